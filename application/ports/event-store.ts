@@ -1,0 +1,124 @@
+/**
+ * The event store port: append-only streams with one global order.
+ *
+ * The port speaks in texts: `data` and `metadata` are kept byte for byte as they were given, because the hash
+ * chain (docs/audit-format.md) is over exactly these bytes.
+ */
+
+/** A place in the global order. Opaque; compares as text in log order; increasing, not necessarily dense. */
+export type Position = string & { readonly __brand: 'Position' };
+
+/** An event as it will be stored. `id` is a lower-case UUID; `data` and `metadata` are JSON texts. */
+export interface NewEvent {
+  readonly id: string;
+  readonly type: string;
+  readonly data: string;
+  readonly metadata: string;
+}
+
+export interface StoredEvent extends NewEvent {
+  readonly stream: string;
+  /** 0 for the first event of a stream, then +1 for each. */
+  readonly revision: number;
+  readonly position: Position;
+}
+
+/** An exact last revision, `no_stream` (the stream must not exist), or `any`. */
+export type ExpectedRevision = number | 'no_stream' | 'any';
+
+export interface AppendResult {
+  /** Revision and position of the last event of the append. */
+  readonly revision: number;
+  readonly position: Position;
+}
+
+/** Both conditions must hold. An empty or missing one selects everything. */
+export interface EventFilter {
+  readonly streamPrefix?: string | undefined;
+  readonly types?: readonly string[] | undefined;
+}
+
+export interface ReadStreamOptions {
+  /** First revision to read (inclusive). Default: 0 forward, the last one backward. */
+  readonly from?: number | undefined;
+  readonly direction?: 'forward' | 'backward' | undefined;
+  /** Default 1,000. */
+  readonly limit?: number | undefined;
+}
+
+export interface ReadAllOptions {
+  /** Exclusive bound. Forward: events after it (default: from the start). Backward: events before it. */
+  readonly from?: Position | undefined;
+  readonly direction?: 'forward' | 'backward' | undefined;
+  /** Default 1,000. */
+  readonly limit?: number | undefined;
+  readonly filter?: EventFilter | undefined;
+}
+
+/** What a subscription yields. `position` is how far the log was scanned, also when nothing matched. */
+export interface EventBatch {
+  readonly events: readonly StoredEvent[];
+  readonly position: Position;
+  /** True when the scan had reached the end of the log as this batch was made. */
+  readonly caughtUp: boolean;
+}
+
+export interface SubscribeOptions {
+  /** Exclusive start; undefined: from the first event. */
+  readonly after?: Position | undefined;
+  readonly filter?: EventFilter | undefined;
+  /** At most this many events in a batch (default 512). */
+  readonly batchSize?: number | undefined;
+  /** Ends the iteration when aborted. */
+  readonly signal: AbortSignal;
+}
+
+export interface EventStore {
+  /**
+   * Appends all events or none; resolves when they are on disk. The same event ids with the same original exact
+   * or `no_stream` expectation are acknowledged again without a second write.
+   * @throws {WrongExpectedRevision} when the stream is elsewhere
+   * @throws {EventTooLarge} beyond {@link MAX_EVENT_BYTES} for one event
+   * @throws {StoreUnavailable} when the store cannot be reached in time; the append may or may not have happened
+   */
+  append(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<AppendResult>;
+  /** Events of one stream; empty for an unknown stream. */
+  readStream(stream: string, options?: ReadStreamOptions): Promise<StoredEvent[]>;
+  readAll(options?: ReadAllOptions): Promise<StoredEvent[]>;
+  /**
+   * Catch-up, then live, in global order with no gap and no duplicate, for as long as it is pulled. A lost
+   * connection is taken up again inside (the iteration goes on); only an abort ends it.
+   */
+  subscribe(options: SubscribeOptions): AsyncIterable<EventBatch>;
+  /** Position of the last event, undefined while the log is empty. */
+  head(): Promise<Position | undefined>;
+  /** Parses a position that came from outside; undefined when malformed. */
+  parsePosition(text: string): Position | undefined;
+  close(): Promise<void>;
+}
+
+/** An event (data and metadata together, in UTF-8) is at most this large on every adapter. */
+export const MAX_EVENT_BYTES = 512 * 1024;
+
+export class WrongExpectedRevision extends Error {
+  override readonly name = 'WrongExpectedRevision';
+  readonly stream: string;
+  readonly expected: ExpectedRevision;
+  /** The stream's last revision; undefined when it does not exist or the store did not say. */
+  readonly actual: number | undefined;
+  constructor(stream: string, expected: ExpectedRevision, actual: number | undefined) {
+    super(`expected revision ${expected} of ${stream}, found ${actual ?? 'none'}`);
+    this.stream = stream;
+    this.expected = expected;
+    this.actual = actual;
+  }
+}
+
+export class EventTooLarge extends Error {
+  override readonly name = 'EventTooLarge';
+}
+
+/** A store (event, read, key or answer store) cannot be reached; the API answers 503 `unavailable`. */
+export class StoreUnavailable extends Error {
+  override readonly name = 'StoreUnavailable';
+}

@@ -1,0 +1,24 @@
+/**
+ * Data keys for sealed texts (decisions, section 11): one per message, one per person. Destroying a key makes
+ * every copy of the text unreadable, wherever it was copied.
+ *
+ * A key id is `<tenant>/<kind>-<id>`, e.g. `acme/message-0190…`. Keys are stored wrapped by `MASTER_KEY`.
+ */
+export interface KeyStore {
+  /**
+   * Stores new wrapped keys durably; an id that exists already, destroyed or not, is left as it is.
+   * Resolves when they are on disk.
+   */
+  put(keys: readonly WrappedKey[]): Promise<void>;
+  /** The wrapped key; `destroyed` after {@link destroy}; undefined when it never existed. */
+  get(keyId: string): Promise<Uint8Array | 'destroyed' | undefined>;
+  /** Overwrites the key and keeps a tombstone, so that it cannot be made again. Safe to repeat. */
+  destroy(keyId: string): Promise<void>;
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface WrappedKey {
+  readonly id: string;
+  readonly wrapped: Uint8Array;
+}

@@ -1,0 +1,159 @@
+import type { Position } from './event-store.ts';
+
+/**
+ * The read store port: documents folded from events, with declared indexes and a checkpoint per projection.
+ *
+ * Documents live in a *generation* of a projection (`v1`, or `v1.2` for a rebuild of it), so that a new one is
+ * built beside the one that answers. Every document belongs to one tenant and every read names the tenant.
+ */
+
+export type JsonValue =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly JsonValue[]
+  | { readonly [key: string]: JsonValue | undefined };
+export type JsonObject = { readonly [key: string]: JsonValue | undefined };
+
+/**
+ * An index over dotted paths of the document. A path that meets an array (`participants.user_id`) gives one entry
+ * per element; at most one path of an index may. Values are strings, numbers, booleans or null (absent = null);
+ * order: null < booleans < numbers < strings (by UTF-8 bytes). A tie is ordered by document id.
+ */
+export interface IndexSpec {
+  readonly name: string;
+  readonly fields: readonly string[];
+}
+
+export interface CollectionSpec {
+  readonly name: string;
+  readonly indexes: readonly IndexSpec[];
+}
+
+/** Where a projection's documents live: the projection's name and the generation's tag. */
+export interface Generation {
+  readonly projection: string;
+  readonly tag: string;
+}
+
+export interface DocKey {
+  readonly collection: string;
+  readonly tenant: string;
+  readonly id: string;
+}
+
+export interface StoredDoc {
+  readonly value: JsonObject;
+  /** The last event folded into the document. */
+  readonly position: Position;
+}
+
+/** `value: null` deletes the document. */
+export interface DocWrite extends DocKey {
+  readonly value: JsonObject | null;
+  readonly position: Position;
+}
+
+export interface BatchWrite {
+  readonly generation: Generation;
+  /** The fencing token of the lease under which the batch was folded. */
+  readonly fence: number;
+  readonly writes: readonly DocWrite[];
+  /** New checkpoint; undefined leaves it (retry of a parked tenant). */
+  readonly checkpoint?: Position | undefined;
+}
+
+export type Scalar = string | number | boolean | null;
+
+/** Keyset query over one index: equality on leading fields, then an optional range on the next one. */
+export interface FindQuery {
+  readonly collection: string;
+  readonly tenant: string;
+  readonly index: string;
+  /** Values for the index's first fields, in order. */
+  readonly equals?: readonly Scalar[] | undefined;
+  /** Bounds on the field after those of `equals`. */
+  readonly range?: { gt?: Scalar; gte?: Scalar; lt?: Scalar; lte?: Scalar } | undefined;
+  readonly order?: 'asc' | 'desc' | undefined;
+  readonly limit: number;
+  /** Cursor of an earlier page (exclusive). */
+  readonly after?: Cursor | undefined;
+}
+
+/** The index values after `equals`, and the document id, of the last row of a page. */
+export interface Cursor {
+  readonly values: readonly Scalar[];
+  readonly id: string;
+}
+
+export interface FindResult {
+  readonly docs: readonly { id: string; value: JsonObject }[];
+  /** Present when more rows follow. */
+  readonly next?: Cursor | undefined;
+}
+
+/** A tenant that a poison event stopped in one projection. */
+export interface ParkedTenant {
+  readonly tenant: string;
+  readonly position: Position;
+  readonly event_id: string;
+  readonly error: string;
+  readonly since: string;
+  readonly attempts: number;
+}
+
+export interface GenerationState {
+  readonly checkpoint: Position | undefined;
+  readonly parked: readonly ParkedTenant[];
+}
+
+/** Which generation answers reads, and which is being built. */
+export interface ActiveGeneration {
+  readonly active: string | undefined;
+  readonly building: string | undefined;
+}
+
+export interface Lease {
+  readonly name: string;
+  readonly owner: string;
+  /** Fencing token: grows with every change of hands and never restarts. */
+  readonly fence: number;
+}
+
+export interface ReadStore {
+  /** Creates collections, indexes and state of a generation; safe to repeat, also from several processes. */
+  prepare(generation: Generation, collections: readonly CollectionSpec[]): Promise<void>;
+  load(generation: Generation, keys: readonly DocKey[]): Promise<(StoredDoc | undefined)[]>;
+  /**
+   * Writes documents, then the checkpoint (in one transaction where the store has them). Where it has none, a
+   * document is written only over an older `position` and a `fence` not above its own, so a repeated or a fenced
+   * batch changes nothing.
+   * @throws {Fenced} when the fence is no longer the lease's, or the checkpoint would go backwards
+   */
+  commit(batch: BatchWrite): Promise<void>;
+  state(generation: Generation): Promise<GenerationState>;
+  park(generation: Generation, fence: number, parked: ParkedTenant): Promise<void>;
+  unpark(generation: Generation, fence: number, tenant: string): Promise<void>;
+  get(generation: Generation, key: DocKey): Promise<StoredDoc | undefined>;
+  find(generation: Generation, query: FindQuery): Promise<FindResult>;
+  activeGeneration(projection: string): Promise<ActiveGeneration>;
+  setActiveGeneration(projection: string, state: ActiveGeneration): Promise<void>;
+  drop(generation: Generation): Promise<void>;
+  /** Takes or renews a lease for `ttlMs` on the store's own clock; undefined while another owner holds it. */
+  acquireLease(name: string, owner: string, ttlMs: number): Promise<Lease | undefined>;
+  /** Ends the lease if it is still this one; its fence is remembered. */
+  releaseLease(lease: Lease): Promise<void>;
+  /** Checkpoint of a subscriber that writes no documents; conditional on the lease's fence. */
+  subscriberCheckpoint(name: string): Promise<Position | undefined>;
+  /** @throws {Fenced} */
+  saveSubscriberCheckpoint(name: string, fence: number, position: Position): Promise<void>;
+  /** A round trip to the store. @throws {StoreUnavailable} */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** The lease was lost, or somebody else has moved the checkpoint: stop, and start from the stored state. */
+export class Fenced extends Error {
+  override readonly name = 'Fenced';
+}
