@@ -1,0 +1,86 @@
+import type { z } from 'zod';
+import type { Position } from '../../application/ports/event-store.ts';
+import type { Principal, PrincipalKind, Role } from '../../application/principal.ts';
+
+/**
+ * A route is data: the same entry validates requests, decides who may call, and is documented in
+ * `/openapi.json`. Handlers are functions from a checked request to a reply.
+ */
+
+export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
+
+/** Who may call. `public` routes see no credential. */
+export type Access =
+  | { readonly kind: 'public' }
+  | {
+      readonly kind: 'principals';
+      readonly kinds: readonly PrincipalKind[];
+      readonly roles?: readonly Role[];
+    };
+
+export interface Reply {
+  readonly status: number;
+  /** Sent as JSON; undefined: no body. May hold {@link import('../../application/sealing.ts').Personal} values. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Becomes `X-Event-Position`: where the write ended in the log. */
+  readonly position?: Position | undefined;
+  /** Becomes `Link: <…>; rel="next"`: query parameters that replace those of the request. */
+  readonly next?: Readonly<Record<string, string>> | undefined;
+  /** Top-level keys of the body that are shown once and never kept with an idempotency key. */
+  readonly secrets?: readonly string[];
+}
+
+export interface RouteRequest<P, Q, B, A extends Principal = Principal> {
+  readonly principal: A;
+  readonly params: P;
+  readonly query: Q;
+  readonly body: B;
+  /** `X-Request-Id`, taken over or made: the correlation id of every event the request causes. */
+  readonly requestId: string;
+  /** Present for a request with `Idempotency-Key`: unique per tenant, caller and key. */
+  readonly idempotency: { readonly scope: string; readonly key: string } | undefined;
+  /** Address of the client, by `TRUST_PROXY`. */
+  readonly ip: string;
+}
+
+export interface Route {
+  readonly method: Method;
+  /** Express path (`:id`). */
+  readonly path: string;
+  /** Further paths that serve the same (specification paths without the prefix). */
+  readonly aliases?: readonly string[];
+  readonly operationId: string;
+  readonly summary: string;
+  readonly tag: string;
+  readonly access: Access;
+  readonly params?: z.ZodType;
+  readonly query?: z.ZodType;
+  readonly body?: z.ZodType;
+  /** Success answers by status; `null` for no body. */
+  readonly responses: Readonly<Record<number, z.ZodType | null>>;
+  /** Error codes beyond those that every route may answer. */
+  readonly errors?: readonly string[];
+  /** Projections whose documents the handler reads: they must have reached the tenant's answered writes. */
+  readonly reads?: readonly string[];
+  /** Counted by the login limits instead of the credential's. */
+  readonly limit?: 'login';
+  readonly handle: (request: RouteRequest<never, never, never, never>) => Promise<Reply>;
+}
+
+type Out<S> = S extends z.ZodType ? z.output<S> : undefined;
+
+/** Names a route with its schemas' types; the handler sees exactly what was validated. */
+export const route = <
+  A extends Principal,
+  P extends z.ZodType | undefined = undefined,
+  Q extends z.ZodType | undefined = undefined,
+  B extends z.ZodType | undefined = undefined,
+>(
+  definition: Omit<Route, 'handle' | 'params' | 'query' | 'body'> & {
+    params?: P;
+    query?: Q;
+    body?: B;
+    handle: (request: RouteRequest<Out<P>, Out<Q>, Out<B>, A>) => Promise<Reply>;
+  },
+): Route => definition as unknown as Route;

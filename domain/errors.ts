@@ -1,0 +1,89 @@
+/**
+ * The stable error codes of the interface (specification, Errors; decisions, section 2). The domain throws them
+ * with details; one table in `api/` gives each its HTTP status.
+ */
+export const ERROR_CODES = [
+  'validation_failed',
+  'malformed_json',
+  'invalid_filter',
+  'unauthenticated',
+  'invalid_credential',
+  'credential_expired',
+  'not_entitled',
+  'forbidden',
+  'admin_required',
+  'scope_missing',
+  'tenant_session_required',
+  'tenant_mismatch',
+  'not_a_participant',
+  'not_the_sender',
+  'assistant_not_entitled',
+  'delegated_credential_refused',
+  'partner_permission_missing',
+  'plan_required',
+  'tenant_suspended',
+  'not_found',
+  'method_not_allowed',
+  'conflict',
+  'invalid_transition',
+  'immutable',
+  'invoice_locked',
+  'already_exists',
+  'in_use',
+  'subscription_paused',
+  'tenant_required',
+  'assistant_upstream_unexpected',
+  'window_overlap',
+  'payload_too_large',
+  'unsupported_media_type',
+  'rate_limited',
+  'guard_rejected',
+  'constraint_violated',
+  'unbalanced',
+  'unknown_account',
+  'account_inactive',
+  'mixed_currency',
+  'period_locked',
+  'url_refused',
+  'subscription_limit_reached',
+  'idempotency_key_reused',
+  'unknown_template_variable',
+  'nothing_to_invoice',
+  'upstream_refused',
+  'internal_error',
+  'embedding_model_unavailable',
+  'read_model_behind',
+  'unavailable',
+] as const;
+
+export type ErrorCode = (typeof ERROR_CODES)[number];
+
+export interface FieldIssue {
+  /** Dotted path into the body, the query or the path (`lines.0.debit`). */
+  readonly path: string;
+  readonly code: string;
+  readonly message: string;
+}
+
+/** A refusal that the caller is meant to see. Everything else that is thrown becomes `internal_error`. */
+export class DomainError extends Error {
+  override readonly name = 'DomainError';
+  readonly code: ErrorCode;
+  readonly details: Readonly<Record<string, unknown>> | undefined;
+
+  constructor(code: ErrorCode, message: string, details?: Readonly<Record<string, unknown>>) {
+    super(message);
+    this.code = code;
+    this.details = details;
+  }
+}
+
+/** A 400 with `details.issues` and `details.field`, the first path. */
+export const invalid = (issues: readonly FieldIssue[]): DomainError =>
+  new DomainError('validation_failed', issues[0]?.message ?? 'The request is not valid.', {
+    field: issues[0]?.path ?? '',
+    issues,
+  });
+
+/** The one answer for what is unknown, malformed or another tenant's: the bytes must not differ. */
+export const notFound = (): DomainError => new DomainError('not_found', 'No such resource.');
