@@ -20,13 +20,18 @@ export type Access =
 
 export interface Reply {
   readonly status: number;
-  /** Sent as JSON; undefined: no body. May hold {@link import('../../application/sealing.ts').Personal} values. */
+  /** Sent as JSON; undefined: no body. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   /** Becomes `X-Event-Position`: where the write ended in the log. */
   readonly position?: Position | undefined;
   /** Becomes `Link: <…>; rel="next"`: query parameters that replace those of the request. */
   readonly next?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Ids of the data keys of personal texts in the body. An answer kept for an idempotency key is sealed with all of
+   * them, so that it goes when any of these texts goes.
+   */
+  readonly personal?: readonly string[];
   /** Top-level keys of the body that are shown once and never kept with an idempotency key. */
   readonly secrets?: readonly string[];
 }
@@ -39,7 +44,7 @@ export interface RouteRequest<P, Q, B, A extends Principal = Principal> {
   /** `X-Request-Id`, taken over or made: the correlation id of every event the request causes. */
   readonly requestId: string;
   /** Present for a request with `Idempotency-Key`: unique per tenant, caller and key. */
-  readonly idempotency: { readonly scope: string; readonly key: string } | undefined;
+  readonly idempotency: { readonly scope: string; readonly key: string; readonly again: boolean } | undefined;
   /** Address of the client, by `TRUST_PROXY`. */
   readonly ip: string;
 }
@@ -63,6 +68,8 @@ export interface Route {
   readonly errors?: readonly string[];
   /** Projections whose documents the handler reads: they must have reached the tenant's answered writes. */
   readonly reads?: readonly string[];
+  /** Bytes of a body that are still read; 1 MiB unless given. */
+  readonly bodyLimit?: number;
   /** Counted by the login limits instead of the credential's. */
   readonly limit?: 'login';
   readonly handle: (request: RouteRequest<never, never, never, never>) => Promise<Reply>;
@@ -70,17 +77,25 @@ export interface Route {
 
 type Out<S> = S extends z.ZodType ? z.output<S> : undefined;
 
-/** Names a route with its schemas' types; the handler sees exactly what was validated. */
+/** A route with its schemas' types: the handler sees exactly what was validated. */
+export type Definition<
+  A extends Principal,
+  P extends z.ZodType | undefined,
+  Q extends z.ZodType | undefined,
+  B extends z.ZodType | undefined,
+> = Omit<Route, 'handle' | 'params' | 'query' | 'body'> & {
+  params?: P;
+  query?: Q;
+  body?: B;
+  handle: (request: RouteRequest<Out<P>, Out<Q>, Out<B>, A>) => Promise<Reply>;
+};
+
+/** The types are paired here once; the pipeline validates with the very schemas that made them. */
 export const route = <
   A extends Principal,
   P extends z.ZodType | undefined = undefined,
   Q extends z.ZodType | undefined = undefined,
   B extends z.ZodType | undefined = undefined,
 >(
-  definition: Omit<Route, 'handle' | 'params' | 'query' | 'body'> & {
-    params?: P;
-    query?: Q;
-    body?: B;
-    handle: (request: RouteRequest<Out<P>, Out<Q>, Out<B>, A>) => Promise<Reply>;
-  },
+  definition: Definition<A, P, Q, B>,
 ): Route => definition as unknown as Route;

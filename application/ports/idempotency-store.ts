@@ -11,6 +11,11 @@ export interface StoredAnswer {
 export interface IdempotencyStore {
   /** @param scope tenant and caller @param key the header's value */
   get(scope: string, key: string): Promise<StoredAnswer | undefined>;
+  /**
+   * Notes durably that a request with this key begins. `again` when one has begun before (here, on another node or
+   * in a process that died): the command then looks in its stream for what that one appended.
+   */
+  begin(scope: string, key: string, expiresAt: number): Promise<'first' | 'again'>;
   /** Keeps the first answer for the key until `expiresAt` (ms); a second put changes nothing. */
   put(scope: string, key: string, answer: StoredAnswer, expiresAt: number): Promise<void>;
   /** Removes what has expired. */

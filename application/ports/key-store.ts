@@ -10,8 +10,8 @@ export interface KeyStore {
    * Resolves when they are on disk.
    */
   put(keys: readonly WrappedKey[]): Promise<void>;
-  /** The wrapped key; `destroyed` after {@link destroy}; undefined when it never existed. */
-  get(keyId: string): Promise<Uint8Array | 'destroyed' | undefined>;
+  /** In the order asked: the wrapped key; `destroyed` after {@link destroy}; undefined when it never existed. */
+  getMany(keyIds: readonly string[]): Promise<(Uint8Array | 'destroyed' | undefined)[]>;
   /** Overwrites the key and keeps a tombstone, so that it cannot be made again. Safe to repeat. */
   destroy(keyId: string): Promise<void>;
   ping(): Promise<void>;

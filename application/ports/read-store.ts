@@ -18,12 +18,15 @@ export type JsonObject = { readonly [key: string]: JsonValue | undefined };
 
 /**
  * An index over dotted paths of the document. A path that meets an array (`participants.user_id`) gives one entry
- * per element; at most one path of an index may. Values are strings, numbers, booleans or null (absent = null);
+ * per distinct element (none for an empty array); at most one path of an index may, and the index names it as
+ * `multi`. Values are strings, numbers, booleans or null (absent or an object = null);
  * order: null < booleans < numbers < strings (by UTF-8 bytes). A tie is ordered by document id.
  */
 export interface IndexSpec {
   readonly name: string;
   readonly fields: readonly string[];
+  /** The one of `fields` that meets an array. A commit throws TypeError where an undeclared one does. */
+  readonly multi?: string | undefined;
 }
 
 export interface CollectionSpec {
@@ -156,4 +159,14 @@ export interface ReadStore {
 /** The lease was lost, or somebody else has moved the checkpoint: stop, and start from the stored state. */
 export class Fenced extends Error {
   override readonly name = 'Fenced';
+}
+
+/** The lease under which a generation of a projection is folded. */
+export function leaseNameOf(generation: Generation): string {
+  return `projection:${generation.projection}@${generation.tag}`;
+}
+
+/** The lease under which a subscriber runs. */
+export function leaseNameOfSubscriber(name: string): string {
+  return `subscriber:${name}`;
 }

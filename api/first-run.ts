@@ -1,0 +1,83 @@
+import { randomBytes } from 'node:crypto';
+import { uuidFromName } from '../application/request-context.ts';
+import { DomainError } from '../domain/errors.ts';
+import type { Config } from '../infrastructure/config.ts';
+import type { App } from './routes/app.ts';
+
+/** Sign-ins made at the first start, to be shown once. */
+export interface DemoSignIns {
+  readonly platformAdmin: { readonly email: string; readonly password: string } | undefined;
+  readonly tenant: string;
+  readonly users: readonly { readonly email: string; readonly password: string; readonly role: string }[];
+}
+
+const password = (): string => randomBytes(12).toString('base64url');
+
+const startContext = (app: App, what: string) => {
+  const id = app.ids.next();
+  return {
+    cause: { actor: { kind: 'system' as const, id: what }, correlationId: id, causationId: id },
+    again: undefined,
+    newId: () => app.ids.next(),
+  };
+};
+
+/** The platform admin that the environment names, if it is not there yet (decisions, section 3). */
+export const ensurePlatformAdmin = async (app: App, config: Config): Promise<void> => {
+  const { PLATFORM_ADMIN_EMAIL: email, PLATFORM_ADMIN_PASSWORD: secret } = config;
+  if (email === undefined || secret === undefined) return;
+  const id = uuidFromName(`platform-admin\n${email.toLowerCase()}`);
+  await app.identity
+    .createPlatformAdmin({ id, email, password: secret }, startContext(app, 'configuration'))
+    .catch((error: unknown) => {
+      // Somebody else has the address already: an earlier start made them.
+      if (!(error instanceof DomainError && error.code === 'already_exists')) throw error;
+    });
+};
+
+/** A demo tenant with two people, and a platform admin unless the environment names one. */
+export const createDemo = async (app: App, config: Config): Promise<DemoSignIns> => {
+  const context = startContext(app, 'first-run');
+  const platformAdmin =
+    config.PLATFORM_ADMIN_EMAIL === undefined
+      ? { email: 'root@platform.example', password: password() }
+      : undefined;
+  if (platformAdmin !== undefined) {
+    await app.identity.createPlatformAdmin({ id: app.ids.next(), ...platformAdmin }, context);
+  }
+  const tenant = 'demo';
+  const ada = { email: 'ada@demo.example', password: password(), role: 'admin' as const };
+  const ben = { email: 'ben@demo.example', password: password(), role: 'operator' as const };
+  await app.tenancy.create(
+    {
+      id: tenant,
+      name: 'Demo',
+      plan: 'enterprise',
+      entitlements: { ledger: true, assistant: true },
+      currency: 'EUR',
+      timezone: 'UTC',
+    },
+    context,
+  );
+  for (const [user, displayName] of [
+    [ada, 'Ada Demo'],
+    [ben, 'Ben Demo'],
+  ] as const) {
+    await app.identity.createUser(tenant, { id: app.ids.next(), displayName, ...user }, context);
+  }
+  return { platformAdmin, tenant, users: [ada, ben] };
+};
+
+export const describeDemo = (demo: DemoSignIns): string => {
+  const admin = demo.platformAdmin;
+  const line = (label: string, user: { email: string; password: string }): string =>
+    `  ${label.padEnd(16)}${user.email.padEnd(24)}${user.password}`;
+  return [
+    '',
+    'First start: made for trying things out, shown this once (development only).',
+    '',
+    ...(admin === undefined ? [] : [line('platform admin', admin)]),
+    ...demo.users.map((user) => line(`${demo.tenant} ${user.role}`, user)),
+    '',
+  ].join('\n');
+};

@@ -1,0 +1,133 @@
+import type { IncomingMessage } from 'node:http';
+import { DomainError, invalid } from '../../domain/errors.ts';
+
+/**
+ * Reads JSON bodies. Written here and not left to `express.json()`, because that costs half as much again as all the
+ * rest of a small request, replaces broken UTF-8 silently, and checks the type after the size only by its options.
+ */
+
+/** A body as deep as this is no request of ours; without the bound a recursive reader could be made to overflow. */
+const MAX_DEPTH = 100;
+
+export type JsonBody = Readonly<Record<string, unknown>>;
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+const tooLarge = (limit: number): DomainError =>
+  new DomainError('payload_too_large', `The body is larger than ${limit} bytes.`, { limit });
+
+const unsupported = (message: string): DomainError => new DomainError('unsupported_media_type', message);
+
+const malformed = (message: string): DomainError => new DomainError('malformed_json', message);
+
+/** @throws {DomainError} 415 unless the body is plain JSON in UTF-8 */
+const checkType = ({ headers }: IncomingMessage): void => {
+  const encoding = headers['content-encoding'];
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    throw unsupported('Compressed bodies are not read; send the body without Content-Encoding.');
+  }
+  const type = headers['content-type'];
+  if (type === 'application/json') return;
+  const [media = '', ...parameters] = (type ?? '').split(';');
+  if (media.trim().toLowerCase() !== 'application/json') {
+    throw unsupported('The body must be JSON, with Content-Type: application/json.');
+  }
+  for (const parameter of parameters) {
+    const [name = '', value = ''] = parameter.split('=');
+    if (name.trim().toLowerCase() !== 'charset') continue;
+    const charset = value.trim().replaceAll('"', '').toLowerCase();
+    if (charset !== 'utf-8' && charset !== 'utf8') throw unsupported('The body must be in UTF-8.');
+  }
+};
+
+const tooDeep = (text: string): boolean => {
+  let depth = 0;
+  let quoted = false;
+  for (let i = 0; i < text.length; i += 1) {
+    const unit = text.charCodeAt(i);
+    if (quoted) {
+      if (unit === 0x5c) i += 1;
+      else if (unit === 0x22) quoted = false;
+    } else if (unit === 0x22) quoted = true;
+    else if (unit === 0x7b || unit === 0x5b) {
+      depth += 1;
+      if (depth > MAX_DEPTH) return true;
+    } else if (unit === 0x7d || unit === 0x5d) depth -= 1;
+  }
+  return false;
+};
+
+const isObject = (value: unknown): value is JsonBody =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** @throws {DomainError} 400 */
+const parse = (bytes: Buffer): JsonBody => {
+  let text: string;
+  try {
+    text = utf8.decode(bytes);
+  } catch {
+    throw malformed('The body is not valid UTF-8.');
+  }
+  // A body of n characters can be n deep: only longer ones need the scan.
+  if (text.length > MAX_DEPTH && tooDeep(text)) {
+    throw malformed(`The body is nested deeper than ${MAX_DEPTH} levels.`);
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw malformed('The body is not valid JSON.');
+  }
+  if (isObject(value)) return value;
+  throw invalid([{ path: '', code: 'invalid_type', message: 'The body must be a JSON object.' }]);
+};
+
+const collect = (request: IncomingMessage, limit: number): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const stop = (error: DomainError): void => {
+      request.off('data', onData);
+      // What still comes is read and dropped, so that the client gets to read the answer.
+      request.resume();
+      reject(error);
+    };
+    const onData = (chunk: Buffer): void => {
+      size += chunk.length;
+      if (size > limit) stop(tooLarge(limit));
+      else chunks.push(chunk);
+    };
+    request.on('data', onData);
+    request.once('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
+    // Comes after `end` too; only without it the client has gone away.
+    request.once('close', () => {
+      if (!request.complete) reject(malformed('The request ended before its body did.'));
+    });
+  });
+
+const readKnown = async (request: IncomingMessage, limit: number): Promise<JsonBody> =>
+  parse(await collect(request, limit));
+
+const readChunked = async (request: IncomingMessage, limit: number): Promise<JsonBody | undefined> => {
+  const bytes = await collect(request, limit);
+  if (bytes.length === 0) return undefined;
+  checkType(request);
+  return parse(bytes);
+};
+
+/**
+ * The body as an object; undefined, without a promise, when there is none. Order: 413, 415, 400.
+ * @param limit bytes
+ */
+export const readBody = (
+  request: IncomingMessage,
+  limit: number,
+): Promise<JsonBody | undefined> | undefined => {
+  const { headers } = request;
+  if (headers['transfer-encoding'] !== undefined) return readChunked(request, limit);
+  const length = headers['content-length'];
+  if (length === undefined || length === '0') return undefined;
+  if (Number(length) > limit) throw tooLarge(limit);
+  checkType(request);
+  return readKnown(request, limit);
+};

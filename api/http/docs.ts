@@ -1,0 +1,117 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { z } from 'zod';
+import { notFound } from '../../domain/errors.ts';
+import { openApiDocument } from './openapi.ts';
+import { type Reply, type Route, route } from './route.ts';
+
+/** The document of the interface and a page to read it, from files of this machine only. */
+
+const PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Workflow platform: interface</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="docs/swagger-ui.css">
+</head>
+<body>
+<div id="swagger-ui"></div>
+<script src="docs/swagger-ui-bundle.js"></script>
+<script src="docs/start.js"></script>
+</body>
+</html>
+`;
+
+const START = `SwaggerUIBundle({
+  url: 'openapi.json',
+  dom_id: '#swagger-ui',
+  deepLinking: true,
+  docExpansion: 'list',
+  filter: true,
+  validatorUrl: null,
+});
+`;
+
+const CSP = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const HTML = { 'Content-Type': 'text/html; charset=utf-8', 'Content-Security-Policy': CSP };
+
+/** From swagger-ui-dist, kept in memory after the first request; nothing else of the package is served. */
+const PACKAGED: ReadonlyMap<string, string> = new Map([
+  ['swagger-ui.css', 'text/css; charset=utf-8'],
+  ['swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
+]);
+
+const loaded = new Map<string, Promise<Buffer>>();
+
+const packagedFile = (name: string): Promise<Buffer> => {
+  const folder = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+  const bytes = loaded.get(name) ?? readFile(join(folder, name));
+  loaded.set(name, bytes);
+  return bytes;
+};
+
+const asset = async (name: string): Promise<Reply> => {
+  if (name === 'start.js') {
+    return { status: 200, headers: { 'Content-Type': 'text/javascript; charset=utf-8' }, body: START };
+  }
+  const type = PACKAGED.get(name);
+  if (type === undefined) throw notFound();
+  const headers = { 'Content-Type': type, 'Cache-Control': 'public, max-age=3600' };
+  return { status: 200, headers, body: await packagedFile(name) };
+};
+
+/** @param routes what the document describes, beside these three themselves */
+export const docsRoutes = (routes: readonly Route[]): readonly Route[] => {
+  let text: string | undefined;
+  const access = { kind: 'public' } as const;
+  const own: readonly Route[] = [
+    route({
+      method: 'get',
+      path: '/openapi.json',
+      operationId: 'openApiDocument',
+      summary: 'This document',
+      tag: 'Operations',
+      access,
+      responses: { 200: z.looseObject({ openapi: z.string() }) },
+      handle: async () => {
+        text ??= JSON.stringify(openApiDocument([...routes, ...own]));
+        return { status: 200, headers: { 'Content-Type': 'application/json; charset=utf-8' }, body: text };
+      },
+    }),
+    route({
+      method: 'get',
+      path: '/docs',
+      operationId: 'docs',
+      summary: 'This document as a page',
+      tag: 'Operations',
+      access,
+      responses: { 200: null },
+      handle: async () => ({ status: 200, headers: HTML, body: PAGE }),
+    }),
+    route({
+      method: 'get',
+      path: '/docs/:file',
+      operationId: 'docsFile',
+      summary: 'Files of the page',
+      tag: 'Operations',
+      access,
+      params: z.object({ file: z.string() }),
+      responses: { 200: null },
+      handle: async ({ params }) => asset(params.file),
+    }),
+  ];
+  return own;
+};

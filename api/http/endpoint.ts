@@ -1,0 +1,186 @@
+import { parse as parseQuery } from 'node:querystring';
+import type { z } from 'zod';
+import type { Position } from '../../application/ports/event-store.ts';
+import { callerKey, type Principal } from '../../application/principal.ts';
+import { DomainError, invalid, notFound } from '../../domain/errors.ts';
+import { type AuthenticationContext, bearerToken, checkAccess, checkTenant } from './authorization.ts';
+import { type JsonBody, readBody } from './body.ts';
+import type { HttpDeps } from './deps.ts';
+import { rateLimited } from './errors.ts';
+import { type Exchange, replyHeaders } from './exchange.ts';
+import { fingerprint, type Idempotency, type KeyInUse, parseIdempotencyKey } from './idempotency.ts';
+import { SENTENCES, validationError } from './issues.ts';
+import type { Reply, Route } from './route.ts';
+import { isKeyed } from './route-errors.ts';
+
+/** 1 MiB (decisions, section 1). */
+export const DEFAULT_BODY_LIMIT = 1_048_576;
+
+const EMPTY: JsonBody = Object.freeze({});
+
+type Checked = { readonly params: unknown; readonly query: unknown; readonly body: unknown };
+
+const check = (schema: z.ZodType | undefined, value: unknown): unknown => {
+  if (schema === undefined) return undefined;
+  const result = schema.safeParse(value, SENTENCES);
+  if (result.success) return result.data;
+  throw validationError(result.error.issues);
+};
+
+const refuse = (wait: number | undefined): void => {
+  if (wait !== undefined) throw rateLimited(wait);
+};
+
+/**
+ * One route, ready to serve: the checks in the order of decisions, section 2, then the handler. What can be decided
+ * once per route is decided in the constructor; what need not wait does not.
+ */
+export class Endpoint {
+  readonly route: Route;
+  readonly #deps: HttpDeps;
+  readonly #idempotency: Idempotency;
+  readonly #context: AuthenticationContext;
+  readonly #bodyLimit: number;
+  readonly #keyed: boolean;
+  readonly #reads: readonly string[] | undefined;
+
+  constructor(route: Route, deps: HttpDeps, idempotency: Idempotency) {
+    const { access } = route;
+    this.route = route;
+    this.#deps = deps;
+    this.#idempotency = idempotency;
+    this.#context = { kinds: access.kind === 'principals' ? access.kinds : [] };
+    this.#bodyLimit = route.bodyLimit ?? DEFAULT_BODY_LIMIT;
+    this.#keyed = isKeyed(route);
+    this.#reads = route.reads?.length ? route.reads : undefined;
+  }
+
+  /** @param names @param values of the path's variables, values still percent-encoded */
+  async serve(exchange: Exchange, names: readonly string[], values: readonly string[]): Promise<Reply> {
+    const { route } = this;
+    const { request, search } = exchange;
+    const principal = await this.#admit(exchange);
+    const body = (await readBody(request, this.#bodyLimit)) ?? EMPTY;
+    const query = search === '' ? EMPTY : parseQuery(search);
+    if (principal !== undefined) {
+      if (body.tenant_id !== undefined) checkTenant(principal, body.tenant_id);
+      if (query.tenant_id !== undefined) checkTenant(principal, query.tenant_id);
+    }
+    if (route.limit === 'login' && typeof body.email === 'string') {
+      refuse(this.#deps.limits.loginAs(body.email));
+    }
+    const checked: Checked = {
+      params: this.#params(names, values),
+      query: check(route.query, query),
+      body: check(route.body, body),
+    };
+    const header = this.#keyed ? request.headers['idempotency-key'] : undefined;
+    if (header === undefined || principal === undefined) {
+      return this.#perform(exchange, principal, checked, undefined);
+    }
+    const keyed = {
+      scope: callerKey(principal),
+      key: parseIdempotencyKey(header),
+      fingerprint: fingerprint(route.method, exchange.path, body === EMPTY ? undefined : body),
+    };
+    return this.#idempotency.run(
+      keyed,
+      (key) => this.#perform(exchange, principal, checked, key),
+      (reply) => replyHeaders(exchange, reply),
+    );
+  }
+
+  /** Credential, kind and role, rate limit. Gives a promise only where `authenticate` does. */
+  #admit(exchange: Exchange): Principal | undefined | Promise<Principal> {
+    const { access, limit } = this.route;
+    if (access.kind === 'public') {
+      if (limit === 'login') refuse(this.#deps.limits.loginFrom(this.#address(exchange)));
+      return undefined;
+    }
+    const found = this.#deps.authenticate(bearerToken(exchange.request), this.#context);
+    return found instanceof Promise
+      ? found.then((principal) => this.#welcome(principal))
+      : this.#welcome(found);
+  }
+
+  #welcome(principal: Principal): Principal {
+    const { access } = this.route;
+    if (access.kind === 'principals') checkAccess(access, principal);
+    refuse(this.#deps.limits.request(callerKey(principal)));
+    return principal;
+  }
+
+  /** @throws {DomainError} 404: a malformed id is answered like an unknown one */
+  #params(names: readonly string[], values: readonly string[]): unknown {
+    if (names.length === 0 && this.route.params === undefined) return undefined;
+    const params: Record<string, string> = {};
+    names.forEach((name, i) => {
+      const value = values[i] ?? '';
+      params[name] = value.includes('%') ? decode(value) : value;
+    });
+    if (this.route.params === undefined) return params;
+    const result = this.route.params.safeParse(params);
+    if (!result.success) throw notFound();
+    return result.data;
+  }
+
+  async #perform(
+    exchange: Exchange,
+    principal: Principal | undefined,
+    { params, query, body }: Checked,
+    idempotency: KeyInUse | undefined,
+  ): Promise<Reply> {
+    if (this.#reads !== undefined) {
+      const waiting = this.#deps.waitForReads({
+        tenantId: tenantOf(principal),
+        projections: this.#reads,
+        minPosition: this.#minPosition(exchange),
+      });
+      if (waiting !== undefined) await waiting;
+    }
+    const request = {
+      principal,
+      params,
+      query,
+      body,
+      requestId: exchange.requestId,
+      idempotency,
+      ip: this.#address(exchange),
+    };
+    // `route()` tied the handler's types to these very schemas and forgot them; they cannot be named again here.
+    const reply = await this.route.handle(request as never);
+    if (reply.position !== undefined) this.#deps.answered(tenantOf(principal), reply.position);
+    return reply;
+  }
+
+  #minPosition({ request }: Exchange): Position | undefined {
+    const header = request.headers['x-min-position'];
+    if (header === undefined) return undefined;
+    const position = typeof header === 'string' ? this.#deps.parsePosition(header) : undefined;
+    if (position !== undefined) return position;
+    const message = 'X-Min-Position is not a position.';
+    throw invalid([{ path: 'X-Min-Position', code: 'invalid_format', message }]);
+  }
+
+  /** Express reads `X-Forwarded-For` only behind `TRUST_PROXY`; without it the socket says it at once. */
+  #address({ request }: Exchange): string {
+    const trusted = this.#deps.trustProxy !== undefined && this.#deps.trustProxy !== false;
+    return (trusted ? request.ip : request.socket.remoteAddress) ?? '';
+  }
+}
+
+/** Undefined for platform admins and public routes: they belong to no tenant. */
+const tenantOf = (principal: Principal | undefined): string | undefined =>
+  principal !== undefined && 'tenantId' in principal ? principal.tenantId : undefined;
+
+const decode = (segment: string): string => {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    throw notFound();
+  }
+};
+
+/** A path that exists, without this method. */
+export const methodNotAllowed = (allowed: readonly string[]): DomainError =>
+  new DomainError('method_not_allowed', 'This path does not have this method.', { allowed });

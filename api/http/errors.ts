@@ -1,0 +1,123 @@
+import { EventTooLarge, StoreUnavailable } from '../../application/ports/event-store.ts';
+import { DomainError, type ErrorCode } from '../../domain/errors.ts';
+
+/** The HTTP status of every error code (decisions, section 2). The type makes a code without a status an error. */
+export const STATUS_OF: Readonly<Record<ErrorCode, number>> = {
+  validation_failed: 400,
+  malformed_json: 400,
+  invalid_filter: 400,
+  unauthenticated: 401,
+  invalid_credential: 401,
+  credential_expired: 401,
+  not_entitled: 402,
+  forbidden: 403,
+  admin_required: 403,
+  scope_missing: 403,
+  tenant_session_required: 403,
+  tenant_mismatch: 403,
+  not_a_participant: 403,
+  not_the_sender: 403,
+  assistant_not_entitled: 403,
+  delegated_credential_refused: 403,
+  partner_permission_missing: 403,
+  plan_required: 403,
+  tenant_suspended: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  invalid_transition: 409,
+  immutable: 409,
+  invoice_locked: 409,
+  already_exists: 409,
+  in_use: 409,
+  subscription_paused: 409,
+  tenant_required: 409,
+  assistant_upstream_unexpected: 409,
+  window_overlap: 409,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  rate_limited: 429,
+  guard_rejected: 422,
+  constraint_violated: 422,
+  unbalanced: 422,
+  unknown_account: 422,
+  account_inactive: 422,
+  mixed_currency: 422,
+  period_locked: 422,
+  url_refused: 422,
+  subscription_limit_reached: 422,
+  idempotency_key_reused: 422,
+  unknown_template_variable: 422,
+  nothing_to_invoice: 422,
+  upstream_refused: 422,
+  internal_error: 500,
+  embedding_model_unavailable: 503,
+  read_model_behind: 503,
+  unavailable: 503,
+};
+
+export interface ErrorBody {
+  readonly error: ErrorCode;
+  readonly message: string;
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+export interface ErrorAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>> | undefined;
+  readonly body: ErrorBody;
+}
+
+/** Codes that a client may simply try again; `details.retry_after` gives other seconds than one. */
+const RETRIED: ReadonlySet<ErrorCode> = new Set(['rate_limited', 'read_model_behind', 'unavailable']);
+
+/** The specification promises error and message only (section "Errors"). */
+const WITHOUT_DETAILS: ReadonlySet<ErrorCode> = new Set(['assistant_not_entitled', 'internal_error']);
+
+const INTERNAL = 'Something went wrong on our side.';
+
+const BEARER = { 'WWW-Authenticate': 'Bearer' };
+
+const headersOf = (
+  status: number,
+  { code, details }: DomainError,
+): Readonly<Record<string, string>> | undefined => {
+  if (status === 401) return BEARER;
+  if (code === 'method_not_allowed' && Array.isArray(details?.allowed)) {
+    return { Allow: details.allowed.join(', ') };
+  }
+  if (!RETRIED.has(code)) return undefined;
+  const seconds = Number(details?.retry_after ?? 1);
+  return { 'Retry-After': String(Number.isFinite(seconds) ? Math.max(1, Math.ceil(seconds)) : 1) };
+};
+
+/** What is no {@link DomainError} becomes one that says nothing of the inside. */
+const known = (error: unknown): DomainError => {
+  if (error instanceof DomainError) return error;
+  if (error instanceof StoreUnavailable) {
+    return new DomainError('unavailable', 'A store cannot be reached at the moment. Try again.');
+  }
+  if (error instanceof EventTooLarge) {
+    return new DomainError('payload_too_large', 'The content is too large to be kept.');
+  }
+  return new DomainError('internal_error', INTERNAL);
+};
+
+/** The answer to anything thrown. The caller logs what is 500 or more, with the stack. */
+export const errorAnswer = (thrown: unknown): ErrorAnswer => {
+  const error = known(thrown);
+  const status = STATUS_OF[error.code];
+  const details = WITHOUT_DETAILS.has(error.code) ? undefined : error.details;
+  const body: ErrorBody = {
+    error: error.code,
+    message: error.code === 'internal_error' ? INTERNAL : error.message,
+    ...(details === undefined ? {} : { details }),
+  };
+  return { status, headers: headersOf(status, error), body };
+};
+
+/** 429 with the whole seconds after which the next request is let in. */
+export const rateLimited = (seconds: number): DomainError =>
+  new DomainError('rate_limited', 'Too many requests. Wait, then try again.', {
+    retry_after: Math.max(1, Math.ceil(seconds)),
+  });

@@ -1,0 +1,136 @@
+import { createHash } from 'node:crypto';
+import { canonicalJson } from '../../application/canonical-json.ts';
+import type { Clock } from '../../application/ports/clock.ts';
+import type { IdempotencyStore, StoredAnswer } from '../../application/ports/idempotency-store.ts';
+import type { Logger } from '../../application/ports/logger.ts';
+import { DomainError, invalid } from '../../domain/errors.ts';
+import type { Reply } from './route.ts';
+
+/** How bodies of stored answers are kept: sealed with the data keys of the personal texts they hold. */
+export interface AnswerCodec {
+  /** @param personal ids of those keys */
+  store(body: unknown, personal: readonly string[]): string | Promise<string>;
+  /** Undefined when one of the keys is gone: the answer is then made anew from what was appended. */
+  restore(text: string): unknown;
+}
+
+/** Keeps bodies as they are: for tests, and for answers without personal texts. */
+export const plainAnswerCodec: AnswerCodec = {
+  store: (body) => JSON.stringify(body),
+  restore: (text): unknown => JSON.parse(text),
+};
+
+const DAY_MS = 86_400_000;
+const KEY = /^[\x21-\x7e]{1,255}$/;
+
+/** @throws {DomainError} 400 */
+export const parseIdempotencyKey = (header: string | string[]): string => {
+  if (typeof header === 'string' && KEY.test(header)) return header;
+  const message = 'Idempotency-Key must be one value of 1 to 255 visible ASCII characters.';
+  throw invalid([{ path: 'Idempotency-Key', code: 'invalid_format', message }]);
+};
+
+/** SHA-256 (hex) over method, path and body; bodies that are equal as JSON are the same. */
+export const fingerprint = (method: string, path: string, body: unknown): string =>
+  createHash('sha256')
+    .update(`${method}\n${path}\n${body === undefined ? '' : canonicalJson(body)}`)
+    .digest('hex');
+
+export interface KeyedRequest {
+  readonly scope: string;
+  readonly key: string;
+  readonly fingerprint: string;
+}
+
+/** What the handler is told. `again`: a request with this key has begun before, so its effect may be there. */
+export interface KeyInUse {
+  readonly scope: string;
+  readonly key: string;
+  readonly again: boolean;
+}
+
+const withoutSecrets = (reply: Reply): unknown => {
+  const { body, secrets } = reply;
+  if (secrets === undefined || typeof body !== 'object' || body === null) return body;
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !secrets.includes(name)));
+};
+
+/** Answers a repeated request with what the first was answered (decisions, section 1). */
+export class Idempotency {
+  readonly #store: IdempotencyStore;
+  readonly #codec: AnswerCodec;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  /** Requests of this process that have not been answered; a promise never rejects. */
+  readonly #running = new Map<string, Promise<void>>();
+
+  constructor(store: IdempotencyStore, codec: AnswerCodec, clock: Clock, logger: Logger) {
+    this.#store = store;
+    this.#codec = codec;
+    this.#clock = clock;
+    this.#logger = logger;
+  }
+
+  /**
+   * @param perform the request itself
+   * @param headersOf the headers of its reply that are kept
+   * @throws {DomainError} 422 `idempotency_key_reused`
+   */
+  async run(
+    request: KeyedRequest,
+    perform: (key: KeyInUse) => Promise<Reply>,
+    headersOf: (reply: Reply) => Record<string, string>,
+  ): Promise<Reply> {
+    const id = `${request.scope}\n${request.key}`;
+    for (let first = this.#running.get(id); first !== undefined; first = this.#running.get(id)) await first;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#running.set(id, promise);
+    try {
+      const stored = await this.#store.get(request.scope, request.key);
+      const replayed = stored === undefined ? undefined : await this.#replay(request, stored);
+      if (replayed !== undefined) return replayed;
+      const expiresAt = this.#clock.now() + DAY_MS;
+      const begun = await this.#store.begin(request.scope, request.key, expiresAt);
+      const reply = await perform({ scope: request.scope, key: request.key, again: begun === 'again' });
+      if (reply.status >= 200 && reply.status < 300)
+        await this.#keep(request, reply, headersOf(reply), expiresAt);
+      return reply;
+    } finally {
+      this.#running.delete(id);
+      resolve();
+    }
+  }
+
+  /** Undefined for an answer that holds an erased text. */
+  async #replay(request: KeyedRequest, stored: StoredAnswer): Promise<Reply | undefined> {
+    if (stored.fingerprint !== request.fingerprint) {
+      throw new DomainError('idempotency_key_reused', 'This Idempotency-Key was used for another request.');
+    }
+    const headers = { ...stored.headers, 'Idempotency-Replayed': 'true' };
+    if (stored.body === null) return { status: stored.status, headers };
+    const body = await this.#codec.restore(stored.body);
+    return body === undefined ? undefined : { status: stored.status, headers, body };
+  }
+
+  /**
+   * The effect is there already, so a store that fails now must not turn the answer into an error: the retry
+   * reaches the handler, which finds what was appended.
+   */
+  async #keep(
+    request: KeyedRequest,
+    reply: Reply,
+    headers: Record<string, string>,
+    expiresAt: number,
+  ): Promise<void> {
+    try {
+      const body =
+        reply.body === undefined
+          ? null
+          : await this.#codec.store(withoutSecrets(reply), reply.personal ?? []);
+      const answer = { fingerprint: request.fingerprint, status: reply.status, headers, body };
+      await this.#store.put(request.scope, request.key, answer, expiresAt);
+    } catch (error) {
+      this.#logger.warn({ err: error }, 'an answer could not be kept for its idempotency key');
+    }
+  }
+}

@@ -1,0 +1,98 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { Metrics } from '../../application/ports/metrics.ts';
+
+/** Counts one answer. @param status HTTP status @param seconds from the request's arrival to its answer */
+export type ObserveAnswer = (status: number, seconds: number) => void;
+
+export interface HttpMetrics {
+  /** The observer of one route, to be kept: its labels are resolved once. */
+  route(method: string, pattern: string): ObserveAnswer;
+  /** The text for Prometheus. */
+  expose(): Promise<string>;
+  readonly contentType: string;
+}
+
+const LATENCY = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/**
+ * The application's metrics and the HTTP latency, in one registry (`GET /metrics`).
+ * @param options.process also memory, event loop lag and garbage collection of this process
+ */
+export const createMetrics = (options: { process?: boolean } = {}): Metrics & HttpMetrics => {
+  const registry = new Registry();
+  const registers = [registry];
+  if (options.process !== false) collectDefaultMetrics({ register: registry });
+  const latency = new Histogram({
+    name: 'http_request_duration_seconds',
+    help: 'Time from the arrival of a request to its answer.',
+    labelNames: ['method', 'route', 'status'] as const,
+    buckets: LATENCY,
+    registers,
+  });
+  const appended = new Counter({
+    name: 'events_appended_total',
+    help: 'Events that were appended to the log.',
+    registers,
+  });
+  const appendTime = new Histogram({
+    name: 'append_duration_seconds',
+    help: 'Time of an append, its wait in the queue included.',
+    buckets: LATENCY,
+    registers,
+  });
+  const projected = new Counter({
+    name: 'events_projected_total',
+    help: 'Events that a projection has folded.',
+    labelNames: ['projection'] as const,
+    registers,
+  });
+  const projectTime = new Histogram({
+    name: 'projection_batch_duration_seconds',
+    help: 'Time of a batch: load, fold, commit.',
+    labelNames: ['projection'] as const,
+    buckets: LATENCY,
+    registers,
+  });
+  const lag = new Gauge({
+    name: 'projection_lag_seconds',
+    help: 'How far a projection is behind the end of the log.',
+    labelNames: ['projection'] as const,
+    registers,
+  });
+  const parked = new Gauge({
+    name: 'projection_parked_tenants',
+    help: 'Tenants that a poison event has stopped in a projection.',
+    labelNames: ['projection'] as const,
+    registers,
+  });
+  const sockets = new Gauge({ name: 'websockets_open', help: 'Open WebSocket connections.', registers });
+  const envelopes = new Counter({
+    name: 'websocket_envelopes_total',
+    help: 'Envelopes that were sent to WebSockets.',
+    registers,
+  });
+  return {
+    eventsAppended: (count, seconds) => {
+      appended.inc(count);
+      appendTime.observe(seconds);
+    },
+    eventsProjected: (projection, count, seconds) => {
+      projected.inc({ projection }, count);
+      projectTime.observe({ projection }, seconds);
+    },
+    projectionLag: (projection, seconds) => lag.set({ projection }, seconds),
+    parkedTenants: (projection, count) => parked.set({ projection }, count),
+    socketsOpen: (count) => sockets.set(count),
+    envelopesSent: (count) => envelopes.inc(count),
+    route: (method, pattern) => {
+      const classes: { observe(seconds: number): void }[] = [];
+      return (status, seconds) => {
+        const hundreds = Math.trunc(status / 100);
+        classes[hundreds] ??= latency.labels(method, pattern, `${hundreds}xx`);
+        classes[hundreds].observe(seconds);
+      };
+    },
+    expose: () => registry.metrics(),
+    contentType: registry.contentType,
+  };
+};

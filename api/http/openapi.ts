@@ -1,0 +1,175 @@
+import { z } from 'zod';
+import {
+  createDocument,
+  type ZodOpenApiOperationObject,
+  type ZodOpenApiParameters,
+  type ZodOpenApiPathsObject,
+  type ZodOpenApiResponseObject,
+  type ZodOpenApiResponsesObject,
+} from 'zod-openapi';
+import type { PrincipalKind } from '../../application/principal.ts';
+import type { ErrorCode } from '../../domain/errors.ts';
+import type { Route } from './route.ts';
+import { STATUS_OF } from './errors.ts';
+import { errorCodes, isKeyed } from './route-errors.ts';
+import { errorBody } from './schemas.ts';
+
+/** The OpenAPI 3.1 document of a route table: the same data that serves the requests. */
+
+export type OpenApiDocument = ReturnType<typeof createDocument>;
+
+/** The security scheme of each kind of principal. */
+const SCHEMES: Readonly<Record<PrincipalKind, { name: string; description: string }>> = {
+  user: { name: 'tenantJwt', description: 'A tenant user’s token, from `POST /auth/login`.' },
+  platform_admin: {
+    name: 'platformJwt',
+    description: 'A platform admin’s token, from `POST /super/auth/login`.',
+  },
+};
+
+const KEY_PARAMETER = {
+  in: 'header',
+  name: 'Idempotency-Key',
+  required: false,
+  description:
+    'Repeating the request with the same key gives the same answer and no second effect, for 24 hours.',
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
+} as const;
+
+const MIN_POSITION_PARAMETER = {
+  in: 'header',
+  name: 'X-Min-Position',
+  required: false,
+  description: 'An `X-Event-Position` that the answer must have seen.',
+  schema: { type: 'string' },
+} as const;
+
+const POSITION_HEADER = {
+  description: 'Where the write ended in the log; send it as `X-Min-Position` to another node.',
+  schema: { type: 'string' },
+} as const;
+
+/** The form in which zod-openapi's types want a status. */
+const statusKey = (status: number): `${1 | 2 | 3 | 4 | 5}${string}` => {
+  const [first, rest] = [Math.trunc(status / 100), String(status).slice(1)];
+  if (first === 2 || first === 3 || first === 4 || first === 5) return `${first}${rest}`;
+  throw new Error(`${status} is no status of an answer`);
+};
+
+const errorResponses = (route: Route): ZodOpenApiResponsesObject => {
+  const byStatus = new Map<number, ErrorCode[]>();
+  for (const code of errorCodes(route)) {
+    const status = STATUS_OF[code];
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
+  }
+  const responses: ZodOpenApiResponsesObject = {};
+  for (const [status, codes] of byStatus) {
+    responses[statusKey(status)] = {
+      description: codes.map((code) => `\`${code}\``).join(', '),
+      content: { 'application/json': { schema: errorBody } },
+    };
+  }
+  return responses;
+};
+
+const successResponse = (route: Route, schema: z.ZodType | null): ZodOpenApiResponseObject => ({
+  description: route.summary,
+  ...(route.method === 'get' || route.access.kind === 'public'
+    ? {}
+    : { headers: { 'X-Event-Position': POSITION_HEADER } }),
+  ...(schema === null ? {} : { content: { 'application/json': { schema } } }),
+});
+
+type ObjectSchema = z.ZodType<unknown, Record<string, unknown>>;
+
+const isObjectSchema = (schema: z.ZodType): schema is ObjectSchema =>
+  schema instanceof z.ZodObject || (schema instanceof z.ZodPipe && schema.in instanceof z.ZodObject);
+
+const parameters = (route: Route): ZodOpenApiParameters => {
+  const names = [...route.path.matchAll(/:([A-Za-z0-9_]+)/g)].map(([, name]) => name ?? '');
+  const path =
+    route.params ??
+    (names.length === 0 ? undefined : z.object(Object.fromEntries(names.map((name) => [name, z.string()]))));
+  const found: ZodOpenApiParameters = {};
+  for (const [where, schema] of [
+    ['path', path],
+    ['query', route.query],
+  ] as const) {
+    if (schema === undefined) continue;
+    if (!isObjectSchema(schema)) throw new Error(`${route.operationId}: its ${where} is no object schema`);
+    found[where] = schema;
+  }
+  return found;
+};
+
+const operation = (route: Route, operationId: string): ZodOpenApiOperationObject => {
+  const { access, body, reads } = route;
+  const headers = [
+    ...(isKeyed(route) ? [KEY_PARAMETER] : []),
+    ...(reads?.length ? [MIN_POSITION_PARAMETER] : []),
+  ];
+  const responses = errorResponses(route);
+  for (const [status, schema] of Object.entries(route.responses)) {
+    responses[statusKey(Number(status))] = successResponse(route, schema);
+  }
+  return {
+    operationId,
+    summary: route.summary,
+    tags: [route.tag],
+    security: access.kind === 'public' ? [] : access.kinds.map((kind) => ({ [SCHEMES[kind].name]: [] })),
+    requestParams: parameters(route),
+    ...(headers.length === 0 ? {} : { parameters: headers }),
+    ...(body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: !body.safeParse({}).success,
+            content: { 'application/json': { schema: body } },
+          },
+        }),
+    responses,
+  };
+};
+
+const templated = (path: string): string => path.replaceAll(/:([A-Za-z0-9_]+)/g, '{$1}');
+
+export const openApiDocument = (routes: readonly Route[]): OpenApiDocument => {
+  const paths: ZodOpenApiPathsObject = {};
+  for (const route of routes) {
+    [route.path, ...(route.aliases ?? [])].forEach((path, i) => {
+      const id = i === 0 ? route.operationId : `${route.operationId}Alias${i === 1 ? '' : i}`;
+      const at = templated(path);
+      paths[at] = { ...paths[at], [route.method]: operation(route, id) };
+    });
+  }
+  const tags = [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name }));
+  return createDocument(
+    {
+      openapi: '3.1.0',
+      info: {
+        title: 'Multi-tenant workflow platform',
+        version: '1.0.0',
+        description:
+          'Lists are bare arrays; the next page is in `Link: <…>; rel="next"`. Errors are `Error`.',
+      },
+      servers: [{ url: '/' }],
+      tags,
+      paths,
+      components: {
+        securitySchemes: Object.fromEntries(
+          Object.values(SCHEMES).map(({ name, description }) => [
+            name,
+            { type: 'http' as const, scheme: 'bearer', bearerFormat: 'JWT', description },
+          ]),
+        ),
+      },
+    },
+    {
+      // Answers may grow: a client must not refuse a key that it does not know.
+      override: ({ jsonSchema, io }) => {
+        if (io === 'output' && jsonSchema.additionalProperties === false)
+          delete jsonSchema.additionalProperties;
+      },
+    },
+  );
+};

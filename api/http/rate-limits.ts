@@ -1,0 +1,79 @@
+import type { Clock } from '../../application/ports/clock.ts';
+
+/** Rate limits of one process (decisions, section 3). Each answer is undefined (go on) or seconds to wait. */
+export interface RateLimits {
+  /** One more request of a credential. @param callerKey tenant and caller */
+  request(callerKey: string): number | undefined;
+  /** One more login from an address; asked before the body is read. */
+  loginFrom(address: string): number | undefined;
+  /** One more login with an e-mail, compared without regard to case. */
+  loginAs(email: string): number | undefined;
+}
+
+/** So many callers are remembered; the longest unseen are forgotten first. About 100 bytes each. */
+const MAX_CALLERS = 100_000;
+
+/**
+ * The generic cell rate algorithm, a token bucket in one number per caller: the time at which its bucket will be
+ * full again.
+ */
+export class TokenBuckets {
+  readonly #interval: number;
+  readonly #depth: number;
+  readonly #maxCallers: number;
+  readonly #fullAt = new Map<string, number>();
+
+  /**
+   * @param perMinute tokens that come back in a minute; 0 lets everything through
+   * @param burst tokens of a full bucket
+   */
+  constructor(perMinute: number, burst: number, maxCallers = MAX_CALLERS) {
+    this.#interval = perMinute > 0 ? 60_000 / perMinute : 0;
+    this.#depth = this.#interval * Math.max(1, burst);
+    this.#maxCallers = maxCallers;
+  }
+
+  get size(): number {
+    return this.#fullAt.size;
+  }
+
+  /** Takes a token. @param now ms @returns seconds until there is one, when there is none */
+  take(caller: string, now: number): number | undefined {
+    if (this.#interval === 0) return undefined;
+    const known = this.#fullAt.get(caller);
+    // More than the depth ahead can only be a clock that was set back: start anew instead of locking out.
+    const fullAt = known === undefined || known > now + this.#depth ? now : Math.max(known, now);
+    const wait = fullAt + this.#interval - this.#depth - now;
+    // Intervals are fractions: without the slack the last token of a bucket could be lost to rounding.
+    if (wait > 0.001) return Math.max(1, Math.ceil(wait / 1_000));
+    if (known !== undefined) this.#fullAt.delete(caller);
+    else if (this.#fullAt.size >= this.#maxCallers) this.#forgetOldest();
+    this.#fullAt.set(caller, fullAt + this.#interval);
+    return undefined;
+  }
+
+  /** A map keeps its order, and each take moves a caller to its end. */
+  #forgetOldest(): void {
+    for (const oldest of this.#fullAt.keys()) {
+      this.#fullAt.delete(oldest);
+      return;
+    }
+  }
+}
+
+/** @param settings per minute; 0 switches a limit off */
+export const createRateLimits = (
+  settings: { readonly requestsPerMinute: number; readonly loginsPerMinute: number },
+  clock: Clock,
+): RateLimits => {
+  const { requestsPerMinute, loginsPerMinute } = settings;
+  const requests = new TokenBuckets(requestsPerMinute, Math.ceil(requestsPerMinute / 5));
+  const addresses = new TokenBuckets(loginsPerMinute, loginsPerMinute);
+  const emails = new TokenBuckets(loginsPerMinute, loginsPerMinute);
+  return {
+    request: (callerKey) => requests.take(callerKey, clock.now()),
+    loginFrom: (address) => addresses.take(address, clock.now()),
+    // Longer than any e-mail: what is cut off only serves to fill the memory.
+    loginAs: (email) => emails.take(email.slice(0, 400).trim().toLowerCase(), clock.now()),
+  };
+};

@@ -1,0 +1,37 @@
+import { ERROR_CODES, type ErrorCode } from '../../domain/errors.ts';
+import type { Route } from './route.ts';
+
+const isErrorCode = (code: string): code is ErrorCode => ERROR_CODES.some((known) => known === code);
+
+/** Whether `Idempotency-Key` counts on a route. */
+export const isKeyed = ({ access, method }: Route): boolean =>
+  access.kind === 'principals' && ['post', 'put', 'patch'].includes(method);
+
+/** What a route may answer besides its successes: by its access, its parts, and the codes it names. */
+export const errorCodes = (route: Route): ReadonlySet<ErrorCode> => {
+  const codes = new Set<ErrorCode>([
+    'validation_failed',
+    'malformed_json',
+    'not_found',
+    'payload_too_large',
+    'unsupported_media_type',
+    'internal_error',
+    'unavailable',
+  ]);
+  if (route.access.kind === 'principals') {
+    for (const code of ['unauthenticated', 'invalid_credential', 'credential_expired'] as const)
+      codes.add(code);
+    for (const code of ['forbidden', 'tenant_suspended', 'tenant_mismatch', 'rate_limited'] as const) {
+      codes.add(code);
+    }
+    if (route.access.roles !== undefined) codes.add('admin_required');
+  }
+  if (route.limit === 'login') codes.add('rate_limited');
+  if (isKeyed(route)) codes.add('idempotency_key_reused');
+  if (route.reads?.length) codes.add('read_model_behind');
+  for (const code of route.errors ?? []) {
+    if (!isErrorCode(code)) throw new Error(`${route.operationId} names the unknown error code ${code}`);
+    codes.add(code);
+  }
+  return codes;
+};

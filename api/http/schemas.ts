@@ -1,0 +1,78 @@
+import { z } from 'zod';
+import { ERROR_CODES } from '../../domain/errors.ts';
+import { codePoints, isStorableText } from '../../domain/text.ts';
+
+/** Pieces of request and answer schemas that every area uses (decisions, section 1). */
+
+/**
+ * A text whose length counts code points; NUL and lone surrogates are refused, since not every store keeps them.
+ * @param options.min default 1
+ */
+export const text = ({ min = 1, max }: { min?: number; max: number }) =>
+  z
+    .string()
+    .superRefine((value, context) => {
+      const length = codePoints(value);
+      if (length < min) {
+        context.addIssue({ code: 'too_small', origin: 'string', minimum: min, inclusive: true });
+      }
+      if (length > max) {
+        context.addIssue({ code: 'too_big', origin: 'string', maximum: max, inclusive: true });
+      }
+      if (!isStorableText(value)) {
+        context.addIssue({ code: 'custom', message: 'The text holds a character that cannot be kept.' });
+      }
+    })
+    .meta({ override: { minLength: min, maxLength: max } });
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** An id of ours: a UUID in lower case. In a path a malformed one is a 404 like any unknown one. */
+export const uuid = z
+  .string()
+  .regex(UUID, 'This is not an id.')
+  .meta({ override: { format: 'uuid' } });
+
+/** `:id` in a path. */
+export const idParams = z.object({ id: uuid });
+
+/** `limit` of a list: a whole number, clamped (decisions, section 1). */
+export const limit = ({ fallback = 50, max = 200 }: { fallback?: number; max?: number } = {}) =>
+  z
+    .string()
+    .regex(/^[+-]?[0-9]{1,15}$/, 'limit must be a whole number.')
+    .meta({
+      override: ({ jsonSchema }) => {
+        jsonSchema.type = 'integer';
+        delete jsonSchema.pattern;
+      },
+    })
+    .default(String(fallback))
+    .meta({ description: `At least 1 and at most ${max}, else clamped.`, override: { default: fallback } })
+    .transform((value) => Math.min(max, Math.max(1, Number(value))));
+
+/** `cursor` of a list, opaque. */
+export const cursor = z.string().min(1).max(2_000).optional();
+
+/** An instant in an answer: RFC 3339, UTC, milliseconds. */
+export const timestamp = z.iso.datetime({ precision: 3 });
+
+/** An instant from a caller, any offset; becomes UTC with milliseconds. */
+export const instant = z.iso.datetime({ offset: true }).transform((value) => new Date(value).toISOString());
+
+/** A place in the log: opaque, ordered as text. */
+export const position = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,128}$/, 'This is not a position.')
+  .meta({ description: 'A place in the event log. Opaque.' });
+
+export const fieldIssue = z.object({ path: z.string(), code: z.string(), message: z.string() });
+
+/** Every 4xx and 5xx (specification, Errors). */
+export const errorBody = z
+  .object({
+    error: z.enum(ERROR_CODES),
+    message: z.string(),
+    details: z.record(z.string(), z.unknown()).optional(),
+  })
+  .meta({ id: 'Error', description: 'Clients branch on `error`; `message` may be reworded.' });

@@ -1,0 +1,58 @@
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  STATUS_CODES,
+} from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Ids } from '../../application/ports/clock.ts';
+import type { ErrorCode } from '../../domain/errors.ts';
+
+/** What HTTP itself refuses before there is a request: status, code and message. */
+const refusal = (code: string | undefined): readonly [number, ErrorCode, string] => {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return [431, 'payload_too_large', 'The headers of the request are too large.'];
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return [413, 'payload_too_large', 'The chunk extensions of the request are too large.'];
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return [408, 'validation_failed', 'The request did not arrive in time.'];
+    default:
+      return [400, 'validation_failed', 'The request is not valid HTTP.'];
+  }
+};
+
+const refuseRaw = (error: NodeJS.ErrnoException, socket: Duplex, requestId: string): void => {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const [status, code, message] = refusal(error.code);
+  const body = JSON.stringify({ error: code, message });
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n` +
+      'Content-Type: application/json; charset=utf-8\r\n' +
+      `Content-Length: ${Buffer.byteLength(body)}\r\n` +
+      `X-Request-Id: ${requestId}\r\n` +
+      'Cache-Control: no-store\r\n' +
+      'X-Content-Type-Options: nosniff\r\n' +
+      `Connection: close\r\n\r\n${body}`,
+  );
+};
+
+/** HTTP/1.1 asks for `Host`; Node's own refusal is no JSON, so the application makes it. */
+export const lacksHost = (request: IncomingMessage): boolean =>
+  request.headers.host === undefined && request.httpVersionMinor === 1 && request.httpVersionMajor === 1;
+
+/**
+ * The HTTP server around the application: each refusal of Node's own is JSON as well (specification, Errors).
+ * Not listening yet.
+ */
+export const createHttpServer = (app: RequestListener, ids: Ids): Server => {
+  const server = createServer({ requireHostHeader: false, keepAliveTimeout: 65_000 }, app);
+  server.on('clientError', (error, socket) => refuseRaw(error, socket, ids.next()));
+  // An expectation that is not known is not met, which RFC 9110 allows; Node would answer 417 without a body.
+  server.on('checkExpectation', app);
+  return server;
+};

@@ -1,0 +1,51 @@
+import type { AddressInfo } from 'node:net';
+import { ConfigError, readConfig } from '../infrastructure/config.ts';
+import { createLogger } from '../infrastructure/logger.ts';
+import { createDemo, describeDemo, ensurePlatformAdmin } from './first-run.ts';
+import { startPlatform } from './platform.ts';
+
+/** `npm start`: reads the configuration, puts the product together, serves until SIGTERM or SIGINT. */
+const main = async (): Promise<void> => {
+  const config = readConfig(process.env);
+  const logger = createLogger(config.LOG_LEVEL);
+  const platform = await startPlatform({ config, logger });
+  const { app, server } = platform;
+
+  let stopping = false;
+  const stop = (reason: string): void => {
+    if (stopping) return;
+    stopping = true;
+    logger.info({ reason }, 'stopping');
+    // Whatever hangs, the process is gone in time.
+    setTimeout(() => process.exit(1), 9500).unref();
+    platform.stop().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        logger.error({ err: error }, 'stopping failed');
+        process.exit(1);
+      },
+    );
+  };
+  process.on('SIGTERM', () => stop('SIGTERM'));
+  process.on('SIGINT', () => stop('SIGINT'));
+
+  if (config.ROLE !== 'worker') {
+    const demo = config.DEMO && (await platform.isEmpty());
+    await ensurePlatformAdmin(app, config);
+    if (demo) process.stdout.write(`${describeDemo(await createDemo(app, config))}\n`);
+  }
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(config.PORT, config.HOST, resolve);
+  });
+  const { address, port } = server.address() as AddressInfo;
+  const base = `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
+  logger.info({ api: base, docs: `${base}/docs`, role: config.ROLE }, 'listening');
+};
+
+main().catch((error: unknown) => {
+  const message =
+    error instanceof ConfigError ? error.message : String(error instanceof Error ? error.stack : error);
+  process.stderr.write(`${message}\n`);
+  process.exit(1);
+});

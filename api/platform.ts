@@ -1,0 +1,269 @@
+import { createHmac, hkdfSync, randomUUID } from 'node:crypto';
+import type { Server } from 'node:http';
+import {
+  Authentication,
+  PLATFORM_TOKEN_SECONDS,
+  platformClaims,
+  tenantClaims,
+  tenantTokenLifetime,
+} from '../application/authentication.ts';
+import { EventCodec } from '../application/codec.ts';
+import { CommandHandler } from '../application/command-handler.ts';
+import { Directory } from '../application/directory.ts';
+import { Envelopes } from '../application/envelopes.ts';
+import { Identity } from '../application/identity.ts';
+import { LiveFeed } from '../application/live-feed.ts';
+import { Login } from '../application/login.ts';
+import { Messaging } from '../application/messaging.ts';
+import { Notifications } from '../application/notifications.ts';
+import { Operations } from '../application/operations.ts';
+import type { Clock } from '../application/ports/clock.ts';
+import type { Logger } from '../application/ports/logger.ts';
+import { ProjectionHost } from '../application/projection-host.ts';
+import { ReadModels } from '../application/read-models.ts';
+import { sealedAnswers } from '../application/sealed-answers.ts';
+import { KeyRing } from '../application/sealing.ts';
+import { StreamStates } from '../application/stream-states.ts';
+import { runSubscriber, type Subscriber } from '../application/subscriber.ts';
+import { eraser } from '../application/subscribers/eraser.ts';
+import { mentionNotifier } from '../application/subscribers/mention-notifier.ts';
+import { Tenancy } from '../application/tenancy.ts';
+import { catalogue } from '../domain/catalogue.ts';
+import type { Config } from '../infrastructure/config.ts';
+import { secretsOf } from '../infrastructure/development-secrets.ts';
+import { systemClock, uuidV7Ids } from '../infrastructure/identity/ids.ts';
+import { argon2Passwords } from '../infrastructure/identity/passwords.ts';
+import { tokenFamily } from '../infrastructure/identity/tokens.ts';
+import { openStores } from '../infrastructure/stores.ts';
+import { projections } from '../projections/all.ts';
+import { messageById } from '../projections/conversations.ts';
+import { accountsOf } from '../projections/users.ts';
+import { createHttpApp } from './http/app.ts';
+import { createMetrics } from './http/metrics.ts';
+import { createRateLimits } from './http/rate-limits.ts';
+import { createHttpServer } from './http/server.ts';
+import { routesOf } from './routes/all.ts';
+import type { App } from './routes/app.ts';
+import { SocketServer } from './ws/socket-server.ts';
+
+export interface PlatformOptions {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly clock?: Clock;
+  /** Life of leases; another node takes over this long after one died. */
+  readonly leaseMs?: number;
+  readonly heartbeatMs?: number;
+}
+
+export interface Platform {
+  readonly app: App;
+  readonly server: Server;
+  /** True while the event log holds nothing. */
+  isEmpty(): Promise<boolean>;
+  /** Lets go of everything: no new requests, sockets told to come back, work ended, stores closed. */
+  stop(): Promise<void>;
+}
+
+const LEASE_MS = 6000;
+const LINGER_MS = 10;
+const SWEEP_MS = 60_000;
+
+/** Puts the product together and starts its background work. The HTTP server is not listening yet. */
+export const startPlatform = async (options: PlatformOptions): Promise<Platform> => {
+  const { config, logger, clock = systemClock } = options;
+  const stores = await openStores(config, logger);
+  const secrets = secretsOf(config);
+  const ids = uuidV7Ids(clock);
+  const metrics = createMetrics();
+  const keys = new KeyRing(stores.keys, secrets.MASTER_KEY);
+  const codec = new EventCodec(catalogue, keys);
+  const states = new StreamStates(stores.events, codec, stores.snapshots, logger);
+  const commands = new CommandHandler({ events: stores.events, codec, states, keys, clock, ids, metrics });
+  const directory = new Directory(states, keys);
+  const emailHash = emailHasher(secrets.MASTER_KEY);
+  const passwords = argon2Passwords();
+  const identity = new Identity({ commands, directory, passwords, emailHash });
+  const tenantTokens = tokenFamily(secrets.TENANT_JWT_SECRET, tenantClaims, tenantTokenLifetime, clock);
+  const platformTokens = tokenFamily(
+    secrets.PLATFORM_JWT_SECRET,
+    platformClaims,
+    () => PLATFORM_TOKEN_SECONDS,
+    clock,
+  );
+  const readModels = new ReadModels(projections, stores.reads, clock);
+  const lease = { logger, owner: randomUUID(), ttlMs: options.leaseMs ?? LEASE_MS };
+  const hosts = projections.map(
+    (projection) =>
+      new ProjectionHost(projection, {
+        ...lease,
+        store: stores.reads,
+        events: stores.events,
+        codec,
+        metrics,
+        clock,
+        lingerMs: LINGER_MS,
+      }),
+  );
+  const authentication = new Authentication({ tenantTokens, platformTokens, directory, identity, ids });
+  const app: App = {
+    authentication,
+    directory,
+    identity,
+    login: new Login({
+      directory,
+      identity,
+      passwords,
+      keys,
+      states,
+      tenantTokens,
+      platformTokens,
+      emailHash,
+      accountsOf: (hash) => accountsOf(readModels.reader('logins'), hash),
+    }),
+    messaging: new Messaging({
+      commands,
+      directory,
+      states,
+      events: stores.events,
+      codec,
+      keys,
+      lookUpMessage: messageLookup(readModels),
+    }),
+    notifications: new Notifications(commands),
+    tenancy: new Tenancy({ commands, directory, identity }),
+    operations: new Operations(commands, hosts),
+    readModels,
+    keys,
+    clock,
+    ids,
+  };
+  const feed = new LiveFeed({ events: stores.events, codec, states, keys, logger });
+  const envelopes = new Envelopes({ directory, states, keys });
+  const headAtStart = await stores.events.head();
+
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const following = Promise.withResolvers<void>();
+  const work: Promise<void>[] = [feed.run(signal, following.resolve)];
+  await Promise.race([following.promise, work[0]]);
+  if (config.ROLE !== 'api') {
+    readModels.attach(hosts);
+    const subscribers: Subscriber[] = [mentionNotifier({ commands, states, keys }), eraser({ keys })];
+    const shared = { ...lease, store: stores.reads, events: stores.events, codec };
+    for (const host of hosts) work.push(host.run(signal));
+    for (const subscriber of subscribers) work.push(runSubscriber(subscriber, shared, signal));
+  }
+  const sweeper = setInterval(() => {
+    stores.answers
+      .sweep(clock.now())
+      .catch((error: unknown) => logger.warn({ err: error }, 'stored answers could not be swept'));
+  }, SWEEP_MS);
+  sweeper.unref();
+
+  let caughtUp = false;
+  const http = createHttpApp({
+    routes: config.ROLE === 'worker' ? [] : routesOf(app),
+    authenticate: (token, { kinds }) => authentication.authenticate(token, kinds),
+    readiness: async () => {
+      caughtUp ||= await succeeds(async () => {
+        if (!(await readModels.reached(headAtStart))) throw new Error('behind');
+      });
+      return {
+        event_store: await succeeds(() => stores.events.head()),
+        read_store: await succeeds(() => stores.reads.ping()),
+        key_store: await succeeds(() => stores.keys.ping()),
+        read_models: caughtUp,
+      };
+    },
+    waitForReads: ({ tenantId, projections: names, minPosition }) =>
+      readModels.waitFor(tenantId, names, minPosition),
+    answered: (tenantId, position) => readModels.answered(tenantId, position),
+    parsePosition: (text) => stores.events.parsePosition(text),
+    idempotency: stores.answers,
+    answerCodec: sealedAnswers(keys),
+    clock,
+    ids,
+    limits: createRateLimits(
+      { requestsPerMinute: config.RATE_LIMIT_PER_MINUTE, loginsPerMinute: config.LOGIN_LIMIT_PER_MINUTE },
+      clock,
+    ),
+    metrics,
+    logger,
+    trustProxy: config.TRUST_PROXY,
+  });
+  const server = createHttpServer(http, ids);
+  const sockets = new SocketServer({
+    authentication,
+    envelopes,
+    events: stores.events,
+    codec,
+    feed,
+    clock,
+    metrics,
+    logger,
+    ...(options.heartbeatMs === undefined ? {} : { heartbeatMs: options.heartbeatMs }),
+  });
+  server.on('upgrade', sockets.upgrade);
+
+  return {
+    app,
+    server,
+    isEmpty: async () => (await stores.events.head()) === undefined,
+    stop: async () => {
+      clearInterval(sweeper);
+      sockets.close();
+      await closeServer(server);
+      stopping.abort();
+      await Promise.allSettled(work);
+      await stores.close();
+    },
+  };
+};
+
+/** Waits for requests under way, at most so long that the process is gone within ten seconds. */
+const closeServer = async (server: Server): Promise<void> => {
+  if (!server.listening) return;
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeIdleConnections();
+  const cutOff = setTimeout(() => server.closeAllConnections(), 6000);
+  await closed;
+  clearTimeout(cutOff);
+};
+
+/** Keyed hash of an e-mail without regard to case: names its stream, and says nothing to who reads the log. */
+const emailHasher = (masterKey: string): ((email: string) => string) => {
+  const key = Buffer.from(hkdfSync('sha256', masterKey, '', 'email-hash', 32));
+  return (email) => createHmac('sha256', key).update(email.normalize('NFC').toLowerCase()).digest('hex');
+};
+
+const messageLookup = (readModels: ReadModels) => {
+  const reader = readModels.reader('conversations');
+  return async (tenantId: string, messageId: string) => {
+    // The checkpoint first: what is folded after it may show in the document, and is folded again from the stream.
+    const checkpoint = await reader.checkpoint();
+    const doc = await messageById(reader, tenantId, messageId);
+    return {
+      checkpoint,
+      message:
+        doc === undefined
+          ? undefined
+          : {
+              conversationId: doc.conversation_id,
+              messageId: doc.id,
+              senderId: doc.sender_user_id,
+              sentAt: Date.parse(doc.created_at),
+              editedAt: doc.edited_at === null ? undefined : Date.parse(doc.edited_at),
+              deletedAt: doc.deleted_at === null ? undefined : Date.parse(doc.deleted_at),
+            },
+    };
+  };
+};
+
+const succeeds = async (check: () => Promise<unknown>): Promise<boolean> => {
+  try {
+    await check();
+    return true;
+  } catch {
+    return false;
+  }
+};

@@ -1,0 +1,41 @@
+import type { Authentication } from '../../application/authentication.ts';
+import type { Directory } from '../../application/directory.ts';
+import type { Identity } from '../../application/identity.ts';
+import type { Login } from '../../application/login.ts';
+import type { Messaging } from '../../application/messaging.ts';
+import type { Notifications } from '../../application/notifications.ts';
+import type { Operations } from '../../application/operations.ts';
+import type { Clock, Ids } from '../../application/ports/clock.ts';
+import type { Principal } from '../../application/principal.ts';
+import type { ReadModels } from '../../application/read-models.ts';
+import { type RequestContext, requestContext } from '../../application/request-context.ts';
+import type { KeyRing } from '../../application/sealing.ts';
+import type { Tenancy } from '../../application/tenancy.ts';
+import type { RouteRequest } from '../http/route.ts';
+
+/** What the routes act through: use cases, queries, and the little they need to make a request's context. */
+export interface App {
+  readonly authentication: Authentication;
+  readonly directory: Directory;
+  readonly identity: Identity;
+  readonly login: Login;
+  readonly messaging: Messaging;
+  readonly notifications: Notifications;
+  readonly tenancy: Tenancy;
+  readonly operations: Operations;
+  readonly readModels: ReadModels;
+  readonly keys: KeyRing;
+  readonly clock: Clock;
+  readonly ids: Ids;
+}
+
+export const contextOf = (
+  app: App,
+  request: Pick<
+    RouteRequest<unknown, unknown, unknown, Principal>,
+    'principal' | 'requestId' | 'idempotency'
+  >,
+): RequestContext => requestContext(request, app.ids, app.clock);
+
+/** The data key of a person's name and e-mail. */
+export const personKeyId = (tenantId: string, userId: string): string => `${tenantId}/person-${userId}`;

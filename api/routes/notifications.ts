@@ -1,0 +1,119 @@
+import { z } from 'zod';
+import { sealedKeyId } from '../../application/sealing.ts';
+import { storedMentions, toSnippet } from '../../domain/messaging/mentions.ts';
+import { type NotificationDoc, notificationsOf, unreadCountOf } from '../../projections/notifications.ts';
+import { decodeCursor, nextPage } from '../http/cursor.ts';
+import type { Route } from '../http/route.ts';
+import { cursor, limit, timestamp } from '../http/schemas.ts';
+import { type App, contextOf } from './app.ts';
+import { personRoute } from './kinds.ts';
+
+/** The bell (specification, Notifications; decisions, section 4). */
+
+const BASE = '/api/v1/tenant/notifications';
+const TAG = 'Notifications';
+const READS = ['notifications'];
+
+const notificationView = z
+  .object({
+    id: z.string(),
+    kind: z.enum(['message_mention', 'note_mention']),
+    actor_email: z.string(),
+    subject_kind: z.enum(['conversation', 'entity']),
+    subject_id: z.string(),
+    note_id: z.string(),
+    snippet: z.string(),
+    read_at: timestamp.nullable(),
+    created_at: timestamp,
+  })
+  .meta({ id: 'Notification' });
+
+export const notificationRoutes = (app: App): Route[] => {
+  const reader = app.readModels.reader('notifications');
+
+  const views = async (tenantId: string, docs: readonly NotificationDoc[]) => {
+    await app.keys.load(docs.map((doc) => sealedKeyId(doc.snippet)));
+    const snippets = docs.map((doc) => app.keys.openLoaded(doc.snippet) ?? '');
+    const nameOf = await app.directory.names(tenantId, snippets.flatMap(storedMentions));
+    const emailOf = await app.directory.emails(
+      tenantId,
+      docs.map((doc) => doc.actor_user_id),
+    );
+    return docs.map((doc, index) => ({
+      id: doc.id,
+      kind: doc.kind,
+      actor_email: emailOf(doc.actor_user_id),
+      subject_kind: doc.subject_kind,
+      subject_id: doc.subject_id,
+      note_id: doc.note_id,
+      snippet: toSnippet(snippets[index] ?? '', nameOf),
+      read_at: doc.read_at,
+      created_at: doc.created_at,
+    }));
+  };
+
+  return [
+    personRoute({
+      method: 'get',
+      path: BASE,
+      operationId: 'listNotifications',
+      summary: 'The caller’s notifications, newest first',
+      tag: TAG,
+      query: z.object({
+        unread: z.enum(['true', 'false']).default('false'),
+        limit: limit(),
+        cursor,
+      }),
+      responses: { 200: z.array(notificationView) },
+      reads: READS,
+      handle: async (request) => {
+        const { tenantId, userId } = request.principal;
+        const { unread, limit: size } = request.query;
+        const page = await notificationsOf(reader, tenantId, userId, {
+          unreadOnly: unread === 'true',
+          limit: size,
+          after: decodeCursor(request.query.cursor),
+        });
+        return { status: 200, body: await views(tenantId, page.docs), next: nextPage(page.next) };
+      },
+    }),
+
+    personRoute({
+      method: 'get',
+      path: `${BASE}/unread-count`,
+      operationId: 'countUnreadNotifications',
+      summary: 'How many of the caller’s notifications are unread',
+      tag: TAG,
+      responses: { 200: z.object({ unread: z.int().nonnegative() }) },
+      reads: READS,
+      handle: async (request) => {
+        const { tenantId, userId } = request.principal;
+        return { status: 200, body: { unread: await unreadCountOf(reader, tenantId, userId) } };
+      },
+    }),
+
+    personRoute({
+      method: 'post',
+      path: `${BASE}/mark-read`,
+      operationId: 'markNotificationsRead',
+      summary: 'Mark some or all notifications as read',
+      tag: TAG,
+      body: z.object({
+        ids: z.array(z.string().max(200)).max(10_000).optional(),
+        all: z.boolean().optional(),
+      }),
+      responses: { 200: z.object({ marked: z.int().nonnegative() }) },
+      handle: async (request) => {
+        const { tenantId, userId } = request.principal;
+        const context = contextOf(app, request);
+        const { marked, position } = await app.notifications.markRead(
+          tenantId,
+          userId,
+          request.body,
+          context,
+        );
+        return { status: 200, body: { marked }, position };
+      },
+    }),
+  ];
+};

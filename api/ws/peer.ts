@@ -1,0 +1,89 @@
+import type { WebSocket } from 'ws';
+import type { Position } from '../../application/ports/event-store.ts';
+
+/** Close codes of ours (decisions, section 4). */
+export const CLOSE = {
+  expired: 4401,
+  forbidden: 4403,
+  slowReader: 4413,
+  restarting: 1012,
+} as const;
+
+const MAX_UNREAD_BYTES = 1024 * 1024;
+/** A peer that does not answer the close is cut off: `close()` alone leaves it in CLOSING. */
+const CLOSE_PATIENCE_MS = 1000;
+
+/** One connected socket of a user. Envelopes that arrive during its replay wait behind it. */
+export class Peer {
+  readonly tenantId: string;
+  readonly userId: string;
+  readonly #socket: WebSocket;
+  #waiting: { position: Position; text: string }[] | undefined = [];
+  #waitingBytes = 0;
+  #missedPings = 0;
+
+  constructor(socket: WebSocket, tenantId: string, userId: string) {
+    this.#socket = socket;
+    this.tenantId = tenantId;
+    this.userId = userId;
+    socket.on('pong', () => {
+      this.#missedPings = 0;
+    });
+  }
+
+  /** Sends, or keeps while a replay is under way; closes a reader that leaves too much unread. */
+  deliver(position: Position, text: string): void {
+    if (this.#waiting !== undefined) {
+      this.#waiting.push({ position, text });
+      this.#waitingBytes += text.length;
+      if (this.#waitingBytes > MAX_UNREAD_BYTES) this.close(CLOSE.slowReader, 'reading too slowly');
+      return;
+    }
+    this.send(text);
+  }
+
+  send(text: string): void {
+    if (this.#socket.readyState !== this.#socket.OPEN) return;
+    if (this.#socket.bufferedAmount > MAX_UNREAD_BYTES) {
+      this.close(CLOSE.slowReader, 'reading too slowly');
+      return;
+    }
+    this.#socket.send(text);
+  }
+
+  get isOpen(): boolean {
+    return this.#socket.readyState === this.#socket.OPEN;
+  }
+
+  /** Resolves when what was sent has left for the peer's side, so that a replay does not pile up. */
+  async drained(): Promise<void> {
+    while (this.isOpen && this.#socket.bufferedAmount > MAX_UNREAD_BYTES / 4) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+
+  /** Ends the replay: what arrived meanwhile and was not part of it follows, then everything as it comes. */
+  goLive(replayedThrough: Position | undefined): void {
+    const waiting = this.#waiting ?? [];
+    this.#waiting = undefined;
+    for (const { position, text } of waiting) {
+      if (replayedThrough === undefined || position > replayedThrough) this.send(text);
+    }
+  }
+
+  /** One heartbeat: a peer that missed two pings is gone. */
+  ping(): void {
+    if (this.#missedPings >= 2) {
+      this.#socket.terminate();
+      return;
+    }
+    this.#missedPings += 1;
+    if (this.isOpen) this.#socket.ping();
+  }
+
+  close(code: number, reason: string): void {
+    if (this.#socket.readyState === this.#socket.CLOSED) return;
+    this.#socket.close(code, reason);
+    setTimeout(() => this.#socket.terminate(), CLOSE_PATIENCE_MS).unref();
+  }
+}

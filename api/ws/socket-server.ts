@@ -1,0 +1,245 @@
+import { type IncomingMessage, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { type WebSocket, WebSocketServer } from 'ws';
+import type { Authentication } from '../../application/authentication.ts';
+import type { EventCodec, LoggedEvent } from '../../application/codec.ts';
+import { ENVELOPE_TYPES, type Envelopes } from '../../application/envelopes.ts';
+import type { LiveFeed } from '../../application/live-feed.ts';
+import type { Clock } from '../../application/ports/clock.ts';
+import type { EventStore, Position } from '../../application/ports/event-store.ts';
+import type { Logger } from '../../application/ports/logger.ts';
+import type { Metrics } from '../../application/ports/metrics.ts';
+import type { UserPrincipal } from '../../application/principal.ts';
+import { tenantPrefix } from '../../application/streams.ts';
+import { DomainError, invalid } from '../../domain/errors.ts';
+import { UserStatusChanged } from '../../domain/identity/user.ts';
+import { TenantStatusChanged } from '../../domain/tenancy/tenant.ts';
+import { errorAnswer } from '../http/errors.ts';
+import { CLOSE, Peer } from './peer.ts';
+
+/**
+ * The multiplexed WebSocket (specification, Events; decisions, section 4): handshake, replay after a position,
+ * heartbeat, and closing when the credential's time or right ends.
+ */
+export interface SocketServerDeps {
+  readonly authentication: Authentication;
+  readonly envelopes: Envelopes;
+  readonly events: EventStore;
+  readonly codec: EventCodec;
+  readonly feed: LiveFeed;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+  readonly heartbeatMs?: number;
+}
+
+const PATH = '/api/v1/ws';
+const HEARTBEAT_MS = 25_000;
+const MAX_FRAME_BYTES = 64 * 1024;
+const MAX_REPLAYED = 1000;
+/** A replay that would have to look through more of the log than this is answered with a resync instead. */
+const MAX_SCANNED = 50_000;
+const PAGE = 500;
+
+interface Handshake {
+  readonly principal: UserPrincipal;
+  readonly after: Position | undefined;
+  readonly expiresAt: number;
+}
+
+export class SocketServer {
+  readonly #deps: SocketServerDeps;
+  readonly #server: WebSocketServer;
+  /** Peers by tenant, then user. */
+  readonly #peers = new Map<string, Map<string, Set<Peer>>>();
+  readonly #heartbeat: NodeJS.Timeout;
+  #count = 0;
+  #closing = false;
+
+  constructor(deps: SocketServerDeps) {
+    this.#deps = deps;
+    this.#server = new WebSocketServer({
+      noServer: true,
+      maxPayload: MAX_FRAME_BYTES,
+      perMessageDeflate: false,
+      // Never an offered token: the library's default would send back the first protocol of the list.
+      handleProtocols: (protocols) => (protocols.has('bearer') ? 'bearer' : false),
+    });
+    this.#heartbeat = setInterval(() => {
+      for (const peer of this.#all()) peer.ping();
+    }, deps.heartbeatMs ?? HEARTBEAT_MS);
+    this.#heartbeat.unref();
+    deps.feed.onEvent((event) => this.#onEvent(event));
+  }
+
+  /** For the HTTP server's `upgrade` event. */
+  readonly upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    socket.on('error', () => socket.destroy());
+    this.#handshake(request)
+      .then((handshake) => {
+        this.#server.handleUpgrade(request, socket, head, (peer) => this.#connected(peer, handshake));
+      })
+      .catch((error: unknown) => refuse(socket, error));
+  };
+
+  /** Tells every peer to come back, and waits for none. */
+  close(): void {
+    this.#closing = true;
+    clearInterval(this.#heartbeat);
+    for (const peer of this.#all()) peer.close(CLOSE.restarting, 'the server is restarting');
+  }
+
+  async #handshake(request: IncomingMessage): Promise<Handshake> {
+    const url = URL.parse(request.url ?? '', 'http://localhost');
+    if (url?.pathname !== PATH) throw new DomainError('not_found', 'No such resource.');
+    if (this.#closing) throw new DomainError('unavailable', 'The server is stopping.');
+    const token = tokenOf(request, url);
+    const { authentication, events } = this.#deps;
+    const principal = await authentication.authenticate(token, ['user']);
+    if (principal.kind !== 'user' || token === undefined) {
+      throw new DomainError('invalid_credential', 'The credential is not valid.');
+    }
+    const given = url.searchParams.get('after');
+    const after = given === null ? undefined : events.parsePosition(given);
+    if (given !== null && after === undefined) {
+      throw invalid([{ path: 'after', code: 'invalid_format', message: 'after is not a position.' }]);
+    }
+    return { principal, after, expiresAt: authentication.expiryOf(token) };
+  }
+
+  #connected(socket: WebSocket, { principal, after, expiresAt }: Handshake): void {
+    const { tenantId, userId } = principal;
+    const peer = new Peer(socket, tenantId, userId);
+    socket.on('error', (error) => this.#deps.logger.debug({ err: error }, 'a socket failed'));
+    // Frames from clients have no meaning; reading them keeps the connection's buffers empty.
+    socket.on('message', () => undefined);
+    const users = this.#peers.get(tenantId) ?? new Map<string, Set<Peer>>();
+    this.#peers.set(tenantId, users);
+    users.set(userId, (users.get(userId) ?? new Set<Peer>()).add(peer));
+    this.#counted(1);
+    const expiry = setTimeout(
+      () => peer.close(CLOSE.expired, 'the credential has expired'),
+      Math.max(0, expiresAt - this.#deps.clock.now()),
+    );
+    expiry.unref();
+    socket.on('close', () => {
+      clearTimeout(expiry);
+      users.get(userId)?.delete(peer);
+      if (users.get(userId)?.size === 0) users.delete(userId);
+      if (users.size === 0 && this.#peers.get(tenantId) === users) this.#peers.delete(tenantId);
+      this.#counted(-1);
+    });
+    // From here on live envelopes wait in the peer; everything up to this position is the replay's.
+    const upTo = this.#deps.feed.position;
+    peer.send(JSON.stringify({ kind: 'system', event: 'ready', position: upTo ?? '' }));
+    this.#replay(peer, after, upTo).catch((error: unknown) => {
+      this.#deps.logger.warn({ err: error }, 'a replay failed');
+      peer.close(1011, 'the replay failed');
+    });
+  }
+
+  async #replay(peer: Peer, after: Position | undefined, upTo: Position | undefined): Promise<void> {
+    if (after !== undefined && upTo !== undefined && after < upTo) {
+      const texts = await this.#missed(peer, after, upTo);
+      if (texts === undefined) {
+        peer.send(JSON.stringify({ kind: 'system', event: 'resync', position: upTo }));
+      } else {
+        for (const text of texts) {
+          peer.send(text);
+          await peer.drained();
+        }
+      }
+    }
+    peer.goLive(upTo);
+  }
+
+  /** What the user missed, or undefined when it is too much to replay. */
+  async #missed(peer: Peer, after: Position, upTo: Position): Promise<string[] | undefined> {
+    const { events, codec, envelopes } = this.#deps;
+    const filter = { streamPrefix: tenantPrefix(peer.tenantId), types: ENVELOPE_TYPES };
+    const texts: string[] = [];
+    let from = after;
+    for (let scanned = 0; peer.isOpen; scanned += PAGE) {
+      const page = await events.readAll({ from, filter, limit: PAGE });
+      for (const stored of page) {
+        if (stored.position > upTo) return texts;
+        const envelope = await envelopes.of(codec.decode(stored));
+        if (envelope?.recipients.includes(peer.userId)) texts.push(envelope.text);
+        if (texts.length > MAX_REPLAYED) return undefined;
+        from = stored.position;
+      }
+      if (page.length < PAGE) return texts;
+      if (scanned >= MAX_SCANNED) return undefined;
+    }
+    return texts;
+  }
+
+  #onEvent(event: LoggedEvent): Promise<void> | undefined {
+    if (event.type === TenantStatusChanged.type) {
+      const { tenant_id, status } = TenantStatusChanged.schema.parse(event.data);
+      if (status === 'suspended') this.#forbid([...(this.#peers.get(tenant_id)?.values() ?? [])]);
+      return undefined;
+    }
+    const users = this.#peers.get(event.tenantId);
+    if (users === undefined) return undefined;
+    if (event.type === UserStatusChanged.type) {
+      const { user_id, status } = UserStatusChanged.schema.parse(event.data);
+      const peers = users.get(user_id);
+      if (status === 'deactivated' && peers !== undefined) this.#forbid([peers]);
+      return undefined;
+    }
+    return ENVELOPE_TYPES.includes(event.type) ? this.#fanOut(event) : undefined;
+  }
+
+  async #fanOut(event: LoggedEvent): Promise<void> {
+    const envelope = await this.#deps.envelopes.of(event);
+    if (envelope === undefined) return;
+    let sent = 0;
+    for (const userId of envelope.recipients) {
+      for (const peer of this.#peers.get(event.tenantId)?.get(userId) ?? []) {
+        peer.deliver(event.position, envelope.text);
+        sent += 1;
+      }
+    }
+    this.#deps.metrics.envelopesSent(sent);
+  }
+
+  #forbid(groups: readonly ReadonlySet<Peer>[]): void {
+    for (const peers of groups) {
+      for (const peer of peers) peer.close(CLOSE.forbidden, 'no longer allowed');
+    }
+  }
+
+  #counted(change: number): void {
+    this.#count += change;
+    this.#deps.metrics.socketsOpen(this.#count);
+  }
+
+  *#all(): Iterable<Peer> {
+    for (const users of this.#peers.values()) {
+      for (const peers of users.values()) yield* peers;
+    }
+  }
+}
+
+/** `?token=`, `Authorization`, or the subprotocol pair `bearer, <jwt>`. */
+const tokenOf = (request: IncomingMessage, url: URL): string | undefined => {
+  const query = url.searchParams.get('token');
+  if (query !== null) return query;
+  const header = /^bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
+  if (header !== undefined) return header;
+  const [scheme, token] = (request.headers['sec-websocket-protocol'] ?? '')
+    .split(',')
+    .map((part) => part.trim());
+  return scheme === 'bearer' ? token : undefined;
+};
+
+const refuse = (socket: Duplex, error: unknown): void => {
+  const { status, body } = errorAnswer(error);
+  const text = JSON.stringify(body);
+  const challenge = status === 401 ? 'WWW-Authenticate: Bearer\r\n' : '';
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nContent-Type: application/json\r\n${challenge}` +
+      `Content-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
+  );
+};

@@ -1,0 +1,230 @@
+import { hash } from 'node:crypto';
+import { z } from 'zod';
+import type { EventDefinition } from '../domain/event.ts';
+import { canonicalJson, canonicalMembers } from './canonical-json.ts';
+import type { NewEvent, Position, StoredEvent } from './ports/event-store.ts';
+import type { KeyRing } from './sealing.ts';
+import { parseStreamName } from './streams.ts';
+
+/**
+ * Between events as the domain speaks of them and events as they are stored: schema, sealing, hash chain
+ * (docs/audit-format.md) on the way in; upcasting and validation on the way out. No stored event is ever rewritten.
+ */
+
+export type Actor = z.output<typeof actorSchema>;
+
+/** On whose behalf and because of what an event is appended. */
+export interface Cause {
+  readonly actor: Actor;
+  readonly impersonatedBy?: string | undefined;
+  /** The request's id; kept through everything that the request causes. */
+  readonly correlationId: string;
+  /** The event or keyed request behind it. */
+  readonly causationId: string;
+}
+
+interface Recorded {
+  readonly id: string;
+  readonly stream: string;
+  readonly tenantId: string;
+  readonly revision: number;
+  /** `occurred_at` in ms. */
+  readonly at: number;
+  readonly actor: Actor;
+  readonly impersonatedBy: string | undefined;
+  readonly correlationId: string;
+  readonly causationId: string;
+  readonly hash: string;
+}
+
+/** An event of whatever type. */
+export interface AnyEvent {
+  readonly type: string;
+  readonly data: unknown;
+}
+
+/** A stored event, decoded; a union of events stays a union. Personal fields of `data` hold their sealed form. */
+export type RecordedEvent<E extends AnyEvent = AnyEvent> = E extends AnyEvent ? E & Recorded : never;
+
+/** A recorded event and its place in the log. */
+export type LoggedEvent = RecordedEvent & { readonly position: Position };
+
+/** The head of a stream: where the next event is chained. */
+export interface ChainHead {
+  readonly revision: number;
+  readonly hash: string;
+}
+
+export const CHAIN_START: ChainHead = { revision: -1, hash: '0'.repeat(64) };
+
+/** An event of a type or version that this build does not know, or whose data its schema refuses. */
+export class UndecodableEvent extends Error {
+  override readonly name = 'UndecodableEvent';
+}
+
+const actorSchema = z.object({
+  kind: z.enum(['user', 'platform_admin', 'api_token', 'extension', 'public', 'system']),
+  id: z.string(),
+});
+
+/** Event metadata as stored; `prev_hash` and `hash` chain the stream. */
+export const metadataSchema = z.object({
+  $causationId: z.string(),
+  $correlationId: z.string(),
+  actor: actorSchema,
+  hash: z.string(),
+  impersonated_by: z.string().optional(),
+  occurred_at: z.string(),
+  prev_hash: z.string(),
+  schema_version: z.number().int(),
+  tenant_id: z.string(),
+});
+type Metadata = z.output<typeof metadataSchema>;
+
+const RECENT = 8192;
+
+export class EventCodec {
+  readonly #definitions: ReadonlyMap<string, EventDefinition>;
+  readonly #keys: KeyRing;
+  /** Decoded forms by object identity (one parse serves all subscribers) and, for own appends, by event id. */
+  readonly #decoded = new WeakMap<StoredEvent, LoggedEvent>();
+  readonly #recent = new Map<string, RecordedEvent>();
+
+  constructor(catalogue: readonly EventDefinition[], keys: KeyRing) {
+    this.#definitions = new Map(catalogue.map((definition) => [definition.type, definition]));
+    this.#keys = keys;
+  }
+
+  /** Ids of the data keys that an event's personal fields need. */
+  keyIds(tenantId: string, event: { type: string; data: unknown }): string[] {
+    const definition = this.#definition(event.type);
+    return Object.values(definition.personal).map((keyOf) => `${tenantId}/${keyOf(event.data)}`);
+  }
+
+  /** Seals, serialises and chains one new event. Its keys must be in memory. */
+  encode(
+    stream: string,
+    tenantId: string,
+    head: ChainHead,
+    event: { readonly id: string; readonly type: string; readonly data: unknown; readonly at: number },
+    cause: Cause,
+  ): { stored: NewEvent; recorded: RecordedEvent } {
+    const definition = this.#definition(event.type);
+    const values: Record<string, unknown> = { ...(event.data as object) };
+    for (const [field, keyOf] of Object.entries(definition.personal)) {
+      values[field] = this.#keys.seal(`${tenantId}/${keyOf(event.data)}`, String(values[field]));
+    }
+    const revision = head.revision + 1;
+    const data = canonicalJson(values);
+    const members = canonicalMembers({
+      $causationId: cause.causationId,
+      $correlationId: cause.correlationId,
+      actor: cause.actor,
+      impersonated_by: cause.impersonatedBy,
+      occurred_at: new Date(event.at).toISOString(),
+      prev_hash: head.hash,
+      schema_version: definition.version,
+      tenant_id: tenantId,
+    });
+    const digest = chainHash(
+      head.hash,
+      stream,
+      revision,
+      event.id,
+      event.type,
+      data,
+      `{${members.join(',')}}`,
+    );
+    // `hash` sorts after `actor` and before all later members.
+    members.splice(3, 0, `"hash":"${digest}"`);
+    const recorded: RecordedEvent = {
+      type: event.type,
+      data: values,
+      id: event.id,
+      stream,
+      tenantId,
+      revision,
+      at: event.at,
+      actor: cause.actor,
+      impersonatedBy: cause.impersonatedBy,
+      correlationId: cause.correlationId,
+      causationId: cause.causationId,
+      hash: digest,
+    };
+    this.#recent.set(event.id, recorded);
+    if (this.#recent.size > RECENT) {
+      const oldest = this.#recent.keys().next().value;
+      if (oldest !== undefined) this.#recent.delete(oldest);
+    }
+    return { stored: { id: event.id, type: event.type, data, metadata: `{${members.join(',')}}` }, recorded };
+  }
+
+  /** @throws {UndecodableEvent} */
+  decode(stored: StoredEvent): LoggedEvent {
+    const known = this.#decoded.get(stored);
+    if (known !== undefined) return known;
+    const recent = this.#recent.get(stored.id);
+    const logged =
+      recent !== undefined && recent.stream === stored.stream && recent.revision === stored.revision
+        ? { ...recent, position: stored.position }
+        : this.#parse(stored);
+    this.#decoded.set(stored, logged);
+    return logged;
+  }
+
+  #parse(stored: StoredEvent): LoggedEvent {
+    const definition = this.#definition(stored.type);
+    let metadata: Metadata;
+    let data: unknown;
+    try {
+      metadata = metadataSchema.parse(JSON.parse(stored.metadata));
+      data = JSON.parse(stored.data);
+    } catch (cause) {
+      throw new UndecodableEvent(`${stored.stream}@${stored.revision} cannot be read`, { cause });
+    }
+    for (let version = metadata.schema_version; version < definition.version; version += 1) {
+      const upcast = definition.upcasters[version];
+      if (upcast === undefined) throw new UndecodableEvent(`${stored.type} v${version} has no upcaster`);
+      data = upcast(data);
+    }
+    const checked = definition.schema.safeParse(data);
+    if (!checked.success) {
+      throw new UndecodableEvent(
+        `${stored.type} ${stored.id}: ${checked.error.issues[0]?.message ?? 'invalid'}`,
+      );
+    }
+    return {
+      type: stored.type,
+      data: checked.data,
+      id: stored.id,
+      stream: stored.stream,
+      tenantId: parseStreamName(stored.stream).tenantId,
+      revision: stored.revision,
+      position: stored.position,
+      at: Date.parse(metadata.occurred_at),
+      actor: metadata.actor,
+      impersonatedBy: metadata.impersonated_by,
+      correlationId: metadata.$correlationId,
+      causationId: metadata.$causationId,
+      hash: metadata.hash,
+    };
+  }
+
+  #definition(type: string): EventDefinition {
+    const definition = this.#definitions.get(type);
+    if (definition === undefined) throw new UndecodableEvent(`unknown event type ${type}`);
+    return definition;
+  }
+}
+
+/** The recipe of `metadata.hash`; every part is one line, and none can hold a line feed. */
+export const chainHash = (
+  previous: string,
+  stream: string,
+  revision: number,
+  id: string,
+  type: string,
+  data: string,
+  metadataWithoutHash: string,
+): string =>
+  hash('sha256', [previous, stream, revision, id, type, data, metadataWithoutHash].join('\n'), 'hex');

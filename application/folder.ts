@@ -1,0 +1,266 @@
+import type { Document, Projection, Touch } from '../domain/projection.ts';
+import type { EventCodec, LoggedEvent } from './codec.ts';
+import type { Clock } from './ports/clock.ts';
+import type { EventStore, Position, StoredEvent } from './ports/event-store.ts';
+import type { Logger } from './ports/logger.ts';
+import type { Metrics } from './ports/metrics.ts';
+import {
+  type DocKey,
+  type DocWrite,
+  type Generation,
+  type JsonObject,
+  type Lease,
+  leaseNameOf,
+  type ParkedTenant,
+  type ReadStore,
+} from './ports/read-store.ts';
+import { parseStreamName, tenantPrefix } from './streams.ts';
+
+interface Held {
+  readonly value: Document | undefined;
+  readonly position: Position | undefined;
+}
+
+export interface FolderDeps {
+  readonly store: ReadStore;
+  readonly events: EventStore;
+  readonly codec: EventCodec;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+}
+
+interface Poison {
+  readonly index: number;
+  readonly event: StoredEvent;
+  readonly error: unknown;
+}
+
+const MAX_CACHED_DOCUMENTS = 20_000;
+
+/**
+ * Folds events into one generation of a projection, under a lease. Documents it wrote stay in memory while the
+ * lease is held: nobody else may write them. A poison event parks its tenant in this projection and nobody else.
+ */
+export class Folder {
+  readonly projection: Projection;
+  readonly generation: Generation;
+  readonly #store: ReadStore;
+  readonly #events: EventStore;
+  readonly #codec: EventCodec;
+  readonly #logger: Logger;
+  readonly #metrics: Metrics;
+  readonly #clock: Clock;
+  readonly #cache = new Map<string, Held>();
+  readonly #types: ReadonlySet<string>;
+  #parked = new Map<string, ParkedTenant>();
+  #fence = -1;
+  #turn: Promise<void> = Promise.resolve();
+  checkpoint: Position | undefined;
+
+  constructor(projection: Projection, generation: Generation, deps: FolderDeps) {
+    this.projection = projection;
+    this.generation = generation;
+    this.#store = deps.store;
+    this.#events = deps.events;
+    this.#codec = deps.codec;
+    this.#logger = deps.logger;
+    this.#metrics = deps.metrics;
+    this.#clock = deps.clock;
+    this.#types = new Set(projection.types);
+  }
+
+  isParked(tenantId: string): boolean {
+    return this.#parked.has(tenantId);
+  }
+
+  get leaseName(): string {
+    return leaseNameOf(this.generation);
+  }
+
+  /** Starts from the stored state, as the holder of `lease`. */
+  async begin(lease: Lease): Promise<void> {
+    this.#cache.clear();
+    this.#fence = lease.fence;
+    const state = await this.#store.state(this.generation);
+    this.checkpoint = state.checkpoint;
+    this.#parked = new Map(state.parked.map((parked) => [parked.tenant, parked]));
+    this.#metrics.parkedTenants(this.projection.name, this.#parked.size);
+  }
+
+  /**
+   * Folds a batch and stores documents and checkpoint. At a poison event the batch is cut: what came before it is
+   * stored first, so that a crash at any point neither skips nor repeats anything of the parked tenant.
+   * @throws {Fenced}
+   */
+  apply(events: readonly StoredEvent[], checkpoint: Position): Promise<void> {
+    return this.#serially(() => this.#apply(events, checkpoint));
+  }
+
+  /** Takes a parked tenant up again, from its poison event to the present checkpoint. */
+  retry(tenantId: string): Promise<void> {
+    return this.#serially(() => this.#retry(tenantId));
+  }
+
+  /** Stores the present checkpoint. */
+  save(): Promise<void> {
+    return this.#serially(async () => {
+      if (this.checkpoint !== undefined) await this.#apply([], this.checkpoint);
+    });
+  }
+
+  async #serially(work: () => Promise<void>): Promise<void> {
+    const turn = this.#turn.then(work);
+    this.#turn = turn.catch(() => undefined);
+    return turn;
+  }
+
+  async #apply(events: readonly StoredEvent[], checkpoint: Position): Promise<void> {
+    const started = performance.now();
+    let rest = events;
+    for (;;) {
+      const { writes, poison } = await this.#fold(rest);
+      const before = poison === undefined ? checkpoint : rest[poison.index - 1]?.position;
+      await this.#store.commit({
+        generation: this.generation,
+        fence: this.#fence,
+        writes,
+        ...(before === undefined ? {} : { checkpoint: before }),
+      });
+      this.checkpoint = before ?? this.checkpoint;
+      if (poison === undefined) break;
+      await this.#park(poison.event, poison.error, 1);
+      rest = rest.slice(poison.index);
+    }
+    this.#metrics.eventsProjected(this.projection.name, events.length, (performance.now() - started) / 1000);
+  }
+
+  async #retry(tenantId: string): Promise<void> {
+    const parked = this.#parked.get(tenantId);
+    if (parked === undefined) return;
+    const filter = { streamPrefix: tenantPrefix(tenantId), types: this.projection.types };
+    const before = await this.#events.readAll({ from: parked.position, direction: 'backward', limit: 1 });
+    let from = before[0]?.position;
+    this.#parked.delete(tenantId);
+    for (;;) {
+      const page = await this.#events.readAll({ from, filter, limit: 500 });
+      const events = page.filter(
+        (event) => this.checkpoint !== undefined && event.position <= this.checkpoint,
+      );
+      const { writes, poison } = await this.#fold(events);
+      await this.#store.commit({ generation: this.generation, fence: this.#fence, writes });
+      if (poison !== undefined) {
+        await this.#park(poison.event, poison.error, parked.attempts + 1);
+        return;
+      }
+      from = events.at(-1)?.position;
+      if (events.length < 500) break;
+    }
+    await this.#store.unpark(this.generation, this.#fence, tenantId);
+    this.#metrics.parkedTenants(this.projection.name, this.#parked.size);
+    this.#logger.info(
+      { projection: this.projection.name, tenant: tenantId },
+      'a parked tenant was taken up again',
+    );
+  }
+
+  /** Folds in memory, up to the first event that cannot be folded. */
+  async #fold(events: readonly StoredEvent[]): Promise<{ writes: DocWrite[]; poison: Poison | undefined }> {
+    const steps: { event: LoggedEvent; index: number; touches: readonly Touch[] }[] = [];
+    const wanted = new Map<string, DocKey>();
+    let poison: Poison | undefined;
+    for (const [index, stored] of events.entries()) {
+      if (!this.#types.has(stored.type)) continue;
+      if (this.#parked.size > 0 && this.#parked.has(parseStreamName(stored.stream).tenantId)) continue;
+      try {
+        const event = this.#codec.decode(stored);
+        const touches = this.projection.fold(event);
+        for (const touch of touches) {
+          const docKey = docKeyOf(touch, event);
+          const key = keyOf(docKey);
+          if (!this.#cache.has(key)) wanted.set(key, docKey);
+        }
+        steps.push({ event, index, touches });
+      } catch (error) {
+        poison = { index, event: stored, error };
+        break;
+      }
+    }
+    await this.#load([...wanted.values()]);
+    const dirty = new Map<string, DocWrite>();
+    for (const { event, index, touches } of steps) {
+      try {
+        this.#step(event, touches, dirty);
+      } catch (error) {
+        const stored = events[index];
+        if (stored !== undefined) poison = { index, event: stored, error };
+        break;
+      }
+    }
+    this.#trim();
+    return { writes: [...dirty.values()], poison };
+  }
+
+  /** One event, whole or not at all. */
+  #step(event: LoggedEvent, touches: readonly Touch[], dirty: Map<string, DocWrite>): void {
+    const staged = new Map<string, { docKey: DocKey; value: Document | undefined }>();
+    for (const touch of touches) {
+      const docKey = docKeyOf(touch, event);
+      const key = keyOf(docKey);
+      const held = this.#cache.get(key);
+      // A document remembers the last event it has seen: an event that comes again changes nothing.
+      if (held?.position !== undefined && held.position >= event.position) continue;
+      const earlier = staged.get(key);
+      staged.set(key, { docKey, value: touch.change(earlier === undefined ? held?.value : earlier.value) });
+    }
+    for (const [key, { docKey, value }] of staged) {
+      this.#cache.set(key, { value, position: event.position });
+      // The documents are JSON by construction: folds build them from event data, strings and numbers.
+      dirty.set(key, {
+        ...docKey,
+        value: (value as JsonObject | undefined) ?? null,
+        position: event.position,
+      });
+    }
+  }
+
+  async #load(keys: readonly DocKey[]): Promise<void> {
+    if (keys.length === 0) return;
+    const docs = await this.#store.load(this.generation, keys);
+    keys.forEach((key, index) => {
+      const doc = docs[index];
+      this.#cache.set(keyOf(key), { value: doc?.value, position: doc?.position });
+    });
+  }
+
+  async #park(event: StoredEvent, error: unknown, attempts: number): Promise<void> {
+    const parked: ParkedTenant = {
+      tenant: parseStreamName(event.stream).tenantId,
+      position: event.position,
+      event_id: event.id,
+      // The message only: it names types and fields, never contents.
+      error: error instanceof Error ? error.message.slice(0, 500) : 'unknown error',
+      since: new Date(this.#clock.now()).toISOString(),
+      attempts,
+    };
+    await this.#store.park(this.generation, this.#fence, parked);
+    this.#parked.set(parked.tenant, parked);
+    this.#metrics.parkedTenants(this.projection.name, this.#parked.size);
+    this.#logger.error({ projection: this.projection.name, ...parked }, 'a poison event parked its tenant');
+  }
+
+  #trim(): void {
+    for (const key of this.#cache.keys()) {
+      if (this.#cache.size <= MAX_CACHED_DOCUMENTS) return;
+      this.#cache.delete(key);
+    }
+  }
+}
+
+const docKeyOf = (touch: Touch, event: LoggedEvent): DocKey => ({
+  collection: touch.collection,
+  tenant: touch.tenantId ?? event.tenantId,
+  id: touch.id,
+});
+
+const keyOf = (key: DocKey): string => `${key.collection}/${key.tenant}/${key.id}`;

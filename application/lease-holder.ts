@@ -1,0 +1,79 @@
+import type { Logger } from './ports/logger.ts';
+import type { Lease, ReadStore } from './ports/read-store.ts';
+
+/**
+ * Runs work while a lease is held, again and again until stopped: waits for the lease, renews it at a third of its
+ * life, ends the work when it is lost. What the work writes carries the lease's fence, so that a holder that was
+ * frozen past its time can change nothing.
+ */
+export interface LeaseOptions {
+  readonly store: ReadStore;
+  readonly logger: Logger;
+  readonly owner: string;
+  readonly ttlMs: number;
+}
+
+/** Resolves after `ms`, or at once when aborted; never rejects. */
+export const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const done = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', done);
+  });
+
+export const holdLease = async (
+  name: string,
+  options: LeaseOptions,
+  signal: AbortSignal,
+  work: (lease: Lease, signal: AbortSignal) => Promise<void>,
+): Promise<void> => {
+  const { store, logger, owner, ttlMs } = options;
+  let failures = 0;
+  while (!signal.aborted) {
+    try {
+      const lease = await store.acquireLease(name, owner, ttlMs);
+      if (lease === undefined) {
+        await pause(ttlMs / 3, signal);
+        continue;
+      }
+      await whileRenewed(lease, options, signal, work);
+      failures = 0;
+    } catch (error) {
+      failures += 1;
+      logger.warn({ err: error, lease: name, failures }, 'work under a lease failed; it starts again');
+      await pause(Math.min(100 * 2 ** failures, 5000) * (0.5 + Math.random() / 2), signal);
+    }
+  }
+};
+
+const whileRenewed = async (
+  lease: Lease,
+  { store, owner, ttlMs }: LeaseOptions,
+  signal: AbortSignal,
+  work: (lease: Lease, signal: AbortSignal) => Promise<void>,
+): Promise<void> => {
+  const held = new AbortController();
+  const stop = (): void => held.abort();
+  signal.addEventListener('abort', stop);
+  const renewing = (async () => {
+    while (!held.signal.aborted) {
+      await pause(ttlMs / 3, held.signal);
+      if (held.signal.aborted) return;
+      const renewed = await store.acquireLease(lease.name, owner, ttlMs).catch(() => undefined);
+      if (renewed?.fence !== lease.fence) held.abort();
+    }
+  })();
+  try {
+    await work(lease, held.signal);
+  } finally {
+    held.abort();
+    signal.removeEventListener('abort', stop);
+    await renewing;
+    await store.releaseLease(lease).catch(() => undefined);
+  }
+};

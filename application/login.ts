@@ -1,0 +1,136 @@
+import { DomainError } from '../domain/errors.ts';
+import { platformAdminDecider } from '../domain/identity/platform-admin.ts';
+import type { RegisteredUser } from '../domain/identity/user.ts';
+import { isTenantId } from '../domain/tenancy/tenant.ts';
+import {
+  PLATFORM_TOKEN_SECONDS,
+  type PlatformClaims,
+  TENANT_TOKEN_SECONDS,
+  type TenantClaims,
+} from './authentication.ts';
+import type { Directory } from './directory.ts';
+import type { Identity, UserView } from './identity.ts';
+import type { Passwords } from './ports/passwords.ts';
+import type { TokenFamily } from './ports/tokens.ts';
+import type { KeyRing } from './sealing.ts';
+import type { StreamStates } from './stream-states.ts';
+import { PLATFORM } from './streams.ts';
+
+interface Account {
+  readonly tenantId: string;
+  readonly userId: string;
+}
+
+/** Verifications of a sign-in that names no tenant, whatever is found: the cost tells nothing. */
+const CANDIDATES = 3;
+
+const refused = (): DomainError =>
+  new DomainError('invalid_credential', 'E-mail and password do not match an account.');
+
+/** Sign-in with e-mail and password (decisions, section 3). */
+export class Login {
+  readonly #directory: Directory;
+  readonly #identity: Identity;
+  readonly #passwords: Passwords;
+  readonly #keys: KeyRing;
+  readonly #states: StreamStates;
+  readonly #tenantTokens: TokenFamily<TenantClaims>;
+  readonly #platformTokens: TokenFamily<PlatformClaims>;
+  readonly #emailHash: (email: string) => string;
+  readonly #accountsOf: (emailHash: string) => Promise<readonly Account[]>;
+
+  constructor(deps: {
+    directory: Directory;
+    identity: Identity;
+    passwords: Passwords;
+    keys: KeyRing;
+    states: StreamStates;
+    tenantTokens: TokenFamily<TenantClaims>;
+    platformTokens: TokenFamily<PlatformClaims>;
+    emailHash: (email: string) => string;
+    /** Accounts of an e-mail in all tenants, from the read model. */
+    accountsOf: (emailHash: string) => Promise<readonly Account[]>;
+  }) {
+    this.#directory = deps.directory;
+    this.#identity = deps.identity;
+    this.#passwords = deps.passwords;
+    this.#keys = deps.keys;
+    this.#states = deps.states;
+    this.#tenantTokens = deps.tenantTokens;
+    this.#platformTokens = deps.platformTokens;
+    this.#emailHash = deps.emailHash;
+    this.#accountsOf = deps.accountsOf;
+  }
+
+  /** @throws `invalid_credential`, `tenant_required`, `tenant_suspended` */
+  async tenantUser(
+    email: string,
+    password: string,
+    tenantId: string | undefined,
+  ): Promise<{ token: string; user: UserView; tenantId: string }> {
+    const matching = await this.#matching(email, password, tenantId);
+    const [match] = matching;
+    if (match === undefined) throw refused();
+    if (matching.length > 1) {
+      throw new DomainError('tenant_required', 'This account exists in several tenants: name one.');
+    }
+    const tenant = await this.#directory.tenant(match.tenantId);
+    if (tenant?.status !== 'active') throw new DomainError('tenant_suspended', 'The tenant is suspended.');
+    const user = await this.#identity.view(match.user);
+    const token = this.#tenantTokens.sign(
+      { sub: user.id, email: user.email, tenant_id: match.tenantId, role: user.role },
+      TENANT_TOKEN_SECONDS,
+    );
+    return { token, user, tenantId: match.tenantId };
+  }
+
+  /** @throws `invalid_credential` */
+  async platformAdmin(email: string, password: string): Promise<{ token: string }> {
+    const holder = await this.#directory.emailHolder(PLATFORM, this.#emailHash(email));
+    const adminId = holder.status === 'claimed' ? holder.userId : undefined;
+    const admin =
+      adminId === undefined
+        ? undefined
+        : (await this.#states.load(PLATFORM, platformAdminDecider, adminId)).state;
+    const hash = admin?.exists ? await this.#keys.open(admin.passwordHash) : undefined;
+    if (!(await this.#passwords.verify(hash, password)) || !admin?.exists) throw refused();
+    const claims = {
+      sub: admin.id,
+      email: await this.#directory.open(admin.email),
+      role: 'super_admin' as const,
+    };
+    return { token: this.#platformTokens.sign(claims, PLATFORM_TOKEN_SECONDS) };
+  }
+
+  async #matching(
+    email: string,
+    password: string,
+    tenantId: string | undefined,
+  ): Promise<{ tenantId: string; user: RegisteredUser }[]> {
+    const emailHash = this.#emailHash(email);
+    const accounts =
+      tenantId === undefined ? await this.#accountsOf(emailHash) : await this.#accountIn(tenantId, emailHash);
+    const tries = tenantId === undefined ? CANDIDATES : 1;
+    const tooMany = accounts.length > tries;
+    const matching: { tenantId: string; user: RegisteredUser }[] = [];
+    for (let index = 0; index < tries; index += 1) {
+      const account = tooMany ? undefined : accounts[index];
+      const user =
+        account === undefined ? undefined : await this.#directory.user(account.tenantId, account.userId);
+      const usable = user?.status === 'active' ? user : undefined;
+      const hash =
+        usable?.passwordHash === undefined ? undefined : await this.#keys.open(usable.passwordHash);
+      const matches = await this.#passwords.verify(hash, password);
+      if (matches && usable !== undefined && account !== undefined) {
+        matching.push({ tenantId: account.tenantId, user: usable });
+      }
+    }
+    return matching;
+  }
+
+  async #accountIn(tenantId: string, emailHash: string): Promise<readonly Account[]> {
+    if (!isTenantId(tenantId)) return [];
+    const holder = await this.#directory.emailHolder(tenantId, emailHash);
+    return holder.status === 'claimed' ? [{ tenantId, userId: holder.userId }] : [];
+  }
+}

@@ -1,0 +1,355 @@
+import { createHash } from 'node:crypto';
+import { DomainError, invalid, notFound } from '../domain/errors.ts';
+import {
+  type Conversation,
+  type ConversationEvent,
+  checkBody,
+  conversationDecider,
+  deleteMessage,
+  editMessage,
+  MAX_PARTICIPANTS,
+  type MessageFacts,
+  markRead,
+  participating,
+  sendMessage,
+  startConversation,
+} from '../domain/messaging/conversation.ts';
+import { mentionedIds, toStoredText } from '../domain/messaging/mentions.ts';
+import type { EventCodec, RecordedEvent } from './codec.ts';
+import type { CommandHandler, Outcome } from './command-handler.ts';
+import type { Directory } from './directory.ts';
+import type { EventStore, Position } from './ports/event-store.ts';
+import { type RequestContext, uuidFromName } from './request-context.ts';
+import { ERASED, type KeyRing } from './sealing.ts';
+import type { StreamState, StreamStates } from './stream-states.ts';
+import { streamName } from './streams.ts';
+
+/** A message as the read model has it, and how far the read model had folded when it was asked. */
+export interface MessageLookup {
+  readonly checkpoint: Position | undefined;
+  readonly message:
+    | (MessageFacts & { readonly conversationId: string })
+    | undefined;
+}
+
+/** A message as a command left it; `body` is undefined for a deleted one. */
+export interface MessageState {
+  readonly id: string;
+  readonly senderId: string;
+  readonly body: string | undefined;
+  readonly createdAt: number;
+  readonly editedAt: number | undefined;
+  readonly deletedAt: number | undefined;
+}
+
+type ConversationOutcome = Outcome<Conversation, ConversationEvent>;
+
+/** Lower-case hex SHA-256 of the distinct ids, sorted by code unit, joined with `,` (decisions, section 4). */
+export const dmKeyOf = (userIds: readonly string[]): string =>
+  createHash('sha256')
+    .update([...new Set(userIds)].sort().join(','))
+    .digest('hex');
+
+export const messageKeyId = (tenantId: string, messageId: string): string =>
+  `${tenantId}/message-${messageId}`;
+
+/** Use cases of direct messages (specification, Messaging). */
+export class Messaging {
+  readonly #commands: CommandHandler;
+  readonly #directory: Directory;
+  readonly #states: StreamStates;
+  readonly #events: EventStore;
+  readonly #codec: EventCodec;
+  readonly #keys: KeyRing;
+  readonly #lookUp: (tenantId: string, messageId: string) => Promise<MessageLookup>;
+
+  constructor(deps: {
+    commands: CommandHandler;
+    directory: Directory;
+    states: StreamStates;
+    events: EventStore;
+    codec: EventCodec;
+    keys: KeyRing;
+    lookUpMessage: (tenantId: string, messageId: string) => Promise<MessageLookup>;
+  }) {
+    this.#commands = deps.commands;
+    this.#directory = deps.directory;
+    this.#states = deps.states;
+    this.#events = deps.events;
+    this.#codec = deps.codec;
+    this.#keys = deps.keys;
+    this.#lookUp = deps.lookUpMessage;
+  }
+
+  /**
+   * Finds or starts the conversation of exactly these people and the caller.
+   * @throws `validation_failed` for fewer than two or more than 50 people, `not_found` for one who is not active
+   */
+  async start(
+    tenantId: string,
+    callerId: string,
+    participantIds: readonly string[],
+    context: RequestContext,
+  ): Promise<{
+    conversation: Extract<Conversation, { status: 'started' }>;
+    created: boolean;
+    position: Position | undefined;
+  }> {
+    const participants = [...new Set([callerId, ...participantIds])].sort();
+    const issue = (code: string, message: string) =>
+      invalid([{ path: 'participant_user_ids', code, message }]);
+    if (participants.length < 2) throw issue('too_small', 'A conversation needs at least two people.');
+    if (participants.length > MAX_PARTICIPANTS)
+      throw issue('too_big', 'A conversation has at most 50 people.');
+    const users = await this.#directory.users(tenantId, participants);
+    if (participants.some((id) => users.get(id)?.status !== 'active')) throw notFound();
+    const dmKey = dmKeyOf(participants);
+    const conversationId = uuidFromName(`conversation\n${tenantId}\n${dmKey}`);
+    const outcome = await this.#commands.execute({
+      tenantId,
+      decider: conversationDecider,
+      id: conversationId,
+      cause: context.cause,
+      again: context.again,
+      decide: (state) => startConversation(state, { conversationId, dmKey, participants }),
+    });
+    if (outcome.state.status === 'none') throw notFound();
+    return { conversation: outcome.state, created: outcome.events.length > 0, position: outcome.position };
+  }
+
+  /** @throws `not_found`, `not_a_participant` */
+  async conversation(
+    tenantId: string,
+    conversationId: string,
+    userId: string,
+  ): Promise<Extract<Conversation, { status: 'started' }>> {
+    const { state } = await this.#states.load(tenantId, conversationDecider, conversationId);
+    return participating(state, userId);
+  }
+
+  /** @throws `not_found`, `not_a_participant`, `validation_failed` */
+  async send(
+    tenantId: string,
+    conversationId: string,
+    senderId: string,
+    body: string,
+    context: RequestContext,
+  ): Promise<{ message: MessageState; position: Position | undefined }> {
+    checkBody(body);
+    const mentions = await this.#mentions(tenantId, body);
+    const messageId = context.newId();
+    const storedBody = toStoredText(body, mentions.known);
+    const outcome = await this.#commands.execute({
+      tenantId,
+      decider: conversationDecider,
+      id: conversationId,
+      cause: context.cause,
+      again: context.again,
+      decide: (state, at) =>
+        sendMessage(
+          state,
+          {
+            messageId,
+            senderId,
+            storedBody,
+            mentioned: mentions.active.filter((id) => id !== senderId),
+          },
+          at,
+        ),
+    });
+    const sent = only(outcome, 'MessageSent');
+    const message = {
+      id: sent.data.message_id,
+      senderId,
+      body: (await this.#keys.open(sent.data.body)) ?? ERASED,
+      createdAt: sent.at,
+      editedAt: undefined,
+      deletedAt: undefined,
+    };
+    return { message, position: outcome.position };
+  }
+
+  /** @throws `not_found`, `not_a_participant`, `not_the_sender`, `invalid_transition`, `validation_failed` */
+  async edit(
+    tenantId: string,
+    conversationId: string,
+    messageId: string,
+    userId: string,
+    body: string,
+    context: RequestContext,
+  ): Promise<{ message: MessageState; position: Position | undefined }> {
+    checkBody(body);
+    const storedBody = toStoredText(body, (await this.#mentions(tenantId, body)).known);
+    let facts: MessageFacts | undefined;
+    const outcome = await this.#commands.execute({
+      tenantId,
+      decider: conversationDecider,
+      id: conversationId,
+      cause: context.cause,
+      again: context.again,
+      prepare: async (head) => {
+        facts = await this.#facts(tenantId, conversationId, messageId, head);
+        return facts;
+      },
+      decide: (state, _at, message) => editMessage(state, { userId, message, storedBody }),
+    });
+    const edited = only(outcome, 'MessageEdited');
+    const known = facts ?? (await this.#factsNow(tenantId, conversationId, messageId));
+    const message = {
+      id: messageId,
+      senderId: userId,
+      body: (await this.#keys.open(edited.data.body)) ?? ERASED,
+      createdAt: known?.sentAt ?? edited.at,
+      editedAt: edited.at,
+      deletedAt: undefined,
+    };
+    return { message, position: outcome.position };
+  }
+
+  /** The text cannot be had any more when this resolves. @throws as {@link edit}; deleting again changes nothing */
+  async delete(
+    tenantId: string,
+    conversationId: string,
+    messageId: string,
+    userId: string,
+    context: RequestContext,
+  ): Promise<{ message: MessageState; position: Position | undefined }> {
+    let facts: MessageFacts | undefined;
+    const outcome = await this.#commands.execute({
+      tenantId,
+      decider: conversationDecider,
+      id: conversationId,
+      cause: context.cause,
+      prepare: async (head) => {
+        facts = await this.#facts(tenantId, conversationId, messageId, head);
+        return facts;
+      },
+      decide: (state, _at, message) => deleteMessage(state, { userId, message }),
+    });
+    await this.#keys.destroy(messageKeyId(tenantId, messageId));
+    if (facts === undefined) throw notFound();
+    const message = {
+      id: messageId,
+      senderId: facts.senderId,
+      body: undefined,
+      createdAt: facts.sentAt,
+      editedAt: facts.editedAt,
+      deletedAt: facts.deletedAt ?? outcome.events[0]?.at,
+    };
+    return { message, position: outcome.position };
+  }
+
+  /** @throws `not_found`, `not_a_participant` */
+  async read(
+    tenantId: string,
+    conversationId: string,
+    userId: string,
+    context: RequestContext,
+  ): Promise<Position | undefined> {
+    const outcome = await this.#commands.execute({
+      tenantId,
+      decider: conversationDecider,
+      id: conversationId,
+      cause: context.cause,
+      again: context.again,
+      decide: (state) => markRead(state, userId),
+    });
+    return outcome.position;
+  }
+
+  /** Users of the tenant that the text names: all of them become ids, the active ones are notified. */
+  async #mentions(tenantId: string, body: string): Promise<{ known: ReadonlySet<string>; active: string[] }> {
+    const ids = mentionedIds(body);
+    if (ids.length === 0) return { known: new Set(), active: [] };
+    const users = await this.#directory.users(tenantId, ids);
+    return {
+      known: new Set(users.keys()),
+      active: [...users.values()].filter((user) => user.status === 'active').map((user) => user.id),
+    };
+  }
+
+  async #factsNow(
+    tenantId: string,
+    conversationId: string,
+    messageId: string,
+  ): Promise<MessageFacts | undefined> {
+    const head = await this.#states.load(tenantId, conversationDecider, conversationId);
+    return this.#facts(tenantId, conversationId, messageId, head);
+  }
+
+  /**
+   * What the log says of one message up to `head`. The read model finds it and says what it had seen; the stream's
+   * tail, behind what the read model has folded, says the rest.
+   */
+  async #facts(
+    tenantId: string,
+    conversationId: string,
+    messageId: string,
+    head: StreamState<Conversation>,
+  ): Promise<MessageFacts | undefined> {
+    if (head.revision < 0) return undefined;
+    const { checkpoint, message } = await this.#lookUp(tenantId, messageId);
+    let facts: MessageFacts | undefined = message?.conversationId === conversationId ? message : undefined;
+    const stream = streamName(tenantId, conversationDecider.category, conversationId);
+    for (const event of await this.#tail(stream, head.revision, checkpoint)) {
+      facts = foldFacts(facts, event as RecordedEvent<ConversationEvent>, messageId);
+    }
+    return facts;
+  }
+
+  /** Events of a stream up to `revision` that lie after `checkpoint`, oldest first. */
+  async #tail(stream: string, revision: number, checkpoint: Position | undefined): Promise<RecordedEvent[]> {
+    const tail: RecordedEvent[] = [];
+    let from = revision;
+    while (from >= 0) {
+      const page = await this.#events.readStream(stream, { direction: 'backward', from, limit: 100 });
+      for (const stored of page) {
+        if (checkpoint !== undefined && stored.position <= checkpoint) return tail.reverse();
+        tail.push(this.#codec.decode(stored));
+      }
+      from -= Math.max(page.length, 1);
+      if (page.length === 0) break;
+    }
+    return tail.reverse();
+  }
+}
+
+const foldFacts = (
+  facts: MessageFacts | undefined,
+  event: RecordedEvent<ConversationEvent>,
+  messageId: string,
+): MessageFacts | undefined => {
+  if (!('message_id' in event.data) || event.data.message_id !== messageId) return facts;
+  switch (event.type) {
+    case 'MessageSent':
+      return {
+        messageId,
+        senderId: event.data.sender_user_id,
+        sentAt: event.at,
+        editedAt: undefined,
+        deletedAt: undefined,
+      };
+    case 'MessageEdited':
+      return facts === undefined ? undefined : { ...facts, editedAt: event.at };
+    case 'MessageDeleted':
+      return facts === undefined ? undefined : { ...facts, deletedAt: event.at };
+    case 'ConversationStarted':
+    case 'ConversationRead':
+      return facts;
+    default:
+      return event satisfies never;
+  }
+};
+
+/** The one event of a type that a command appended. */
+const only = <T extends ConversationEvent['type']>(
+  outcome: ConversationOutcome,
+  type: T,
+): Extract<RecordedEvent<ConversationEvent>, { type: T }> => {
+  const isWanted = (
+    event: RecordedEvent<ConversationEvent>,
+  ): event is Extract<RecordedEvent<ConversationEvent>, { type: T }> => event.type === type;
+  const event = outcome.events.find(isWanted);
+  if (event === undefined) throw new DomainError('internal_error', 'The command left no event.');
+  return event;
+};

@@ -1,0 +1,53 @@
+import { invalid } from '../domain/errors.ts';
+import {
+  type Inbox,
+  type InboxEvent,
+  inboxDecider,
+  type MarkNotificationsRead,
+  markNotificationsRead,
+} from '../domain/notifications/inbox.ts';
+import type { CommandHandler, Outcome } from './command-handler.ts';
+import type { Position } from './ports/event-store.ts';
+import type { RequestContext } from './request-context.ts';
+
+/** Use cases of a person's notifications (specification, Notifications). */
+export class Notifications {
+  readonly #commands: CommandHandler;
+
+  constructor(commands: CommandHandler) {
+    this.#commands = commands;
+  }
+
+  /**
+   * Marks what is unread among `ids`, or everything; counts exactly what changed, whoever marks at the same time.
+   * @throws `validation_failed` with neither or both of `ids` and `all: true`
+   */
+  async markRead(
+    tenantId: string,
+    userId: string,
+    request: { readonly ids?: readonly string[] | undefined; readonly all?: boolean | undefined },
+    context: RequestContext,
+  ): Promise<{ marked: number; position: Position | undefined }> {
+    const hasIds = request.ids !== undefined && request.ids.length > 0;
+    if (hasIds === (request.all === true)) {
+      throw invalid([
+        { path: 'ids', code: 'custom', message: 'Give either a non-empty list of ids or all: true.' },
+      ]);
+    }
+    const command: MarkNotificationsRead =
+      request.all === true ? { userId, all: true } : { userId, ids: request.ids ?? [] };
+    const outcome: Outcome<Inbox, InboxEvent> = await this.#commands.execute({
+      tenantId,
+      decider: inboxDecider,
+      id: userId,
+      cause: context.cause,
+      again: context.again,
+      decide: (state) => markNotificationsRead(state, command),
+    });
+    const marked = outcome.events.reduce(
+      (sum, event) => sum + (event.type === 'NotificationsRead' ? event.data.notification_ids.length : 0),
+      0,
+    );
+    return { marked, position: outcome.position };
+  }
+}

@@ -1,0 +1,6 @@
+/** Signed tokens of one credential family; each family has a key of its own (decisions, section 3). */
+export interface TokenFamily<Claims> {
+  sign(claims: Claims, lifetimeSeconds: number): string;
+  /** @throws `invalid_credential`, `credential_expired` */
+  verify(token: string): Claims & { readonly iat: number; readonly exp: number };
+}

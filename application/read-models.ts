@@ -1,0 +1,192 @@
+import { DomainError } from '../domain/errors.ts';
+import type { DocumentReader, PageQuery, Projection } from '../domain/projection.ts';
+import type { Clock } from './ports/clock.ts';
+import type { Position } from './ports/event-store.ts';
+import type { Generation, ReadStore } from './ports/read-store.ts';
+import type { ProjectionHost } from './projection-host.ts';
+
+/** Reads of one read model, of the generation that answers. */
+export interface Reader extends DocumentReader {
+  /** How far the answering generation has folded. */
+  checkpoint(): Promise<Position | undefined>;
+}
+
+interface Remote {
+  checkpoint: Position | undefined;
+  parked: ReadonlySet<string>;
+  readAt: number;
+}
+
+/** Stands for those who read across tenants: sign-in and platform admins. */
+const ANYBODY = '*';
+const WAIT_MS = 5000;
+const POLL_MS = 15;
+const REFRESH_MS = 500;
+
+/**
+ * Queries and read-your-writes: a read waits until the projection has reached the writes that requests of its
+ * tenant were answered for before it arrived, and never for background work.
+ */
+export class ReadModels {
+  readonly #store: ReadStore;
+  readonly #clock: Clock;
+  readonly #hosts = new Map<string, ProjectionHost>();
+  readonly #projections = new Map<string, Projection>();
+  readonly #answered = new Map<string, Position>();
+  readonly #active = new Map<string, { tag: string; readAt: number }>();
+  readonly #prepared = new Set<string>();
+  readonly #remote = new Map<string, Remote>();
+
+  constructor(projections: readonly Projection[], store: ReadStore, clock: Clock) {
+    for (const projection of projections) this.#projections.set(projection.name, projection);
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  /** Tells of the projections that this process folds itself. */
+  attach(hosts: readonly ProjectionHost[]): void {
+    for (const host of hosts) this.#hosts.set(host.projection.name, host);
+  }
+
+  /** Notes where a write ended before its answer goes out. */
+  answered(tenantId: string | undefined, position: Position): void {
+    for (const key of tenantId === undefined ? [ANYBODY] : [tenantId, ANYBODY]) {
+      const before = this.#answered.get(key);
+      if (before === undefined || before < position) this.#answered.set(key, position);
+    }
+  }
+
+  /**
+   * Undefined when there is nothing to wait for, which is the usual case.
+   * @throws `read_model_behind` after 5 s, or at once for a tenant that a poison event stopped
+   */
+  waitFor(
+    tenant: string | undefined,
+    projections: readonly string[],
+    minPosition: Position | undefined,
+  ): Promise<void> | undefined {
+    const tenantId = tenant ?? ANYBODY;
+    const answered = this.#answered.get(tenantId);
+    const target =
+      minPosition !== undefined && (answered === undefined || minPosition > answered)
+        ? minPosition
+        : answered;
+    const waiting = projections.filter((name) => !this.#ready(name, tenantId, target));
+    if (waiting.length === 0) return undefined;
+    return this.#waitUntilReady(waiting, tenantId, target, minPosition !== undefined);
+  }
+
+  reader(projection: string): Reader {
+    const at = () => this.#generation(projection);
+    return {
+      get: async <D>(collection: string, tenant: string, id: string) => {
+        const doc = await this.#store.get(await at(), { collection, tenant, id });
+        // A collection holds what its projection wrote and nothing else.
+        return doc?.value as D | undefined;
+      },
+      find: async <D>(collection: string, tenant: string, query: PageQuery) => {
+        const found = await this.#store.find(await at(), { ...query, collection, tenant });
+        return { docs: found.docs.map((doc) => doc.value as D), next: found.next };
+      },
+      checkpoint: async () => {
+        const generation = await at();
+        const host = this.#hosts.get(projection);
+        if (host?.folds(generation.tag)) return host.localCheckpoint(generation.tag);
+        return (await this.#store.state(generation)).checkpoint;
+      },
+    };
+  }
+
+  /** True when every projection has folded up to `target`. */
+  async reached(target: Position | undefined): Promise<boolean> {
+    for (const name of this.#projections.keys()) {
+      const checkpoint = await this.reader(name).checkpoint();
+      if (target !== undefined && (checkpoint === undefined || checkpoint < target)) return false;
+    }
+    return true;
+  }
+
+  /** Answers without a store read: true, or not known to be. */
+  #ready(name: string, tenantId: string, target: Position | undefined): boolean {
+    const active = this.#active.get(name);
+    if (active === undefined || this.#clock.now() - active.readAt > REFRESH_MS) return false;
+    const host = this.#hosts.get(name);
+    if (host?.folds(active.tag)) {
+      const checkpoint = host.localCheckpoint(active.tag);
+      return !host.isParked(active.tag, tenantId) && reaches(checkpoint, target);
+    }
+    const remote = this.#remote.get(`${name}@${active.tag}`);
+    if (remote === undefined || this.#clock.now() - remote.readAt > REFRESH_MS) return false;
+    return !remote.parked.has(tenantId) && reaches(remote.checkpoint, target);
+  }
+
+  async #waitUntilReady(
+    projections: readonly string[],
+    tenantId: string,
+    target: Position | undefined,
+    demanded: boolean,
+  ): Promise<void> {
+    const deadline = performance.now() + WAIT_MS;
+    let rest = projections;
+    for (;;) {
+      const states = await Promise.all(rest.map((name) => this.#look(name, tenantId, target, demanded)));
+      if (states.includes('parked')) throw behind('A read model has stopped for this tenant.');
+      rest = rest.filter((_, index) => states[index] === 'behind');
+      const [first] = rest;
+      if (first === undefined) return;
+      if (performance.now() > deadline) throw behind('A read model has not caught up yet.');
+      const host = this.#hosts.get(first);
+      await (host === undefined ? delay(POLL_MS) : host.nextBatch(POLL_MS * 4));
+    }
+  }
+
+  async #look(
+    name: string,
+    tenantId: string,
+    target: Position | undefined,
+    demanded: boolean,
+  ): Promise<'ready' | 'behind' | 'parked'> {
+    const { tag } = await this.#generation(name);
+    const host = this.#hosts.get(name);
+    if (host?.folds(tag)) {
+      if (host.isParked(tag, tenantId)) return 'parked';
+      return reaches(host.localCheckpoint(tag), target) ? 'ready' : 'behind';
+    }
+    const state = await this.#store.state({ projection: name, tag });
+    const parked = new Set(state.parked.map((entry) => entry.tenant));
+    this.#remote.set(`${name}@${tag}`, { checkpoint: state.checkpoint, parked, readAt: this.#clock.now() });
+    if (parked.has(tenantId)) return 'parked';
+    if (reaches(state.checkpoint, target)) return 'ready';
+    // An older build's generation answers, as far as it got, until this build's has caught up.
+    return this.#superseded(name, tag) && !demanded ? 'ready' : 'behind';
+  }
+
+  #superseded(name: string, tag: string): boolean {
+    const version = this.#projections.get(name)?.version;
+    return tag !== `v${version}` && !tag.startsWith(`v${version}.`);
+  }
+
+  async #generation(name: string): Promise<Generation> {
+    const known = this.#active.get(name);
+    const now = this.#clock.now();
+    const projection = this.#projections.get(name);
+    if (projection === undefined) throw new Error(`no projection ${name}`);
+    if (known !== undefined && now - known.readAt <= REFRESH_MS) return { projection: name, tag: known.tag };
+    const tag = (await this.#store.activeGeneration(name)).active ?? `v${projection.version}`;
+    const generation = { projection: name, tag };
+    if (!this.#prepared.has(`${name}@${tag}`) && !this.#superseded(name, tag)) {
+      await this.#store.prepare(generation, projection.collections);
+      this.#prepared.add(`${name}@${tag}`);
+    }
+    this.#active.set(name, { tag, readAt: now });
+    return generation;
+  }
+}
+
+const reaches = (checkpoint: Position | undefined, target: Position | undefined): boolean =>
+  target === undefined || (checkpoint !== undefined && checkpoint >= target);
+
+const behind = (message: string): DomainError =>
+  new DomainError('read_model_behind', message, { retry_after: 1 });
+
+const delay = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto';
+import type { Actor, Cause } from './codec.ts';
+import type { Again } from './command-handler.ts';
+import type { Clock, Ids } from './ports/clock.ts';
+import type { Principal } from './principal.ts';
+
+/** A UUIDv5-shaped id from a name: the same name gives the same id, on every node and after every crash. */
+export const uuidFromName = (name: string): string => {
+  const bytes = createHash('sha256').update(name).digest().subarray(0, 16);
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x50;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  const hex = bytes.toString('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+};
+
+/** What a use case needs to know of the request behind it. */
+export interface RequestContext {
+  readonly cause: Cause;
+  /** See {@link Again}: set when an earlier try of the same keyed request may have had its effect. */
+  readonly again: Again | undefined;
+  /** Ids for new things: derived from caller, key and ordinal for a keyed request, else new UUIDv7. */
+  readonly newId: () => string;
+}
+
+const DAY = 24 * 3600 * 1000;
+
+export const actorOf = (principal: Principal): Actor => {
+  switch (principal.kind) {
+    case 'user':
+      return { kind: 'user', id: principal.userId };
+    case 'platform_admin':
+      return { kind: 'platform_admin', id: principal.adminId };
+    default:
+      return principal satisfies never;
+  }
+};
+
+export const requestContext = (
+  request: {
+    readonly principal: Principal;
+    readonly requestId: string;
+    readonly idempotency:
+      | { readonly scope: string; readonly key: string; readonly again: boolean }
+      | undefined;
+  },
+  ids: Ids,
+  clock: Clock,
+): RequestContext => {
+  const { principal, requestId, idempotency } = request;
+  const impersonatedBy = principal.kind === 'user' ? principal.impersonatedBy : undefined;
+  const actor = actorOf(principal);
+  if (idempotency === undefined) {
+    return {
+      cause: { actor, impersonatedBy, correlationId: requestId, causationId: requestId },
+      again: undefined,
+      newId: () => ids.next(),
+    };
+  }
+  const name = `${idempotency.scope}\n${idempotency.key}`;
+  let ordinal = 0;
+  return {
+    cause: { actor, impersonatedBy, correlationId: requestId, causationId: uuidFromName(name) },
+    again: idempotency.again ? { since: clock.now() - DAY - 3600_000 } : undefined,
+    newId: () => {
+      ordinal += 1;
+      return uuidFromName(`${name}\n${ordinal}`);
+    },
+  };
+};

@@ -1,0 +1,142 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomFillSync } from 'node:crypto';
+import type { KeyStore, WrappedKey } from './ports/key-store.ts';
+
+/**
+ * Sealing of personal texts (decisions, section 11): AES-256-GCM with a data key per message or person; data keys
+ * are wrapped by `MASTER_KEY`. A sealed text reads `v1:<key id>:<base64 of iv, ciphertext and tag>` and may be
+ * copied anywhere: when the key is destroyed, every copy is unreadable.
+ */
+
+const IV = 12;
+const TAG = 16;
+const KEY = 32;
+const MAX_CACHED_KEYS = 50_000;
+
+/** Random bytes from a pool: one system call serves many keys. */
+const pool = Buffer.allocUnsafe(16_384);
+let poolAt = pool.length;
+const randomBytesPooled = (size: number): Buffer => {
+  if (poolAt + size > pool.length) {
+    randomFillSync(pool);
+    poolAt = 0;
+  }
+  const bytes = Buffer.from(pool.subarray(poolAt, poolAt + size));
+  pool.fill(0, poolAt, poolAt + size);
+  poolAt += size;
+  return bytes;
+};
+
+const encrypt = (key: Uint8Array, context: string, plain: Uint8Array | string): Buffer => {
+  const iv = randomBytesPooled(IV);
+  const cipher = createCipheriv('aes-256-gcm', key, iv);
+  cipher.setAAD(Buffer.from(context));
+  const body = typeof plain === 'string' ? cipher.update(plain, 'utf8') : cipher.update(plain);
+  cipher.final();
+  return Buffer.concat([iv, body, cipher.getAuthTag()]);
+};
+
+const decrypt = (key: Uint8Array, context: string, bytes: Uint8Array): Buffer => {
+  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV));
+  decipher.setAAD(Buffer.from(context));
+  decipher.setAuthTag(bytes.subarray(bytes.length - TAG));
+  return Buffer.concat([decipher.update(bytes.subarray(IV, bytes.length - TAG)), decipher.final()]);
+};
+
+/** The key id of a sealed text, as `<tenant>/<kind>-<id>`. */
+export const sealedKeyId = (sealed: string): string => sealed.slice(3, sealed.lastIndexOf(':'));
+
+type CachedKey = Buffer | 'destroyed';
+
+/** Data keys in memory, backed by the key store. */
+export class KeyRing {
+  readonly #store: KeyStore;
+  readonly #wrapping: Buffer;
+  readonly #cache = new Map<string, CachedKey>();
+
+  /** @param masterKey the secret `MASTER_KEY`; the wrapping key is derived from it */
+  constructor(store: KeyStore, masterKey: string) {
+    this.#store = store;
+    this.#wrapping = Buffer.from(hkdfSync('sha256', masterKey, '', 'data-key-wrapping', KEY));
+  }
+
+  /** A new data key, usable at once; the caller stores the wrapped form before anything sealed with it. */
+  create(id: string): WrappedKey {
+    const key = randomBytesPooled(KEY);
+    this.#remember(id, key);
+    return { id, wrapped: encrypt(this.#wrapping, id, key) };
+  }
+
+  /** Makes keys durable. Resolves when they are on disk. */
+  persist(keys: readonly WrappedKey[]): Promise<void> {
+    return this.#store.put(keys);
+  }
+
+  has(id: string): boolean {
+    return this.#cache.has(id);
+  }
+
+  /** Brings existing keys into memory; afterwards {@link has} is false for those that never existed. */
+  async load(ids: readonly string[]): Promise<void> {
+    const missing = [...new Set(ids)].filter((id) => !this.#cache.has(id));
+    if (missing.length === 0) return;
+    const found = await this.#store.getMany(missing);
+    missing.forEach((id, index) => {
+      const wrapped = found[index];
+      if (wrapped === undefined) return;
+      this.#remember(id, wrapped === 'destroyed' ? wrapped : decrypt(this.#wrapping, id, wrapped));
+    });
+  }
+
+  /** Seals with a key that is in memory; with a destroyed one the text is not kept at all. */
+  seal(id: string, text: string): string {
+    const key = this.#cache.get(id);
+    if (key === undefined) throw new Error('sealing with a key that was not loaded');
+    return key === 'destroyed' ? `v1:${id}:` : `v1:${id}:${encrypt(key, id, text).toString('base64')}`;
+  }
+
+  /** The text, or undefined when its key is gone. */
+  async open(sealed: string): Promise<string | undefined> {
+    const id = sealedKeyId(sealed);
+    if (!this.#cache.has(id)) await this.load([id]);
+    return this.openLoaded(sealed);
+  }
+
+  /** As {@link open}, for a key that {@link load} was asked for before. */
+  openLoaded(sealed: string): string | undefined {
+    const id = sealedKeyId(sealed);
+    const key = this.#cache.get(id);
+    const text = sealed.slice(sealed.lastIndexOf(':') + 1);
+    if (key === undefined || key === 'destroyed' || text === '') return undefined;
+    return decrypt(key, id, Buffer.from(text, 'base64')).toString('utf8');
+  }
+
+  /** Overwrites the key on disk and in memory; resolves when it cannot be had any more. */
+  async destroy(id: string): Promise<void> {
+    await this.#store.destroy(id);
+    this.markDestroyed(id);
+  }
+
+  /** The log says that this key is gone: nothing is opened with it here from now on. */
+  markDestroyed(id: string): void {
+    this.forget(id);
+    this.#remember(id, 'destroyed');
+  }
+
+  /** Drops a key from memory. */
+  forget(id: string): void {
+    const key = this.#cache.get(id);
+    if (Buffer.isBuffer(key)) key.fill(0);
+    this.#cache.delete(id);
+  }
+
+  #remember(id: string, key: CachedKey): void {
+    this.#cache.set(id, key);
+    if (this.#cache.size > MAX_CACHED_KEYS) {
+      const oldest = this.#cache.keys().next().value;
+      if (oldest !== undefined) this.#cache.delete(oldest);
+    }
+  }
+}
+
+/** What stands where an erased text stood. */
+export const ERASED = '[erased]';

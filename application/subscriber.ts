@@ -1,0 +1,91 @@
+import type { EventCodec, LoggedEvent } from './codec.ts';
+import { holdLease, type LeaseOptions, pause } from './lease-holder.ts';
+import { type EventStore, type Position, StoreUnavailable } from './ports/event-store.ts';
+import { Fenced, leaseNameOfSubscriber, type ReadStore } from './ports/read-store.ts';
+
+/**
+ * A process manager: reacts to events by commands. It may see an event more than once, and what it does is keyed by
+ * that event's id.
+ */
+export interface Subscriber {
+  readonly name: string;
+  readonly types: readonly string[];
+  readonly handle: (event: LoggedEvent) => Promise<void>;
+  /** Told once when an event could not be handled in several tries; it is then passed over. */
+  readonly onFailure?: (event: { id: string; position: Position }, error: unknown) => Promise<void>;
+}
+
+export interface SubscriberOptions extends LeaseOptions {
+  readonly store: ReadStore;
+  readonly events: EventStore;
+  readonly codec: EventCodec;
+}
+
+const TRIES = 5;
+const SAVE_MS = 250;
+
+/** Runs a subscriber under its lease until aborted, from its stored checkpoint on. */
+export const runSubscriber = (
+  subscriber: Subscriber,
+  options: SubscriberOptions,
+  signal: AbortSignal,
+): Promise<void> =>
+  holdLease(leaseNameOfSubscriber(subscriber.name), options, signal, async (lease, held) => {
+    const { store, events, codec, logger } = options;
+    const after = await store.subscriberCheckpoint(subscriber.name);
+    let position = after;
+    let unsaved: NodeJS.Timeout | undefined;
+    const save = async (): Promise<void> => {
+      clearTimeout(unsaved);
+      unsaved = undefined;
+      if (position !== undefined)
+        await store.saveSubscriberCheckpoint(subscriber.name, lease.fence, position);
+    };
+    const batches = events.subscribe({ after, filter: { types: subscriber.types }, signal: held });
+    try {
+      for await (const batch of batches) {
+        for (const stored of batch.events) {
+          await withRetries(subscriber, held, logger, stored, () => subscriber.handle(codec.decode(stored)));
+          if (held.aborted) return;
+          position = stored.position;
+        }
+        position = batch.position;
+        unsaved ??= setTimeout(() => {
+          save().catch((error: unknown) => {
+            if (!(error instanceof Fenced))
+              logger.warn({ err: error, subscriber: subscriber.name }, 'a checkpoint was not saved');
+          });
+        }, SAVE_MS);
+      }
+      await save();
+    } finally {
+      clearTimeout(unsaved);
+    }
+  });
+
+const withRetries = async (
+  subscriber: Subscriber,
+  signal: AbortSignal,
+  logger: SubscriberOptions['logger'],
+  event: { id: string; position: Position },
+  handle: () => Promise<void>,
+): Promise<void> => {
+  for (let attempt = 1; !signal.aborted; attempt += 1) {
+    try {
+      await handle();
+      return;
+    } catch (error) {
+      // A store out of reach is nobody's fault: the whole subscriber starts again from its checkpoint.
+      if (error instanceof StoreUnavailable) throw error;
+      if (attempt >= TRIES) {
+        logger.error(
+          { err: error, subscriber: subscriber.name, event_id: event.id },
+          'an event was passed over',
+        );
+        await subscriber.onFailure?.(event, error);
+        return;
+      }
+      await pause(50 * 2 ** attempt, signal);
+    }
+  }
+};

@@ -1,0 +1,57 @@
+import { conversationDecider, MessageSent } from '../../domain/messaging/conversation.ts';
+import { snippetSource } from '../../domain/messaging/mentions.ts';
+import { inboxDecider, raiseNotification } from '../../domain/notifications/inbox.ts';
+import type { CommandHandler } from '../command-handler.ts';
+import { messageKeyId } from '../messaging.ts';
+import { uuidFromName } from '../request-context.ts';
+import type { KeyRing } from '../sealing.ts';
+import type { StreamStates } from '../stream-states.ts';
+import type { Subscriber } from '../subscriber.ts';
+
+/**
+ * Raises a notification for everybody a message mentions (specification, Messaging). The id is made from message
+ * and recipient, and the causation is the message's event: handled twice, it notifies once.
+ */
+export const mentionNotifier = (deps: {
+  readonly commands: CommandHandler;
+  readonly states: StreamStates;
+  readonly keys: KeyRing;
+}): Subscriber => ({
+  name: 'mention-notifier',
+  types: [MessageSent.type],
+  handle: async (event) => {
+    const message = MessageSent.schema.parse(event.data);
+    if (message.mentioned_user_ids.length === 0) return;
+    const text = await deps.keys.open(message.body);
+    const { state } = await deps.states.load(event.tenantId, conversationDecider, message.conversation_id);
+    const participants = state.status === 'started' ? state.participants : [];
+    const keyId = messageKeyId(event.tenantId, message.message_id);
+    for (const recipientId of message.mentioned_user_ids) {
+      // Somebody outside the conversation learns that they were named, and nothing of what was said.
+      const snippet = participants.includes(recipientId) && text !== undefined ? snippetSource(text) : '';
+      await deps.commands.execute({
+        tenantId: event.tenantId,
+        decider: inboxDecider,
+        id: recipientId,
+        cause: {
+          actor: event.actor,
+          impersonatedBy: event.impersonatedBy,
+          correlationId: event.correlationId,
+          causationId: event.id,
+        },
+        again: { after: event.position },
+        decide: () =>
+          raiseNotification({
+            notificationId: uuidFromName(`mention\n${keyId}\n${recipientId}`),
+            recipientId,
+            kind: 'message_mention',
+            actorId: message.sender_user_id,
+            subject: { kind: 'conversation', id: message.conversation_id },
+            noteId: message.message_id,
+            snippet,
+            snippetKey: `message-${message.message_id}`,
+          }),
+      });
+    }
+  },
+});

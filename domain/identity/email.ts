@@ -1,0 +1,90 @@
+import { z } from 'zod';
+import type { Decider, DecisionContext } from '../decider.ts';
+import { DomainError } from '../errors.ts';
+import { defineEvent, type EventOf } from '../event.ts';
+
+/**
+ * An e-mail address within a tenant. No append covers two streams, so an address is first reserved here, then the
+ * user is registered, then the reservation becomes a claim. An unused reservation lapses after a minute. The stream
+ * is named by a keyed hash of the folded address; the address itself is not in it.
+ */
+
+// Events
+
+export const EmailReserved = defineEvent(
+  'EmailReserved',
+  z.object({ email_hash: z.string(), user_id: z.string() }),
+);
+export const EmailClaimed = defineEvent(
+  'EmailClaimed',
+  z.object({ email_hash: z.string(), user_id: z.string() }),
+);
+export const EmailReleased = defineEvent(
+  'EmailReleased',
+  z.object({ email_hash: z.string(), user_id: z.string() }),
+);
+
+export const emailEvents = [EmailReserved, EmailClaimed, EmailReleased] as const;
+export type EmailEvent = EventOf<(typeof emailEvents)[number]>;
+
+// State
+
+export type Email =
+  | { readonly status: 'free' }
+  | { readonly status: 'reserved'; readonly userId: string; readonly since: number }
+  | { readonly status: 'claimed'; readonly userId: string };
+
+export const emailDecider: Decider<Email, EmailEvent> = {
+  category: 'email',
+  stateVersion: 1,
+  initial: { status: 'free' },
+  evolve: (_state, event, meta) => {
+    switch (event.type) {
+      case 'EmailReserved':
+        return { status: 'reserved', userId: event.data.user_id, since: meta.at };
+      case 'EmailClaimed':
+        return { status: 'claimed', userId: event.data.user_id };
+      case 'EmailReleased':
+        return { status: 'free' };
+      default:
+        return event satisfies never;
+    }
+  },
+};
+
+// Commands and decide
+
+export const RESERVATION_MS = 60_000;
+
+interface EmailCommand {
+  readonly emailHash: string;
+  readonly userId: string;
+}
+
+const data = (command: EmailCommand) => ({ email_hash: command.emailHash, user_id: command.userId });
+
+/** @throws `already_exists` when another user holds the address */
+export const reserveEmail = (
+  state: Email,
+  command: EmailCommand,
+  context: DecisionContext,
+): readonly EmailEvent[] => {
+  const lapsed = state.status === 'reserved' && context.now - state.since >= RESERVATION_MS;
+  if (state.status === 'free' || lapsed) return [{ type: 'EmailReserved', data: data(command) }];
+  if (state.userId === command.userId) return [];
+  throw new DomainError('already_exists', 'A user with this e-mail exists.', { field: 'email' });
+};
+
+/** @throws `already_exists` when the reservation lapsed and another user took the address meanwhile */
+export const claimEmail = (state: Email, command: EmailCommand): readonly EmailEvent[] => {
+  if (state.status === 'free') return [{ type: 'EmailClaimed', data: data(command) }];
+  if (state.userId !== command.userId) {
+    throw new DomainError('already_exists', 'A user with this e-mail exists.', { field: 'email' });
+  }
+  return state.status === 'claimed' ? [] : [{ type: 'EmailClaimed', data: data(command) }];
+};
+
+export const releaseEmail = (state: Email, command: EmailCommand): readonly EmailEvent[] =>
+  state.status !== 'free' && state.userId === command.userId
+    ? [{ type: 'EmailReleased', data: data(command) }]
+    : [];

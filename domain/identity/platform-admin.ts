@@ -1,0 +1,58 @@
+import { z } from 'zod';
+import type { Decider } from '../decider.ts';
+import { defineEvent, type EventOf } from '../event.ts';
+
+/** A platform admin: operates globally, belongs to no tenant (specification, Authentication 2). */
+
+// Events
+
+const adminKey = (data: { admin_id: string }): string => `person-${data.admin_id}`;
+
+export const PlatformAdminRegistered = defineEvent(
+  'PlatformAdminRegistered',
+  z.object({ admin_id: z.string(), email: z.string(), password_hash: z.string() }),
+  { personal: { email: adminKey, password_hash: adminKey } },
+);
+
+export const platformAdminEvents = [PlatformAdminRegistered] as const;
+export type PlatformAdminEvent = EventOf<(typeof platformAdminEvents)[number]>;
+
+// State
+
+export type PlatformAdmin =
+  | { readonly exists: false }
+  | { readonly exists: true; readonly id: string; readonly email: string; readonly passwordHash: string };
+
+export const platformAdminDecider: Decider<PlatformAdmin, PlatformAdminEvent> = {
+  category: 'admin',
+  stateVersion: 1,
+  initial: { exists: false },
+  evolve: (_state, event) => ({
+    exists: true,
+    id: event.data.admin_id,
+    email: event.data.email,
+    passwordHash: event.data.password_hash,
+  }),
+};
+
+// Commands and decide
+
+export interface RegisterPlatformAdmin {
+  readonly adminId: string;
+  readonly email: string;
+  readonly passwordHash: string;
+}
+
+/** Registering the same id again changes nothing. */
+export const registerPlatformAdmin = (
+  state: PlatformAdmin,
+  command: RegisterPlatformAdmin,
+): readonly PlatformAdminEvent[] =>
+  state.exists
+    ? []
+    : [
+        {
+          type: 'PlatformAdminRegistered',
+          data: { admin_id: command.adminId, email: command.email, password_hash: command.passwordHash },
+        },
+      ];

@@ -1,0 +1,266 @@
+import { z } from 'zod';
+import type { Decided, Decider, DecisionContext } from '../decider.ts';
+import { DomainError, invalid, notFound } from '../errors.ts';
+import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
+import { codePoints, isStorableText } from '../text.ts';
+
+/**
+ * A direct-message conversation (specification, Messaging; decisions, section 4). Its stream decides who takes
+ * part, what was sent and how far each has read. Old messages are not kept in the state: a command on one is
+ * given that message's facts.
+ */
+
+// Events
+
+const messageKey = (data: { message_id: string }): string => `message-${data.message_id}`;
+
+export const ConversationStarted = defineEvent(
+  'ConversationStarted',
+  z.object({
+    conversation_id: z.string(),
+    dm_key: z.string(),
+    participant_user_ids: z.array(z.string()),
+  }),
+);
+
+export const MessageSent = defineEvent(
+  'MessageSent',
+  z.object({
+    conversation_id: z.string(),
+    message_id: z.string(),
+    sender_user_id: z.string(),
+    body: z.string(),
+    /** Active users to notify: mentioned, each once, never the sender. */
+    mentioned_user_ids: z.array(z.string()),
+  }),
+  { personal: { body: messageKey } },
+);
+
+export const MessageEdited = defineEvent(
+  'MessageEdited',
+  z.object({ conversation_id: z.string(), message_id: z.string(), body: z.string() }),
+  { personal: { body: messageKey } },
+);
+
+export const MessageDeleted = defineEvent(
+  'MessageDeleted',
+  z.object({
+    conversation_id: z.string(),
+    message_id: z.string(),
+    sender_user_id: z.string(),
+    /** When the message was sent: the unread counts of those who had not read it go down. */
+    sent_at: z.string(),
+  }),
+);
+
+export const ConversationRead = defineEvent(
+  'ConversationRead',
+  z.object({ conversation_id: z.string(), user_id: z.string() }),
+);
+
+export const conversationEvents = [
+  ConversationStarted,
+  MessageSent,
+  MessageEdited,
+  MessageDeleted,
+  ConversationRead,
+] as const;
+
+export type ConversationEvent = EventOf<(typeof conversationEvents)[number]>;
+
+// State
+
+export type Conversation =
+  | { readonly status: 'none' }
+  | {
+      readonly status: 'started';
+      readonly id: string;
+      readonly dmKey: string;
+      readonly participants: readonly string[];
+      readonly createdAt: number;
+      /** The latest `last_read_at` of anybody; a message sent after a read is later than it. */
+      readonly lastReadAt: number;
+    };
+
+const initial: Conversation = { status: 'none' };
+
+const evolve = (state: Conversation, event: ConversationEvent, meta: EventMeta): Conversation => {
+  if (event.type === 'ConversationStarted') {
+    return {
+      status: 'started',
+      id: event.data.conversation_id,
+      dmKey: event.data.dm_key,
+      participants: event.data.participant_user_ids,
+      createdAt: meta.at,
+      lastReadAt: 0,
+    };
+  }
+  if (state.status === 'none') return state;
+  switch (event.type) {
+    case 'MessageSent':
+    case 'MessageEdited':
+    case 'MessageDeleted':
+      return state;
+    case 'ConversationRead':
+      return { ...state, lastReadAt: Math.max(state.lastReadAt, meta.at) };
+    default:
+      return event satisfies never;
+  }
+};
+
+export const conversationDecider: Decider<Conversation, ConversationEvent> = {
+  category: 'conversation',
+  stateVersion: 1,
+  initial,
+  evolve,
+};
+
+// Commands
+
+export const MAX_PARTICIPANTS = 50;
+export const MAX_BODY_CODE_POINTS = 10_000;
+
+export interface StartConversation {
+  readonly conversationId: string;
+  readonly dmKey: string;
+  readonly participants: readonly string[];
+}
+
+export interface SendMessage {
+  readonly messageId: string;
+  readonly senderId: string;
+  /** The stored form: mentions as ids. */
+  readonly storedBody: string;
+  readonly mentioned: readonly string[];
+}
+
+/** What the log says of one message, as of the revision the command is decided at. */
+export interface MessageFacts {
+  readonly messageId: string;
+  readonly senderId: string;
+  readonly sentAt: number;
+  readonly editedAt: number | undefined;
+  readonly deletedAt: number | undefined;
+}
+
+export interface EditMessage {
+  readonly userId: string;
+  readonly message: MessageFacts | undefined;
+  readonly storedBody: string;
+}
+
+export interface DeleteMessage {
+  readonly userId: string;
+  readonly message: MessageFacts | undefined;
+}
+
+// Decide
+
+type Started = Extract<Conversation, { status: 'started' }>;
+type Result = readonly Decided<ConversationEvent>[];
+
+/** @throws `validation_failed` for a body that is empty, blank, too long or not storable */
+export const checkBody = (body: string): void => {
+  const issue = (code: string, message: string) => invalid([{ path: 'body', code, message }]);
+  if (!isStorableText(body)) throw issue('invalid_text', 'The body holds characters that are no text.');
+  if (body.trim() === '') throw issue('too_small', 'The body must hold more than white space.');
+  if (body.length > MAX_BODY_CODE_POINTS && codePoints(body) > MAX_BODY_CODE_POINTS) {
+    throw issue('too_big', 'The body may hold at most 10,000 characters.');
+  }
+};
+
+/** @throws `not_found` for no conversation, `not_a_participant` for an outsider of the same tenant */
+export const participating = (state: Conversation, userId: string): Started => {
+  if (state.status === 'none') throw notFound();
+  if (!state.participants.includes(userId)) {
+    throw new DomainError('not_a_participant', 'Only its participants can use a conversation.');
+  }
+  return state;
+};
+
+export const startConversation = (state: Conversation, command: StartConversation): Result =>
+  state.status === 'started'
+    ? []
+    : [
+        {
+          type: 'ConversationStarted',
+          data: {
+            conversation_id: command.conversationId,
+            dm_key: command.dmKey,
+            participant_user_ids: [...command.participants],
+          },
+        },
+      ];
+
+export const sendMessage = (state: Conversation, command: SendMessage, context: DecisionContext): Result => {
+  const conversation = participating(state, command.senderId);
+  return [
+    {
+      type: 'MessageSent',
+      data: {
+        conversation_id: conversation.id,
+        message_id: command.messageId,
+        sender_user_id: command.senderId,
+        body: command.storedBody,
+        mentioned_user_ids: [...command.mentioned],
+      },
+      at: Math.max(context.now, conversation.lastReadAt + 1),
+    },
+  ];
+};
+
+const ownMessage = (
+  state: Conversation,
+  userId: string,
+  message: MessageFacts | undefined,
+): { conversation: Started; message: MessageFacts } => {
+  const conversation = participating(state, userId);
+  if (message === undefined) throw notFound();
+  if (message.senderId !== userId) {
+    throw new DomainError('not_the_sender', 'Only its sender can change a message.');
+  }
+  return { conversation, message };
+};
+
+export const editMessage = (state: Conversation, command: EditMessage): Result => {
+  const { conversation, message } = ownMessage(state, command.userId, command.message);
+  if (message.deletedAt !== undefined) {
+    throw new DomainError('invalid_transition', 'The message was deleted.', {
+      state: 'deleted',
+      allowed: [],
+    });
+  }
+  return [
+    {
+      type: 'MessageEdited',
+      data: {
+        conversation_id: conversation.id,
+        message_id: message.messageId,
+        body: command.storedBody,
+      },
+    },
+  ];
+};
+
+/** Deleting again changes nothing. */
+export const deleteMessage = (state: Conversation, command: DeleteMessage): Result => {
+  const { conversation, message } = ownMessage(state, command.userId, command.message);
+  if (message.deletedAt !== undefined) return [];
+  return [
+    {
+      type: 'MessageDeleted',
+      data: {
+        conversation_id: conversation.id,
+        message_id: message.messageId,
+        sender_user_id: message.senderId,
+        sent_at: new Date(message.sentAt).toISOString(),
+      },
+    },
+  ];
+};
+
+/** Each reading moves `last_read_at` to the present time, as the specification says. */
+export const markRead = (state: Conversation, userId: string): Result => {
+  const conversation = participating(state, userId);
+  return [{ type: 'ConversationRead', data: { conversation_id: conversation.id, user_id: userId } }];
+};

@@ -1,0 +1,113 @@
+/**
+ * A projection is a pure fold: for each event it names the documents that the event touches and how each changes.
+ * The runner loads touched documents once per batch, folds in memory and writes documents with the checkpoint.
+ */
+
+export interface Index {
+  readonly name: string;
+  /** Dotted paths; see the read store port. */
+  readonly fields: readonly string[];
+  /** The one path that meets an array: an entry per element. */
+  readonly multi?: string;
+}
+
+/** An event as a projection sees it: personal fields of `data` are sealed. */
+export interface ProjectedEvent<E extends { type: string; data: unknown } = { type: string; data: unknown }> {
+  readonly type: E['type'];
+  readonly data: E['data'];
+  readonly id: string;
+  readonly tenantId: string;
+  readonly stream: string;
+  readonly revision: number;
+  /** ms */
+  readonly at: number;
+  readonly actor: { readonly kind: string; readonly id: string };
+}
+
+/** One touched document. `change` gets the document as it is (undefined: none) and returns it anew (undefined: gone). */
+export interface Touch {
+  readonly collection: string;
+  readonly id: string;
+  /** Default: the event's tenant. */
+  readonly tenantId?: string;
+  readonly change: (document: Document | undefined) => Document | undefined;
+}
+
+/** A JSON object; never changed in place. */
+export type Document = { readonly [key: string]: unknown };
+
+export interface Projection {
+  readonly name: string;
+  /** Grows when documents change shape or meaning: a new generation is then built beside the old one. */
+  readonly version: number;
+  readonly collections: readonly { readonly name: string; readonly indexes: readonly Index[] }[];
+  /** Types of the events that are folded; others are passed over. */
+  readonly types: readonly string[];
+  readonly fold: (event: ProjectedEvent) => readonly Touch[];
+}
+
+type Union = { readonly type: string; readonly data: unknown };
+type Folds<E extends Union> = {
+  readonly [T in E['type']]?: (event: ProjectedEvent<Extract<E, { type: T }>>) => readonly Touch[];
+};
+
+/** Builds a projection from one fold per event type. */
+export const projection = <E extends Union>(definition: {
+  readonly name: string;
+  readonly version: number;
+  readonly collections: Projection['collections'];
+  readonly on: Folds<E>;
+}): Projection => {
+  const folds = new Map<string, (event: ProjectedEvent) => readonly Touch[]>(Object.entries(definition.on));
+  return {
+    name: definition.name,
+    version: definition.version,
+    collections: definition.collections,
+    types: [...folds.keys()],
+    fold: (event) => folds.get(event.type)?.(event) ?? [],
+  };
+};
+
+/** A typed touch: `D` is the collection's document. The collection holds nothing else, so the type is its own proof. */
+export const touch = <D extends object>(
+  collection: string,
+  id: string,
+  change: (document: D | undefined) => D | undefined,
+  tenantId?: string,
+): Touch => ({
+  collection,
+  id,
+  change: change as (document: Document | undefined) => Document | undefined,
+  ...(tenantId === undefined ? {} : { tenantId }),
+});
+
+export const iso = (ms: number): string => new Date(ms).toISOString();
+
+export type Scalar = string | number | boolean | null;
+
+/** Where a page ended: index values after `equals`, and the document's id. */
+export interface PageEnd {
+  readonly values: readonly Scalar[];
+  readonly id: string;
+}
+
+export interface PageQuery {
+  readonly index: string;
+  readonly equals: readonly Scalar[];
+  readonly range?: { readonly gt?: Scalar; readonly lt?: Scalar };
+  readonly order: 'asc' | 'desc';
+  readonly limit: number;
+  readonly after?: PageEnd | undefined;
+}
+
+export interface Page<D> {
+  readonly docs: readonly D[];
+  /** Present when more rows follow. */
+  readonly next?: PageEnd | undefined;
+}
+
+/** What queries read from: one read model, always of one tenant. */
+export interface DocumentReader {
+  get<D>(collection: string, tenantId: string, id: string): Promise<D | undefined>;
+  find<D>(collection: string, tenantId: string, query: PageQuery): Promise<Page<D>>;
+}

@@ -1,0 +1,126 @@
+import { z } from 'zod';
+import type { Decider } from '../decider.ts';
+import { DomainError, notFound } from '../errors.ts';
+import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
+
+/** A tenant of the platform (decisions, section 3, Platform). Lives in the platform's streams. */
+
+export const PLANS = ['free', 'hobby', 'pro', 'business', 'enterprise'] as const;
+export type Plan = (typeof PLANS)[number];
+
+// Events
+
+const settings = z.object({
+  name: z.string(),
+  plan: z.enum(PLANS),
+  partner_id: z.string().nullable(),
+  entitlements: z.object({ ledger: z.boolean(), assistant: z.boolean() }),
+  currency: z.string(),
+  timezone: z.string(),
+});
+
+export const TenantCreated = defineEvent('TenantCreated', settings.extend({ tenant_id: z.string() }));
+export const TenantChanged = defineEvent(
+  'TenantChanged',
+  settings.partial().extend({ tenant_id: z.string() }),
+);
+export const TenantStatusChanged = defineEvent(
+  'TenantStatusChanged',
+  z.object({ tenant_id: z.string(), status: z.enum(['active', 'suspended']) }),
+);
+
+export const tenantEvents = [TenantCreated, TenantChanged, TenantStatusChanged] as const;
+export type TenantEvent = EventOf<(typeof tenantEvents)[number]>;
+
+// State
+
+export type TenantSettings = z.output<typeof settings>;
+export interface ExistingTenant extends TenantSettings {
+  readonly exists: true;
+  readonly id: string;
+  readonly status: 'active' | 'suspended';
+  readonly createdAt: number;
+}
+export type Tenant = { readonly exists: false } | ExistingTenant;
+
+const defined = <T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };
+
+const evolve = (state: Tenant, event: TenantEvent, meta: EventMeta): Tenant => {
+  if (event.type === 'TenantCreated') {
+    const { tenant_id, ...values } = event.data;
+    return { exists: true, id: tenant_id, status: 'active', createdAt: meta.at, ...values };
+  }
+  if (!state.exists) return state;
+  switch (event.type) {
+    case 'TenantChanged': {
+      const { tenant_id: _id, ...values } = event.data;
+      return { ...state, ...defined(values) };
+    }
+    case 'TenantStatusChanged':
+      return { ...state, status: event.data.status };
+    default:
+      return event satisfies never;
+  }
+};
+
+export const tenantDecider: Decider<Tenant, TenantEvent> = {
+  category: 'tenant',
+  stateVersion: 1,
+  initial: { exists: false },
+  evolve,
+};
+
+// Commands
+
+export interface CreateTenant extends TenantSettings {
+  readonly tenantId: string;
+}
+
+export interface ChangeTenant {
+  readonly name?: string | undefined;
+  readonly plan?: Plan | undefined;
+  readonly partner_id?: string | null | undefined;
+  readonly entitlements?: { ledger?: boolean | undefined; assistant?: boolean | undefined } | undefined;
+  readonly currency?: string | undefined;
+  readonly timezone?: string | undefined;
+  readonly status?: 'active' | 'suspended' | undefined;
+}
+
+// Decide
+
+const SLUG = /^[a-z][a-z0-9_]{0,39}$/;
+
+/** Tenant ids are part of stream names: `platform` and `partner_…` are taken by the platform's own. */
+export const isTenantId = (id: string): boolean =>
+  SLUG.test(id) && id !== 'platform' && !id.startsWith('partner_');
+
+/** @throws `already_exists` */
+export const createTenant = (state: Tenant, command: CreateTenant): readonly TenantEvent[] => {
+  if (state.exists) throw new DomainError('already_exists', 'A tenant with this id exists.', { field: 'id' });
+  const { tenantId, ...values } = command;
+  return [{ type: 'TenantCreated', data: { tenant_id: tenantId, ...values } }];
+};
+
+/** Entitlements merge; equal values are no change. @throws `not_found` */
+export const changeTenant = (state: Tenant, command: ChangeTenant): readonly TenantEvent[] => {
+  if (!state.exists) throw notFound();
+  const { status, entitlements, ...rest } = command;
+  const wanted: Partial<TenantSettings> = defined(rest);
+  if (entitlements !== undefined) wanted.entitlements = { ...state.entitlements, ...defined(entitlements) };
+  const changed = Object.fromEntries(
+    Object.entries(wanted).filter(
+      ([key, value]) => JSON.stringify(value) !== JSON.stringify(state[key as keyof TenantSettings]),
+    ),
+  );
+  const events: TenantEvent[] = [];
+  if (Object.keys(changed).length > 0) {
+    events.push({ type: 'TenantChanged', data: { tenant_id: state.id, ...changed } });
+  }
+  if (status !== undefined && status !== state.status) {
+    events.push({ type: 'TenantStatusChanged', data: { tenant_id: state.id, status } });
+  }
+  return events;
+};

@@ -1,0 +1,179 @@
+import { isIP } from 'node:net';
+import { z } from 'zod';
+
+/**
+ * Configuration (decisions, section 12): read once from the environment, checked, and handed on as a value. Nothing
+ * else of the program looks at the environment.
+ */
+
+/** Stops the start. The message is one sentence that names the variable and never holds its value. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+const whole = (min: number, max: number, fallback: number) => {
+  const message = `must be a whole number from ${min} to ${max}`;
+  return z
+    .string()
+    .regex(/^[0-9]{1,15}$/, message)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, message)
+    .default(fallback);
+};
+
+const number = (fallback: number) =>
+  z
+    .string()
+    .regex(/^[0-9]{1,10}(\.[0-9]{1,6})?$/, 'must be a number that is not negative')
+    .transform(Number)
+    .default(fallback);
+
+const flag = z
+  .enum(['0', '1', 'true', 'false'], 'must be 0 or 1')
+  .transform((value) => value === '1' || value === 'true');
+
+const url = (protocols: readonly string[], message: string) =>
+  z.string().refine((value) => protocols.includes(URL.parse(value)?.protocol ?? ''), message);
+
+const httpUrl = url(['http:', 'https:'], 'must be an http or https URL');
+
+const secret = z
+  .string()
+  .refine((value) => Buffer.byteLength(value) >= 32, 'must have at least 32 bytes')
+  .optional();
+
+const isNetwork = (text: string): boolean => {
+  const [address = '', bits = '', ...rest] = text.split('/');
+  const widest = isIP(address) === 4 ? 32 : 128;
+  return isIP(address) !== 0 && rest.length === 0 && /^[0-9]{1,3}$/.test(bits) && Number(bits) <= widest;
+};
+
+const list = (text: string): string[] => text.split(',').map((part) => part.trim());
+
+/** As Express's `trust proxy`: a flag, a number of hops, or addresses and networks. */
+const trustProxy = z
+  .string()
+  .transform((value): boolean | number | string => {
+    if (value === 'true' || value === 'false') return value === 'true';
+    return /^[0-9]{1,3}$/.test(value) ? Number(value) : value;
+  })
+  .refine(
+    (value) =>
+      typeof value !== 'string' ||
+      list(value).every(
+        (part) =>
+          ['loopback', 'linklocal', 'uniquelocal'].includes(part) || isIP(part) !== 0 || isNetwork(part),
+      ),
+    'must be true, false, a number of proxies, or a list of addresses and networks',
+  );
+
+const environment = z.object({
+  NODE_ENV: z
+    .enum(['development', 'production', 'test'], 'must be development, production or test')
+    .default('development'),
+  PORT: whole(0, 65_535, 3_000),
+  HOST: z.string().default('127.0.0.1'),
+  DATA_DIR: z.string().default('./data'),
+  EVENTSTORE_URL: url(
+    ['esdb:', 'esdb+discover:'],
+    'must be an EventStoreDB connection string that begins with esdb://',
+  ).optional(),
+  MONGODB_URL: z
+    .string()
+    .regex(/^mongodb(\+srv)?:\/\//, 'must be a MongoDB connection string that begins with mongodb://')
+    .optional(),
+  ROLE: z.enum(['api', 'worker', 'all'], 'must be api, worker or all').default('all'),
+  DEMO: flag.optional(),
+  KEYSTORE_URL: z.string().optional(),
+  AUDIT_SIGNING_KEY: z.string().optional(),
+  AUDIT_HEADS: z.string().optional(),
+  TRUST_PROXY: trustProxy.optional(),
+  LOG_LEVEL: z
+    .enum(
+      ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
+      'must be fatal, error, warn, info, debug, trace or silent',
+    )
+    .default('info'),
+  PLATFORM_ADMIN_EMAIL: z.email('must be an e-mail address').optional(),
+  PLATFORM_ADMIN_PASSWORD: z
+    .string()
+    .refine((value) => [...value].length >= 10 && [...value].length <= 200, 'must have 10 to 200 characters')
+    .optional(),
+  TENANT_JWT_SECRET: secret,
+  PLATFORM_JWT_SECRET: secret,
+  PARTNER_JWT_SECRET: secret,
+  PARTNER_EXCHANGE_SECRET: secret,
+  MASTER_KEY: secret,
+  RATE_LIMIT_PER_MINUTE: whole(0, 1_000_000_000, 600),
+  LOGIN_LIMIT_PER_MINUTE: whole(0, 1_000_000_000, 10),
+  WEBHOOK_ALLOWED_NETWORKS: z
+    .string()
+    .transform(list)
+    .refine((networks) => networks.every(isNetwork), 'must be a list of networks such as 10.0.0.0/8')
+    .default([]),
+  WEBHOOK_ALLOW_HTTP: flag.default(false),
+  WEBHOOK_RETRY_SECONDS: z
+    .string()
+    .regex(
+      /^ *[0-9]+(\.[0-9]+)?( *, *[0-9]+(\.[0-9]+)?){3} *$/,
+      'must be four numbers of seconds with commas between',
+    )
+    .transform((text) => list(text).map(Number))
+    .default([60, 300, 1_800, 7_200]),
+  WEBHOOK_TIMEOUT_MS: whole(1, 600_000, 10_000),
+  WEBHOOK_SECRET_GRACE_HOURS: number(24),
+  ASSISTANT_BASE_URL: httpUrl.optional(),
+  ASSISTANT_API_KEY: z.string().optional(),
+  ASSISTANT_MODEL: z.string().optional(),
+  ASSISTANT_TIMEOUT_MS: whole(1, 600_000, 30_000),
+  EMBEDDING_MODEL: z.enum(['bundled', 'off'], 'must be bundled or off').default('bundled'),
+  BILLING_UPSTREAM_URL: httpUrl.optional(),
+  BILLING_UPSTREAM_TOKEN: z.string().optional(),
+});
+
+type Environment = z.output<typeof environment>;
+
+/** The checked environment; `DEMO` is decided. */
+export type Config = Readonly<Omit<Environment, 'DEMO'> & { DEMO: boolean }>;
+
+const SECRETS = [
+  'TENANT_JWT_SECRET',
+  'PLATFORM_JWT_SECRET',
+  'PARTNER_JWT_SECRET',
+  'PARTNER_EXCHANGE_SECRET',
+  'MASTER_KEY',
+] as const;
+
+/** What one variable alone cannot tell. */
+const checkTogether = (found: Environment): void => {
+  const seen = new Map<string, string>();
+  for (const name of SECRETS) {
+    const value = found[name];
+    if (value === undefined) {
+      if (found.NODE_ENV === 'production') throw new ConfigError(`${name} must be set in production.`);
+      continue;
+    }
+    const other = seen.get(value);
+    // One key for two families would let a token of one pass as the other's.
+    if (other !== undefined) throw new ConfigError(`${name} must differ from ${other}.`);
+    seen.set(value, name);
+  }
+  if ((found.PLATFORM_ADMIN_EMAIL === undefined) !== (found.PLATFORM_ADMIN_PASSWORD === undefined)) {
+    throw new ConfigError('PLATFORM_ADMIN_EMAIL and PLATFORM_ADMIN_PASSWORD must be set together.');
+  }
+};
+
+/**
+ * @param variables usually `process.env`; an empty value counts as unset
+ * @throws {ConfigError}
+ */
+export const readConfig = (variables: Readonly<Record<string, string | undefined>>): Config => {
+  const given = Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ''));
+  const result = environment.safeParse(given);
+  if (!result.success) {
+    const [issue] = result.error.issues;
+    throw new ConfigError(`${String(issue?.path[0])} ${issue?.message ?? 'is not valid'}.`);
+  }
+  checkTogether(result.data);
+  return { ...result.data, DEMO: result.data.DEMO ?? result.data.NODE_ENV !== 'production' };
+};

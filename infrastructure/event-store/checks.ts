@@ -1,0 +1,47 @@
+import {
+  EventTooLarge,
+  type ExpectedRevision,
+  MAX_EVENT_BYTES,
+  type NewEvent,
+} from '../../application/ports/event-store.ts';
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** UTF-16 units become at most three bytes of UTF-8, so shorter texts need not be measured. */
+const SURELY_SMALL = Math.floor(MAX_EVENT_BYTES / 3);
+
+/**
+ * Refuses what some adapter could not keep, before anything is queued, so that every adapter refuses the same.
+ * EventStoreDB's client ends the process on an id that is no UUID, and UTF-8 cannot carry half a surrogate pair.
+ * @throws {TypeError} for what only a programming error can produce
+ * @throws {EventTooLarge}
+ */
+export function checkAppend(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): void {
+  checkName('stream name', stream);
+  if (typeof expected === 'number' && !(Number.isSafeInteger(expected) && expected >= 0)) {
+    throw new TypeError(`expected revision ${expected} is none`);
+  }
+  if (events.length === 0) throw new TypeError(`append of no events to ${stream}`);
+  for (const event of events) checkEvent(stream, event);
+}
+
+function checkEvent(stream: string, event: NewEvent): void {
+  const { id, type, data, metadata } = event;
+  if (!UUID.test(id)) throw new TypeError(`event id is no lower-case UUID: ${id}`);
+  checkName('event type', type);
+  if (!data.isWellFormed() || !metadata.isWellFormed()) {
+    throw new TypeError(`event ${id} holds half a surrogate pair`);
+  }
+  if (data.length + metadata.length <= SURELY_SMALL) return;
+  const bytes = Buffer.byteLength(data) + Buffer.byteLength(metadata);
+  if (bytes > MAX_EVENT_BYTES) {
+    throw new EventTooLarge(`event ${id} of ${stream} has ${bytes} bytes, more than ${MAX_EVENT_BYTES}`);
+  }
+}
+
+/** `$` begins the names of EventStoreDB's own streams and events. */
+function checkName(what: string, name: string): void {
+  if (name === '' || name.startsWith('$') || !name.isWellFormed()) {
+    throw new TypeError(`invalid ${what}: ${JSON.stringify(name)}`);
+  }
+}

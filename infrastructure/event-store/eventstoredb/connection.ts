@@ -1,0 +1,128 @@
+import {
+  type AllStreamResolvedEvent,
+  type AppendResult,
+  BACKWARDS,
+  type Direction,
+  type EventData,
+  EventStoreDBClient,
+  type Filter,
+  FORWARDS,
+  type ReadPosition,
+  type ReadRevision,
+  type ResolvedEvent,
+} from '@eventstore/db-client';
+
+/** A read in progress. An error listener must be attached at once: without one an error ends the process. */
+export interface ReadSource<E> extends AsyncIterable<E> {
+  on(event: 'error', listener: (error: Error) => void): unknown;
+  cancel(): Promise<void>;
+}
+
+/** A subscription as a paused stream: `readableLength` events lie ready for `read`. */
+export interface SubscriptionSource {
+  readonly readableLength: number;
+  read(): AllStreamResolvedEvent | null;
+  on(event: string, listener: (...args: unknown[]) => void): unknown;
+  unsubscribe(): Promise<void>;
+}
+
+export interface ReadRange<From> {
+  readonly from: From;
+  readonly backward: boolean;
+  readonly maxCount: number;
+}
+
+/** What the adapter needs of the client; tests put a fake in its place. */
+export interface Connection {
+  append(stream: string, expected: 'any' | 'no_stream' | bigint, events: EventData[]): Promise<AppendResult>;
+  readStream(stream: string, range: ReadRange<ReadRevision>): ReadSource<ResolvedEvent>;
+  readAll(range: ReadRange<ReadPosition>): ReadSource<AllStreamResolvedEvent>;
+  subscribe(from: ReadPosition, filter: Filter): SubscriptionSource;
+  dispose(): Promise<void>;
+}
+
+/** Events buffered by a subscription: more makes catching up faster, and takes memory when events are large. */
+const HIGH_WATER_MARK = 1024;
+
+/**
+ * The one client of this process. Two would share a table of pending appends inside the package, and the death
+ * of one server would reject, crash or hang the appends of the other (see facts.md).
+ */
+let shared: { readonly url: string; readonly connection: Connection; users: number } | undefined;
+
+/**
+ * Takes the process's connection, made on first use and kept: a later user of the same URL gets the same one.
+ * The answered function gives it back; the last one to do so closes its streams.
+ * @throws when it is in use for another URL, or the URL asks for `throwOnAppendFailure=false`
+ */
+export function acquireConnection(
+  url: string,
+  timeoutMs: number,
+  connect = connectClient,
+): { connection: Connection; release: () => Promise<void> } {
+  if (shared && shared.url !== url && shared.users > 0) {
+    throw new Error('this process is connected to another EventStoreDB already');
+  }
+  if (shared?.url !== url) shared = { url, connection: connect(url, timeoutMs), users: 0 };
+  const mine = shared;
+  mine.users += 1;
+  return {
+    connection: mine.connection,
+    async release() {
+      mine.users -= 1;
+      if (mine.users === 0) await mine.connection.dispose();
+    },
+  };
+}
+
+/** `credentials` are never passed to a call: they would force the slow unary append. The URL may hold them. */
+function connectClient(url: string, timeoutMs: number): Connection {
+  // With false, the revision that a failed append answers is wrong.
+  if (/[?&]throwOnAppendFailure=false/i.test(url)) {
+    throw new Error('EVENTSTORE_URL must not set throwOnAppendFailure=false');
+  }
+  let client = EventStoreDBClient.connectionString(url);
+  const renewAfter = (error: unknown, used: EventStoreDBClient): void => {
+    if (isPoison(error) && used === client) client = EventStoreDBClient.connectionString(url);
+  };
+  const watched = <T extends { on(event: 'error', listener: (error: Error) => void): unknown }>(
+    start: (used: EventStoreDBClient) => T,
+  ): T => {
+    const used = client;
+    const source = start(used);
+    source.on('error', (error) => renewAfter(error, used));
+    return source;
+  };
+  return {
+    async append(stream, expectedRevision, events) {
+      const used = client;
+      try {
+        return await used.appendToStream(stream, events, { expectedRevision, deadline: timeoutMs });
+      } catch (error) {
+        renewAfter(error, used);
+        throw error;
+      }
+    },
+    readStream: (stream, { from, backward, maxCount }) =>
+      watched((used) =>
+        used.readStream(stream, { fromRevision: from, direction: directionOf(backward), maxCount }),
+      ),
+    readAll: ({ from, backward, maxCount }) =>
+      watched((used) => used.readAll({ fromPosition: from, direction: directionOf(backward), maxCount })),
+    subscribe: (fromPosition, filter) =>
+      watched((used) => used.subscribeToAll({ fromPosition, filter }, { highWaterMark: HIGH_WATER_MARK })),
+    dispose: () => client.dispose(),
+  };
+}
+
+function directionOf(backward: boolean): Direction {
+  return backward ? BACKWARDS : FORWARDS;
+}
+
+/**
+ * A client that once failed to find its cluster keeps that failure for ever. It has no stream yet that another
+ * client could get in the way of, so it may be replaced.
+ */
+function isPoison(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('Failed to discover');
+}

@@ -1,0 +1,106 @@
+import type { AllStreamResolvedEvent, Position as LogPosition } from '@eventstore/db-client';
+import type { SubscriptionSource } from './connection.ts';
+
+/** What lay ready: events in order, and how far the server had scanned after the last of them. */
+export interface Chunk {
+  readonly events: readonly AllStreamResolvedEvent[];
+  readonly checkpoint: LogPosition | undefined;
+}
+
+interface Mark {
+  /** Holds once so many events have been taken. */
+  readonly after: number;
+  readonly checkpoint?: LogPosition | undefined;
+  readonly live?: boolean | undefined;
+}
+
+/**
+ * One subscription, pulled. Checkpoints and `caughtUp` come past events that still lie in the stream's buffer, so
+ * each is kept as a mark that counts only when everything before it was taken: a position is never ahead of the
+ * consumer.
+ */
+export class Feed {
+  /** True between the server's `caughtUp` and `fellBehind`. */
+  live = false;
+  #taken = 0;
+  #marks: Mark[] = [];
+  #over: Error | undefined;
+  #wake: () => void = () => {};
+  readonly #source: SubscriptionSource;
+
+  constructor(open: (onCheckpoint: (position: LogPosition) => void) => SubscriptionSource) {
+    const source = open((checkpoint) => this.#mark({ checkpoint }));
+    this.#source = source;
+    // Before anything is awaited: a lost server emits `error` and no `end`.
+    source.on('error', (error) => this.#end(error instanceof Error ? error : new Error(String(error))));
+    source.on('end', () => this.#end(new Error('the subscription ended')));
+    source.on('close', () => this.#end(new Error('the subscription was closed')));
+    source.on('caughtUp', () => this.#mark({ live: true }));
+    source.on('fellBehind', () => this.#mark({ live: false }));
+    source.on('readable', () => this.#wake());
+  }
+
+  get isDrained(): boolean {
+    return this.#source.readableLength === 0;
+  }
+
+  /**
+   * At most `limit` events, without waiting.
+   * @throws when the subscription is over and everything it brought was taken
+   */
+  take(limit: number): Chunk {
+    const events: AllStreamResolvedEvent[] = [];
+    while (events.length < limit) {
+      const event = this.#source.read();
+      if (event === null) break;
+      this.#taken += 1;
+      events.push(event);
+    }
+    const checkpoint = this.#passMarks();
+    if (events.length === 0 && checkpoint === undefined && this.#over) throw this.#over;
+    return { events, checkpoint };
+  }
+
+  /** Until there may be something to take, the time is over or the signal is aborted. */
+  wait(timeoutMs: number | undefined, signal: AbortSignal): Promise<void> {
+    if (this.#over || signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', done);
+        this.#wake = () => {};
+        resolve();
+      };
+      const timer = timeoutMs === undefined ? undefined : setTimeout(done, timeoutMs).unref();
+      signal.addEventListener('abort', done);
+      this.#wake = done;
+    });
+  }
+
+  close(): void {
+    this.#source.unsubscribe().catch(() => {});
+  }
+
+  #mark(mark: Omit<Mark, 'after'>): void {
+    this.#marks.push({ ...mark, after: this.#taken + this.#source.readableLength });
+    this.#wake();
+  }
+
+  #passMarks(): LogPosition | undefined {
+    let checkpoint: LogPosition | undefined;
+    let passed = 0;
+    for (const mark of this.#marks) {
+      if (mark.after > this.#taken) break;
+      checkpoint = mark.checkpoint ?? checkpoint;
+      this.live = mark.live ?? this.live;
+      passed += 1;
+    }
+    if (passed > 0) this.#marks = this.#marks.slice(passed);
+    return checkpoint;
+  }
+
+  #end(reason: Error): void {
+    this.#over ??= reason;
+    this.#wake();
+  }
+}

@@ -1,0 +1,124 @@
+import { type AllStreamResolvedEvent, END, type ReadPosition, START } from '@eventstore/db-client';
+import type {
+  Position,
+  ReadAllOptions,
+  ReadStreamOptions,
+  StoredEvent,
+} from '../../../application/ports/event-store.ts';
+import { matches, select } from '../filters.ts';
+import { formatPosition } from '../positions.ts';
+import { collect } from './calls.ts';
+import { decodeEvent, isSystem, logPosition } from './codec.ts';
+import type { Connection } from './connection.ts';
+import { isMissingStream, unavailable } from './errors.ts';
+
+const DEFAULT_LIMIT = 1000;
+/** Events of one call, so that each stays well within its time limit. */
+const PAGE = 1000;
+const SPARE = 16;
+
+/** @throws {StoreUnavailable} */
+export async function readStream(
+  connection: Connection,
+  timeoutMs: number,
+  stream: string,
+  options: ReadStreamOptions,
+): Promise<StoredEvent[]> {
+  const { from, limit = DEFAULT_LIMIT } = options;
+  const backward = options.direction === 'backward';
+  const found: StoredEvent[] = [];
+  let next: bigint | 'start' | 'end' = from === undefined ? (backward ? END : START) : BigInt(from);
+  while (found.length < limit) {
+    const maxCount = Math.min(limit - found.length, PAGE);
+    const page = await streamPage(connection, timeoutMs, stream, { from: next, backward, maxCount });
+    found.push(...page);
+    const last = page.at(-1);
+    if (!last) {
+      // The server reads the numbers around `from`, and finds none when that lies beyond the end.
+      if (!backward || found.length > 0 || typeof next !== 'bigint') break;
+      const [end] = await streamPage(connection, timeoutMs, stream, { from: END, backward, maxCount: 1 });
+      if (!end || BigInt(end.revision) >= next) break;
+      next = END;
+    } else if (backward ? last.revision === 0 : page.length < maxCount) {
+      break;
+    } else {
+      next = BigInt(last.revision + (backward ? -1 : 1));
+    }
+  }
+  return found;
+}
+
+async function streamPage(
+  connection: Connection,
+  timeoutMs: number,
+  stream: string,
+  range: Parameters<Connection['readStream']>[1],
+): Promise<StoredEvent[]> {
+  try {
+    const source = connection.readStream(stream, range);
+    const page = await collect('reading a stream', timeoutMs, source);
+    return page.flatMap(({ event }) => (event ? [decodeEvent(event)] : []));
+  } catch (error) {
+    if (isMissingStream(error)) return [];
+    throw unavailable(error);
+  }
+}
+
+/**
+ * `$all` page by page, selected here: the server's reads know no filter. The bound is exclusive whatever the
+ * server makes of it.
+ * @throws {StoreUnavailable}
+ */
+export async function readAll(
+  connection: Connection,
+  timeoutMs: number,
+  options: ReadAllOptions,
+): Promise<StoredEvent[]> {
+  const { from: bound, limit = DEFAULT_LIMIT } = options;
+  const backward = options.direction === 'backward';
+  const selection = select(options.filter);
+  const found: StoredEvent[] = [];
+  let from: ReadPosition = bound ? logPosition(bound) : backward ? END : START;
+  let last: Position | undefined = bound;
+  while (found.length < limit) {
+    // One more than wanted, for the event at the bound, and some for the server's own.
+    const maxCount = selection ? PAGE : Math.min(limit - found.length + SPARE, PAGE);
+    const page = await allPage(connection, timeoutMs, { from, backward, maxCount });
+    const before = last;
+    for (const { event } of page) {
+      if (!event) continue;
+      const position = formatPosition(event.position.commit);
+      if (!isBeyond(position, last, backward)) continue;
+      last = position;
+      const named = { stream: event.streamId, type: event.type };
+      if (found.length < limit && !isSystem(event) && matches(selection, named))
+        found.push(decodeEvent(event));
+    }
+    if (last === before || last === undefined || page.length < maxCount) break;
+    from = logPosition(last);
+  }
+  return found;
+}
+
+/** The last event that is not the server's own; there may be many of those after it. */
+export async function readHead(connection: Connection, timeoutMs: number): Promise<Position | undefined> {
+  const [last] = await readAll(connection, timeoutMs, { direction: 'backward', limit: 1 });
+  return last?.position;
+}
+
+async function allPage(
+  connection: Connection,
+  timeoutMs: number,
+  range: Parameters<Connection['readAll']>[0],
+): Promise<AllStreamResolvedEvent[]> {
+  try {
+    return await collect('reading the log', timeoutMs, connection.readAll(range));
+  } catch (error) {
+    throw unavailable(error);
+  }
+}
+
+function isBeyond(position: Position, bound: Position | undefined, backward: boolean): boolean {
+  if (bound === undefined) return true;
+  return backward ? position < bound : position > bound;
+}

@@ -1,0 +1,112 @@
+import {
+  type EventStore,
+  type ExpectedRevision,
+  type NewEvent,
+  StoreUnavailable,
+} from '../../../application/ports/event-store.ts';
+import type { Logger } from '../../../application/ports/logger.ts';
+import { checkAppend } from '../checks.ts';
+import { formatPosition } from '../positions.ts';
+import { withTimeout } from './calls.ts';
+import { encodeEvent, parsePosition } from './codec.ts';
+import { acquireConnection, type Connection } from './connection.ts';
+import { appendError } from './errors.ts';
+import { readAll, readHead, readStream } from './reads.ts';
+import { followAll } from './subscription.ts';
+
+export interface EventStoreDbOptions {
+  /** `esdb://…`; may hold user name and password, and is therefore never logged. */
+  readonly url: string;
+  /** Limit of every call; an append beyond it may or may not have happened. Default 5,000 ms. */
+  readonly timeoutMs?: number | undefined;
+  readonly logger?: Logger | undefined;
+}
+
+const TIMEOUT_MS = 5000;
+
+/**
+ * The event store on an EventStoreDB server (23.10 or later). Does not wait for the server: calls fail with
+ * {@link StoreUnavailable} until it is there, and subscriptions wait for it.
+ * @throws when this process has a store open at another URL
+ */
+export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
+  const { url, timeoutMs = TIMEOUT_MS, logger } = options;
+  const { connection, release } = acquireConnection(url, timeoutMs);
+  return overConnection(connection, { timeoutMs, logger, release });
+}
+
+interface Wiring {
+  readonly timeoutMs: number;
+  readonly logger?: Logger | undefined;
+  readonly release: () => Promise<void>;
+}
+
+/** The adapter itself, over any connection; tests give it a fake. */
+export function overConnection(connection: Connection, wiring: Wiring): EventStore {
+  const { timeoutMs, logger, release } = wiring;
+  const closing = new AbortController();
+  const closed = closing.signal;
+  const ensureOpen = (): void => {
+    if (closed.aborted) throw new StoreUnavailable('the event store is closed');
+  };
+  const head = async () => {
+    ensureOpen();
+    return readHead(connection, timeoutMs);
+  };
+
+  return {
+    async append(stream, expected, events) {
+      ensureOpen();
+      checkAppend(stream, expected, events);
+      return append(connection, timeoutMs, stream, expected, events);
+    },
+    async readStream(stream, readOptions = {}) {
+      ensureOpen();
+      return readStream(connection, timeoutMs, stream, readOptions);
+    },
+    async readAll(readOptions = {}) {
+      ensureOpen();
+      return readAll(connection, timeoutMs, readOptions);
+    },
+    subscribe: (subscribeOptions) => followAll({ connection, head, closed, logger }, subscribeOptions),
+    head,
+    parsePosition,
+    async close() {
+      if (closed.aborted) return;
+      closing.abort();
+      try {
+        await withTimeout('closing', timeoutMs, release);
+      } catch (error) {
+        logger?.warn({ err: error }, 'EventStoreDB streams could not be closed in order');
+      }
+    },
+  };
+}
+
+async function append(
+  connection: Connection,
+  timeoutMs: number,
+  stream: string,
+  expected: ExpectedRevision,
+  events: readonly NewEvent[],
+) {
+  const revisionOrWord = typeof expected === 'number' ? BigInt(expected) : expected;
+  const encoded = events.map(encodeEvent);
+  try {
+    const result = await withTimeout('an append', timeoutMs, () =>
+      connection.append(stream, revisionOrWord, encoded),
+    );
+    const revision = Number(result.nextExpectedRevision);
+    if (result.position) return { revision, position: formatPosition(result.position.commit) };
+    return { revision, position: await positionAt(connection, timeoutMs, stream, revision) };
+  } catch (error) {
+    throw appendError(error, stream, expected);
+  }
+}
+
+/** For an acknowledgement without a position, which the protocol allows. */
+async function positionAt(connection: Connection, timeoutMs: number, stream: string, revision: number) {
+  const [event] = await readStream(connection, timeoutMs, stream, { from: revision, limit: 1 });
+  if (!event) throw new StoreUnavailable(`EventStoreDB: ${stream}@${revision} was appended and is not there`);
+  return event.position;
+}

@@ -1,0 +1,124 @@
+import {
+  type AppendResult,
+  type EventStore,
+  type ExpectedRevision,
+  type NewEvent,
+  type ReadAllOptions,
+  type ReadStreamOptions,
+  type StoredEvent,
+  StoreUnavailable,
+  WrongExpectedRevision,
+} from '../../application/ports/event-store.ts';
+import { checkAppend } from './checks.ts';
+import { matches, type Selection, select } from './filters.ts';
+import { follow, type Log, type Page } from './follow.ts';
+import { formatPosition, isPosition, offsetOf, parseOffset } from './positions.ts';
+import { Wakeup } from './wakeup.ts';
+
+const DEFAULT_LIMIT = 1000;
+/** Events looked at in one step of a subscription. */
+const WINDOW = 4096;
+
+/** An event store for unit tests: the same behaviour as the others, nothing kept. */
+export function openMemoryEventStore(): EventStore {
+  /** The event at offset n is `log[n - 1]`. */
+  const log: StoredEvent[] = [];
+  const streams = new Map<string, StoredEvent[]>();
+  const growth = new Wakeup();
+  let closed = false;
+
+  const source: Log = {
+    growth,
+    get closed() {
+      return closed;
+    },
+    watch: () => () => {},
+    scan(after: number, selection: Selection | undefined, limit: number): Page {
+      const end = Math.min(log.length, after + WINDOW);
+      const events: StoredEvent[] = [];
+      let scanned = after;
+      while (scanned < end && events.length < limit) {
+        const event = log[scanned++];
+        if (event && matches(selection, event)) events.push(event);
+      }
+      return { events, scanned, atEnd: scanned >= log.length };
+    },
+  };
+
+  return {
+    async append(stream, expected, events) {
+      ensureOpen(closed);
+      checkAppend(stream, expected, events);
+      const known = streams.get(stream) ?? [];
+      if (!isExpected(known, expected)) return repeated(stream, known, expected, events);
+      for (const { id, type, data, metadata } of events) {
+        const position = formatPosition(log.length + 1);
+        const stored = { id, type, data, metadata, stream, revision: known.length, position };
+        known.push(stored);
+        log.push(stored);
+      }
+      streams.set(stream, known);
+      growth.wake();
+      return lastOf(known);
+    },
+
+    async readStream(stream, options = {}) {
+      ensureOpen(closed);
+      return pick(streams.get(stream) ?? [], options);
+    },
+
+    async readAll(options: ReadAllOptions = {}) {
+      ensureOpen(closed);
+      const selection = select(options.filter);
+      const bound = options.from && offsetOf(options.from);
+      const forward = options.direction !== 'backward';
+      const part = forward ? log.slice(bound ?? 0) : log.slice(0, bound && bound - 1).reverse();
+      return part.filter((event) => matches(selection, event)).slice(0, options.limit ?? DEFAULT_LIMIT);
+    },
+
+    subscribe: (options) => follow(source, options),
+    head: async () => log.at(-1)?.position,
+    parsePosition: (text) => (isPosition(text) && parseOffset(text) !== undefined ? text : undefined),
+    async close() {
+      closed = true;
+      growth.wake();
+    },
+  };
+}
+
+function ensureOpen(closed: boolean): void {
+  if (closed) throw new StoreUnavailable('the event store is closed');
+}
+
+function isExpected(known: readonly StoredEvent[], expected: ExpectedRevision): boolean {
+  if (expected === 'any') return true;
+  return known.length === (expected === 'no_stream' ? 0 : expected + 1);
+}
+
+/** A retry of an append that was done is acknowledged with what it was told, or would have been told, before. */
+function repeated(
+  stream: string,
+  known: readonly StoredEvent[],
+  expected: ExpectedRevision,
+  events: readonly NewEvent[],
+): AppendResult {
+  const first = typeof expected === 'number' ? expected + 1 : 0;
+  const before = known.slice(first, first + events.length);
+  if (before.length === events.length && before.every((event, i) => event.id === events[i]?.id)) {
+    return lastOf(before);
+  }
+  throw new WrongExpectedRevision(stream, expected, known.at(-1)?.revision);
+}
+
+function lastOf(events: readonly StoredEvent[]): AppendResult {
+  const last = events.at(-1);
+  if (!last) throw new Error('no events where there must be some');
+  return { revision: last.revision, position: last.position };
+}
+
+function pick(known: readonly StoredEvent[], options: ReadStreamOptions): StoredEvent[] {
+  const { from, direction, limit = DEFAULT_LIMIT } = options;
+  if (direction !== 'backward') return known.slice(from ?? 0, (from ?? 0) + limit);
+  const end = from === undefined ? known.length : from + 1;
+  return known.slice(0, end).reverse().slice(0, limit);
+}

@@ -1,0 +1,103 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { Selection } from '../filters.ts';
+import type { TypeNames } from './names.ts';
+
+/** Positions `n * BLOCK` to `n * BLOCK + BLOCK - 1` are block n. */
+export const BLOCK = 1024;
+const OWNER_END = '.';
+
+/**
+ * A coarse index: which types, and which owners (the part of a stream's name before the first dot: the tenant),
+ * occur in each block of 1,024 positions. A filtered read skips blocks without a match; an append writes a row
+ * only when something is new in the block, so it costs next to nothing, unlike an index by type.
+ */
+export class Blocks {
+  readonly #types: TypeNames;
+  readonly #noted = new Set<string | number>();
+  #notedBlock = -1;
+  readonly #noteType: StatementSync;
+  readonly #noteOwner: StatementSync;
+  readonly #nextOfType: StatementSync;
+  readonly #previousOfType: StatementSync;
+  readonly #nextOfOwner: StatementSync;
+  readonly #previousOfOwner: StatementSync;
+
+  constructor(db: DatabaseSync, types: TypeNames) {
+    this.#types = types;
+    const note = (table: string, key: string) =>
+      db.prepare(`INSERT OR IGNORE INTO ${table} (${key}, block) VALUES (?, ?)`);
+    const next = (table: string, key: string) =>
+      db.prepare(`SELECT min(block) AS block FROM ${table} WHERE ${key} = ? AND block >= ?`);
+    const previous = (table: string, key: string) =>
+      db.prepare(`SELECT max(block) AS block FROM ${table} WHERE ${key} = ? AND block <= ?`);
+    this.#noteType = note('type_blocks', 'type_id');
+    this.#noteOwner = note('owner_blocks', 'owner');
+    this.#nextOfType = next('type_blocks', 'type_id');
+    this.#previousOfType = previous('type_blocks', 'type_id');
+    this.#nextOfOwner = next('owner_blocks', 'owner');
+    this.#previousOfOwner = previous('owner_blocks', 'owner');
+  }
+
+  /** Inside a write transaction, for each event. */
+  note(position: number, typeId: number, stream: string): void {
+    const block = Math.floor(position / BLOCK);
+    if (block !== this.#notedBlock) this.forget();
+    this.#notedBlock = block;
+    if (!this.#noted.has(typeId)) {
+      this.#noted.add(typeId);
+      this.#noteType.run(typeId, block);
+    }
+    const owner = ownerOf(stream);
+    if (owner !== undefined && !this.#noted.has(owner)) {
+      this.#noted.add(owner);
+      this.#noteOwner.run(owner, block);
+    }
+  }
+
+  /** After a rollback: what was noted may not have been written. */
+  forget(): void {
+    this.#noted.clear();
+  }
+
+  /**
+   * The first position at or after `position` (forward), or the last at or before it (backward), where a match
+   * is possible; undefined when there is none.
+   */
+  skip(position: number, selection: Selection, forward: boolean): number | undefined {
+    const block = Math.floor(position / BLOCK);
+    let found: number | undefined = block;
+    const owner = selection.prefix === undefined ? undefined : ownerOf(selection.prefix);
+    if (owner !== undefined) {
+      const statement = forward ? this.#nextOfOwner : this.#previousOfOwner;
+      found = blockOf(statement, owner, found);
+    }
+    if (found !== undefined && selection.types !== undefined) {
+      found = this.#skipByType(found, selection.types, forward);
+    }
+    if (found === undefined || found === block) return found === undefined ? undefined : position;
+    return forward ? found * BLOCK : found * BLOCK + BLOCK - 1;
+  }
+
+  #skipByType(block: number, types: ReadonlySet<string>, forward: boolean): number | undefined {
+    const statement = forward ? this.#nextOfType : this.#previousOfType;
+    let best: number | undefined;
+    for (const name of types) {
+      const id = this.#types.find(name);
+      const found = id === undefined ? undefined : blockOf(statement, id, block);
+      if (found === block) return block;
+      if (found !== undefined && (best === undefined || found < best === forward)) best = found;
+    }
+    return best;
+  }
+}
+
+function blockOf(statement: StatementSync, key: string | number, from: number): number | undefined {
+  const block = statement.get(key, from)?.block;
+  return typeof block === 'number' ? block : undefined;
+}
+
+/** Undefined for a name without a dot, which only a full scan finds. */
+function ownerOf(name: string): string | undefined {
+  const end = name.indexOf(OWNER_END);
+  return end < 0 ? undefined : name.slice(0, end);
+}

@@ -1,0 +1,59 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { integer } from './columns.ts';
+
+/** Where a stream stands. `revision` is -1 for a stream without events. */
+export interface Head {
+  readonly streamId: number;
+  revision: number;
+}
+
+/** Heads are kept in two generations of this size: the older is dropped when the younger is full. */
+const GENERATION = 20_000;
+
+/**
+ * Last revisions of recently written streams, so that an append need not ask the database where its stream
+ * stands. Valid only as long as no other connection has written: the owner clears it then, and after a rollback.
+ */
+export class Heads {
+  #young = new Map<string, Head>();
+  #old = new Map<string, Head>();
+  readonly #select: StatementSync;
+  readonly #insert: StatementSync;
+
+  constructor(db: DatabaseSync) {
+    this.#select = db.prepare(`
+      SELECT id, ifnull((SELECT max(revision) FROM events WHERE stream_id = streams.id), -1) AS revision
+      FROM streams WHERE name = ?`);
+    this.#insert = db.prepare('INSERT INTO streams (name) VALUES (?)');
+  }
+
+  /** The head of a stream; undefined when the stream is unknown. */
+  find(stream: string): Head | undefined {
+    const young = this.#young.get(stream);
+    if (young) return young;
+    const old = this.#old.get(stream);
+    if (old) return this.#keep(stream, old);
+    const row = this.#select.get(stream);
+    return row && this.#keep(stream, { streamId: integer(row, 'id'), revision: integer(row, 'revision') });
+  }
+
+  /** Registers a new stream, inside a write transaction. */
+  create(stream: string): Head {
+    const streamId = Number(this.#insert.run(stream).lastInsertRowid);
+    return this.#keep(stream, { streamId, revision: -1 });
+  }
+
+  clear(): void {
+    this.#young.clear();
+    this.#old.clear();
+  }
+
+  #keep(stream: string, head: Head): Head {
+    if (this.#young.size >= GENERATION) {
+      this.#old = this.#young;
+      this.#young = new Map();
+    }
+    this.#young.set(stream, head);
+    return head;
+  }
+}

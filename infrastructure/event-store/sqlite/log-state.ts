@@ -1,0 +1,50 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { Blocks } from './blocks.ts';
+import { integer } from './columns.ts';
+import { Heads } from './heads.ts';
+import { TypeNames } from './names.ts';
+
+/**
+ * What one connection remembers of the log between transactions. `PRAGMA data_version` changes exactly when
+ * another connection (here or in another process) has committed, so memory is right for as long as it does not.
+ */
+export class LogState {
+  readonly types: TypeNames;
+  readonly heads: Heads;
+  readonly blocks: Blocks;
+  /** Position of the last event, 0 for an empty log. */
+  head = 0;
+  #version = -1;
+  readonly #dataVersion: StatementSync;
+  readonly #lastPosition: StatementSync;
+
+  constructor(db: DatabaseSync) {
+    this.types = new TypeNames(db);
+    this.heads = new Heads(db);
+    this.blocks = new Blocks(db, this.types);
+    this.#dataVersion = db.prepare('PRAGMA data_version');
+    this.#lastPosition = db.prepare('SELECT ifnull(max(position), 0) AS position FROM events');
+    this.sync();
+  }
+
+  /**
+   * Catches up with what other connections wrote; true when there was something. Inside a write transaction the
+   * answer holds until its end, elsewhere only for this moment.
+   */
+  sync(): boolean {
+    const version = integer(this.#dataVersion.get(), 'data_version');
+    if (version === this.#version) return false;
+    this.heads.clear();
+    this.head = integer(this.#lastPosition.get(), 'position');
+    this.#version = version;
+    return true;
+  }
+
+  /** After a rollback: nothing noted since the last commit is true. */
+  forget(): void {
+    this.heads.clear();
+    this.types.clear();
+    this.blocks.forget();
+    this.#version = -1;
+  }
+}

@@ -1,0 +1,116 @@
+import {
+  type AppendResult,
+  type ExpectedRevision,
+  type NewEvent,
+  StoreUnavailable,
+} from '../../../application/ports/event-store.ts';
+import type { Logger } from '../../../application/ports/logger.ts';
+import { isTransient, unavailable } from './errors.ts';
+import type { Append, Written } from './writer.ts';
+
+interface Waiting extends Append {
+  readonly since: number;
+  readonly resolve: (result: AppendResult) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Bounds of one transaction, so that a flood of appends does not hold the event loop for long. */
+const MAX_EVENTS = 512;
+const MAX_UNITS = 4 * 1024 * 1024;
+const RETRY_MS = 3;
+
+/**
+ * Group commit: appends that arrive in one turn of the event loop are written in one transaction at its end.
+ * Callers that arrive while it is written make up the next one, so the rate of commits follows the disk.
+ */
+export class AppendQueue {
+  #waiting: Waiting[] = [];
+  #scheduled = false;
+  #idle: (() => void)[] = [];
+  readonly #write: (appends: readonly Append[]) => Written;
+  readonly #patienceMs: number;
+  readonly #logger: Logger | undefined;
+
+  /** `patienceMs`: how long an append waits for a lock that another process holds. */
+  constructor(
+    write: (appends: readonly Append[]) => Written,
+    patienceMs: number,
+    logger: Logger | undefined,
+  ) {
+    this.#write = write;
+    this.#patienceMs = patienceMs;
+    this.#logger = logger;
+  }
+
+  add(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<AppendResult> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ stream, expected, events, since: performance.now(), resolve, reject });
+      this.#schedule();
+    });
+  }
+
+  /** Resolves when nothing waits any more. */
+  drained(): Promise<void> {
+    if (this.#waiting.length === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#idle.push(resolve));
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(this.#flush);
+  }
+
+  readonly #flush = (): void => {
+    this.#scheduled = false;
+    const batch = this.#nextBatch();
+    try {
+      this.#settle(batch, this.#write(batch));
+    } catch (error) {
+      if (isTransient(error)) this.#waitForLock(error);
+      else this.#refuse(batch, error);
+    }
+    if (this.#waiting.length > 0) this.#schedule();
+    else for (const resolve of this.#idle.splice(0)) resolve();
+  };
+
+  #settle(batch: readonly Waiting[], { outcomes }: Written): void {
+    this.#waiting = this.#waiting.slice(batch.length);
+    outcomes.forEach((outcome, i) => {
+      if (outcome instanceof Error) batch[i]?.reject(outcome);
+      else batch[i]?.resolve(outcome);
+    });
+  }
+
+  #refuse(batch: readonly Waiting[], error: unknown): void {
+    this.#waiting = this.#waiting.slice(batch.length);
+    this.#logger?.error({ err: error, appends: batch.length }, 'event log refused a transaction');
+    for (const append of batch) append.reject(unavailable('event log could not be written', error));
+  }
+
+  #nextBatch(): readonly Waiting[] {
+    let events = 0;
+    let units = 0;
+    let count = 0;
+    for (const append of this.#waiting) {
+      events += append.events.length;
+      for (const event of append.events) units += event.data.length + event.metadata.length;
+      if (count > 0 && (events > MAX_EVENTS || units > MAX_UNITS)) break;
+      count += 1;
+    }
+    return count === this.#waiting.length ? this.#waiting : this.#waiting.slice(0, count);
+  }
+
+  /** Another process writes: everything stays queued, but for what has waited too long already. */
+  #waitForLock(cause: unknown): void {
+    const tooOld = performance.now() - this.#patienceMs;
+    this.#waiting = this.#waiting.filter((append) => {
+      if (append.since > tooOld) return true;
+      append.reject(new StoreUnavailable('event log is locked by another process', { cause }));
+      return false;
+    });
+    if (this.#waiting.length === 0) return;
+    this.#scheduled = true;
+    setTimeout(this.#flush, RETRY_MS * (0.5 + Math.random()));
+  }
+}

@@ -1,0 +1,140 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { StoredEvent } from '../../../application/ports/event-store.ts';
+import { matches, type Selection } from '../filters.ts';
+import type { Page } from '../follow.ts';
+import { formatPosition } from '../positions.ts';
+import { BLOCK } from './blocks.ts';
+import { integer, type Row, text } from './columns.ts';
+import type { LogState } from './log-state.ts';
+import type { Tail } from './tail.ts';
+
+/** Positions that one step with a filter looks at: a few milliseconds. */
+const WINDOW = 4 * BLOCK;
+/** One step reads at most this many events and about this much text, so that it never holds the loop for long. */
+const PAGE_EVENTS = 1000;
+const PAGE_UNITS = 2 * 1024 * 1024;
+
+/** Reads the log in short synchronous steps, from memory where it can. */
+export class Reader {
+  readonly #db: DatabaseSync;
+  readonly #state: LogState;
+  readonly #tail: Tail;
+  readonly #scans = new Map<string, StatementSync>();
+  readonly #streamForward: StatementSync;
+  readonly #streamBackward: StatementSync;
+
+  constructor(db: DatabaseSync, state: LogState, tail: Tail) {
+    this.#db = db;
+    this.#state = state;
+    this.#tail = tail;
+    const stream = (bound: string, order: string) =>
+      db.prepare(`
+        SELECT e.*, s.name AS stream FROM streams s JOIN events e ON e.stream_id = s.id
+        WHERE s.name = ? AND e.revision ${bound} ? ORDER BY e.revision ${order} LIMIT ?`);
+    this.#streamForward = stream('>=', 'ASC');
+    this.#streamBackward = stream('<=', 'DESC');
+  }
+
+  /** Events of a stream from a revision on; fewer than `limit` does not mean that there are no more. */
+  streamPage(stream: string, from: number, forward: boolean, limit: number): StoredEvent[] {
+    const statement = forward ? this.#streamForward : this.#streamBackward;
+    return this.#collect(statement.iterate(stream, from, Math.min(limit, PAGE_EVENTS))).events;
+  }
+
+  /** What matches after `after`, up to the head of the log as the state knows it. */
+  forward(after: number, selection: Selection | undefined, limit: number): Page {
+    const { head, blocks } = this.#state;
+    if (after >= head) return { events: [], scanned: after, atEnd: true };
+    if (this.#tail.holds(after + 1)) return this.#fromTail(after, selection, limit);
+    const start = selection ? blocks.skip(after + 1, selection, true) : after + 1;
+    if (start === undefined || start > head) return { events: [], scanned: head, atEnd: true };
+    const last = Math.min(head, selection ? start + WINDOW - 1 : start + limit - 1);
+    const { events, reached } = this.#scan(start, last, true, selection, limit);
+    const scanned = reached ?? last;
+    return { events, scanned, atEnd: scanned >= head };
+  }
+
+  /** What matches before `before`, latest first; `scanned` is the earliest position looked at. */
+  backward(before: number, selection: Selection | undefined, limit: number): Page {
+    const latest = Math.min(before - 1, this.#state.head);
+    const start = selection && latest > 0 ? this.#state.blocks.skip(latest, selection, false) : latest;
+    if (start === undefined || start < 1) return { events: [], scanned: 1, atEnd: true };
+    const first = Math.max(1, start - (selection ? WINDOW : limit) + 1);
+    const { events, reached } = this.#scan(first, start, false, selection, limit);
+    const scanned = reached ?? first;
+    return { events, scanned, atEnd: scanned <= 1 };
+  }
+
+  #fromTail(after: number, selection: Selection | undefined, limit: number): Page {
+    const events: StoredEvent[] = [];
+    let scanned = after;
+    while (events.length < limit) {
+      const event = this.#tail.get(scanned + 1);
+      if (!event) break;
+      scanned += 1;
+      if (matches(selection, event)) events.push(event);
+    }
+    return { events, scanned, atEnd: scanned >= this.#state.head };
+  }
+
+  #scan(first: number, last: number, forward: boolean, selection: Selection | undefined, limit: number) {
+    const statement = this.#statement(forward, selection);
+    const capped = Math.min(limit, PAGE_EVENTS);
+    const values: (number | string)[] = [first, last];
+    if (selection?.types) values.push(this.#typeIds(selection.types));
+    if (selection?.prefix) values.push(selection.prefix, `${selection.prefix}\u{10ffff}`);
+    const { events, lastOffset, stopped } = this.#collect(statement.iterate(...values, capped));
+    // Only a page that was cut short has more matches beyond its last event.
+    return { events, reached: stopped || events.length >= capped ? lastOffset : undefined };
+  }
+
+  #statement(forward: boolean, selection: Selection | undefined): StatementSync {
+    const key = `${forward} ${Boolean(selection?.types)} ${Boolean(selection?.prefix)}`;
+    let statement = this.#scans.get(key);
+    if (!statement) {
+      statement = this.#db.prepare(`
+        SELECT e.*, s.name AS stream FROM events e CROSS JOIN streams s ON s.id = e.stream_id
+        WHERE e.position BETWEEN ? AND ?
+        ${selection?.types ? 'AND e.type_id IN (SELECT value FROM json_each(?))' : ''}
+        ${selection?.prefix ? 'AND s.name >= ? AND s.name < ?' : ''}
+        ORDER BY e.position ${forward ? 'ASC' : 'DESC'} LIMIT ?`);
+      this.#scans.set(key, statement);
+    }
+    return statement;
+  }
+
+  #typeIds(types: ReadonlySet<string>): string {
+    const ids: number[] = [];
+    for (const name of types) {
+      const id = this.#state.types.find(name);
+      if (id !== undefined) ids.push(id);
+    }
+    return JSON.stringify(ids);
+  }
+
+  #collect(rows: Iterable<Row>): { events: StoredEvent[]; lastOffset: number; stopped: boolean } {
+    const events: StoredEvent[] = [];
+    let lastOffset = 0;
+    let units = 0;
+    for (const row of rows) {
+      lastOffset = integer(row, 'position');
+      const event = this.#tail.get(lastOffset) ?? this.#decode(row, lastOffset);
+      events.push(event);
+      units += event.data.length + event.metadata.length;
+      if (units >= PAGE_UNITS) return { events, lastOffset, stopped: true };
+    }
+    return { events, lastOffset, stopped: false };
+  }
+
+  #decode(row: Row, offset: number): StoredEvent {
+    return {
+      id: text(row, 'id'),
+      type: this.#state.types.nameOf(integer(row, 'type_id')),
+      data: text(row, 'data'),
+      metadata: text(row, 'metadata'),
+      stream: text(row, 'stream'),
+      revision: integer(row, 'revision'),
+      position: formatPosition(offset),
+    };
+  }
+}

@@ -1,0 +1,145 @@
+import type { DatabaseSync } from 'node:sqlite';
+import {
+  type EventStore,
+  type ReadAllOptions,
+  type ReadStreamOptions,
+  type StoredEvent,
+  StoreUnavailable,
+} from '../../../application/ports/event-store.ts';
+import type { Logger } from '../../../application/ports/logger.ts';
+import { checkAppend } from '../checks.ts';
+import { select } from '../filters.ts';
+import { follow } from '../follow.ts';
+import { formatPosition, isPosition, offsetOf, parseOffset } from '../positions.ts';
+import { nextTurn } from '../wakeup.ts';
+import { unavailable } from './errors.ts';
+import { LiveLog } from './live-log.ts';
+import { patiently } from './patience.ts';
+import { AppendQueue } from './queue.ts';
+import { openDatabase } from './schema.ts';
+import { Writer } from './writer.ts';
+
+export interface SqliteEventStoreOptions {
+  /** The database file; its folder must exist. Several processes of one machine may open the same file. */
+  readonly path: string;
+  /** How often to look for other processes' writes while there are subscribers. Default 25 ms. */
+  readonly pollMs?: number | undefined;
+  /** Bounds the file (in pages of 4 KiB); appends beyond it are refused as on a full disk. Default: unbounded. */
+  readonly maxPages?: number | undefined;
+  /** How long an append waits for a lock that another process holds. Default 5,000 ms. */
+  readonly patienceMs?: number | undefined;
+  readonly logger?: Logger | undefined;
+}
+
+const DEFAULT_LIMIT = 1000;
+
+/**
+ * The embedded event store: one SQLite file in WAL mode, every acknowledged append fsynced.
+ * @throws {StoreUnavailable} when the file cannot be opened
+ */
+export function openSqliteEventStore(options: SqliteEventStoreOptions): EventStore {
+  const { path, pollMs = 25, patienceMs = 5000, maxPages, logger } = options;
+  const db = open(path, maxPages);
+  const log = new LiveLog(db, pollMs, logger);
+  const writer = new Writer(db, log.state);
+  const queue = new AppendQueue(
+    (appends) => {
+      const written = writer.write(appends);
+      log.take(written);
+      return written;
+    },
+    patienceMs,
+    logger,
+  );
+
+  let closing: Promise<void> | undefined;
+  const close = async (): Promise<void> => {
+    log.close();
+    await queue.drained();
+    db.close();
+  };
+
+  return {
+    append(stream, expected, events) {
+      // Not an async function: its second promise would be a tenth of an append's work outside the database.
+      try {
+        ensureOpen(log.closed);
+        checkAppend(stream, expected, events);
+      } catch (error) {
+        return Promise.reject(error);
+      }
+      return queue.add(stream, expected, events);
+    },
+    readStream: (stream, readOptions = {}) => readStream(log, stream, readOptions),
+    readAll: (readOptions = {}) => readAll(log, readOptions),
+    subscribe: (subscribeOptions) => follow(log, subscribeOptions, logger),
+    async head() {
+      const head = await read(log, () => log.refresh());
+      return head === 0 ? undefined : formatPosition(head);
+    },
+    parsePosition: (text) => (isPosition(text) && parseOffset(text) !== undefined ? text : undefined),
+    close() {
+      closing ??= close();
+      return closing;
+    },
+  };
+}
+
+function open(path: string, maxPages: number | undefined): DatabaseSync {
+  try {
+    return openDatabase(path, maxPages);
+  } catch (error) {
+    throw unavailable(`event log ${path} cannot be opened`, error);
+  }
+}
+
+async function readStream(log: LiveLog, stream: string, options: ReadStreamOptions): Promise<StoredEvent[]> {
+  const { limit = DEFAULT_LIMIT } = options;
+  const forward = options.direction !== 'backward';
+  let from = options.from ?? (forward ? 0 : Number.MAX_SAFE_INTEGER);
+  const found: StoredEvent[] = [];
+  while (found.length < limit && from >= 0) {
+    const wanted = limit - found.length;
+    const page = await read(log, () => log.reader.streamPage(stream, from, forward, wanted));
+    const last = page.at(-1);
+    if (!last) break;
+    for (const event of page) found.push(event);
+    from = forward ? last.revision + 1 : last.revision - 1;
+    if (found.length < limit) await nextTurn();
+  }
+  return found;
+}
+
+async function readAll(log: LiveLog, options: ReadAllOptions): Promise<StoredEvent[]> {
+  const { limit = DEFAULT_LIMIT, from } = options;
+  const selection = select(options.filter);
+  const forward = options.direction !== 'backward';
+  let bound = from === undefined ? (forward ? 0 : Number.MAX_SAFE_INTEGER) : offsetOf(from);
+  const found: StoredEvent[] = [];
+  while (found.length < limit) {
+    const wanted = limit - found.length;
+    const page = await read(log, () => {
+      log.refresh();
+      return forward
+        ? log.reader.forward(bound, selection, wanted)
+        : log.reader.backward(bound, selection, wanted);
+    });
+    for (const event of page.events) found.push(event);
+    if (page.atEnd) break;
+    bound = page.scanned;
+    await nextTurn();
+  }
+  return found;
+}
+
+/** @throws {StoreUnavailable} when the store is closed or the file cannot be read */
+function read<T>(log: LiveLog, step: () => T): Promise<T> {
+  return patiently(() => {
+    ensureOpen(log.closed);
+    return step();
+  });
+}
+
+function ensureOpen(closed: boolean): void {
+  if (closed) throw new StoreUnavailable('the event store is closed');
+}

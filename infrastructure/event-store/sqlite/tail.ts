@@ -1,0 +1,64 @@
+import type { StoredEvent } from '../../../application/ports/event-store.ts';
+
+const SLOTS = 8192;
+/** UTF-16 units of data and metadata that the tail may hold; a unit takes one byte for Latin text, else two. */
+const MAX_UNITS = 32 * 1024 * 1024;
+
+/**
+ * The last events of the log in memory, without a gap. Live subscribers are served from here, all with the same
+ * objects, because consumers remember the decoding of an event by its identity.
+ */
+export class Tail {
+  readonly #slots: (StoredEvent | undefined)[] = new Array(SLOTS);
+  #first = 1;
+  /** The position after the last. */
+  #end = 1;
+  #units = 0;
+
+  /** The first position that is not held yet: where the next event must go. */
+  get end(): number {
+    return this.#end;
+  }
+
+  get isEmpty(): boolean {
+    return this.#first === this.#end;
+  }
+
+  get(position: number): StoredEvent | undefined {
+    return this.holds(position) ? this.#slots[position % SLOTS] : undefined;
+  }
+
+  holds(position: number): boolean {
+    return position >= this.#first && position < this.#end;
+  }
+
+  /** Takes the event at `position`; one that does not follow the last starts the tail anew. */
+  push(position: number, event: StoredEvent): void {
+    if (position !== this.#end) this.restart(position);
+    if (this.#end - this.#first === SLOTS) this.#dropFirst();
+    this.#slots[position % SLOTS] = event;
+    this.#end += 1;
+    this.#units += unitsOf(event);
+    while (this.#units > MAX_UNITS && this.#end - this.#first > 1) this.#dropFirst();
+  }
+
+  /** Forgets everything; the next event is expected at `position`. */
+  restart(position: number): void {
+    this.#slots.fill(undefined);
+    this.#first = position;
+    this.#end = position;
+    this.#units = 0;
+  }
+
+  #dropFirst(): void {
+    const slot = this.#first % SLOTS;
+    const event = this.#slots[slot];
+    if (event) this.#units -= unitsOf(event);
+    this.#slots[slot] = undefined;
+    this.#first += 1;
+  }
+}
+
+function unitsOf(event: StoredEvent): number {
+  return event.data.length + event.metadata.length;
+}

@@ -1,0 +1,110 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import {
+  type AppendResult,
+  type ExpectedRevision,
+  type NewEvent,
+  type Position,
+  type StoredEvent,
+  WrongExpectedRevision,
+} from '../../../application/ports/event-store.ts';
+import { formatPosition } from '../positions.ts';
+import { integer, text } from './columns.ts';
+import type { LogState } from './log-state.ts';
+
+/** One append as it waits for its transaction. */
+export interface Append {
+  readonly stream: string;
+  readonly expected: ExpectedRevision;
+  readonly events: readonly NewEvent[];
+}
+
+export type Outcome = AppendResult | WrongExpectedRevision;
+
+export interface Written {
+  /** One for each append, in their order. */
+  readonly outcomes: readonly Outcome[];
+  /** Position of the first of `events`. */
+  readonly first: number;
+  readonly events: readonly StoredEvent[];
+}
+
+/** Writes many appends in one transaction, so that they share one fsync. */
+export class Writer {
+  readonly #db: DatabaseSync;
+  readonly #state: LogState;
+  readonly #begin: StatementSync;
+  readonly #commit: StatementSync;
+  readonly #insert: StatementSync;
+  readonly #stored: StatementSync;
+
+  constructor(db: DatabaseSync, state: LogState) {
+    this.#db = db;
+    this.#state = state;
+    this.#begin = db.prepare('BEGIN IMMEDIATE');
+    this.#commit = db.prepare('COMMIT');
+    this.#insert = db.prepare(`
+      INSERT INTO events (position, stream_id, revision, type_id, id, data, metadata)
+      VALUES (?, ?, ?, ?, ?, ?, ?)`);
+    this.#stored = db.prepare(`
+      SELECT id, position FROM events
+      WHERE stream_id = ? AND revision BETWEEN ? AND ? ORDER BY revision`);
+  }
+
+  /**
+   * Each append is checked by itself: one that fails its expectation writes nothing and disturbs no other.
+   * @throws the database's error, with nothing written, when the transaction as a whole could not be done
+   */
+  write(appends: readonly Append[]): Written {
+    const state = this.#state;
+    this.#begin.run();
+    try {
+      state.sync();
+      const first = state.head + 1;
+      const events: StoredEvent[] = [];
+      const outcomes = appends.map((append) => this.#one(append, events));
+      this.#commit.run();
+      return { outcomes, first, events };
+    } catch (error) {
+      state.forget();
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
+      throw error;
+    }
+  }
+
+  #one(append: Append, stored: StoredEvent[]): Outcome {
+    const { stream, expected, events } = append;
+    const { heads, types, blocks } = this.#state;
+    let head = heads.find(stream);
+    const last = head?.revision ?? -1;
+    if (expected !== 'any' && last !== (expected === 'no_stream' ? -1 : expected)) {
+      return (head && this.#repeated(head.streamId, append)) ?? wrong(append, last);
+    }
+    head ??= heads.create(stream);
+    let position: Position | undefined;
+    for (const { id, type, data, metadata } of events) {
+      const offset = ++this.#state.head;
+      const revision = ++head.revision;
+      const typeId = types.idFor(type);
+      this.#insert.run(offset, head.streamId, revision, typeId, id, data, metadata);
+      blocks.note(offset, typeId, stream);
+      position = formatPosition(offset);
+      stored.push({ id, type, data, metadata, stream, revision, position });
+    }
+    if (position === undefined) throw new TypeError('an append without events');
+    return { revision: head.revision, position };
+  }
+
+  /** A retry of an append that was written: right after its expectation are exactly its events. */
+  #repeated(streamId: number, { expected, events }: Append): AppendResult | undefined {
+    const first = typeof expected === 'number' ? expected + 1 : 0;
+    const last = first + events.length - 1;
+    const rows = this.#stored.all(streamId, first, last);
+    if (rows.length !== events.length) return undefined;
+    if (!rows.every((row, i) => text(row, 'id') === events[i]?.id)) return undefined;
+    return { revision: last, position: formatPosition(integer(rows.at(-1), 'position')) };
+  }
+}
+
+function wrong({ stream, expected }: Append, last: number): WrongExpectedRevision {
+  return new WrongExpectedRevision(stream, expected, last < 0 ? undefined : last);
+}

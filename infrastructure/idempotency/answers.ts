@@ -1,0 +1,15 @@
+import { z } from 'zod';
+import type { StoredAnswer } from '../../application/ports/idempotency-store.ts';
+
+const stored = z.object({
+  fingerprint: z.string(),
+  status: z.number(),
+  headers: z.record(z.string(), z.string()),
+  body: z.string().nullable(),
+});
+
+/** The stored form of an answer, the same in every adapter. */
+export const answerText = ({ fingerprint, status, headers, body }: StoredAnswer): string =>
+  JSON.stringify({ fingerprint, status, headers, body });
+
+export const parseAnswer = (text: string): StoredAnswer => stored.parse(JSON.parse(text));

@@ -1,0 +1,80 @@
+import { type Db, MongoClient } from 'mongodb';
+import type { IdempotencyStore } from '../../application/ports/idempotency-store.ts';
+import {
+  CLIENT_OPTIONS,
+  call,
+  databaseIn,
+  insertOnce,
+  isRefusal,
+  type Row,
+  textIn,
+} from '../mongodb/calls.ts';
+import { answerText, parseAnswer } from './answers.ts';
+
+export interface MongoIdempotencyStoreOptions {
+  /** A MongoDB connection string. Its database is used unless `dbName` names another. */
+  readonly url: string;
+  readonly dbName?: string | undefined;
+}
+
+/**
+ * Stored answers in MongoDB. What has begun and what was answered are two collections, so that either is one
+ * insert under a unique `_id`: the first wins on any server. The server expires both by TTL indexes where it has
+ * them; `sweep` does it in any case.
+ * @throws {StoreUnavailable}
+ */
+export async function openMongoIdempotencyStore(
+  options: MongoIdempotencyStoreOptions,
+): Promise<IdempotencyStore> {
+  const client = new MongoClient(options.url, {
+    ...CLIENT_OPTIONS,
+    writeConcern: { w: 'majority', journal: true },
+  });
+  try {
+    const db = client.db(options.dbName ?? databaseIn(options.url));
+    const collections = ['idempotency_begun', 'idempotency_answers'].map((name) => db.collection<Row>(name));
+    for (const rows of collections) await call(() => createExpiry(db, rows.collectionName));
+    return idempotencyStore(client, db);
+  } catch (error) {
+    await client.close();
+    throw error;
+  }
+}
+
+async function createExpiry(db: Db, name: string): Promise<void> {
+  const key = { expires_at: 1 } as const;
+  try {
+    await db.collection(name).createIndex(key, { name: 'expiry', expireAfterSeconds: 0 });
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    await db.collection(name).createIndex(key, { name: 'expiry' });
+  }
+}
+
+function idempotencyStore(client: MongoClient, db: Db): IdempotencyStore {
+  const begun = db.collection<Row>('idempotency_begun');
+  const answers = db.collection<Row>('idempotency_answers');
+  // Neither a scope nor a header's value holds a line break.
+  const idOf = (scope: string, key: string): string => `${scope}\n${key}`;
+  return {
+    get: (scope, key) =>
+      call(async () => {
+        const row = await answers.findOne({ _id: idOf(scope, key) });
+        return row === null ? undefined : parseAnswer(textIn(row, 'answer'));
+      }),
+    begin: async (scope, key, expiresAt) => {
+      // A repeated insert after a lost reply answers `again`, which is only the more careful of the two.
+      const row = { _id: idOf(scope, key), expires_at: new Date(expiresAt) };
+      return (await call(() => insertOnce(begun, row))) ? 'first' : 'again';
+    },
+    put: async (scope, key, answer, expiresAt) => {
+      const row = { _id: idOf(scope, key), answer: answerText(answer), expires_at: new Date(expiresAt) };
+      await call(() => insertOnce(answers, row));
+    },
+    sweep: (now) =>
+      call(async () => {
+        for (const rows of [begun, answers]) await rows.deleteMany({ expires_at: { $lte: new Date(now) } });
+      }),
+    close: () => client.close(),
+  };
+}

@@ -1,0 +1,94 @@
+import type { IdempotencyStore } from '../../application/ports/idempotency-store.ts';
+import { openSqlite, type SqliteConnection, textOf } from '../sqlite/connection.ts';
+import { answerText, parseAnswer } from './answers.ts';
+
+/** Expiry is by {@link IdempotencyStore.sweep} alone: the store has no clock of its own. */
+const SCHEMA = `
+  CREATE TABLE IF NOT EXISTS keys (
+    scope TEXT NOT NULL, key TEXT NOT NULL, answer TEXT, expires_at INTEGER NOT NULL,
+    PRIMARY KEY (scope, key)
+  ) WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS keys_by_expiry ON keys (expires_at)`;
+
+const PRAGMAS = [
+  'journal_mode = WAL',
+  // `begin` must be known after a power cut too.
+  'synchronous = FULL',
+  // An answer that has expired is gone from the file.
+  'secure_delete = ON',
+];
+
+const BEGIN = 'INSERT INTO keys (scope, key, expires_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING';
+const PUT = `INSERT INTO keys (scope, key, answer, expires_at) VALUES (?, ?, ?, ?)
+  ON CONFLICT DO UPDATE SET answer = excluded.answer, expires_at = excluded.expires_at WHERE answer IS NULL`;
+const GET = 'SELECT answer FROM keys WHERE scope = ? AND key = ? AND answer IS NOT NULL';
+
+/**
+ * Stored answers in a SQLite file of their own, which several processes may open.
+ * @throws {StoreUnavailable} when the file cannot be opened
+ */
+export async function openSqliteIdempotencyStore({ path }: { path: string }): Promise<IdempotencyStore> {
+  const connection = await openSqlite({ path, pragmas: PRAGMAS, schema: SCHEMA });
+  const { prepare, read, write } = connection;
+  const grouped = groupedWrites(connection);
+  return {
+    get: (scope, key) =>
+      read(() => {
+        const row = prepare(GET).get(scope, key);
+        return row === undefined ? undefined : parseAnswer(textOf(row, 'answer'));
+      }),
+    begin: (scope, key, expiresAt) =>
+      grouped(() => (prepare(BEGIN).run(scope, key, expiresAt).changes === 0 ? 'again' : 'first')),
+    put: (scope, key, answer, expiresAt) =>
+      grouped(() => {
+        prepare(PUT).run(scope, key, answerText(answer), expiresAt);
+      }),
+    sweep: (now) =>
+      write(() => {
+        prepare('DELETE FROM keys WHERE expires_at <= ?').run(now);
+      }),
+    async close() {
+      connection.close();
+    },
+  };
+}
+
+/** Writes of many requests share one transaction, and so one fsync; each is answered after it. */
+function groupedWrites(connection: SqliteConnection): <T>(write: () => T) => Promise<T> {
+  interface Waiting {
+    run(): void;
+    done(): void;
+    failed(error: unknown): void;
+  }
+  let waiting: Waiting[] = [];
+  let flushing = false;
+
+  async function flush(): Promise<void> {
+    while (waiting.length > 0) {
+      const group = waiting;
+      waiting = [];
+      try {
+        await connection.write(() => {
+          for (const each of group) each.run();
+        });
+        for (const each of group) each.done();
+      } catch (error) {
+        for (const each of group) each.failed(error);
+      }
+    }
+    flushing = false;
+  }
+
+  return <T>(write: () => T): Promise<T> =>
+    new Promise<T>((resolve, reject) => {
+      let answer = (): void => undefined;
+      const run = (): void => {
+        const result = write();
+        answer = () => resolve(result);
+      };
+      waiting.push({ run, done: () => answer(), failed: reject });
+      if (flushing) return;
+      flushing = true;
+      setImmediate(flush);
+    });
+}

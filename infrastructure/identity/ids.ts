@@ -1,0 +1,37 @@
+import { randomFillSync } from 'node:crypto';
+import type { Clock, Ids } from '../../application/ports/clock.ts';
+
+export const systemClock: Clock = { now: () => Date.now() };
+
+/** UUIDv7 (RFC 9562): time-ordered, so that ids are kind to indexes. Never goes back within a process. */
+export const uuidV7Ids = (clock: Clock): Ids => {
+  const pool = Buffer.allocUnsafe(4096);
+  let at = pool.length;
+  let last = 0;
+  let sequence = 0;
+  return {
+    next: () => {
+      if (at + 8 > pool.length) {
+        randomFillSync(pool);
+        at = 0;
+      }
+      const now = clock.now();
+      if (now > last) {
+        last = now;
+        sequence = pool.readUInt16BE(at) & 0x3ff;
+      } else {
+        sequence += 1;
+        if (sequence > 0xfff) {
+          last += 1;
+          sequence = 0;
+        }
+      }
+      const time = last.toString(16).padStart(12, '0');
+      const random = pool.toString('hex', at, at + 8);
+      at += 8;
+      const variant = (8 + (Number.parseInt(random[0] ?? '0', 16) & 3)).toString(16);
+      const counter = sequence.toString(16).padStart(3, '0');
+      return `${time.slice(0, 8)}-${time.slice(8)}-7${counter}-${variant}${random.slice(1, 4)}-${random.slice(4)}`;
+    },
+  };
+};

@@ -1,0 +1,95 @@
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
+import jwt from 'jsonwebtoken';
+import { z } from 'zod';
+import type { Clock } from '../../application/ports/clock.ts';
+import type { TokenFamily } from '../../application/ports/tokens.ts';
+import { DomainError } from '../../domain/errors.ts';
+
+const AHEAD_SECONDS = 60;
+const MAX_TOKEN_LENGTH = 8192;
+const MAX_CACHED = 10_000;
+
+const refused = (): DomainError => new DomainError('invalid_credential', 'The credential is not valid.');
+
+const times = z.object({ iat: z.number().int().nonnegative(), exp: z.number().int().nonnegative() });
+
+/**
+ * HS256 only, the key made once. The library checks the signature; the claims' rules are ours, because it accepts
+ * tokens without `exp`, with `iat` a day ahead, and with unknown `crit`.
+ * @param lifetimeOf the longest lifetime of a token with these claims, in seconds
+ */
+export const tokenFamily = <Claims extends object>(
+  secret: string,
+  schema: z.ZodType<Claims>,
+  lifetimeOf: (claims: Claims) => number,
+  clock: Clock,
+): TokenFamily<Claims> => {
+  const key: KeyObject = createSecretKey(Buffer.from(secret, 'utf8'));
+  type Verified = Claims & { iat: number; exp: number };
+  // A token's signature is good for ever; what changes with time is checked at each use.
+  const verified = new Map<string, Verified>();
+
+  const check = (token: string): Verified => {
+    const payload = signedPayload(token, key);
+    const claims = schema.safeParse(payload);
+    const { data: at } = times.safeParse(payload);
+    if (!claims.success || at === undefined) throw refused();
+    if (at.exp - at.iat > lifetimeOf(claims.data) + AHEAD_SECONDS || at.exp < at.iat) throw refused();
+    return { ...claims.data, ...at };
+  };
+
+  return {
+    sign: (claims, lifetimeSeconds) => {
+      const iat = Math.floor(clock.now() / 1000);
+      return jwt.sign({ ...claims, iat, exp: iat + lifetimeSeconds }, key, { algorithm: 'HS256' });
+    },
+    verify: (token) => {
+      let claims = verified.get(token);
+      if (claims === undefined) {
+        claims = check(token);
+        if (verified.size >= MAX_CACHED) {
+          const oldest = verified.keys().next().value;
+          if (oldest !== undefined) verified.delete(oldest);
+        }
+        verified.set(token, claims);
+      }
+      const now = clock.now() / 1000;
+      if (claims.iat > now + AHEAD_SECONDS) throw refused();
+      if (claims.exp <= now) throw new DomainError('credential_expired', 'The credential has expired.');
+      return claims;
+    },
+  };
+};
+
+/** The payload of a token with exactly our header and a canonical HS256 signature. */
+const signedPayload = (token: string, key: KeyObject): unknown => {
+  if (token.length > MAX_TOKEN_LENGTH) throw refused();
+  const parts = token.split('.');
+  const [header, payload, signature] = parts;
+  if (parts.length !== 3 || header === undefined || payload === undefined || signature === undefined)
+    throw refused();
+  // The one spelling of the signature: base64url decoders forgive others, and a revoked token must not have a twin.
+  const expected = createHmac('sha256', key).update(`${header}.${payload}`).digest('base64url');
+  if (signature.length !== expected.length) throw refused();
+  let decoded: jwt.Jwt;
+  try {
+    decoded = jwt.verify(token, key, { algorithms: ['HS256'], complete: true, ignoreExpiration: true });
+  } catch {
+    throw refused();
+  }
+  if (signature !== expected || 'crit' in decoded.header || 'b64' in decoded.header) throw refused();
+  if (hasDuplicateKeys(Buffer.from(payload, 'base64url').toString('utf8'))) throw refused();
+  return decoded.payload;
+};
+
+/** Two readers may take different ones of two equal claims, so a token must not have any. */
+const hasDuplicateKeys = (json: string): boolean => {
+  const seen = new Set<string>();
+  for (const match of json.matchAll(/"((?:[^"\\]|\\.)*)"\s*(:)?/g)) {
+    if (match[2] === undefined) continue;
+    const key: unknown = JSON.parse(`"${match[1] ?? ''}"`);
+    if (typeof key !== 'string' || seen.has(key)) return true;
+    seen.add(key);
+  }
+  return false;
+};

@@ -1,0 +1,132 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  type Collection,
+  MongoError,
+  MongoNetworkError,
+  MongoServerError,
+  MongoServerSelectionError,
+  MongoTopologyClosedError,
+} from 'mongodb';
+import { z } from 'zod';
+import { StoreUnavailable } from '../../application/ports/event-store.ts';
+
+/** A whole port operation, retries included, answers within this time. */
+const DEADLINE_MS = 10_000;
+/** How long to look for a primary; a replica set elects one in a few seconds. */
+const SELECTION_MS = 5_000;
+
+/** What every client of ours is opened with. */
+export const CLIENT_OPTIONS = {
+  serverSelectionTimeoutMS: SELECTION_MS,
+  connectTimeoutMS: SELECTION_MS,
+  socketTimeoutMS: DEADLINE_MS,
+  writeConcern: { w: 'majority' },
+  ignoreUndefined: true,
+} as const;
+
+/** Stored documents are read as unknown fields and narrowed. */
+export type Row = { _id: string; [field: string]: unknown };
+export type Rows = Collection<Row>;
+
+/**
+ * Runs an operation that is safe to repeat, again after transient errors, under a deadline of our own: the
+ * driver's do not add up to one.
+ * @throws {StoreUnavailable} and whatever else the operation throws
+ */
+export async function call<T>(operation: () => Promise<T>): Promise<T> {
+  const deadline = new AbortController();
+  const late = delay(DEADLINE_MS, undefined, { signal: deadline.signal }).then(() => {
+    throw new StoreUnavailable('MongoDB did not answer in time');
+  });
+  // Whichever loses the race ends unobserved.
+  late.catch(() => undefined);
+  const work = retrying(operation, Date.now() + DEADLINE_MS);
+  work.catch(() => undefined);
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    deadline.abort();
+  }
+}
+
+async function retrying<T>(operation: () => Promise<T>, until: number): Promise<T> {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await operation();
+    } catch (error) {
+      if (isGone(error)) throw new StoreUnavailable('MongoDB cannot be reached', { cause: error });
+      if (!isTransient(error)) throw error;
+      const pause = Math.min(1_000, 20 * 2 ** attempt) * (0.5 + Math.random());
+      if (Date.now() + pause > until) throw new StoreUnavailable('MongoDB keeps failing', { cause: error });
+      await delay(pause);
+    }
+  }
+}
+
+function isGone(error: unknown): boolean {
+  return (
+    error instanceof MongoServerSelectionError || error instanceof MongoTopologyClosedError || isClosed(error)
+  );
+}
+
+function isClosed(error: unknown): boolean {
+  return error instanceof Error && ['MongoNotConnectedError', 'MongoClientClosedError'].includes(error.name);
+}
+
+/** Elections, shutdowns and interrupted operations. */
+const TRANSIENT_CODES: ReadonlySet<unknown> = new Set([
+  6, 7, 89, 91, 112, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436,
+]);
+
+function isTransient(error: unknown): boolean {
+  if (error instanceof MongoNetworkError) return true;
+  if (!(error instanceof MongoError)) return false;
+  if (error.hasErrorLabel('RetryableWriteError') || error.hasErrorLabel('RetryableError')) return true;
+  return error instanceof MongoServerError && TRANSIENT_CODES.has(error.code);
+}
+
+/** BadValue, FailedToParse, TypeMismatch, NotImplemented and CommandNotSupported: the server lacks a feature. */
+const REFUSALS: ReadonlySet<unknown> = new Set([2, 9, 14, 115, 238]);
+
+export function isRefusal(error: unknown): boolean {
+  return error instanceof MongoServerError && REFUSALS.has(error.code);
+}
+
+export function isDuplicateKey(error: unknown): boolean {
+  return error instanceof MongoServerError && error.code === 11000;
+}
+
+/** Inserts unless it is there already. */
+export async function insertOnce(rows: Rows, row: Row): Promise<boolean> {
+  try {
+    await rows.insertOne(row);
+    return true;
+  } catch (error) {
+    if (isDuplicateKey(error)) return false;
+    throw error;
+  }
+}
+
+export function textIn(row: Row, field: string): string {
+  const value = row[field];
+  if (typeof value !== 'string') throw new TypeError(`field ${field} holds no text`);
+  return value;
+}
+
+export function optionalTextIn(row: Row | null, field: string): string | undefined {
+  return row === null || row[field] === null || row[field] === undefined ? undefined : textIn(row, field);
+}
+
+export function textsIn(row: Row, field: string): string[] {
+  return z.array(z.string()).parse(row[field]);
+}
+
+export function numberIn(row: Row, field: string): number {
+  const value = row[field];
+  if (typeof value !== 'number') throw new TypeError(`field ${field} holds no number`);
+  return value;
+}
+
+/** The database that a connection string names. Not `new URL`: a connection string may name several hosts. */
+export const databaseIn = (url: string): string =>
+  /^mongodb(?:\+srv)?:\/\/[^/]+\/([^?]+)/.exec(url)?.[1] ?? 'read_models';

@@ -1,0 +1,172 @@
+import type {
+  Cursor,
+  FindQuery,
+  IndexSpec,
+  JsonObject,
+  JsonValue,
+  Scalar,
+} from '../../application/ports/read-store.ts';
+import { AFTER_ALL, AFTER_END, decode, END, encode } from './scalar-encoding.ts';
+
+/**
+ * Index keys as texts whose byte order is the port's order, so that every adapter answers a keyset query with one
+ * range over one text. A key is `field ‖ END ‖ field ‖ END ‖ … ‖ document id`.
+ */
+
+/** An index, parsed once. `splitAt` is the number of fields up to and including the one that meets an array. */
+export interface IndexPlan {
+  readonly name: string;
+  readonly paths: readonly (readonly string[])[];
+  readonly multi: number | undefined;
+  readonly splitAt: number;
+}
+
+/** A document's keys are each of `heads` followed by `tail`; a single-valued index has one head. */
+export interface Entries {
+  readonly heads: readonly string[];
+  readonly tail: string;
+}
+
+export function planIndex(spec: IndexSpec): IndexPlan {
+  if (spec.fields.length === 0) throw new TypeError(`index ${spec.name} has no fields`);
+  const at = spec.multi === undefined ? -1 : spec.fields.indexOf(spec.multi);
+  if (spec.multi !== undefined && at < 0) {
+    throw new TypeError(`index ${spec.name}: multi ${spec.multi} is none of its fields`);
+  }
+  return {
+    name: spec.name,
+    paths: spec.fields.map((field) => field.split('.')),
+    multi: at < 0 ? undefined : at,
+    splitAt: at < 0 ? spec.fields.length : at + 1,
+  };
+}
+
+/**
+ * The key of a document in a single-valued index. (Apart from {@link entriesOf} because it is the hot path.)
+ * @throws {TypeError} when a path meets an array, which the index must declare as `multi`
+ */
+export function singleKey(plan: IndexPlan, value: JsonObject, id: string): string {
+  let key = '';
+  for (const path of plan.paths) key += encode(scalarAt(plan, value, path)) + END;
+  return key + id;
+}
+
+export function entriesOf(plan: IndexPlan, value: JsonObject, id: string): Entries {
+  const fields = plan.paths.map((path, at) =>
+    at === plan.multi
+      ? elementsAt(value, path, 0).map((each) => encode(each) + END)
+      : [encode(scalarAt(plan, value, path)) + END],
+  );
+  let heads = [''];
+  for (const variants of fields.slice(0, plan.splitAt)) {
+    heads = heads.flatMap((head) => variants.map((variant) => head + variant));
+  }
+  const tail = fields.slice(plan.splitAt).flat().join('') + id;
+  return { heads: [...new Set(heads)], tail };
+}
+
+/** The open interval of keys that a query selects; a cursor narrows it. */
+export interface KeyRange {
+  readonly low: string;
+  readonly high: string;
+  readonly descending: boolean;
+}
+
+export function rangeOf(plan: IndexPlan, query: FindQuery): KeyRange {
+  const equals = query.equals ?? [];
+  if (!Number.isInteger(query.limit) || query.limit < 1)
+    throw new RangeError('limit must be a positive integer');
+  if (equals.length > plan.paths.length) throw new TypeError(`index ${plan.name}: too many values in equals`);
+  const prefix = encodeAll(equals);
+  let low = prefix;
+  let high = prefix === '' ? AFTER_ALL : after(prefix);
+  const range = query.range ?? {};
+  if (Object.values(range).some((bound) => bound !== undefined) && equals.length === plan.paths.length) {
+    throw new TypeError(`index ${plan.name}: no field is left for range`);
+  }
+  if (range.gte !== undefined) low = later(low, prefix + encode(range.gte) + END);
+  if (range.gt !== undefined) low = later(low, after(prefix + encode(range.gt) + END));
+  if (range.lt !== undefined) high = earlier(high, prefix + encode(range.lt) + END);
+  if (range.lte !== undefined) high = earlier(high, after(prefix + encode(range.lte) + END));
+  const descending = query.order === 'desc';
+  if (query.after !== undefined) {
+    const key = prefix + encodeCursor(plan, query.after, equals.length);
+    if (descending) high = earlier(high, key);
+    else low = later(low, key);
+  }
+  return { low, high, descending };
+}
+
+/** The cursor after a row: the index values that follow `equals`, and the document's id. */
+export function cursorOf(plan: IndexPlan, key: string, equals: number): Cursor {
+  const values: Scalar[] = [];
+  let from = 0;
+  for (let at = 0; at < plan.paths.length; at += 1) {
+    const end = key.indexOf(END, from);
+    if (end < 0) throw new Error(`malformed key in index ${plan.name}`);
+    if (at >= equals) values.push(decode(key.slice(from, end)));
+    from = end + 1;
+  }
+  return { values, id: key.slice(from) };
+}
+
+export function encodeAll(values: readonly Scalar[]): string {
+  return values.map((value) => encode(value) + END).join('');
+}
+
+/** Splits a key of `plan` after its first `fields` fields. */
+export function splitKey(key: string, fields: number): [head: string, tail: string] {
+  let from = 0;
+  for (let at = 0; at < fields; at += 1) {
+    const end = key.indexOf(END, from);
+    if (end < 0) return [key, ''];
+    from = end + 1;
+  }
+  return [key.slice(0, from), key.slice(from)];
+}
+
+function encodeCursor(plan: IndexPlan, cursor: Cursor, equals: number): string {
+  if (cursor.values.length !== plan.paths.length - equals) {
+    throw new TypeError(`index ${plan.name}: the cursor does not fit the query`);
+  }
+  return encodeAll(cursor.values) + cursor.id;
+}
+
+const after = (text: string): string => text.slice(0, -1) + AFTER_END;
+const later = (a: string, b: string): string => (Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0 ? b : a);
+const earlier = (a: string, b: string): string => (later(a, b) === a ? b : a);
+
+function scalarAt(plan: IndexPlan, value: JsonObject, path: readonly string[]): Scalar {
+  let at: JsonValue | undefined = value;
+  for (const part of path) {
+    if (isArray(at)) throw undeclared(plan, path);
+    at = isObject(at) ? at[part] : undefined;
+  }
+  if (isArray(at)) throw undeclared(plan, path);
+  return toScalar(at);
+}
+
+function elementsAt(value: JsonValue | undefined, path: readonly string[], depth: number): Scalar[] {
+  if (isArray(value)) return value.flatMap((each) => elementsAt(each, path, depth));
+  const part = path[depth];
+  if (part === undefined) return [toScalar(value)];
+  return elementsAt(isObject(value) ? value[part] : undefined, path, depth + 1);
+}
+
+const undeclared = (plan: IndexPlan, path: readonly string[]): TypeError =>
+  new TypeError(
+    `index ${plan.name}: ${path.join('.')} meets an array; declare it as the index's multi field`,
+  );
+
+/** Objects cannot be ordered; they count as absent. */
+function toScalar(value: JsonValue | undefined): Scalar {
+  return value === undefined || typeof value === 'object' ? null : value;
+}
+
+function isArray(value: JsonValue | undefined): value is readonly JsonValue[] {
+  return Array.isArray(value);
+}
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,57 @@
+import type { Db } from 'mongodb';
+import type { Lease } from '../../../application/ports/read-store.ts';
+import { insertOnce, numberIn, type Row, textIn } from '../../mongodb/calls.ts';
+import type { Leases } from './leases.ts';
+
+/**
+ * Leases for servers without update pipelines (FerretDB 1.x), where updates are not atomic either: they read, and
+ * then write, so a compare-and-set in a filter may let two through. What such a server does guarantee is that an
+ * `_id` is inserted once. So every change of hands inserts a claim `<lease>#<fence>`, the highest claim holds the
+ * lease, and only its owner ever changes it. The clock is the server's, from `hello.localTime`.
+ *
+ * One weakness against one atomic update: an owner that renews an *expired* lease while another takes it over may
+ * believe for one more period that it holds it. The fence still stops its writes.
+ */
+export function claimedLeases(db: Db): Leases {
+  const claims = db.collection<Row>('meta_lease_claims');
+
+  async function highest(name: string): Promise<Row | undefined> {
+    const [top] = await claims.find({ lease: name }).sort({ fence: -1 }).limit(1).toArray();
+    return top;
+  }
+
+  async function now(): Promise<number> {
+    const { localTime }: { localTime?: unknown } = await db.command({ hello: 1 });
+    if (!(localTime instanceof Date)) throw new TypeError('the server does not tell its time');
+    return localTime.getTime();
+  }
+
+  async function renew(row: Row, owner: string, expires: number): Promise<Lease | undefined> {
+    const name = textIn(row, 'lease');
+    await claims.updateOne({ _id: row._id }, { $set: { expires_at: expires } });
+    const top = await highest(name);
+    return top?._id === row._id ? { name, owner, fence: numberIn(row, 'fence') } : undefined;
+  }
+
+  return {
+    async acquire(name, owner, ttlMs) {
+      const [top, time] = [await highest(name), await now()];
+      if (top !== undefined && top.owner === owner) return renew(top, owner, time + ttlMs);
+      const held = top !== undefined && top.owner !== null && numberIn(top, 'expires_at') > time;
+      if (held) return undefined;
+      const fence = top === undefined ? 1 : numberIn(top, 'fence') + 1;
+      const claim = { _id: `${name}#${fence}`, lease: name, fence, owner, expires_at: time + ttlMs };
+      if (!(await insertOnce(claims, claim))) return undefined;
+      // Only the highest claim counts; the one before it stays, in case its owner still looks for it.
+      await claims.deleteMany({ lease: name, fence: { $lt: fence - 1 } });
+      return { name, owner, fence };
+    },
+    async release({ name, owner, fence }) {
+      await claims.updateOne({ _id: `${name}#${fence}`, owner }, { $set: { owner: null, expires_at: 0 } });
+    },
+    async fenceOf(name) {
+      const top = await highest(name);
+      return top === undefined ? undefined : numberIn(top, 'fence');
+    },
+  };
+}

@@ -1,0 +1,109 @@
+import type { Db } from 'mongodb';
+import { z } from 'zod';
+import type { Position } from '../../../application/ports/event-store.ts';
+import {
+  type CollectionSpec,
+  Fenced,
+  type Generation,
+  leaseNameOf,
+} from '../../../application/ports/read-store.ts';
+import { insertOnce, type Row, type Rows, textIn } from '../../mongodb/calls.ts';
+import { type IndexPlan, planIndex } from '../index-keys.ts';
+import { checkNames, checkSameIndexes, indexesText } from '../stored-values.ts';
+import { indexKeys, TOMBSTONE_SECONDS } from './documents.ts';
+
+export const generationId = ({ projection, tag }: Generation): string => `${projection}@${tag}`;
+
+/** A collection of a generation, with its indexes parsed. */
+export interface OpenCollection {
+  readonly rows: Rows;
+  readonly indexes: readonly IndexPlan[];
+}
+
+export interface Generations {
+  prepare(generation: Generation, collections: readonly CollectionSpec[]): Promise<void>;
+  /** Undefined when the generation is not there (never prepared, or dropped). */
+  open(generation: Generation, collection: string): Promise<OpenCollection | undefined>;
+  checkpoint(generation: Generation): Promise<Position | undefined | ''>;
+  advance(generation: Generation, fence: number, checkpoint: Position): Promise<void>;
+  drop(generation: Generation): Promise<void>;
+}
+
+const storedIndexes = z.array(
+  z.object({ name: z.string(), fields: z.array(z.string()), multi: z.string().optional() }),
+);
+
+/** @param ttlIndexes whether the server expires documents by itself */
+export function mongoGenerations(db: Db, ttlIndexes: boolean): Generations {
+  const generations = db.collection<Row>('meta_generations');
+  const specs = db.collection<Row>('meta_collections');
+  const opened = new Map<string, OpenCollection>();
+
+  const rowsOf = (generation: Generation, name: string): Rows =>
+    db.collection<Row>(`${generationId(generation)}.${name}`);
+
+  async function createIndexes(rows: Rows, indexes: readonly IndexPlan[]): Promise<void> {
+    const declared = indexes.map((plan) => ({ key: indexKeys(plan), name: plan.name }));
+    if (declared.length > 0) await rows.createIndexes(declared);
+    if (ttlIndexes) {
+      await rows.createIndex({ gone_at: 1 }, { name: 'tombstones', expireAfterSeconds: TOMBSTONE_SECONDS });
+    }
+    await rows.deleteMany({ gone_at: { $lt: new Date(Date.now() - TOMBSTONE_SECONDS * 1000) } });
+  }
+
+  return {
+    async prepare(generation, collections) {
+      checkNames(generation.projection, generation.tag, collections);
+      const _id = generationId(generation);
+      const lease = leaseNameOf(generation);
+      // An empty checkpoint is before every other, which saves a case in the conditional update.
+      await insertOnce(generations, { _id, lease, checkpoint: '', fence: 0 });
+      for (const { name, indexes } of collections) {
+        const row = {
+          _id: `${_id}.${name}`,
+          generation: _id,
+          collection: name,
+          indexes: indexesText(indexes),
+        };
+        if (!(await insertOnce(specs, row))) {
+          const known = await specs.findOne({ _id: row._id });
+          if (known !== null) checkSameIndexes(name, textIn(known, 'indexes'), indexes);
+        }
+        await createIndexes(rowsOf(generation, name), indexes.map(planIndex));
+      }
+    },
+    async open(generation, name) {
+      const _id = `${generationId(generation)}.${name}`;
+      const known = opened.get(_id);
+      if (known !== undefined) return known;
+      const spec = await specs.findOne({ _id });
+      if (spec === null) return undefined;
+      const indexes = storedIndexes.parse(JSON.parse(textIn(spec, 'indexes'))).map(planIndex);
+      const collection = { rows: rowsOf(generation, name), indexes };
+      opened.set(_id, collection);
+      return collection;
+    },
+    async checkpoint(generation) {
+      const row = await generations.findOne({ _id: generationId(generation) });
+      return row === null ? undefined : storedCheckpoint.parse(row.checkpoint);
+    },
+    async advance(generation, fence, checkpoint) {
+      const { matchedCount } = await generations.updateOne(
+        { _id: generationId(generation), checkpoint: { $lte: checkpoint }, fence: { $lte: fence } },
+        { $set: { checkpoint, fence } },
+      );
+      if (matchedCount === 0) throw new Fenced(`${generationId(generation)} was moved on by another holder`);
+    },
+    async drop(generation) {
+      const _id = generationId(generation);
+      for (const spec of await specs.find({ generation: _id }).toArray()) {
+        opened.delete(spec._id);
+        await rowsOf(generation, textIn(spec, 'collection')).drop();
+      }
+      await specs.deleteMany({ generation: _id });
+      await generations.deleteOne({ _id });
+    },
+  };
+}
+
+const storedCheckpoint = z.custom<Position | ''>((value) => typeof value === 'string');

@@ -1,0 +1,73 @@
+import type { Db, Document } from 'mongodb';
+import type { Lease } from '../../../application/ports/read-store.ts';
+import { isDuplicateKey, isRefusal, numberIn, type Row } from '../../mongodb/calls.ts';
+
+/** Leases of one database. Operations are safe to repeat. */
+export interface Leases {
+  acquire(name: string, owner: string, ttlMs: number): Promise<Lease | undefined>;
+  release(lease: Lease): Promise<void>;
+  /** The fence of the lease's last holder; undefined when it was never held. */
+  fenceOf(name: string): Promise<number | undefined>;
+}
+
+/**
+ * True when the server runs update pipelines and knows its clock in them (MongoDB 4.2 or newer). The probe
+ * matches no document, so it changes nothing.
+ */
+export async function knowsPipelines(db: Db): Promise<boolean> {
+  try {
+    await db.collection<Row>('meta_leases').updateOne({ _id: '' }, [{ $set: { probed_at: '$$NOW' } }]);
+    return true;
+  } catch (error) {
+    // A refusal of the syntax. That the server cannot be reached is for the caller.
+    if (isRefusal(error)) return false;
+    throw error;
+  }
+}
+
+/**
+ * One document for each lease, changed by one atomic update on the server's clock. Its row outlives the lease,
+ * because its fence must never restart.
+ */
+export function pipelineLeases(db: Db): Leases {
+  const leases = db.collection<Row>('meta_leases');
+  return {
+    async acquire(name, owner, ttlMs) {
+      const row = await leases
+        .findOneAndUpdate({ _id: name }, takeOrRenew(owner, ttlMs), { upsert: true, returnDocument: 'after' })
+        .catch((error: unknown) => {
+          // Two first acquisitions at once: the other one won.
+          if (isDuplicateKey(error)) return null;
+          throw error;
+        });
+      if (row === null || row.owner !== owner) return undefined;
+      return { name, owner, fence: numberIn(row, 'fence') };
+    },
+    async release({ name, owner, fence }) {
+      await leases.updateOne({ _id: name, owner, fence }, { $set: { owner: null, expires_at: new Date(0) } });
+    },
+    async fenceOf(name) {
+      const row = await leases.findOne({ _id: name });
+      return row === null ? undefined : numberIn(row, 'fence');
+    },
+  };
+}
+
+/** Literals are wrapped, so that an owner's name is never read as an expression. */
+function takeOrRenew(owner: string, ttlMs: number): Document[] {
+  const me = { $literal: owner };
+  const holder = { $ifNull: ['$owner', null] };
+  const mine = { $eq: [holder, me] };
+  const over = { $lte: [{ $ifNull: ['$expires_at', new Date(0)] }, '$$NOW'] };
+  const given = { $or: [mine, over, { $eq: [holder, null] }] };
+  // All expressions of one stage see the document as it was before the stage.
+  return [
+    {
+      $set: {
+        owner: { $cond: [given, me, '$owner'] },
+        fence: { $add: [{ $ifNull: ['$fence', 0] }, { $cond: [{ $and: [given, { $not: [mine] }] }, 1, 0] }] },
+        expires_at: { $cond: [given, { $add: ['$$NOW', ttlMs] }, '$expires_at'] },
+      },
+    },
+  ];
+}

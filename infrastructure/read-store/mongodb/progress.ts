@@ -1,0 +1,132 @@
+import type { Db } from 'mongodb';
+import { z } from 'zod';
+import {
+  Fenced,
+  type Generation,
+  leaseNameOf,
+  leaseNameOfSubscriber,
+  type ParkedTenant,
+  type ReadStore,
+} from '../../../application/ports/read-store.ts';
+import { call, isDuplicateKey, optionalTextIn, type Row, type Rows } from '../../mongodb/calls.ts';
+import { optionalPosition, positionOf } from '../stored-values.ts';
+import { type Generations, generationId } from './generations.ts';
+import type { Leases } from './leases.ts';
+
+const parkedRow = z.object({
+  tenant: z.string(),
+  position: z.string().transform(positionOf),
+  event_id: z.string(),
+  error: z.string(),
+  since: z.string(),
+  attempts: z.number(),
+});
+
+type Progress = Pick<
+  ReadStore,
+  | 'state'
+  | 'park'
+  | 'unpark'
+  | 'activeGeneration'
+  | 'setActiveGeneration'
+  | 'subscriberCheckpoint'
+  | 'saveSubscriberCheckpoint'
+  | 'acquireLease'
+  | 'releaseLease'
+>;
+
+/** How far projections and subscribers have come, and who may move them. */
+export function mongoProgress(db: Db, generations: Generations, leases: Leases): Progress {
+  const parked = db.collection<Row>('meta_parked');
+  const active = db.collection<Row>('meta_active_generations');
+  const subscribers = db.collection<Row>('meta_subscribers');
+  const raised = new Map<string, number>();
+  const parkedId = (generation: Generation, tenant: string): string =>
+    `${generationId(generation)}/${tenant}`;
+
+  /**
+   * Tells what a lease protects of its new fence, so that a write of the old holder that was checked before the
+   * change of hands and arrives after it is refused too.
+   */
+  async function raiseBarriers(name: string, fence: number): Promise<void> {
+    if (raised.get(name) === fence) return;
+    for (const barrier of [db.collection<Row>('meta_generations'), parked, subscribers]) {
+      await barrier.updateMany({ lease: name, fence: { $lt: fence } }, { $set: { fence } });
+    }
+    raised.set(name, fence);
+  }
+
+  return {
+    state: (generation) =>
+      call(async () => {
+        const checkpoint = await generations.checkpoint(generation);
+        const rows = await parked
+          .find({ generation: generationId(generation) })
+          .sort({ tenant: 1 })
+          .toArray();
+        const tenants: ParkedTenant[] = rows.map((row) => parkedRow.parse(row));
+        return { checkpoint: optionalPosition(checkpoint || undefined), parked: tenants };
+      }),
+    park: (generation, fence, tenant) =>
+      call(async () => {
+        const lease = leaseNameOf(generation);
+        await checkFence(leases, lease, fence);
+        const _id = parkedId(generation, tenant.tenant);
+        await put(parked, { _id, lease, generation: generationId(generation), ...tenant, fence });
+      }),
+    unpark: (generation, fence, tenant) =>
+      call(async () => {
+        await checkFence(leases, leaseNameOf(generation), fence);
+        await parked.deleteOne({ _id: parkedId(generation, tenant), fence: { $lte: fence } });
+      }),
+    activeGeneration: (projection) =>
+      call(async () => {
+        const row = await active.findOne({ _id: projection });
+        return { active: optionalTextIn(row, 'active'), building: optionalTextIn(row, 'building') };
+      }),
+    setActiveGeneration: (projection, state) =>
+      call(async () => {
+        const row = { active: state.active ?? null, building: state.building ?? null };
+        await active.replaceOne({ _id: projection }, row, { upsert: true });
+      }),
+    subscriberCheckpoint: (name) =>
+      call(async () =>
+        optionalPosition(optionalTextIn(await subscribers.findOne({ _id: name }), 'position')),
+      ),
+    saveSubscriberCheckpoint: (name, fence, position) =>
+      call(async () => {
+        const lease = leaseNameOfSubscriber(name);
+        await checkFence(leases, lease, fence);
+        await put(subscribers, { _id: name, lease, fence, position }, { position: { $lte: position } });
+      }),
+    acquireLease: (name, owner, ttlMs) =>
+      call(async () => {
+        const lease = await leases.acquire(name, owner, ttlMs);
+        if (lease !== undefined) await raiseBarriers(name, lease.fence);
+        return lease;
+      }),
+    releaseLease: (lease) => call(() => leases.release(lease)),
+  };
+}
+
+/** @throws {Fenced} */
+export async function checkFence(leases: Leases, lease: string, fence: number): Promise<void> {
+  const current = await leases.fenceOf(lease);
+  if (current !== fence) throw new Fenced(`${lease} is at fence ${current ?? 'none'}, not ${fence}`);
+}
+
+/** Puts a row unless the stored one has a higher fence or fails `condition`. @throws {Fenced} */
+async function put(
+  rows: Rows,
+  row: Row & { fence: number },
+  condition: Record<string, unknown> = {},
+): Promise<void> {
+  const { _id, ...fields } = row;
+  try {
+    await rows.replaceOne({ _id, fence: { $lte: row.fence }, ...condition }, fields, { upsert: true });
+  } catch (error) {
+    // The upsert found the row, but not as it may be overwritten.
+    if (isDuplicateKey(error)) throw new Fenced(`${_id} was written by a later holder`);
+    throw error;
+  }
+}

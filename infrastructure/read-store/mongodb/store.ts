@@ -1,0 +1,129 @@
+import { type Db, MongoClient } from 'mongodb';
+import type { Position } from '../../../application/ports/event-store.ts';
+import {
+  type BatchWrite,
+  Fenced,
+  leaseNameOf,
+  type ReadStore,
+} from '../../../application/ports/read-store.ts';
+import { CLIENT_OPTIONS, call, databaseIn, type Row } from '../../mongodb/calls.ts';
+import { claimedLeases } from './claimed-leases.ts';
+import { lastWrites, rowId, toRow, toStoredDoc, writeRows } from './documents.ts';
+import { findPage } from './find.ts';
+import { type Generations, mongoGenerations } from './generations.ts';
+import { knowsPipelines, type Leases, pipelineLeases } from './leases.ts';
+import { checkFence, mongoProgress } from './progress.ts';
+
+export interface MongoReadStoreOptions {
+  /** A MongoDB connection string. Its database is used unless `dbName` names another; default `read_models`. */
+  readonly url: string;
+  readonly dbName?: string | undefined;
+  /** For tests: called between the documents and the checkpoint of a batch. */
+  readonly beforeCheckpoint?: (() => Promise<void>) | undefined;
+}
+
+/**
+ * Read models in MongoDB, without multi-document transactions: see {@link writeRows} and {@link ReadStore.commit}.
+ * Servers that lack update pipelines (FerretDB 1.x) are told apart once, here.
+ * @throws {StoreUnavailable}
+ */
+export async function openMongoReadStore(options: MongoReadStoreOptions): Promise<ReadStore> {
+  const client = new MongoClient(options.url, CLIENT_OPTIONS);
+  try {
+    const db = client.db(options.dbName ?? databaseIn(options.url));
+    const complete = await call(() => knowsPipelines(db));
+    return readStore(client, db, complete, options.beforeCheckpoint ?? (async () => undefined));
+  } catch (error) {
+    await client.close();
+    throw error;
+  }
+}
+
+function readStore(
+  client: MongoClient,
+  db: Db,
+  complete: boolean,
+  beforeCheckpoint: () => Promise<void>,
+): ReadStore {
+  const leases: Leases = complete ? pipelineLeases(db) : claimedLeases(db);
+  const generations = mongoGenerations(db, complete);
+
+  return {
+    ...mongoProgress(db, generations, leases),
+    prepare: (generation, collections) => call(() => generations.prepare(generation, collections)),
+    load: (generation, keys) =>
+      call(async () => {
+        const wanted = Map.groupBy(keys, (key) => key.collection);
+        const found = new Map<string, Row>();
+        for (const [name, each] of wanted) {
+          const collection = await generations.open(generation, name);
+          if (collection === undefined) continue;
+          const ids = each.map((key) => rowId(key.tenant, key.id));
+          const projection = { value: 1, position: 1 };
+          for (const row of await collection.rows.find({ _id: { $in: ids } }, { projection }).toArray()) {
+            found.set(`${name}\n${row._id}`, row);
+          }
+        }
+        return keys.map(({ collection, tenant, id }) =>
+          toStoredDoc(found.get(`${collection}\n${rowId(tenant, id)}`)),
+        );
+      }),
+    get: (generation, { collection, tenant, id }) =>
+      call(async () => {
+        const opened = await generations.open(generation, collection);
+        return toStoredDoc(await opened?.rows.findOne({ _id: rowId(tenant, id) }));
+      }),
+    find: (generation, query) =>
+      call(async () => {
+        const collection = await generations.open(generation, query.collection);
+        if (collection === undefined) return { docs: [] };
+        const plan = collection.indexes.find((each) => each.name === query.index);
+        if (plan === undefined) throw new Error(`collection ${query.collection} has no index ${query.index}`);
+        return findPage(collection.rows, plan, query);
+      }),
+    commit: (batch) =>
+      call(async () => {
+        await checkFence(leases, leaseNameOf(batch.generation), batch.fence);
+        await checkOrder(generations, batch);
+        await writeDocuments(generations, batch, !complete);
+        await beforeCheckpoint();
+        const { generation, fence, checkpoint } = batch;
+        if (checkpoint !== undefined) await generations.advance(generation, fence, checkpoint);
+      }),
+    drop: (generation) =>
+      call(async () => {
+        await generations.drop(generation);
+        await db.collection<Row>('meta_parked').deleteMany({ lease: leaseNameOf(generation) });
+      }),
+    ping: () =>
+      call(async () => {
+        await db.command({ ping: 1 });
+      }),
+    close: () => client.close(),
+  };
+}
+
+/** Before any document is written; the checkpoint's own update checks again. @throws {Fenced} */
+async function checkOrder(generations: Generations, { generation, checkpoint }: BatchWrite): Promise<void> {
+  if (checkpoint === undefined) return;
+  const stored: Position | '' | undefined = await generations.checkpoint(generation);
+  if (stored === undefined || stored > checkpoint) {
+    throw new Fenced(
+      `the checkpoint of ${leaseNameOf(generation)} is ${stored ?? 'gone'}, not before ${checkpoint}`,
+    );
+  }
+}
+
+async function writeDocuments(generations: Generations, batch: BatchWrite, oneByOne: boolean): Promise<void> {
+  const collections = Map.groupBy(lastWrites(batch.writes), (write) => write.collection);
+  const work = [...collections].map(async ([name, writes]) => {
+    const collection = await generations.open(batch.generation, name);
+    if (collection === undefined) throw new Error(`collection ${name} of the batch is not prepared`);
+    return {
+      rows: collection.rows,
+      all: writes.map((write) => toRow(write, batch.fence, collection.indexes)),
+    };
+  });
+  // Every row is made before the first is written: a document that cannot be indexed stops the whole batch.
+  for (const { rows, all } of await Promise.all(work)) await writeRows(rows, all, oneByOne);
+}

@@ -1,0 +1,111 @@
+import type { SQLInputValue } from 'node:sqlite';
+import { z } from 'zod';
+import type {
+  DocKey,
+  DocWrite,
+  FindQuery,
+  FindResult,
+  StoredDoc,
+} from '../../../application/ports/read-store.ts';
+import { optionalTextOf, type SqliteConnection, textOf } from '../../sqlite/connection.ts';
+import { cursorOf, entriesOf, type IndexPlan, planIndex, rangeOf, singleKey } from '../index-keys.ts';
+import { parseDocument, positionOf } from '../stored-values.ts';
+import { findSql, type TableShape, upsertSql } from './tables.ts';
+
+/** The documents of one collection in one generation. Calls run inside the caller's transaction, if any. */
+export interface Collection {
+  apply(write: DocWrite): void;
+  load(tenant: string, id: string): StoredDoc | undefined;
+  find(query: FindQuery): FindResult;
+}
+
+const storedIndexes = z.array(
+  z.object({ name: z.string(), fields: z.array(z.string()), multi: z.string().optional() }),
+);
+const storedKeys = z.array(z.string());
+
+export function tableShape(number: number, indexes: string): TableShape {
+  return { number, indexes: storedIndexes.parse(JSON.parse(indexes)).map(planIndex) };
+}
+
+export function openCollection(connection: SqliteConnection, shape: TableShape): Collection {
+  const { number, indexes } = shape;
+  const upsert = connection.prepare(upsertSql(shape));
+  const select = connection.prepare(`SELECT position, doc FROM d${number} WHERE tenant = ? AND id = ?`);
+  const multi = indexes.flatMap((plan, at) => (plan.multi === undefined ? [] : [{ plan, at }]));
+  const entryLists = multi.map(({ at }) => `, k${at}`).join('');
+  const selectOld = connection.prepare(
+    `SELECT position${entryLists} FROM d${number} WHERE tenant = ? AND id = ?`,
+  );
+
+  function apply(write: DocWrite): void {
+    const { tenant, id, position, value } = write;
+    const row: SQLInputValue[] = [tenant, id, position, value === null ? null : JSON.stringify(value)];
+    const lists = value === null ? undefined : multi.map(({ plan }) => multiKeys(plan, value, id));
+    let nth = 0;
+    for (const plan of indexes) {
+      if (value === null) row.push(null);
+      else if (plan.multi === undefined) row.push(singleKey(plan, value, id));
+      else row.push(JSON.stringify(lists?.[nth++] ?? []));
+    }
+    if (multi.length === 0) {
+      upsert.run(...row);
+      return;
+    }
+    const old = selectOld.get(tenant, id);
+    if (old !== undefined && textOf(old, 'position') >= position) return;
+    upsert.run(...row);
+    for (const [nth, { at }] of multi.entries()) {
+      const had = old === undefined ? undefined : optionalTextOf(old, `k${at}`);
+      replaceEntries(
+        at,
+        write,
+        had === undefined ? [] : storedKeys.parse(JSON.parse(had)),
+        lists?.[nth] ?? [],
+      );
+    }
+  }
+
+  /** Touches only the entries that differ: a chat with many participants changes one of them at a time. */
+  function replaceEntries(
+    at: number,
+    { tenant, id }: DocKey,
+    old: readonly string[],
+    wanted: readonly string[],
+  ): void {
+    const keep = new Set(wanted);
+    const had = new Set(old);
+    const remove = connection.prepare(`DELETE FROM e${number}_${at} WHERE tenant = ? AND key = ?`);
+    const insert = connection.prepare(`INSERT INTO e${number}_${at} (tenant, key, id) VALUES (?, ?, ?)`);
+    for (const key of had) if (!keep.has(key)) remove.run(tenant, key);
+    for (const key of keep) if (!had.has(key)) insert.run(tenant, key, id);
+  }
+
+  function load(tenant: string, id: string): StoredDoc | undefined {
+    const row = select.get(tenant, id);
+    const doc = row === undefined ? undefined : optionalTextOf(row, 'doc');
+    if (row === undefined || doc === undefined) return undefined;
+    return { value: parseDocument(doc), position: positionOf(textOf(row, 'position')) };
+  }
+
+  function find(query: FindQuery): FindResult {
+    const at = indexes.findIndex((plan) => plan.name === query.index);
+    const plan = indexes[at];
+    if (plan === undefined) throw new Error(`collection ${query.collection} has no index ${query.index}`);
+    const { low, high, descending } = rangeOf(plan, query);
+    const statement = connection.prepare(findSql(shape, at, descending));
+    const rows = statement.all(query.tenant, low, high, query.limit + 1);
+    const page = rows.slice(0, query.limit);
+    const docs = page.map((row) => ({ id: textOf(row, 'id'), value: parseDocument(textOf(row, 'doc')) }));
+    const last = page.at(-1);
+    if (last === undefined || rows.length <= query.limit) return { docs };
+    return { docs, next: cursorOf(plan, textOf(last, 'key'), query.equals?.length ?? 0) };
+  }
+
+  return { apply, load, find };
+}
+
+function multiKeys(plan: IndexPlan, value: NonNullable<DocWrite['value']>, id: string): string[] {
+  const { heads, tail } = entriesOf(plan, value, id);
+  return heads.map((head) => head + tail);
+}

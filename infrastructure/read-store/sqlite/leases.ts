@@ -1,0 +1,43 @@
+import { Fenced, type Lease } from '../../../application/ports/read-store.ts';
+import { numberOf, type SqliteConnection } from '../../sqlite/connection.ts';
+
+/**
+ * Leases on SQLite's clock, which is the machine's: every process that can open the file shares it.
+ * A lease that is free, expired or its owner's own is given; a change of hands raises the fence.
+ */
+const ACQUIRE = `
+  INSERT INTO leases (name, owner, fence, expires_at) VALUES (:name, :owner, 1, unixepoch('subsec') + :ttl)
+  ON CONFLICT (name) DO UPDATE SET
+    fence = fence + (owner IS NOT excluded.owner), owner = excluded.owner, expires_at = excluded.expires_at
+  WHERE owner IS NULL OR owner = excluded.owner OR expires_at <= unixepoch('subsec')
+  RETURNING fence`;
+
+export interface Leases {
+  acquire(name: string, owner: string, ttlMs: number): Promise<Lease | undefined>;
+  release(lease: Lease): Promise<void>;
+}
+
+export function sqliteLeases(connection: SqliteConnection): Leases {
+  return {
+    acquire: (name, owner, ttlMs) =>
+      connection.write(() => {
+        const row = connection.prepare(ACQUIRE).get({ name, owner, ttl: ttlMs / 1000 });
+        return row === undefined ? undefined : { name, owner, fence: numberOf(row, 'fence') };
+      }),
+    release: ({ name, owner, fence }) =>
+      connection.write(() => {
+        connection
+          .prepare(
+            'UPDATE leases SET owner = NULL, expires_at = 0 WHERE name = ? AND owner = ? AND fence = ?',
+          )
+          .run(name, owner, fence);
+      }),
+  };
+}
+
+/** Must run in the transaction that it protects. @throws {Fenced} */
+export function checkFence(connection: SqliteConnection, lease: string, fence: number): void {
+  const row = connection.prepare('SELECT fence FROM leases WHERE name = ?').get(lease);
+  const current = row === undefined ? undefined : numberOf(row, 'fence');
+  if (current !== fence) throw new Fenced(`${lease} is at fence ${current ?? 'none'}, not ${fence}`);
+}

@@ -1,0 +1,110 @@
+import {
+  Fenced,
+  type Generation,
+  type GenerationState,
+  leaseNameOf,
+  leaseNameOfSubscriber,
+  type ReadStore,
+} from '../../../application/ports/read-store.ts';
+import { numberOf, optionalTextOf, type SqliteConnection, textOf } from '../../sqlite/connection.ts';
+import { optionalPosition, positionOf } from '../stored-values.ts';
+import { checkFence } from './leases.ts';
+
+type Progress = Pick<
+  ReadStore,
+  | 'state'
+  | 'park'
+  | 'unpark'
+  | 'activeGeneration'
+  | 'setActiveGeneration'
+  | 'subscriberCheckpoint'
+  | 'saveSubscriberCheckpoint'
+>;
+
+/** One statement, because checkpoint and parked tenants belong together. */
+const STATE = `SELECT checkpoint, tenant, position, event_id, error, since, attempts
+  FROM generations LEFT JOIN parked USING (projection, tag)
+  WHERE projection = ? AND tag = ? ORDER BY tenant`;
+const PARK = `INSERT OR REPLACE INTO parked (projection, tag, tenant, position, event_id, error, since, attempts)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
+const SAVE_SUBSCRIBER = `INSERT INTO subscribers (name, position) VALUES (?, ?)
+  ON CONFLICT (name) DO UPDATE SET position = excluded.position WHERE excluded.position >= position`;
+
+/** How far projections and subscribers have come. */
+export function sqliteProgress(connection: SqliteConnection): Progress {
+  const { prepare, read, write } = connection;
+  return {
+    state: (generation) => read(() => stateOf(connection, generation)),
+    park: (generation, fence, { tenant, position, event_id, error, since, attempts }) =>
+      write(() => {
+        checkFence(connection, leaseNameOf(generation), fence);
+        const { projection, tag } = generation;
+        prepare(PARK).run(projection, tag, tenant, position, event_id, error, since, attempts);
+      }),
+    unpark: ({ projection, tag }, fence, tenant) =>
+      write(() => {
+        checkFence(connection, leaseNameOf({ projection, tag }), fence);
+        prepare('DELETE FROM parked WHERE projection = ? AND tag = ? AND tenant = ?').run(
+          projection,
+          tag,
+          tenant,
+        );
+      }),
+    activeGeneration: (projection) =>
+      read(() => {
+        const row = prepare('SELECT active, building FROM active_generations WHERE projection = ?').get(
+          projection,
+        );
+        if (row === undefined) return { active: undefined, building: undefined };
+        return { active: optionalTextOf(row, 'active'), building: optionalTextOf(row, 'building') };
+      }),
+    setActiveGeneration: (projection, { active, building }) =>
+      write(() => {
+        prepare(
+          'INSERT OR REPLACE INTO active_generations (projection, active, building) VALUES (?, ?, ?)',
+        ).run(projection, active ?? null, building ?? null);
+      }),
+    subscriberCheckpoint: (name) =>
+      read(() => {
+        const row = prepare('SELECT position FROM subscribers WHERE name = ?').get(name);
+        return row === undefined ? undefined : positionOf(textOf(row, 'position'));
+      }),
+    saveSubscriberCheckpoint: (name, fence, position) =>
+      write(() => {
+        checkFence(connection, leaseNameOfSubscriber(name), fence);
+        const { changes } = prepare(SAVE_SUBSCRIBER).run(name, position);
+        if (changes === 0) throw new Fenced(`the checkpoint of ${name} is already beyond ${position}`);
+      }),
+  };
+}
+
+function stateOf(connection: SqliteConnection, { projection, tag }: Generation): GenerationState {
+  const rows = connection.prepare(STATE).all(projection, tag);
+  const [first] = rows;
+  const parked = rows
+    .filter((row) => row.tenant !== null)
+    .map((row) => ({
+      tenant: textOf(row, 'tenant'),
+      position: positionOf(textOf(row, 'position')),
+      event_id: textOf(row, 'event_id'),
+      error: textOf(row, 'error'),
+      since: textOf(row, 'since'),
+      attempts: numberOf(row, 'attempts'),
+    }));
+  return { checkpoint: optionalPosition(first && optionalTextOf(first, 'checkpoint')), parked };
+}
+
+/** @throws {Fenced} when the checkpoint would go backwards */
+export function advanceCheckpoint(
+  connection: SqliteConnection,
+  { projection, tag }: Generation,
+  position: string,
+): void {
+  const { changes } = connection
+    .prepare(
+      `UPDATE generations SET checkpoint = :position
+       WHERE projection = :projection AND tag = :tag AND (checkpoint IS NULL OR checkpoint <= :position)`,
+    )
+    .run({ projection, tag, position });
+  if (changes === 0) throw new Fenced(`the checkpoint of ${projection}@${tag} is not before ${position}`);
+}

@@ -1,0 +1,42 @@
+/**
+ * Everything but documents. `collections` gives each collection of a generation a number for its table's name;
+ * AUTOINCREMENT never gives one again, so a statement of another process that was prepared for a dropped
+ * generation meets no foreign table.
+ *
+ * A lease's row outlives the lease, because its fence must never restart.
+ */
+export const SCHEMA = `
+  CREATE TABLE IF NOT EXISTS generations (
+    projection TEXT NOT NULL, tag TEXT NOT NULL, checkpoint TEXT,
+    PRIMARY KEY (projection, tag)
+  ) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS collections (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    projection TEXT NOT NULL, tag TEXT NOT NULL, collection TEXT NOT NULL, indexes TEXT NOT NULL,
+    UNIQUE (projection, tag, collection)
+  );
+  CREATE TABLE IF NOT EXISTS parked (
+    projection TEXT NOT NULL, tag TEXT NOT NULL, tenant TEXT NOT NULL, position TEXT NOT NULL,
+    event_id TEXT NOT NULL, error TEXT NOT NULL, since TEXT NOT NULL, attempts INTEGER NOT NULL,
+    PRIMARY KEY (projection, tag, tenant)
+  ) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS active_generations (
+    projection TEXT PRIMARY KEY, active TEXT, building TEXT
+  ) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS leases (
+    name TEXT PRIMARY KEY, owner TEXT, fence INTEGER NOT NULL, expires_at REAL NOT NULL
+  ) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS subscribers (
+    name TEXT PRIMARY KEY, position TEXT NOT NULL
+  ) WITHOUT ROWID;
+`;
+
+export const PRAGMAS: readonly string[] = [
+  'journal_mode = WAL',
+  // Read models can be rebuilt, and a checkpoint is never newer than its documents: the last commits may be lost
+  // to a power cut, not to a crash of the process.
+  'synchronous = NORMAL',
+  'cache_size = -65536',
+  'temp_store = MEMORY',
+  'wal_autocheckpoint = 4000',
+];

@@ -1,0 +1,159 @@
+import {
+  type CollectionSpec,
+  type DocKey,
+  type Generation,
+  leaseNameOf,
+  type ReadStore,
+  type StoredDoc,
+} from '../../../application/ports/read-store.ts';
+import {
+  isMissingTable,
+  numberOf,
+  openSqlite,
+  type SqliteConnection,
+  textOf,
+} from '../../sqlite/connection.ts';
+import { checkNames, checkSameIndexes, indexesText } from '../stored-values.ts';
+import { type Collection, openCollection, tableShape } from './collection.ts';
+import { checkFence, sqliteLeases } from './leases.ts';
+import { advanceCheckpoint, sqliteProgress } from './progress.ts';
+import { PRAGMAS, SCHEMA } from './schema.ts';
+import { createSql, dropSql, sweepSql } from './tables.ts';
+
+/**
+ * Read models in one SQLite file, which several threads and processes of a machine may open.
+ * @throws {StoreUnavailable} when the file cannot be opened
+ */
+export async function openSqliteReadStore({ path }: { path: string }): Promise<ReadStore> {
+  const connection = await openSqlite({ path, pragmas: PRAGMAS, schema: SCHEMA });
+  const { prepare, read, write } = connection;
+  const leases = sqliteLeases(connection);
+  const collections = new Map<string, Collection>();
+
+  /** Undefined when the generation is not there (never prepared, or dropped). */
+  function collectionOf({ projection, tag }: Generation, name: string): Collection | undefined {
+    const key = `${projection}@${tag}/${name}`;
+    const known = collections.get(key);
+    if (known !== undefined) return known;
+    const row = prepare(
+      'SELECT number, indexes FROM collections WHERE projection = ? AND tag = ? AND collection = ?',
+    ).get(projection, tag, name);
+    if (row === undefined) return undefined;
+    const opened = openCollection(connection, tableShape(numberOf(row, 'number'), textOf(row, 'indexes')));
+    collections.set(key, opened);
+    return opened;
+  }
+
+  /** Another process may have dropped the generation, and perhaps prepared it anew under other table numbers. */
+  function sinceDrops<T>(action: () => T): T {
+    try {
+      return action();
+    } catch (error) {
+      if (!isMissingTable(error)) throw error;
+      collections.clear();
+      return action();
+    }
+  }
+
+  function load(generation: Generation, { collection, tenant, id }: DocKey): StoredDoc | undefined {
+    return collectionOf(generation, collection)?.load(tenant, id);
+  }
+
+  return {
+    ...sqliteProgress(connection),
+    async prepare(generation, specs) {
+      checkNames(generation.projection, generation.tag, specs);
+      await write(() => prepareGeneration(connection, generation, specs));
+    },
+    load: (generation, keys) => read(() => sinceDrops(() => keys.map((key) => load(generation, key)))),
+    get: (generation, key) => read(() => sinceDrops(() => load(generation, key))),
+    find: (generation, query) =>
+      read(() => sinceDrops(() => collectionOf(generation, query.collection)?.find(query) ?? { docs: [] })),
+    commit: ({ generation, fence, writes, checkpoint }) =>
+      write(() => {
+        checkFence(connection, leaseNameOf(generation), fence);
+        if (checkpoint !== undefined) advanceCheckpoint(connection, generation, checkpoint);
+        sinceDrops(() => {
+          for (const each of writes) {
+            const collection = collectionOf(generation, each.collection);
+            if (collection === undefined) throw unprepared(generation, each.collection);
+            collection.apply(each);
+          }
+        });
+      }),
+    async drop(generation) {
+      await write(() => dropGeneration(connection, generation));
+      collections.clear();
+    },
+    acquireLease: leases.acquire,
+    releaseLease: leases.release,
+    ping: () =>
+      read(() => {
+        prepare('SELECT 1 FROM leases LIMIT 1').get();
+      }),
+    async close() {
+      collections.clear();
+      connection.close();
+    },
+  };
+}
+
+function unprepared({ projection, tag }: Generation, collection: string): Error {
+  return new Error(`collection ${collection} of ${projection}@${tag} is not prepared`);
+}
+
+function prepareGeneration(
+  connection: SqliteConnection,
+  generation: Generation,
+  specs: readonly CollectionSpec[],
+) {
+  const { projection, tag } = generation;
+  const { prepare } = connection;
+  prepare('INSERT OR IGNORE INTO generations (projection, tag) VALUES (?, ?)').run(projection, tag);
+  for (const { name, indexes } of specs) {
+    const known = prepare(
+      'SELECT indexes FROM collections WHERE projection = ? AND tag = ? AND collection = ?',
+    ).get(projection, tag, name);
+    if (known !== undefined) {
+      checkSameIndexes(name, textOf(known, 'indexes'), indexes);
+      continue;
+    }
+    const text = indexesText(indexes);
+    const { lastInsertRowid } = prepare(
+      'INSERT INTO collections (projection, tag, collection, indexes) VALUES (?, ?, ?, ?)',
+    ).run(projection, tag, name, text);
+    connection.exec(createSql(tableShape(Number(lastInsertRowid), text)));
+  }
+  sweepTombstones(connection, generation);
+}
+
+/**
+ * Tombstones up to the checkpoint have served: a batch from before it is refused as a whole. While a tenant is
+ * parked its retry folds older events again, so they are kept.
+ */
+function sweepTombstones(connection: SqliteConnection, { projection, tag }: Generation): void {
+  const { prepare } = connection;
+  if (prepare('SELECT 1 FROM parked WHERE projection = ? AND tag = ? LIMIT 1').get(projection, tag)) return;
+  const row = prepare('SELECT checkpoint FROM generations WHERE projection = ? AND tag = ?').get(
+    projection,
+    tag,
+  );
+  const checkpoint = row?.checkpoint;
+  if (typeof checkpoint !== 'string') return;
+  for (const shape of shapesOf(connection, { projection, tag })) prepare(sweepSql(shape)).run(checkpoint);
+}
+
+function dropGeneration(connection: SqliteConnection, generation: Generation): void {
+  const { projection, tag } = generation;
+  for (const shape of shapesOf(connection, generation)) connection.exec(dropSql(shape));
+  for (const table of ['collections', 'parked', 'generations']) {
+    connection.prepare(`DELETE FROM ${table} WHERE projection = ? AND tag = ?`).run(projection, tag);
+  }
+}
+
+function shapesOf(connection: SqliteConnection, { projection, tag }: Generation) {
+  return connection
+    .prepare('SELECT number, indexes FROM collections WHERE projection = ? AND tag = ?')
+    .all(projection, tag)
+    .map((row) => tableShape(numberOf(row, 'number'), textOf(row, 'indexes')));
+}

@@ -1,0 +1,62 @@
+import type { IndexPlan } from '../index-keys.ts';
+
+/**
+ * The SQL of one collection. Documents are rows of `d<number>`, with the key of each single-valued index in a
+ * column `k<at>` under an SQLite index. A multi-valued index keeps its entries in `e<number>_<at>`, and `k<at>`
+ * lists them, so that a write can tell which of them changed.
+ *
+ * A deleted document leaves a row without a text (a tombstone), which no index holds: it keeps an older batch
+ * that is applied again from bringing the document back.
+ */
+export interface TableShape {
+  readonly number: number;
+  readonly indexes: readonly IndexPlan[];
+}
+
+export function createSql({ number, indexes }: TableShape): string {
+  const columns = indexes.map((_, at) => `, k${at} TEXT`).join('');
+  const lookups = indexes.map((plan, at) =>
+    plan.multi === undefined
+      ? `CREATE INDEX d${number}_${at} ON d${number} (tenant, k${at}) WHERE k${at} IS NOT NULL`
+      : `CREATE TABLE e${number}_${at} (
+           tenant TEXT NOT NULL, key TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (tenant, key)
+         ) WITHOUT ROWID`,
+  );
+  return [
+    `CREATE TABLE d${number} (
+       tenant TEXT NOT NULL, id TEXT NOT NULL, position TEXT NOT NULL, doc TEXT${columns}, UNIQUE (tenant, id)
+     )`,
+    `CREATE INDEX d${number}_gone ON d${number} (position) WHERE doc IS NULL`,
+    ...lookups,
+  ].join(';\n');
+}
+
+export function dropSql({ number, indexes }: TableShape): string {
+  const entries = indexes.flatMap((plan, at) => (plan.multi === undefined ? [] : [`e${number}_${at}`]));
+  return [`d${number}`, ...entries].map((table) => `DROP TABLE IF EXISTS ${table}`).join(';\n');
+}
+
+/** Writes a document only over an older position. */
+export function upsertSql({ number, indexes }: TableShape): string {
+  const columns = ['tenant', 'id', 'position', 'doc', ...indexes.map((_, at) => `k${at}`)];
+  const updates = columns.slice(2).map((column) => `${column} = excluded.${column}`);
+  return `INSERT INTO d${number} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})
+    ON CONFLICT (tenant, id) DO UPDATE SET ${updates.join(', ')} WHERE excluded.position > position`;
+}
+
+/** Parameters: tenant, exclusive lower and upper key, number of rows. */
+export function findSql({ number, indexes }: TableShape, at: number, descending: boolean): string {
+  const direction = descending ? 'DESC' : 'ASC';
+  if (indexes[at]?.multi === undefined) {
+    return `SELECT k${at} AS key, id, doc FROM d${number}
+      WHERE tenant = ? AND k${at} > ? AND k${at} < ? ORDER BY k${at} ${direction} LIMIT ?`;
+  }
+  return `SELECT e.key AS key, d.id AS id, d.doc AS doc
+    FROM e${number}_${at} AS e CROSS JOIN d${number} AS d ON d.tenant = e.tenant AND d.id = e.id
+    WHERE e.tenant = ? AND e.key > ? AND e.key < ? ORDER BY e.key ${direction} LIMIT ?`;
+}
+
+/** Parameter: the checkpoint. */
+export function sweepSql({ number }: TableShape): string {
+  return `DELETE FROM d${number} WHERE doc IS NULL AND position <= ?`;
+}

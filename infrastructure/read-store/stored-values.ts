@@ -1,0 +1,59 @@
+import type { Position } from '../../application/ports/event-store.ts';
+import type { CollectionSpec, IndexSpec, JsonObject } from '../../application/ports/read-store.ts';
+
+/** A position that this store was once given. */
+export function positionOf(text: string): Position {
+  if (!isPosition(text)) throw new TypeError('an empty position is stored');
+  return text;
+}
+
+export const optionalPosition = (text: string | undefined | null): Position | undefined =>
+  text === undefined || text === null ? undefined : positionOf(text);
+
+function isPosition(text: string): text is Position {
+  return text !== '';
+}
+
+/** Parses a document's stored text. */
+export function parseDocument(text: string): JsonObject {
+  const value: unknown = JSON.parse(text);
+  if (!isDocument(value)) throw new TypeError('a stored document is no JSON object');
+  return value;
+}
+
+function isDocument(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Names that become part of table, field and lease names. */
+const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
+/** No dot here: an index name is part of a MongoDB field name. */
+const INDEX_NAME = /^[A-Za-z][A-Za-z0-9_]{0,62}$/;
+
+/** @throws {TypeError} for a name that an adapter could not store safely */
+export function checkNames(projection: string, tag: string, collections: readonly CollectionSpec[]): void {
+  for (const name of [projection, tag, ...collections.map((each) => each.name)]) {
+    if (!NAME.test(name)) throw new TypeError(`${JSON.stringify(name)} is no valid name in a read store`);
+  }
+  for (const index of collections.flatMap((each) => each.indexes)) {
+    if (!INDEX_NAME.test(index.name))
+      throw new TypeError(`${JSON.stringify(index.name)} is no valid index name`);
+  }
+}
+
+/**
+ * The stored form of a collection's indexes. A generation is prepared once for all: were its indexes changed in
+ * place, documents written before would be missing from them.
+ */
+export function indexesText(indexes: readonly IndexSpec[]): string {
+  return JSON.stringify(
+    indexes.map(({ name, fields, multi }) => ({ name, fields, ...(multi && { multi }) })),
+  );
+}
+
+export function checkSameIndexes(collection: string, stored: string, wanted: readonly IndexSpec[]): void {
+  if (stored === indexesText(wanted)) return;
+  throw new Error(
+    `collection ${collection} was prepared with other indexes: give the projection a new version`,
+  );
+}

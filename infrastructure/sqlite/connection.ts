@@ -1,0 +1,134 @@
+import { mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { DatabaseSync, type SQLOutputValue, type StatementSync } from 'node:sqlite';
+import { setTimeout as delay } from 'node:timers/promises';
+import { StoreUnavailable } from '../../application/ports/event-store.ts';
+
+/** How long a write waits for other processes' transactions before it gives up with 503. */
+const BUSY_DEADLINE_MS = 5_000;
+
+/** One connection to a file that other threads and processes may have open too. */
+export interface SqliteConnection {
+  /** Prepares once per text. */
+  prepare(sql: string): StatementSync;
+  exec(sql: string): void;
+  /** @throws {StoreUnavailable} */
+  read<T>(query: () => T): Promise<T>;
+  /**
+   * Runs `change` in one transaction that holds the write lock from its start, so that what it reads stays true
+   * until it commits. @throws {StoreUnavailable} and whatever `change` throws, after a rollback
+   */
+  write<T>(change: () => T): Promise<T>;
+  close(): void;
+}
+
+export interface SqliteOptions {
+  readonly path: string;
+  /** Statements to run right after opening, e.g. pragmas of one store. */
+  readonly pragmas: readonly string[];
+  /** `CREATE … IF NOT EXISTS` statements. */
+  readonly schema: string;
+}
+
+/** @throws {StoreUnavailable} when the file cannot be opened */
+export async function openSqlite({ path, pragmas, schema }: SqliteOptions): Promise<SqliteConnection> {
+  if (path !== ':memory:') await mkdir(dirname(path), { recursive: true });
+  const db = await retrying(() => new DatabaseSync(path, { timeout: 20 }));
+  const statements = new Map<string, StatementSync>();
+
+  function prepare(sql: string): StatementSync {
+    const known = statements.get(sql);
+    if (known !== undefined) return known;
+    const made = db.prepare(sql);
+    statements.set(sql, made);
+    return made;
+  }
+
+  function transaction<T>(change: () => T): T {
+    prepare('BEGIN IMMEDIATE').run();
+    try {
+      const result = change();
+      prepare('COMMIT').run();
+      return result;
+    } catch (error) {
+      if (db.isTransaction) prepare('ROLLBACK').run();
+      throw error;
+    }
+  }
+
+  const connection: SqliteConnection = {
+    prepare,
+    exec: (sql) => db.exec(sql),
+    read: (query) => retrying(query),
+    write: (change) => retrying(() => transaction(change)),
+    close() {
+      statements.clear();
+      if (db.isOpen) db.close();
+    },
+  };
+  for (const pragma of pragmas) await retrying(() => db.exec(`PRAGMA ${pragma}`));
+  await connection.write(() => db.exec(schema));
+  return connection;
+}
+
+/**
+ * A busy database is tried again between turns of the event loop: SQLite's own busy timeout would hold up every
+ * other request of the process, so it is kept short.
+ */
+async function retrying<T>(action: () => T): Promise<T> {
+  const deadline = Date.now() + BUSY_DEADLINE_MS;
+  for (;;) {
+    try {
+      return action();
+    } catch (error) {
+      if (!isBusy(error) || Date.now() > deadline) throw asUnavailable(error);
+    }
+    await delay(2 + Math.random() * 18);
+  }
+}
+
+const SQLITE_BUSY = 5;
+const SQLITE_LOCKED = 6;
+/** READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB: nothing that the same statement could mend. */
+const UNUSABLE: ReadonlySet<number> = new Set([8, 10, 11, 13, 14, 26]);
+
+function resultCode(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number')
+    return undefined;
+  return error.errcode & 0xff;
+}
+
+function isBusy(error: unknown): boolean {
+  const code = resultCode(error);
+  return code === SQLITE_BUSY || code === SQLITE_LOCKED;
+}
+
+function asUnavailable(error: unknown): unknown {
+  const code = resultCode(error);
+  const closed = error instanceof Error && 'code' in error && error.code === 'ERR_INVALID_STATE';
+  if (!closed && !isBusy(error) && (code === undefined || !UNUSABLE.has(code))) return error;
+  return new StoreUnavailable(error instanceof Error ? error.message : String(error), { cause: error });
+}
+
+/** True when a table is gone that a statement was prepared for: another process has dropped a generation. */
+export function isMissingTable(error: unknown): boolean {
+  return resultCode(error) === 1 && error instanceof Error && error.message.includes('no such table');
+}
+
+export type Row = Record<string, SQLOutputValue>;
+
+export function textOf(row: Row, column: string): string {
+  const value = row[column];
+  if (typeof value !== 'string') throw new TypeError(`column ${column} holds no text`);
+  return value;
+}
+
+export function optionalTextOf(row: Row, column: string): string | undefined {
+  return row[column] === null ? undefined : textOf(row, column);
+}
+
+export function numberOf(row: Row, column: string): number {
+  const value = row[column];
+  if (typeof value !== 'number') throw new TypeError(`column ${column} holds no number`);
+  return value;
+}

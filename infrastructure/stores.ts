@@ -1,0 +1,77 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { EventStore } from '../application/ports/event-store.ts';
+import type { IdempotencyStore } from '../application/ports/idempotency-store.ts';
+import type { KeyStore } from '../application/ports/key-store.ts';
+import type { Logger } from '../application/ports/logger.ts';
+import type { ReadStore } from '../application/ports/read-store.ts';
+import type { SnapshotStore } from '../application/ports/snapshot-store.ts';
+import type { Config } from './config.ts';
+import { openSqliteEventStore } from './event-store/sqlite/store.ts';
+import { openMemoryIdempotencyStore as openSqliteIdempotencyStore } from './idempotency/memory.ts';
+import { openSqliteKeyStore } from './key-store/sqlite.ts';
+import { openSqliteReadStore } from './read-store/sqlite/store.ts';
+import { openSqliteSnapshotStore } from './snapshot-store/sqlite.ts';
+
+export interface Stores {
+  readonly events: EventStore;
+  readonly reads: ReadStore;
+  readonly keys: KeyStore;
+  readonly snapshots: SnapshotStore;
+  readonly answers: IdempotencyStore;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the stores that the configuration names: SQLite in the data folder, EventStoreDB and MongoDB where their
+ * addresses are set. The drivers of the latter are only loaded when they are used.
+ */
+export const openStores = async (config: Config, logger: Logger): Promise<Stores> => {
+  mkdirSync(config.DATA_DIR, { recursive: true });
+  const file = (name: string): string => join(config.DATA_DIR, name);
+  const events = await openEvents(config, logger, file('events.db'));
+  const reads = await openReads(config, file('read-models.db'));
+  const keys = await openKeys(config, file('keys.db'));
+  const answers = await openAnswers(config, file('answers.db'));
+  // A cache of this machine, whatever the other stores are.
+  const snapshots = openSqliteSnapshotStore({ path: file('snapshots.db') });
+  return {
+    events,
+    reads,
+    keys,
+    snapshots,
+    answers,
+    close: async () => {
+      for (const store of [events, reads, keys, answers, snapshots]) await store.close();
+    },
+  };
+};
+
+const openEvents = async (config: Config, logger: Logger, path: string): Promise<EventStore> => {
+  if (config.EVENTSTORE_URL === undefined) return openSqliteEventStore({ path });
+  const { openEventStoreDb } = await import('./event-store/eventstoredb/store.ts');
+  return openEventStoreDb({ url: config.EVENTSTORE_URL, logger });
+};
+
+const openReads = async (config: Config, path: string): Promise<ReadStore> => {
+  if (config.MONGODB_URL === undefined) return openSqliteReadStore({ path });
+  const { openMongoReadStore } = await import('./read-store/mongodb/store.ts');
+  return openMongoReadStore({ url: config.MONGODB_URL });
+};
+
+const openKeys = async (config: Config, path: string): Promise<KeyStore> => {
+  const { KEYSTORE_URL: url = config.MONGODB_URL } = config;
+  if (url === undefined) return openSqliteKeyStore({ path });
+  if (!url.startsWith('mongodb')) {
+    mkdirSync(url, { recursive: true });
+    return openSqliteKeyStore({ path: join(url, 'keys.db') });
+  }
+  const { openMongoKeyStore } = await import('./key-store/mongodb.ts');
+  return openMongoKeyStore({ url });
+};
+
+const openAnswers = async (config: Config, path: string): Promise<IdempotencyStore> => {
+  if (config.MONGODB_URL === undefined) return openSqliteIdempotencyStore();
+  const { openMongoIdempotencyStore } = await import('./idempotency/mongodb.ts');
+  return openMongoIdempotencyStore({ url: config.MONGODB_URL });
+};

@@ -1,0 +1,193 @@
+import type { ConversationEvent } from '../domain/messaging/conversation.ts';
+import {
+  type DocumentReader,
+  iso,
+  type Page,
+  type PageEnd,
+  projection,
+  touch,
+} from '../domain/projection.ts';
+
+/** Conversations with each participant's unread count, and their messages (specification, Messaging). */
+
+export interface ConversationDoc {
+  readonly id: string;
+  readonly dm_key: string;
+  readonly created_at: string;
+  readonly last_message_at: string | null;
+  /** What the list is ordered by: the last message, else the start. */
+  readonly active_at: string;
+  readonly participants: readonly ParticipantDoc[];
+}
+
+export interface ParticipantDoc {
+  readonly user_id: string;
+  readonly last_read_at: string | null;
+  /** Messages of others, not deleted, created after `last_read_at`: kept by the fold, never counted. */
+  readonly unread: number;
+}
+
+export interface MessageDoc {
+  readonly id: string;
+  readonly conversation_id: string;
+  /** Revision in the conversation's stream: the order of the list. */
+  readonly seq: number;
+  readonly sender_user_id: string;
+  /** Sealed, mentions as ids; null when deleted. */
+  readonly body: string | null;
+  readonly created_at: string;
+  readonly edited_at: string | null;
+  readonly deleted_at: string | null;
+}
+
+const each = (
+  conversation: ConversationDoc,
+  change: (participant: ParticipantDoc) => ParticipantDoc,
+): ConversationDoc => ({ ...conversation, participants: conversation.participants.map(change) });
+
+export const conversationsProjection = projection<ConversationEvent>({
+  name: 'conversations',
+  version: 1,
+  collections: [
+    {
+      name: 'conversations',
+      indexes: [
+        {
+          name: 'by_participant',
+          fields: ['participants.user_id', 'active_at'],
+          multi: 'participants.user_id',
+        },
+      ],
+    },
+    { name: 'messages', indexes: [{ name: 'by_conversation', fields: ['conversation_id', 'seq'] }] },
+  ],
+  on: {
+    ConversationStarted: ({ data, at }) => [
+      touch<ConversationDoc>('conversations', data.conversation_id, () => ({
+        id: data.conversation_id,
+        dm_key: data.dm_key,
+        created_at: iso(at),
+        last_message_at: null,
+        active_at: iso(at),
+        participants: data.participant_user_ids.map((user_id) => ({
+          user_id,
+          last_read_at: null,
+          unread: 0,
+        })),
+      })),
+    ],
+
+    MessageSent: ({ data, at, revision }) => [
+      touch<MessageDoc>('messages', data.message_id, () => ({
+        id: data.message_id,
+        conversation_id: data.conversation_id,
+        seq: revision,
+        sender_user_id: data.sender_user_id,
+        body: data.body,
+        created_at: iso(at),
+        edited_at: null,
+        deleted_at: null,
+      })),
+      touch<ConversationDoc>('conversations', data.conversation_id, (conversation) =>
+        conversation === undefined
+          ? undefined
+          : {
+              ...each(conversation, (participant) =>
+                participant.user_id === data.sender_user_id
+                  ? participant
+                  : { ...participant, unread: participant.unread + 1 },
+              ),
+              last_message_at: iso(at),
+              active_at: iso(at),
+            },
+      ),
+    ],
+
+    MessageEdited: ({ data, at }) => [
+      touch<MessageDoc>('messages', data.message_id, (message) =>
+        message === undefined || message.deleted_at !== null
+          ? message
+          : { ...message, body: data.body, edited_at: iso(at) },
+      ),
+    ],
+
+    MessageDeleted: ({ data, at }) => [
+      touch<MessageDoc>('messages', data.message_id, (message) =>
+        message === undefined ? undefined : { ...message, body: null, deleted_at: iso(at) },
+      ),
+      touch<ConversationDoc>('conversations', data.conversation_id, (conversation) =>
+        conversation === undefined
+          ? undefined
+          : each(conversation, (participant) => {
+              const counted =
+                participant.user_id !== data.sender_user_id &&
+                (participant.last_read_at === null || data.sent_at > participant.last_read_at);
+              return counted ? { ...participant, unread: participant.unread - 1 } : participant;
+            }),
+      ),
+    ],
+
+    ConversationRead: ({ data, at }) => [
+      touch<ConversationDoc>('conversations', data.conversation_id, (conversation) =>
+        conversation === undefined
+          ? undefined
+          : each(conversation, (participant) =>
+              participant.user_id === data.user_id
+                ? { ...participant, last_read_at: iso(at), unread: 0 }
+                : participant,
+            ),
+      ),
+    ],
+  },
+});
+
+// Queries
+
+const NEWEST_FIRST = 'desc' as const;
+
+/** A person's conversations, newest activity first. */
+export const conversationsOf = (
+  reader: DocumentReader,
+  tenantId: string,
+  userId: string,
+  page: { limit: number; after: PageEnd | undefined },
+): Promise<Page<ConversationDoc>> =>
+  reader.find('conversations', tenantId, {
+    index: 'by_participant',
+    equals: [userId],
+    order: NEWEST_FIRST,
+    ...page,
+  });
+
+export const conversationById = (
+  reader: DocumentReader,
+  tenantId: string,
+  id: string,
+): Promise<ConversationDoc | undefined> => reader.get('conversations', tenantId, id);
+
+export const messageById = (
+  reader: DocumentReader,
+  tenantId: string,
+  id: string,
+): Promise<MessageDoc | undefined> => reader.get('messages', tenantId, id);
+
+/** A page of messages, oldest first: the newest, or those next to `before` or `after` (revisions). */
+export const messagesOf = async (
+  reader: DocumentReader,
+  tenantId: string,
+  conversationId: string,
+  page: { limit: number; before?: number | undefined; after?: number | undefined },
+): Promise<{ messages: readonly MessageDoc[]; hasOlder: boolean }> => {
+  const query = { index: 'by_conversation', equals: [conversationId], limit: page.limit };
+  if (page.after !== undefined) {
+    const range = { gt: page.after };
+    const { docs } = await reader.find<MessageDoc>('messages', tenantId, { ...query, range, order: 'asc' });
+    return { messages: docs, hasOlder: false };
+  }
+  const { docs, next } = await reader.find<MessageDoc>('messages', tenantId, {
+    ...query,
+    ...(page.before === undefined ? {} : { range: { lt: page.before } }),
+    order: NEWEST_FIRST,
+  });
+  return { messages: [...docs].reverse(), hasOlder: next !== undefined };
+};

@@ -1,0 +1,101 @@
+import type { InboxEvent } from '../domain/notifications/inbox.ts';
+import {
+  type DocumentReader,
+  iso,
+  type Page,
+  type PageEnd,
+  projection,
+  touch,
+} from '../domain/projection.ts';
+
+/** A person's notifications and how many are unread (specification, Notifications). */
+
+export interface NotificationDoc {
+  readonly id: string;
+  readonly recipient_user_id: string;
+  /** Revision in the inbox's stream: the order of the list. */
+  readonly seq: number;
+  readonly kind: 'message_mention' | 'note_mention';
+  readonly actor_user_id: string;
+  readonly subject_kind: 'conversation' | 'entity';
+  readonly subject_id: string;
+  readonly note_id: string;
+  /** Sealed with the key of the text it was made from, mentions as ids. */
+  readonly snippet: string;
+  readonly unread: boolean;
+  readonly read_at: string | null;
+  readonly created_at: string;
+}
+
+export interface InboxDoc {
+  readonly unread: number;
+}
+
+export const notificationsProjection = projection<InboxEvent>({
+  name: 'notifications',
+  version: 1,
+  collections: [
+    {
+      name: 'notifications',
+      indexes: [
+        { name: 'by_recipient', fields: ['recipient_user_id', 'seq'] },
+        { name: 'unread', fields: ['recipient_user_id', 'unread', 'seq'] },
+      ],
+    },
+    { name: 'inboxes', indexes: [] },
+  ],
+  on: {
+    NotificationRaised: ({ data, at, revision }) => [
+      touch<NotificationDoc>('notifications', data.notification_id, () => ({
+        id: data.notification_id,
+        recipient_user_id: data.recipient_user_id,
+        seq: revision,
+        kind: data.kind,
+        actor_user_id: data.actor_user_id,
+        subject_kind: data.subject_kind,
+        subject_id: data.subject_id,
+        note_id: data.note_id,
+        snippet: data.snippet,
+        unread: true,
+        read_at: null,
+        created_at: iso(at),
+      })),
+      touch<InboxDoc>('inboxes', data.recipient_user_id, (inbox) => ({ unread: (inbox?.unread ?? 0) + 1 })),
+    ],
+
+    NotificationsRead: ({ data, at }) => [
+      ...data.notification_ids.map((id) =>
+        touch<NotificationDoc>('notifications', id, (notification) =>
+          notification === undefined ? undefined : { ...notification, unread: false, read_at: iso(at) },
+        ),
+      ),
+      touch<InboxDoc>('inboxes', data.recipient_user_id, (inbox) => ({
+        unread: (inbox?.unread ?? 0) - data.notification_ids.length,
+      })),
+    ],
+  },
+});
+
+// Queries
+
+/** A person's notifications, newest first. */
+export const notificationsOf = (
+  reader: DocumentReader,
+  tenantId: string,
+  userId: string,
+  page: { unreadOnly: boolean; limit: number; after: PageEnd | undefined },
+): Promise<Page<NotificationDoc>> =>
+  reader.find('notifications', tenantId, {
+    ...(page.unreadOnly
+      ? { index: 'unread', equals: [userId, true] }
+      : { index: 'by_recipient', equals: [userId] }),
+    order: 'desc',
+    limit: page.limit,
+    after: page.after,
+  });
+
+export const unreadCountOf = async (
+  reader: DocumentReader,
+  tenantId: string,
+  userId: string,
+): Promise<number> => (await reader.get<InboxDoc>('inboxes', tenantId, userId))?.unread ?? 0;

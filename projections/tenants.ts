@@ -1,0 +1,74 @@
+import {
+  type DocumentReader,
+  iso,
+  type Page,
+  type PageEnd,
+  projection,
+  touch,
+} from '../domain/projection.ts';
+import type { TenantEvent } from '../domain/tenancy/tenant.ts';
+
+/** The platform's tenants (decisions, section 3, Platform). Kept under the platform, where their streams are. */
+
+export interface TenantDoc {
+  readonly id: string;
+  readonly name: string;
+  readonly plan: string;
+  readonly partner_id: string | null;
+  readonly entitlements: { readonly ledger: boolean; readonly assistant: boolean };
+  readonly currency: string;
+  readonly timezone: string;
+  readonly status: 'active' | 'suspended';
+  readonly created_at: string;
+}
+
+export const tenantsProjection = projection<TenantEvent>({
+  name: 'tenants',
+  version: 1,
+  collections: [{ name: 'tenants', indexes: [{ name: 'by_created_at', fields: ['created_at'] }] }],
+  on: {
+    TenantCreated: ({ data, at }) => {
+      const { tenant_id, ...values } = data;
+      return [
+        touch<TenantDoc>('tenants', tenant_id, () => ({
+          id: tenant_id,
+          ...values,
+          status: 'active',
+          created_at: iso(at),
+        })),
+      ];
+    },
+    TenantChanged: ({ data }) => {
+      const { tenant_id, ...values } = data;
+      return [
+        touch<TenantDoc>('tenants', tenant_id, (tenant) =>
+          tenant === undefined
+            ? undefined
+            : {
+                ...tenant,
+                name: values.name ?? tenant.name,
+                plan: values.plan ?? tenant.plan,
+                partner_id: values.partner_id === undefined ? tenant.partner_id : values.partner_id,
+                entitlements: values.entitlements ?? tenant.entitlements,
+                currency: values.currency ?? tenant.currency,
+                timezone: values.timezone ?? tenant.timezone,
+              },
+        ),
+      ];
+    },
+    TenantStatusChanged: ({ data }) => [
+      touch<TenantDoc>('tenants', data.tenant_id, (tenant) =>
+        tenant === undefined ? undefined : { ...tenant, status: data.status },
+      ),
+    ],
+  },
+});
+
+// Queries
+
+/** All tenants, oldest first. */
+export const allTenants = (
+  reader: DocumentReader,
+  page: { limit: number; after: PageEnd | undefined },
+): Promise<Page<TenantDoc>> =>
+  reader.find('tenants', 'platform', { index: 'by_created_at', equals: [], order: 'asc', ...page });

@@ -1,0 +1,100 @@
+import type { EmailEvent } from '../domain/identity/email.ts';
+import type { UserEvent } from '../domain/identity/user.ts';
+import {
+  type DocumentReader,
+  iso,
+  type Page,
+  type PageEnd,
+  projection,
+  touch,
+} from '../domain/projection.ts';
+
+/** The people of a tenant, and which tenants an e-mail can sign in to (decisions, section 3). */
+
+export interface UserDoc {
+  readonly id: string;
+  /** Sealed. */
+  readonly email: string;
+  /** Sealed. */
+  readonly display_name: string;
+  readonly role: 'admin' | 'operator';
+  readonly status: 'active' | 'deactivated';
+  readonly created_at: string;
+}
+
+/** Kept under the platform, found by keyed hash of the e-mail: sign-in without a tenant looks here. */
+export interface LoginDoc {
+  readonly email_hash: string;
+  readonly tenant_id: string;
+  readonly user_id: string;
+}
+
+const changed = (id: string, values: Partial<UserDoc>) => [
+  touch<UserDoc>('users', id, (user) => (user === undefined ? undefined : { ...user, ...values })),
+];
+
+export const usersProjection = projection<UserEvent>({
+  name: 'users',
+  version: 1,
+  collections: [{ name: 'users', indexes: [{ name: 'by_created_at', fields: ['created_at'] }] }],
+  on: {
+    UserRegistered: ({ data, at }) => [
+      touch<UserDoc>('users', data.user_id, () => ({
+        id: data.user_id,
+        email: data.email,
+        display_name: data.display_name,
+        role: data.role,
+        status: 'active',
+        created_at: iso(at),
+      })),
+    ],
+    UserRenamed: ({ data }) => changed(data.user_id, { display_name: data.display_name }),
+    UserRoleChanged: ({ data }) => changed(data.user_id, { role: data.role }),
+    UserStatusChanged: ({ data }) => changed(data.user_id, { status: data.status }),
+  },
+});
+
+const loginId = (data: { email_hash: string }, tenantId: string): string => `${data.email_hash}.${tenantId}`;
+
+export const loginsProjection = projection<EmailEvent>({
+  name: 'logins',
+  version: 1,
+  collections: [{ name: 'logins', indexes: [{ name: 'by_email_hash', fields: ['email_hash'] }] }],
+  on: {
+    EmailClaimed: ({ data, tenantId }) => [
+      touch<LoginDoc>(
+        'logins',
+        loginId(data, tenantId),
+        () => ({ email_hash: data.email_hash, tenant_id: tenantId, user_id: data.user_id }),
+        'platform',
+      ),
+    ],
+    EmailReleased: ({ data, tenantId }) => [
+      touch<LoginDoc>('logins', loginId(data, tenantId), () => undefined, 'platform'),
+    ],
+  },
+});
+
+// Queries
+
+/** The people of a tenant, oldest account first. */
+export const usersOf = (
+  reader: DocumentReader,
+  tenantId: string,
+  page: { limit: number; after: PageEnd | undefined },
+): Promise<Page<UserDoc>> =>
+  reader.find('users', tenantId, { index: 'by_created_at', equals: [], order: 'asc', ...page });
+
+/** Accounts of an e-mail in all tenants; a handful at most is of use. */
+export const accountsOf = async (
+  reader: DocumentReader,
+  emailHash: string,
+): Promise<readonly { tenantId: string; userId: string }[]> => {
+  const { docs } = await reader.find<LoginDoc>('logins', 'platform', {
+    index: 'by_email_hash',
+    equals: [emailHash],
+    order: 'asc',
+    limit: 10,
+  });
+  return docs.map((login) => ({ tenantId: login.tenant_id, userId: login.user_id }));
+};

@@ -1,0 +1,145 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { type AnswerCodec, fingerprint } from '../../../api/http/idempotency.ts';
+import { testRoutes } from './routes.ts';
+import { MemoryIdempotency, serve, type TestServer } from './support.ts';
+
+/** Marks what it stores, so that a test sees that nothing goes by it. */
+const codec: AnswerCodec = {
+  store: async (body) => `sealed:${JSON.stringify(body)}`,
+  restore: async (text): Promise<unknown> => JSON.parse(text.slice('sealed:'.length)),
+};
+
+describe('Idempotency-Key', () => {
+  const effects: unknown[] = [];
+  let store: MemoryIdempotency;
+  let server: TestServer;
+
+  beforeEach(async () => {
+    effects.length = 0;
+    store = new MemoryIdempotency();
+    server = await serve(testRoutes(effects), { idempotency: store, answerCodec: codec });
+  });
+  afterEach(() => server.close());
+
+  const create = (key: string, body: unknown = { title: 'x' }, as = 'admin', path = '/api/v1/things') =>
+    server.request('POST', path, { as, body, headers: { 'Idempotency-Key': key } });
+
+  it('gives the stored answer again, less what is shown once', async () => {
+    const first = await create('k', '{"title":"x","lines":[]}');
+    const second = await create('k', '{ "lines" : [ ], "title" : "\\u0078" }');
+    expect(first.headers.get('idempotency-replayed')).to.equal(null);
+    expect(second.headers.get('idempotency-replayed')).to.equal('true');
+    expect(first.json).to.have.property('secret');
+    const { secret: _, ...kept } = first.json;
+    expect(second.json).to.deep.equal(kept);
+    for (const name of ['x-event-position', 'location', 'content-type']) {
+      expect(second.headers.get(name)).to.equal(first.headers.get(name));
+    }
+    expect(second.headers.get('x-request-id')).not.to.equal(first.headers.get('x-request-id'));
+    expect(effects).to.have.length(1);
+    expect([...store.answers.values()][0]?.body).to.match(/^sealed:/);
+    expect(JSON.stringify([...store.answers])).not.to.contain('s3cret');
+  });
+
+  it('refuses another body, path or method', async () => {
+    await create('k');
+    for (const answer of [
+      await create('k', { title: 'y' }),
+      await create('k', { title: 'x', extra: null }),
+      await create('k', { title: 'x' }, 'admin', '/things'),
+    ]) {
+      expect([answer.status, answer.json.error]).to.deep.equal([422, 'idempotency_key_reused']);
+    }
+    expect(effects).to.have.length(1);
+  });
+
+  it('is of one caller', async () => {
+    await create('k');
+    for (const as of ['operator', 'other']) {
+      expect((await create('k', { title: 'y' }, as)).status).to.equal(201);
+    }
+  });
+
+  it('lets duplicates wait for the first', async () => {
+    const answers = await Promise.all(Array.from({ length: 8 }, () => create('k')));
+    expect(answers.map(({ status }) => status)).to.deep.equal(Array.from({ length: 8 }, () => 201));
+    expect(new Set(answers.map(({ json }) => json.n))).to.deep.equal(new Set([1]));
+    expect(answers.filter(({ headers }) => headers.get('idempotency-replayed') === 'true')).to.have.length(7);
+    expect(effects).to.have.length(1);
+  });
+
+  it('keeps no failure, and tells the next try that there was one', async () => {
+    const send = (path: string) =>
+      server.request('POST', path, { as: 'admin', headers: { 'Idempotency-Key': 'f' } });
+    expect((await send('/api/v1/boom/unavailable')).status).to.equal(503);
+    expect((await create('f')).status).to.equal(201);
+    expect(effects.at(-1)).to.have.nested.property('idempotency.again', true);
+    expect(effects.at(-1)).to.have.nested.property('idempotency.scope', 'acme/user-u1');
+  });
+
+  it('answers though the answer cannot be stored', async () => {
+    store.put = () => Promise.reject(new Error('the disk is full'));
+    expect((await create('k')).status).to.equal(201);
+  });
+
+  it('has a form', async () => {
+    for (const bad of ['', 'a b', 'x'.repeat(256), 'ü']) {
+      const answer = await create(bad);
+      expect([answer.status, answer.json.error], bad).to.deep.equal([400, 'validation_failed']);
+    }
+    expect((await create(`!~${'x'.repeat(253)}`)).status).to.equal(201);
+  });
+
+  it('counts for nothing on reads and public routes', async () => {
+    const headers = { 'Idempotency-Key': 'not valid here' };
+    const body = { email: 'a@b.test', password: 'right' };
+    expect((await server.request('POST', '/auth/login', { body, headers })).status).to.equal(200);
+    expect((await server.request('GET', '/api/v1/things', { as: 'admin', headers })).status).to.equal(200);
+    expect(store.begun.size).to.equal(0);
+  });
+});
+
+describe('the fingerprint of a request', () => {
+  const shuffled = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(shuffled);
+    if (typeof value !== 'object' || value === null) return value;
+    const entries = Object.entries(value).map(([key, inner]): [string, unknown] => [key, shuffled(inner)]);
+    return Object.fromEntries(entries.reverse());
+  };
+
+  it('does not depend on the order of keys', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (body) => {
+        const parsed: unknown = JSON.parse(JSON.stringify(body));
+        expect(fingerprint('post', '/x', shuffled(parsed))).to.equal(fingerprint('post', '/x', parsed));
+      }),
+    );
+  });
+
+  it('tells bodies apart that differ as JSON', () => {
+    const json = fc
+      .dictionary(fc.string(), fc.jsonValue())
+      .map((body): unknown => JSON.parse(JSON.stringify(body)));
+    fc.assert(
+      fc.property(json, json, (a, b) => {
+        fc.pre(JSON.stringify(shuffled(a)) !== JSON.stringify(shuffled(b)));
+        let same = true;
+        try {
+          expect(a).to.deep.equal(b);
+        } catch {
+          same = false;
+        }
+        expect(fingerprint('post', '/x', a) === fingerprint('post', '/x', b)).to.equal(same);
+      }),
+    );
+  });
+
+  it('tells methods and paths apart', () => {
+    const all = ['post', 'put'].flatMap((method) =>
+      ['/a', '/b'].map((path) => fingerprint(method, path, {})),
+    );
+    expect(new Set([...all, fingerprint('post', '/a', undefined)]).size).to.equal(5);
+    expect(all[0]).to.match(/^[0-9a-f]{64}$/);
+  });
+});

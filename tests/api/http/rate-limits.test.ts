@@ -1,0 +1,105 @@
+import { expect } from 'chai';
+import { createRateLimits, TokenBuckets } from '../../../api/http/rate-limits.ts';
+import { testRoutes } from './routes.ts';
+import { serve } from './support.ts';
+
+describe('token buckets', () => {
+  it('let a burst through, then as many as come back', () => {
+    const buckets = new TokenBuckets(600, 120);
+    const taken = (now: number, tries: number) =>
+      Array.from({ length: tries }, () => buckets.take('a', now)).filter((wait) => wait === undefined).length;
+    expect(taken(0, 500)).to.equal(120);
+    expect(taken(1_000, 500)).to.equal(10);
+    expect(taken(1_050, 500)).to.equal(0);
+    expect(taken(61_050, 500)).to.equal(120);
+    expect(buckets.take('a', 61_050)).to.equal(1);
+    expect(buckets.take('b', 61_050)).to.equal(undefined);
+  });
+
+  it('say how long to wait, in whole seconds', () => {
+    const buckets = new TokenBuckets(10, 10);
+    for (let i = 0; i < 10; i += 1) expect(buckets.take('a', 0)).to.equal(undefined);
+    expect(buckets.take('a', 0)).to.equal(6);
+    expect(buckets.take('a', 5_500)).to.equal(1);
+    expect(buckets.take('a', 6_000)).to.equal(undefined);
+  });
+
+  it('are off at 0', () => {
+    const buckets = new TokenBuckets(0, 0);
+    for (let i = 0; i < 1_000; i += 1) expect(buckets.take('a', 0)).to.equal(undefined);
+    expect(buckets.size).to.equal(0);
+  });
+
+  it('stay bounded, and forget the longest unseen first', () => {
+    const buckets = new TokenBuckets(1, 1, 3);
+    for (const caller of ['a', 'b', 'c']) buckets.take(caller, 0);
+    expect(buckets.take('a', 0)).to.equal(60);
+    buckets.take('d', 0);
+    expect(buckets.size).to.equal(3);
+    expect(buckets.take('c', 0)).to.equal(60);
+  });
+
+  it('do not lock out when the clock is set back', () => {
+    const buckets = new TokenBuckets(10, 10);
+    buckets.take('a', 3_600_000);
+    expect(buckets.take('a', 0)).to.equal(undefined);
+  });
+});
+
+describe('rate limits', () => {
+  let now = 0;
+  const clock = { now: () => now };
+  const limits = () => createRateLimits({ requestsPerMinute: 15, loginsPerMinute: 2 }, clock);
+
+  it('answer 429 after the credential and before the body', async () => {
+    const server = await serve(testRoutes(), { limits: limits() });
+    const ask = (as: string) => server.request('POST', '/api/v1/things', { as, body: '{' });
+    for (let i = 0; i < 3; i += 1) expect((await ask('admin')).status).to.equal(400);
+    const refused = await ask('admin');
+    expect([refused.status, refused.json.error]).to.deep.equal([429, 'rate_limited']);
+    expect(Number(refused.headers.get('retry-after'))).to.equal(4);
+    expect((await ask('late')).status).to.equal(401);
+    expect((await ask('operator')).status).to.equal(400);
+    now += 4_000;
+    expect((await ask('admin')).status).to.equal(400);
+    await server.close();
+  });
+
+  it('count logins by address', async () => {
+    const server = await serve(testRoutes(), { limits: limits() });
+    const login = (email: string) =>
+      server.request('POST', '/auth/login', { body: { email, password: 'no' } });
+    expect((await login('a@x.test')).status).to.equal(401);
+    expect((await login('b@x.test')).status).to.equal(401);
+    const third = await login('c@x.test');
+    expect([third.status, third.headers.get('retry-after')]).to.deep.equal([429, '30']);
+    await server.close();
+  });
+
+  it('count logins by e-mail, behind a proxy that tells the address', async () => {
+    const server = await serve(testRoutes(), { limits: limits(), trustProxy: 1 });
+    const login = (email: string, from: string) =>
+      server.request('POST', '/auth/login', {
+        body: { email, password: 'no' },
+        headers: { 'X-Forwarded-For': from },
+      });
+    expect((await login('Jo@x.test', '10.0.0.1')).status).to.equal(401);
+    expect((await login('jo@X.test ', '10.0.0.2')).status).to.equal(401);
+    expect((await login('JO@x.test', '10.0.0.3')).status).to.equal(429);
+    expect((await login('al@x.test', '10.0.0.1')).status).to.equal(401);
+    expect((await login('ed@x.test', '10.0.0.1')).status).to.equal(429);
+    await server.close();
+  });
+
+  it('do not believe X-Forwarded-For without a proxy', async () => {
+    const server = await serve(testRoutes(), { limits: limits() });
+    const login = (i: number) =>
+      server.request('POST', '/auth/login', {
+        body: { email: `u${i}@x.test`, password: 'no' },
+        headers: { 'X-Forwarded-For': `10.0.0.${i}` },
+      });
+    const statuses = [await login(1), await login(2), await login(3)].map(({ status }) => status);
+    expect(statuses).to.deep.equal([401, 401, 429]);
+    await server.close();
+  });
+});

@@ -1,0 +1,87 @@
+import { randomUUID } from 'node:crypto';
+import type {
+  EventBatch,
+  EventStore,
+  NewEvent,
+  StoredEvent,
+  SubscribeOptions,
+} from '../../../application/ports/event-store.ts';
+
+/** How a suite gets its store. The log may hold events of others: every test works under its own prefix. */
+export interface Fixture {
+  readonly store: EventStore;
+  /** The same log, opened again after a close; absent where nothing is kept. */
+  readonly reopen?: (() => Promise<EventStore>) | undefined;
+  readonly dispose: () => Promise<void>;
+}
+
+export type Factory = () => Promise<Fixture>;
+
+/** What a test is given: a store and a name space that nobody else writes to. */
+export interface Context {
+  readonly fixture: () => Fixture;
+  readonly store: () => EventStore;
+  /** A new stream-name prefix, such as `t1f9….`. */
+  readonly prefix: () => string;
+}
+
+export function newPrefix(): string {
+  return `t${randomUUID().replaceAll('-', '')}.`;
+}
+
+export function event(type = 'NoteTaken', data = '{"n":1}', metadata = '{"tenant_id":"t"}'): NewEvent {
+  return { id: randomUUID(), type, data, metadata };
+}
+
+export function events(count: number, type = 'NoteTaken'): NewEvent[] {
+  return Array.from({ length: count }, (_, n) => event(type, JSON.stringify({ n })));
+}
+
+export function idsOf(list: readonly { readonly id: string }[]): string[] {
+  return list.map(({ id }) => id);
+}
+
+/** The error a promise is rejected with; fails when it is not. */
+export async function rejection(promise: Promise<unknown>): Promise<unknown> {
+  try {
+    await promise;
+  } catch (error) {
+    return error;
+  }
+  throw new Error('expected a rejection');
+}
+
+/** Follows a subscription until `enough` says so, and ends it by abort. */
+export async function follow(
+  store: EventStore,
+  options: Omit<SubscribeOptions, 'signal'>,
+  enough: (all: readonly StoredEvent[], batch: EventBatch) => boolean,
+): Promise<{ events: StoredEvent[]; batches: EventBatch[] }> {
+  const end = new AbortController();
+  const all: StoredEvent[] = [];
+  const batches: EventBatch[] = [];
+  for await (const batch of store.subscribe({ ...options, signal: end.signal })) {
+    all.push(...batch.events);
+    batches.push(batch);
+    if (enough(all, batch)) end.abort();
+  }
+  return { events: all, batches };
+}
+
+/** Appends that race: `writers` callers, each `each` appends of one to three events, over `streams` streams. */
+export async function race(
+  store: EventStore,
+  prefix: string,
+  { writers = 16, each = 20, streams = 5 } = {},
+): Promise<string[]> {
+  const written: string[] = [];
+  const write = async (writer: number): Promise<void> => {
+    for (let n = 0; n < each; n += 1) {
+      const batch = events(1 + ((writer + n) % 3), `Type${n % 4}`);
+      await store.append(`${prefix}s-${(writer + n) % streams}`, 'any', batch);
+      written.push(...idsOf(batch));
+    }
+  };
+  await Promise.all(Array.from({ length: writers }, (_, writer) => write(writer)));
+  return written;
+}

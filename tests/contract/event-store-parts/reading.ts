@@ -1,0 +1,136 @@
+import { expect } from 'chai';
+import type { StoredEvent } from '../../../application/ports/event-store.ts';
+import { type Context, event, events, idsOf, race } from './helpers.ts';
+
+export function readingTests({ store, prefix }: Context): void {
+  describe('readStream', () => {
+    it('answers nothing for an unknown stream', async () => {
+      expect(await store().readStream(`${prefix()}s-1`)).to.deep.equal([]);
+      expect(await store().readStream(`${prefix()}s-1`, { direction: 'backward' })).to.deep.equal([]);
+    });
+
+    it('reads forward and backward, from a revision, up to a limit', async () => {
+      const stream = `${prefix()}s-1`;
+      const given = events(10);
+      await store().append(stream, 'no_stream', given);
+      const ids = idsOf(given);
+      const read = async (options: object) => idsOf(await store().readStream(stream, options));
+      expect(await read({})).to.deep.equal(ids);
+      expect(await read({ from: 4 })).to.deep.equal(ids.slice(4));
+      expect(await read({ from: 4, limit: 3 })).to.deep.equal(ids.slice(4, 7));
+      expect(await read({ from: 10 })).to.deep.equal([]);
+      const back = ids.toReversed();
+      expect(await read({ direction: 'backward' })).to.deep.equal(back);
+      expect(await read({ direction: 'backward', limit: 1 })).to.deep.equal(back.slice(0, 1));
+      expect(await read({ direction: 'backward', from: 4 })).to.deep.equal(back.slice(5));
+      expect(await read({ direction: 'backward', from: 4, limit: 2 })).to.deep.equal(back.slice(5, 7));
+      expect(await read({ direction: 'backward', from: 99 })).to.deep.equal(back);
+    });
+
+    it('reads 1,000 events unless told otherwise, and more when told', async () => {
+      const stream = `${prefix()}s-1`;
+      for (let n = 0; n < 5; n += 1) await store().append(stream, 'any', events(500));
+      expect(await store().readStream(stream)).to.have.length(1000);
+      const all = await store().readStream(stream, { limit: 3000 });
+      expect(all.map(({ revision }) => revision)).to.deep.equal(Array.from({ length: 2500 }, (_, n) => n));
+      const back = await store().readStream(stream, { limit: 2200, direction: 'backward' });
+      expect(back.map(({ revision }) => revision)).to.deep.equal(
+        Array.from({ length: 2200 }, (_, n) => 2499 - n),
+      );
+    });
+  });
+
+  describe('readAll', () => {
+    it('keeps one order without gap or duplicate under concurrent writers', async () => {
+      const base = prefix();
+      const written = await race(store(), base);
+      const filter = { streamPrefix: base };
+      const all = await store().readAll({ limit: 10_000, filter });
+      expect(idsOf(all).toSorted()).to.deep.equal(written.toSorted());
+      expectOrdered(all);
+      for (const stream of new Set(all.map((one) => one.stream))) {
+        const own = all.filter((one) => one.stream === stream);
+        expect(own.map(({ revision }) => revision)).to.deep.equal(own.map((_, n) => n));
+        expect(await store().readStream(stream, { limit: 10_000 })).to.deep.equal(own);
+      }
+      const back = await store().readAll({ limit: 10_000, filter, direction: 'backward' });
+      expect(back).to.deep.equal(all.toReversed());
+    });
+
+    it('reads from a position, exclusive, up to a limit, in both directions', async () => {
+      const base = prefix();
+      const start = await store().head();
+      await store().append(`${base}s-1`, 'any', events(6));
+      await store().append(`${base}s-2`, 'any', events(4));
+      const filter = { streamPrefix: base };
+      const all = await store().readAll({ filter });
+      expect(all).to.have.length(10);
+      expect(await store().readAll({ from: start })).to.deep.equal(all);
+      expect(await store().readAll({ from: start, limit: 4 })).to.deep.equal(all.slice(0, 4));
+      const middle = all[5]?.position;
+      expect(await store().readAll({ from: middle })).to.deep.equal(all.slice(6));
+      expect(await store().readAll({ from: middle, limit: 2, filter })).to.deep.equal(all.slice(6, 8));
+      const back = { direction: 'backward', filter } as const;
+      expect(await store().readAll({ ...back, from: middle })).to.deep.equal(all.slice(0, 5).reverse());
+      expect(await store().readAll({ ...back, from: middle, limit: 2 })).to.deep.equal([all[4], all[3]]);
+      expect(await store().readAll({ ...back, limit: 1 })).to.deep.equal([all[9]]);
+      expect(await store().readAll({ from: all[9]?.position })).to.deep.equal([]);
+    });
+
+    it('filters by stream prefix, by type and by both', async () => {
+      const base = prefix();
+      for (let n = 0; n < 30; n += 1) {
+        await store().append(`${base}${n % 2 ? 'odd' : 'even'}-${n}`, 'any', [event(`Type${n % 3}`)]);
+      }
+      const all = await store().readAll({ filter: { streamPrefix: base } });
+      expect(all).to.have.length(30);
+      const odd = (one: StoredEvent) => one.stream.startsWith(`${base}odd-`);
+      const typed = (one: StoredEvent) => one.type === 'Type1' || one.type === 'Type2';
+      const [streamPrefix, types] = [`${base}odd-`, ['Type1', 'Type2', `Unknown${base}`]];
+      for (const direction of ['forward', 'backward'] as const) {
+        const sorted = direction === 'forward' ? all : all.toReversed();
+        const read = (filter: object) => store().readAll({ direction, filter });
+        expect(await read({ streamPrefix })).to.deep.equal(sorted.filter(odd));
+        expect(await read({ streamPrefix, types })).to.deep.equal(
+          sorted.filter((one) => odd(one) && typed(one)),
+        );
+        expect(await read({ streamPrefix, types: [`Unknown${base}`] })).to.deep.equal([]);
+        expect(await read({ streamPrefix: `${base}none-` })).to.deep.equal([]);
+        expect(await read({ streamPrefix: base, types: [] })).to.deep.equal(sorted);
+      }
+      const after = all[0]?.position;
+      const limited = await store().readAll({ from: after, limit: 5, filter: { streamPrefix: base, types } });
+      expect(limited).to.deep.equal(all.slice(1).filter(typed).slice(0, 5));
+      expect(await store().readAll({ from: after, filter: { streamPrefix: '', types: [] } })).to.deep.equal(
+        all.slice(1),
+      );
+    });
+  });
+
+  describe('positions', () => {
+    it('compare as text in log order and come back through parsePosition', async () => {
+      const base = prefix();
+      const positions: string[] = [];
+      for (let n = 0; n < 40; n += 1) {
+        const { position } = await store().append(`${base}s-${n % 3}`, 'any', [event()]);
+        expect(store().parsePosition(position)).to.equal(position);
+        expect(await store().head()).to.equal(position);
+        positions.push(position);
+      }
+      expect(positions.toSorted()).to.deep.equal(positions);
+      expect(new Set(positions).size).to.equal(40);
+    });
+
+    it('are not parsed from malformed text', () => {
+      const texts = ['', '0', 'x', '-1', '1.5', 'ffffffffffffffff', '000000000000000G', '000000000000000A'];
+      for (const text of [...texts, ' 000000000000001', '0000000000000001\n', '0'.repeat(17)]) {
+        expect(store().parsePosition(text), text).to.equal(undefined);
+      }
+    });
+  });
+}
+
+function expectOrdered(all: readonly StoredEvent[]): void {
+  const positions = all.map(({ position }) => position);
+  expect(positions).to.deep.equal([...new Set(positions)].sort());
+}

@@ -1,0 +1,161 @@
+import { expect } from 'chai';
+import type { EventBatch, Position, StoredEvent } from '../../../application/ports/event-store.ts';
+import { type Context, events, follow, idsOf, race } from './helpers.ts';
+
+export function subscribingTests({ store, prefix, fixture }: Context): void {
+  describe('subscribe', () => {
+    it('catches up and goes live while writers race: every event once, in order, for each subscriber', async () => {
+      const base = prefix();
+      const [writers, each] = [16, 30];
+      const total = 2 * expectedOf(writers, each);
+      const filter = { streamPrefix: base };
+      const early = await race(store(), base, { writers, each });
+      const full = (all: readonly StoredEvent[]) => all.length >= total;
+      const subscribers = [1, 7, 512].map((batchSize) => follow(store(), { filter, batchSize }, full));
+      const late = await race(store(), base, { writers, each });
+      const followed = await Promise.all(subscribers);
+      const log = await store().readAll({ limit: 10_000, filter });
+      expect(idsOf(log).toSorted()).to.deep.equal([...early, ...late].sort());
+      for (const { events: seen } of followed) expect(seen).to.deep.equal(log);
+    });
+
+    it('says once it has caught up, and where it is, also when nothing matches', async () => {
+      const base = prefix();
+      const { position } = await store().append(`${base}s-1`, 'any', events(3));
+      for (const filter of [{ streamPrefix: `${base}none` }, { types: [`None${base}`] }]) {
+        const { batches, events: seen } = await follow(store(), { filter }, (_, batch) => batch.caughtUp);
+        expect(seen).to.deep.equal([]);
+        expect((batches.at(-1)?.position ?? '') >= position).to.equal(true);
+      }
+      const atEnd = await follow(store(), { after: await store().head() }, (_, batch) => batch.caughtUp);
+      expect(atEnd.events).to.deep.equal([]);
+    });
+
+    it('goes on telling its position while what is written does not match', async () => {
+      const base = prefix();
+      let first: Position | undefined;
+      let told = false;
+      let writing: Promise<void> | undefined;
+      const write = async () => {
+        while (!told) {
+          const { position } = await store().append(`${base}s-1`, 'any', events(2));
+          first ??= position;
+        }
+      };
+      const filter = { streamPrefix: `${base}none` };
+      const { batches } = await follow(store(), { after: await store().head(), filter }, (_, batch) => {
+        if (batch.caughtUp) writing ??= write();
+        told = first !== undefined && batch.position >= first;
+        return told;
+      });
+      await writing;
+      const positions = batches.map(({ position }) => position);
+      expect(positions).to.deep.equal(positions.toSorted());
+      expect(batches.flatMap((batch) => batch.events)).to.deep.equal([]);
+    });
+
+    it('resumes after any position without gap or duplicate', async () => {
+      const base = prefix();
+      await race(store(), base, { writers: 4, each: 10 });
+      const filter = { streamPrefix: base };
+      const log = await store().readAll({ limit: 10_000, filter });
+      for (const index of [0, 1, Math.floor(log.length / 2), log.length - 2]) {
+        const rest = log.slice(index + 1);
+        const after = log[index]?.position;
+        const seen = await follow(store(), { after, filter }, (all) => all.length >= rest.length);
+        expect(seen.events).to.deep.equal(rest);
+      }
+    });
+
+    it('resumes from the position of each batch, also when it goes through several hands', async () => {
+      const base = prefix();
+      const filter = { streamPrefix: base, types: ['Type1', 'Type3'] };
+      await race(store(), base, { writers: 4, each: 20 });
+      const log = await store().readAll({ limit: 10_000, filter });
+      const seen: StoredEvent[] = [];
+      let after: Position | undefined;
+      while (seen.length < log.length) {
+        const part = await follow(
+          store(),
+          { after, filter, batchSize: 5 },
+          (_, batch) => batch.events.length > 0,
+        );
+        seen.push(...part.events);
+        after = part.batches.at(-1)?.position;
+      }
+      expect(seen).to.deep.equal(log);
+    });
+
+    it('loses nothing for a consumer that is slower than the writers', async () => {
+      const base = prefix();
+      const filter = { streamPrefix: base };
+      const end = new AbortController();
+      const iterator = store()
+        .subscribe({ filter, batchSize: 16, signal: end.signal })
+        [Symbol.asyncIterator]();
+      const first = await iterator.next();
+      expect(first.done).to.equal(false);
+      // Everything is written while the consumer holds its first batch.
+      const written = await race(store(), base, { writers: 32, each: 40 });
+      const seen: string[] = [];
+      while (seen.length < written.length) {
+        const { done, value } = await iterator.next();
+        if (done) break;
+        expect(value.events.length).to.be.at.most(16);
+        seen.push(...idsOf(value.events));
+      }
+      end.abort();
+      expect(seen.toSorted()).to.deep.equal(written.toSorted());
+      expect(new Set(seen).size).to.equal(seen.length);
+    });
+
+    it('ends promptly when aborted while it waits, while it is held, and before it starts', async () => {
+      const after = await store().head();
+      const waiting = new AbortController();
+      const iterator = store().subscribe({ after, signal: waiting.signal })[Symbol.asyncIterator]();
+      while (!(await iterator.next()).value?.caughtUp);
+      const pending = iterator.next();
+      waiting.abort();
+      expect((await pending).done).to.equal(true);
+
+      await store().append(`${prefix()}s-1`, 'any', events(4));
+      const held = new AbortController();
+      for await (const _ of store().subscribe({ after, batchSize: 1, signal: held.signal })) held.abort();
+
+      const started: EventBatch[] = [];
+      for await (const batch of store().subscribe({ signal: AbortSignal.abort() })) started.push(batch);
+      expect(started).to.deep.equal([]);
+    });
+
+    it('can be left with break', async () => {
+      await store().append(`${prefix()}s-1`, 'any', events(2));
+      const end = new AbortController();
+      for await (const batch of store().subscribe({ signal: end.signal })) {
+        expect(batch.position).to.be.a('string');
+        break;
+      }
+    });
+
+    it('resumes on the store opened again', async function () {
+      const { reopen } = fixture();
+      if (!reopen) return this.skip();
+      const base = prefix();
+      const filter = { streamPrefix: base };
+      const { position } = await store().append(`${base}s-1`, 'any', events(3));
+      const again = await reopen();
+      const more = events(3);
+      const seen = follow(again, { after: position, filter }, (all) => all.length >= 3);
+      await again.append(`${base}s-1`, 'any', more);
+      expect(idsOf((await seen).events)).to.deep.equal(idsOf(more));
+    });
+  });
+}
+
+/** How many events `race` writes. */
+function expectedOf(writers: number, each: number): number {
+  let count = 0;
+  for (let writer = 0; writer < writers; writer += 1) {
+    for (let n = 0; n < each; n += 1) count += 1 + ((writer + n) % 3);
+  }
+  return count;
+}

@@ -1,0 +1,115 @@
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import type { IdempotencyStore, StoredAnswer } from '../../application/ports/idempotency-store.ts';
+
+export interface IdempotencyStoreHarness {
+  /** Opens the same store once more, as another process would. */
+  open(): Promise<IdempotencyStore>;
+  dispose(): Promise<void>;
+}
+
+const answer = (status: number): StoredAnswer => ({
+  fingerprint: 'ab'.repeat(32),
+  status,
+  headers: { location: '/x/1', 'x-event-position': '7' },
+  body: '{"id":"1","text":"Grüße 😀"}',
+});
+
+/** What every adapter of the idempotency store port must do (application/ports/idempotency-store.ts). */
+export function idempotencyStoreContract(name: string, start: () => Promise<IdempotencyStoreHarness>): void {
+  describe(`idempotency store contract: ${name}`, () => {
+    let harness: IdempotencyStoreHarness;
+    let store: IdempotencyStore;
+    const later = Date.now() + 3_600_000;
+
+    before(async () => {
+      harness = await start();
+      store = await harness.open();
+    });
+    after(async () => {
+      await store?.close();
+      await harness?.dispose();
+    });
+
+    it('gives back the answer that was put, also to another process', async () => {
+      const key = randomUUID();
+      expect(await store.get('acme/ann', key)).to.equal(undefined);
+      await store.put('acme/ann', key, answer(201), later);
+      await store.put('acme/ann', `${key}-empty`, { ...answer(204), body: null, headers: {} }, later);
+      const other = await harness.open();
+      expect(await other.get('acme/ann', key)).to.deep.equal(answer(201));
+      expect(await other.get('acme/ann', `${key}-empty`)).to.deep.equal({
+        ...answer(204),
+        body: null,
+        headers: {},
+      });
+      await other.close();
+    });
+
+    it('keeps the first answer', async () => {
+      const key = randomUUID();
+      await store.begin('acme/ann', key, later);
+      await store.put('acme/ann', key, answer(200), later);
+      await store.put('acme/ann', key, answer(201), later);
+      expect((await store.get('acme/ann', key))?.status).to.equal(200);
+    });
+
+    it('keeps one of many answers that race, and never another after it', async () => {
+      const key = randomUUID();
+      const other = await harness.open();
+      await store.begin('acme/ann', key, later);
+      const racers = Array.from({ length: 10 }, (_, n) =>
+        (n % 2 ? store : other).put('acme/ann', key, answer(200 + n), later),
+      );
+      await Promise.all(racers);
+      const kept = await store.get('acme/ann', key);
+      expect(kept?.status).to.be.within(200, 209);
+      await other.put('acme/ann', key, answer(299), later);
+      expect(await other.get('acme/ann', key)).to.deep.equal(kept);
+      await other.close();
+    });
+
+    it('tells exactly one of many that it began first, and the others that it began before', async () => {
+      const key = randomUUID();
+      const other = await harness.open();
+      const racers = Array.from({ length: 10 }, (_, n) =>
+        (n % 2 ? store : other).begin('acme/ann', key, later),
+      );
+      const told = await Promise.all(racers);
+      expect(told.filter((each) => each === 'first')).to.have.length(1);
+      expect(await other.begin('acme/ann', key, later)).to.equal('again');
+      expect(await store.get('acme/ann', key)).to.equal(undefined);
+      await store.put('acme/ann', key, answer(200), later);
+      expect(await store.begin('acme/ann', key, later)).to.equal('again');
+      await other.close();
+    });
+
+    it('keeps scopes and keys apart', async () => {
+      const key = randomUUID();
+      await store.begin('acme/ann', key, later);
+      await store.put('acme/ann', key, answer(200), later);
+      for (const [scope, other] of [
+        ['acme/bob', key],
+        ['globex/ann', key],
+        ['acme/ann', `${key} `],
+        ['acme/ann', key.toUpperCase()],
+      ] as const) {
+        expect(await store.get(scope, other)).to.equal(undefined);
+        expect(await store.begin(scope, other, later)).to.equal('first');
+      }
+    });
+
+    it('removes what has expired, and nothing else', async () => {
+      const [old, young] = [randomUUID(), randomUUID()];
+      await store.begin('acme/ann', old, later + 1_000);
+      await store.put('acme/ann', old, answer(200), later + 1_000);
+      await store.put('acme/ann', young, answer(200), later + 2_000);
+      await store.sweep(later + 999);
+      expect((await store.get('acme/ann', old))?.status).to.equal(200);
+      await store.sweep(later + 1_000);
+      expect(await store.get('acme/ann', old)).to.equal(undefined);
+      expect(await store.begin('acme/ann', old, later)).to.equal('first');
+      expect((await store.get('acme/ann', young))?.status).to.equal(200);
+    });
+  });
+}

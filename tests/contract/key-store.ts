@@ -1,0 +1,98 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import type { KeyStore } from '../../application/ports/key-store.ts';
+
+export interface KeyStoreHarness {
+  /** Opens the same store once more, as another process would. */
+  open(): Promise<KeyStore>;
+  dispose(): Promise<void>;
+}
+
+const newKey = () => ({ id: `acme/message-${randomUUID()}`, wrapped: new Uint8Array(randomBytes(60)) });
+
+/** What every adapter of the key store port must do (application/ports/key-store.ts). */
+export function keyStoreContract(name: string, start: () => Promise<KeyStoreHarness>): void {
+  describe(`key store contract: ${name}`, () => {
+    let harness: KeyStoreHarness;
+    let store: KeyStore;
+
+    before(async () => {
+      harness = await start();
+      store = await harness.open();
+    });
+    after(async () => {
+      await store?.close();
+      await harness?.dispose();
+    });
+
+    it('gives keys back in the order asked, also to another process', async () => {
+      const [a, b] = [newKey(), newKey()];
+      await store.put([a, b]);
+      const other = await harness.open();
+      for (const each of [store, other]) {
+        const found = await each.getMany([b.id, 'acme/none', a.id, b.id]);
+        expect(found).to.deep.equal([b.wrapped, undefined, a.wrapped, b.wrapped]);
+      }
+      await other.close();
+    });
+
+    it('takes and gives nothing', async () => {
+      await store.put([]);
+      expect(await store.getMany([])).to.deep.equal([]);
+    });
+
+    it('leaves a key that exists as it is, and stores the others of the batch', async () => {
+      const [old, before, after] = [newKey(), newKey(), newKey()];
+      await store.put([old]);
+      await store.put([before, { ...old, wrapped: newKey().wrapped }, after]);
+      const found = await store.getMany([before.id, old.id, after.id]);
+      expect(found).to.deep.equal([before.wrapped, old.wrapped, after.wrapped]);
+    });
+
+    it('destroys a key for good', async () => {
+      const [gone, kept] = [newKey(), newKey()];
+      await store.put([gone, kept]);
+      await store.destroy(gone.id);
+      await store.destroy(gone.id);
+      await store.put([gone]);
+      expect(await store.getMany([gone.id, kept.id])).to.deep.equal(['destroyed', kept.wrapped]);
+      const other = await harness.open();
+      expect(await other.getMany([gone.id])).to.deep.equal(['destroyed']);
+      await other.close();
+    });
+
+    it('destroys a key that it never had, so that it cannot be made', async () => {
+      const key = newKey();
+      await store.destroy(key.id);
+      await store.put([key]);
+      expect(await store.getMany([key.id])).to.deep.equal(['destroyed']);
+    });
+
+    it('keeps one of many keys that are put at once under one id', async () => {
+      const { id } = newKey();
+      const candidates = Array.from({ length: 8 }, () => newKey().wrapped);
+      await Promise.all(candidates.map((wrapped) => store.put([{ id, wrapped }])));
+      const [first] = await store.getMany([id]);
+      expect(candidates).to.deep.include(first);
+      await store.put([newKey()]);
+      expect(await store.getMany([id])).to.deep.equal([first]);
+    });
+
+    it('is destroyed in the end when put and destroyed at once', async () => {
+      const keys = Array.from({ length: 10 }, newKey);
+      await Promise.all(keys.flatMap((key) => [store.put([key]), store.destroy(key.id)]));
+      const found = await store.getMany(keys.map((key) => key.id));
+      expect(found).to.deep.equal(keys.map(() => 'destroyed'));
+    });
+
+    it('stores many keys at once', async () => {
+      const keys = Array.from({ length: 1_000 }, newKey);
+      await store.put(keys);
+      expect(await store.getMany(keys.map((key) => key.id))).to.deep.equal(keys.map((key) => key.wrapped));
+    });
+
+    it('answers a ping', async () => {
+      await store.ping();
+    });
+  });
+}

@@ -1,0 +1,39 @@
+import type { ReadStore } from '../../application/ports/read-store.ts';
+import { documentTests } from './read-store/documents.ts';
+import { indexTests } from './read-store/indexes.ts';
+import { leaseTests } from './read-store/leases.ts';
+import { redeliveryTests } from './read-store/redelivery.ts';
+import type { Context, ReadStoreHarness } from './read-store/support.ts';
+
+export type { ReadStoreHarness } from './read-store/support.ts';
+
+/** What every adapter of the read store port must do (application/ports/read-store.ts). */
+export function readStoreContract(name: string, start: () => Promise<ReadStoreHarness>): void {
+  describe(`read store contract: ${name}`, () => {
+    let harness: ReadStoreHarness | undefined;
+    let store: ReadStore | undefined;
+
+    before(async () => {
+      harness = await start();
+      store = await harness.open();
+    });
+    after(async () => {
+      await store?.close();
+      await harness?.dispose();
+    });
+
+    const context: Context = {
+      store: () => started(store),
+      harness: () => started(harness),
+    };
+    documentTests(context);
+    redeliveryTests(context);
+    leaseTests(context);
+    indexTests(context);
+  });
+}
+
+function started<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error('the contract has not started');
+  return value;
+}

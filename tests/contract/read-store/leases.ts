@@ -1,0 +1,178 @@
+import { expect } from 'chai';
+import { leaseNameOf, leaseNameOfSubscriber } from '../../../application/ports/read-store.ts';
+import { at, type Context, isFenced, newGeneration, put, until, workbench } from './support.ts';
+
+const newLease = (): string => `test:${newGeneration().projection}`;
+
+export function leaseTests({ store, harness }: Context): void {
+  describe('leases', () => {
+    it('go to one of many who race for them', async () => {
+      const stores = [store(), ...(await Promise.all([1, 2, 3].map(() => harness().open())))];
+      for (let round = 0; round < 3; round += 1) {
+        const name = newLease();
+        const racers = Array.from({ length: 16 }, (_, n) =>
+          stores[n % stores.length]?.acquireLease(name, `owner-${n}`, 60_000),
+        );
+        const given = (await Promise.all(racers)).filter((lease) => lease !== undefined);
+        expect(given).to.have.length(1);
+        expect(given[0]).to.include({ name, fence: 1 });
+      }
+      await Promise.all(stores.slice(1).map((each) => each.close()));
+    });
+
+    it('go to one of many when an old one has expired', async () => {
+      const name = newLease();
+      await store().acquireLease(name, 'old', 1);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      const racers = Array.from({ length: 16 }, (_, n) => store().acquireLease(name, `owner-${n}`, 60_000));
+      const given = (await Promise.all(racers)).filter((lease) => lease !== undefined);
+      expect(given.map((lease) => lease.fence)).to.deep.equal([2]);
+    });
+
+    it('are renewed by their owner under the same fence', async () => {
+      const name = newLease();
+      const first = await store().acquireLease(name, 'a', 60_000);
+      expect(await store().acquireLease(name, 'b', 60_000)).to.equal(undefined);
+      expect(await store().acquireLease(name, 'a', 60_000)).to.deep.equal(first);
+      expect(await store().acquireLease(name, 'b', 60_000)).to.equal(undefined);
+    });
+
+    it('live as long as they are renewed, and not longer', async () => {
+      const name = newLease();
+      await store().acquireLease(name, 'a', 150);
+      for (let renewal = 0; renewal < 6; renewal += 1) {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        expect((await store().acquireLease(name, 'a', 150))?.fence).to.equal(1);
+        expect(await store().acquireLease(name, 'b', 60_000)).to.equal(undefined);
+      }
+      const taken = await until(() => store().acquireLease(name, 'b', 60_000));
+      expect(taken).to.deep.equal({ name, owner: 'b', fence: 2 });
+      expect(await store().acquireLease(name, 'a', 60_000)).to.equal(undefined);
+    });
+
+    it('remember their fence over a release', async () => {
+      const name = newLease();
+      for (const [nth, owner] of ['a', 'a', 'b', 'a'].entries()) {
+        const lease = await store().acquireLease(name, owner, 60_000);
+        expect(lease).to.deep.equal({ name, owner, fence: nth + 1 });
+        if (lease !== undefined) await store().releaseLease(lease);
+      }
+    });
+
+    it('are released by their holder only', async () => {
+      const name = newLease();
+      const old = await store().acquireLease(name, 'a', 1);
+      const now = await until(() => store().acquireLease(name, 'b', 60_000));
+      if (old !== undefined) await store().releaseLease(old);
+      await store().releaseLease({ ...now, owner: 'c' });
+      await store().releaseLease({ ...now, name: `${name}-other` });
+      expect(await store().acquireLease(name, 'c', 60_000)).to.equal(undefined);
+    });
+
+    it('take an owner for a name and not for an expression', async () => {
+      const name = newLease();
+      expect((await store().acquireLease(name, '$fence', 60_000))?.owner).to.equal('$fence');
+      expect(await store().acquireLease(name, '$owner', 60_000)).to.equal(undefined);
+    });
+  });
+
+  describe('fencing', () => {
+    it('refuses everything of an old holder, and changes nothing', async () => {
+      const { generation, fence, commit, value, ids } = await workbench(store());
+      await commit([put('a', 1, { n: 1 })], 1);
+      const parked = { tenant: 't', position: at(1), event_id: 'e', error: 'x', since: 's', attempts: 1 };
+      await store().park(generation, fence, parked);
+      await store().releaseLease({ name: leaseNameOf(generation), owner: 'tester', fence });
+      const next = await store().acquireLease(leaseNameOf(generation), 'other', 60_000);
+      expect(next?.fence).to.equal(fence + 1);
+
+      await isFenced(commit([put('a', 2, { n: 2 }), put('b', 2, { n: 2 })], 2));
+      await isFenced(commit([put('a', 2, null)]));
+      await isFenced(store().park(generation, fence, { ...parked, attempts: 2 }));
+      await isFenced(store().unpark(generation, fence, 't'));
+      expect(await value('a')).to.deep.equal({ n: 1 });
+      expect(await ids()).to.deep.equal(['a']);
+      expect(await store().state(generation)).to.deep.equal({ checkpoint: at(1), parked: [parked] });
+
+      await commit([put('a', 2, { n: 2 })], 2, fence + 1);
+      expect(await value('a')).to.deep.equal({ n: 2 });
+    });
+
+    it('refuses a fence that was never given, and a generation without a lease', async () => {
+      const { generation, fence, commit } = await workbench(store());
+      await isFenced(commit([], 1, fence + 1));
+      const unleased = { ...generation, tag: 'v2' };
+      await store().prepare(unleased, []);
+      await isFenced(store().commit({ generation: unleased, fence: 1, writes: [], checkpoint: at(1) }));
+    });
+
+    it('is by generation', async () => {
+      const one = await workbench(store());
+      const rebuilt = { ...one.generation, tag: 'v1.2' };
+      await store().prepare(rebuilt, []);
+      await store().acquireLease(leaseNameOf(rebuilt), 'other', 60_000);
+      await one.commit([put('a', 1, { n: 1 })], 1);
+      expect(await one.ids()).to.deep.equal(['a']);
+    });
+
+    it('guards the checkpoints of subscribers', async () => {
+      const name = newGeneration().projection;
+      const lease = leaseNameOfSubscriber(name);
+      expect(await store().subscriberCheckpoint(name)).to.equal(undefined);
+      await isFenced(store().saveSubscriberCheckpoint(name, 1, at(1)));
+      await store().acquireLease(lease, 'a', 1);
+      await store().saveSubscriberCheckpoint(name, 1, at(3));
+      await store().saveSubscriberCheckpoint(name, 1, at(3));
+      await isFenced(store().saveSubscriberCheckpoint(name, 1, at(2)));
+      await until(() => store().acquireLease(lease, 'b', 60_000));
+      await isFenced(store().saveSubscriberCheckpoint(name, 1, at(4)));
+      expect(await store().subscriberCheckpoint(name)).to.equal(at(3));
+      await store().saveSubscriberCheckpoint(name, 2, at(5));
+      expect(await store().subscriberCheckpoint(name)).to.equal(at(5));
+    });
+  });
+
+  describe('progress', () => {
+    it('parks tenants and takes them up again', async () => {
+      const { generation, fence } = await workbench(store());
+      const parked = {
+        tenant: 'b',
+        position: at(4),
+        event_id: 'e1',
+        error: 'bad',
+        since: '2026-01-01',
+        attempts: 1,
+      };
+      await store().park(generation, fence, parked);
+      await store().park(generation, fence, { ...parked, tenant: 'a' });
+      await store().park(generation, fence, { ...parked, attempts: 2 });
+      const expected = [
+        { ...parked, tenant: 'a' },
+        { ...parked, attempts: 2 },
+      ];
+      expect((await store().state(generation)).parked).to.deep.equal(expected);
+      await store().unpark(generation, fence, 'a');
+      await store().unpark(generation, fence, 'nobody');
+      expect((await store().state(generation)).parked).to.deep.equal(expected.slice(1));
+    });
+
+    it('remembers which generation answers and which is built', async () => {
+      const { projection } = newGeneration();
+      const none = { active: undefined, building: undefined };
+      expect(await store().activeGeneration(projection)).to.deep.equal(none);
+      for (const state of [
+        { active: 'v1', building: undefined },
+        { active: 'v1', building: 'v2' },
+        { active: 'v2', building: undefined },
+        none,
+      ]) {
+        await store().setActiveGeneration(projection, state);
+        expect(await store().activeGeneration(projection)).to.deep.equal(state);
+      }
+    });
+
+    it('answers a ping', async () => {
+      await store().ping();
+    });
+  });
+}

@@ -1,0 +1,166 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { expect } from 'chai';
+import { type EventStore, StoreUnavailable } from '../../application/ports/event-store.ts';
+import {
+  openSqliteEventStore,
+  type SqliteEventStoreOptions,
+} from '../../infrastructure/event-store/sqlite/store.ts';
+import { event, events, follow, idsOf, race, rejection } from './event-store-parts/helpers.ts';
+
+describe('SQLite event store: behaviour of its own', () => {
+  let folder = '';
+  let path = '';
+  const stores: EventStore[] = [];
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'event-store-'));
+    path = join(folder, 'events.db');
+  });
+  afterEach(async () => {
+    for (const store of stores.splice(0)) await store.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  function open(options: Partial<SqliteEventStoreOptions> = {}): EventStore {
+    const store = openSqliteEventStore({ path, ...options });
+    stores.push(store);
+    return store;
+  }
+
+  it('gives subscribers and readers near the end the same objects', async () => {
+    const store = open();
+    const streamPrefix = 'a.';
+    const live = ['a.', ''].map((prefix) =>
+      follow(store, { filter: { streamPrefix: prefix } }, (all) => all.length >= 5),
+    );
+    await store.append('a.s-1', 'no_stream', events(5));
+    const [one, two] = await Promise.all(live);
+    const read = await store.readAll({ filter: { streamPrefix } });
+    const stream = await store.readStream('a.s-1');
+    for (const [n, seen] of (one?.events ?? []).entries()) {
+      expect(seen).to.equal(two?.events[n]).and.to.equal(read[n]).and.to.equal(stream[n]);
+    }
+  });
+
+  it('answers the same from memory and from the file, over blocks that are skipped', async () => {
+    const writer = open();
+    for (let n = 0; n < 12; n += 1) {
+      await writer.append(`bulk${n % 3}.s-1`, 'any', events(999, `Type${n}`));
+      await writer.append(`rare${n % 5}.s-${n}`, 'any', [event('Rare')]);
+    }
+    const reader = open();
+    const everything = await writer.readAll({ limit: 20_000 });
+    expect(everything).to.have.length(12_000);
+    const filters = [
+      {},
+      { types: ['Rare'] },
+      { types: ['Type7', 'Rare'] },
+      { streamPrefix: 'rare3.' },
+      { streamPrefix: 'rare' },
+      { streamPrefix: 'bulk2.', types: ['Type2', 'Type4', 'Type11'] },
+      { streamPrefix: 'rare1.', types: ['Type1'] },
+    ];
+    for (const filter of filters) {
+      const { streamPrefix, types }: { streamPrefix?: string; types?: string[] } = filter;
+      const wanted = everything.filter(
+        ({ stream, type }) => stream.startsWith(streamPrefix ?? '') && (types?.includes(type) ?? true),
+      );
+      for (const store of [writer, reader]) {
+        expect(await store.readAll({ filter, limit: 20_000 })).to.deep.equal(wanted);
+        expect(await store.readAll({ filter, limit: 20_000, direction: 'backward' })).to.deep.equal(
+          wanted.toReversed(),
+        );
+        const { events: seen } = await follow(store, { filter }, (_, batch) => batch.caughtUp);
+        expect(seen).to.deep.equal(wanted);
+      }
+    }
+  });
+
+  it('follows on when another connection has written more than the memory of the end holds', async () => {
+    const [one, two] = [open(), open()];
+    await one.append('a.s-1', 'any', events(10));
+    const following = follow(one, {}, (all) => all.length >= 10_030);
+    for (let n = 0; n < 10; n += 1) await two.append('a.s-2', 'any', events(1000));
+    await one.append('a.s-1', 'any', events(10));
+    await two.append('a.s-1', 'any', events(10));
+    const { events: seen } = await following;
+    expect(seen).to.deep.equal(await two.readAll({ limit: 20_000 }));
+  });
+
+  it('tells subscribers of another connection by the refused append that found its writes', async () => {
+    const [one, two] = [open({ pollMs: 3_600_000 }), open()];
+    const following = follow(one, {}, (all) => all.length >= 2);
+    await one.append('a.s-1', 'no_stream', [event()]);
+    await two.append('a.s-1', 0, [event()]);
+    await rejection(one.append('a.s-1', 0, [event()]));
+    expect((await following).events).to.have.length(2);
+  });
+
+  it('refuses appends on a full disk, writes nothing of them, and goes on when there is room', async () => {
+    const store = open({ maxPages: 60 });
+    const stored: string[] = [];
+    let refused: unknown;
+    while (refused === undefined) {
+      const batch = events(3).map((one) => ({ ...one, data: JSON.stringify('x'.repeat(5000)) }));
+      try {
+        await store.append('a.s-1', 'any', batch);
+        stored.push(...idsOf(batch));
+      } catch (error) {
+        refused = error;
+      }
+    }
+    expect(refused).to.be.instanceOf(StoreUnavailable);
+    expect(idsOf(await store.readStream('a.s-1'))).to.deep.equal(stored);
+    const { events: seen } = await follow(store, {}, (_, batch) => batch.caughtUp);
+    expect(idsOf(seen)).to.deep.equal(stored);
+    await store.close();
+    const roomy = open();
+    await roomy.append('a.s-1', stored.length - 1, events(2));
+    expect(await roomy.readStream('a.s-1')).to.have.length(stored.length + 2);
+  });
+
+  it('waits for a lock of another process, and gives up in time', async () => {
+    const store = open({ patienceMs: 200 });
+    const other = new DatabaseSync(path);
+    other.exec('BEGIN IMMEDIATE');
+    const [one] = events(1);
+    if (!one) throw new Error('one event');
+    expect(await rejection(store.append('a.s-1', 'no_stream', [one]))).to.be.instanceOf(StoreUnavailable);
+    const waiting = store.append('a.s-1', 'no_stream', [one]);
+    expect(await store.readStream('a.s-1')).to.deep.equal([]);
+    other.exec('COMMIT');
+    other.close();
+    expect((await waiting).revision).to.equal(0);
+  });
+
+  it('writes what is queued before it closes, and refuses everything after', async () => {
+    const store = open();
+    const following = follow(store, {}, () => false);
+    const queued = race(store, 'a.', { writers: 8, each: 1 });
+    await Promise.all([store.close(), store.close()]);
+    const written = await queued;
+    await following;
+    for (const call of [
+      store.append('a.s-1', 'any', [event()]),
+      store.readStream('a.s-1'),
+      store.readAll(),
+    ]) {
+      expect(await rejection(call)).to.be.instanceOf(StoreUnavailable);
+    }
+    for await (const batch of store.subscribe({ signal: new AbortController().signal })) {
+      expect.fail(`a closed store yielded ${batch.position}`);
+    }
+    expect(idsOf(await open().readAll()).toSorted()).to.deep.equal(written.toSorted());
+  });
+
+  it('cannot be opened in a folder that does not exist, nor on a file of another schema', () => {
+    expect(() => open({ path: join(folder, 'none', 'events.db') })).to.throw(StoreUnavailable);
+    const other = new DatabaseSync(path);
+    other.exec('PRAGMA user_version = 99');
+    other.close();
+    expect(() => open()).to.throw(StoreUnavailable, 'schema 99');
+  });
+});

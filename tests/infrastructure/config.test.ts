@@ -1,0 +1,114 @@
+import { expect } from 'chai';
+import { ConfigError, readConfig } from '../../infrastructure/config.ts';
+
+const secret = (name: string): string => `${name}-`.padEnd(32, 'x');
+
+const PRODUCTION: Readonly<Record<string, string>> = {
+  NODE_ENV: 'production',
+  TENANT_JWT_SECRET: secret('t'),
+  PLATFORM_JWT_SECRET: secret('p'),
+  PARTNER_JWT_SECRET: secret('r'),
+  PARTNER_EXCHANGE_SECRET: secret('e'),
+  MASTER_KEY: secret('m'),
+};
+
+describe('configuration', () => {
+  it('has the documented defaults', () => {
+    expect(readConfig({ HOME: '/root', PORT: '' })).to.deep.equal({
+      NODE_ENV: 'development',
+      PORT: 3000,
+      HOST: '127.0.0.1',
+      DATA_DIR: './data',
+      ROLE: 'all',
+      DEMO: true,
+      LOG_LEVEL: 'info',
+      RATE_LIMIT_PER_MINUTE: 600,
+      LOGIN_LIMIT_PER_MINUTE: 10,
+      WEBHOOK_ALLOWED_NETWORKS: [],
+      WEBHOOK_ALLOW_HTTP: false,
+      WEBHOOK_RETRY_SECONDS: [60, 300, 1800, 7200],
+      WEBHOOK_TIMEOUT_MS: 10_000,
+      WEBHOOK_SECRET_GRACE_HOURS: 24,
+      ASSISTANT_TIMEOUT_MS: 30_000,
+      EMBEDDING_MODEL: 'bundled',
+    });
+  });
+
+  it('reads typed values', () => {
+    const found = readConfig({
+      PORT: '0',
+      DEMO: '0',
+      RATE_LIMIT_PER_MINUTE: '0',
+      TRUST_PROXY: '2',
+      WEBHOOK_ALLOWED_NETWORKS: '10.0.0.0/8, fd00::/8',
+      WEBHOOK_ALLOW_HTTP: '1',
+      WEBHOOK_RETRY_SECONDS: '0.1,0.2, 1,2',
+      MONGODB_URL: 'mongodb+srv://u:p@db.test/x',
+      EVENTSTORE_URL: 'esdb://localhost:2113?tls=false',
+    });
+    expect(found).to.deep.include({
+      PORT: 0,
+      DEMO: false,
+      RATE_LIMIT_PER_MINUTE: 0,
+      TRUST_PROXY: 2,
+      WEBHOOK_ALLOWED_NETWORKS: ['10.0.0.0/8', 'fd00::/8'],
+      WEBHOOK_ALLOW_HTTP: true,
+      WEBHOOK_RETRY_SECONDS: [0.1, 0.2, 1, 2],
+    });
+    expect(readConfig({ TRUST_PROXY: 'true' }).TRUST_PROXY).to.equal(true);
+    expect(readConfig({ TRUST_PROXY: 'loopback, 10.0.0.0/8' }).TRUST_PROXY).to.equal('loopback, 10.0.0.0/8');
+  });
+
+  it('wants its secrets in production, and no demo', () => {
+    expect(readConfig(PRODUCTION).DEMO).to.equal(false);
+    expect(readConfig({ ...PRODUCTION, DEMO: '1' }).DEMO).to.equal(true);
+    for (const name of Object.keys(PRODUCTION).filter((key) => key !== 'NODE_ENV')) {
+      expect(() => readConfig({ ...PRODUCTION, [name]: undefined }))
+        .to.throw(ConfigError)
+        .with.property('message', `${name} must be set in production.`);
+    }
+  });
+
+  const bad: readonly (readonly [string, string])[] = [
+    ['PORT', '70000'],
+    ['PORT', '80a'],
+    ['NODE_ENV', 'staging-secret'],
+    ['ROLE', 'boss'],
+    ['DEMO', 'perhaps'],
+    ['LOG_LEVEL', 'loud'],
+    ['EVENTSTORE_URL', 'http://host-hush'],
+    ['MONGODB_URL', 'postgres://u:hush@db'],
+    ['TRUST_PROXY', 'everyone'],
+    ['TENANT_JWT_SECRET', 'short-hush'],
+    ['MASTER_KEY', 'short-hush'],
+    ['PLATFORM_ADMIN_EMAIL', 'nobody'],
+    ['PLATFORM_ADMIN_PASSWORD', 'hush'],
+    ['RATE_LIMIT_PER_MINUTE', '-1'],
+    ['LOGIN_LIMIT_PER_MINUTE', '1.5'],
+    ['WEBHOOK_ALLOWED_NETWORKS', '10.0.0.0/33'],
+    ['WEBHOOK_ALLOWED_NETWORKS', 'example.com'],
+    ['WEBHOOK_ALLOW_HTTP', 'yes'],
+    ['WEBHOOK_RETRY_SECONDS', '60,300'],
+    ['WEBHOOK_TIMEOUT_MS', '0'],
+    ['WEBHOOK_SECRET_GRACE_HOURS', '-2'],
+    ['ASSISTANT_BASE_URL', 'ftp://x.test'],
+    ['ASSISTANT_TIMEOUT_MS', 'soon'],
+    ['EMBEDDING_MODEL', 'other'],
+    ['BILLING_UPSTREAM_URL', 'hush'],
+  ];
+  for (const [name, value] of bad) {
+    it(`stops for ${name}=${value}, in one sentence without the value`, () => {
+      expect(() => readConfig({ [name]: value }))
+        .to.throw(ConfigError)
+        .with.property('message')
+        .that.matches(new RegExp(`^${name} must [^\\n]+\\.$`))
+        .and.does.not.contain(value.includes('hush') ? 'hush' : ` ${value} `);
+    });
+  }
+
+  it('wants an admin whole, and one key per family', () => {
+    expect(() => readConfig({ PLATFORM_ADMIN_EMAIL: 'a@b.test' })).to.throw('PLATFORM_ADMIN_PASSWORD');
+    const shared = { ...PRODUCTION, PLATFORM_JWT_SECRET: PRODUCTION.TENANT_JWT_SECRET };
+    expect(() => readConfig(shared)).to.throw('PLATFORM_JWT_SECRET must differ from TENANT_JWT_SECRET.');
+  });
+});

@@ -1,0 +1,165 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { createHash, randomUUID } from 'node:crypto';
+import { access, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { MongoClient } from 'mongodb';
+
+/** A server that the MongoDB adapters can be tested against. */
+export interface MongoServer {
+  /** Connection string without a database. */
+  readonly url: string;
+  readonly kind: 'mongodb' | 'ferretdb';
+  /** Ends the server once everybody who started it has stopped it. */
+  stop(): Promise<void>;
+}
+
+export interface NoMongoServer {
+  readonly unavailable: string;
+}
+
+const run = promisify(execFile);
+const SOURCE = join(import.meta.dirname, 'ferretdb');
+let shared: Promise<MongoServer> | undefined;
+let users = 0;
+
+/**
+ * The server at `MONGODB_URL`; else FerretDB 1.24, which speaks MongoDB's protocol, built with Go (about a minute
+ * the first time, then cached) and shared by all suites of the process.
+ */
+export async function startMongo(): Promise<MongoServer | NoMongoServer> {
+  const url = process.env.MONGODB_URL;
+  if (url !== undefined && url !== '') return { url, kind: 'mongodb', stop: async () => undefined };
+  users += 1;
+  shared ??= build().then(start);
+  try {
+    const server = await shared;
+    return { ...server, stop: () => release(server) };
+  } catch (error) {
+    return { unavailable: `MONGODB_URL is not set, and FerretDB cannot be had: ${reason(error)}` };
+  }
+}
+
+async function release(server: MongoServer): Promise<void> {
+  users -= 1;
+  if (users > 0) return;
+  shared = undefined;
+  await server.stop();
+}
+
+function reason(error: unknown): string {
+  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return 'go is not on the PATH';
+  const text = error instanceof Error ? error.message : String(error);
+  return text.trim().split('\n').slice(0, 3).join(' ').slice(0, 300);
+}
+
+/** The binary's name tells its sources, so that a change of them is built. */
+async function build(): Promise<string> {
+  const sources = await Promise.all(
+    ['main.go', 'go.mod', 'go.sum'].map((name) => readFile(join(SOURCE, name))),
+  );
+  const version = createHash('sha256').update(Buffer.concat(sources)).digest('hex').slice(0, 16);
+  const binary = join(SOURCE, '.build', `ferretdb-${version}`);
+  const built = await access(binary).then(
+    () => true,
+    () => false,
+  );
+  if (built) return binary;
+  await mkdir(join(SOURCE, '.build'), { recursive: true });
+  const unfinished = `${binary}.${process.pid}`;
+  const env = { ...process.env, GOFLAGS: '-mod=readonly -buildvcs=false', CGO_ENABLED: '0' };
+  await run('go', ['version']);
+  console.log('      building FerretDB (once, about a minute) …');
+  await run('go', ['build', '-trimpath', '-ldflags=-s -w', '-o', unfinished, '.'], { cwd: SOURCE, env });
+  await rename(unfinished, binary);
+  return binary;
+}
+
+async function start(binary: string): Promise<MongoServer> {
+  const folder = await mkdtemp(join(tmpdir(), 'ferretdb-'));
+  const port = await freePort();
+  // Its standard input is held open: when this process dies in whatever way, the server sees the end and stops.
+  const child = spawn(binary, [folder, `127.0.0.1:${port}`], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const kill = (): void => void child.kill('SIGKILL');
+  process.once('exit', kill);
+  try {
+    await listening(child);
+  } catch (error) {
+    kill();
+    throw error;
+  }
+  child.stdout?.resume();
+  // Tests end with mocha's exit; the server alone must not keep the process alive.
+  child.unref();
+  return {
+    url: `mongodb://127.0.0.1:${port}`,
+    kind: 'ferretdb',
+    async stop() {
+      process.off('exit', kill);
+      const ended = new Promise((resolve) => child.once('exit', resolve));
+      if (child.exitCode === null) {
+        child.kill('SIGKILL');
+        await ended;
+      }
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function listening(child: ChildProcess): Promise<void> {
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', (code) => reject(new Error(`FerretDB ended with ${code} before it listened`)));
+    child.stdout?.on('data', (chunk: Buffer) => {
+      if (chunk.toString().includes('listening')) resolve();
+    });
+  });
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error('no port to be had');
+  return address.port;
+}
+
+/** A database of its own on the server, dropped with `dispose`. */
+export interface TestDatabase {
+  readonly url: string;
+  readonly dbName: string;
+  dispose(): Promise<void>;
+}
+
+/**
+ * Declares a suite that needs a server; where none can be had, a pending test whose title says why. Awaited at a
+ * test file's top level, because a title must be known before the tests run.
+ */
+export async function describeWithMongo(
+  suite: string,
+  declare: (title: string, start: () => TestDatabase) => void,
+): Promise<void> {
+  const server = await startMongo();
+  if ('unavailable' in server) {
+    describe(`${suite}: MongoDB`, () => {
+      it(`SKIPPED, the MongoDB adapter was not tested: ${server.unavailable}`);
+    });
+    return;
+  }
+  declare(`MongoDB adapter on ${server.kind}`, () => {
+    const dbName = `test_${randomUUID().slice(0, 8)}`;
+    return {
+      url: server.url,
+      dbName,
+      async dispose() {
+        const client = new MongoClient(server.url);
+        await client.db(dbName).dropDatabase();
+        await client.close();
+        await server.stop();
+      },
+    };
+  });
+}
