@@ -26,6 +26,12 @@ const main = async (): Promise<void> => {
       },
     );
   };
+  // The EventStoreDB client can reject where nobody listens when its server dies under load; every append has its own
+  // timeout, so nothing is lost by going on. Anything else is a bug, and a crash is safer than an unknown state.
+  process.on('unhandledRejection', (error: unknown) => {
+    logger.error({ err: error }, 'an unhandled rejection');
+    if (config.EVENTSTORE_URL === undefined) process.exit(1);
+  });
   process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGINT', () => stop('SIGINT'));
 

@@ -8,7 +8,7 @@ import type { ReadStore } from '../application/ports/read-store.ts';
 import type { SnapshotStore } from '../application/ports/snapshot-store.ts';
 import type { Config } from './config.ts';
 import { openSqliteEventStore } from './event-store/sqlite/store.ts';
-import { openMemoryIdempotencyStore as openSqliteIdempotencyStore } from './idempotency/memory.ts';
+import { openSqliteIdempotencyStore } from './idempotency/sqlite.ts';
 import { openSqliteKeyStore } from './key-store/sqlite.ts';
 import { openSqliteReadStore } from './read-store/sqlite/store.ts';
 import { openSqliteSnapshotStore } from './snapshot-store/sqlite.ts';
@@ -71,7 +71,7 @@ const openKeys = async (config: Config, path: string): Promise<KeyStore> => {
 };
 
 const openAnswers = async (config: Config, path: string): Promise<IdempotencyStore> => {
-  if (config.MONGODB_URL === undefined) return openSqliteIdempotencyStore();
+  if (config.MONGODB_URL === undefined) return openSqliteIdempotencyStore({ path });
   const { openMongoIdempotencyStore } = await import('./idempotency/mongodb.ts');
   return openMongoIdempotencyStore({ url: config.MONGODB_URL });
 };

@@ -8,7 +8,7 @@ readStoreContract('SQLite', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'read-store-'));
   return {
     open: () => openSqliteReadStore({ path: join(folder, 'read.db') }),
-    runs: 5000,
+    runs: 200,
     dispose: () => rm(folder, { recursive: true }),
   };
 });
