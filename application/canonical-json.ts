@@ -7,16 +7,12 @@ export const canonicalJson = (value: unknown): string => {
   if (Array.isArray(value)) {
     return value.length === 0 ? '[]' : `[${value.map(canonicalJson).join(',')}]`;
   }
-  return `{${canonicalMembers(value).join(',')}}`;
-};
-
-/** The members `"key":value` of an object, sorted by key; members without a value are left out. */
-export const canonicalMembers = (object: object): string[] => {
   const members: string[] = [];
-  const values: Record<string, unknown> = { ...object };
+  const values: Record<string, unknown> = { ...value };
   for (const key of Object.keys(values).sort()) {
-    const value = values[key];
-    if (value !== undefined) members.push(`${JSON.stringify(key)}:${canonicalJson(value)}`);
+    const member = values[key];
+    // A member without a value is no member.
+    if (member !== undefined) members.push(`${JSON.stringify(key)}:${canonicalJson(member)}`);
   }
-  return members;
+  return `{${members.join(',')}}`;
 };

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { EventDefinition } from '../domain/event.ts';
-import { canonicalJson, canonicalMembers } from './canonical-json.ts';
+import { canonicalJson } from './canonical-json.ts';
 import type { NewEvent, Position, StoredEvent } from './ports/event-store.ts';
 import type { KeyRing } from './sealing.ts';
 import { parseStreamName } from './streams.ts';
@@ -84,20 +84,22 @@ type Metadata = z.output<typeof metadataSchema>;
 const RECENT = 8192;
 
 export class EventCodec {
-  readonly #definitions: ReadonlyMap<string, EventDefinition>;
+  readonly #definitions: ReadonlyMap<string, KnownType>;
   readonly #keys: KeyRing;
   /** Decoded forms by object identity (one parse serves all subscribers) and, for own appends, by event id. */
   readonly #decoded = new WeakMap<StoredEvent, LoggedEvent>();
   readonly #recent = new Map<string, RecordedEvent>();
 
   constructor(catalogue: readonly EventDefinition[], keys: KeyRing) {
-    this.#definitions = new Map(catalogue.map((definition) => [definition.type, definition]));
+    this.#definitions = new Map(
+      catalogue.map((definition) => [definition.type, { definition, fields: fieldsOf(definition.schema) }]),
+    );
     this.#keys = keys;
   }
 
   /** Ids of the data keys that an event's personal fields need. */
   keyIds(tenantId: string, event: { type: string; data: unknown }): string[] {
-    const definition = this.#definition(event.type);
+    const { definition } = this.#known(event.type);
     return Object.values(definition.personal).map((keyOf) => `${tenantId}/${keyOf(event.data)}`);
   }
 
@@ -109,34 +111,16 @@ export class EventCodec {
     event: { readonly id: string; readonly type: string; readonly data: unknown; readonly at: number },
     cause: Cause,
   ): { stored: NewEvent; recorded: RecordedEvent } {
-    const definition = this.#definition(event.type);
+    const { definition, fields } = this.#known(event.type);
     const values: Record<string, unknown> = { ...(event.data as object) };
     for (const [field, keyOf] of Object.entries(definition.personal)) {
       values[field] = this.#keys.seal(`${tenantId}/${keyOf(event.data)}`, String(values[field]));
     }
     const revision = head.revision + 1;
-    const data = canonicalJson(values);
-    const members = canonicalMembers({
-      $causationId: cause.causationId,
-      $correlationId: cause.correlationId,
-      actor: cause.actor,
-      impersonated_by: cause.impersonatedBy,
-      occurred_at: new Date(event.at).toISOString(),
-      prev_hash: head.hash,
-      schema_version: definition.version,
-      tenant_id: tenantId,
-    });
-    const digest = chainHash(
-      head.hash,
-      stream,
-      revision,
-      event.id,
-      event.type,
-      data,
-      `{${members.join(',')}}`,
-    );
-    // `hash` sorts after `actor` and before all later members.
-    members.splice(3, 0, `"hash":"${digest}"`);
+    const data = fields === undefined ? canonicalJson(values) : canonicalFields(values, fields);
+    const [before, after] = metadataTexts(cause, event.at, head.hash, definition.version, tenantId);
+    const digest = chainHash(head.hash, stream, revision, event.id, event.type, data, before + after);
+    const metadata = `${before}"hash":"${digest}",${after}`;
     const recorded: RecordedEvent = {
       type: event.type,
       data: values,
@@ -156,7 +140,7 @@ export class EventCodec {
       const oldest = this.#recent.keys().next().value;
       if (oldest !== undefined) this.#recent.delete(oldest);
     }
-    return { stored: { id: event.id, type: event.type, data, metadata: `{${members.join(',')}}` }, recorded };
+    return { stored: { id: event.id, type: event.type, data, metadata }, recorded };
   }
 
   /** @throws {UndecodableEvent} */
@@ -173,7 +157,7 @@ export class EventCodec {
   }
 
   #parse(stored: StoredEvent): LoggedEvent {
-    const definition = this.#definition(stored.type);
+    const { definition } = this.#known(stored.type);
     let metadata: Metadata;
     let data: unknown;
     try {
@@ -210,12 +194,60 @@ export class EventCodec {
     };
   }
 
-  #definition(type: string): EventDefinition {
-    const definition = this.#definitions.get(type);
-    if (definition === undefined) throw new UndecodableEvent(`unknown event type ${type}`);
-    return definition;
+  #known(type: string): KnownType {
+    const known = this.#definitions.get(type);
+    if (known === undefined) throw new UndecodableEvent(`unknown event type ${type}`);
+    return known;
   }
 }
+
+interface SortedField {
+  readonly name: string;
+  /** `"name":` */
+  readonly prefix: string;
+}
+
+interface KnownType {
+  readonly definition: EventDefinition;
+  /** The fields of the data in canonical order, when the schema tells them; else they are sorted at each event. */
+  readonly fields: readonly SortedField[] | undefined;
+}
+
+const fieldsOf = (schema: z.ZodType): readonly SortedField[] | undefined =>
+  schema instanceof z.ZodObject
+    ? Object.keys(schema.shape)
+        .sort()
+        .map((name) => ({ name, prefix: `${JSON.stringify(name)}:` }))
+    : undefined;
+
+const canonicalFields = (
+  values: Readonly<Record<string, unknown>>,
+  fields: readonly SortedField[],
+): string => {
+  let text = '{';
+  for (const { name, prefix } of fields) {
+    const value = values[name];
+    if (value === undefined) continue;
+    if (text.length > 1) text += ',';
+    text += prefix + (typeof value === 'string' ? JSON.stringify(value) : canonicalJson(value));
+  }
+  return `${text}}`;
+};
+
+/** The canonical text of the metadata, parted where `hash` goes: after `actor`, before all later members. */
+const metadataTexts = (
+  { actor, causationId, correlationId, impersonatedBy }: Cause,
+  at: number,
+  previous: string,
+  version: number,
+  tenantId: string,
+): readonly [string, string] => [
+  `{"$causationId":${JSON.stringify(causationId)},"$correlationId":${JSON.stringify(correlationId)},` +
+    `"actor":{"id":${JSON.stringify(actor.id)},"kind":"${actor.kind}"},`,
+  `${impersonatedBy === undefined ? '' : `"impersonated_by":${JSON.stringify(impersonatedBy)},`}` +
+    `"occurred_at":"${new Date(at).toISOString()}","prev_hash":"${previous}",` +
+    `"schema_version":${version},"tenant_id":${JSON.stringify(tenantId)}}`,
+];
 
 /** The recipe of `metadata.hash`; every part is one line, and none can hold a line feed. */
 export const chainHash = (

@@ -27,9 +27,7 @@ import { streamName } from './streams.ts';
 /** A message as the read model has it, and how far the read model had folded when it was asked. */
 export interface MessageLookup {
   readonly checkpoint: Position | undefined;
-  readonly message:
-    | (MessageFacts & { readonly conversationId: string })
-    | undefined;
+  readonly message: (MessageFacts & { readonly conversationId: string }) | undefined;
 }
 
 /** A message as a command left it; `body` is undefined for a deleted one. */

@@ -34,7 +34,7 @@ export const openStores = async (config: Config, logger: Logger): Promise<Stores
   const keys = await openKeys(config, file('keys.db'));
   const answers = await openAnswers(config, file('answers.db'));
   // A cache of this machine, whatever the other stores are.
-  const snapshots = openSqliteSnapshotStore({ path: file('snapshots.db') });
+  const snapshots = await openSqliteSnapshotStore({ path: file('snapshots.db') });
   return {
     events,
     reads,

@@ -1,5 +1,6 @@
 import type { IdempotencyStore } from '../../application/ports/idempotency-store.ts';
-import { openSqlite, type SqliteConnection, textOf } from '../sqlite/connection.ts';
+import { openSqlite, textOf } from '../sqlite/connection.ts';
+import { groupedWrites } from '../sqlite/grouped-writes.ts';
 import { answerText, parseAnswer } from './answers.ts';
 
 /** Expiry is by {@link IdempotencyStore.sweep} alone: the store has no clock of its own. */
@@ -51,44 +52,4 @@ export async function openSqliteIdempotencyStore({ path }: { path: string }): Pr
       connection.close();
     },
   };
-}
-
-/** Writes of many requests share one transaction, and so one fsync; each is answered after it. */
-function groupedWrites(connection: SqliteConnection): <T>(write: () => T) => Promise<T> {
-  interface Waiting {
-    run(): void;
-    done(): void;
-    failed(error: unknown): void;
-  }
-  let waiting: Waiting[] = [];
-  let flushing = false;
-
-  async function flush(): Promise<void> {
-    while (waiting.length > 0) {
-      const group = waiting;
-      waiting = [];
-      try {
-        await connection.write(() => {
-          for (const each of group) each.run();
-        });
-        for (const each of group) each.done();
-      } catch (error) {
-        for (const each of group) each.failed(error);
-      }
-    }
-    flushing = false;
-  }
-
-  return <T>(write: () => T): Promise<T> =>
-    new Promise<T>((resolve, reject) => {
-      let answer = (): void => undefined;
-      const run = (): void => {
-        const result = write();
-        answer = () => resolve(result);
-      };
-      waiting.push({ run, done: () => answer(), failed: reject });
-      if (flushing) return;
-      flushing = true;
-      setImmediate(flush);
-    });
 }

@@ -1,82 +1,79 @@
-import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as delay } from 'node:timers/promises';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
-import type { KeyStore, WrappedKey } from '../../application/ports/key-store.ts';
+import type { KeyStore } from '../../application/ports/key-store.ts';
+import { openSqlite, type SqliteConnection } from '../sqlite/connection.ts';
+import { groupedWrites } from '../sqlite/grouped-writes.ts';
+
+const SCHEMA = 'CREATE TABLE IF NOT EXISTS data_keys (id TEXT PRIMARY KEY, wrapped BLOB) WITHOUT ROWID';
+const PRAGMAS = ['journal_mode = WAL', 'synchronous = FULL', 'secure_delete = ON'];
+
+const INSERT = 'INSERT INTO data_keys (id, wrapped) VALUES (?, ?) ON CONFLICT (id) DO NOTHING';
+// Zeros of the same length first: the key is overwritten where it is, before its row shrinks.
+const OVERWRITE = 'UPDATE data_keys SET wrapped = zeroblob(length(wrapped)) WHERE id = ?';
+const BURY =
+  'INSERT INTO data_keys (id, wrapped) VALUES (?, NULL) ON CONFLICT (id) DO UPDATE SET wrapped = NULL';
+const SELECT = 'SELECT wrapped FROM data_keys WHERE id = ?';
+
+const CHECKPOINT_PATIENCE_MS = 5000;
 
 /**
- * Data keys in a SQLite file of their own. A rollback journal (not WAL) with `secure_delete`: a destroyed key is
- * overwritten in place and no older page image of it stays in any file. `synchronous=EXTRA`, because a journal
- * that came back after a power loss would bring a destroyed key back. Puts of one turn of the event loop share a
- * transaction.
+ * Data keys in a SQLite file of their own, which several processes may open. Puts of one turn of the event loop share
+ * a transaction. A write-ahead log is three times quicker here than a rollback journal, but keeps older images of
+ * pages: a key counts as destroyed when the log was written back and truncated as well
+ * (docs/decisions/0006-keys-in-a-truncated-wal.md).
+ * @throws {StoreUnavailable} when the file cannot be opened
  */
-export const openSqliteKeyStore = (options: { readonly path: string }): KeyStore => {
-  const db = new DatabaseSync(options.path);
-  db.exec(
-    'PRAGMA busy_timeout=5000; PRAGMA journal_mode=DELETE; PRAGMA secure_delete=ON; PRAGMA synchronous=EXTRA',
-  );
-  db.exec('CREATE TABLE IF NOT EXISTS data_keys (id TEXT PRIMARY KEY, wrapped BLOB) WITHOUT ROWID');
-  const begin = db.prepare('BEGIN IMMEDIATE');
-  const commit = db.prepare('COMMIT');
-  const insert = db.prepare('INSERT INTO data_keys (id, wrapped) VALUES (?, ?) ON CONFLICT (id) DO NOTHING');
-  // Zeros of the same length first: the row's cell is overwritten where it is, before it shrinks.
-  const overwrite = db.prepare('UPDATE data_keys SET wrapped = zeroblob(length(wrapped)) WHERE id = ?');
-  const bury = db.prepare(
-    'INSERT INTO data_keys (id, wrapped) VALUES (?, NULL) ON CONFLICT (id) DO UPDATE SET wrapped = NULL',
-  );
-  const select = db.prepare('SELECT wrapped FROM data_keys WHERE id = ?');
-
-  const transaction = (work: () => void): void => {
-    try {
-      begin.run();
-      try {
-        work();
-        commit.run();
-      } catch (error) {
-        if (db.isTransaction) db.exec('ROLLBACK');
-        throw error;
-      }
-    } catch (cause) {
-      throw new StoreUnavailable('the key store could not be written', { cause });
-    }
-  };
-
-  let queue: { keys: readonly WrappedKey[]; resolve: () => void; reject: (error: unknown) => void }[] = [];
-  const flush = (): void => {
-    const taken = queue;
-    queue = [];
-    try {
-      transaction(() => {
-        for (const { keys } of taken) for (const key of keys) insert.run(key.id, key.wrapped);
-      });
-      for (const { resolve } of taken) resolve();
-    } catch (error) {
-      for (const { reject } of taken) reject(error);
-    }
-  };
-
+export async function openSqliteKeyStore({ path }: { readonly path: string }): Promise<KeyStore> {
+  const connection = await openSqlite({ path, pragmas: PRAGMAS, schema: SCHEMA });
+  const { prepare, read } = connection;
+  const grouped = groupedWrites(connection);
+  const truncated = sharedTruncation(connection);
   return {
     put: (keys) =>
-      new Promise((resolve, reject) => {
-        if (queue.length === 0) setImmediate(flush);
-        queue.push({ keys, resolve, reject });
+      grouped(() => {
+        for (const key of keys) prepare(INSERT).run(key.id, key.wrapped);
       }),
-    getMany: async (ids) =>
-      ids.map((id) => {
-        const row = select.get(id);
-        if (row === undefined) return undefined;
-        return row['wrapped'] instanceof Uint8Array ? row['wrapped'] : 'destroyed';
-      }),
+    getMany: (ids) =>
+      read(() =>
+        ids.map((id) => {
+          const row = prepare(SELECT).get(id);
+          if (row === undefined) return undefined;
+          const { wrapped } = row;
+          return wrapped instanceof Uint8Array ? wrapped : 'destroyed';
+        }),
+      ),
     destroy: async (id) => {
-      transaction(() => {
-        overwrite.run(id);
-        bury.run(id);
+      await grouped(() => {
+        prepare(OVERWRITE).run(id);
+        prepare(BURY).run(id);
       });
+      await truncated();
     },
-    ping: async () => {
-      select.get('');
-    },
-    close: async () => {
-      if (queue.length > 0) flush();
-      db.close();
-    },
+    ping: () =>
+      read(() => {
+        prepare(SELECT).get('');
+      }),
+    close: async () => connection.close(),
   };
-};
+}
+
+/** Empties the write-ahead log; destructions that wait at the same time share one go. */
+function sharedTruncation(connection: SqliteConnection): () => Promise<void> {
+  let next: Promise<void> | undefined;
+  const truncate = async (): Promise<void> => {
+    // Whoever asks from here on has written after this go began, and needs one of its own.
+    await Promise.resolve();
+    next = undefined;
+    const deadline = Date.now() + CHECKPOINT_PATIENCE_MS;
+    for (;;) {
+      const row = await connection.read(() => connection.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get());
+      if (row?.busy === 0) return;
+      if (Date.now() > deadline) throw new StoreUnavailable('the key store could not be cleared of a key');
+      await delay(2 + Math.random() * 8);
+    }
+  };
+  return () => {
+    next ??= truncate();
+    return next;
+  };
+}

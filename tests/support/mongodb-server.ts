@@ -67,10 +67,11 @@ async function build(): Promise<string> {
     () => false,
   );
   if (built) return binary;
-  await mkdir(join(SOURCE, '.build'), { recursive: true });
   const unfinished = `${binary}.${process.pid}`;
   const env = { ...process.env, GOFLAGS: '-mod=readonly -buildvcs=false', CGO_ENABLED: '0' };
+  // Says at once, and before anything is made, when there is no Go.
   await run('go', ['version']);
+  await mkdir(join(SOURCE, '.build'), { recursive: true });
   console.log('      building FerretDB (once, about a minute) …');
   await run('go', ['build', '-trimpath', '-ldflags=-s -w', '-o', unfinished, '.'], { cwd: SOURCE, env });
   await rename(unfinished, binary);

@@ -1,0 +1,98 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { fileURLToPath } from 'node:url';
+
+/** A server in a process of its own, so that the load generator does not share its event loop. */
+export interface Child {
+  readonly port: number;
+  readonly pid: number;
+  /** CPU seconds the process has used so far, all threads; NaN where the system does not tell. */
+  cpuSeconds(): number;
+  stop(): Promise<void>;
+}
+
+const START_MS = 30_000;
+const STOP_MS = 12_000;
+
+/**
+ * Starts `node <script>` with `PORT` set to a free one and resolves when `path` answers 200.
+ * @param script relative to the folder `bench/`
+ * @throws when the process ends or does not answer in time; its error output goes through to ours
+ */
+export const startChild = async (
+  script: string,
+  path: string,
+  environment: Readonly<Record<string, string>> = {},
+  nodeOptions: readonly string[] = [],
+): Promise<Child> => {
+  const port = await freePort();
+  const file = fileURLToPath(new URL(`../${script}`, import.meta.url));
+  const child = spawn(process.execPath, [...nodeOptions, file], {
+    env: { ...inherited(), ...environment, PORT: String(port), HOST: '127.0.0.1' },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  try {
+    await answering(child, `http://127.0.0.1:${port}${path}`);
+  } catch (error) {
+    child.kill('SIGKILL');
+    throw error;
+  }
+  const pid = child.pid ?? 0;
+  return { port, pid, cpuSeconds: () => cpuSeconds(pid), stop: () => stop(child) };
+};
+
+/** What a server needs of our environment; its configuration is the caller's alone. */
+const inherited = (): Record<string, string> => {
+  const names = ['PATH', 'HOME', 'TMPDIR'];
+  return Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
+};
+
+const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port was given');
+  return address.port;
+};
+
+const answering = async (child: ChildProcess, url: string): Promise<void> => {
+  const deadline = performance.now() + START_MS;
+  while (performance.now() < deadline) {
+    if (child.exitCode !== null) throw new Error(`a server under test ended with ${child.exitCode}`);
+    const status = await fetch(url).then(
+      async (response) => {
+        await response.arrayBuffer();
+        return response.status;
+      },
+      () => 0,
+    );
+    if (status === 200) return;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  throw new Error(`a server under test did not answer ${url} in ${START_MS} ms`);
+};
+
+const stop = async (child: ChildProcess): Promise<void> => {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'exit');
+  child.kill('SIGTERM');
+  const cutOff = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
+  await ended;
+  clearTimeout(cutOff);
+};
+
+const TICKS_PER_SECOND = 100;
+
+const cpuSeconds = (pid: number): number => {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+    return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+  } catch {
+    return Number.NaN;
+  }
+};

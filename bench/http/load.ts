@@ -1,0 +1,137 @@
+import { connect, type Socket } from 'node:net';
+
+/**
+ * A load generator that does as little as possible: keep-alive connections over `node:net`, requests made
+ * beforehand, answers looked at only as far as status and length. With two cores a generator that parses HTTP as
+ * carefully as a real client would be slower than the fastest server it is to measure.
+ */
+
+/** A request as it goes over the wire. */
+export const requestBytes = (
+  method: string,
+  path: string,
+  options: { readonly token?: string; readonly body?: unknown } = {},
+): Buffer => {
+  const { token, body } = options;
+  const text = body === undefined ? '' : JSON.stringify(body);
+  const lines = [`${method} ${path} HTTP/1.1`, 'Host: 127.0.0.1'];
+  if (token !== undefined) lines.push(`Authorization: Bearer ${token}`);
+  if (body !== undefined) {
+    lines.push('Content-Type: application/json', `Content-Length: ${Buffer.byteLength(text)}`);
+  }
+  return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${text}`);
+};
+
+export interface Answer {
+  readonly status: number;
+  /** The body as Latin-1 text, which is enough to look for ASCII in it. */
+  readonly body: string;
+}
+
+const LENGTH = /\r\ncontent-length: *([0-9]+)/i;
+
+/** One keep-alive connection, one request at a time. */
+export class Connection {
+  readonly #socket: Socket;
+  #received = '';
+  #settle: ((answer: Answer) => void) | undefined;
+  #fail: ((error: Error) => void) | undefined;
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.setNoDelay(true);
+    socket.on('data', (chunk) => this.#take(chunk));
+    socket.on('error', (error) => this.#fail?.(error));
+    socket.on('close', () => this.#fail?.(new Error('the server closed the connection')));
+  }
+
+  static open(port: number): Promise<Connection> {
+    return new Promise((resolve, reject) => {
+      const socket = connect(port, '127.0.0.1');
+      socket.once('error', reject);
+      socket.once('connect', () => {
+        socket.off('error', reject);
+        resolve(new Connection(socket));
+      });
+    });
+  }
+
+  /** Sends; `settle` gets the answer. No promise, because there are tens of thousands of these a second. */
+  send(request: Buffer, settle: (answer: Answer) => void, fail: (error: Error) => void): void {
+    this.#settle = settle;
+    this.#fail = fail;
+    this.#socket.write(request);
+  }
+
+  request(request: Buffer): Promise<Answer> {
+    return new Promise((resolve, reject) => this.send(request, resolve, reject));
+  }
+
+  close(): void {
+    this.#fail = undefined;
+    this.#socket.destroy();
+  }
+
+  #take(chunk: Buffer): void {
+    this.#received = this.#received === '' ? chunk.latin1Slice() : this.#received + chunk.latin1Slice();
+    const end = this.#received.indexOf('\r\n\r\n');
+    if (end < 0) return;
+    const length = Number(LENGTH.exec(this.#received)?.[1] ?? 0);
+    if (this.#received.length < end + 4 + length) return;
+    const answer = { status: Number(this.#received.slice(9, 12)), body: this.#received.slice(end + 4) };
+    this.#received = '';
+    this.#settle?.(answer);
+  }
+}
+
+export interface LoadOptions {
+  readonly port: number;
+  /** One list of requests per connection, sent round and round. */
+  readonly requests: readonly (readonly Buffer[])[];
+  readonly seconds: number;
+  readonly expectedStatus: number;
+}
+
+/**
+ * Closed loop: every connection sends its next request when the last was answered.
+ * @returns requests a second
+ * @throws at the first answer with another status
+ */
+export const closedLoop = async (options: LoadOptions): Promise<number> => {
+  const { port, requests, seconds, expectedStatus } = options;
+  const connections = await Promise.all(requests.map(() => Connection.open(port)));
+  let answered = 0;
+  const began = performance.now();
+  const until = began + seconds * 1000;
+  let last = began;
+  try {
+    await Promise.all(
+      connections.map(
+        (connection, at) =>
+          new Promise<void>((resolve, reject) => {
+            const own = requests[at] ?? [];
+            let next = 0;
+            const go = (): void => {
+              const request = own[next++ % own.length];
+              if (request === undefined) return resolve();
+              connection.send(request, done, reject);
+            };
+            const done = ({ status, body }: Answer): void => {
+              if (status !== expectedStatus) {
+                reject(new Error(`answered ${status} instead of ${expectedStatus}: ${body.slice(0, 300)}`));
+                return;
+              }
+              answered += 1;
+              last = performance.now();
+              if (last < until) go();
+              else resolve();
+            };
+            go();
+          }),
+      ),
+    );
+  } finally {
+    for (const connection of connections) connection.close();
+  }
+  return (answered / (last - began)) * 1000;
+};

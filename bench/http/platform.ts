@@ -1,0 +1,97 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Child, startChild } from './child.ts';
+import { type Answer, Connection, requestBytes } from './load.ts';
+import { SECRETS, tenantToken } from './tokens.ts';
+
+/** The product as `npm start` runs it, in a process of its own with an empty data folder. */
+
+export const TENANT = 'bench';
+const API = '/api/v1/tenant/messaging/conversations';
+const ADMIN = { email: 'root@bench.example', password: 'bench-password' };
+
+/** Of the server under test: limits off, nothing logged, secrets known. */
+export const platformEnvironment = (dataDir: string): Record<string, string> => ({
+  ...SECRETS,
+  DATA_DIR: dataDir,
+  DEMO: '0',
+  LOG_LEVEL: 'warn',
+  RATE_LIMIT_PER_MINUTE: '0',
+  LOGIN_LIMIT_PER_MINUTE: '0',
+  PLATFORM_ADMIN_EMAIL: ADMIN.email,
+  PLATFORM_ADMIN_PASSWORD: ADMIN.password,
+});
+
+/** `BENCH_NODE_OPTIONS` reaches the server under test only, for profiling: `--cpu-prof`. */
+const nodeOptions = (process.env['BENCH_NODE_OPTIONS'] ?? '').split(' ').filter((option) => option !== '');
+
+export const startPlatformChild = (dataDir: string): Promise<Child> =>
+  startChild('../api/main.ts', '/health/ready', platformEnvironment(dataDir), nodeOptions);
+
+/** A conversation of two people. */
+export interface Pair {
+  readonly id: string;
+  readonly tokens: readonly [string, string];
+}
+
+/** Makes the bench's tenant, and as many conversations of two people each, over HTTP like anybody else. */
+export const makePairs = async (port: number, count: number): Promise<Pair[]> => {
+  const connection = await Connection.open(port);
+  const ask = async (request: Buffer, expected: readonly number[]): Promise<Answer> => {
+    const answer = await connection.request(request);
+    if (!expected.includes(answer.status)) throw new Error(`answered ${answer.status}: ${answer.body}`);
+    return answer;
+  };
+  try {
+    const login = await ask(requestBytes('POST', '/super/auth/login', { body: ADMIN }), [200]);
+    const { token } = JSON.parse(login.body);
+    const tenant = { id: TENANT, name: 'Bench', plan: 'enterprise' };
+    await ask(requestBytes('POST', '/super/tenants', { token, body: tenant }), [201]);
+    const pairs: Pair[] = [];
+    for (let nth = 0; nth < count; nth += 1) {
+      const users = [`user-${nth}a`, `user-${nth}b`] as const;
+      const tokens = [tenantToken(TENANT, users[0]), tenantToken(TENANT, users[1])] as const;
+      for (const own of tokens) await ask(requestBytes('GET', API, { token: own }), [200]);
+      const started = await ask(
+        requestBytes('POST', API, { token: tokens[0], body: { participant_user_ids: users } }),
+        [201],
+      );
+      pairs.push({ id: JSON.parse(started.body).id, tokens });
+    }
+    return pairs;
+  } finally {
+    connection.close();
+  }
+};
+
+export const messagesPath = (conversationId: string): string => `${API}/${conversationId}/messages`;
+export const conversationsPath = API;
+
+/** A WebSocket whose frames are dropped unread: the server does all its work, the generator next to none. */
+export const listenIdly = (port: number, token: string): Promise<Socket> =>
+  new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('error', reject);
+    socket.once('data', (chunk) => {
+      if (!chunk.latin1Slice(0, 12).endsWith('101')) reject(new Error('the upgrade was refused'));
+      socket.resume();
+      resolve(socket);
+    });
+    socket.write(
+      `GET /api/v1/ws HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n` +
+        `Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${Buffer.alloc(16, 1).toString('base64')}\r\n` +
+        `Authorization: Bearer ${token}\r\n\r\n`,
+    );
+  });
+
+/** Runs with a new folder that is gone afterwards. */
+export const inFolder = async <T>(run: (folder: string) => Promise<T>): Promise<T> => {
+  const folder = await mkdtemp(join(tmpdir(), 'bench-'));
+  try {
+    return await run(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+};

@@ -1,0 +1,29 @@
+/**
+ * Absolute times on a shared machine mean little, so what is compared is measured in turns: each round runs every
+ * side once, and the median of the rounds counts.
+ */
+export const alternate = async <Name extends string>(
+  rounds: number,
+  sides: Readonly<Record<Name, () => number | Promise<number>>>,
+): Promise<Record<Name, number>> => {
+  const names = Object.keys(sides) as Name[];
+  const found = new Map<Name, number[]>(names.map((name) => [name, []]));
+  for (let round = 0; round < rounds; round += 1) {
+    for (const name of names) found.get(name)?.push(await sides[name]());
+  }
+  const medians: Partial<Record<Name, number>> = {};
+  for (const name of names) medians[name] = median(found.get(name) ?? []);
+  return medians as Record<Name, number>;
+};
+
+export const median = (values: readonly number[]): number => percentile(values, 0.5);
+
+/** The smallest value that at least this share of the values does not exceed. */
+export const percentile = (values: readonly number[], share: number): number => {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
+};
+
+/** A size, scaled, but at least `least`. */
+export const scaled = (size: number, scale: number, least: number): number =>
+  Math.max(least, Math.round(size * scale));

@@ -1,0 +1,211 @@
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import {
+  conversation,
+  deletedMessage,
+  liveMessage,
+  messages,
+  validationFailed,
+} from '../../support/shapes.ts';
+import {
+  BASE,
+  type Member,
+  say,
+  startWorld,
+  type TestTenant,
+  talk,
+  type World,
+} from '../../support/world.ts';
+
+describe('Messages', () => {
+  let world: World;
+  let tenant: TestTenant;
+  let ada: Member;
+  let ben: Member;
+  let outsider: Member;
+  let id: string;
+
+  before(async () => {
+    world = await startWorld();
+    tenant = await world.tenant();
+    ada = await tenant.person('Ada');
+    ben = await tenant.person('Ben');
+    outsider = await tenant.person('Out');
+    id = await talk(ada, ben);
+  });
+  after(() => world.end());
+
+  const path = (mid: string): string => `${BASE}/${id}/messages/${mid}`;
+  const list = async (who: Member, query = '') =>
+    (await who.api.get(`${BASE}/${id}/messages${query}`)).as(messages);
+
+  const GOOD: readonly (readonly [string, string])[] = [
+    ['one character', 'x'],
+    ['10,000 characters', 'x'.repeat(10_000)],
+    ['10,000 emoji', '😀'.repeat(10_000)],
+    ['right-to-left and joined marks', 'שלום 👩‍👩‍👧‍👦 \u202e end'],
+    ['line breaks and tabs around text', '\n\t text \r\n'],
+    ['control characters other than NUL', '\u0001\u007f'],
+    ['a byte order mark and text', '\ufeffx'],
+    ['JSON, SQL and HTML', `{"a":"';drop table--<script>"}`],
+    ['unfinished tokens', '@[ @[x @[x](user:) @[x](user:y z)'],
+    ['20 KB of unfinished tokens', '@['.repeat(5_000)],
+    ['nested brackets', '@[[a]](user:x)'],
+  ];
+
+  const BAD: readonly (readonly [string, unknown])[] = [
+    ['an empty text', ''],
+    ['spaces', '   '],
+    ['white space of all kinds', '\n\t\r\u00a0\u2003'],
+    ['10,001 characters', 'x'.repeat(10_001)],
+    ['10,001 emoji', '😀'.repeat(10_001)],
+    ['40 KB of unfinished tokens', '@['.repeat(20_000)],
+    ['NUL', 'a\u0000b'],
+    ['a lone high surrogate', 'a\ud800'],
+    ['a lone low surrogate', '\udc00a'],
+    ['a number', 7],
+    ['null', null],
+    ['a list', ['x']],
+    ['an object', { text: 'x' }],
+    ['true', true],
+    ['nothing', undefined],
+  ];
+
+  describe('the body of a message', () => {
+    for (const [what, body] of GOOD) {
+      it(`may be ${what}, when sent and when edited`, async () => {
+        const sent = await say(ada, id, body);
+        expect(sent).to.deep.include({ sender_user_id: ada.id, body, edited_at: null, deleted_at: null });
+        const edited = (await ada.api.patch(path(sent.id), { body: `${body.slice(2)}y` })).as(liveMessage);
+        expect(edited.body).to.equal(`${body.slice(2)}y`);
+        const [last] = await list(ben, '?limit=1');
+        expect(last).to.deep.equal(edited);
+      });
+    }
+
+    for (const [what, body] of BAD) {
+      it(`must not be ${what}, when sent and when edited`, async () => {
+        const sent = await say(ada, id, 'stays');
+        for (const answer of [
+          await ada.api.post(`${BASE}/${id}/messages`, { body }),
+          await ada.api.patch(path(sent.id), { body }),
+        ]) {
+          expect(answer.as(validationFailed, 400).details.field).to.equal('body');
+        }
+        expect((await list(ada, '?limit=1'))[0]).to.deep.equal(sent);
+      });
+    }
+  });
+
+  describe('a message', () => {
+    it('is read back by every participant as it was answered', async () => {
+      const sent = await say(ben, id, 'once');
+      for (const who of [ada, ben]) expect((await list(who)).at(-1)).to.deep.equal(sent);
+    });
+
+    it('has a time that never goes back in its conversation', async () => {
+      await Promise.all(Array.from({ length: 60 }, (_, i) => say(i % 2 ? ada : ben, id, `quick ${i}`)));
+      const times = (await list(ada, '?limit=200')).map(({ created_at }) => created_at);
+      expect(times).to.deep.equal([...times].sort());
+    });
+
+    it('sent after a read is later than that read', async () => {
+      const own = await talk(ada, outsider);
+      for (let i = 0; i < 20; i += 1) {
+        await ada.api.post(`${BASE}/${own}/read`);
+        const sent = await say(outsider, own, 'after');
+        const started = await ada.api.post(BASE, { participant_user_ids: [outsider.id] });
+        const { participants } = started.as(conversation);
+        const read = participants.find(({ user_id }) => user_id === ada.id)?.last_read_at ?? '';
+        expect(sent.created_at > read, `${sent.created_at} > ${read}`).to.equal(true);
+      }
+    });
+
+    it('is changed by its sender, who leaves time and place as they were', async () => {
+      const sent = await say(ada, id, 'first');
+      const edited = (await ada.api.patch(path(sent.id), { body: 'second' })).as(liveMessage);
+      expect(edited).to.deep.include({ id: sent.id, body: 'second', created_at: sent.created_at });
+      expect((edited.edited_at ?? '') >= sent.created_at).to.equal(true);
+      const again = (await ada.api.patch(path(sent.id), { body: 'third' })).as(liveMessage);
+      expect((again.edited_at ?? '') >= (edited.edited_at ?? '')).to.equal(true);
+      expect((await list(ben)).at(-1)).to.deep.equal(again);
+    });
+
+    it('that is deleted keeps its place without a body, and deleting again changes nothing', async () => {
+      const [before, sent, after] = [
+        await say(ada, id, 'a'),
+        await say(ada, id, 'b'),
+        await say(ada, id, 'c'),
+      ];
+      await ada.api.patch(path(sent.id), { body: 'b2' });
+      const deleted = (await ada.api.delete(path(sent.id))).as(deletedMessage);
+      expect(deleted).to.deep.include({ id: sent.id, created_at: sent.created_at, sender_user_id: ada.id });
+      expect((await list(ben, '?limit=3')).map((one) => one.id)).to.deep.equal([
+        before.id,
+        sent.id,
+        after.id,
+      ]);
+      expect((await list(ben, '?limit=3'))[1]).to.deep.equal(deleted);
+      expect((await ada.api.delete(path(sent.id))).as(deletedMessage)).to.deep.equal(deleted);
+      const edit = await ada.api.patch(path(sent.id), { body: 'back' });
+      expect([edit.status, edit.error]).to.deep.equal([409, 'invalid_transition']);
+      expect(edit.json).to.have.nested.property('details.state');
+      expect(edit.json).to.have.nested.property('details.allowed');
+    });
+
+    it('is deleted once when many delete it at the same moment', async () => {
+      const sent = await say(ada, id, 'raced');
+      const answers = await Promise.all(Array.from({ length: 10 }, () => ada.api.delete(path(sent.id))));
+      expect(new Set(answers.map(({ text }) => text)).size).to.equal(1);
+      expect(answers[0]?.as(deletedMessage).id).to.equal(sent.id);
+    });
+  });
+
+  describe('who may do what', () => {
+    it('refuses another participant with not_the_sender', async () => {
+      const sent = await say(ada, id, 'mine');
+      for (const answer of [
+        await ben.api.patch(path(sent.id), { body: 'x' }),
+        await ben.api.delete(path(sent.id)),
+      ]) {
+        expect([answer.status, answer.error]).to.deep.equal([403, 'not_the_sender']);
+      }
+      await ada.api.delete(path(sent.id));
+      const late = await ben.api.patch(path(sent.id), { body: 'x' });
+      expect([late.status, late.error]).to.deep.equal([403, 'not_the_sender']);
+    });
+
+    it('refuses an outsider, an admin included, with not_a_participant', async () => {
+      const sent = await say(ada, id, 'ours');
+      for (const who of [outsider, tenant.admin]) {
+        for (const answer of [
+          await who.api.get(`${BASE}/${id}/messages`),
+          await who.api.post(`${BASE}/${id}/messages`, { body: 'x' }),
+          await who.api.patch(path(sent.id), { body: 'x' }),
+          await who.api.patch(path(randomUUID()), { body: 'x' }),
+          await who.api.delete(path(sent.id)),
+          await who.api.post(`${BASE}/${id}/read`),
+        ]) {
+          expect([answer.status, answer.error]).to.deep.equal([403, 'not_a_participant']);
+        }
+      }
+    });
+
+    it('answers 404 for an unknown message and for one of another conversation', async () => {
+      const elsewhere = await say(ada, await talk(ada, outsider), 'there');
+      for (const mid of [randomUUID(), 'x', elsewhere.id]) {
+        for (const answer of [
+          await ada.api.patch(path(mid), { body: 'x' }),
+          await ada.api.delete(path(mid)),
+        ]) {
+          expect([answer.status, answer.error]).to.deep.equal([404, 'not_found']);
+        }
+      }
+    });
+
+    it('marks read with 204 and no body', async () => {
+      const answer = await ben.api.post(`${BASE}/${id}/read`);
+      expect([answer.status, answer.text]).to.deep.equal([204, '']);
+    });
+  });
+});

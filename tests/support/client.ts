@@ -1,0 +1,137 @@
+import type { z } from 'zod';
+import { type AnswerCheck, createAnswerCheck } from './openapi-validator.ts';
+import type { Server } from './server.ts';
+
+/**
+ * The one HTTP client of the end-to-end tests: every answer is held against the served OpenAPI document and against
+ * what the decisions promise of all answers (section 2).
+ */
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** The parsed body; undefined without one. */
+  readonly json: unknown;
+  /** The `error` of an error answer. */
+  readonly error: string | undefined;
+  header(name: string): string | undefined;
+  /** The body, read as `schema`, when the status is the wanted one. */
+  as<S extends z.ZodType>(schema: S, status?: number): z.output<S>;
+}
+
+export interface Options {
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as it is, instead of JSON. */
+  readonly raw?: string | Uint8Array<ArrayBuffer>;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null;
+
+const checkPromises = (where: string, answer: Answer): void => {
+  const { status, headers, json } = answer;
+  const demand = (met: boolean, what: string): void => {
+    if (!met) throw new Error(`${where}: ${what}: ${answer.text.slice(0, 300)}`);
+  };
+  demand(/^[A-Za-z0-9._-]{1,128}$/.test(headers.get('x-request-id') ?? ''), 'no X-Request-Id');
+  if (status < 400) return;
+  demand(status !== 500, 'the server failed');
+  demand(headers.get('content-type')?.startsWith('application/json') === true, 'an error that is no JSON');
+  demand(isJson(json) && typeof json.error === 'string', 'an error without a code');
+  demand(
+    isJson(json) && typeof json.message === 'string' && json.message !== '',
+    'an error without a message',
+  );
+  demand(
+    !/\bat [\w.<]+ \(|node_modules|SELECT |INSERT /.test(answer.text),
+    'an error that tells of the inside',
+  );
+  if (status === 401) demand(headers.get('www-authenticate') === 'Bearer', 'a 401 without WWW-Authenticate');
+  if (status === 405) demand((headers.get('allow') ?? '') !== '', 'a 405 without Allow');
+  if (status === 429 || status === 503) {
+    demand(Number(headers.get('retry-after')) >= 1, 'no Retry-After');
+  }
+};
+
+const answerOf = async (response: Response): Promise<Answer> => {
+  const text = await response.text();
+  const isJsonText = response.headers.get('content-type')?.startsWith('application/json') === true;
+  const json: unknown = text !== '' && isJsonText ? JSON.parse(text) : undefined;
+  const answer: Answer = {
+    status: response.status,
+    headers: response.headers,
+    text,
+    json,
+    error: isJson(json) && typeof json.error === 'string' ? json.error : undefined,
+    header: (name) => response.headers.get(name) ?? undefined,
+    as: (schema, status = 200) => {
+      if (response.status !== status) {
+        throw new Error(`${response.url}: ${response.status} instead of ${status}: ${text.slice(0, 500)}`);
+      }
+      return schema.parse(json);
+    },
+  };
+  return answer;
+};
+
+export class Client {
+  readonly #base: () => string;
+  readonly #check: AnswerCheck;
+  readonly token: string | undefined;
+
+  constructor(base: () => string, check: AnswerCheck, token?: string) {
+    this.#base = base;
+    this.#check = check;
+    this.token = token;
+  }
+
+  /** The same server, with another credential. */
+  with(token: string | undefined): Client {
+    return new Client(this.#base, this.#check, token);
+  }
+
+  /** The same credential at another server that has the same document. */
+  at(server: Server): Client {
+    return new Client(() => server.base, this.#check, this.token);
+  }
+
+  async request(method: string, path: string, body?: unknown, options: Options = {}): Promise<Answer> {
+    const payload = options.raw ?? (body === undefined ? undefined : JSON.stringify(body));
+    const response = await fetch(this.#base() + path, {
+      method,
+      headers: {
+        ...(this.token === undefined ? {} : { authorization: `Bearer ${this.token}` }),
+        ...(payload === undefined ? {} : { 'content-type': 'application/json' }),
+        ...options.headers,
+      },
+      ...(payload === undefined ? {} : { body: payload }),
+    });
+    const answer = await answerOf(response);
+    checkPromises(`${method} ${path} → ${answer.status}`, answer);
+    this.#check(method, path, answer.status, answer.json);
+    return answer;
+  }
+
+  get(path: string, options?: Options): Promise<Answer> {
+    return this.request('GET', path, undefined, options);
+  }
+
+  post(path: string, body?: unknown, options?: Options): Promise<Answer> {
+    return this.request('POST', path, body, options);
+  }
+
+  patch(path: string, body?: unknown, options?: Options): Promise<Answer> {
+    return this.request('PATCH', path, body, options);
+  }
+
+  delete(path: string, options?: Options): Promise<Answer> {
+    return this.request('DELETE', path, undefined, options);
+  }
+}
+
+/** A client without a credential, for the document that this server serves. */
+export const clientOf = async (server: () => Server): Promise<Client> => {
+  const response = await fetch(`${server().base}/openapi.json`);
+  return new Client(() => server().base, createAnswerCheck(await response.json()));
+};

@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto';
+import { type Client, clientOf } from './client.ts';
+import { cleanUp, randomName, type Server, type ServerOptions, startServer } from './server.ts';
+import { conversation, liveMessage, tenant as shape, user } from './shapes.ts';
+import { type Person, platformToken, tenantToken } from './tokens.ts';
+
+/** A running server with tenants and people in it. */
+
+export interface Member extends Person {
+  readonly name: string;
+  readonly token: string;
+  /** Calls with {@link token}. */
+  readonly api: Client;
+}
+
+export interface TestTenant {
+  readonly id: string;
+  readonly admin: Member;
+  /** One more person, an operator unless said otherwise. */
+  person(name: string, role?: 'admin' | 'operator'): Promise<Member>;
+}
+
+export interface World {
+  /** Changes with {@link restart}; clients follow. */
+  readonly server: Server;
+  readonly anybody: Client;
+  readonly platform: Client;
+  tenant(): Promise<TestTenant>;
+  /** Starts again on the same data folder, after `stop` or `kill` of {@link server}. */
+  restart(env?: ServerOptions['env']): Promise<void>;
+  end(): Promise<void>;
+}
+
+export const BASE = '/api/v1/tenant/messaging/conversations';
+export const NOTIFICATIONS = '/api/v1/tenant/notifications';
+export const USERS = '/api/v1/tenant/users';
+
+export const startWorld = async (options: ServerOptions = {}): Promise<World> => {
+  let server = await startServer(options);
+  const anybody = await clientOf(() => server);
+  const platform = anybody.with(platformToken());
+
+  const member = (person: Person, name: string): Member => {
+    const token = tenantToken(person);
+    return { ...person, name, token, api: anybody.with(token) };
+  };
+
+  const tenant = async (): Promise<TestTenant> => {
+    const id = randomName('t');
+    (await platform.post('/super/tenants', { id, name: 'A tenant of the tests' })).as(shape, 201);
+    const first: Person = {
+      tenantId: id,
+      id: randomUUID(),
+      email: `admin@${id}.example`.replace('_', '-'),
+      role: 'admin',
+    };
+    const admin = member(first, 'admin');
+    // The first request of a signed credential registers the person.
+    (await admin.api.get('/api/v1/tenant/me')).as(user.loose());
+    const person: TestTenant['person'] = async (name, role = 'operator') => {
+      const email = `${randomName('p').replace('_', '-')}@people.example`;
+      const answer = await admin.api.post(USERS, { email, display_name: name, role });
+      const made = answer.as(user, 201);
+      return member({ tenantId: id, id: made.id, email, role }, name);
+    };
+    return { id, admin, person };
+  };
+
+  return {
+    get server() {
+      return server;
+    },
+    anybody,
+    platform,
+    tenant,
+    restart: async (env = {}) => {
+      await server.exited;
+      server = await startServer({ dataDir: server.dataDir, env: { ...options.env, ...env } });
+    },
+    end: cleanUp,
+  };
+};
+
+/** The conversation of the caller and the others; its id. */
+export const talk = async (caller: Member, ...others: readonly Member[]): Promise<string> => {
+  const answer = await caller.api.post(BASE, { participant_user_ids: others.map(({ id }) => id) });
+  return conversation.parse(answer.json).id;
+};
+
+export const say = async (sender: Member, conversationId: string, body: string) =>
+  (await sender.api.post(`${BASE}/${conversationId}/messages`, { body })).as(liveMessage, 201);
+
+export const token = (person: { readonly name: string; readonly id: string }): string =>
+  `@[${person.name}](user:${person.id})`;
