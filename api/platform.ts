@@ -44,6 +44,7 @@ import { createRateLimits } from './http/rate-limits.ts';
 import { createHttpServer } from './http/server.ts';
 import { routesOf } from './routes/all.ts';
 import type { App } from './routes/app.ts';
+import { startProjections } from './threads/projections.ts';
 import { SocketServer } from './ws/socket-server.ts';
 
 export interface PlatformOptions {
@@ -140,17 +141,32 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   const feed = new LiveFeed({ events: stores.events, codec, states, keys, logger });
   const envelopes = new Envelopes({ directory, states, keys });
   const headAtStart = await stores.events.head();
+  readModels.startsAt(headAtStart);
 
   const stopping = new AbortController();
   const { signal } = stopping;
   const following = Promise.withResolvers<void>();
   const work: Promise<void>[] = [feed.run(signal, following.resolve)];
   await Promise.race([following.promise, work[0]]);
-  if (config.ROLE !== 'api') {
+  // Beside requests, projections are folded in a thread of their own; a worker process has nothing else to do.
+  const thread =
+    config.ROLE === 'all'
+      ? startProjections(
+          { config, lease: { owner: lease.owner, ttlMs: lease.ttlMs, lingerMs: LINGER_MS } },
+          { logger, metrics, parsePosition: (text) => stores.events.parsePosition(text) },
+        )
+      : undefined;
+  if (thread !== undefined) {
+    readModels.attach(thread.folding);
+    feed.onEvent(() => thread.appended());
+  }
+  if (config.ROLE === 'worker') {
     readModels.attach(hosts);
+    for (const host of hosts) work.push(host.run(signal));
+  }
+  if (config.ROLE !== 'api') {
     const subscribers: Subscriber[] = [mentionNotifier({ commands, states, keys }), eraser({ keys })];
     const shared = { ...lease, store: stores.reads, events: stores.events, codec };
-    for (const host of hosts) work.push(host.run(signal));
     for (const subscriber of subscribers) work.push(runSubscriber(subscriber, shared, signal));
   }
   const sweeper = setInterval(() => {
@@ -214,7 +230,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
       sockets.close();
       await closeServer(server);
       stopping.abort();
-      await Promise.allSettled(work);
+      await Promise.allSettled([...work, thread?.stop()]);
       await stores.close();
     },
   };
@@ -224,9 +240,11 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
 const closeServer = async (server: Server): Promise<void> => {
   if (!server.listening) return;
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeIdleConnections();
+  // A connection that was busy when the server closed is kept alive by its client, so it is asked again.
+  const idle = setInterval(() => server.closeIdleConnections(), 50);
   const cutOff = setTimeout(() => server.closeAllConnections(), 6000);
   await closed;
+  clearInterval(idle);
   clearTimeout(cutOff);
 };
 

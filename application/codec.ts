@@ -85,12 +85,13 @@ const RECENT = 8192;
 
 export class EventCodec {
   readonly #definitions: ReadonlyMap<string, KnownType>;
-  readonly #keys: KeyRing;
+  readonly #keys: KeyRing | undefined;
   /** Decoded forms by object identity (one parse serves all subscribers) and, for own appends, by event id. */
   readonly #decoded = new WeakMap<StoredEvent, LoggedEvent>();
   readonly #recent = new Map<string, RecordedEvent>();
 
-  constructor(catalogue: readonly EventDefinition[], keys: KeyRing) {
+  /** @param keys needed to encode; who only decodes has none */
+  constructor(catalogue: readonly EventDefinition[], keys?: KeyRing) {
     this.#definitions = new Map(
       catalogue.map((definition) => [definition.type, { definition, fields: fieldsOf(definition.schema) }]),
     );
@@ -114,7 +115,7 @@ export class EventCodec {
     const { definition, fields } = this.#known(event.type);
     const values: Record<string, unknown> = { ...(event.data as object) };
     for (const [field, keyOf] of Object.entries(definition.personal)) {
-      values[field] = this.#keys.seal(`${tenantId}/${keyOf(event.data)}`, String(values[field]));
+      values[field] = this.#ring.seal(`${tenantId}/${keyOf(event.data)}`, String(values[field]));
     }
     const revision = head.revision + 1;
     const data = fields === undefined ? canonicalJson(values) : canonicalFields(values, fields);
@@ -166,11 +167,9 @@ export class EventCodec {
     } catch (cause) {
       throw new UndecodableEvent(`${stored.stream}@${stored.revision} cannot be read`, { cause });
     }
-    for (let version = metadata.schema_version; version < definition.version; version += 1) {
-      const upcast = definition.upcasters[version];
-      if (upcast === undefined) throw new UndecodableEvent(`${stored.type} v${version} has no upcaster`);
-      data = upcast(data);
-    }
+    const at = Date.parse(metadata.occurred_at);
+    if (Number.isNaN(at)) throw new UndecodableEvent(`${stored.stream}@${stored.revision} has no time`);
+    data = upcasted(definition, metadata.schema_version, data);
     const checked = definition.schema.safeParse(data);
     if (!checked.success) {
       throw new UndecodableEvent(
@@ -185,7 +184,7 @@ export class EventCodec {
       tenantId: parseStreamName(stored.stream).tenantId,
       revision: stored.revision,
       position: stored.position,
-      at: Date.parse(metadata.occurred_at),
+      at,
       actor: metadata.actor,
       impersonatedBy: metadata.impersonated_by,
       correlationId: metadata.$correlationId,
@@ -194,12 +193,34 @@ export class EventCodec {
     };
   }
 
+  get #ring(): KeyRing {
+    if (this.#keys === undefined) throw new Error('a codec without keys cannot encode');
+    return this.#keys;
+  }
+
   #known(type: string): KnownType {
     const known = this.#definitions.get(type);
     if (known === undefined) throw new UndecodableEvent(`unknown event type ${type}`);
     return known;
   }
 }
+
+/** @throws {UndecodableEvent} also for a version that only a newer build knows: what it means is not to be guessed */
+const upcasted = (definition: EventDefinition, from: number, data: unknown): unknown => {
+  const { type, version, upcasters } = definition;
+  if (from > version) throw new UndecodableEvent(`${type} v${from} is newer than this build`);
+  let present = data;
+  for (let step = from; step < version; step += 1) {
+    const upcast = upcasters[step];
+    if (upcast === undefined) throw new UndecodableEvent(`${type} v${step} has no upcaster`);
+    try {
+      present = upcast(present);
+    } catch (cause) {
+      throw new UndecodableEvent(`${type} v${step} cannot be upcast`, { cause });
+    }
+  }
+  return present;
+};
 
 interface SortedField {
   readonly name: string;

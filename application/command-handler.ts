@@ -166,9 +166,27 @@ export class CommandHandler {
 
   /**
    * Decides as many commands as fit into one append, appends, then answers them.
-   * @returns how many were answered; 0 when the state must be confirmed first
+   * @returns how many were answered; 0 when the state must be confirmed first: what writes nothing is not answered
+   * from a state that another node may have left behind
    */
   async #decideAndAppend(
+    stream: string,
+    batch: readonly Waiting[],
+    loaded: StreamState,
+    fresh: boolean,
+  ): Promise<number> {
+    const unsaved: WrappedKey[] = [];
+    try {
+      return await this.#decideAndAppendWith(unsaved, stream, batch, loaded, fresh);
+    } finally {
+      // A key that is not on disk must not be found in memory by a later command.
+      for (const key of unsaved) this.#keys.forget(key.id);
+    }
+  }
+
+  /** @param unsaved takes the keys that are made; emptied when they are on disk */
+  async #decideAndAppendWith(
+    unsaved: WrappedKey[],
     stream: string,
     batch: readonly Waiting[],
     loaded: StreamState,
@@ -178,13 +196,12 @@ export class CommandHandler {
     let bytes = 0;
     const settles: Settle[] = [];
     const appended: NewEvent[] = [];
-    const newKeys: WrappedKey[] = [];
     const decider: AnyDecider | undefined = batch[0]?.command.decider;
     for (const waiting of batch) {
       const { command } = waiting;
       if ((command.prepare !== undefined || command.again !== undefined) && appended.length > 0) break;
-      const step = await this.#decide(stream, waiting, head, newKeys);
-      const stays = step.head === head && !step.replayed;
+      const step = await this.#decide(stream, waiting, head, unsaved);
+      const stays = step.head === head;
       if (stays && !fresh && appended.length === 0 && settles.length === 0) return 0;
       if (stays && !fresh) break;
       if (bytes + step.bytes > MAX_APPEND_BYTES && appended.length > 0) break;
@@ -196,8 +213,13 @@ export class CommandHandler {
     let position = loaded.position;
     if (appended.length > 0) {
       const started = performance.now();
-      if (newKeys.length > 0) await this.#persist(newKeys);
       const expected = loaded.revision < 0 ? 'no_stream' : loaded.revision;
+      if (unsaved.length > 0) {
+        const lost = await this.#keys.persist(unsaved);
+        // Another node has made one of these keys meanwhile: everything is sealed again, with the one that is kept.
+        if (lost.length > 0) throw new WrongExpectedRevision(stream, expected, undefined);
+        unsaved.length = 0;
+      }
       const result = await this.#events.append(stream, expected, appended);
       this.#metrics.eventsAppended(appended.length, (performance.now() - started) / 1000);
       position = result.position;
@@ -212,15 +234,15 @@ export class CommandHandler {
     waiting: Waiting,
     head: StreamState,
     newKeys: WrappedKey[],
-  ): Promise<{ head: StreamState; events: NewEvent[]; bytes: number; replayed: boolean; settle: Settle }> {
+  ): Promise<{ head: StreamState; events: NewEvent[]; bytes: number; settle: Settle }> {
     const { command, resolve, reject } = waiting;
-    const nothing = { head, events: [], bytes: 0, replayed: false };
+    const nothing = { head, events: [], bytes: 0 };
     try {
       if (command.again !== undefined) {
         const earlier = await this.#appendedBefore(stream, command.cause.causationId, command.again);
         if (earlier.length > 0) {
           const settle: Settle = (position) => resolve({ events: earlier, state: head.state, position });
-          return { ...nothing, replayed: true, settle };
+          return { ...nothing, settle };
         }
       }
       const facts = command.prepare === undefined ? undefined : await command.prepare(head);
@@ -262,7 +284,6 @@ export class CommandHandler {
         head: next,
         events,
         bytes,
-        replayed: false,
         settle: (position) => resolve({ events: recorded, state, position }),
       };
     } catch (error) {
@@ -282,16 +303,6 @@ export class CommandHandler {
     return this.#keys.load(ids).then(() => {
       for (const id of new Set(ids)) if (!this.#keys.has(id)) newKeys.push(this.#keys.create(id));
     });
-  }
-
-  /** A key that is not on disk must not be found in memory by a later command. */
-  async #persist(keys: readonly WrappedKey[]): Promise<void> {
-    try {
-      await this.#keys.persist(keys);
-    } catch (error) {
-      for (const key of keys) this.#keys.forget(key.id);
-      throw error;
-    }
   }
 
   async #appendedBefore(stream: string, causationId: string, bound: Again): Promise<RecordedEvent[]> {

@@ -70,6 +70,10 @@ export class Folder {
     this.#types = new Set(projection.types);
   }
 
+  get parkedTenants(): string[] {
+    return [...this.#parked.keys()];
+  }
+
   isParked(tenantId: string): boolean {
     return this.#parked.has(tenantId);
   }

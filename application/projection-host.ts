@@ -4,6 +4,7 @@ import { Folder, type FolderDeps } from './folder.ts';
 import { holdLease, type LeaseOptions, pause } from './lease-holder.ts';
 import type { EventBatch, EventStore, Position, StoredEvent } from './ports/event-store.ts';
 import type { Generation, ParkedTenant, ReadStore } from './ports/read-store.ts';
+import type { FoldingProjection } from './read-models.ts';
 
 export interface HostOptions extends FolderDeps, Omit<LeaseOptions, 'store' | 'logger'> {
   /**
@@ -11,6 +12,16 @@ export interface HostOptions extends FolderDeps, Omit<LeaseOptions, 'store' | 'l
    * serves many events.
    */
   readonly lingerMs: number;
+  /** Told after each stored batch of a generation folded here. */
+  readonly onProgress?: (progress: GenerationProgress) => void;
+  /** Told when a generation is not folded here any more. */
+  readonly onEnd?: (tag: string) => void;
+}
+
+export interface GenerationProgress {
+  readonly tag: string;
+  readonly checkpoint: Position | undefined;
+  readonly parked: string[];
 }
 
 /** What is told of a projection: `GET /super/projections`. */
@@ -40,15 +51,15 @@ const SAVE_MS = 25;
  * Runs one projection: its active generation, and a new one beside it when the version grew or a rebuild was asked
  * for. The new one takes over when it has caught up; reads never stop.
  */
-export class ProjectionHost {
+export class ProjectionHost implements FoldingProjection {
   readonly projection: Projection;
   readonly #options: HostOptions;
   readonly #store: ReadStore;
   readonly #events: EventStore;
   readonly #folders = new Map<string, Folder>();
   readonly #listeners = new Set<() => void>();
+  readonly #lingering = new Set<() => void>();
   #hurry = 0;
-  #wake: (() => void) | undefined;
   #active: string | undefined;
 
   constructor(projection: Projection, options: HostOptions) {
@@ -56,6 +67,10 @@ export class ProjectionHost {
     this.#options = options;
     this.#store = options.store;
     this.#events = options.events;
+  }
+
+  get name(): string {
+    return this.projection.name;
   }
 
   /** Runs until aborted. */
@@ -90,18 +105,23 @@ export class ProjectionHost {
 
   /** Resolves at the next stored batch of any generation, or after `ms`; asks waiting batches to hurry. */
   nextBatch(ms: number): Promise<void> {
-    this.#hurry += 1;
-    this.#wake?.();
+    this.hurry(true);
     return new Promise((resolve) => {
       const done = (): void => {
         clearTimeout(timer);
         this.#listeners.delete(done);
-        this.#hurry -= 1;
+        this.hurry(false);
         resolve();
       };
       const timer = setTimeout(done, ms);
       this.#listeners.add(done);
     });
+  }
+
+  /** Somebody begins or ceases to wait: batches are folded at once as long as anybody does. */
+  hurry(waiting: boolean): void {
+    this.#hurry += waiting ? 1 : -1;
+    if (waiting) for (const wake of this.#lingering) wake();
   }
 
   isParked(tag: string, tenantId: string): boolean {
@@ -168,10 +188,12 @@ export class ProjectionHost {
       await this.#store.prepare(folder.generation, this.projection.collections);
       await folder.begin(lease);
       this.#folders.set(tag, folder);
+      this.#tellProgress(folder, tag);
       try {
         await this.#follow(folder, tag, held, retired);
       } finally {
         this.#folders.delete(tag);
+        this.#options.onEnd?.(tag);
       }
     });
     if (!retired.signal.aborted) return;
@@ -203,7 +225,7 @@ export class ProjectionHost {
             folder.save().catch(() => undefined);
           }, SAVE_MS);
         }
-        for (const listener of [...this.#listeners]) listener();
+        this.#tellProgress(folder, tag);
         this.#reportLag(batch);
         if (!batch.caughtUp) continue;
         if (await this.#takenOver(tag, retired)) return;
@@ -212,6 +234,12 @@ export class ProjectionHost {
     } finally {
       clearTimeout(unsaved);
     }
+  }
+
+  #tellProgress(folder: Folder, tag: string): void {
+    const { checkpoint } = folder;
+    this.#options.onProgress?.({ tag, checkpoint, parked: folder.parkedTenants });
+    for (const listener of [...this.#listeners]) listener();
   }
 
   async #retryRequested(folder: Folder, events: readonly StoredEvent[]): Promise<void> {
@@ -231,9 +259,12 @@ export class ProjectionHost {
 
   async #linger(signal: AbortSignal): Promise<void> {
     const woken = new AbortController();
-    this.#wake = () => woken.abort();
-    await pause(this.#options.lingerMs, AbortSignal.any([signal, woken.signal]));
-    this.#wake = undefined;
+    const wake = (): void => woken.abort();
+    signal.addEventListener('abort', wake);
+    this.#lingering.add(wake);
+    await pause(this.#options.lingerMs, woken.signal);
+    this.#lingering.delete(wake);
+    signal.removeEventListener('abort', wake);
   }
 
   /** A generation that has caught up becomes the active one; one that was replaced ends. */

@@ -3,12 +3,21 @@ import type { DocumentReader, PageQuery, Projection } from '../domain/projection
 import type { Clock } from './ports/clock.ts';
 import type { Position } from './ports/event-store.ts';
 import type { Generation, ReadStore } from './ports/read-store.ts';
-import type { ProjectionHost } from './projection-host.ts';
 
 /** Reads of one read model, of the generation that answers. */
 export interface Reader extends DocumentReader {
   /** How far the answering generation has folded. */
   checkpoint(): Promise<Position | undefined>;
+}
+
+/** A projection that this process folds, in whichever thread. */
+export interface FoldingProjection {
+  readonly name: string;
+  folds(tag: string): boolean;
+  localCheckpoint(tag: string): Position | undefined;
+  isParked(tag: string, tenantId: string): boolean;
+  /** Resolves at the next stored batch, or after `ms`; asks batches that linger to hurry. */
+  nextBatch(ms: number): Promise<void>;
 }
 
 interface Remote {
@@ -30,12 +39,13 @@ const REFRESH_MS = 500;
 export class ReadModels {
   readonly #store: ReadStore;
   readonly #clock: Clock;
-  readonly #hosts = new Map<string, ProjectionHost>();
+  readonly #hosts = new Map<string, FoldingProjection>();
   readonly #projections = new Map<string, Projection>();
   readonly #answered = new Map<string, Position>();
   readonly #active = new Map<string, { tag: string; readAt: number }>();
   readonly #prepared = new Set<string>();
   readonly #remote = new Map<string, Remote>();
+  #floor: Position | undefined;
 
   constructor(projections: readonly Projection[], store: ReadStore, clock: Clock) {
     for (const projection of projections) this.#projections.set(projection.name, projection);
@@ -44,8 +54,13 @@ export class ReadModels {
   }
 
   /** Tells of the projections that this process folds itself. */
-  attach(hosts: readonly ProjectionHost[]): void {
-    for (const host of hosts) this.#hosts.set(host.projection.name, host);
+  attach(hosts: readonly FoldingProjection[]): void {
+    for (const host of hosts) this.#hosts.set(host.name, host);
+  }
+
+  /** Notes where the log ended when this process started: what was answered before that is read here as well. */
+  startsAt(head: Position | undefined): void {
+    this.#floor = head;
   }
 
   /** Notes where a write ended before its answer goes out. */
@@ -66,11 +81,7 @@ export class ReadModels {
     minPosition: Position | undefined,
   ): Promise<void> | undefined {
     const tenantId = tenant ?? ANYBODY;
-    const answered = this.#answered.get(tenantId);
-    const target =
-      minPosition !== undefined && (answered === undefined || minPosition > answered)
-        ? minPosition
-        : answered;
+    const target = latest(minPosition, latest(this.#answered.get(tenantId), this.#floor));
     const waiting = projections.filter((name) => !this.#ready(name, tenantId, target));
     if (waiting.length === 0) return undefined;
     return this.#waitUntilReady(waiting, tenantId, target, minPosition !== undefined);
@@ -182,6 +193,9 @@ export class ReadModels {
     return generation;
   }
 }
+
+const latest = (a: Position | undefined, b: Position | undefined): Position | undefined =>
+  a === undefined || (b !== undefined && b > a) ? b : a;
 
 const reaches = (checkpoint: Position | undefined, target: Position | undefined): boolean =>
   target === undefined || (checkpoint !== undefined && checkpoint >= target);

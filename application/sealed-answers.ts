@@ -1,8 +1,26 @@
-import type { KeyRing } from './sealing.ts';
+import { createSecretKey, randomBytes } from 'node:crypto';
+import { z } from 'zod';
+import { decrypt, encrypt, type KeyRing } from './sealing.ts';
+
+const CONTEXT = 'stored-answer';
+const KEY = 32;
+
+const storedForm = z.object({
+  /** A part of the answer's own key for each personal text, sealed with that text's data key. */
+  shares: z.array(z.string()),
+  text: z.string(),
+});
+
+/** All parts together are the key; without any one of them nothing is known of it. */
+const combined = (shares: readonly Uint8Array[]): Buffer => {
+  const key = Buffer.alloc(KEY);
+  for (const share of shares) for (let at = 0; at < KEY; at += 1) key[at] = (key[at] ?? 0) ^ (share[at] ?? 0);
+  return key;
+};
 
 /**
- * Stored answers of keyed requests. An answer is sealed with the data key of each personal text it holds, one over
- * the other: when any of these texts is erased, the whole answer is.
+ * Stored answers of keyed requests. An answer is sealed with a key of its own, which takes the data keys of all the
+ * personal texts that the answer holds: when any of these texts is erased, the whole answer is.
  */
 export const sealedAnswers = (
   keys: KeyRing,
@@ -11,15 +29,26 @@ export const sealedAnswers = (
   restore(text: string): Promise<unknown>;
 } => ({
   store: async (body, personal) => {
+    const text = JSON.stringify(body);
+    if (personal.length === 0) return JSON.stringify({ shares: [], text });
     await keys.load(personal);
-    let text = JSON.stringify(body);
-    for (const id of personal) text = keys.seal(id, text);
-    return JSON.stringify({ layers: personal.length, text });
+    const parts = personal.map(() => randomBytes(KEY));
+    const shares = personal.map((id, index) => keys.seal(id, parts[index]?.toString('base64') ?? ''));
+    const sealed = encrypt(createSecretKey(combined(parts)), CONTEXT, text).toString('base64');
+    return JSON.stringify({ shares, text: sealed });
   },
   restore: async (stored) => {
-    const { layers, text }: { layers: number; text: string } = JSON.parse(stored);
-    let opened: string | undefined = text;
-    for (let layer = 0; layer < layers && opened !== undefined; layer += 1) opened = await keys.open(opened);
-    return opened === undefined ? undefined : JSON.parse(opened);
+    const form = storedForm.safeParse(JSON.parse(stored));
+    if (!form.success) return undefined;
+    const { shares, text } = form.data;
+    if (shares.length === 0) return JSON.parse(text);
+    const parts: Uint8Array[] = [];
+    for (const share of shares) {
+      const part = await keys.open(share);
+      if (part === undefined) return undefined;
+      parts.push(Buffer.from(part, 'base64'));
+    }
+    const key = createSecretKey(combined(parts));
+    return JSON.parse(decrypt(key, CONTEXT, Buffer.from(text, 'base64')).toString('utf8'));
   },
 });

@@ -34,7 +34,7 @@ const randomBytesPooled = (size: number): Buffer => {
 };
 
 /** Keys are key objects: the cipher takes one in a tenth of the time that it needs for raw bytes. */
-const encrypt = (key: KeyObject, context: string, plain: Uint8Array | string): Buffer => {
+export const encrypt = (key: KeyObject, context: string, plain: Uint8Array | string): Buffer => {
   const iv = randomBytesPooled(IV);
   const cipher = createCipheriv('aes-256-gcm', key, iv);
   cipher.setAAD(Buffer.from(context));
@@ -43,7 +43,7 @@ const encrypt = (key: KeyObject, context: string, plain: Uint8Array | string): B
   return Buffer.concat([iv, body, cipher.getAuthTag()]);
 };
 
-const decrypt = (key: KeyObject, context: string, bytes: Uint8Array): Buffer => {
+export const decrypt = (key: KeyObject, context: string, bytes: Uint8Array): Buffer => {
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV));
   decipher.setAAD(Buffer.from(context));
   decipher.setAuthTag(bytes.subarray(bytes.length - TAG));
@@ -78,9 +78,20 @@ export class KeyRing {
     return { id, wrapped };
   }
 
-  /** Makes keys durable. Resolves when they are on disk. */
-  persist(keys: readonly WrappedKey[]): Promise<void> {
-    return this.#store.put(keys);
+  /**
+   * Makes keys durable; resolves when they are on disk. Where another node was faster, or the key was destroyed, the
+   * store keeps what it has, and the key made here is forgotten: nothing sealed with it may be kept.
+   * @returns ids of such keys
+   */
+  async persist(keys: readonly WrappedKey[]): Promise<string[]> {
+    await this.#store.put(keys);
+    const kept = await this.#store.getMany(keys.map((key) => key.id));
+    const lost = keys.filter(({ wrapped }, index) => {
+      const present = kept[index];
+      return !(present instanceof Uint8Array && Buffer.compare(present, wrapped) === 0);
+    });
+    for (const { id } of lost) this.forget(id);
+    return lost.map(({ id }) => id);
   }
 
   has(id: string): boolean {
@@ -94,7 +105,8 @@ export class KeyRing {
     const found = await this.#store.getMany(missing);
     missing.forEach((id, index) => {
       const wrapped = found[index];
-      if (wrapped === undefined) return;
+      // What happened while the store was asked counts: above all a key that was destroyed meanwhile stays so.
+      if (wrapped === undefined || this.#cache.has(id)) return;
       this.#remember(id, wrapped === 'destroyed' ? wrapped : this.#unwrap(id, wrapped));
     });
   }

@@ -30,6 +30,8 @@ export class StreamStates {
   readonly #logger: Logger;
   readonly #cache = new Map<string, StreamState>();
   readonly #snapshotAt = new Map<string, number>();
+  /** Loads under way by stream, and the newest revision that each was told of meanwhile. */
+  readonly #loads = new Map<string, Set<{ newest: number }>>();
 
   constructor(events: EventStore, codec: EventCodec, snapshots: SnapshotStore, logger: Logger) {
     this.#events = events;
@@ -52,18 +54,33 @@ export class StreamStates {
 
   /** Brings a state up to the store's present head. */
   async refresh(stream: string, decider: AnyDecider): Promise<StreamState> {
-    const before = this.#cache.get(stream) ?? (await this.#fromSnapshot(stream, decider));
-    let state = before;
+    const load = { newest: -1 };
+    const loads = this.#loads.get(stream) ?? new Set();
+    this.#loads.set(stream, loads.add(load));
+    try {
+      const state = await this.#read(stream, decider);
+      // What was read before a newer event was told of is no state to keep.
+      if (state.revision >= load.newest) this.set(stream, state, decider);
+      return state;
+    } finally {
+      loads.delete(load);
+      if (loads.size === 0) this.#loads.delete(stream);
+    }
+  }
+
+  async #read(stream: string, decider: AnyDecider): Promise<StreamState> {
+    let state = this.#cache.get(stream) ?? (await this.#fromSnapshot(stream, decider));
     for (;;) {
       const page = await this.#events.readStream(stream, { from: state.revision + 1, limit: PAGE });
       for (const event of page) state = this.#fold(state, event, decider);
-      if (page.length < PAGE) break;
+      if (page.length < PAGE) return state;
     }
-    this.set(stream, state, decider);
-    return state;
   }
 
+  /** Keeps a state in memory, unless there is a newer one. */
   set(stream: string, state: StreamState, decider: AnyDecider): void {
+    const present = this.#cache.get(stream);
+    if (present !== undefined && present.revision > state.revision) return;
     this.#cache.delete(stream);
     this.#cache.set(stream, state);
     if (this.#cache.size > MAX_CACHED_STREAMS) {
@@ -85,6 +102,7 @@ export class StreamStates {
   noticed(stream: string, revision: number): void {
     const cached = this.#cache.get(stream);
     if (cached !== undefined && cached.revision < revision) this.drop(stream);
+    for (const load of this.#loads.get(stream) ?? []) load.newest = Math.max(load.newest, revision);
   }
 
   #fold(state: StreamState, stored: StoredEvent, decider: AnyDecider): StreamState {
@@ -105,16 +123,15 @@ export class StreamStates {
       return undefined;
     });
     if (snapshot === undefined || snapshot.stateVersion !== decider.stateVersion) return empty;
+    const { revision, hash, at } = snapshot;
     const position = this.#events.parsePosition(snapshot.position);
-    if (position === undefined) return empty;
-    this.#snapshotAt.set(stream, snapshot.revision);
-    return {
-      state: JSON.parse(snapshot.state),
-      revision: snapshot.revision,
-      hash: snapshot.hash,
-      at: snapshot.at,
-      position,
-    };
+    const state = parsed(snapshot.state);
+    if (position === undefined || state === undefined) return empty;
+    // The log decides what is true: a snapshot of another one, or of a restored older one, is none of this stream.
+    const [event] = await this.#events.readStream(stream, { from: revision, limit: 1 });
+    if (event === undefined || this.#codec.decode(event).hash !== hash) return empty;
+    this.#snapshotAt.set(stream, revision);
+    return { state: state.value, revision, hash, at, position };
   }
 
   #takeSnapshot(stream: string, state: StreamState, decider: AnyDecider): void {
@@ -135,3 +152,12 @@ export class StreamStates {
       );
   }
 }
+
+/** Undefined for what is no JSON. */
+const parsed = (text: string): { value: unknown } | undefined => {
+  try {
+    return { value: JSON.parse(text) };
+  } catch {
+    return undefined;
+  }
+};

@@ -78,7 +78,8 @@ const steady = async (port: number, pairs: readonly Pair[], count: number): Prom
   while (times.envelopes.length < count && performance.now() < patience) await until(performance.now() + 5);
   for (const socket of sockets) socket.terminate();
   for (const connection of open) connection.close();
-  if (times.envelopes.length < count) throw new Error(`${count - times.envelopes.length} envelopes are missing`);
+  if (times.envelopes.length < count)
+    throw new Error(`${count - times.envelopes.length} envelopes are missing`);
   return times;
 };
 

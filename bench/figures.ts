@@ -1,9 +1,37 @@
+import { benchAppend } from './append.ts';
 import { benchFanOut } from './fan-out.ts';
+import { benchLargeConversation } from './large-conversation.ts';
 import { benchPostMessage } from './post-message.ts';
-import type { Line } from './report.ts';
+import { benchProtection } from './protection.ts';
+import { benchRebuild } from './rebuild.ts';
+import { type Line, perSecond } from './report.ts';
+import { scaled } from './rounds.ts';
+
+export interface Figure {
+  readonly name: string;
+  readonly run: (scale: number) => Promise<Line[]>;
+}
+
+const APPENDS_OF_RAW = 0.7;
+
+const append = async (scale: number): Promise<Line[]> => {
+  const { adapter, raw } = await benchAppend(64, scaled(1500, scale, 15));
+  return [
+    {
+      figure: 'append, 64 callers, fsynced',
+      value: perSecond(adapter),
+      yardstick: { name: 'raw loop, transactions of 64', value: perSecond(raw) },
+      target: { text: `≥ ${APPENDS_OF_RAW}`, met: adapter / raw >= APPENDS_OF_RAW },
+    },
+  ];
+};
 
 /** What `npm run bench` measures, in its order. `scale` multiplies sizes and times. */
-export const figures: readonly { readonly name: string; readonly run: (scale: number) => Promise<Line[]> }[] = [
+export const figures: readonly Figure[] = [
+  { name: 'append', run: append },
   { name: 'post', run: benchPostMessage },
   { name: 'fan-out', run: benchFanOut },
+  { name: 'rebuild', run: benchRebuild },
+  { name: 'large', run: benchLargeConversation },
+  { name: 'protection', run: benchProtection },
 ];

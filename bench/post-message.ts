@@ -35,7 +35,13 @@ export const benchPostMessage = (scale: number): Promise<Line[]> =>
         return [requestBytes('POST', `/conversations/c${nth >> 1}/messages`, { token, body: BODY })];
       });
       const sides = (each: number) => ({
-        bare: () => closedLoop({ port: bare.port, requests: Array(64).fill([echo]), seconds: each, expectedStatus: 200 }),
+        bare: () =>
+          closedLoop({
+            port: bare.port,
+            requests: Array(64).fill([echo]),
+            seconds: each,
+            expectedStatus: 200,
+          }),
         crud: () => closedLoop({ port: crud.port, requests: inserts, seconds: each, expectedStatus: 201 }),
         platform: () =>
           closedLoop({ port: platform.port, requests: posts, seconds: each, expectedStatus: 201 }),

@@ -29,8 +29,8 @@ export interface Stores {
 export const openStores = async (config: Config, logger: Logger): Promise<Stores> => {
   mkdirSync(config.DATA_DIR, { recursive: true });
   const file = (name: string): string => join(config.DATA_DIR, name);
-  const events = await openEvents(config, logger, file('events.db'));
-  const reads = await openReads(config, file('read-models.db'));
+  const events = await openEvents(config, logger);
+  const reads = await openReads(config);
   const keys = await openKeys(config, file('keys.db'));
   const answers = await openAnswers(config, file('answers.db'));
   // A cache of this machine, whatever the other stores are.
@@ -47,14 +47,18 @@ export const openStores = async (config: Config, logger: Logger): Promise<Stores
   };
 };
 
-const openEvents = async (config: Config, logger: Logger, path: string): Promise<EventStore> => {
-  if (config.EVENTSTORE_URL === undefined) return openSqliteEventStore({ path });
+/** The event log alone. */
+export const openEvents = async (config: Config, logger: Logger): Promise<EventStore> => {
+  if (config.EVENTSTORE_URL === undefined)
+    return openSqliteEventStore({ path: join(config.DATA_DIR, 'events.db'), logger });
   const { openEventStoreDb } = await import('./event-store/eventstoredb/store.ts');
   return openEventStoreDb({ url: config.EVENTSTORE_URL, logger });
 };
 
-const openReads = async (config: Config, path: string): Promise<ReadStore> => {
-  if (config.MONGODB_URL === undefined) return openSqliteReadStore({ path });
+/** The read store alone. */
+export const openReads = async (config: Config): Promise<ReadStore> => {
+  if (config.MONGODB_URL === undefined)
+    return openSqliteReadStore({ path: join(config.DATA_DIR, 'read-models.db') });
   const { openMongoReadStore } = await import('./read-store/mongodb/store.ts');
   return openMongoReadStore({ url: config.MONGODB_URL });
 };

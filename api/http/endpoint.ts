@@ -2,7 +2,7 @@ import { parse as parseQuery } from 'node:querystring';
 import type { z } from 'zod';
 import type { Position } from '../../application/ports/event-store.ts';
 import { callerKey, type Principal } from '../../application/principal.ts';
-import { DomainError, invalid, notFound } from '../../domain/errors.ts';
+import { invalid, notFound } from '../../domain/errors.ts';
 import { type AuthenticationContext, bearerToken, checkAccess, checkTenant } from './authorization.ts';
 import { type JsonBody, readBody } from './body.ts';
 import type { HttpDeps } from './deps.ts';
@@ -18,7 +18,9 @@ export const DEFAULT_BODY_LIMIT = 1_048_576;
 
 const EMPTY: JsonBody = Object.freeze({});
 
-type Checked = { readonly params: unknown; readonly query: unknown; readonly body: unknown };
+type Checked = Readonly<Record<'params' | 'query' | 'body', unknown>> & {
+  readonly minPosition: Position | undefined;
+};
 
 const check = (schema: z.ZodType | undefined, value: unknown): unknown => {
   if (schema === undefined) return undefined;
@@ -43,6 +45,8 @@ export class Endpoint {
   readonly #bodyLimit: number;
   readonly #keyed: boolean;
   readonly #reads: readonly string[] | undefined;
+  /** Whether `X-Min-Position` is looked at: on every read, and where a write reads first. */
+  readonly #waits: boolean;
 
   constructor(route: Route, deps: HttpDeps, idempotency: Idempotency) {
     const { access } = route;
@@ -53,6 +57,7 @@ export class Endpoint {
     this.#bodyLimit = route.bodyLimit ?? DEFAULT_BODY_LIMIT;
     this.#keyed = isKeyed(route);
     this.#reads = route.reads?.length ? route.reads : undefined;
+    this.#waits = route.method === 'get' || this.#reads !== undefined;
   }
 
   /** @param names @param values of the path's variables, values still percent-encoded */
@@ -69,25 +74,30 @@ export class Endpoint {
     if (route.limit === 'login' && typeof body.email === 'string') {
       refuse(this.#deps.limits.loginAs(body.email));
     }
-    const checked: Checked = {
-      params: this.#params(names, values),
+    const asked = {
       query: check(route.query, query),
       body: check(route.body, body),
+      minPosition: this.#waits ? this.#minPosition(exchange) : undefined,
     };
     const header = this.#keyed ? request.headers['idempotency-key'] : undefined;
-    if (header === undefined || principal === undefined) {
+    const key = header === undefined ? undefined : parseIdempotencyKey(header);
+    // Behind all that is 400: a malformed id is answered like an unknown one.
+    const checked: Checked = { ...asked, params: this.#params(names, values) };
+    if (key === undefined || principal === undefined) {
       return this.#perform(exchange, principal, checked, undefined);
     }
     const keyed = {
       scope: callerKey(principal),
-      key: parseIdempotencyKey(header),
+      key,
       fingerprint: fingerprint(route.method, exchange.path, body === EMPTY ? undefined : body),
     };
-    return this.#idempotency.run(
+    const reply = await this.#idempotency.run(
       keyed,
-      (key) => this.#perform(exchange, principal, checked, key),
-      (reply) => replyHeaders(exchange, reply),
+      (inUse) => this.#perform(exchange, principal, checked, inUse),
+      (made) => replyHeaders(exchange, made),
     );
+    this.#noteReplayed(principal, reply);
+    return reply;
   }
 
   /** Credential, kind and role, rate limit. Gives a promise only where `authenticate` does. */
@@ -127,14 +137,14 @@ export class Endpoint {
   async #perform(
     exchange: Exchange,
     principal: Principal | undefined,
-    { params, query, body }: Checked,
+    { params, query, body, minPosition }: Checked,
     idempotency: KeyInUse | undefined,
   ): Promise<Reply> {
     if (this.#reads !== undefined) {
       const waiting = this.#deps.waitForReads({
         tenantId: tenantOf(principal),
         projections: this.#reads,
-        minPosition: this.#minPosition(exchange),
+        minPosition,
       });
       if (waiting !== undefined) await waiting;
     }
@@ -151,6 +161,13 @@ export class Endpoint {
     const reply = await this.route.handle(request as never);
     if (reply.position !== undefined) this.#deps.answered(tenantOf(principal), reply.position);
     return reply;
+  }
+
+  /** A stored answer may be another process's: what it wrote is read here from now on as well. */
+  #noteReplayed(principal: Principal, { headers }: Reply): void {
+    const text = headers?.['X-Event-Position'];
+    const position = text === undefined ? undefined : this.#deps.parsePosition(text);
+    if (position !== undefined) this.#deps.answered(tenantOf(principal), position);
   }
 
   #minPosition({ request }: Exchange): Position | undefined {
@@ -180,7 +197,3 @@ const decode = (segment: string): string => {
     throw notFound();
   }
 };
-
-/** A path that exists, without this method. */
-export const methodNotAllowed = (allowed: readonly string[]): DomainError =>
-  new DomainError('method_not_allowed', 'This path does not have this method.', { allowed });

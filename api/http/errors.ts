@@ -121,3 +121,7 @@ export const rateLimited = (seconds: number): DomainError =>
   new DomainError('rate_limited', 'Too many requests. Wait, then try again.', {
     retry_after: Math.max(1, Math.ceil(seconds)),
   });
+
+/** A path that exists, without this method. */
+export const methodNotAllowed = (allowed: readonly string[]): DomainError =>
+  new DomainError('method_not_allowed', 'This path does not have this method.', { allowed });

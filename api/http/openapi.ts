@@ -9,8 +9,8 @@ import {
 } from 'zod-openapi';
 import type { PrincipalKind } from '../../application/principal.ts';
 import type { ErrorCode } from '../../domain/errors.ts';
-import type { Route } from './route.ts';
 import { STATUS_OF } from './errors.ts';
+import type { Route } from './route.ts';
 import { errorCodes, isKeyed } from './route-errors.ts';
 import { errorBody } from './schemas.ts';
 

@@ -90,6 +90,8 @@ export interface EventStore {
    * connection is taken up again inside (the iteration goes on); only an abort ends it.
    */
   subscribe(options: SubscribeOptions): AsyncIterable<EventBatch>;
+  /** Looks at once for what others have written, where the store would otherwise find it by polling. */
+  wake?(): void;
   /** Position of the last event, undefined while the log is empty. */
   head(): Promise<Position | undefined>;
   /** Parses a position that came from outside; undefined when malformed. */

@@ -9,5 +9,5 @@ app.get('/', (_request, response) => {
 app.post('/echo', (request, response) => {
   response.json(request.body);
 });
-app.listen(Number(process.env['PORT']), process.env['HOST'] ?? '127.0.0.1');
+app.listen(Number(process.env.PORT), process.env.HOST ?? '127.0.0.1');
 process.on('SIGTERM', () => process.exit(0));

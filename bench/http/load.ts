@@ -73,7 +73,8 @@ export class Connection {
   }
 
   #take(chunk: Buffer): void {
-    this.#received = this.#received === '' ? chunk.latin1Slice() : this.#received + chunk.latin1Slice();
+    this.#received =
+      this.#received === '' ? chunk.toString('latin1') : this.#received + chunk.toString('latin1');
     const end = this.#received.indexOf('\r\n\r\n');
     if (end < 0) return;
     const length = Number(LENGTH.exec(this.#received)?.[1] ?? 0);
@@ -113,8 +114,8 @@ export const closedLoop = async (options: LoadOptions): Promise<number> => {
             let next = 0;
             const go = (): void => {
               const request = own[next++ % own.length];
-              if (request === undefined) return resolve();
-              connection.send(request, done, reject);
+              if (request === undefined) resolve();
+              else connection.send(request, done, reject);
             };
             const done = ({ status, body }: Answer): void => {
               if (status !== expectedStatus) {

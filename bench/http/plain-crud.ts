@@ -10,7 +10,7 @@ import { SECRETS } from './tokens.ts';
  * The route that one writes without event sourcing: Express, JWT, zod, and one fsynced SQLite transaction a request
  * that checks the participant, inserts the message and counts it as unread. No sealing, no audit, no fan-out.
  */
-const db = new DatabaseSync(join(process.env['DATA_DIR'] ?? '.', 'crud.db'));
+const db = new DatabaseSync(join(process.env.DATA_DIR ?? '.', 'crud.db'));
 db.exec('PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL');
 db.exec(`
   CREATE TABLE participants (conversation_id TEXT, user_id TEXT, unread INTEGER NOT NULL DEFAULT 0,
@@ -56,5 +56,5 @@ app.post('/conversations/:id/messages', (request, response) => {
   commit.run();
   response.status(201).json(message);
 });
-app.listen(Number(process.env['PORT']), process.env['HOST'] ?? '127.0.0.1');
+app.listen(Number(process.env.PORT), process.env.HOST ?? '127.0.0.1');
 process.on('SIGTERM', () => process.exit(0));

@@ -25,7 +25,7 @@ export const platformEnvironment = (dataDir: string): Record<string, string> => 
 });
 
 /** `BENCH_NODE_OPTIONS` reaches the server under test only, for profiling: `--cpu-prof`. */
-const nodeOptions = (process.env['BENCH_NODE_OPTIONS'] ?? '').split(' ').filter((option) => option !== '');
+const nodeOptions = (process.env.BENCH_NODE_OPTIONS ?? '').split(' ').filter((option) => option !== '');
 
 export const startPlatformChild = (dataDir: string): Promise<Child> =>
   startChild('../api/main.ts', '/health/ready', platformEnvironment(dataDir), nodeOptions);
@@ -75,7 +75,7 @@ export const listenIdly = (port: number, token: string): Promise<Socket> =>
     const socket = connect(port, '127.0.0.1');
     socket.once('error', reject);
     socket.once('data', (chunk) => {
-      if (!chunk.latin1Slice(0, 12).endsWith('101')) reject(new Error('the upgrade was refused'));
+      if (!chunk.toString('latin1', 0, 12).endsWith('101')) reject(new Error('the upgrade was refused'));
       socket.resume();
       resolve(socket);
     });

@@ -1,10 +1,10 @@
-import { truncate } from '../text.ts';
+import { codePoints, truncate } from '../text.ts';
 
 /**
  * Mention tokens `@[<name>](user:<id>)`. Names are personal and belong to somebody else's key, so a stored text
  * keeps only the id, between NUL marks (which no body may hold), and the present name is filled in when read.
  */
-const TOKEN = /@\[([^[\]\r\n]{1,128})\]\(user:([A-Za-z0-9._:@|-]{1,128})\)/g;
+const TOKEN = /@\[([^[\]\r\n]{1,128})\]\(user:([A-Za-z0-9._:@|-]{1,128})\)/gu;
 const MARK = '\u0000';
 const STORED = new RegExp(`${MARK}([A-Za-z0-9._:@|-]{1,128})${MARK}`, 'g');
 const PIECES = new RegExp(`(${MARK}[^${MARK}]*${MARK})`);
@@ -30,10 +30,13 @@ export const toStoredText = (body: string, known: ReadonlySet<string>): string =
 export const storedMentions = (stored: string): string[] =>
   stored.includes(MARK) ? [...new Set([...stored.matchAll(STORED)].map((match) => match[1] ?? ''))] : [];
 
+/** A name as a token may hold it: what is read can be sent again and names the same person. */
+const tokenName = (name: string): string => truncate(name.replace(/[[\]\r\n]/g, ' '), 128);
+
 /** The text as people see it, tokens with present names. */
 export const toBody = (stored: string, nameOf: (userId: string) => string): string =>
   stored.includes(MARK)
-    ? stored.replace(STORED, (_mark, id: string) => `@[${nameOf(id).replace(/[[\]\r\n]/g, ' ')}](user:${id})`)
+    ? stored.replace(STORED, (_mark, id: string) => `@[${tokenName(nameOf(id))}](user:${id})`)
     : stored;
 
 /** An excerpt of at most 140 characters, tokens shown as `@name`. */
@@ -56,7 +59,7 @@ export const snippetSource = (stored: string): string => {
     } else {
       const part = truncate(piece, left);
       source += part;
-      left -= part.length;
+      left -= codePoints(part);
     }
   }
   return source;

@@ -132,6 +132,8 @@ async function freePort(): Promise<number> {
 export interface TestDatabase {
   readonly url: string;
   readonly dbName: string;
+  /** A connection string that names the database: what a server gets as `MONGODB_URL`. */
+  readonly databaseUrl: string;
   dispose(): Promise<void>;
 }
 
@@ -155,6 +157,7 @@ export async function describeWithMongo(
     return {
       url: server.url,
       dbName,
+      databaseUrl: withDatabase(server.url, dbName),
       async dispose() {
         const client = new MongoClient(server.url);
         await client.db(dbName).dropDatabase();
@@ -163,4 +166,11 @@ export async function describeWithMongo(
       },
     };
   });
+}
+
+/** The same connection string for another database. Not `new URL`: it may name several hosts. */
+function withDatabase(url: string, dbName: string): string {
+  const [, hosts, query = ''] = /^(mongodb(?:\+srv)?:\/\/[^/?]+)(?:\/[^?]*)?(\?.*)?$/.exec(url) ?? [];
+  if (hosts === undefined) throw new Error('MONGODB_URL is no connection string');
+  return `${hosts}/${dbName}${query}`;
 }

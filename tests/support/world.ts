@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Client, clientOf } from './client.ts';
-import { cleanUp, randomName, type Server, type ServerOptions, startServer } from './server.ts';
+import { cleanUp, eventually, randomName, type Server, type ServerOptions, startServer } from './server.ts';
 import { conversation, liveMessage, tenant as shape, user } from './shapes.ts';
 import { type Person, platformToken, tenantToken } from './tokens.ts';
 
@@ -28,6 +28,8 @@ export interface World {
   tenant(): Promise<TestTenant>;
   /** Starts again on the same data folder, after `stop` or `kill` of {@link server}. */
   restart(env?: ServerOptions['env']): Promise<void>;
+  /** Waits until the server says that it can serve: after a kill the dead process's leases have to run out. */
+  ready(): Promise<void>;
   end(): Promise<void>;
 }
 
@@ -76,6 +78,9 @@ export const startWorld = async (options: ServerOptions = {}): Promise<World> =>
     restart: async (env = {}) => {
       await server.exited;
       server = await startServer({ dataDir: server.dataDir, env: { ...options.env, ...env } });
+    },
+    ready: async () => {
+      await eventually('ready', async () => (await anybody.get('/health/ready')).status === 200, 15_000);
     },
     end: cleanUp,
   };

@@ -61,7 +61,7 @@ export class LiveLog implements Log {
 
   watch(): () => void {
     this.#watchers += 1;
-    this.#timer ??= setInterval(() => this.#poll(), this.#pollMs).unref();
+    this.#timer ??= setInterval(() => this.poll(), this.#pollMs).unref();
     return () => {
       this.#watchers -= 1;
       if (this.#watchers === 0) this.#stopPolling();
@@ -74,7 +74,9 @@ export class LiveLog implements Log {
     this.growth.wake();
   }
 
-  #poll(): void {
+  /** As {@link refresh}; a failure is only logged, since the next poll comes soon. */
+  poll(): void {
+    if (this.closed) return;
     try {
       this.refresh();
     } catch (error) {

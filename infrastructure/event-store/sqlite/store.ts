@@ -73,6 +73,7 @@ export function openSqliteEventStore(options: SqliteEventStoreOptions): EventSto
     readStream: (stream, readOptions = {}) => readStream(log, stream, readOptions),
     readAll: (readOptions = {}) => readAll(log, readOptions),
     subscribe: (subscribeOptions) => follow(log, subscribeOptions, logger),
+    wake: () => log.poll(),
     async head() {
       const head = await read(log, () => log.refresh());
       return head === 0 ? undefined : formatPosition(head);

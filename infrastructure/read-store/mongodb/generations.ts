@@ -43,8 +43,9 @@ export function mongoGenerations(db: Db, ttlIndexes: boolean): Generations {
     db.collection<Row>(`${generationId(generation)}.${name}`);
 
   async function createIndexes(rows: Rows, indexes: readonly IndexPlan[]): Promise<void> {
-    const declared = indexes.map((plan) => ({ key: indexKeys(plan), name: plan.name }));
-    if (declared.length > 0) await rows.createIndexes(declared);
+    // One command each: FerretDB 1.x panics and hangs up on a command that names two indexes it already has
+    // (its issue 3858), and a generation is prepared by every process. The collection is empty the first time.
+    for (const plan of indexes) await rows.createIndex(indexKeys(plan), { name: plan.name });
     if (ttlIndexes) {
       await rows.createIndex({ gone_at: 1 }, { name: 'tombstones', expireAfterSeconds: TOMBSTONE_SECONDS });
     }

@@ -1,0 +1,170 @@
+import { Worker } from 'node:worker_threads';
+import type { EventStore, Position } from '../../application/ports/event-store.ts';
+import type { Logger } from '../../application/ports/logger.ts';
+import type { Metrics } from '../../application/ports/metrics.ts';
+import type { FoldingProjection } from '../../application/read-models.ts';
+import type { Config } from '../../infrastructure/config.ts';
+import { projections } from '../../projections/all.ts';
+import {
+  type FromProjections,
+  fromProjections,
+  type ProjectionMetric,
+  type ToProjections,
+} from './protocol.ts';
+
+export interface ThreadData {
+  readonly config: Config;
+  readonly lease: { readonly owner: string; readonly ttlMs: number; readonly lingerMs: number };
+}
+
+export interface ProjectionThread {
+  /** The projections as this thread sees them. */
+  readonly folding: readonly FoldingProjection[];
+  /** Tells the thread that the log has grown; once a turn of the event loop is enough. */
+  appended(): void;
+  stop(): Promise<void>;
+}
+
+const RESTART_MS = 500;
+
+/** Folds all projections in a worker thread, and starts it again should it ever end by itself. */
+export const startProjections = (
+  data: ThreadData,
+  deps: {
+    readonly logger: Logger;
+    readonly metrics: Metrics;
+    readonly parsePosition: EventStore['parsePosition'];
+  },
+): ProjectionThread => {
+  const seen = new Map(
+    projections.map(({ name }) => [name, new SeenProjection(name, (message) => post(message))]),
+  );
+  let worker: Worker | undefined;
+  let stopping = false;
+  let told = false;
+  let ended: Promise<void> = Promise.resolve();
+
+  const post = (message: ToProjections): void => worker?.postMessage(message);
+  const take = (message: FromProjections): void => {
+    switch (message.kind) {
+      case 'progress': {
+        const checkpoint =
+          message.checkpoint === undefined ? undefined : deps.parsePosition(message.checkpoint);
+        seen.get(message.projection)?.progressed(message.tag, checkpoint, message.parked);
+        return;
+      }
+      case 'ended':
+        seen.get(message.projection)?.ended(message.tag);
+        return;
+      case 'metric':
+        count(deps.metrics, message.metric);
+        return;
+      default:
+        message satisfies never;
+    }
+  };
+  const start = (): void => {
+    const thread = new Worker(new URL('./projections.worker.ts', import.meta.url), { workerData: data });
+    worker = thread;
+    thread.on('message', (message: unknown) => take(fromProjections.parse(message)));
+    thread.on('error', (error) => deps.logger.error({ err: error }, 'the projections’ thread failed'));
+    ended = new Promise((resolve) => {
+      thread.once('exit', () => {
+        for (const projection of seen.values()) projection.lost();
+        resolve();
+        if (!stopping) setTimeout(start, RESTART_MS);
+      });
+    });
+  };
+  start();
+
+  return {
+    folding: [...seen.values()],
+    appended: () => {
+      if (told) return;
+      told = true;
+      setImmediate(() => {
+        told = false;
+        post({ kind: 'appended' });
+      });
+    },
+    stop: async () => {
+      stopping = true;
+      post({ kind: 'stop' });
+      await ended;
+    },
+  };
+};
+
+/** What the main thread knows of a projection that the other one folds. */
+class SeenProjection implements FoldingProjection {
+  readonly name: string;
+  readonly #tell: (message: ToProjections) => void;
+  readonly #generations = new Map<
+    string,
+    { checkpoint: Position | undefined; parked: ReadonlySet<string> }
+  >();
+  readonly #listeners = new Set<() => void>();
+
+  constructor(name: string, tell: (message: ToProjections) => void) {
+    this.name = name;
+    this.#tell = tell;
+  }
+
+  folds(tag: string): boolean {
+    return this.#generations.has(tag);
+  }
+
+  localCheckpoint(tag: string): Position | undefined {
+    return this.#generations.get(tag)?.checkpoint;
+  }
+
+  isParked(tag: string, tenantId: string): boolean {
+    return this.#generations.get(tag)?.parked.has(tenantId) ?? false;
+  }
+
+  nextBatch(ms: number): Promise<void> {
+    if (this.#listeners.size === 0) this.#tell({ kind: 'hurry', projection: this.name, waiting: true });
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        this.#listeners.delete(done);
+        if (this.#listeners.size === 0) {
+          this.#tell({ kind: 'hurry', projection: this.name, waiting: false });
+        }
+        resolve();
+      };
+      const timer = setTimeout(done, ms);
+      this.#listeners.add(done);
+    });
+  }
+
+  progressed(tag: string, checkpoint: Position | undefined, parked: readonly string[]): void {
+    this.#generations.set(tag, { checkpoint, parked: new Set(parked) });
+    for (const listener of [...this.#listeners]) listener();
+  }
+
+  ended(tag: string): void {
+    this.#generations.delete(tag);
+  }
+
+  lost(): void {
+    this.#generations.clear();
+  }
+}
+
+const count = (metrics: Metrics, metric: ProjectionMetric): void => {
+  switch (metric.name) {
+    case 'projected':
+      metrics.eventsProjected(metric.projection, metric.count, metric.seconds);
+      break;
+    case 'lag':
+      metrics.projectionLag(metric.projection, metric.seconds);
+      break;
+    case 'parked':
+      metrics.parkedTenants(metric.projection, metric.count);
+      break;
+    default:
+      metric satisfies never;
+  }
+};

@@ -1,0 +1,74 @@
+import { isMainThread, parentPort, workerData } from 'node:worker_threads';
+import { EventCodec } from '../../application/codec.ts';
+import type { Metrics } from '../../application/ports/metrics.ts';
+import { ProjectionHost } from '../../application/projection-host.ts';
+import { catalogue } from '../../domain/catalogue.ts';
+import { systemClock } from '../../infrastructure/identity/ids.ts';
+import { createLogger } from '../../infrastructure/logger.ts';
+import { openEvents, openReads } from '../../infrastructure/stores.ts';
+import { projections } from '../../projections/all.ts';
+import type { ThreadData } from './projections.ts';
+import { type FromProjections, toProjections } from './protocol.ts';
+
+/**
+ * Folds projections in a thread of its own, with its own connections: what it does never holds up a request.
+ * Projections never open sealed texts, so no key comes here.
+ */
+const run = async (): Promise<void> => {
+  if (isMainThread || parentPort === null) throw new Error('this file is a worker thread');
+  const port = parentPort;
+  // Written by `startProjections` in the same release: no boundary lies between.
+  const { config, lease } = workerData as ThreadData;
+  const logger = createLogger(config.LOG_LEVEL);
+  const tell = (message: FromProjections): void => port.postMessage(message);
+  const events = await openEvents(config, logger);
+  const reads = await openReads(config);
+  const stopping = new AbortController();
+  const hosts = new Map(
+    projections.map((projection) => [
+      projection.name,
+      new ProjectionHost(projection, {
+        ...lease,
+        logger,
+        store: reads,
+        events,
+        codec: new EventCodec(catalogue),
+        metrics: metricsBy(tell),
+        clock: systemClock,
+        onProgress: (progress) => tell({ kind: 'progress', projection: projection.name, ...progress }),
+        onEnd: (tag) => tell({ kind: 'ended', projection: projection.name, tag }),
+      }),
+    ]),
+  );
+  port.on('message', (received: unknown) => {
+    const message = toProjections.parse(received);
+    switch (message.kind) {
+      case 'appended':
+        return events.wake?.();
+      case 'hurry':
+        return hosts.get(message.projection)?.hurry(message.waiting);
+      case 'stop':
+        return stopping.abort();
+      default:
+        return message satisfies never;
+    }
+  });
+  await Promise.all([...hosts.values()].map((host) => host.run(stopping.signal)));
+  await events.close();
+  await reads.close();
+  port.close();
+};
+
+const metricsBy = (tell: (message: FromProjections) => void): Metrics => ({
+  eventsAppended: () => undefined,
+  socketsOpen: () => undefined,
+  envelopesSent: () => undefined,
+  eventsProjected: (projection, count, seconds) =>
+    tell({ kind: 'metric', metric: { name: 'projected', projection, count, seconds } }),
+  projectionLag: (projection, seconds) =>
+    tell({ kind: 'metric', metric: { name: 'lag', projection, seconds } }),
+  parkedTenants: (projection, count) =>
+    tell({ kind: 'metric', metric: { name: 'parked', projection, count } }),
+});
+
+await run();

@@ -1,0 +1,34 @@
+import { z } from 'zod';
+
+/** What the main thread and the projections' thread tell each other. */
+
+export const toProjections = z.discriminatedUnion('kind', [
+  /** The log has grown: look now instead of at the next poll. */
+  z.object({ kind: z.literal('appended') }),
+  /** Somebody waits, or waits no more, for a projection. */
+  z.object({ kind: z.literal('hurry'), projection: z.string(), waiting: z.boolean() }),
+  z.object({ kind: z.literal('stop') }),
+]);
+export type ToProjections = z.output<typeof toProjections>;
+
+const metric = z.discriminatedUnion('name', [
+  z.object({ name: z.literal('projected'), projection: z.string(), count: z.number(), seconds: z.number() }),
+  z.object({ name: z.literal('lag'), projection: z.string(), seconds: z.number() }),
+  z.object({ name: z.literal('parked'), projection: z.string(), count: z.number() }),
+]);
+export type ProjectionMetric = z.output<typeof metric>;
+
+export const fromProjections = z.discriminatedUnion('kind', [
+  /** A generation has folded and stored up to `checkpoint`. */
+  z.object({
+    kind: z.literal('progress'),
+    projection: z.string(),
+    tag: z.string(),
+    checkpoint: z.string().optional(),
+    parked: z.array(z.string()),
+  }),
+  /** A generation is not folded here any more. */
+  z.object({ kind: z.literal('ended'), projection: z.string(), tag: z.string() }),
+  z.object({ kind: z.literal('metric'), metric }),
+]);
+export type FromProjections = z.output<typeof fromProjections>;

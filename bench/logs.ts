@@ -1,0 +1,94 @@
+import { type Cause, CHAIN_START, type ChainHead, EventCodec } from '../application/codec.ts';
+import { messageKeyId } from '../application/messaging.ts';
+import type { EventStore, NewEvent } from '../application/ports/event-store.ts';
+import type { KeyStore } from '../application/ports/key-store.ts';
+import { KeyRing } from '../application/sealing.ts';
+import { streamName } from '../application/streams.ts';
+import { catalogue } from '../domain/catalogue.ts';
+import { systemClock, uuidV7Ids } from '../infrastructure/identity/ids.ts';
+import { SECRETS } from './http/tokens.ts';
+
+/** Event logs made without the servers, by the product's own codec. */
+
+export const TENANT = 'bench';
+export const ids = uuidV7Ids(systemClock);
+
+/** Forgets every key: for logs whose texts nobody opens. */
+export const noKeyStore: KeyStore = {
+  put: async () => undefined,
+  getMany: async (keyIds) => keyIds.map(() => undefined),
+  destroy: async () => undefined,
+  ping: async () => undefined,
+  close: async () => undefined,
+};
+
+export const newCodec = (store: KeyStore = noKeyStore): { codec: EventCodec; keys: KeyRing } => {
+  const keys = new KeyRing(store, SECRETS.MASTER_KEY);
+  return { codec: new EventCodec(catalogue, keys), keys };
+};
+
+export const causeOf = (userId: string): Cause => {
+  const id = ids.next();
+  return { actor: { kind: 'user', id: userId }, correlationId: id, causationId: id };
+};
+
+export const messageData = (conversationId: string, nth: number) => ({
+  conversation_id: conversationId,
+  message_id: ids.next(),
+  sender_user_id: `user-${nth % 2}`,
+  body: `Message ${nth}, about as long as people write them when they are not in a hurry.`,
+  mentioned_user_ids: [],
+});
+
+const AT_ONCE = 10;
+
+/** Appends `conversations` times `messages` sealed and chained messages, ten of a conversation after each other. */
+export const fillLog = async (
+  store: EventStore,
+  conversations: number,
+  messages: number,
+): Promise<number> => {
+  const { codec, keys } = newCodec();
+  const streams = Array.from({ length: conversations }, () => {
+    const id = ids.next();
+    const head: ChainHead = CHAIN_START;
+    return { id, name: streamName(TENANT, 'conversation', id), head };
+  });
+  type Stream = (typeof streams)[number];
+  const encode = (stream: Stream, type: string, data: unknown): NewEvent => {
+    const event = { id: ids.next(), type, data, at: Date.now() };
+    const { stored, recorded } = codec.encode(stream.name, TENANT, stream.head, event, causeOf('user-0'));
+    stream.head = recorded;
+    return stored;
+  };
+  const append = async (stream: Stream, events: NewEvent[], before: number): Promise<void> => {
+    await store.append(stream.name, before < 0 ? 'no_stream' : before, events);
+  };
+  await Promise.all(
+    streams.map((stream) => {
+      const data = {
+        conversation_id: stream.id,
+        dm_key: stream.id,
+        participant_user_ids: ['user-0', 'user-1'],
+      };
+      return append(stream, [encode(stream, 'ConversationStarted', data)], -1);
+    }),
+  );
+  for (let sent = 0; sent < messages; sent += AT_ONCE) {
+    await Promise.all(
+      streams.map((stream) => {
+        const before = stream.head.revision;
+        const events = Array.from({ length: Math.min(AT_ONCE, messages - sent) }, (_, nth) => {
+          const data = messageData(stream.id, sent + nth);
+          const keyId = messageKeyId(TENANT, data.message_id);
+          keys.create(keyId);
+          const event = encode(stream, 'MessageSent', data);
+          keys.forget(keyId);
+          return event;
+        });
+        return append(stream, events, before);
+      }),
+    );
+  }
+  return conversations * (messages + 1);
+};

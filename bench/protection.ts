@@ -1,0 +1,118 @@
+import { join } from 'node:path';
+import { CHAIN_START, chainHash } from '../application/codec.ts';
+import { messageKeyId } from '../application/messaging.ts';
+import { streamName } from '../application/streams.ts';
+import { openSqliteKeyStore } from '../infrastructure/key-store/sqlite.ts';
+import { closedLoop, requestBytes } from './http/load.ts';
+import { inFolder, makePairs, messagesPath, startPlatformChild } from './http/platform.ts';
+import { causeOf, ids, messageData, newCodec, TENANT } from './logs.ts';
+import { BODY } from './post-message.ts';
+import { type Line, microseconds } from './report.ts';
+import { alternate, scaled } from './rounds.ts';
+
+const GROUP = 32;
+const ROUNDS = 5;
+
+/** What the hash chain and the sealing cost: informs, has no target. */
+export const benchProtection = async (scale: number): Promise<Line[]> => {
+  const count = scaled(16_000, scale, 320);
+  const { hash, encode, seal, sealAndStore } = await inFolder((folder) =>
+    alone(join(folder, 'keys.db'), count),
+  );
+  const post = 1e6 / (await postRate(scale));
+  const all = { name: 'POST message, all of it', value: microseconds(post) };
+  return [
+    {
+      figure: 'chain hash, an event',
+      value: microseconds(hash),
+      yardstick: { name: 'encoding it without the hash', value: microseconds(encode - hash) },
+    },
+    {
+      figure: 'seal, wrap and keep a key, a message',
+      value: microseconds(sealAndStore),
+      yardstick: { name: 'without keeping it on disk', value: microseconds(seal) },
+    },
+    { figure: 'chain hash in POST message', value: microseconds(hash), yardstick: all },
+    { figure: 'sealing and keys in POST message', value: microseconds(sealAndStore), yardstick: all },
+  ];
+};
+
+/** Microseconds of each piece by itself, keys kept in groups as 32 requests at a time would. */
+const alone = async (path: string, count: number) => {
+  const store = await openSqliteKeyStore({ path });
+  const { codec, keys } = newCodec(store);
+  const id = ids.next();
+  const stream = streamName(TENANT, 'conversation', id);
+  const { message_id: _, ...data } = messageData(id, 1);
+  const text = data.body;
+  const cause = causeOf('user-0');
+  const each = async (work: (keyId: string, messageId: string) => void, end?: () => Promise<void>) => {
+    const names = Array.from({ length: count }, () => ids.next());
+    const began = performance.now();
+    for (const [nth, messageId] of names.entries()) {
+      work(messageKeyId(TENANT, messageId), messageId);
+      if (end !== undefined && nth % GROUP === GROUP - 1) await end();
+    }
+    return ((performance.now() - began) / count) * 1000;
+  };
+  let made: ReturnType<typeof keys.create>[] = [];
+  const sealOne = (keyId: string): void => {
+    made.push(keys.create(keyId));
+    keys.seal(keyId, text);
+    keys.forget(keyId);
+  };
+  const shared = messageKeyId(TENANT, 'shared');
+  keys.create(shared);
+  const found = await alternate(ROUNDS, {
+    hash: () =>
+      each((_keyId, messageId) => {
+        const { body } = { body: text.padEnd(420, '-') };
+        chainHash(CHAIN_START.hash, stream, 1, messageId, 'MessageSent', body, text.padEnd(400, '-'));
+      }),
+    encode: () =>
+      each((_keyId, messageId) => {
+        const event = {
+          id: messageId,
+          type: 'ConversationRead',
+          data: { conversation_id: id, user_id: text },
+          at: 1,
+        };
+        codec.encode(stream, TENANT, CHAIN_START, event, cause);
+      }),
+    seal: async () => {
+      const time = await each(sealOne);
+      made = [];
+      return time;
+    },
+    sealAndStore: () =>
+      each(sealOne, async () => {
+        const group = made;
+        made = [];
+        await Promise.all(group.map((key) => keys.persist([key])));
+      }),
+  });
+  await store.close();
+  return found;
+};
+
+const postRate = (scale: number): Promise<number> =>
+  inFolder(async (folder) => {
+    const platform = await startPlatformChild(folder);
+    try {
+      const pairs = await makePairs(platform.port, GROUP);
+      const requests = pairs.flatMap(({ id, tokens }) =>
+        tokens.map((token) => [requestBytes('POST', messagesPath(id), { token, body: BODY })]),
+      );
+      const run = (seconds: number) =>
+        closedLoop({
+          port: platform.port,
+          requests,
+          seconds: Math.max(0.3, seconds * scale),
+          expectedStatus: 201,
+        });
+      await run(3);
+      return await run(3);
+    } finally {
+      await platform.stop();
+    }
+  });

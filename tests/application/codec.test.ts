@@ -1,0 +1,249 @@
+import { createHash } from 'node:crypto';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { z } from 'zod';
+import { canonicalJson } from '../../application/canonical-json.ts';
+import { CHAIN_START, type ChainHead, EventCodec, UndecodableEvent } from '../../application/codec.ts';
+import type { NewEvent, StoredEvent } from '../../application/ports/event-store.ts';
+import { KeyRing } from '../../application/sealing.ts';
+import { defineEvent, type EventDefinition } from '../../domain/event.ts';
+import { formatPosition } from '../../infrastructure/event-store/positions.ts';
+import { BOOK, bookEvents, causeOf } from '../support/book.ts';
+import { chainFaults } from '../support/chain.ts';
+import { memoryKeyStore } from '../support/fakes.ts';
+import { BEGINNING } from '../support/given.ts';
+import { MASTER_KEY } from '../support/node.ts';
+
+const ring = (): KeyRing => new KeyRing(memoryKeyStore(), MASTER_KEY);
+const id = (n: number): string => `00000000-0000-7000-8000-${String(n).padStart(12, '0')}`;
+const place = (stored: NewEvent, revision: number): StoredEvent => ({
+  ...stored,
+  stream: BOOK,
+  revision,
+  position: formatPosition(revision + 1),
+});
+
+/** Encodes a chain of entries and reads it with a codec that has seen none of them. */
+const chainOf = (texts: readonly string[], keys = ring()) => {
+  const codec = new EventCodec(bookEvents, keys);
+  let head: ChainHead = CHAIN_START;
+  const stored = texts.map((text, n) => {
+    const data = { entry: `e${n}`, number: n, text };
+    const type = n % 2 === 0 ? 'SecretWritten' : 'EntryWritten';
+    for (const key of codec.keyIds('acme', { type, data })) if (!keys.has(key)) keys.create(key);
+    const encoded = codec.encode(
+      BOOK,
+      'acme',
+      head,
+      { id: id(n), type, data, at: BEGINNING + n },
+      causeOf(`c${n}`),
+    );
+    head = encoded.recorded;
+    return place(encoded.stored, n);
+  });
+  return { stored, keys, reader: new EventCodec(bookEvents, keys) };
+};
+
+describe('the event codec', () => {
+  it('gives back what was encoded, with personal fields sealed', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.string({ unit: 'grapheme' }), { minLength: 1, maxLength: 5 }),
+        async (texts) => {
+          const { stored, keys, reader } = chainOf(texts);
+          for (const [n, event] of stored.entries()) {
+            const decoded = reader.decode(event);
+            const { text, ...rest } = z
+              .object({ text: z.string(), entry: z.string(), number: z.number() })
+              .parse(decoded.data);
+            expect(rest).to.deep.equal({ entry: `e${n}`, number: n });
+            expect(n % 2 === 0 ? await keys.open(text) : text).to.equal(texts[n]);
+            expect(decoded).to.include({
+              id: id(n),
+              stream: BOOK,
+              tenantId: 'acme',
+              revision: n,
+              at: BEGINNING + n,
+            });
+            expect(decoded).to.include({
+              correlationId: `request-c${n}`,
+              causationId: `c${n}`,
+              impersonatedBy: undefined,
+            });
+            expect(decoded.actor).to.deep.equal({ kind: 'user', id: 'ann' });
+          }
+        },
+      ),
+    );
+  });
+
+  it('decodes its own events as anybody else would', () => {
+    const keys = ring();
+    const codec = new EventCodec(bookEvents, keys);
+    keys.create('acme/entry-e');
+    const event = {
+      id: id(1),
+      type: 'SecretWritten',
+      data: { entry: 'e', number: 1, text: 'x' },
+      at: BEGINNING,
+    };
+    const cause = { ...causeOf('c'), impersonatedBy: 'root@example.com' };
+    const stored = place(codec.encode(BOOK, 'acme', CHAIN_START, event, cause).stored, 0);
+    expect(codec.decode(stored)).to.deep.equal(new EventCodec(bookEvents, keys).decode(stored));
+  });
+
+  it('keeps no personal text in what is stored', () => {
+    const { stored } = chainOf(['a very personal text']);
+    expect(JSON.stringify(stored)).not.to.include('personal text');
+  });
+
+  it('stores canonical JSON, metadata with the agreed names', () => {
+    for (const { data, metadata } of chainOf(['x', 'y']).stored) {
+      expect(data).to.equal(canonicalJson(JSON.parse(data)));
+      expect(metadata).to.equal(canonicalJson(JSON.parse(metadata)));
+      expect(Object.keys(JSON.parse(metadata))).to.deep.equal([
+        '$causationId',
+        '$correlationId',
+        'actor',
+        'hash',
+        'occurred_at',
+        'prev_hash',
+        'schema_version',
+        'tenant_id',
+      ]);
+    }
+  });
+
+  it('stores canonical metadata under impersonation and with hostile ids too', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), fc.string({ unit: 'grapheme' }), (actor, request) => {
+        const codec = new EventCodec(bookEvents, ring());
+        const cause = {
+          actor: { kind: 'user' as const, id: actor },
+          impersonatedBy: actor,
+          correlationId: request,
+          causationId: request,
+        };
+        const event = { id: id(1), type: 'BookClosed', data: {}, at: BEGINNING };
+        const stored = place(codec.encode(BOOK, 'acme', CHAIN_START, event, cause).stored, 0);
+        expect(stored.metadata).to.equal(canonicalJson(JSON.parse(stored.metadata)));
+        expect(chainFaults([stored])).to.deep.equal([]);
+        expect(new EventCodec(bookEvents, ring()).decode(stored)).to.deep.include({
+          actor: cause.actor,
+          impersonatedBy: actor,
+        });
+      }),
+    );
+  });
+
+  describe('chains a stream', () => {
+    it('so that the published recipe verifies it', () => {
+      expect(chainFaults(chainOf(['a', 'b', 'ü😀', '']).stored)).to.deep.equal([]);
+    });
+
+    it('with 64 zeros before the first event', () => {
+      const [first] = chainOf(['a']).stored;
+      expect(JSON.parse(first?.metadata ?? '{}').prev_hash).to.equal('0'.repeat(64));
+    });
+
+    it('by exactly these lines', () => {
+      const [first] = chainOf(['a', 'b']).stored.slice(1);
+      if (first === undefined) throw new Error('no event');
+      const { hash, ...rest } = JSON.parse(first.metadata);
+      const lines = [rest.prev_hash, BOOK, '1', first.id, 'EntryWritten', first.data, canonicalJson(rest)];
+      expect(createHash('sha256').update(lines.join('\n'), 'utf8').digest('hex')).to.equal(hash);
+    });
+
+    it('so that changing any byte of any event is noticed', () => {
+      const { stored } = chainOf(['first', 'second', 'third']);
+      const field = fc.constantFrom('data' as const, 'metadata' as const, 'id' as const, 'type' as const);
+      fc.assert(
+        fc.property(fc.nat(2), field, fc.nat(), fc.integer({ min: 1, max: 126 }), (n, name, at, by) => {
+          const tampered = stored.map((event, index) => {
+            if (index !== n) return event;
+            const place = at % event[name].length;
+            const code = ((event[name].charCodeAt(place) - 1 + by) % 127) + 1;
+            return {
+              ...event,
+              [name]: event[name].slice(0, place) + String.fromCharCode(code) + event[name].slice(place + 1),
+            };
+          });
+          expect(chainFaults(tampered)).not.to.deep.equal([]);
+        }),
+        { numRuns: 500 },
+      );
+    });
+
+    it('so that a missing, doubled or moved event is noticed', () => {
+      const [a, b, c] = chainOf(['a', 'b', 'c']).stored;
+      if (a === undefined || b === undefined || c === undefined) throw new Error('no events');
+      for (const wrong of [
+        [a, c],
+        [b, c],
+        [a, a, b, c],
+        [a, c, b],
+      ])
+        expect(chainFaults(wrong)).not.to.deep.equal([]);
+    });
+  });
+
+  describe('refuses to decode', () => {
+    const [event] = chainOf(['a']).stored.map((stored) => stored);
+    if (event === undefined) throw new Error('no event');
+    const metadata = JSON.parse(event.metadata);
+    const refused = (
+      change: Partial<StoredEvent>,
+      definitions: readonly EventDefinition[] = bookEvents,
+    ): void => {
+      expect(() => new EventCodec(definitions, ring()).decode({ ...event, ...change })).to.throw(
+        UndecodableEvent,
+      );
+    };
+    const versioned = (version: unknown) => ({
+      metadata: JSON.stringify({ ...metadata, schema_version: version }),
+    });
+
+    it('a type it does not know', () => refused({ type: 'BookBurnt' }));
+    it('a version it has no way from', () => refused(versioned(0)));
+    it('a version that is newer than its own', () => refused(versioned(2)));
+    it('a version that is no number', () => {
+      refused(versioned('1'));
+      refused(versioned(1.5));
+    });
+    it('data that its schema refuses', () => {
+      for (const data of ['{}', 'null', '[]', '{"entry":1,"number":1,"text":"x"}']) refused({ data });
+    });
+    it('texts that are no JSON, and metadata that is none', () => {
+      refused({ data: '{' });
+      refused({ metadata: '{' });
+      refused({ metadata: '{}' });
+      refused({ metadata: 'null' });
+    });
+    it('data that its upcaster cannot take', () => {
+      const upcaster = (data: unknown) => z.object({ never: z.string() }).parse(data);
+      const newer = defineEvent('SecretWritten', z.object({}), { version: 2, upcasters: { 1: upcaster } });
+      refused({}, [newer]);
+    });
+    it('a time that is none', () => {
+      refused({ metadata: JSON.stringify({ ...metadata, occurred_at: 'yesterday' }) });
+    });
+  });
+
+  it('leads an old event through every upcaster to the present shape', () => {
+    const renamed = defineEvent('EntryWritten', z.object({ title: z.string(), pages: z.number() }), {
+      version: 3,
+      upcasters: {
+        1: (data) => ({ title: z.object({ text: z.string() }).parse(data).text }),
+        2: (data) => ({ ...z.object({ title: z.string() }).parse(data), pages: 1 }),
+      },
+    });
+    const old = chainOf(['a', 'An old title']).stored[1];
+    if (old === undefined) throw new Error('no event');
+    const decoded = new EventCodec([renamed], ring()).decode(old);
+    expect(decoded.data).to.deep.equal({ title: 'An old title', pages: 1 });
+    expect(
+      chainFaults([old], 1, JSON.parse(old.metadata).prev_hash),
+      'the stored event is as it was',
+    ).to.deep.equal([]);
+  });
+});

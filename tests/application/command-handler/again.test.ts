@@ -1,0 +1,87 @@
+import { expect } from 'chai';
+import type { Again } from '../../../application/command-handler.ts';
+import type { EventStore } from '../../../application/ports/event-store.ts';
+import { BOOK, bookDecider, bookEvents, write } from '../../support/book.ts';
+import { withEachEventStore } from '../../support/event-stores.ts';
+import { testClock } from '../../support/fakes.ts';
+import { countingEvents } from '../../support/faults.ts';
+import { BEGINNING } from '../../support/given.ts';
+import { memoryStores, startNode } from '../../support/node.ts';
+
+const definitions = bookEvents;
+const nodeOver = (events: EventStore, clock = testClock()) => startNode({ events, clock, definitions });
+const retry = (entry: string, again: Again = { since: 0 }) => write(entry, { again });
+
+describe('a command that is tried again', () => {
+  withEachEventStore((open) => {
+    it('finds what the first try appended, however much came after it', async () => {
+      const events = await open();
+      const first = await nodeOver(events).commands.execute(write('a'));
+      const other = nodeOver(events);
+      for (let n = 0; n < 600; n += 1) await other.commands.execute(write(`later ${n}`));
+      const second = await nodeOver(events).commands.execute(retry('a'));
+      expect(second.events.map((event) => event.id)).to.deep.equal(first.events.map((event) => event.id));
+      expect(await events.readStream(BOOK, { from: 601 })).to.deep.equal([]);
+    });
+
+    it('finds all of several events, in their order', async () => {
+      const events = await open();
+      const several = (again?: Again) => ({
+        ...write('a', { again }),
+        decide: () =>
+          ['x', 'y', 'z'].map((text, n) => ({
+            type: 'EntryWritten' as const,
+            data: { entry: 'a', number: n, text },
+          })),
+      });
+      const first = await nodeOver(events).commands.execute(several());
+      await nodeOver(events).commands.execute(write('b'));
+      const second = await nodeOver(events).commands.execute(several({ since: 0 }));
+      expect(second.events.map((event) => event.id)).to.deep.equal(first.events.map((event) => event.id));
+    });
+  });
+
+  it('is decided when the first try left nothing', async () => {
+    const { events } = memoryStores();
+    await nodeOver(events).commands.execute(write('b'));
+    expect((await nodeOver(events).commands.execute(retry('a'))).events).to.have.length(1);
+  });
+
+  it('has its effect once when several tries come at the same time', async () => {
+    const { events } = memoryStores();
+    const nodes = [nodeOver(events), nodeOver(events)];
+    const outcomes = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => nodes[n % 2]?.commands.execute(retry('a'))),
+    );
+    expect(new Set(outcomes.map((outcome) => outcome?.events[0]?.id)).size).to.equal(1);
+    expect(await events.readStream(BOOK)).to.have.length(1);
+  });
+
+  it('is answered with the present state and position, also where they are remembered otherwise', async () => {
+    const { events } = memoryStores();
+    const [here, there] = [nodeOver(events), nodeOver(events)];
+    // This node knows the stream as empty; the other one had the effect.
+    await here.states.load('acme', bookDecider, 'one');
+    const first = await there.commands.execute(write('a'));
+    const second = await here.commands.execute(retry('a'));
+    expect(second.events.map((event) => event.id)).to.deep.equal(first.events.map((event) => event.id));
+    expect(second.state).to.deep.equal({ count: 1, closed: false });
+    expect(second.position).to.equal(first.position);
+  });
+
+  it('does not look further back than its cause', async () => {
+    const { counting, counts } = countingEvents(memoryStores().events);
+    const clock = testClock();
+    const node = nodeOver(counting, clock);
+    for (let n = 0; n < 1200; n += 1) await node.commands.execute(write(`e${n}`));
+    const cause = await node.commands.execute(write('cause'));
+    if (cause.position === undefined) throw new Error('no position');
+    clock.advance(1000);
+    counts.reads = 0;
+    await node.commands.execute(retry('e0', { after: cause.position }));
+    await node.commands.execute(retry('e1', { since: BEGINNING + 1 }));
+    // A page for each at most, and not the whole stream: what lies before the bound does not count.
+    expect(counts.reads).to.be.at.most(1000);
+    expect(await counting.readStream(BOOK, { from: 1201 })).to.have.length(2);
+  });
+});

@@ -1,0 +1,158 @@
+import { expect } from 'chai';
+import type { EventStore } from '../../../application/ports/event-store.ts';
+import { EventTooLarge, MAX_EVENT_BYTES, StoreUnavailable } from '../../../application/ports/event-store.ts';
+import { DomainError } from '../../../domain/errors.ts';
+import { BOOK, type BookEvent, bookEvents, close, reopen, write } from '../../support/book.ts';
+import { chainFaults } from '../../support/chain.ts';
+import { withEachEventStore } from '../../support/event-stores.ts';
+import { refusalCode, rejection } from '../../support/eventually.ts';
+import { testClock } from '../../support/fakes.ts';
+import { countingEvents, faultyEvents } from '../../support/faults.ts';
+import { memoryStores, startNode } from '../../support/node.ts';
+
+const definitions = bookEvents;
+const numberOf = (events: readonly BookEvent[]): number | undefined => {
+  const [event] = events;
+  return event !== undefined && 'number' in event.data ? event.data.number : undefined;
+};
+
+describe('commands on one stream', () => {
+  withEachEventStore((open) => {
+    it('that come at once are appended in few batches, and each gets its own outcome', async () => {
+      const { counting, counts } = countingEvents(await open());
+      const node = startNode({ events: counting, definitions });
+      await node.commands.execute(write('first'));
+      const names = Array.from({ length: 50 }, (_, n) => `e${n}`);
+      const outcomes = await Promise.all(names.map((name) => node.commands.execute(write(name))));
+      expect(counts.appends).to.be.at.most(4);
+      outcomes.forEach((outcome, n) => {
+        expect(outcome.events).to.have.length(1);
+        expect(outcome.events[0]?.data).to.deep.include({ entry: `e${n}`, number: n + 2 });
+        expect(outcome.state.count).to.equal(n + 2);
+        expect(outcome.events[0]?.causationId).to.equal(`e${n}`);
+      });
+      const log = await counting.readStream(BOOK);
+      expect(chainFaults(log)).to.deep.equal([]);
+      // An outcome's position is never before its own event.
+      for (const { events, position } of outcomes) {
+        const stored = log.find((event) => event.id === events[0]?.id);
+        expect(position !== undefined && stored !== undefined && position >= stored.position).to.equal(true);
+      }
+    });
+
+    it('are each answered for themselves when some are refused', async () => {
+      const node = startNode({ events: await open(), definitions });
+      const names = ['a', 'b', 'closing', 'c', 'closing again', 'opening', 'd'];
+      const commands = [write('a'), write('b'), close(), write('c'), close(), reopen(), write('d')];
+      const outcomes = await Promise.allSettled(commands.map((command) => node.commands.execute(command)));
+      const told = outcomes.map((outcome, n) => [
+        names[n],
+        outcome.status === 'rejected' ? outcome.reason.code : outcome.value.events.map((event) => event.type),
+      ]);
+      expect(told).to.deep.equal([
+        ['a', ['EntryWritten']],
+        ['b', ['EntryWritten']],
+        ['closing', ['BookClosed']],
+        ['c', 'conflict'],
+        ['closing again', []],
+        ['opening', ['BookReopened']],
+        ['d', ['EntryWritten']],
+      ]);
+    });
+
+    it('reject only the one whose event is too large', async () => {
+      const node = startNode({ events: await open(), definitions });
+      const huge = 'x'.repeat(MAX_EVENT_BYTES);
+      const [before, large, after] = await Promise.allSettled([
+        node.commands.execute(write('a')),
+        node.commands.execute(write('b', { text: huge })),
+        node.commands.execute(write('c')),
+      ]);
+      expect(large.status === 'rejected' && large.reason instanceof EventTooLarge).to.equal(true);
+      expect(
+        [before, after].map((outcome) => outcome.status === 'fulfilled' && numberOf(outcome.value.events)),
+      ).to.deep.equal([1, 2]);
+    });
+
+    it('that are large together are parted into appends that the store takes', async () => {
+      const { counting, counts } = countingEvents(await open());
+      const node = startNode({ events: counting, definitions });
+      const text = 'x'.repeat(300 * 1024);
+      const outcomes = await Promise.all(
+        Array.from({ length: 5 }, (_, n) => node.commands.execute(write(`e${n}`, { text }))),
+      );
+      expect(outcomes.map((outcome) => numberOf(outcome.events))).to.deep.equal([1, 2, 3, 4, 5]);
+      expect(counts.appends).to.be.within(3, 5);
+    });
+
+    it('on many streams do not wait for each other', async () => {
+      const node = startNode({ events: await open(), definitions });
+      const books = Array.from({ length: 100 }, (_, n) => `b${n}`);
+      const outcomes = await Promise.all(books.map((book) => node.commands.execute(write('e', { book }))));
+      for (const outcome of outcomes) expect(numberOf(outcome.events)).to.equal(1);
+    });
+  });
+
+  it('that the store cannot take reject all that wait, and later ones are taken', async () => {
+    const stores = memoryStores();
+    const node = startNode({
+      ...stores,
+      events: faultyEvents(stores.events, ['unavailable before']),
+      definitions,
+    });
+    const outcomes = await Promise.allSettled(['a', 'b'].map((name) => node.commands.execute(write(name))));
+    for (const outcome of outcomes) {
+      expect(outcome.status === 'rejected' && outcome.reason instanceof StoreUnavailable).to.equal(true);
+    }
+    expect(numberOf((await node.commands.execute(write('c'))).events)).to.equal(1);
+  });
+
+  it('are decided on what is there after an append whose answer was lost', async () => {
+    const stores = memoryStores();
+    const node = startNode({
+      ...stores,
+      events: faultyEvents(stores.events, ['unavailable after']),
+      definitions,
+    });
+    expect(await rejection(node.commands.execute(write('a')))).to.be.instanceOf(StoreUnavailable);
+    expect(numberOf((await node.commands.execute(write('b'))).events)).to.equal(2);
+  });
+
+  it('are given up when races are lost for five seconds', async () => {
+    const stores = memoryStores();
+    const clock = testClock();
+    const races: EventStore = {
+      ...stores.events,
+      append: (...args) => {
+        clock.advance(500);
+        return faultyEvents(stores.events, ['lost race']).append(...args);
+      },
+    };
+    const node = startNode({ ...stores, events: races, clock, definitions });
+    const began = clock.now();
+    expect(await refusalCode(node.commands.execute(write('a')))).to.equal('unavailable');
+    expect(clock.now() - began).to.be.within(5000, 6000);
+  });
+
+  it('that throw what they should not, or whose facts cannot be had, hurt nobody else', async () => {
+    const node = startNode({ definitions });
+    const broken = { ...write('b'), decide: () => expect.fail('a bug') };
+    const factless = {
+      ...write('c'),
+      prepare: () => Promise.reject(new DomainError('not_found', 'no facts')),
+    };
+    const [a, b, c, d] = await Promise.allSettled([
+      node.commands.execute(write('a')),
+      node.commands.execute(broken),
+      node.commands.execute(factless),
+      node.commands.execute(write('d')),
+    ]);
+    expect([a.status, b.status, c.status, d.status]).to.deep.equal([
+      'fulfilled',
+      'rejected',
+      'rejected',
+      'fulfilled',
+    ]);
+    expect(d.status === 'fulfilled' && numberOf(d.value.events)).to.equal(2);
+  });
+});

@@ -1,0 +1,105 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { StreamState } from '../../../application/stream-states.ts';
+import {
+  conversationDecider,
+  markRead,
+  sendMessage,
+  startConversation,
+} from '../../../domain/messaging/conversation.ts';
+import { BOOK, type Book, bookEvents, causeOf, write } from '../../support/book.ts';
+import { testClock } from '../../support/fakes.ts';
+import { BEGINNING } from '../../support/given.ts';
+import { memoryStores, startNode } from '../../support/node.ts';
+
+const timesOf = async (node: ReturnType<typeof startNode>, stream: string): Promise<number[]> =>
+  (await node.events.readStream(stream)).map((event) => node.codec.decode(event).at);
+
+describe('times within a stream', () => {
+  it('never decrease, also where a clock jumps back or two clocks differ', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(fc.constantFrom(0, 1), fc.integer({ min: -5000, max: 5000 }))),
+        async (story) => {
+          const stores = memoryStores();
+          const clocks = [testClock(), testClock(BEGINNING + 2000)];
+          const nodes = clocks.map((clock) => startNode({ ...stores, clock, definitions: bookEvents }));
+          for (const [n, [which, jump]] of story.entries()) {
+            clocks[which]?.advance(jump);
+            await nodes[which]?.commands.execute(write(`e${n}`));
+          }
+          const [node] = nodes;
+          if (node === undefined) throw new Error('no node');
+          const times = await timesOf(node, BOOK);
+          expect(times).to.deep.equal([...times].sort((a, b) => a - b));
+        },
+      ),
+    );
+  });
+
+  it('put a message after every reading before it, also within one millisecond', async () => {
+    const clock = testClock();
+    const node = startNode({ clock });
+    const base = { tenantId: 'acme', decider: conversationDecider, id: 'c1', cause: causeOf('x') };
+    const start = { conversationId: 'c1', dmKey: 'k', participants: ['ann', 'bob'] };
+    await node.commands.execute({ ...base, decide: (state) => startConversation(state, start) });
+    const jobs = Array.from({ length: 40 }, (_, n) =>
+      node.commands.execute({
+        ...base,
+        decide: (state, context) =>
+          n % 2 === 0
+            ? markRead(state, 'bob')
+            : sendMessage(
+                state,
+                { messageId: `m${n}`, senderId: 'ann', storedBody: 'x', mentioned: [] },
+                context,
+              ),
+      }),
+    );
+    await Promise.all(jobs);
+    let lastRead = 0;
+    for (const stored of await node.events.readStream('acme.conversation-c1')) {
+      const { type, at } = node.codec.decode(stored);
+      if (type === 'ConversationRead') lastRead = at;
+      if (type === 'MessageSent') expect(at).to.be.greaterThan(lastRead);
+    }
+  });
+});
+
+describe('facts from outside the state', () => {
+  it('are asked for at the very head that the command is decided at, and again after a lost race', async () => {
+    const stores = memoryStores();
+    const [here, there] = [0, 1].map(() => startNode({ ...stores, definitions: bookEvents }));
+    if (here === undefined || there === undefined) throw new Error('no nodes');
+    await here.commands.execute(write('a'));
+    const heads: number[] = [];
+    const careful = {
+      ...write('b'),
+      prepare: async (head: StreamState<Book>) => {
+        heads.push(head.revision);
+        if (heads.length === 1) await there.commands.execute(write('meanwhile'));
+        return undefined;
+      },
+    };
+    const outcome = await here.commands.execute(careful);
+    expect(heads).to.deep.equal([0, 1]);
+    expect(outcome.events[0]?.revision).to.equal(2);
+  });
+
+  it('see what commands before it in the same queue have done', async () => {
+    const node = startNode({ definitions: bookEvents });
+    const heads: number[] = [];
+    const careful = (entry: string) => ({
+      ...write(entry),
+      prepare: async (head: StreamState<Book>) => {
+        heads.push(head.revision);
+        expect(await node.events.readStream(BOOK)).to.have.length(head.revision + 1);
+        return undefined;
+      },
+    });
+    await Promise.all(
+      [write('a'), careful('b'), write('c'), careful('d')].map((each) => node.commands.execute(each)),
+    );
+    expect(heads.filter((head, at) => head !== heads[at - 1])).to.deep.equal([0, 2]);
+  });
+});

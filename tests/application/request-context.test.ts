@@ -1,0 +1,102 @@
+import { expect } from 'chai';
+import { dmKeyOf } from '../../application/messaging.ts';
+import type { Principal } from '../../application/principal.ts';
+import { requestContext, uuidFromName } from '../../application/request-context.ts';
+import { uuidV7Ids } from '../../infrastructure/identity/ids.ts';
+import { testClock } from '../support/fakes.ts';
+
+const ann: Principal = {
+  kind: 'user',
+  tenantId: 'acme',
+  userId: 'ann',
+  email: 'ann@example.com',
+  role: 'admin',
+};
+const clock = testClock();
+const ids = uuidV7Ids(clock);
+const contextOf = (
+  key: string | undefined,
+  options: { scope?: string; again?: boolean; requestId?: string } = {},
+) =>
+  requestContext(
+    {
+      principal: ann,
+      requestId: options.requestId ?? 'request',
+      idempotency:
+        key === undefined
+          ? undefined
+          : { scope: options.scope ?? 'acme/user-ann', key, again: options.again ?? false },
+    },
+    ids,
+    clock,
+  );
+const three = (context: { newId(): string }): string[] => [context.newId(), context.newId(), context.newId()];
+
+describe('the context of a keyed request', () => {
+  it('gives the same ids at each try, on every node', () => {
+    const [first, second] = [
+      contextOf('key'),
+      contextOf('key', { again: true, requestId: 'another request' }),
+    ];
+    expect(second.cause.causationId).to.equal(first.cause.causationId);
+    const made = three(first);
+    expect(three(second)).to.deep.equal(made);
+    expect(new Set([...made, first.cause.causationId]).size).to.equal(4);
+    for (const id of made)
+      expect(id).to.match(/^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  });
+
+  it('gives other ids for another key or another caller', () => {
+    const contexts = [
+      contextOf('key'),
+      contextOf('key2'),
+      contextOf('key', { scope: 'acme/user-bob' }),
+      contextOf('key', { scope: 'beta/user-ann' }),
+    ];
+    expect(new Set(contexts.flatMap(three)).size).to.equal(12);
+    expect(new Set(contexts.map((context) => context.cause.causationId)).size).to.equal(4);
+  });
+
+  it('looks for an earlier effect only when there may be one, and a day back', () => {
+    expect(contextOf('key').again).to.equal(undefined);
+    expect(contextOf('key', { again: true }).again).to.deep.equal({ since: clock.now() - 25 * 3600 * 1000 });
+  });
+
+  it('keeps the request’s id as correlation', () => {
+    expect(contextOf('key', { requestId: 'r1' }).cause).to.include({ correlationId: 'r1' });
+  });
+});
+
+describe('the context of a request without a key', () => {
+  it('gives new ids, and is its own cause', () => {
+    const [first, second] = [contextOf(undefined, { requestId: 'r1' }), contextOf(undefined)];
+    expect(new Set([...three(first), ...three(second)]).size).to.equal(6);
+    expect(first.cause).to.deep.include({
+      correlationId: 'r1',
+      causationId: 'r1',
+      actor: { kind: 'user', id: 'ann' },
+    });
+    expect(first.again).to.equal(undefined);
+  });
+
+  it('names who impersonates', () => {
+    const principal = { ...ann, impersonatedBy: 'root@example.com' };
+    const context = requestContext({ principal, requestId: 'r', idempotency: undefined }, ids, clock);
+    expect(context.cause.impersonatedBy).to.equal('root@example.com');
+  });
+});
+
+describe('ids made of names', () => {
+  it('are the same for the same name and differ for others', () => {
+    expect(uuidFromName('a')).to.equal(uuidFromName('a'));
+    expect(uuidFromName('a')).not.to.equal(uuidFromName('b'));
+  });
+
+  it('of conversations are those of the set of people, in the agreed form', () => {
+    // printf 'ann,bob' | sha256sum
+    const key = 'f361c245ce8d289cdc830941d179ca7107bea1aac101c02e091933da1fd750d1';
+    expect(dmKeyOf(['bob', 'ann', 'bob'])).to.equal(dmKeyOf(['ann', 'bob']));
+    expect(dmKeyOf(['ann', 'bob'])).to.equal(key);
+    expect(dmKeyOf(['a', 'B'])).to.equal(dmKeyOf(['B', 'a']));
+  });
+});

@@ -1,0 +1,203 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { sealedAnswers } from '../../application/sealed-answers.ts';
+import { KeyRing, sealedKeyId } from '../../application/sealing.ts';
+import { gate, rejection } from '../support/eventually.ts';
+import { memoryKeyStore } from '../support/fakes.ts';
+import { MASTER_KEY } from '../support/node.ts';
+
+const ID = 'acme/message-m1';
+const nodes = () => {
+  const store = memoryKeyStore();
+  return { store, here: new KeyRing(store, MASTER_KEY), there: new KeyRing(store, MASTER_KEY) };
+};
+const withKey = async (id = ID) => {
+  const all = nodes();
+  await all.here.persist([all.here.create(id)]);
+  return all;
+};
+
+describe('the key ring', () => {
+  it('opens what it sealed, on every node', async () => {
+    const { here, there } = await withKey();
+    await fc.assert(
+      fc.asyncProperty(
+        fc.string({ unit: 'grapheme' }).filter((text) => text.isWellFormed()),
+        async (text) => {
+          const sealed = here.seal(ID, text);
+          expect(await here.open(sealed)).to.equal(text);
+          expect(await there.open(sealed)).to.equal(text);
+        },
+      ),
+    );
+  });
+
+  it('never seals the same text alike twice', async () => {
+    const { here } = await withKey();
+    const sealed = Array.from({ length: 2000 }, () => here.seal(ID, 'x'));
+    expect(new Set(sealed).size).to.equal(sealed.length);
+  });
+
+  it('tells the key of a sealed text, colons in ids and all', async () => {
+    const id = 'acme/person-auth0|a:b@c';
+    const { here, there } = await withKey(id);
+    const sealed = here.seal(id, 'x');
+    expect(sealedKeyId(sealed)).to.equal(id);
+    expect(await there.open(sealed)).to.equal('x');
+  });
+
+  it('stores keys wrapped only: neither the key nor the text is in the store', async () => {
+    const { store, here } = await withKey();
+    here.seal(ID, 'a personal text');
+    const other = new KeyRing(store, 'another master key');
+    expect(await rejection(other.load([ID]))).to.be.instanceOf(Error);
+    expect(other.has(ID)).to.equal(false);
+    const wrapped = store.wrapped.get(ID);
+    expect(wrapped).to.have.length(12 + 32 + 16);
+  });
+
+  it('does not take one text’s seal for another’s, nor one key’s wrapping for another’s', async () => {
+    const { store, here } = await withKey();
+    await here.persist([here.create('acme/message-m2')]);
+    const moved = here.seal(ID, 'x').replace('m1', 'm2');
+    expect(await rejection(here.open(moved))).to.be.instanceOf(Error);
+    const wrapped = store.wrapped.get(ID);
+    if (wrapped !== undefined) store.wrapped.set('acme/message-m3', wrapped);
+    expect(await rejection(here.load(['acme/message-m3']))).to.be.instanceOf(Error);
+  });
+
+  it('notices a changed seal', async () => {
+    const { here } = await withKey();
+    const sealed = here.seal(ID, 'some text');
+    const body = Buffer.from(sealed.slice(sealed.lastIndexOf(':') + 1), 'base64');
+    for (let at = 0; at < body.length; at += 1) {
+      const changed = Buffer.from(body);
+      changed[at] = (changed[at] ?? 0) ^ 1;
+      const text = `v1:${ID}:${changed.toString('base64')}`;
+      expect(await rejection(here.open(text))).to.be.instanceOf(Error);
+    }
+  });
+
+  it('opens nothing without a key, and seals nothing with one that was not loaded', async () => {
+    const { here } = nodes();
+    expect(await here.open(`v1:${ID}:AAAA`)).to.equal(undefined);
+    expect(here.has(ID)).to.equal(false);
+    expect(() => here.seal(ID, 'x')).to.throw('not loaded');
+  });
+
+  describe('once a key is destroyed', () => {
+    it('opens nothing with it, on any node that is told', async () => {
+      const { here, there } = await withKey();
+      const sealed = here.seal(ID, 'x');
+      expect(await there.open(sealed)).to.equal('x');
+      await here.destroy(ID);
+      expect(await here.open(sealed)).to.equal(undefined);
+      there.markDestroyed(ID);
+      expect(await there.open(sealed)).to.equal(undefined);
+      expect(there.seal(ID, 'later text')).to.equal(`v1:${ID}:`);
+    });
+
+    it('stays so when it is made again', async () => {
+      const { here, there } = await withKey();
+      await here.destroy(ID);
+      await there.persist([there.create(ID)]);
+      there.forget(ID);
+      expect(await there.open(`v1:${ID}:AAAA`)).to.equal(undefined);
+    });
+
+    it('stays so when a load of it was under way', async () => {
+      const { store, here } = await withKey();
+      const sealed = here.seal(ID, 'x');
+      const [read, answer] = [gate(), gate()];
+      const slow = new KeyRing(
+        {
+          ...store,
+          getMany: async (ids) => {
+            const found = await store.getMany(ids);
+            read.open();
+            await answer.passed;
+            return found;
+          },
+        },
+        MASTER_KEY,
+      );
+      const opening = slow.open(sealed);
+      await read.passed;
+      slow.markDestroyed(ID);
+      answer.open();
+      expect(await opening).to.equal(undefined);
+      expect(await slow.open(sealed)).to.equal(undefined);
+    });
+  });
+
+  it('keeps the most it may in memory, and finds the others again', async () => {
+    const { store, here } = await withKey();
+    const sealed = here.seal(ID, 'x');
+    let asked = 0;
+    const small = new KeyRing(
+      { ...store, getMany: (ids) => store.getMany(ids).finally(() => asked++) },
+      MASTER_KEY,
+    );
+    await small.open(sealed);
+    for (let n = 0; n < 50_000; n += 1) small.create(`acme/message-x${n}`);
+    expect(small.has(ID)).to.equal(false);
+    expect(await small.open(sealed)).to.equal('x');
+    expect(asked).to.equal(2);
+  });
+
+  it('asks the store once for many, and not for what it has', async () => {
+    const { store, here } = await withKey();
+    const asked: (readonly string[])[] = [];
+    const ring = new KeyRing(
+      {
+        ...store,
+        getMany: (ids) => {
+          asked.push(ids);
+          return store.getMany(ids);
+        },
+      },
+      MASTER_KEY,
+    );
+    await ring.load([ID, 'acme/message-none', ID]);
+    await ring.load([ID]);
+    expect(asked).to.deep.equal([[ID, 'acme/message-none']]);
+    here.forget(ID);
+    expect(here.has(ID)).to.equal(false);
+  });
+});
+
+describe('stored answers', () => {
+  const sealed = async (ids: readonly string[]) => {
+    const { here } = nodes();
+    await here.persist(ids.map((id) => here.create(id)));
+    return { here, answers: sealedAnswers(here) };
+  };
+
+  it('come back as they were, and hold no text in the clear', async () => {
+    const { answers } = await sealed(['acme/person-ann', ID]);
+    const stored = await answers.store({ name: 'Ann', body: 'hello' }, ['acme/person-ann', ID]);
+    expect(stored).not.to.include('Ann');
+    expect(await answers.restore(stored)).to.deep.equal({ name: 'Ann', body: 'hello' });
+    expect(await answers.restore(await answers.store([1, null], []))).to.deep.equal([1, null]);
+  });
+
+  it('are gone when any of their texts is erased', async () => {
+    const ids = ['acme/person-ann', 'acme/person-bob', ID];
+    for (const gone of ids) {
+      const { here, answers } = await sealed(ids);
+      const stored = await answers.store({ body: 'hello' }, ids);
+      await here.destroy(gone);
+      expect(await answers.restore(stored)).to.equal(undefined);
+    }
+  });
+
+  it('stay small with the names of fifty people in them', async () => {
+    const ids = Array.from({ length: 50 }, (_, n) => `acme/person-p${n}`);
+    for (const count of [5, 10, 20, 50]) {
+      const { answers } = await sealed(ids);
+      const stored = await answers.store({ body: 'x'.repeat(2000) }, ids.slice(0, count));
+      expect(stored.length).to.be.lessThan(3000 + count * 300);
+      expect(await answers.restore(stored)).to.deep.equal({ body: 'x'.repeat(2000) });
+    }
+  }).timeout(20_000);
+});

@@ -1,0 +1,169 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { UndecodableEvent } from '../../application/codec.ts';
+import type { EventStore } from '../../application/ports/event-store.ts';
+import { BOOK, bookDecider, bookEvents, close, write } from '../support/book.ts';
+import { eventually, gate, rejection } from '../support/eventually.ts';
+import { memoryStores, startNode } from '../support/node.ts';
+
+const definitions = bookEvents;
+const nodeOver = (stores: Partial<ReturnType<typeof memoryStores>>) => startNode({ ...stores, definitions });
+
+/** A book of so many entries, with whatever snapshots were taken on the way. */
+const bookOf = async (entries: number) => {
+  const stores = memoryStores();
+  const writer = nodeOver(stores);
+  for (let n = 0; n < entries; n += 1) await writer.commands.execute(write(`e${n}`));
+  return stores;
+};
+const loaded = async (stores: Partial<ReturnType<typeof memoryStores>>) => {
+  const node = nodeOver(stores);
+  const { snapshots: _without, ...log } = stores;
+  const folded = await nodeOver(log).states.load('acme', bookDecider, 'one');
+  return { node, state: await node.states.load('acme', bookDecider, 'one'), folded };
+};
+
+/** Reads of streams answer only once the gate is open, with what they read before. */
+const slowReads = (events: EventStore) => {
+  const [read, answer] = [gate(), gate()];
+  const slow: EventStore = {
+    ...events,
+    readStream: async (...args) => {
+      const page = await events.readStream(...args);
+      read.open();
+      await answer.passed;
+      return page;
+    },
+  };
+  return { slow, read: read.passed, answer: answer.open };
+};
+
+describe('folded states', () => {
+  it('from a snapshot and the tail are those of a full fold', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.nat(350), async (entries) => {
+        const stores = await bookOf(entries);
+        expect(stores.snapshots.snapshots.size).to.equal(entries >= 100 ? 1 : 0);
+        const { state, folded } = await loaded(stores);
+        expect(state).to.deep.equal(folded);
+        expect(state.state).to.deep.equal({ count: entries, closed: false });
+        expect(state.revision).to.equal(entries - 1);
+      }),
+      { numRuns: 12, examples: [[0], [1], [99], [100], [101], [200]] },
+    );
+  });
+
+  it('of a long stream are read in a few pages when there is a snapshot', async () => {
+    const stores = await bookOf(450);
+    let events = 0;
+    const counting: EventStore = {
+      ...stores.events,
+      readStream: async (...args) => {
+        const page = await stores.events.readStream(...args);
+        events += page.length;
+        return page;
+      },
+    };
+    await nodeOver({ ...stores, events: counting }).states.load('acme', bookDecider, 'one');
+    expect(events).to.be.lessThan(110);
+  });
+
+  it('do not come from a snapshot of another version of the state', async () => {
+    const stores = await bookOf(150);
+    const snapshot = stores.snapshots.snapshots.get(BOOK);
+    if (snapshot === undefined) throw new Error('no snapshot');
+    for (const stateVersion of [0, 2]) {
+      stores.snapshots.snapshots.set(BOOK, { ...snapshot, stateVersion, state: '{"count":7,"closed":true}' });
+      const { state, folded } = await loaded(stores);
+      expect(state).to.deep.equal(folded);
+    }
+  });
+
+  it('do not come from a snapshot that is no JSON, or has no position', async () => {
+    const stores = await bookOf(150);
+    const snapshot = stores.snapshots.snapshots.get(BOOK);
+    if (snapshot === undefined) throw new Error('no snapshot');
+    for (const broken of [{ state: '{"count":' }, { position: 'nowhere' }]) {
+      stores.snapshots.snapshots.set(BOOK, { ...snapshot, ...broken });
+      const { state, folded } = await loaded(stores);
+      expect(state).to.deep.equal(folded);
+    }
+  });
+
+  it('do not come from a snapshot of another log', async () => {
+    const stores = await bookOf(150);
+    const other = await bookOf(250);
+    const { state, folded } = await loaded({ ...stores, snapshots: other.snapshots });
+    expect(state).to.deep.equal(folded);
+  });
+
+  it('do without a snapshot store that fails', async () => {
+    const stores = await bookOf(120);
+    const broken = {
+      ...stores.snapshots,
+      get: () => Promise.reject(new Error('no disk')),
+      put: () => Promise.reject(new Error('no disk')),
+    };
+    const node = nodeOver({ ...stores, snapshots: broken });
+    expect((await node.states.load('acme', bookDecider, 'one')).state.count).to.equal(120);
+    await eventually(() =>
+      expect(node.logger.lines.map((line) => line.message)).to.deep.equal([
+        'a snapshot could not be read; folding from the first event',
+        'a snapshot could not be written',
+      ]),
+    );
+  });
+
+  it('are dropped when another node has written, and only then', async () => {
+    const stores = memoryStores();
+    const [here, there] = [nodeOver(stores), nodeOver(stores)];
+    await here.commands.execute(write('e0'));
+    here.states.noticed(BOOK, 0);
+    expect(here.states.cached(BOOK)?.revision).to.equal(0);
+    await there.commands.execute(close());
+    here.states.noticed(BOOK, 1);
+    expect(here.states.cached(BOOK)).to.equal(undefined);
+    expect((await here.states.load('acme', bookDecider, 'one')).state.closed).to.equal(true);
+    here.states.noticed('acme.book-unknown', 3);
+  });
+
+  it('are not set back by a slow load that began before a command', async () => {
+    const stores = memoryStores();
+    await nodeOver(stores).commands.execute(write('e0'));
+    const { slow, read, answer } = slowReads(stores.events);
+    const node = nodeOver({ ...stores, events: slow });
+    const loading = node.states.load('acme', bookDecider, 'one');
+    await read;
+    // Meanwhile a command of this node gets through: it finds the state by a faster read.
+    const quick = nodeOver(stores);
+    await quick.commands.execute(close());
+    const state = await quick.states.load('acme', bookDecider, 'one');
+    node.states.set(BOOK, state, bookDecider);
+    answer();
+    await loading;
+    expect(node.states.cached(BOOK)?.revision).to.equal(1);
+    expect((await node.states.load('acme', bookDecider, 'one')).state.closed).to.equal(true);
+  });
+
+  it('are not kept from a load during which the log told of something newer', async () => {
+    const stores = memoryStores();
+    const there = nodeOver(stores);
+    await there.commands.execute(write('e0'));
+    const { slow, read, answer } = slowReads(stores.events);
+    const here = nodeOver({ ...stores, events: slow });
+    const loading = here.states.load('acme', bookDecider, 'one');
+    await read;
+    await there.commands.execute(close());
+    here.states.noticed(BOOK, 1);
+    answer();
+    await loading;
+    expect((await here.states.load('acme', bookDecider, 'one')).state.closed).to.equal(true);
+  });
+
+  it('cannot be had of a stream with an event that cannot be read', async () => {
+    const stores = memoryStores();
+    await nodeOver(stores).commands.execute(write('e0'));
+    const older = startNode({ ...stores, definitions: [] });
+    expect(await rejection(older.states.load('acme', bookDecider, 'one'))).to.be.instanceOf(UndecodableEvent);
+  });
+});

@@ -1,0 +1,62 @@
+import { expect } from 'chai';
+import { z } from 'zod';
+import { catalogue } from '../../domain/catalogue.ts';
+
+/** Past participles of the last word of a name: regular ones, and the irregular ones in use. */
+const PAST = /(ed|Sent|Read|Set|Begun|Written|Paid|Left|Lost|Held|Put|Made|Taken|Withdrawn|Won)$/;
+const REQUESTED = 'x';
+
+/** A value for every field of a schema's JSON Schema, enough to ask a definition for its key ids. */
+const fieldsOf = (schema: z.ZodType): readonly string[] => {
+  const { properties } = z.toJSONSchema(schema);
+  return Object.keys(properties ?? {});
+};
+
+describe('the event catalogue', () => {
+  it('names each type once', () => {
+    const types = catalogue.map((definition) => definition.type);
+    expect(new Set(types).size).to.equal(types.length);
+  });
+
+  for (const definition of catalogue) {
+    describe(definition.type, () => {
+      it('is a fact in the past, in the field’s own words', () => {
+        expect(definition.type).to.match(/^[A-Z][A-Za-z]+$/);
+        expect(definition.type).to.match(PAST);
+      });
+
+      it('has a schema of an object', () => {
+        expect(z.toJSONSchema(definition.schema)).to.have.property('type', 'object');
+        expect(definition.schema.safeParse(null).success).to.equal(false);
+      });
+
+      it('has every personal field in its schema, as a text that must be there', () => {
+        const json = z.toJSONSchema(definition.schema);
+        for (const field of Object.keys(definition.personal)) {
+          expect(fieldsOf(definition.schema)).to.include(field);
+          expect(json.required).to.include(field);
+          expect(json.properties?.[field]).to.have.property('type', 'string');
+        }
+      });
+
+      it('seals with a key that other fields name, never the sealed text itself', () => {
+        const personal = Object.keys(definition.personal);
+        const data = Object.fromEntries(
+          fieldsOf(definition.schema).map((field) => [
+            field,
+            personal.includes(field) ? 'SECRET' : REQUESTED,
+          ]),
+        );
+        for (const keyOf of Object.values(definition.personal)) {
+          expect(keyOf(data)).to.include(REQUESTED);
+          expect(keyOf(data)).not.to.include('SECRET');
+        }
+      });
+
+      it('has an upcaster from each older version to the next, and no other', () => {
+        const expected = Array.from({ length: definition.version - 1 }, (_, index) => String(index + 1));
+        expect(Object.keys(definition.upcasters)).to.deep.equal(expected);
+      });
+    });
+  }
+});

@@ -1,0 +1,111 @@
+import { platformAdminDecider, registerPlatformAdmin } from '../../../domain/identity/platform-admin.ts';
+import {
+  type ChangeUser,
+  changeUser,
+  type RegisterUser,
+  registerUser,
+  type UserEvent,
+  userDecider,
+} from '../../../domain/identity/user.ts';
+import { given } from '../../support/given.ts';
+
+const command: RegisterUser = {
+  userId: 'ann',
+  email: 'ann@example.com',
+  displayName: 'Ann',
+  role: 'admin',
+  origin: 'admin',
+};
+const registered: UserEvent = {
+  type: 'UserRegistered',
+  data: { user_id: 'ann', email: 'ann@example.com', display_name: 'Ann', role: 'admin', origin: 'admin' },
+};
+const passwordSet: UserEvent = {
+  type: 'UserPasswordSet',
+  data: { user_id: 'ann', password_hash: '$argon2id$' },
+};
+const change = (values: Partial<ChangeUser>): ChangeUser => ({ presentName: 'Ann', ...values });
+
+describe('a user', () => {
+  it('is registered, with a password or without', () => {
+    given(userDecider)
+      .when((state) => registerUser(state, command))
+      .gives(registered);
+    given(userDecider)
+      .when((state) => registerUser(state, { ...command, passwordHash: '$argon2id$' }))
+      .gives(registered, passwordSet);
+  });
+
+  it('is registered once: doing it again gives nothing', () => {
+    given(userDecider)
+      .when((state) => registerUser(state, { ...command, passwordHash: '$argon2id$' }))
+      .thenAgainNothing();
+    given(userDecider, registered)
+      .when((state) => registerUser(state, { ...command, role: 'operator', email: 'other@example.com' }))
+      .givesNothing();
+  });
+
+  it('is changed in what differs, one fact for each', () => {
+    const all = change({
+      displayName: 'Anna',
+      role: 'operator',
+      status: 'deactivated',
+      passwordHash: '$new$',
+    });
+    given(userDecider, registered)
+      .when((state) => changeUser(state, all, 'root'))
+      .gives(
+        { type: 'UserRenamed', data: { user_id: 'ann', display_name: 'Anna' } },
+        { type: 'UserRoleChanged', data: { user_id: 'ann', role: 'operator' } },
+        { type: 'UserStatusChanged', data: { user_id: 'ann', status: 'deactivated' } },
+        { type: 'UserPasswordSet', data: { user_id: 'ann', password_hash: '$new$' } },
+      );
+  });
+
+  it('is not changed by what is so already', () => {
+    const same = change({ displayName: 'Ann', role: 'admin', status: 'active' });
+    given(userDecider, registered)
+      .when((state) => changeUser(state, same, 'root'))
+      .givesNothing();
+    given(userDecider, registered)
+      .when((state) => changeUser(state, change({ role: 'operator', status: 'deactivated' }), 'root'))
+      .thenAgainNothing();
+  });
+
+  it('who is unknown cannot be changed', () => {
+    given(userDecider)
+      .when((state) => changeUser(state, change({ role: 'admin' }), 'root'))
+      .isRefused('not_found');
+  });
+
+  it('who is an admin cannot lock themselves out', () => {
+    const story = given(userDecider, registered);
+    for (const values of [{ status: 'deactivated' }, { role: 'operator' }] as const) {
+      story.when((state) => changeUser(state, change(values), 'ann')).isRefused('conflict');
+    }
+    story
+      .when((state) => changeUser(state, change({ displayName: 'Anna', role: 'admin' }), 'ann'))
+      .gives({ type: 'UserRenamed', data: { user_id: 'ann', display_name: 'Anna' } });
+  });
+
+  it('who was deactivated can be let in again', () => {
+    given(userDecider, registered, {
+      type: 'UserStatusChanged',
+      data: { user_id: 'ann', status: 'deactivated' },
+    })
+      .when((state) => changeUser(state, change({ status: 'active' }), 'root'))
+      .gives({ type: 'UserStatusChanged', data: { user_id: 'ann', status: 'active' } });
+  });
+});
+
+describe('a platform admin', () => {
+  const admin = { adminId: 'root', email: 'root@example.com', passwordHash: '$argon2id$' };
+  it('is registered once', () => {
+    const story = given(platformAdminDecider).when((state) => registerPlatformAdmin(state, admin));
+    story.gives({
+      type: 'PlatformAdminRegistered',
+      data: { admin_id: 'root', email: 'root@example.com', password_hash: '$argon2id$' },
+    });
+    story.thenAgainNothing();
+  });
+});

@@ -1,0 +1,203 @@
+import { expect } from 'chai';
+import {
+  type ConversationEvent,
+  checkBody,
+  conversationDecider,
+  deleteMessage,
+  editMessage,
+  type MessageFacts,
+  markRead,
+  sendMessage,
+  startConversation,
+} from '../../../domain/messaging/conversation.ts';
+import { BEGINNING, given, type Past, refusal } from '../../support/given.ts';
+
+const started: Past<ConversationEvent> = {
+  type: 'ConversationStarted',
+  data: { conversation_id: 'c1', dm_key: 'key', participant_user_ids: ['ann', 'bob'] },
+  at: BEGINNING,
+};
+const sent: Past<ConversationEvent> = {
+  type: 'MessageSent',
+  data: { conversation_id: 'c1', message_id: 'm1', sender_user_id: 'ann', body: 'x', mentioned_user_ids: [] },
+  at: BEGINNING + 1000,
+};
+const readAt = (at: number): Past<ConversationEvent> => ({
+  type: 'ConversationRead',
+  data: { conversation_id: 'c1', user_id: 'bob' },
+  at,
+});
+
+const message = { messageId: 'm2', senderId: 'ann', storedBody: 'hello', mentioned: ['bob'] };
+const facts: MessageFacts = {
+  messageId: 'm1',
+  senderId: 'ann',
+  sentAt: BEGINNING + 1000,
+  editedAt: undefined,
+  deletedAt: undefined,
+};
+const gone = { ...facts, deletedAt: BEGINNING + 2000 };
+
+describe('a conversation', () => {
+  describe('is started', () => {
+    const start = { conversationId: 'c1', dmKey: 'key', participants: ['ann', 'bob'] };
+    it('once', () => {
+      given(conversationDecider)
+        .when((state) => startConversation(state, start))
+        .gives({
+          type: 'ConversationStarted',
+          data: { conversation_id: 'c1', dm_key: 'key', participant_user_ids: ['ann', 'bob'] },
+        });
+    });
+    it('and again gives nothing', () => {
+      given(conversationDecider)
+        .when((state) => startConversation(state, start))
+        .thenAgainNothing();
+      given(conversationDecider, started)
+        .when((state) => startConversation(state, start))
+        .givesNothing();
+    });
+  });
+
+  describe('takes a message', () => {
+    it('from a participant', () => {
+      given(conversationDecider, started)
+        .when((state, context) => sendMessage(state, message, context), BEGINNING + 5)
+        .gives({
+          type: 'MessageSent',
+          data: {
+            conversation_id: 'c1',
+            message_id: 'm2',
+            sender_user_id: 'ann',
+            body: 'hello',
+            mentioned_user_ids: ['bob'],
+          },
+          at: BEGINNING + 5,
+        });
+    });
+    it('that is later than the last reading of anybody', () => {
+      const [event] = given(conversationDecider, started, readAt(BEGINNING + 9), readAt(BEGINNING + 9))
+        .when((state, context) => sendMessage(state, message, context), BEGINNING + 9)
+        .events();
+      expect(event?.at).to.equal(BEGINNING + 10);
+    });
+    it('that is not put later than now when nobody has read', () => {
+      const [event] = given(conversationDecider, started, readAt(BEGINNING + 9))
+        .when((state, context) => sendMessage(state, message, context), BEGINNING + 50)
+        .events();
+      expect(event?.at).to.equal(BEGINNING + 50);
+    });
+    it('not while there is no conversation, and not from an outsider', () => {
+      given(conversationDecider)
+        .when((state, context) => sendMessage(state, message, context))
+        .isRefused('not_found');
+      given(conversationDecider, started)
+        .when((state, context) => sendMessage(state, { ...message, senderId: 'eve' }, context))
+        .isRefused('not_a_participant');
+    });
+  });
+
+  describe('lets a message be edited', () => {
+    const edit = (userId: string, about: MessageFacts | undefined) => ({
+      userId,
+      message: about,
+      storedBody: 'new',
+    });
+    it('by its sender', () => {
+      given(conversationDecider, started, sent)
+        .when((state) => editMessage(state, edit('ann', facts)))
+        .gives({ type: 'MessageEdited', data: { conversation_id: 'c1', message_id: 'm1', body: 'new' } });
+    });
+    it('by nobody else', () => {
+      const story = given(conversationDecider, started, sent);
+      story.when((state) => editMessage(state, edit('bob', facts))).isRefused('not_the_sender');
+      story.when((state) => editMessage(state, edit('eve', facts))).isRefused('not_a_participant');
+      story.when((state) => editMessage(state, edit('ann', undefined))).isRefused('not_found');
+      given(conversationDecider)
+        .when((state) => editMessage(state, edit('ann', facts)))
+        .isRefused('not_found');
+    });
+    it('not once it is deleted', () => {
+      given(conversationDecider, started, sent)
+        .when((state) => editMessage(state, edit('ann', gone)))
+        .isRefused('invalid_transition', { state: 'deleted', allowed: [] });
+    });
+  });
+
+  describe('lets a message be deleted', () => {
+    it('by its sender, saying whose it was and when it was sent', () => {
+      given(conversationDecider, started, sent)
+        .when((state) => deleteMessage(state, { userId: 'ann', message: facts }))
+        .gives({
+          type: 'MessageDeleted',
+          data: {
+            conversation_id: 'c1',
+            message_id: 'm1',
+            sender_user_id: 'ann',
+            sent_at: '2026-01-01T00:00:01.000Z',
+          },
+        });
+    });
+    it('twice, which gives nothing', () => {
+      given(conversationDecider, started, sent)
+        .when((state) => deleteMessage(state, { userId: 'ann', message: gone }))
+        .givesNothing();
+    });
+    it('by nobody else, deleted or not', () => {
+      const story = given(conversationDecider, started, sent);
+      story
+        .when((state) => deleteMessage(state, { userId: 'bob', message: facts }))
+        .isRefused('not_the_sender');
+      story
+        .when((state) => deleteMessage(state, { userId: 'bob', message: gone }))
+        .isRefused('not_the_sender');
+      story
+        .when((state) => deleteMessage(state, { userId: 'ann', message: undefined }))
+        .isRefused('not_found');
+    });
+  });
+
+  describe('is read', () => {
+    it('by a participant, each time anew', () => {
+      for (const history of [[started], [started, sent, readAt(BEGINNING + 3000)]]) {
+        given(conversationDecider, ...history)
+          .when((state) => markRead(state, 'bob'))
+          .gives({ type: 'ConversationRead', data: { conversation_id: 'c1', user_id: 'bob' } });
+      }
+    });
+    it('not by an outsider, and not before it is started', () => {
+      given(conversationDecider, started)
+        .when((state) => markRead(state, 'eve'))
+        .isRefused('not_a_participant');
+      given(conversationDecider)
+        .when((state) => markRead(state, 'bob'))
+        .isRefused('not_found');
+    });
+  });
+
+  it('keeps a state that does not grow with its messages', () => {
+    const many = Array.from({ length: 200 }, (_, n) => ({ ...sent, at: BEGINNING + n }));
+    const few = given(conversationDecider, started).state;
+    expect(given(conversationDecider, started, ...many).state).to.deep.equal(few);
+  });
+
+  describe('checks a body', () => {
+    const refused = (body: string) => {
+      const { code, details } = refusal(() => checkBody(body));
+      expect(code).to.equal('validation_failed');
+      expect(details?.field).to.equal('body');
+      return details;
+    };
+    it('that has 1 to 10,000 code points', () => {
+      for (const body of ['x', 'x'.repeat(10_000), '😀'.repeat(10_000)]) checkBody(body);
+      for (const body of ['', 'x'.repeat(10_001), '😀'.repeat(10_001), `${'😀'.repeat(10_000)}x`])
+        refused(body);
+    });
+    it('that is more than white space', () => {
+      for (const body of [' ', '\n\t', '\u00a0\u2003', '\ufeff']) refused(body);
+    });
+    it('that holds neither NUL nor half a surrogate pair', () => {
+      for (const body of ['a\u0000b', '\ud83d', 'x\ude00', '\ude00\ud83d']) refused(body);
+    });
+  });
+});

@@ -1,0 +1,101 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import {
+  type Inbox,
+  type InboxEvent,
+  inboxDecider,
+  markNotificationsRead,
+  READ_CHUNK,
+  raiseNotification,
+} from '../../../domain/notifications/inbox.ts';
+import { given } from '../../support/given.ts';
+
+const raise = (id: string) => ({
+  notificationId: id,
+  recipientId: 'bob',
+  kind: 'message_mention' as const,
+  actorId: 'ann',
+  subject: { kind: 'conversation' as const, id: 'c1' },
+  noteId: 'm1',
+  snippet: 'hello',
+  snippetKey: 'message-m1',
+});
+const raised = (...ids: string[]): InboxEvent[] => ids.flatMap((id) => raiseNotification(raise(id)));
+const read = (...notification_ids: string[]): InboxEvent => ({
+  type: 'NotificationsRead',
+  data: { recipient_user_id: 'bob', notification_ids },
+});
+
+describe('an inbox', () => {
+  it('takes a notification with everything its reader needs', () => {
+    given(inboxDecider)
+      .when(() => raiseNotification(raise('n1')))
+      .gives({
+        type: 'NotificationRaised',
+        data: {
+          notification_id: 'n1',
+          recipient_user_id: 'bob',
+          kind: 'message_mention',
+          actor_user_id: 'ann',
+          subject_kind: 'conversation',
+          subject_id: 'c1',
+          note_id: 'm1',
+          snippet: 'hello',
+          snippet_key: 'message-m1',
+        },
+      });
+  });
+
+  it('marks what is unread among the given ids', () => {
+    given(inboxDecider, ...raised('n1', 'n2', 'n3'), read('n2'))
+      .when((state) => markNotificationsRead(state, { userId: 'bob', ids: ['n3', 'n2', 'nobody', 'n3'] }))
+      .gives(read('n3'));
+  });
+
+  it('marks everything, and then nothing more', () => {
+    const story = given(inboxDecider, ...raised('n1', 'n2'));
+    const all = (state: Inbox) => markNotificationsRead(state, { userId: 'bob', all: true });
+    story.when(all).gives(read('n1', 'n2'));
+    story.when(all).thenAgainNothing();
+    given(inboxDecider).when(all).givesNothing();
+  });
+
+  it('marks in events of bounded size', () => {
+    const ids = Array.from({ length: READ_CHUNK + 1 }, (_, n) => `n${n}`);
+    const events = markNotificationsRead({ unread: ids }, { userId: 'bob', all: true });
+    expect(
+      events.map((event) => event.type === 'NotificationsRead' && event.data.notification_ids.length),
+    ).to.deep.equal([READ_CHUNK, 1]);
+  });
+
+  it('counts exactly what changed, whatever is asked and however often', () => {
+    const asks = fc.array(
+      fc.oneof(
+        fc.record({
+          userId: fc.constant('bob'),
+          ids: fc.array(fc.integer({ max: 12, min: 0 }).map((n) => `n${n}`)),
+        }),
+        fc.constant({ userId: 'bob', all: true as const }),
+      ),
+    );
+    fc.assert(
+      fc.property(fc.nat(10), asks, (count, commands) => {
+        let state: Inbox = given(
+          inboxDecider,
+          ...raised(...Array.from({ length: count }, (_, n) => `n${n}`)),
+        ).state;
+        let marked = 0;
+        for (const command of commands) {
+          const before = state.unread.length;
+          for (const event of markNotificationsRead(state, command)) {
+            if (event.type === 'NotificationsRead') marked += event.data.notification_ids.length;
+            state = inboxDecider.evolve(state, event, { at: 0, revision: 0 });
+          }
+          expect(markNotificationsRead(state, command)).to.deep.equal([]);
+          expect(state.unread.length).to.be.at.most(before);
+        }
+        expect(marked).to.equal(count - state.unread.length);
+      }),
+    );
+  });
+});

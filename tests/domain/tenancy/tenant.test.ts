@@ -1,0 +1,104 @@
+import { expect } from 'chai';
+import {
+  type ChangeTenant,
+  changeTenant,
+  createTenant,
+  isTenantId,
+  type TenantEvent,
+  tenantDecider,
+} from '../../../domain/tenancy/tenant.ts';
+import { given } from '../../support/given.ts';
+
+const settings = {
+  name: 'Acme',
+  plan: 'pro' as const,
+  partner_id: null,
+  entitlements: { ledger: true, assistant: false },
+  currency: 'EUR',
+  timezone: 'UTC',
+};
+const created: TenantEvent = { type: 'TenantCreated', data: { tenant_id: 'acme', ...settings } };
+const changing = (command: ChangeTenant) =>
+  given(tenantDecider, created).when((state) => changeTenant(state, command));
+
+describe('a tenant', () => {
+  it('is created once', () => {
+    given(tenantDecider)
+      .when((state) => createTenant(state, { tenantId: 'acme', ...settings }))
+      .gives(created);
+    given(tenantDecider, created)
+      .when((state) => createTenant(state, { tenantId: 'acme', ...settings }))
+      .isRefused('already_exists', { field: 'id' });
+  });
+
+  it('is changed in what differs', () => {
+    changing({ name: 'Acme Ltd', plan: 'pro', currency: undefined }).gives({
+      type: 'TenantChanged',
+      data: { tenant_id: 'acme', name: 'Acme Ltd' },
+    });
+    changing({ partner_id: 'partner' }).gives({
+      type: 'TenantChanged',
+      data: { tenant_id: 'acme', partner_id: 'partner' },
+    });
+  });
+
+  it('keeps the entitlements that a change does not name', () => {
+    changing({ entitlements: { assistant: true } }).gives({
+      type: 'TenantChanged',
+      data: { tenant_id: 'acme', entitlements: { ledger: true, assistant: true } },
+    });
+    changing({ entitlements: { assistant: undefined, ledger: true } }).givesNothing();
+  });
+
+  it('is not changed by what is so already, and not twice', () => {
+    changing({ ...settings, status: 'active' }).givesNothing();
+    changing({}).givesNothing();
+    changing({
+      name: 'New',
+      partner_id: 'p',
+      status: 'suspended',
+      entitlements: { ledger: false },
+    }).thenAgainNothing();
+  });
+
+  it('is suspended and taken up again', () => {
+    changing({ status: 'suspended' }).gives({
+      type: 'TenantStatusChanged',
+      data: { tenant_id: 'acme', status: 'suspended' },
+    });
+    given(tenantDecider, created, {
+      type: 'TenantStatusChanged',
+      data: { tenant_id: 'acme', status: 'suspended' },
+    })
+      .when((state) => changeTenant(state, { status: 'active' }))
+      .gives({ type: 'TenantStatusChanged', data: { tenant_id: 'acme', status: 'active' } });
+  });
+
+  it('that is unknown cannot be changed', () => {
+    given(tenantDecider)
+      .when((state) => changeTenant(state, { name: 'x' }))
+      .isRefused('not_found');
+  });
+
+  it('has an id that fits a stream name and is not the platform’s', () => {
+    for (const id of ['a', 'acme_2', `a${'x'.repeat(39)}`, 'partner', 'platforms']) {
+      expect(isTenantId(id), id).to.equal(true);
+    }
+    const bad = [
+      '',
+      'A',
+      '2acme',
+      '_x',
+      'a-b',
+      'a.b',
+      'a/b',
+      'a b',
+      `a${'x'.repeat(40)}`,
+      'platform',
+      'partner_x',
+      'acme\n',
+      'é',
+    ];
+    for (const id of bad) expect(isTenantId(id), id).to.equal(false);
+  });
+});

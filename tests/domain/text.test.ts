@@ -1,0 +1,29 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { codePoints, isStorableText, truncate } from '../../domain/text.ts';
+
+const texts = fc.string({ unit: 'binary', maxLength: 80 });
+
+describe('text', () => {
+  it('is counted in code points', () => {
+    fc.assert(fc.property(texts, (text) => codePoints(text) === [...text].length));
+  });
+
+  it('is cut between characters', () => {
+    fc.assert(
+      fc.property(texts, fc.nat(90), (text, max) => {
+        const cut = truncate(text, max);
+        expect(codePoints(cut)).to.equal(Math.min(max, codePoints(text)));
+        expect(text.startsWith(cut)).to.equal(true);
+        expect(cut.isWellFormed()).to.equal(true);
+      }),
+    );
+  });
+
+  it('can be stored without NUL and without half a surrogate pair', () => {
+    for (const text of ['', 'x', '😀', '\u0001', '\uffff']) expect(isStorableText(text)).to.equal(true);
+    for (const text of ['\u0000', '\ud800', 'a\udc00b', '\udc00\ud800']) {
+      expect(isStorableText(text)).to.equal(false);
+    }
+  });
+});

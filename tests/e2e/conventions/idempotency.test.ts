@@ -1,0 +1,240 @@
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import type { Answer } from '../../support/client.ts';
+import { randomName } from '../../support/server.ts';
+import { messages, tenant as tenantShape, user, validationFailed } from '../../support/shapes.ts';
+import { allMessages } from '../../support/unread-model.ts';
+import {
+  BASE,
+  type Member,
+  NOTIFICATIONS,
+  startWorld,
+  type TestTenant,
+  talk,
+  USERS,
+  type World,
+} from '../../support/world.ts';
+
+describe('Idempotency-Key', () => {
+  let world: World;
+  let tenant: TestTenant;
+  let ada: Member;
+  let ben: Member;
+  let id: string;
+
+  before(async () => {
+    world = await startWorld();
+    tenant = await world.tenant();
+    ada = await tenant.person('Ada');
+    ben = await tenant.person('Ben');
+    id = await talk(ada, ben);
+  });
+  after(() => world.end());
+
+  const keyed = (key: string) => ({ headers: { 'idempotency-key': key } });
+  const send = (who: Member, body: unknown, key: string): Promise<Answer> =>
+    who.api.post(`${BASE}/${id}/messages`, body, keyed(key));
+  const sentWith = async (text: string) =>
+    (await allMessages(ada, id)).filter((one) => 'body' in one && one.body === text);
+
+  const expectReplay = (first: Answer, second: Answer): void => {
+    expect([second.status, second.text]).to.deep.equal([first.status, first.text]);
+    expect(first.header('idempotency-replayed')).to.equal(undefined);
+    expect(second.header('idempotency-replayed')).to.equal('true');
+    for (const name of ['x-event-position', 'content-type']) {
+      expect(second.header(name), name).to.equal(first.header(name));
+    }
+  };
+
+  it('replays the answer and has one effect', async () => {
+    const key = randomUUID();
+    const first = await send(ada, { body: 'once', more: { b: 1, a: [1, 2] } }, key);
+    expect(first.status).to.equal(201);
+    expectReplay(first, await send(ada, { body: 'once', more: { b: 1, a: [1, 2] } }, key));
+    expectReplay(first, await send(ada, { more: { a: [1, 2], b: 1 }, body: 'once' }, key));
+    const raw = ' { "more" : {"a":[1.0,2e0],"b":1}, "body":"\\u006fnce"}';
+    expectReplay(first, await ada.api.post(`${BASE}/${id}/messages`, undefined, { raw, ...keyed(key) }));
+    expect(await sentWith('once')).to.have.length(1);
+  });
+
+  it('is refused with 422 for anything else', async () => {
+    const key = randomUUID();
+    await send(ada, { body: 'mine', list: [1, 2] }, key);
+    const other = await talk(ada, tenant.admin);
+    const mid = (await allMessages(ada, id)).at(-1)?.id;
+    for (const [what, call] of [
+      ['another text', () => send(ada, { body: 'other', list: [1, 2] }, key)],
+      ['another order of a list', () => send(ada, { body: 'mine', list: [2, 1] }, key)],
+      ['another type', () => send(ada, { body: 'mine', list: ['1', 2] }, key)],
+      ['a key less', () => send(ada, { body: 'mine' }, key)],
+      [
+        'another path',
+        () => ada.api.post(`${BASE}/${other}/messages`, { body: 'mine', list: [1, 2] }, keyed(key)),
+      ],
+      [
+        'another method',
+        () => ada.api.patch(`${BASE}/${id}/messages/${mid}`, { body: 'mine', list: [1, 2] }, keyed(key)),
+      ],
+    ] as const) {
+      const answer = await call();
+      expect([answer.status, answer.error], what).to.deep.equal([422, 'idempotency_key_reused']);
+    }
+    expect(await sentWith('mine')).to.have.length(1);
+  });
+
+  it('belongs to its tenant and caller', async () => {
+    const key = randomUUID();
+    const stranger = await (await world.tenant()).person('Stranger');
+    const answers = [
+      await ada.api.post(`${NOTIFICATIONS}/mark-read`, { all: true }, keyed(key)),
+      await ben.api.post(`${NOTIFICATIONS}/mark-read`, { all: true }, keyed(key)),
+      await stranger.api.post(`${NOTIFICATIONS}/mark-read`, { ids: ['x'] }, keyed(key)),
+      await world.platform.post('/super/tenants', { id: randomName('k'), name: 'x' }, keyed(key)),
+    ];
+    for (const answer of answers) {
+      expect(answer.status).to.be.lessThan(300);
+      expect(answer.header('idempotency-replayed')).to.equal(undefined);
+    }
+  });
+
+  for (const [what, call] of [
+    [
+      'starting a conversation',
+      async () => {
+        const others = [(await tenant.person('X')).id];
+        return (key: string) => ada.api.post(BASE, { participant_user_ids: others }, keyed(key));
+      },
+    ],
+    [
+      'editing a message',
+      async () => {
+        const sent = await send(ada, { body: 'to edit' }, randomUUID());
+        const mid = messages.element.parse(sent.json).id;
+        return (key: string) =>
+          ada.api.patch(`${BASE}/${id}/messages/${mid}`, { body: 'edited' }, keyed(key));
+      },
+    ],
+    ['reading', async () => (key: string) => ada.api.post(`${BASE}/${id}/read`, undefined, keyed(key))],
+    [
+      'marking',
+      async () => (key: string) => ada.api.post(`${NOTIFICATIONS}/mark-read`, { all: true }, keyed(key)),
+    ],
+    [
+      'creating a user',
+      async () => {
+        const body = { email: `${randomUUID()}@x.example`, display_name: 'X', role: 'operator' };
+        return (key: string) => tenant.admin.api.post(USERS, body, keyed(key));
+      },
+    ],
+    [
+      'changing a user',
+      async () => (key: string) =>
+        tenant.admin.api.patch(`${USERS}/${ben.id}`, { display_name: randomName('n') && 'Ben' }, keyed(key)),
+    ],
+    [
+      'creating a tenant',
+      async () => {
+        const body = {
+          id: randomName('t'),
+          name: 'X',
+          admin: { email: 'a@x.example', password: 'password-1', display_name: 'A' },
+        };
+        return (key: string) => world.platform.post('/super/tenants', body, keyed(key));
+      },
+    ],
+    [
+      'changing a tenant',
+      async () => {
+        const other = (await world.tenant()).id;
+        return (key: string) => world.platform.patch(`/super/tenants/${other}`, { plan: 'pro' }, keyed(key));
+      },
+    ],
+  ] as const) {
+    it(`replays ${what}`, async () => {
+      const repeat = await call();
+      const key = randomUUID();
+      const first = await repeat(key);
+      expect(first.status).to.be.lessThan(300);
+      expectReplay(first, await repeat(key));
+    });
+  }
+
+  it('lets two at once, or twenty, have one effect and one answer', async () => {
+    for (const size of [2, 20]) {
+      const key = randomUUID();
+      const text = `at once ${size}`;
+      const answers = await Promise.all(Array.from({ length: size }, () => send(ada, { body: text }, key)));
+      expect(new Set(answers.map((answer) => answer.text)).size).to.equal(1);
+      expect(answers.filter((answer) => answer.header('idempotency-replayed') === undefined)).to.have.length(
+        1,
+      );
+      expect(await sentWith(text)).to.have.length(1);
+    }
+  });
+
+  it('does not keep a refusal', async () => {
+    const key = randomUUID();
+    (await send(ada, { body: '' }, key)).as(validationFailed, 400);
+    expect((await send(ada, { body: 'now right' }, key)).status).to.equal(201);
+  });
+
+  for (const key of ['', ' ', 'a b', 'x'.repeat(256), 'é']) {
+    it(`must not be ${JSON.stringify(key.slice(0, 12))} of ${key.length} characters`, async () => {
+      (await send(ada, { body: 'x' }, key)).as(validationFailed, 400);
+    });
+  }
+
+  it('may be 1 to 255 characters', async () => {
+    for (const key of ['x', '"quoted"', 'x'.repeat(255)])
+      expect((await send(ada, { body: 'x' }, key)).status).to.equal(201);
+  });
+
+  it('is ignored where nothing is written', async () => {
+    const key = randomUUID();
+    for (let i = 0; i < 2; i += 1) {
+      const answer = await ada.api.get(BASE, keyed(key));
+      expect([answer.status, answer.header('idempotency-replayed')]).to.deep.equal([200, undefined]);
+    }
+  });
+
+  it('gives no deleted text back', async () => {
+    const key = randomUUID();
+    const first = await send(ada, { body: 'a text to forget' }, key);
+    const mid = messages.element.parse(first.json).id;
+    const edit = await ada.api.patch(
+      `${BASE}/${id}/messages/${mid}`,
+      { body: 'a text forgotten later' },
+      keyed(`${key}2`),
+    );
+    await ada.api.delete(`${BASE}/${id}/messages/${mid}`);
+    const again = await send(ada, { body: 'a text to forget' }, key);
+    const path = `${BASE}/${id}/messages/${mid}`;
+    const editAgain = await ada.api.patch(path, { body: 'a text forgotten later' }, keyed(`${key}2`));
+    expect(edit.status).to.equal(200);
+    for (const answer of [again, editAgain]) {
+      expect(answer.text).not.to.contain('forg');
+      expect(answer.status).to.be.lessThan(300);
+      expect(messages.element.parse(answer.json).id).to.equal(mid);
+    }
+    expect((await allMessages(ada, id)).filter((one) => one.id === mid)).to.have.length(1);
+  });
+
+  it('keeps answers over a restart', async () => {
+    const key = randomUUID();
+    const first = await send(ada, { body: 'before the restart' }, key);
+    const email = `${randomUUID()}@x.example`;
+    const body = { email, display_name: 'Kept', role: 'operator', password: 'a-good-password' };
+    const made = await tenant.admin.api.post(USERS, body, keyed(key));
+    const other = { id: randomName('t'), name: 'Kept' };
+    const tenantMade = await world.platform.post('/super/tenants', other, keyed(key));
+    tenantMade.as(tenantShape, 201);
+    expect((await world.server.stop()).code).to.equal(0);
+    await world.restart();
+    expectReplay(first, await send(ada, { body: 'before the restart' }, key));
+    const again = await tenant.admin.api.post(USERS, body, keyed(key));
+    again.as(user, 201);
+    expectReplay(made, again);
+    expectReplay(tenantMade, await world.platform.post('/super/tenants', other, keyed(key)));
+    expect(await sentWith('before the restart')).to.have.length(1);
+  });
+});

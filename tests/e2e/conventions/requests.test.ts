@@ -1,0 +1,253 @@
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import type { Answer } from '../../support/client.ts';
+import { conversation, liveMessage, uuid, validationFailed } from '../../support/shapes.ts';
+import {
+  BASE,
+  type Member,
+  NOTIFICATIONS,
+  say,
+  startWorld,
+  type TestTenant,
+  talk,
+  USERS,
+  type World,
+} from '../../support/world.ts';
+
+/** Decisions, sections 1 and 2. */
+describe('Conventions of requests', () => {
+  let world: World;
+  let tenant: TestTenant;
+  let ada: Member;
+  let ben: Member;
+  let id: string;
+  let mid: string;
+
+  before(async () => {
+    world = await startWorld();
+    tenant = await world.tenant();
+    ada = await tenant.person('Ada');
+    ben = await tenant.person('Ben');
+    id = await talk(ada, ben);
+    mid = (await say(ada, id, 'hello')).id;
+  });
+  after(() => world.end());
+
+  const codeOf = (answer: Answer): [number, string | undefined] => [answer.status, answer.error];
+  const messagesPath = (): string => `${BASE}/${id}/messages`;
+
+  it('give ids as lower-case UUIDs: version 7, and 5 where made from a natural key', async () => {
+    expect(uuid.parse(mid).charAt(14)).to.equal('7');
+    const started = await ada.api.post(BASE, { participant_user_ids: [ben.id] });
+    expect(started.as(conversation).id.charAt(14)).to.equal('5');
+    expect(ada.id.charAt(14)).to.equal('7');
+  });
+
+  it('ignore keys they do not know', async () => {
+    const answer = await ada.api.post(messagesPath(), {
+      body: 'x',
+      colour: 'red',
+      sender_user_id: ben.id,
+      id,
+    });
+    const sent = answer.as(liveMessage, 201);
+    expect(sent.sender_user_id).to.equal(ada.id);
+    expect(sent.id).not.to.equal(id);
+    await ada.api.get(`${messagesPath()}?colour=red`);
+    const poisoned = '{"body":"x","__proto__":{"tenant_id":"other"},"constructor":1}';
+    (await ada.api.post(messagesPath(), undefined, { raw: poisoned })).as(liveMessage, 201);
+  });
+
+  const calls = (): readonly (readonly [string, string, Record<string, unknown>])[] => [
+    ['POST', BASE, { participant_user_ids: [ben.id] }],
+    ['POST', messagesPath(), { body: 'x' }],
+    ['PATCH', `${messagesPath()}/${mid}`, { body: 'y' }],
+    ['POST', `${BASE}/${id}/read`, {}],
+    ['POST', `${NOTIFICATIONS}/mark-read`, { all: true }],
+    ['GET', BASE, {}],
+    ['GET', messagesPath(), {}],
+    ['GET', NOTIFICATIONS, {}],
+    ['GET', `${NOTIFICATIONS}/unread-count`, {}],
+    ['GET', USERS, {}],
+    ['GET', '/api/v1/tenant/me', {}],
+  ];
+
+  it('refuse another tenant_id in body and query with 403, whatever else is wrong', async () => {
+    const other = (await world.tenant()).id;
+    for (const [method, path, body] of calls()) {
+      for (const named of [other, 'nobody', '', 7, {}, [other]]) {
+        if (method === 'GET') break;
+        const answer = await ada.api.request(method, path, { ...body, tenant_id: named });
+        expect(codeOf(answer), `${method} ${path} ${JSON.stringify(named)}`).to.deep.equal([
+          403,
+          'tenant_mismatch',
+        ]);
+      }
+      const inQuery = await ada.api.request(
+        method,
+        `${path}?tenant_id=${other}`,
+        method === 'GET' ? undefined : body,
+      );
+      expect(codeOf(inQuery), `${method} ${path}?tenant_id`).to.deep.equal([403, 'tenant_mismatch']);
+    }
+    const twice = await ada.api.get(`${BASE}?tenant_id=${tenant.id}&tenant_id=${other}`);
+    expect(codeOf(twice)).to.deep.equal([403, 'tenant_mismatch']);
+    const invalid = await ada.api.post(messagesPath(), { body: 7, tenant_id: other });
+    expect(codeOf(invalid)).to.deep.equal([403, 'tenant_mismatch']);
+    const nowhere = await ada.api.post(`${BASE}/${randomUUID()}/messages`, { body: 'x', tenant_id: other });
+    expect(codeOf(nowhere)).to.deep.equal([403, 'tenant_mismatch']);
+  });
+
+  it('accept the own tenant_id and null', async () => {
+    for (const [method, path, body] of calls()) {
+      const own = await ada.api.request(
+        method,
+        `${path}?tenant_id=${tenant.id}`,
+        method === 'GET' ? undefined : { ...body, tenant_id: tenant.id },
+      );
+      expect(own.status, `${method} ${path}`).to.be.lessThan(300);
+      if (method === 'GET') continue;
+      expect((await ada.api.request(method, path, { ...body, tenant_id: null })).status).to.be.lessThan(300);
+    }
+  });
+
+  it('answer malformed ids as unknown ones, byte for byte', async () => {
+    const malformed = [
+      'x',
+      '1',
+      'null',
+      '%20',
+      '%00',
+      '%',
+      '%zz',
+      '..%2f..',
+      id.toUpperCase(),
+      `${id}0`,
+      "'--",
+      '😀',
+      '%C3',
+    ];
+    const nameless = (answer: Answer) =>
+      [...answer.headers].filter(([name]) => !['x-request-id', 'date'].includes(name));
+    for (const [method, pathOf, body] of [
+      ['GET', (one: string) => `${BASE}/${one}/messages`, undefined],
+      ['POST', (one: string) => `${BASE}/${one}/messages`, { body: 'x' }],
+      ['POST', (one: string) => `${BASE}/${one}/messages`, { body: '' }],
+      ['POST', (one: string) => `${BASE}/${one}/read`, undefined],
+      ['PATCH', (one: string) => `${messagesPath()}/${one}`, { body: 'x' }],
+      ['PATCH', (one: string) => `${messagesPath()}/${one}`, { body: 7 }],
+      ['PATCH', (one: string) => `${BASE}/${one}/messages/${mid}`, { body: 'x' }],
+      ['DELETE', (one: string) => `${messagesPath()}/${one}`, undefined],
+    ] as const) {
+      const unknown = await ada.api.request(method, pathOf(randomUUID()), body);
+      for (const one of malformed) {
+        const answer = await ada.api.request(method, pathOf(one), body);
+        const where = `${method} ${pathOf(one)} ${JSON.stringify(body)}`;
+        expect([answer.status, answer.text], where).to.deep.equal([unknown.status, unknown.text]);
+        expect(nameless(answer)).to.deep.equal(nameless(unknown));
+      }
+    }
+    for (const one of malformed) {
+      const answer = await tenant.admin.api.patch(`${USERS}/${one}`, { role: 'admin' });
+      expect(codeOf(answer), one).to.deep.equal([404, 'not_found']);
+    }
+  });
+
+  for (const [method, path, allowed] of [
+    ['DELETE', BASE, 'GET, HEAD, OPTIONS, POST'],
+    ['PUT', `${NOTIFICATIONS}/mark-read`, 'OPTIONS, POST'],
+    ['PATCH', '/auth/login', 'OPTIONS, POST'],
+    ['POST', '/openapi.json', 'GET, HEAD, OPTIONS'],
+    ['DELETE', '/super/tenants/x', 'GET, HEAD, OPTIONS, PATCH'],
+  ] as const) {
+    it(`answer 405 with Allow to ${method} ${path}`, async () => {
+      const answer = await ada.api.request(method, path);
+      expect(codeOf(answer)).to.deep.equal([405, 'method_not_allowed']);
+      expect(answer.header('allow')).to.equal(allowed);
+    });
+  }
+
+  it('answer 404 to paths that are not there', async () => {
+    for (const path of [
+      '/',
+      '/nowhere',
+      '/api/v1',
+      '/api/v1/tenant',
+      `${BASE}/`,
+      `${BASE}//messages`,
+      '/%',
+    ]) {
+      expect(codeOf(await ada.api.get(path)), path).to.deep.equal([404, 'not_found']);
+    }
+  });
+
+  it('answer 413 to a body above 1 MiB, and read one just below', async () => {
+    for (const size of [1024 * 1024 + 1, 2 * 1024 * 1024]) {
+      const answer = await ada.api.post(messagesPath(), undefined, { raw: 'x'.repeat(size) });
+      expect(codeOf(answer)).to.deep.equal([413, 'payload_too_large']);
+    }
+    const rest = JSON.stringify({ body: 'fits', more: '' }).length;
+    const raw = JSON.stringify({ body: 'fits', more: 'x'.repeat(1024 * 1024 - rest) });
+    (await ada.api.post(messagesPath(), undefined, { raw })).as(liveMessage, 201);
+  });
+
+  for (const type of [
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'application/xml',
+    'multipart/form-data; boundary=x',
+    'application/json; charset=latin1',
+    'application/jsonx',
+  ]) {
+    it(`answer 415 to ${type}`, async () => {
+      const answer = await ada.api.post(messagesPath(), undefined, {
+        raw: '{"body":"x"}',
+        headers: { 'content-type': type },
+      });
+      expect(codeOf(answer)).to.deep.equal([415, 'unsupported_media_type']);
+    });
+  }
+
+  for (const raw of [
+    '{',
+    '{"body":"x"',
+    "{'body':'x'}",
+    'x',
+    '{"body":"x"}}',
+    '{"body":"\n"}',
+    '{"body":NaN}',
+  ]) {
+    it(`answer 400 malformed_json to ${JSON.stringify(raw)}`, async () => {
+      expect(codeOf(await ada.api.post(messagesPath(), undefined, { raw }))).to.deep.equal([
+        400,
+        'malformed_json',
+      ]);
+    });
+  }
+
+  it('answer 400 to broken UTF-8 and to JSON that is no object', async () => {
+    const broken = new Uint8Array(
+      Buffer.concat([Buffer.from('{"body":"'), Buffer.from([0xc3, 0x28]), Buffer.from('"}')]),
+    );
+    expect(codeOf(await ada.api.post(messagesPath(), undefined, { raw: broken }))).to.deep.equal([
+      400,
+      'malformed_json',
+    ]);
+    for (const raw of ['null', '[]', '"x"', '7', 'true']) {
+      (await ada.api.post(messagesPath(), undefined, { raw })).as(validationFailed, 400);
+    }
+  });
+
+  it('echo a good X-Request-Id and replace a bad one', async () => {
+    for (const given of ['a', 'A.b-c_9', 'x'.repeat(128)]) {
+      const answer = await ada.api.get(BASE, { headers: { 'x-request-id': given } });
+      expect(answer.header('x-request-id')).to.equal(given);
+    }
+    for (const given of ['', 'a b', 'x'.repeat(129), 'é', 'a/b', '<script>']) {
+      const answer = await ada.api.get(BASE, { headers: { 'x-request-id': given } });
+      expect(uuid.parse(answer.header('x-request-id'))).to.be.a('string');
+    }
+    const refused = await world.anybody.get(BASE, { headers: { 'x-request-id': 'mine' } });
+    expect(refused.header('x-request-id')).to.equal('mine');
+  });
+});

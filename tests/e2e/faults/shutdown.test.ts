@@ -1,0 +1,115 @@
+import { connect } from 'node:net';
+import { expect } from 'chai';
+import { startAndExit } from '../../support/server.ts';
+import { liveMessage } from '../../support/shapes.ts';
+import { allMessages } from '../../support/unread-model.ts';
+import { BASE, type Member, startWorld, talk, type World } from '../../support/world.ts';
+
+describe('SIGTERM', () => {
+  let world: World;
+  let ada: Member;
+  let id: string;
+
+  before(async () => {
+    world = await startWorld();
+    const tenant = await world.tenant();
+    ada = await tenant.person('Ada');
+    id = await talk(ada, await tenant.person('Ben'));
+  });
+  after(() => world.end());
+
+  /** A request of which the last byte is kept back: in flight for as long as we like. */
+  const slowRequest = (body: string) => {
+    const text = JSON.stringify({ body });
+    const socket = connect(world.server.port, '127.0.0.1');
+    let received = '';
+    socket.setEncoding('utf8');
+    socket.on('data', (chunk: string) => {
+      received += chunk;
+    });
+    const ended = new Promise<string>((resolve) => {
+      socket.on('close', () => resolve(received));
+      socket.on('error', () => undefined);
+    });
+    socket.write(
+      `POST ${BASE}/${id}/messages HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ada.token}\r\n` +
+        `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(text)}\r\n\r\n${text.slice(0, -1)}`,
+    );
+    return { finish: () => socket.write(text.slice(-1)), ended };
+  };
+
+  it('answers what is in flight, keeps it, and exits with 0 within ten seconds', async () => {
+    const slow = slowRequest('begun before the signal');
+    const quick = Array.from({ length: 40 }, (_, i) =>
+      ada.api.post(`${BASE}/${id}/messages`, { body: `quick ${i}` }).catch((error: unknown) => {
+        if (error instanceof TypeError) return undefined;
+        throw error;
+      }),
+    );
+    await quick[0];
+    const began = performance.now();
+    world.server.signal('SIGTERM');
+    setTimeout(() => slow.finish(), 500);
+    expect(await slow.ended).to.match(/^HTTP\/1\.1 201 /);
+    const answers = await Promise.all(quick);
+    const { code, signal } = await world.server.exited;
+    expect([code, signal]).to.deep.equal([0, null]);
+    // Ten seconds is the promise; connections that clients keep alive must not use it up.
+    expect(performance.now() - began).to.be.lessThan(3000);
+    const acknowledged = answers.flatMap((answer) => (answer ? [answer.as(liveMessage, 201).id] : []));
+    expect(acknowledged.length).to.be.greaterThan(0);
+    await world.restart();
+    await world.ready();
+    const history = await allMessages(ada, id);
+    expect(history.map((one) => one.id)).to.include.members(acknowledged);
+    expect(history.some((one) => 'body' in one && one.body === 'begun before the signal')).to.equal(true);
+  });
+
+  it('is not held up for ten seconds by a request that never ends', async () => {
+    const slow = slowRequest('never');
+    await ada.api.get(BASE);
+    const began = performance.now();
+    const { code } = await world.server.stop();
+    expect(code).to.equal(0);
+    expect(performance.now() - began).to.be.lessThan(10_000);
+    await slow.ended;
+    await world.restart();
+  });
+
+  it('leaves leases behind for nobody: the next start serves at once', async () => {
+    await world.server.stop();
+    const began = performance.now();
+    await world.restart();
+    await world.ready();
+    expect(performance.now() - began).to.be.lessThan(4000);
+  });
+
+  it('twice, or SIGINT, ends the same way', async () => {
+    world.server.signal('SIGINT');
+    world.server.signal('SIGTERM');
+    expect((await world.server.exited).code).to.equal(0);
+    await world.restart();
+  });
+});
+
+describe('A start that cannot be', () => {
+  for (const [what, env, name] of [
+    ['a short key', { TENANT_JWT_SECRET: 'short' }, 'TENANT_JWT_SECRET'],
+    [
+      'one key for two families',
+      { PLATFORM_JWT_SECRET: 'tenant-key-of-the-tests-0123456789abcdef' },
+      'PLATFORM_JWT_SECRET',
+    ],
+    ['a missing key in production', { NODE_ENV: 'production', MASTER_KEY: undefined }, 'MASTER_KEY'],
+    ['a port that is none', { PORT: '99999' }, 'PORT'],
+    ['an unknown role', { ROLE: 'boss' }, 'ROLE'],
+  ] as const) {
+    it(`ends with one sentence that names the variable: ${what}`, async () => {
+      const { code, output } = await startAndExit(env);
+      expect(code).to.equal(1);
+      expect(output).to.contain(name);
+      expect(output.trim().split('\n')).to.have.length(1);
+      expect(output).not.to.contain('tenant-key-of').and.not.to.contain('short');
+    });
+  }
+});

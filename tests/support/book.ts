@@ -1,0 +1,81 @@
+import { z } from 'zod';
+import type { Cause } from '../../application/codec.ts';
+import type { Again, Command } from '../../application/command-handler.ts';
+import type { Decider } from '../../domain/decider.ts';
+import { DomainError } from '../../domain/errors.ts';
+import { defineEvent, type EventOf } from '../../domain/event.ts';
+
+/** A made-up aggregate: a book that numbers its entries without a gap, and may be closed. */
+export const EntryWritten = defineEvent(
+  'EntryWritten',
+  z.object({ entry: z.string(), number: z.number().int(), text: z.string() }),
+);
+export const SecretWritten = defineEvent(
+  'SecretWritten',
+  z.object({ entry: z.string(), number: z.number().int(), text: z.string() }),
+  { personal: { text: (data) => `entry-${data.entry}` } },
+);
+export const BookClosed = defineEvent('BookClosed', z.object({}));
+export const BookReopened = defineEvent('BookReopened', z.object({}));
+
+export const bookEvents = [EntryWritten, SecretWritten, BookClosed, BookReopened] as const;
+export type BookEvent = EventOf<(typeof bookEvents)[number]>;
+
+export interface Book {
+  readonly count: number;
+  readonly closed: boolean;
+}
+
+export const bookDecider: Decider<Book, BookEvent> = {
+  category: 'book',
+  stateVersion: 1,
+  initial: { count: 0, closed: false },
+  evolve: (state, event) => {
+    if (event.type === 'BookClosed') return { ...state, closed: true };
+    if (event.type === 'BookReopened') return { ...state, closed: false };
+    return { ...state, count: state.count + 1 };
+  },
+};
+
+export const causeOf = (causationId: string): Cause => ({
+  actor: { kind: 'user', id: 'ann' },
+  correlationId: `request-${causationId}`,
+  causationId,
+});
+
+const base = (causationId: string, book: string) => ({
+  tenantId: 'acme',
+  decider: bookDecider,
+  id: book,
+  cause: causeOf(causationId),
+});
+
+/** Writes one entry under the next number. @throws `conflict` while the book is closed */
+export const write = (
+  entry: string,
+  options: { book?: string; text?: string; secret?: boolean; again?: Again | undefined } = {},
+): Command<Book, BookEvent> => ({
+  ...base(entry, options.book ?? 'one'),
+  again: options.again,
+  decide: (state) => {
+    if (state.closed) throw new DomainError('conflict', 'The book is closed.');
+    return [
+      {
+        type: options.secret === true ? 'SecretWritten' : 'EntryWritten',
+        data: { entry, number: state.count + 1, text: options.text ?? entry },
+      },
+    ];
+  },
+});
+
+export const close = (book = 'one'): Command<Book, BookEvent> => ({
+  ...base('closing', book),
+  decide: (state) => (state.closed ? [] : [{ type: 'BookClosed', data: {} }]),
+});
+
+export const reopen = (book = 'one'): Command<Book, BookEvent> => ({
+  ...base('opening', book),
+  decide: (state) => (state.closed ? [{ type: 'BookReopened', data: {} }] : []),
+});
+
+export const BOOK = 'acme.book-one';

@@ -1,0 +1,44 @@
+import {
+  type AppendResult,
+  type EventStore,
+  StoreUnavailable,
+  WrongExpectedRevision,
+} from '../../application/ports/event-store.ts';
+
+/** What befalls one append. `after` means that it was done all the same, and nobody is told. */
+export type Fault = 'none' | 'lost race' | 'unavailable before' | 'unavailable after';
+
+/** An event store whose appends meet the faults of a list, one after the other, then none. */
+export const faultyEvents = (events: EventStore, faults: readonly Fault[]): EventStore => {
+  let next = 0;
+  return {
+    ...events,
+    append: async (stream, expected, news): Promise<AppendResult> => {
+      const fault = faults[next++] ?? 'none';
+      if (fault === 'lost race') throw new WrongExpectedRevision(stream, expected, undefined);
+      if (fault === 'unavailable before') throw new StoreUnavailable('no connection');
+      const result = await events.append(stream, expected, news);
+      if (fault === 'unavailable after') throw new StoreUnavailable('the answer was lost');
+      return result;
+    },
+  };
+};
+
+/** Counts appends and events. */
+export const countingEvents = (events: EventStore) => {
+  const counts = { appends: 0, events: 0, reads: 0 };
+  const counting: EventStore = {
+    ...events,
+    append: (stream, expected, news) => {
+      counts.appends += 1;
+      counts.events += news.length;
+      return events.append(stream, expected, news);
+    },
+    readStream: async (...args) => {
+      const page = await events.readStream(...args);
+      counts.reads += page.length;
+      return page;
+    },
+  };
+  return { counting, counts };
+};

@@ -1,0 +1,70 @@
+import { expect } from 'chai';
+import type { Decided, Decider, DecisionContext } from '../../domain/decider.ts';
+import { DomainError, type ErrorCode } from '../../domain/errors.ts';
+
+/** A fact of the past and when it happened (ms); without a time each is a second after the one before. */
+export type Past<E> = E & { readonly at?: number };
+
+/** 2026-01-01T00:00:00Z: when stories begin. */
+export const BEGINNING = Date.UTC(2026, 0, 1);
+
+type Decide<S, E> = (state: S, context: DecisionContext) => readonly Decided<E>[];
+
+/**
+ * Sentences over a decider: `given(decider, …events).when(decide).gives(…events)`, `.givesNothing()`, `.isRefused(code)`.
+ */
+export const given = <S, E extends { type: string; data: unknown }>(
+  decider: Decider<S, E>,
+  ...history: readonly Past<NoInfer<E>>[]
+) => {
+  let at = BEGINNING;
+  let state = decider.initial;
+  history.forEach((event, revision) => {
+    at = event.at ?? at + 1000;
+    state = decider.evolve(state, event, { at, revision });
+  });
+  return {
+    state,
+    when: (decide: Decide<S, E>, now = at + 1000) => outcome(decider, state, history.length, decide, now),
+  };
+};
+
+const outcome = <S, E extends { type: string; data: unknown }>(
+  decider: Decider<S, E>,
+  state: S,
+  revision: number,
+  decide: Decide<S, E>,
+  now: number,
+) => {
+  const run = (): readonly Decided<E>[] => decide(state, { now });
+  return {
+    events: run,
+    gives: (...events: readonly Decided<E>[]) => expect(run()).to.deep.equal(events),
+    givesNothing: () => expect(run()).to.deep.equal([]),
+    /** Doing it again on what it left gives nothing. */
+    thenAgainNothing: () => {
+      const after = run().reduce(
+        (folded, event, index) =>
+          decider.evolve(folded, event, { at: event.at ?? now, revision: revision + index }),
+        state,
+      );
+      expect(decide(after, { now: now + 1 })).to.deep.equal([]);
+    },
+    isRefused: (code: ErrorCode, details?: unknown) => {
+      const error = refusal(run);
+      expect(error.code).to.equal(code);
+      if (details !== undefined) expect(error.details).to.deep.equal(details);
+    },
+  };
+};
+
+/** The domain error that `action` throws. */
+export const refusal = (action: () => unknown): DomainError => {
+  try {
+    action();
+  } catch (error) {
+    if (error instanceof DomainError) return error;
+    throw error;
+  }
+  throw new Error('it was not refused');
+};

@@ -1,0 +1,56 @@
+import { EventCodec } from '../../application/codec.ts';
+import { CommandHandler } from '../../application/command-handler.ts';
+import { Directory } from '../../application/directory.ts';
+import type { Clock } from '../../application/ports/clock.ts';
+import type { EventStore } from '../../application/ports/event-store.ts';
+import type { KeyStore } from '../../application/ports/key-store.ts';
+import type { SnapshotStore } from '../../application/ports/snapshot-store.ts';
+import { KeyRing } from '../../application/sealing.ts';
+import { StreamStates } from '../../application/stream-states.ts';
+import { catalogue } from '../../domain/catalogue.ts';
+import type { EventDefinition } from '../../domain/event.ts';
+import { openMemoryEventStore } from '../../infrastructure/event-store/memory.ts';
+import { systemClock, uuidV7Ids } from '../../infrastructure/identity/ids.ts';
+import { memoryKeyStore, memorySnapshotStore, silentMetrics, testClock, testLogger } from './fakes.ts';
+
+export const MASTER_KEY = 'a master key for tests, long enough for nobody';
+
+/** What nodes share. */
+export interface SharedStores {
+  readonly events: EventStore;
+  readonly keyStore: KeyStore;
+  readonly snapshots: SnapshotStore;
+}
+
+export const memoryStores = (): {
+  events: EventStore;
+  keyStore: ReturnType<typeof memoryKeyStore>;
+  snapshots: ReturnType<typeof memorySnapshotStore>;
+} => ({
+  events: openMemoryEventStore(),
+  keyStore: memoryKeyStore(),
+  snapshots: memorySnapshotStore(),
+});
+
+/** One node of the product as far as commands go: caches of its own over stores that others may share. */
+export const startNode = (
+  options: Partial<SharedStores> & {
+    readonly clock?: Clock;
+    readonly definitions?: readonly EventDefinition[];
+  } = {},
+) => {
+  const events = options.events ?? openMemoryEventStore();
+  const keyStore = options.keyStore ?? memoryKeyStore();
+  const snapshots = options.snapshots ?? memorySnapshotStore();
+  const clock = options.clock ?? testClock();
+  const ids = uuidV7Ids(systemClock);
+  const logger = testLogger();
+  const keys = new KeyRing(keyStore, MASTER_KEY);
+  const codec = new EventCodec(options.definitions ?? catalogue, keys);
+  const states = new StreamStates(events, codec, snapshots, logger);
+  const commands = new CommandHandler({ events, codec, states, keys, clock, ids, metrics: silentMetrics });
+  const directory = new Directory(states, keys);
+  return { events, keyStore, snapshots, clock, ids, logger, keys, codec, states, commands, directory };
+};
+
+export type TestNode = ReturnType<typeof startNode>;
