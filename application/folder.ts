@@ -145,13 +145,12 @@ export class Folder {
     const filter = { streamPrefix: tenantPrefix(tenantId), types: this.projection.types };
     const before = await this.#events.readAll({ from: parked.position, direction: 'backward', limit: 1 });
     let from = before[0]?.position;
-    this.#parked.delete(tenantId);
     for (;;) {
       const page = await this.#events.readAll({ from, filter, limit: 500 });
       const events = page.filter(
         (event) => this.checkpoint !== undefined && event.position <= this.checkpoint,
       );
-      const { writes, poison } = await this.#fold(events);
+      const { writes, poison } = await this.#fold(events, tenantId);
       await this.#store.commit({ generation: this.generation, fence: this.#fence, writes });
       if (poison !== undefined) {
         await this.#park(poison.event, poison.error, parked.attempts + 1);
@@ -161,6 +160,7 @@ export class Folder {
       if (events.length < 500) break;
     }
     await this.#store.unpark(this.generation, this.#fence, tenantId);
+    this.#parked.delete(tenantId);
     this.#metrics.parkedTenants(this.projection.name, this.#parked.size);
     this.#logger.info(
       { projection: this.projection.name, tenant: tenantId },
@@ -168,14 +168,17 @@ export class Folder {
     );
   }
 
-  /** Folds in memory, up to the first event that cannot be folded. */
-  async #fold(events: readonly StoredEvent[]): Promise<{ writes: DocWrite[]; poison: Poison | undefined }> {
+  /** Folds in memory, up to the first event that cannot be folded; of parked tenants only `retried`. */
+  async #fold(
+    events: readonly StoredEvent[],
+    retried?: string,
+  ): Promise<{ writes: DocWrite[]; poison: Poison | undefined }> {
     const steps: { event: LoggedEvent; index: number; touches: readonly Touch[] }[] = [];
     const wanted = new Map<string, DocKey>();
     let poison: Poison | undefined;
     for (const [index, stored] of events.entries()) {
       if (!this.#types.has(stored.type)) continue;
-      if (this.#parked.size > 0 && this.#parked.has(parseStreamName(stored.stream).tenantId)) continue;
+      if (this.#parked.size > 0 && this.#isLeftOut(stored, retried)) continue;
       try {
         const event = this.#codec.decode(stored);
         const touches = this.projection.fold(event);
@@ -203,6 +206,11 @@ export class Folder {
     }
     this.#trim();
     return { writes: [...dirty.values()], poison };
+  }
+
+  #isLeftOut(stored: StoredEvent, retried: string | undefined): boolean {
+    const { tenantId } = parseStreamName(stored.stream);
+    return tenantId !== retried && this.#parked.has(tenantId);
   }
 
   /** One event, whole or not at all. */

@@ -1,9 +1,10 @@
+import { DomainError } from '../domain/errors.ts';
 import { ProjectionRetryRequested } from '../domain/operations/operations.ts';
 import type { Projection } from '../domain/projection.ts';
 import { Folder, type FolderDeps } from './folder.ts';
 import { holdLease, type LeaseOptions, pause } from './lease-holder.ts';
 import type { EventBatch, EventStore, Position, StoredEvent } from './ports/event-store.ts';
-import type { Generation, ParkedTenant, ReadStore } from './ports/read-store.ts';
+import { type Generation, leaseNameOf, type ParkedTenant, type ReadStore } from './ports/read-store.ts';
 import type { FoldingProjection } from './read-models.ts';
 
 export interface HostOptions extends FolderDeps, Omit<LeaseOptions, 'store' | 'logger'> {
@@ -12,6 +13,8 @@ export interface HostOptions extends FolderDeps, Omit<LeaseOptions, 'store' | 'l
    * serves many events.
    */
   readonly lingerMs: number;
+  /** How long a replaced generation is kept for readers on other nodes that have not noticed yet; default 10 s. */
+  readonly retirementMs?: number | undefined;
   /** Told after each stored batch of a generation folded here. */
   readonly onProgress?: (progress: GenerationProgress) => void;
   /** Told when a generation is not folded here any more. */
@@ -42,7 +45,6 @@ const parseTag = (tag: string | undefined): { version: number; rebuild: number }
   return { version: Number(version ?? 0), rebuild: Number(rebuild ?? 0) };
 };
 
-/** How long a replaced generation is kept for readers on other nodes that have not noticed yet. */
 const RETIREMENT_MS = 10_000;
 /** Progress without documents is stored at most this often. */
 const SAVE_MS = 25;
@@ -128,12 +130,18 @@ export class ProjectionHost implements FoldingProjection {
     return this.#folders.get(tag)?.isParked(tenantId) ?? false;
   }
 
-  /** Starts a rebuild beside the active generation; one that is being built already is kept. */
+  /**
+   * Starts a rebuild beside the active generation; one that is being built already is kept.
+   * @throws `conflict` on a node of an older build
+   */
   async rebuild(): Promise<string> {
     const { projection } = this;
     const state = await this.#store.activeGeneration(projection.name);
     if (state.building !== undefined) return state.building;
     const active = parseTag(state.active);
+    if (active.version > projection.version) {
+      throw new DomainError('conflict', 'A newer version of this projection answers: rebuild it there.');
+    }
     const rebuild = active.version === projection.version ? active.rebuild + 1 : 0;
     const building = tagOf(projection.version, rebuild);
     await this.#store.setActiveGeneration(projection.name, { ...state, building });
@@ -196,9 +204,23 @@ export class ProjectionHost implements FoldingProjection {
         this.#options.onEnd?.(tag);
       }
     });
-    if (!retired.signal.aborted) return;
-    await pause(RETIREMENT_MS, signal);
-    if (!signal.aborted) await this.#store.drop(folder.generation);
+    if (retired.signal.aborted) await this.#retire(tag, signal);
+  }
+
+  /** Drops a replaced generation once nobody reads it any more, unless somebody still folds it: they drop it then. */
+  async #retire(tag: string, signal: AbortSignal): Promise<void> {
+    await pause(this.#options.retirementMs ?? RETIREMENT_MS, signal);
+    if (signal.aborted) return;
+    const generation = this.#generation(tag);
+    const { owner, ttlMs, logger } = this.#options;
+    try {
+      const lease = await this.#store.acquireLease(leaseNameOf(generation), owner, ttlMs);
+      if (lease === undefined) return;
+      await this.#store.drop(generation);
+      await this.#store.releaseLease(lease);
+    } catch (error) {
+      logger.warn({ err: error, ...generation }, 'a replaced generation could not be dropped');
+    }
   }
 
   async #follow(folder: Folder, tag: string, signal: AbortSignal, retired: AbortController): Promise<void> {
@@ -228,7 +250,7 @@ export class ProjectionHost implements FoldingProjection {
         this.#tellProgress(folder, tag);
         this.#reportLag(batch);
         if (!batch.caughtUp) continue;
-        if (await this.#takenOver(tag, retired)) return;
+        if (await this.#takenOver(tag, retired, signal)) return;
         if (matched && this.#hurry === 0) await this.#linger(signal);
       }
     } finally {
@@ -268,7 +290,7 @@ export class ProjectionHost implements FoldingProjection {
   }
 
   /** A generation that has caught up becomes the active one; one that was replaced ends. */
-  async #takenOver(tag: string, retired: AbortController): Promise<boolean> {
+  async #takenOver(tag: string, retired: AbortController, signal: AbortSignal): Promise<boolean> {
     if (this.#active === tag) return false;
     const state = await this.#store.activeGeneration(this.projection.name);
     if (state.building === tag) {
@@ -278,6 +300,8 @@ export class ProjectionHost implements FoldingProjection {
         'a new generation took over',
       );
       this.#active = tag;
+      // One that an older build folded has nobody here to end it.
+      if (state.active !== undefined && !this.folds(state.active)) void this.#retire(state.active, signal);
       return false;
     }
     this.#active = state.active;

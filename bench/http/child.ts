@@ -49,14 +49,26 @@ const inherited = (): Record<string, string> => {
   return Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
 };
 
+/**
+ * Below the range that the system gives out by itself, where other programs' connections and test servers live:
+ * the port must still be free when the child gets to it, a second later.
+ */
+const PORTS = { first: 20_000, count: 10_000 };
+
 const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port was given');
-  return address.port;
+  for (let tries = 0; tries < 50; tries += 1) {
+    const port = PORTS.first + Math.floor(Math.random() * PORTS.count);
+    const server = createServer();
+    const free = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false));
+      server.listen(port, '127.0.0.1', () => resolve(true));
+    });
+    if (!free) continue;
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
+  throw new Error('no free port was found');
 };
 
 const answering = async (child: ChildProcess, url: string): Promise<void> => {

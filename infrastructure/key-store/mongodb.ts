@@ -1,6 +1,14 @@
 import { Binary, MongoBulkWriteError, MongoClient } from 'mongodb';
 import type { KeyStore } from '../../application/ports/key-store.ts';
-import { CLIENT_OPTIONS, call, databaseIn, isDuplicateKey, type Row, type Rows } from '../mongodb/calls.ts';
+import {
+  CLIENT_OPTIONS,
+  call,
+  databaseIn,
+  isDuplicateKey,
+  type Row,
+  type Rows,
+  whereId,
+} from '../mongodb/calls.ts';
 
 export interface MongoKeyStoreOptions {
   /** A MongoDB connection string. Its database is used unless `dbName` names another. */
@@ -41,7 +49,7 @@ export async function openMongoKeyStore(options: MongoKeyStoreOptions): Promise<
     getMany: (keyIds) =>
       call(async () => {
         if (keyIds.length === 0) return [];
-        const rows = await keys.find({ _id: { $in: [...keyIds] } }).toArray();
+        const rows = await keys.find(whereId(keyIds)).toArray();
         const found = new Map(rows.map((row) => [row._id, wrappedIn(row)]));
         return keyIds.map((id) => found.get(id));
       }),

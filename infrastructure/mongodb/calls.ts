@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   type Collection,
+  type Filter,
   MongoError,
   MongoNetworkError,
   MongoServerError,
@@ -105,6 +106,12 @@ export async function insertOnce(rows: Rows, row: Row): Promise<boolean> {
     if (isDuplicateKey(error)) return false;
     throw error;
   }
+}
+
+/** A single id by equality, because FerretDB 1.x looks up only that and reads the whole collection for `$in`. */
+export function whereId(ids: readonly string[]): Filter<Row> {
+  const [only] = ids;
+  return ids.length === 1 && only !== undefined ? { _id: only } : { _id: { $in: [...ids] } };
 }
 
 export function textIn(row: Row, field: string): string {

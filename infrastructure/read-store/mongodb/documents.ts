@@ -1,6 +1,6 @@
 import { type AnyBulkWriteOperation, MongoBulkWriteError } from 'mongodb';
 import type { DocWrite, StoredDoc } from '../../../application/ports/read-store.ts';
-import { isDuplicateKey, optionalTextIn, type Row, type Rows, textIn } from '../../mongodb/calls.ts';
+import { insertOnce, optionalTextIn, type Row, type Rows, textIn } from '../../mongodb/calls.ts';
 import { entriesOf, type IndexPlan, singleKey } from '../index-keys.ts';
 import { parseDocument, positionOf } from '../stored-values.ts';
 
@@ -67,32 +67,36 @@ export function lastWrites(writes: readonly DocWrite[]): DocWrite[] {
  * one is newer (it fails on the duplicate `_id`). A third one hides in the second: another writer inserted an
  * older version at the same moment. So a duplicate is tried once more without upsert, which decides.
  *
- * @param oneByOne for servers that end an unordered bulk at its first error (FerretDB 1.x)
+ * @param oneByOne for servers that end an unordered bulk at its first error and look at every document for a filter
+ * that has more than `_id` (FerretDB 1.x): there each row is an insert first
  */
 export async function writeRows(rows: Rows, all: readonly Row[], oneByOne: boolean): Promise<void> {
   if (all.length === 0) return;
-  const duplicates: Row[] = [];
-  if (oneByOne) {
-    for (const row of all) {
-      await rows.bulkWrite([replacement(row, true)]).catch((error: unknown) => {
-        duplicates.push(...duplicatesOf(error, [row]));
-      });
-    }
-  } else {
-    await rows
-      .bulkWrite(
-        all.map((row) => replacement(row, true)),
-        { ordered: false },
-      )
-      .catch((error: unknown) => {
-        duplicates.push(...duplicatesOf(error, all));
-      });
-  }
-  if (duplicates.length > 0) {
+  const there = oneByOne ? await insertEach(rows, all) : await upsertAll(rows, all);
+  if (there.length === 0) return;
+  await rows.bulkWrite(
+    there.map((row) => replacement(row, false)),
+    { ordered: false },
+  );
+}
+
+/** @returns the rows whose `_id` is there already */
+async function insertEach(rows: Rows, all: readonly Row[]): Promise<Row[]> {
+  const there: Row[] = [];
+  for (const row of all) if (!(await insertOnce(rows, row))) there.push(row);
+  return there;
+}
+
+/** @returns the rows whose `_id` is there already, newer or made at the same moment */
+async function upsertAll(rows: Rows, all: readonly Row[]): Promise<Row[]> {
+  try {
     await rows.bulkWrite(
-      duplicates.map((row) => replacement(row, false)),
+      all.map((row) => replacement(row, true)),
       { ordered: false },
     );
+    return [];
+  } catch (error) {
+    return duplicatesOf(error, all);
   }
 }
 
@@ -104,11 +108,7 @@ function replacement(row: Row, upsert: boolean): AnyBulkWriteOperation<Row> {
 
 /** The rows of a bulk that met a duplicate `_id`; any other failure is thrown. */
 function duplicatesOf(error: unknown, rows: readonly Row[]): Row[] {
-  if (!(error instanceof MongoBulkWriteError)) {
-    const [only] = rows;
-    if (isDuplicateKey(error) && rows.length === 1 && only !== undefined) return [only];
-    throw error;
-  }
+  if (!(error instanceof MongoBulkWriteError)) throw error;
   const failures = [error.writeErrors].flat();
   const foreign = failures.some((failure) => failure.code !== 11000) || failures.length === 0;
   if (foreign || error.result.getWriteConcernError() !== undefined) throw error;

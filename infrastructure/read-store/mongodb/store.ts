@@ -6,7 +6,7 @@ import {
   leaseNameOf,
   type ReadStore,
 } from '../../../application/ports/read-store.ts';
-import { CLIENT_OPTIONS, call, databaseIn, type Row } from '../../mongodb/calls.ts';
+import { CLIENT_OPTIONS, call, databaseIn, type Row, whereId } from '../../mongodb/calls.ts';
 import { claimedLeases } from './claimed-leases.ts';
 import { lastWrites, rowId, toRow, toStoredDoc, writeRows } from './documents.ts';
 import { findPage } from './find.ts';
@@ -60,7 +60,7 @@ function readStore(
           if (collection === undefined) continue;
           const ids = each.map((key) => rowId(key.tenant, key.id));
           const projection = { value: 1, position: 1 };
-          for (const row of await collection.rows.find({ _id: { $in: ids } }, { projection }).toArray()) {
+          for (const row of await collection.rows.find(whereId(ids), { projection }).toArray()) {
             found.set(`${name}\n${row._id}`, row);
           }
         }
@@ -83,8 +83,11 @@ function readStore(
       }),
     commit: (batch) =>
       call(async () => {
-        await checkFence(leases, leaseNameOf(batch.generation), batch.fence);
-        await checkOrder(generations, batch);
+        await Promise.all([
+          checkFence(leases, leaseNameOf(batch.generation), batch.fence),
+          // Without documents the checkpoint's own conditional update is check enough.
+          batch.writes.length === 0 ? undefined : checkOrder(generations, batch),
+        ]);
         await writeDocuments(generations, batch, !complete);
         await beforeCheckpoint();
         const { generation, fence, checkpoint } = batch;

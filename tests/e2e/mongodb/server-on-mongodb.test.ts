@@ -262,7 +262,7 @@ await describeWithMongo('two roles on MongoDB', (title, start) => {
       await writing;
       await write(5);
       // Nobody folds now: a read that must show a write waits, or says that it cannot, and never answers stale.
-      await untilAnswered(ben, `${BASE}/${id}/messages`);
+      for (const read of [`${BASE}/${id}/messages`, NOTIFICATIONS]) await untilAnswered(ben, read);
       await inboxOf(ben, notified + mentions);
       await say(ada, id, `last ${token(ben)}`);
       const raised = (await inboxOf(ben, notified + mentions + 1)).slice(0, mentions + 1);

@@ -1,0 +1,125 @@
+import { expect } from 'chai';
+import { holdLease, pause } from '../../../application/lease-holder.ts';
+import type { Lease, ReadStore } from '../../../application/ports/read-store.ts';
+import { openSqliteReadStore } from '../../../infrastructure/read-store/sqlite/store.ts';
+import { eventually } from '../../support/eventually.ts';
+import { testLogger } from '../../support/fakes.ts';
+
+describe('a lease holder', () => {
+  let store: ReadStore;
+  const ends: (() => Promise<void>)[] = [];
+  beforeEach(async () => {
+    store = await openSqliteReadStore({ path: ':memory:' });
+  });
+  afterEach(async () => {
+    for (const end of ends.splice(0)) await end();
+    await store.close();
+  });
+
+  const holding = (
+    owner: string,
+    work: (lease: Lease, signal: AbortSignal) => Promise<void>,
+    options: { store?: ReadStore; ttlMs?: number } = {},
+  ) => {
+    const stopping = new AbortController();
+    const logger = testLogger();
+    const done = holdLease(
+      'work',
+      { store: options.store ?? store, logger, owner, ttlMs: options.ttlMs ?? 150 },
+      stopping.signal,
+      work,
+    );
+    const end = async (): Promise<void> => {
+      stopping.abort();
+      await done;
+    };
+    ends.push(end);
+    return { end, logger };
+  };
+  /** Work that goes on until its lease ends, and says when it runs. */
+  const busy = () => {
+    const fences: number[] = [];
+    const now = { running: 0, most: 0 };
+    return {
+      fences,
+      now,
+      work: async (lease: Lease, signal: AbortSignal): Promise<void> => {
+        fences.push(lease.fence);
+        now.running += 1;
+        now.most = Math.max(now.most, now.running);
+        while (!signal.aborted) await pause(1000, signal);
+        now.running -= 1;
+      },
+    };
+  };
+
+  it('lets one of several work at a time, and the next one when it ends', async () => {
+    const shared = busy();
+    const first = holding('first', shared.work);
+    await eventually(() => expect(shared.now.running).to.equal(1));
+    holding('second', shared.work);
+    await first.end();
+    await eventually(() => expect(shared.fences).to.have.length(2));
+    expect(shared.now.most).to.equal(1);
+    expect(shared.fences[1]).to.be.greaterThan(shared.fences[0] ?? 0);
+  });
+
+  it('renews the lease for as long as the work goes on', async () => {
+    const [long, other] = [busy(), busy()];
+    holding('first', long.work, { ttlMs: 60 });
+    await eventually(() => expect(long.now.running).to.equal(1));
+    let asked = 0;
+    const watched: ReadStore = {
+      ...store,
+      acquireLease: (...args) => {
+        asked += 1;
+        return store.acquireLease(...args);
+      },
+    };
+    holding('second', other.work, { ttlMs: 60, store: watched });
+    await eventually(() => expect(asked).to.be.greaterThan(10));
+    expect([long.fences.length, other.fences.length]).to.deep.equal([1, 0]);
+  });
+
+  it('ends the work when the lease cannot be renewed, and another takes over with a higher fence', async () => {
+    let dead = false;
+    const mortal: ReadStore = {
+      ...store,
+      acquireLease: (...args) =>
+        dead ? Promise.reject(new Error('no network')) : store.acquireLease(...args),
+      releaseLease: (lease) => (dead ? Promise.reject(new Error('no network')) : store.releaseLease(lease)),
+    };
+    const [first, second] = [busy(), busy()];
+    holding('first', first.work, { store: mortal });
+    await eventually(() => expect(first.now.running).to.equal(1));
+    holding('second', second.work);
+    dead = true;
+    await eventually(() => expect(first.now.running).to.equal(0));
+    await eventually(() => expect(second.now.running).to.equal(1));
+    expect(second.fences[0]).to.be.greaterThan(first.fences[0] ?? 0);
+  });
+
+  it('starts work again that fails, says so, and not without a pause', async () => {
+    let tries = 0;
+    const began = performance.now();
+    const { logger } = holding('first', async () => {
+      tries += 1;
+      if (tries < 4) throw new Error('a bug');
+    });
+    await eventually(() => expect(tries).to.be.at.least(4));
+    expect(performance.now() - began).to.be.greaterThan(300);
+    expect(logger.lines.filter((line) => line.level === 'warn')).to.have.length(3);
+  });
+
+  it('does not work after it was stopped, and stops at once', async () => {
+    const work = busy();
+    const { end } = holding('first', work.work, { ttlMs: 60_000 });
+    await eventually(() => expect(work.now.running).to.equal(1));
+    const began = performance.now();
+    await end();
+    expect(performance.now() - began).to.be.lessThan(1000);
+    expect(await store.acquireLease('work', 'somebody else', 1000), 'the lease is free again').not.to.equal(
+      undefined,
+    );
+  });
+});

@@ -1,0 +1,162 @@
+import { expect } from 'chai';
+import { type EventStore, StoreUnavailable } from '../../../application/ports/event-store.ts';
+import type { ReadStore } from '../../../application/ports/read-store.ts';
+import { runSubscriber, type Subscriber } from '../../../application/subscriber.ts';
+import { openSqliteReadStore } from '../../../infrastructure/read-store/sqlite/store.ts';
+import { bookEvents, write } from '../../support/book.ts';
+import { eventually } from '../../support/eventually.ts';
+import { memoryStores, startNode } from '../../support/node.ts';
+
+describe('a subscriber', () => {
+  let store: ReadStore;
+  let stores: ReturnType<typeof memoryStores>;
+  let node: ReturnType<typeof startNode>;
+  const ends: (() => Promise<void>)[] = [];
+  beforeEach(async () => {
+    store = await openSqliteReadStore({ path: ':memory:' });
+    stores = memoryStores();
+    node = startNode({ ...stores, definitions: bookEvents });
+  });
+  afterEach(async () => {
+    for (const end of ends.splice(0)) await end();
+    await store.close();
+  });
+
+  const running = (
+    subscriber: Subscriber,
+    options: { owner?: string; store?: ReadStore; events?: EventStore } = {},
+  ): (() => Promise<void>) => {
+    const stopping = new AbortController();
+    const shared = { codec: node.codec, logger: node.logger, ttlMs: 150 };
+    const done = runSubscriber(
+      subscriber,
+      {
+        ...shared,
+        owner: options.owner ?? 'one',
+        store: options.store ?? store,
+        events: options.events ?? stores.events,
+      },
+      stopping.signal,
+    );
+    const end = async (): Promise<void> => {
+      stopping.abort();
+      await done;
+    };
+    ends.push(end);
+    return end;
+  };
+  const entryOf = (data: unknown): string => String(Object(data).entry);
+  const listening = (handle: (entry: string) => Promise<void> | void = () => undefined) => {
+    const seen: string[] = [];
+    const passedOver: string[] = [];
+    const subscriber: Subscriber = {
+      name: 'listener',
+      types: ['EntryWritten'],
+      handle: async (event) => {
+        await handle(entryOf(event.data));
+        seen.push(entryOf(event.data));
+      },
+      onFailure: async (event) => {
+        passedOver.push(event.id);
+      },
+    };
+    return { seen, passedOver, subscriber };
+  };
+  const writeAll = async (...entries: string[]): Promise<void> => {
+    for (const entry of entries) await node.commands.execute(write(entry));
+  };
+
+  it('handles each event in order, and goes on from where it was', async () => {
+    const { seen, subscriber } = listening();
+    await writeAll('a', 'b');
+    const end = running(subscriber);
+    await eventually(() => expect(seen).to.deep.equal(['a', 'b']));
+    await end();
+    await writeAll('c');
+    running(subscriber);
+    await eventually(() => expect(seen).to.deep.equal(['a', 'b', 'c']));
+  });
+
+  it('stores how far it came soon, also without being stopped', async () => {
+    const { seen, subscriber } = listening();
+    running(subscriber);
+    await writeAll('a');
+    const head = await stores.events.head();
+    await eventually(async () => expect(await store.subscriberCheckpoint('listener')).to.equal(head));
+    expect(seen).to.deep.equal(['a']);
+  });
+
+  it('handles an event again after a crash before its checkpoint, and none is skipped', async () => {
+    await writeAll('a', 'b', 'c');
+    let crashed = false;
+    const { seen, subscriber } = listening((entry) => {
+      if (entry !== 'c' || crashed) return;
+      crashed = true;
+      throw new StoreUnavailable('gone');
+    });
+    running(subscriber);
+    await eventually(() => expect(seen.at(-1)).to.equal('c'));
+    expect(seen).to.deep.equal(['a', 'b', 'a', 'b', 'c']);
+  });
+
+  it('passes over an event that fails five times, tells of it once, and goes on', async () => {
+    await writeAll('a', 'bad', 'c');
+    let tries = 0;
+    const { seen, passedOver, subscriber } = listening((entry) => {
+      if (entry !== 'bad') return;
+      tries += 1;
+      throw new Error('a bug');
+    });
+    running(subscriber);
+    await eventually(() => expect(seen).to.deep.equal(['a', 'c']));
+    expect([tries, passedOver.length]).to.deep.equal([5, 1]);
+    expect(node.logger.lines.map((line) => line.message)).to.include('an event was passed over');
+  });
+
+  it('never passes over an event because a store is out of reach', async () => {
+    await writeAll('a');
+    let tries = 0;
+    const { seen, passedOver, subscriber } = listening(() => {
+      tries += 1;
+      if (tries < 5) throw new StoreUnavailable('gone');
+    });
+    running(subscriber);
+    await eventually(() => expect(seen).to.deep.equal(['a']), 15_000);
+    expect(passedOver).to.deep.equal([]);
+  }).timeout(20_000);
+
+  it('goes on when something goes wrong once', async () => {
+    await writeAll('a');
+    let tries = 0;
+    const { seen, subscriber } = listening(() => {
+      tries += 1;
+      if (tries === 1) throw new Error('a race');
+    });
+    running(subscriber);
+    await eventually(() => expect(seen).to.deep.equal(['a']));
+  });
+
+  it('is taken over by another node when its own dies without a word', async () => {
+    let dead = false;
+    const never = new Promise<never>(() => undefined);
+    const mortal: ReadStore = {
+      ...store,
+      acquireLease: (...args) => (dead ? never : store.acquireLease(...args)),
+      saveSubscriberCheckpoint: (...args) => (dead ? never : store.saveSubscriberCheckpoint(...args)),
+      releaseLease: (lease) => (dead ? never : store.releaseLease(lease)),
+    };
+    const first = listening(() => (dead ? never : undefined));
+    void running(first.subscriber, { store: mortal });
+    ends.pop();
+    await writeAll('a');
+    await eventually(() => expect(first.seen).to.deep.equal(['a']));
+    const head = await stores.events.head();
+    await eventually(async () => expect(await store.subscriberCheckpoint('listener')).to.equal(head));
+    dead = true;
+    const second = listening();
+    running(second.subscriber, { owner: 'two' });
+    await writeAll('b', 'c');
+    await eventually(() => expect(second.seen).to.deep.equal(['b', 'c']));
+    expect(first.seen).to.deep.equal(['a']);
+  });
+});

@@ -1,0 +1,285 @@
+import { expect } from 'chai';
+import type { Folder } from '../../../application/folder.ts';
+import { StoreUnavailable } from '../../../application/ports/event-store.ts';
+import { Fenced, type ReadStore } from '../../../application/ports/read-store.ts';
+import { openSqliteReadStore } from '../../../infrastructure/read-store/sqlite/store.ts';
+import { gate, rejection } from '../../support/eventually.ts';
+import {
+  endOf,
+  GENERATION,
+  poison,
+  type ReadModelKit,
+  readModelKit,
+  takeLease,
+  tallies,
+} from '../../support/read-model-kit.ts';
+
+type Mode = 'before' | 'after';
+
+/** A read store that dies once, at its n-th writing call: before it is done, or after and untold. */
+const dying = (store: ReadStore, at: number, mode: Mode): { store: ReadStore; calls: () => number } => {
+  let calls = 0;
+  const perhaps = async <T>(work: () => Promise<T>): Promise<T> => {
+    calls += 1;
+    if (calls === at && mode === 'before') throw new StoreUnavailable('gone');
+    const result = await work();
+    if (calls === at && mode === 'after') throw new StoreUnavailable('gone');
+    return result;
+  };
+  return {
+    calls: () => calls,
+    store: {
+      ...store,
+      commit: (batch) => perhaps(() => store.commit(batch)),
+      park: (...args) => perhaps(() => store.park(...args)),
+      unpark: (...args) => perhaps(() => store.unpark(...args)),
+    },
+  };
+};
+
+const started = async (kit: ReadModelKit, store: ReadStore = kit.store): Promise<Folder> => {
+  await kit.store.prepare(GENERATION, tallies().collections);
+  const folder = kit.folder(kit.events, store);
+  await folder.begin(await kit.lease());
+  return folder;
+};
+/** Folds the log from the stored checkpoint on, in batches of `size`, and starts anew after each death. */
+const foldAll = async (kit: ReadModelKit, store: ReadStore, size = 4): Promise<Folder> => {
+  for (let tries = 0; tries < 5; tries += 1) {
+    const folder = await started(kit, store);
+    try {
+      for (;;) {
+        const batch = await kit.events.readAll({ from: folder.checkpoint, limit: size });
+        if (batch.length === 0) return folder;
+        await folder.apply(batch, endOf(batch));
+      }
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error;
+    }
+  }
+  throw new Error('it never came to an end');
+};
+
+/** Three tenants; `acme` meets its poison in the middle of a batch. */
+const story = async (): Promise<ReadModelKit> => {
+  const kit = await readModelKit();
+  for (const [tenant, entry, text] of [
+    ['acme', 'a1'],
+    ['beta', 'b1'],
+    ['acme', 'a2'],
+    ['gamma', 'g1'],
+    ['beta', 'b2'],
+    ['acme', 'a3', 'poison'],
+    ['beta', 'b3'],
+    ['acme', 'a4'],
+    ['gamma', 'g2'],
+    ['acme', 'a5'],
+  ] as const) {
+    await kit.write(tenant, entry, text);
+  }
+  return kit;
+};
+const everything = async (kit: ReadModelKit) => ({
+  acme: await kit.tally('acme'),
+  beta: await kit.tally('beta'),
+  gamma: await kit.tally('gamma'),
+});
+const OTHERS = { beta: ['b1', 'b2', 'b3'], gamma: ['g1', 'g2'] };
+
+describe('the folder', () => {
+  beforeEach(() => {
+    poison.active = true;
+  });
+
+  it('folds what it is given, in order, and says how far it came', async () => {
+    poison.active = false;
+    const kit = await story();
+    const folder = await foldAll(kit, kit.store);
+    expect(await everything(kit)).to.deep.equal({ acme: ['a1', 'a2', 'a3', 'a4', 'a5'], ...OTHERS });
+    const head = await kit.events.head();
+    expect(folder.checkpoint).to.equal(head);
+    expect((await kit.store.state(GENERATION)).checkpoint).to.equal(head);
+  });
+
+  it('changes nothing by events that come again', async () => {
+    poison.active = false;
+    const kit = await story();
+    const log = await kit.events.readAll();
+    const folder = await started(kit);
+    await folder.apply(log, endOf(log));
+    for (const from of [0, 3, 9]) await folder.apply(log.slice(from), endOf(log));
+    expect((await everything(kit)).acme).to.deep.equal(['a1', 'a2', 'a3', 'a4', 'a5']);
+    const again = await started(kit);
+    await again.apply(log, endOf(log));
+    expect((await everything(kit)).acme).to.deep.equal(['a1', 'a2', 'a3', 'a4', 'a5']);
+  });
+
+  it('deletes documents, and begins them anew', async () => {
+    const kit = await readModelKit();
+    for (const entry of ['a1', 'CLOSE', 'a2', 'a3']) await kit.write('acme', entry);
+    await foldAll(kit, kit.store, 1);
+    expect(await kit.tally('acme')).to.deep.equal(['a2', 'a3']);
+  });
+
+  it('parks the tenant of a poison event, and goes on with the others', async () => {
+    const kit = await story();
+    for (const size of [1, 4, 100]) {
+      const fresh = { ...kit, store: await openSqliteReadStore({ path: ':memory:' }) };
+      const folder = await foldAll({ ...kit, ...(await rewired(kit, fresh.store)) }, fresh.store, size);
+      const tally = async (id: string) =>
+        (await fresh.store.get(GENERATION, { collection: 'tallies', tenant: id, id: 'one' }))?.value;
+      expect(await tally('acme')).to.deep.equal({ entries: ['a1', 'a2'] });
+      expect(await tally('beta')).to.deep.equal({ entries: OTHERS.beta });
+      expect(folder.isParked('acme')).to.equal(true);
+      const [parked] = (await fresh.store.state(GENERATION)).parked;
+      expect(parked).to.include({ tenant: 'acme', attempts: 1, error: 'a poison event' });
+    }
+  });
+
+  it('writes nothing of an event that fails in its second document', async () => {
+    const kit = await story();
+    await foldAll(kit, kit.store);
+    expect(await kit.store.get(GENERATION, { collection: 'entries', tenant: 'acme', id: 'a3' })).to.equal(
+      undefined,
+    );
+  });
+
+  for (const mode of ['before', 'after'] as const) {
+    it(`skips nothing and doubles nothing when it dies ${mode} any of its writes`, async () => {
+      for (let at = 1; ; at += 1) {
+        poison.active = true;
+        const kit = await story();
+        const { store, calls } = dying(kit.store, at, mode);
+        await foldAll(kit, store);
+        expect(await everything(kit), `death at write ${at}`).to.deep.equal({
+          acme: ['a1', 'a2'],
+          ...OTHERS,
+        });
+        poison.active = false;
+        const folder = await started(kit);
+        await folder.retry('acme');
+        expect((await everything(kit)).acme, `after a retry, death at write ${at}`).to.deep.equal([
+          'a1',
+          'a2',
+          'a3',
+          'a4',
+          'a5',
+        ]);
+        if (calls() < at) return;
+      }
+    });
+
+    it(`takes a tenant up again whole when the retry dies ${mode} any of its writes`, async () => {
+      for (let at = 1; ; at += 1) {
+        poison.active = true;
+        const kit = await story();
+        await foldAll(kit, kit.store);
+        poison.active = false;
+        const { store, calls } = dying(kit.store, at, mode);
+        await (await started(kit, store)).retry('acme').catch((error: unknown) => {
+          if (!(error instanceof StoreUnavailable)) throw error;
+        });
+        await (await started(kit)).retry('acme');
+        expect(await everything(kit)).to.deep.equal({ acme: ['a1', 'a2', 'a3', 'a4', 'a5'], ...OTHERS });
+        expect((await kit.store.state(GENERATION)).parked).to.deep.equal([]);
+        if (calls() < at) return;
+      }
+    });
+  }
+
+  describe('takes a parked tenant up again', () => {
+    it('so that it equals a fresh fold, and goes on with later events', async () => {
+      const kit = await story();
+      const folder = await foldAll(kit, kit.store);
+      poison.active = false;
+      await folder.retry('acme');
+      expect(folder.isParked('acme')).to.equal(false);
+      await kit.write('acme', 'a6');
+      const rest = await kit.events.readAll({ from: folder.checkpoint });
+      await folder.apply(rest, endOf(rest));
+      expect((await everything(kit)).acme).to.deep.equal(['a1', 'a2', 'a3', 'a4', 'a5', 'a6']);
+    });
+
+    it('as often as it must, counting the attempts', async () => {
+      const kit = await story();
+      const folder = await foldAll(kit, kit.store);
+      for (const attempts of [2, 3]) {
+        await folder.retry('acme');
+        expect((await kit.store.state(GENERATION)).parked[0]).to.include({ tenant: 'acme', attempts });
+      }
+      expect((await everything(kit)).acme).to.deep.equal(['a1', 'a2']);
+    });
+
+    it('from the first event of the log, and more than a page of them', async () => {
+      const kit = await readModelKit();
+      const names = Array.from({ length: 620 }, (_, n) => `a${n}`);
+      for (const name of names) await kit.write('acme', name, name === 'a0' ? 'poison' : name);
+      const folder = await foldAll(kit, kit.store, 400);
+      expect(await kit.tally('acme')).to.equal(undefined);
+      poison.active = false;
+      await folder.retry('acme');
+      expect(await kit.tally('acme')).to.deep.equal(names);
+    });
+
+    it('and calls it parked until that is done', async () => {
+      const kit = await story();
+      const [asked, answer] = [gate(), gate()];
+      await foldAll(kit, kit.store);
+      const slow: ReadStore = {
+        ...kit.store,
+        commit: async (batch) => {
+          asked.open();
+          await answer.passed;
+          await kit.store.commit(batch);
+        },
+      };
+      const folder = await started(kit, slow);
+      poison.active = false;
+      const retrying = folder.retry('acme');
+      await asked.passed;
+      expect(folder.isParked('acme'), 'a read must not be answered from the middle of a retry').to.equal(
+        true,
+      );
+      answer.open();
+      await retrying;
+      expect(folder.isParked('acme')).to.equal(false);
+    });
+
+    it('of which nothing is parked: nothing happens', async () => {
+      const kit = await story();
+      const folder = await foldAll(kit, kit.store);
+      await folder.retry('beta');
+      expect(await everything(kit)).to.deep.equal({ acme: ['a1', 'a2'], ...OTHERS });
+    });
+  });
+
+  it('can change nothing once its lease is somebody else’s, who goes on from what is stored', async () => {
+    poison.active = false;
+    const kit = await story();
+    const log = await kit.events.readAll();
+    await kit.store.prepare(GENERATION, tallies().collections);
+    const old = kit.folder();
+    const short = await kit.lease('old');
+    await old.begin(short);
+    await old.apply(log.slice(0, 3), endOf(log.slice(0, 3)));
+    await kit.store.releaseLease(short);
+    const young = kit.folder();
+    await young.begin(await takeLease(kit.store, GENERATION, 'young'));
+    await young.apply(log.slice(3, 7), endOf(log.slice(3, 7)));
+    expect(await rejection(old.apply(log.slice(3), endOf(log)))).to.be.instanceOf(Fenced);
+    expect((await everything(kit)).beta).to.deep.equal(['b1', 'b2', 'b3']);
+    expect((await everything(kit)).acme).to.deep.equal(['a1', 'a2', 'a3']);
+    // Its memory is of what was refused: it begins anew before it folds again.
+    await kit.store.releaseLease(await takeLease(kit.store, GENERATION, 'young'));
+    await old.begin(await kit.lease('old'));
+    await old.apply(log.slice(7), endOf(log));
+    expect(await everything(kit)).to.deep.equal({ acme: ['a1', 'a2', 'a3', 'a4', 'a5'], ...OTHERS });
+  });
+});
+
+/** The same log, read into another read store. */
+const rewired = async (kit: ReadModelKit, store: ReadStore): Promise<Partial<ReadModelKit>> => ({
+  store,
+  folder: (events = kit.events, reads = store) => kit.folder(events, reads),
+  lease: (owner = 'tester') => takeLease(store, GENERATION, owner),
+});

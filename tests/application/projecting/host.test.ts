@@ -1,0 +1,210 @@
+import { expect } from 'chai';
+import type { ReadStore } from '../../../application/ports/read-store.ts';
+import type { ProjectionHost } from '../../../application/projection-host.ts';
+import { requestRetry } from '../../../domain/operations/operations.ts';
+import { causeOf } from '../../support/book.ts';
+import { eventually, refusalCode } from '../../support/eventually.ts';
+import { poison, type ReadModelKit, readModelKit, takeLease, tallies } from '../../support/read-model-kit.ts';
+
+const at = (tag: string) => ({ projection: 'tallies', tag });
+
+/** Runs hosts and ends them after the test; `end` ends one early and waits for it. */
+const running = (() => {
+  const ends: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const end of ends.splice(0)) await end();
+  });
+  return (host: ProjectionHost): (() => Promise<void>) => {
+    const stopping = new AbortController();
+    const work = host.run(stopping.signal);
+    const end = async (): Promise<void> => {
+      stopping.abort();
+      await work;
+    };
+    ends.push(end);
+    return end;
+  };
+})();
+
+const answered = (kit: ReadModelKit, tag: string, expected: readonly string[] | undefined) =>
+  eventually(async () => expect(await kit.tally('acme', at(tag))).to.deep.equal(expected));
+const active = (kit: ReadModelKit, tag: string) =>
+  eventually(async () =>
+    expect(await kit.store.activeGeneration('tallies')).to.deep.equal({ active: tag, building: undefined }),
+  );
+
+describe('a projection host', () => {
+  let kit: ReadModelKit;
+  beforeEach(async () => {
+    poison.active = true;
+    kit = await readModelKit();
+    await kit.write('acme', 'a1');
+  });
+  afterEach(() => kit.store.close());
+
+  it('lets the first generation answer at once, and folds as events come', async () => {
+    running(kit.host());
+    await active(kit, 'v1');
+    await answered(kit, 'v1', ['a1']);
+    await kit.write('acme', 'a2');
+    await answered(kit, 'v1', ['a1', 'a2']);
+  });
+
+  it('stores soon how far it came, also when nothing was to fold', async () => {
+    running(kit.host());
+    await answered(kit, 'v1', ['a1']);
+    await kit.node.commands.execute({
+      tenantId: 'acme',
+      decider: { category: 'other', stateVersion: 1, initial: null, evolve: (state: null) => state },
+      id: 'x',
+      cause: causeOf('x'),
+      decide: () => [{ type: 'BookReopened', data: {} }],
+    });
+    const head = await kit.events.head();
+    await eventually(async () => expect((await kit.store.state(at('v1'))).checkpoint).to.equal(head), 1000);
+  });
+
+  it('builds a higher version beside the old one, which goes on answering until it takes over', async () => {
+    const end = running(kit.host());
+    await answered(kit, 'v1', ['a1']);
+    await end();
+    // The lease of the new generation is somebody else's for now, so that its building can be watched.
+    const held = await takeLease(kit.store, at('v2'), 'somebody');
+    running(kit.host({ version: 2, name: 'new', retirementMs: 50 }));
+    await eventually(async () =>
+      expect(await kit.store.activeGeneration('tallies')).to.deep.equal({ active: 'v1', building: 'v2' }),
+    );
+    expect(await kit.tally('acme', at('v1'))).to.deep.equal(['a1']);
+    await kit.store.releaseLease(held);
+    await active(kit, 'v2');
+    expect(await kit.tally('acme', at('v2'))).to.deep.equal(['a1']);
+  });
+
+  it('drops the old version after its retirement when the process that folded it is gone', async () => {
+    const end = running(kit.host());
+    await answered(kit, 'v1', ['a1']);
+    await end();
+    running(kit.host({ version: 2, name: 'new', retirementMs: 50 }));
+    await active(kit, 'v2');
+    await answered(kit, 'v1', undefined);
+    expect((await kit.store.state(at('v1'))).checkpoint).to.equal(undefined);
+  }).timeout(15_000);
+
+  it('rebuilds the same version beside itself, and drops what it replaced', async () => {
+    const host = kit.host({ retirementMs: 50 });
+    running(host);
+    await answered(kit, 'v1', ['a1']);
+    expect(await host.rebuild()).to.equal('v1.1');
+    expect(await host.rebuild(), 'asked twice, it is built once').to.equal('v1.1');
+    await active(kit, 'v1.1');
+    // The replaced one notices at the next event.
+    await kit.write('acme', 'a2');
+    await answered(kit, 'v1.1', ['a1', 'a2']);
+    await answered(kit, 'v1', undefined);
+    expect(await host.rebuild()).to.equal('v1.2');
+    await active(kit, 'v1.2');
+    await answered(kit, 'v1.2', ['a1', 'a2']);
+  }).timeout(15_000);
+
+  it('lives on when a replaced generation cannot be dropped', async () => {
+    const store: ReadStore = { ...kit.store, drop: () => Promise.reject(new Error('no disk')) };
+    const host = kit.host({ retirementMs: 20, store });
+    running(host);
+    await answered(kit, 'v1', ['a1']);
+    await host.rebuild();
+    await active(kit, 'v1.1');
+    await kit.write('acme', 'a2');
+    await eventually(() =>
+      expect(kit.node.logger.lines.map((line) => line.message)).to.include(
+        'a replaced generation could not be dropped',
+      ),
+    );
+    await answered(kit, 'v1.1', ['a1', 'a2']);
+  }).timeout(15_000);
+
+  it('of an older build leaves a newer one’s generations alone, and does not rebuild over them', async () => {
+    await kit.store.prepare(at('v2'), tallies(2).collections);
+    await kit.store.setActiveGeneration('tallies', { active: 'v2', building: undefined });
+    const old = kit.host();
+    running(old);
+    expect(await refusalCode(old.rebuild())).to.equal('conflict');
+    await kit.write('acme', 'a2');
+    running(kit.host({ version: 2, name: 'new' }));
+    await answered(kit, 'v2', ['a1', 'a2']);
+    await active(kit, 'v2');
+    expect(await kit.tally('acme', at('v1'))).to.equal(undefined);
+  });
+
+  it('retires when a newer build has taken over', async () => {
+    running(kit.host({ retirementMs: 50 }));
+    await answered(kit, 'v1', ['a1']);
+    running(kit.host({ version: 2, name: 'new', retirementMs: 60_000 }));
+    await active(kit, 'v2');
+    // The old host looks for itself once a second, and ends at the next event after that.
+    await eventually(async () => {
+      await kit.write('acme', `a${performance.now()}`);
+      expect(await kit.tally('acme', at('v1'))).to.equal(undefined);
+    });
+    await active(kit, 'v2');
+  }).timeout(15_000);
+
+  it('takes over when the host that folded is gone without a word', async () => {
+    let dead = false;
+    const mortal: ReadStore = {
+      ...kit.store,
+      acquireLease: (...args) => (dead ? new Promise(() => undefined) : kit.store.acquireLease(...args)),
+      releaseLease: async (lease) => (dead ? undefined : kit.store.releaseLease(lease)),
+      commit: (batch) => (dead ? new Promise(() => undefined) : kit.store.commit(batch)),
+    };
+    const stopping = new AbortController();
+    void kit.host({ name: 'first', store: mortal }).run(stopping.signal);
+    await answered(kit, 'v1', ['a1']);
+    const second = kit.host({ name: 'second' });
+    running(second);
+    dead = true;
+    await kit.write('acme', 'a2');
+    await answered(kit, 'v1', ['a1', 'a2']);
+    expect(second.folds('v1')).to.equal(true);
+    stopping.abort();
+  });
+
+  it('folds on when the read store fails now and then', async () => {
+    let calls = 0;
+    const shaky: ReadStore = {
+      ...kit.store,
+      commit: (batch) => (++calls % 3 === 0 ? Promise.reject(new Error('no disk')) : kit.store.commit(batch)),
+    };
+    running(kit.host({ store: shaky }));
+    const names = ['a1'];
+    for (let n = 2; n < 12; n += 1) {
+      names.push(`a${n}`);
+      await kit.write('acme', `a${n}`);
+      await answered(kit, 'v1', names);
+    }
+  });
+
+  it('takes a parked tenant up again when that is asked in the log', async () => {
+    const host = kit.host();
+    running(host);
+    await kit.write('acme', 'a2', 'poison');
+    await kit.write('beta', 'b1');
+    await eventually(() => expect(host.isParked('v1', 'acme')).to.equal(true));
+    const [status] = await host.status();
+    expect(status).to.deep.include({ name: 'tallies', generation: 'v1', state: 'active' });
+    expect(status?.parked.map((parked) => parked.tenant)).to.deep.equal(['acme']);
+    poison.active = false;
+    const ask = (name: string) =>
+      kit.node.commands.execute({
+        tenantId: 'platform',
+        decider: { category: 'operations', stateVersion: 1, initial: null, evolve: (state: null) => state },
+        id: 'projections',
+        cause: causeOf(name),
+        decide: () => requestRetry(name, 'acme'),
+      });
+    await ask('another projection');
+    expect(host.isParked('v1', 'acme')).to.equal(true);
+    await ask('tallies');
+    await answered(kit, 'v1', ['a1', 'a2']);
+    await eventually(async () => expect((await host.status())[0]?.parked).to.deep.equal([]));
+  });
+});

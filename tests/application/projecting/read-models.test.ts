@@ -1,0 +1,157 @@
+import { expect } from 'chai';
+import type { Position } from '../../../application/ports/event-store.ts';
+import type { ReadStore } from '../../../application/ports/read-store.ts';
+import { ReadModels } from '../../../application/read-models.ts';
+import { formatPosition } from '../../../infrastructure/event-store/positions.ts';
+import { eventually, refusalCode, severalTurns } from '../../support/eventually.ts';
+import {
+  GENERATION,
+  poison,
+  type ReadModelKit,
+  readModelKit,
+  tallies,
+} from '../../support/read-model-kit.ts';
+
+const FAR = formatPosition(1_000_000);
+const stamped = (position: Position | undefined): Position => {
+  if (position === undefined) throw new Error('no position');
+  return position;
+};
+const tallyOf = async (models: ReadModels, tenant = 'acme') =>
+  models.reader('tallies').get<{ entries: string[] }>('tallies', tenant, 'one');
+
+describe('read models', () => {
+  let kit: ReadModelKit;
+  const ends: (() => Promise<void>)[] = [];
+  beforeEach(async () => {
+    poison.active = true;
+    kit = await readModelKit();
+  });
+  afterEach(async () => {
+    for (const end of ends.splice(0)) await end();
+    await kit.store.close();
+  });
+
+  /** Read models of a node that folds itself, already running. */
+  const folding = async (store: ReadStore = kit.store): Promise<ReadModels> => {
+    const models = new ReadModels([tallies()], store, kit.node.clock);
+    const host = kit.host({ store });
+    const stopping = new AbortController();
+    const work = host.run(stopping.signal);
+    ends.push(async () => {
+      stopping.abort();
+      await work;
+    });
+    models.attach([host]);
+    await eventually(() => expect(host.folds('v1')).to.equal(true));
+    return models;
+  };
+  /** Read models of a node that leaves folding to others. */
+  const reading = (): ReadModels => new ReadModels([tallies()], kit.store, kit.node.clock);
+
+  it('show a tenant its own writes at once', async () => {
+    const models = await folding();
+    for (let n = 1; n <= 20; n += 1) {
+      const { position } = await kit.write('acme', `a${n}`);
+      models.answered('acme', stamped(position));
+      await models.waitFor('acme', ['tallies'], undefined);
+      expect((await tallyOf(models))?.entries).to.have.length(n);
+    }
+  });
+
+  it('ask no store when there is nothing to wait for', async () => {
+    const models = await folding();
+    models.answered('acme', stamped((await kit.write('acme', 'a1')).position));
+    await models.waitFor('acme', ['tallies'], undefined);
+    expect(models.waitFor('acme', ['tallies'], undefined)).to.equal(undefined);
+    expect(models.waitFor('beta', ['tallies'], undefined)).to.equal(undefined);
+    expect(models.waitFor('acme', [], undefined)).to.equal(undefined);
+  });
+
+  it('do not wait for another tenant’s writes, nor for work that nobody was answered for', async () => {
+    const models = await folding();
+    models.answered('acme', stamped((await kit.write('acme', 'a1')).position));
+    await models.waitFor('acme', ['tallies'], undefined);
+    models.answered('beta', FAR);
+    expect(models.waitFor('acme', ['tallies'], undefined)).to.equal(undefined);
+  });
+
+  it('wait for everybody’s writes when they are read across tenants', async () => {
+    const models = await folding();
+    const { position } = await kit.write('acme', 'a1');
+    models.answered('acme', stamped(position));
+    await models.waitFor(undefined, ['tallies'], undefined);
+    expect((await tallyOf(models))?.entries).to.deep.equal(['a1']);
+  });
+
+  it('wait for a position that is asked for, and answer 503 when it does not come', async () => {
+    const models = await folding();
+    const { position } = await kit.write('acme', 'a1');
+    await models.waitFor('acme', ['tallies'], stamped(position));
+    const began = performance.now();
+    const waiting = models.waitFor('acme', ['tallies'], FAR);
+    if (waiting === undefined) throw new Error('it did not wait');
+    expect(await refusalCode(waiting)).to.equal('read_model_behind');
+    expect(performance.now() - began).to.be.within(4900, 7000);
+  }).timeout(10_000);
+
+  it('answer 503 at once for a tenant that is parked, and for no other', async () => {
+    const models = await folding();
+    models.answered('acme', stamped((await kit.write('acme', 'a1', 'poison')).position));
+    models.answered('beta', stamped((await kit.write('beta', 'b1')).position));
+    await models.waitFor('beta', ['tallies'], undefined);
+    const waiting = models.waitFor('acme', ['tallies'], undefined);
+    if (waiting === undefined) throw new Error('it did not wait');
+    expect(await refusalCode(waiting)).to.equal('read_model_behind');
+  });
+
+  it('of a node that does not fold wait for what others have stored', async () => {
+    await folding();
+    const models = reading();
+    for (let n = 1; n <= 5; n += 1) {
+      const { position } = await kit.write('acme', `a${n}`);
+      models.answered('acme', stamped(position));
+      await models.waitFor('acme', ['tallies'], undefined);
+      expect((await tallyOf(models))?.entries).to.have.length(n);
+      expect(await models.reached(position)).to.equal(true);
+    }
+    expect(await models.reached(FAR)).to.equal(false);
+  });
+
+  it('of a node that does not fold know of parked tenants too', async () => {
+    const folder = await folding();
+    const models = reading();
+    models.answered('acme', stamped((await kit.write('acme', 'a1', 'poison')).position));
+    folder.answered('beta', stamped((await kit.write('beta', 'b1')).position));
+    await folder.waitFor('beta', ['tallies'], undefined);
+    const waiting = models.waitFor('acme', ['tallies'], undefined);
+    if (waiting === undefined) throw new Error('it did not wait');
+    expect(await refusalCode(waiting)).to.equal('read_model_behind');
+  });
+
+  it('answer from an older build’s generation while this build’s is being made', async () => {
+    const models = new ReadModels([tallies(2)], kit.store, kit.node.clock);
+    await kit.store.prepare(GENERATION, tallies().collections);
+    await kit.store.setActiveGeneration('tallies', { active: 'v1', building: 'v2' });
+    models.answered('acme', FAR);
+    await models.waitFor('acme', ['tallies'], undefined);
+    expect(await tallyOf(models)).to.equal(undefined);
+  });
+
+  it('go on while a rebuild takes over, and always show the writes before', async () => {
+    const models = await folding();
+    const asker = kit.host({ name: 'asker' });
+    const tookOver = async () => (await kit.store.activeGeneration('tallies')).active === 'v1.1';
+    // Until the rebuild has taken over, and for a while after it: readers notice a little later.
+    for (let n = 1, after = 0; after < 50; n += 1) {
+      const { position } = await kit.write('acme', `a${n}`);
+      models.answered('acme', stamped(position));
+      if (n === 5) expect(await asker.rebuild()).to.equal('v1.1');
+      kit.clock.advance(20);
+      await models.waitFor('acme', ['tallies'], undefined);
+      expect((await tallyOf(models))?.entries).to.have.length(n);
+      if (await tookOver()) after += 1;
+      await severalTurns(5);
+    }
+  }).timeout(15_000);
+});

@@ -1,0 +1,112 @@
+import { expect } from 'chai';
+import type { Answer } from '../../support/client.ts';
+import { startServer } from '../../support/server.ts';
+import { tenantToken } from '../../support/tokens.ts';
+import { BASE, type Member, startWorld, type TestTenant, USERS, type World } from '../../support/world.ts';
+
+/** Decisions, section 3, Rate limits. */
+describe('Rate limits', () => {
+  let world: World;
+  let tenant: TestTenant;
+  let ada: Member;
+
+  before(async () => {
+    // Set up without limits, then served with them.
+    world = await startWorld();
+    tenant = await world.tenant();
+    ada = await tenant.person('Ada');
+    const body = {
+      email: 'known@people.example',
+      display_name: 'K',
+      role: 'operator',
+      password: 'the password',
+    };
+    await tenant.admin.api.post(USERS, body);
+    await world.server.stop();
+    await world.restart({ RATE_LIMIT_PER_MINUTE: '60', LOGIN_LIMIT_PER_MINUTE: '3' });
+  });
+  after(() => world.end());
+
+  const limited = (answer: Answer): boolean => {
+    if (answer.status !== 429) return false;
+    expect(answer.error).to.equal('rate_limited');
+    expect(answer.header('retry-after')).to.match(/^[1-9]\d*$/);
+    return true;
+  };
+
+  it('let a burst of a fifth of the minute through, then say when to come back', async () => {
+    const answers = await Promise.all(Array.from({ length: 40 }, () => ada.api.get(BASE)));
+    const passed = answers.filter((answer) => answer.status === 200).length;
+    // Twelve at once, and one more for each second that the requests took.
+    expect(passed).to.be.within(12, 15);
+    expect(answers.filter(limited)).to.have.length(40 - passed);
+  });
+
+  it('count per caller, whatever token and address they use', async () => {
+    const another = world.anybody.with(tenantToken(ada, { more: 1 }));
+    const headers = { 'x-forwarded-for': '203.0.113.9' };
+    const answers = await Promise.all(Array.from({ length: 5 }, () => another.get(BASE, { headers })));
+    expect(answers.some(limited)).to.equal(true);
+    expect((await tenant.admin.api.get(BASE)).status).to.equal(200);
+    expect((await world.platform.get('/super/tenants')).status).to.equal(200);
+  });
+
+  it('come behind the credential: a bad one is 401', async () => {
+    const bad = world.anybody.with('x');
+    const answers = await Promise.all(Array.from({ length: 30 }, () => bad.get(BASE)));
+    for (const answer of answers) expect(answer.status).to.equal(401);
+  });
+
+  it('leave health, metrics and the document alone', async () => {
+    for (const path of ['/health/live', '/health/ready', '/openapi.json', '/metrics']) {
+      const answers = await Promise.all(Array.from({ length: 15 }, () => world.anybody.get(path)));
+      for (const answer of answers) expect(answer.status, path).to.equal(200);
+    }
+  });
+
+  it('stop logins of one address, platform logins too, whatever the e-mail', async () => {
+    const answers: Answer[] = [];
+    for (let i = 0; i < 6; i += 1) {
+      const path = i % 2 ? '/auth/login' : '/super/auth/login';
+      answers.push(await world.anybody.post(path, { email: `nobody${i}@people.example`, password: 'x' }));
+    }
+    expect(answers.map(({ status }) => status)).to.deep.equal([401, 401, 401, 429, 429, 429]);
+    expect(answers.filter(limited)).to.have.length(3);
+    // X-Forwarded-For counts only behind TRUST_PROXY.
+    const headers = { 'x-forwarded-for': '203.0.113.10' };
+    const right = { email: 'known@people.example', password: 'the password' };
+    expect(limited(await world.anybody.post('/auth/login', right, { headers }))).to.equal(true);
+  });
+
+  it('stop logins with one e-mail from many addresses, without regard to case', async () => {
+    await world.server.stop();
+    await world.restart({ LOGIN_LIMIT_PER_MINUTE: '3', TRUST_PROXY: 'loopback' });
+    const statuses: number[] = [];
+    for (let i = 0; i < 5; i += 1) {
+      const email = i % 2 ? 'known@people.example' : 'KNOWN@people.example';
+      const headers = { 'x-forwarded-for': `203.0.113.${i}` };
+      const answer = await world.anybody.post('/auth/login', { email, password: 'not it' }, { headers });
+      statuses.push(answer.status);
+    }
+    expect(statuses).to.deep.equal([401, 401, 401, 429, 429]);
+    const other = { 'x-forwarded-for': '203.0.113.99' };
+    const free = { email: 'other@people.example', password: 'x' };
+    expect((await world.anybody.post('/auth/login', free, { headers: other })).status).to.equal(401);
+  });
+
+  it('are 600 and 10 a minute unless configured', async () => {
+    const server = await startServer({
+      env: { RATE_LIMIT_PER_MINUTE: undefined, LOGIN_LIMIT_PER_MINUTE: undefined },
+    });
+    const platform = world.platform.at(server);
+    const answers = await Promise.all(Array.from({ length: 160 }, () => platform.get('/super/tenants')));
+    expect(answers.filter(({ status }) => status === 200).length).to.be.within(120, 150);
+    const logins: number[] = [];
+    for (let i = 0; i < 11; i += 1) {
+      const body = { email: `n${i}@people.example`, password: 'x' };
+      logins.push((await platform.with(undefined).at(server).post('/auth/login', body)).status);
+    }
+    expect(logins).to.deep.equal([...Array.from({ length: 10 }, () => 401), 429]);
+    await server.stop();
+  });
+});

@@ -1,0 +1,126 @@
+import { randomBytes } from 'node:crypto';
+import { expect } from 'chai';
+import { findIn, wrappedKeys } from '../../support/files.ts';
+import { eventually } from '../../support/server.ts';
+import { deletedMessage, liveMessage, notifications } from '../../support/shapes.ts';
+import { listen } from '../../support/socket.ts';
+import { allMessages } from '../../support/unread-model.ts';
+import {
+  BASE,
+  type Member,
+  NOTIFICATIONS,
+  say,
+  startWorld,
+  talk,
+  token,
+  type World,
+} from '../../support/world.ts';
+
+/** Decisions, section 11: a deletion destroys the message's key before it is answered. */
+describe('After a deletion', () => {
+  let world: World;
+  let ada: Member;
+  let ben: Member;
+  let id: string;
+
+  beforeEach(async () => {
+    world = await startWorld();
+    const tenant = await world.tenant();
+    ada = await tenant.person('Ada');
+    ben = await tenant.person('Ben');
+    id = await talk(ada, ben);
+  });
+  afterEach(() => world.end());
+
+  const marked = (): string => `forgetme ${randomBytes(12).toString('hex')}`;
+  const pathOf = (mid: string): string => `${BASE}/${id}/messages/${mid}`;
+
+  it('neither text nor key is in any file, and nothing brings the text back', async function () {
+    this.timeout(40_000);
+    const [text, edited] = [marked(), marked()];
+    const { readyAt } = await listen(world.server, ben.token);
+    const headers = { 'idempotency-key': 'the-key' };
+    const body = { body: `${text} ${token(ben)}` };
+    const sent = (await ada.api.post(`${BASE}/${id}/messages`, body, { headers })).as(liveMessage, 201);
+    await ada.api.patch(pathOf(sent.id), { body: edited }, { headers: { 'idempotency-key': 'other' } });
+    await eventually('the notification', async () => {
+      return (await ben.api.get(NOTIFICATIONS)).as(notifications).length === 1;
+    });
+    const keys = wrappedKeys(world.server.dataDir, sent.id);
+    expect(keys, 'one key of the message').to.have.length(1);
+    const traces = { text, edited, key: keys[0] ?? '' };
+    expect(await findIn(world.server.dataDir, { key: traces.key })).not.to.deep.equal([]);
+
+    (await ada.api.delete(pathOf(sent.id))).as(deletedMessage);
+    expect(await findIn(world.server.dataDir, traces), 'at once').to.deep.equal([]);
+
+    const everything = async (): Promise<string> => {
+      const socket = await listen(world.server, ben.token, { after: readyAt });
+      const fence = await say(ben, await talk(ben, ada), 'fence');
+      await eventually('the fence', () =>
+        socket.seen.some((one) => one.kind === 'message' && one.message.id === fence.id),
+      );
+      socket.close();
+      const replayed = await ada.api.post(`${BASE}/${id}/messages`, body, { headers });
+      const edit = await ada.api.patch(
+        pathOf(sent.id),
+        { body: edited },
+        { headers: { 'idempotency-key': 'other' } },
+      );
+      const bell = await ben.api.get(NOTIFICATIONS);
+      const list = await allMessages(ben, id);
+      return JSON.stringify([socket.seen, replayed.text, edit.text, bell.text, list]);
+    };
+    expect(await everything()).not.to.contain('forgetme');
+    await world.server.stop();
+    expect(await findIn(world.server.dataDir, traces), 'after a stop').to.deep.equal([]);
+    await world.restart();
+    await world.ready();
+    for (const name of ['conversations', 'notifications'])
+      await world.platform.post(`/super/projections/${name}/rebuild`);
+    expect(await everything()).not.to.contain('forgetme');
+    expect(await findIn(world.server.dataDir, traces), 'after a rebuild').to.deep.equal([]);
+  });
+
+  it('that was answered, kill -9 leaves no key in any file', async () => {
+    const sent = await Promise.all(Array.from({ length: 20 }, () => say(ada, id, marked())));
+    const keys = sent.flatMap((one) => wrappedKeys(world.server.dataDir, one.id));
+    expect(keys).to.have.length(20);
+    await Promise.all(sent.map((one) => ada.api.delete(pathOf(one.id))));
+    await world.server.kill();
+    const traces = Object.fromEntries(keys.map((key, i) => [`key ${i}`, key]));
+    expect(await findIn(world.server.dataDir, traces)).to.deep.equal([]);
+  });
+
+  it('that was cut off by kill -9, a message is whole or gone for good', async function () {
+    this.timeout(40_000);
+    const sent = await Promise.all(Array.from({ length: 60 }, () => say(ada, id, marked())));
+    const keys = new Map(sent.map((one) => [one.id, wrappedKeys(world.server.dataDir, one.id)[0]]));
+    const answered = new Set<string>();
+    await Promise.all(
+      sent.map((one) =>
+        ada.api.delete(pathOf(one.id)).then(
+          () => {
+            answered.add(one.id);
+            if (answered.size === 5) world.server.signal('SIGKILL');
+          },
+          () => undefined,
+        ),
+      ),
+    );
+    await world.server.exited;
+    await world.restart();
+    await world.ready();
+    const gone = (await allMessages(ben, id)).filter((one) => one.deleted_at !== null).map((one) => one.id);
+    expect(gone).to.include.members([...answered]);
+    for (const one of await allMessages(ben, id)) {
+      if (one.deleted_at === null) expect('body' in one && one.body.startsWith('forgetme')).to.equal(true);
+    }
+    const traces = Object.fromEntries(gone.map((mid) => [mid, keys.get(mid) ?? '']));
+    await eventually(
+      'the end of the keys',
+      async () => (await findIn(world.server.dataDir, traces)).length === 0,
+      15_000,
+    );
+  });
+});

@@ -1,0 +1,110 @@
+import { randomUUID } from 'node:crypto';
+import { BASE, type Member, NOTIFICATIONS, USERS } from '../../support/world.ts';
+
+/** What tenant A has, or, with made-up ids, what nobody has. */
+export interface Things {
+  readonly conversation: string;
+  readonly message: string;
+  readonly notification: string;
+  readonly user: string;
+  readonly tenant: string;
+  /** A cursor of one of A's lists, and one that only looks like it. */
+  readonly cursor: string;
+}
+
+export const nothing = (cursor: string): Things => ({
+  conversation: randomUUID(),
+  message: randomUUID(),
+  notification: randomUUID(),
+  user: randomUUID(),
+  tenant: 'nowhere',
+  cursor,
+});
+
+export interface Call {
+  readonly method: string;
+  readonly path: string;
+  readonly body?: unknown;
+}
+
+/** Calls of one route by somebody of tenant B, made of A's ids; `own` are things of B's to combine them with. */
+export type Attack = (foreign: Things, own: Things, caller: Member) => readonly Call[];
+
+const messagesOf = (conversation: string): string => `${BASE}/${conversation}/messages`;
+
+/**
+ * Every tenant route and how it could be given another tenant's ids. A route of the served document that is not
+ * here makes the test fail: whoever adds a route adds its attack.
+ */
+export const ATTACKS: Readonly<Record<string, Attack>> = {
+  'GET /api/v1/tenant/me': ({ tenant, user }) => [
+    { method: 'GET', path: `/api/v1/tenant/me?user_id=${user}&id=${user}` },
+    { method: 'GET', path: `/api/v1/tenant/me?tenant=${tenant}` },
+    { method: 'GET', path: `/api/v1/tenant/me?tenant_id=${tenant}` },
+  ],
+  'GET /api/v1/tenant/users': ({ cursor, tenant }) => [
+    { method: 'GET', path: `${USERS}?cursor=${cursor}` },
+    { method: 'GET', path: `${USERS}?tenant=${tenant}` },
+  ],
+  'POST /api/v1/tenant/users': ({ tenant }) => [
+    {
+      method: 'POST',
+      path: USERS,
+      body: { email: 'x@y.example', display_name: 'X', role: 'admin', tenant_id: tenant },
+    },
+  ],
+  'PATCH /api/v1/tenant/users/{id}': ({ user }) => [
+    { method: 'PATCH', path: `${USERS}/${user}`, body: { display_name: 'Taken' } },
+    { method: 'PATCH', path: `${USERS}/${user}`, body: { status: 'deactivated' } },
+    { method: 'PATCH', path: `${USERS}/${user}`, body: { role: 'operator', password: 'a-new-password' } },
+    { method: 'PATCH', path: `${USERS}/${user}`, body: {} },
+  ],
+  'POST /api/v1/tenant/messaging/conversations': ({ user }, own, caller) => [
+    { method: 'POST', path: BASE, body: { participant_user_ids: [user] } },
+    { method: 'POST', path: BASE, body: { participant_user_ids: [own.user, user] } },
+    { method: 'POST', path: BASE, body: { participant_user_ids: [caller.id, user, user] } },
+  ],
+  'GET /api/v1/tenant/messaging/conversations': ({ cursor, user }) => [
+    { method: 'GET', path: `${BASE}?cursor=${cursor}` },
+    { method: 'GET', path: `${BASE}?user_id=${user}` },
+  ],
+  'GET /api/v1/tenant/messaging/conversations/{id}/messages': ({ conversation, message }, own) => [
+    { method: 'GET', path: messagesOf(conversation) },
+    { method: 'GET', path: `${messagesOf(conversation)}?limit=1&before=${message}` },
+    { method: 'GET', path: `${messagesOf(own.conversation)}?before=${message}` },
+    { method: 'GET', path: `${messagesOf(own.conversation)}?after=${message}` },
+    { method: 'GET', path: `${messagesOf(conversation)}?after=${own.message}` },
+  ],
+  'POST /api/v1/tenant/messaging/conversations/{id}/messages': ({ conversation }) => [
+    { method: 'POST', path: messagesOf(conversation), body: { body: 'x' } },
+    { method: 'POST', path: messagesOf(conversation), body: { body: '' } },
+  ],
+  'PATCH /api/v1/tenant/messaging/conversations/{id}/messages/{mid}': ({ conversation, message }, own) => [
+    { method: 'PATCH', path: `${messagesOf(conversation)}/${message}`, body: { body: 'x' } },
+    { method: 'PATCH', path: `${messagesOf(own.conversation)}/${message}`, body: { body: 'x' } },
+    { method: 'PATCH', path: `${messagesOf(conversation)}/${own.message}`, body: { body: 'x' } },
+  ],
+  'DELETE /api/v1/tenant/messaging/conversations/{id}/messages/{mid}': ({ conversation, message }, own) => [
+    { method: 'DELETE', path: `${messagesOf(conversation)}/${message}` },
+    { method: 'DELETE', path: `${messagesOf(own.conversation)}/${message}` },
+    { method: 'DELETE', path: `${messagesOf(conversation)}/${own.message}` },
+  ],
+  'POST /api/v1/tenant/messaging/conversations/{id}/read': ({ conversation }) => [
+    { method: 'POST', path: `${BASE}/${conversation}/read` },
+  ],
+  'GET /api/v1/tenant/notifications': ({ cursor, user }) => [
+    { method: 'GET', path: `${NOTIFICATIONS}?cursor=${cursor}` },
+    { method: 'GET', path: `${NOTIFICATIONS}?recipient_user_id=${user}&user_id=${user}` },
+  ],
+  'GET /api/v1/tenant/notifications/unread-count': ({ user }) => [
+    { method: 'GET', path: `${NOTIFICATIONS}/unread-count?user_id=${user}` },
+  ],
+  'POST /api/v1/tenant/notifications/mark-read': ({ notification, user }) => [
+    { method: 'POST', path: `${NOTIFICATIONS}/mark-read`, body: { ids: [notification] } },
+    { method: 'POST', path: `${NOTIFICATIONS}/mark-read`, body: { ids: [notification], user_id: user } },
+  ],
+};
+
+/** Routes that are no tenant's: their isolation is by the key family, tested with the credentials. */
+export const OUTSIDE =
+  /^\w+ (\/api\/v1)?\/(auth\/login|super\/.*|health\/.*|metrics|openapi\.json|docs(\/.*)?)$/;

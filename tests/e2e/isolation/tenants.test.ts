@@ -1,0 +1,143 @@
+import { expect } from 'chai';
+import { z } from 'zod';
+import type { Answer, Client } from '../../support/client.ts';
+import { eventually } from '../../support/server.ts';
+import { notifications } from '../../support/shapes.ts';
+import { tenantToken } from '../../support/tokens.ts';
+import { allMessages } from '../../support/unread-model.ts';
+import {
+  BASE,
+  type Member,
+  NOTIFICATIONS,
+  say,
+  startWorld,
+  type TestTenant,
+  talk,
+  token,
+  USERS,
+  type World,
+} from '../../support/world.ts';
+import { ATTACKS, type Call, nothing, OUTSIDE, type Things } from './routes.ts';
+
+const documentShape = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) });
+
+/**
+ * The specification's second rule: what belongs to another tenant is answered like what does not exist, byte for
+ * byte. The routes are those of the served document.
+ */
+describe('Isolation of tenants', () => {
+  let world: World;
+  let a: TestTenant;
+  let b: TestTenant;
+  let theirs: Things;
+  let own: Things;
+  let routes: string[];
+
+  const fill = async (tenant: TestTenant): Promise<Things> => {
+    const [one, two] = [await tenant.person('One'), await tenant.person('Two')];
+    const conversation = await talk(tenant.admin, one, two);
+    const sent = await say(one, conversation, `secret of ${tenant.id} ${token(tenant.admin)}`);
+    const found = await eventually('the notification', async () => {
+      const list = (await tenant.admin.api.get(NOTIFICATIONS)).as(notifications);
+      return list.find((each) => each.note_id === sent.id);
+    });
+    const next = (await tenant.admin.api.get(`${USERS}?limit=1`)).header('link');
+    const cursor = /cursor=([^>&]+)/.exec(next ?? '')?.[1] ?? 'none';
+    const things = {
+      conversation,
+      message: sent.id,
+      notification: found.id,
+      user: one.id,
+      tenant: tenant.id,
+    };
+    return { ...things, cursor };
+  };
+
+  before(async () => {
+    world = await startWorld();
+    [a, b] = [await world.tenant(), await world.tenant()];
+    [theirs, own] = [await fill(a), await fill(b)];
+    const { paths } = documentShape.parse((await world.anybody.get('/openapi.json')).json);
+    routes = Object.entries(paths)
+      .flatMap(([path, item]) => Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`))
+      .filter((route) => !OUTSIDE.test(route));
+  });
+  after(() => world.end());
+
+  it('has a case for every tenant route of the served document, and none for others', () => {
+    expect(Object.keys(ATTACKS).sort()).to.deep.equal([...routes].sort());
+  });
+
+  const send = (api: Client, { method, path, body }: Call): Promise<Answer> =>
+    api.request(method, path, body);
+
+  /** Everything of an answer but what names the request itself or the moment. */
+  const visible = (answer: Answer) => ({
+    status: answer.status,
+    text: answer.text,
+    headers: [...answer.headers]
+      .filter(([name]) => !['x-request-id', 'date', 'x-event-position', 'keep-alive'].includes(name))
+      .map(([name, value]) => `${name}: ${value}`),
+  });
+
+  /** What depends on the given id as text only: the request's own path in a Link. */
+  const neutral = (seen: ReturnType<typeof visible>, things: Things): string =>
+    Object.values(things).reduce((text, id) => text.replaceAll(id, '<id>'), JSON.stringify(seen));
+
+  for (const [route, attack] of Object.entries(ATTACKS)) {
+    it(`answers ${route} with A's ids as with unknown ones`, async () => {
+      for (const caller of [b.admin, await b.person('Caller')]) {
+        const unknown = nothing(theirs.cursor);
+        const real = attack(theirs, own, caller);
+        const fake = attack(unknown, own, caller);
+        for (const [i, call] of real.entries()) {
+          const expected = fake[i];
+          if (expected === undefined) throw new Error('the attack depends on what it is given');
+          const before = await snapshot();
+          const answer = await send(caller.api, call);
+          const got = neutral(visible(answer), theirs);
+          const wanted = neutral(visible(await send(caller.api, expected)), unknown);
+          expect(got, `${call.method} ${call.path} ${JSON.stringify(call.body)}`).to.equal(wanted);
+          expect(answer.text).not.to.contain(`secret of ${a.id}`).and.not.to.contain(a.admin.email);
+          expect(await snapshot(), 'tenant A').to.deep.equal(before);
+        }
+      }
+    });
+  }
+
+  /** All that A's people see. */
+  const snapshot = async (): Promise<unknown> => {
+    const paths = [
+      BASE,
+      `${BASE}/${theirs.conversation}/messages`,
+      NOTIFICATIONS,
+      `${NOTIFICATIONS}/unread-count`,
+      USERS,
+    ];
+    return Promise.all(paths.map(async (path) => (await a.admin.api.get(path)).text));
+  };
+
+  it('keeps equal user ids of two tenants apart', async () => {
+    const [first, second] = [await world.tenant(), await world.tenant()];
+    const twin = async (tenant: TestTenant): Promise<Member> => {
+      const person = { ...tenant.admin, id: 'the-same-id', email: 'same@people.example' };
+      const minted = tenantToken(person);
+      const api = world.anybody.with(minted);
+      expect((await api.get('/api/v1/tenant/me')).status).to.equal(200);
+      return { ...person, token: minted, api };
+    };
+    const [one, other] = [await twin(first), await twin(second)];
+    const room = await talk(one, first.admin);
+    await say(first.admin, room, `hello ${token(one)}`);
+    await eventually('the notification', async () => {
+      return (await one.api.get(NOTIFICATIONS)).as(notifications).length === 1;
+    });
+    expect((await other.api.get(NOTIFICATIONS)).json).to.deep.equal([]);
+    expect((await other.api.get(BASE)).json).to.deep.equal([]);
+    expect((await other.api.get(`${BASE}/${room}/messages`)).status).to.equal(404);
+    await first.admin.api.patch(`${USERS}/the-same-id`, { status: 'deactivated' });
+    expect((await one.api.get(BASE)).status).to.equal(401);
+    expect((await other.api.get(BASE)).status).to.equal(200);
+    expect(await allMessages(first.admin, room)).to.have.length(1);
+  });
+});

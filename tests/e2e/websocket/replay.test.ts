@@ -1,0 +1,171 @@
+import { expect } from 'chai';
+import { eventually } from '../../support/server.ts';
+import { liveMessage, notifications } from '../../support/shapes.ts';
+import { type Listening, listen, type MessageEnvelope } from '../../support/socket.ts';
+import {
+  BASE,
+  type Member,
+  NOTIFICATIONS,
+  say,
+  startWorld,
+  type TestTenant,
+  talk,
+  token,
+  type World,
+} from '../../support/world.ts';
+
+describe('Replay after a position', () => {
+  let world: World;
+  let tenant: TestTenant;
+  let ada: Member;
+  let ben: Member;
+  let id: string;
+
+  before(async () => {
+    world = await startWorld();
+    tenant = await world.tenant();
+    ada = await tenant.person('Ada');
+    ben = await tenant.person('Ben');
+    id = await talk(ada, ben);
+  });
+  after(() => world.end());
+
+  const back = (after: string): Promise<Listening> => listen(world.server, ben.token, { after });
+  const idsOf = (envelopes: readonly MessageEnvelope[]) => envelopes.map((one) => one.message.id);
+  const leave = async (socket: Listening): Promise<void> => {
+    socket.close();
+    await socket.closed;
+  };
+
+  it('gives what was missed, exactly once and in order, behind ready, then what comes', async () => {
+    const first = await back('0000000000000000');
+    await leave(first);
+    const missed: string[] = [];
+    for (let i = 0; i < 5; i += 1) missed.push((await say(ada, id, `missed ${i}`)).id);
+    await say(ada, await talk(ada, tenant.admin), 'not for Ben');
+    const socket = await back(first.readyAt);
+    missed.push((await say(ada, id, 'live')).id);
+    expect(idsOf(await socket.messages(6))).to.deep.equal(missed);
+    expect(socket.seen[0]).to.include({ kind: 'system', event: 'ready' });
+    const [third] = (await socket.messages(6)).slice(2, 3);
+    await leave(socket);
+    const again = await back(third?.position ?? '');
+    expect(idsOf(await again.messages(3))).to.deep.equal(missed.slice(3));
+    await leave(again);
+  });
+
+  it('gives nothing at the head and nothing without after', async () => {
+    const answer = await ada.api.post(`${BASE}/${id}/messages`, { body: 'before' });
+    const written = answer.header('x-event-position') ?? '';
+    // Ready may name a place before the last writes: then these follow live.
+    const readyAt = await eventually('the head', async () => {
+      const socket = await listen(world.server, ben.token);
+      await leave(socket);
+      return socket.readyAt >= written && socket.readyAt;
+    });
+    for (const connect of [() => back(readyAt), () => listen(world.server, ben.token)]) {
+      const socket = await connect();
+      const fence = await say(ada, id, 'fence');
+      expect(idsOf(await socket.messages(1))).to.deep.equal([fence.id]);
+      await leave(socket);
+    }
+  });
+
+  it('gives nothing from a position that the log has not reached, and stays live', async () => {
+    const socket = await back('00000000ffffffff');
+    const fence = await say(ada, id, 'fence');
+    expect(idsOf(await socket.messages(1))).to.deep.equal([fence.id]);
+    await leave(socket);
+  });
+
+  it('joins what was missed and what comes without a gap or a repetition while writers race', async () => {
+    const start = (await back('00000000ffffffff')).readyAt;
+    let writing = true;
+    const sent: string[] = [];
+    const writers = [ada, ben, ada, ben].map(async (who, w) => {
+      for (let i = 0; writing; i += 1) sent.push((await say(who, id, `race ${w} ${i}`)).id);
+    });
+    const got: MessageEnvelope[] = [];
+    let after = start;
+    for (let round = 0; round < 15; round += 1) {
+      const socket = await back(after);
+      await socket.messages(10);
+      await leave(socket);
+      // What came between the last look and the closing counts: a client reads until the end.
+      const part = socket.seen.filter((one) => one.kind === 'message');
+      got.push(...part);
+      after = part.at(-1)?.position ?? after;
+    }
+    writing = false;
+    await Promise.all(writers);
+    const last = await back(after);
+    await eventually('the rest', () => got.length + last.seen.length - 1 >= sent.length);
+    got.push(...last.seen.filter((one) => one.kind === 'message'));
+    const ids = idsOf(got);
+    expect(new Set(ids).size, 'repetitions').to.equal(ids.length);
+    expect([...ids].sort()).to.deep.equal([...sent].sort());
+    const positions = got.map((one) => one.position);
+    expect(positions).to.deep.equal([...positions].sort());
+    await leave(last);
+  });
+
+  it('survives a restart of the server', async () => {
+    const { readyAt } = await listen(world.server, ben.token);
+    const sent = await say(ada, id, 'before the restart');
+    await world.server.stop();
+    await world.restart();
+    const later = await say(ada, id, 'after the restart');
+    const socket = await back(readyAt);
+    expect(idsOf(await socket.messages(2))).to.deep.equal([sent.id, later.id]);
+    await leave(socket);
+  });
+
+  it('holds no text that was deleted meanwhile, of messages and of snippets', async () => {
+    const { readyAt } = await listen(world.server, ben.token);
+    const gone = await say(ada, id, `a text to forget, ${token(ben)}`);
+    const edited = await say(ada, id, 'a first version');
+    await ada.api.patch(`${BASE}/${id}/messages/${edited.id}`, { body: 'a second version' });
+    await eventually('the notification', async () => {
+      const found = (await ben.api.get(NOTIFICATIONS)).as(notifications);
+      return found.some((one) => one.note_id === gone.id);
+    });
+    await ada.api.delete(`${BASE}/${id}/messages/${gone.id}`);
+    await ada.api.delete(`${BASE}/${id}/messages/${edited.id}`);
+    const fence = await say(ada, id, 'fence');
+    const socket = await back(readyAt);
+    await eventually('the fence', () =>
+      socket.seen.some((one) => one.kind === 'message' && one.message.id === fence.id),
+    );
+    const text = JSON.stringify(socket.seen);
+    expect(text).not.to.contain('forget').and.not.to.contain('version');
+    await leave(socket);
+  });
+
+  it('is 1,000 envelopes at most; for more there is resync, and then what comes', async function () {
+    this.timeout(60_000);
+    const start = (await listen(world.server, ben.token)).readyAt;
+    const send = async (count: number): Promise<void> => {
+      for (let i = 0; i < count; i += 50) {
+        await Promise.all(
+          Array.from({ length: Math.min(50, count - i) }, async (_, k) => {
+            const answer = await ada.api.post(`${BASE}/${id}/messages`, { body: `many ${i + k}` });
+            answer.as(liveMessage, 201);
+          }),
+        );
+      }
+    };
+    await send(1000);
+    const whole = await back(start);
+    expect(new Set(idsOf(await whole.messages(1000, 15_000))).size).to.equal(1000);
+    expect(whole.seen.some((one) => one.kind === 'system' && one.event === 'resync')).to.equal(false);
+    await leave(whole);
+    await send(1);
+    const tooMuch = await back(start);
+    const resync = await eventually('resync', () => tooMuch.seen[1]);
+    expect(resync).to.include({ kind: 'system', event: 'resync' });
+    const fence = await say(ada, id, 'fence');
+    expect(idsOf(await tooMuch.messages(1))).to.deep.equal([fence.id]);
+    expect(tooMuch.seen).to.have.length(3);
+    await leave(tooMuch);
+  });
+});

@@ -1,0 +1,221 @@
+import { expect } from 'chai';
+import { catalogue } from '../../domain/catalogue.ts';
+import { projections } from '../../projections/all.ts';
+import { conversationsProjection } from '../../projections/conversations.ts';
+import { notificationsProjection } from '../../projections/notifications.ts';
+import { tenantsProjection } from '../../projections/tenants.ts';
+import { loginsProjection, usersProjection } from '../../projections/users.ts';
+import { folded, type Told } from '../support/folded.ts';
+import { BEGINNING } from '../support/given.ts';
+
+const time = (seconds: number): string => new Date(BEGINNING + seconds * 1000).toISOString();
+
+describe('every projection', () => {
+  for (const projection of projections) {
+    it(`${projection.name} folds types of the catalogue only, and names collections that it declares`, () => {
+      const types = catalogue.map((definition) => definition.type);
+      expect(types).to.include.members([...projection.types]);
+      expect(projection.version).to.be.at.least(1);
+      expect(new Set(projection.collections.map((each) => each.name)).size).to.equal(
+        projection.collections.length,
+      );
+    });
+  }
+
+  it('has a name of its own', () => {
+    expect(new Set(projections.map((projection) => projection.name)).size).to.equal(projections.length);
+  });
+
+  it('passes over what it does not know', () => {
+    for (const projection of projections) {
+      expect(folded(projection, [{ type: 'SomethingElse', data: {} }]).size).to.equal(0);
+    }
+  });
+});
+
+describe('users', () => {
+  const registered: Told = {
+    type: 'UserRegistered',
+    data: { user_id: 'ann', email: 'sealed e', display_name: 'sealed n', role: 'admin', origin: 'admin' },
+  };
+  const ann = {
+    id: 'ann',
+    email: 'sealed e',
+    display_name: 'sealed n',
+    role: 'admin',
+    status: 'active',
+    created_at: time(1),
+  };
+
+  it('are kept as they were registered, and never with a password', () => {
+    const story = [registered, { type: 'UserPasswordSet', data: { user_id: 'ann', password_hash: '$' } }];
+    expect([...folded(usersProjection, story).values()]).to.deep.equal([ann]);
+  });
+
+  it('are changed by what happened to them', () => {
+    const story = [
+      registered,
+      { type: 'UserRenamed', data: { user_id: 'ann', display_name: 'sealed 2' } },
+      { type: 'UserRoleChanged', data: { user_id: 'ann', role: 'operator' } },
+      { type: 'UserStatusChanged', data: { user_id: 'ann', status: 'deactivated' } },
+    ];
+    expect(folded(usersProjection, story).get('users/acme/ann')).to.deep.equal({
+      ...ann,
+      display_name: 'sealed 2',
+      role: 'operator',
+      status: 'deactivated',
+    });
+  });
+
+  it('are not made by changes alone', () => {
+    const changes = ['UserRenamed', 'UserRoleChanged', 'UserStatusChanged'];
+    expect(
+      folded(
+        usersProjection,
+        changes.map((type) => ({ type, data: { user_id: 'x' } })),
+      ).size,
+    ).to.equal(0);
+  });
+});
+
+describe('logins', () => {
+  const claimed = (tenantId: string): Told => ({
+    type: 'EmailClaimed',
+    data: { email_hash: 'h', user_id: 'ann' },
+    tenantId,
+  });
+  it('are kept under the platform, one for each tenant, while the address is claimed', () => {
+    const story = [claimed('acme'), claimed('beta')];
+    expect([...folded(loginsProjection, story).keys()]).to.deep.equal([
+      'logins/platform/h.acme',
+      'logins/platform/h.beta',
+    ]);
+    const released = { type: 'EmailReleased', data: { email_hash: 'h', user_id: 'ann' }, tenantId: 'acme' };
+    expect([...folded(loginsProjection, [...story, released]).keys()]).to.deep.equal([
+      'logins/platform/h.beta',
+    ]);
+  });
+  it('do not come from a reservation', () => {
+    const reserved = { type: 'EmailReserved', data: { email_hash: 'h', user_id: 'ann' } };
+    expect(folded(loginsProjection, [reserved]).size).to.equal(0);
+  });
+});
+
+describe('tenants', () => {
+  const settings = {
+    name: 'Acme',
+    plan: 'pro',
+    partner_id: 'p',
+    entitlements: { ledger: false, assistant: false },
+    currency: 'EUR',
+    timezone: 'UTC',
+  };
+  const created: Told = {
+    type: 'TenantCreated',
+    data: { tenant_id: 'acme', ...settings },
+    tenantId: 'platform',
+  };
+  const left = (...changes: readonly Record<string, unknown>[]) =>
+    folded(tenantsProjection, [
+      created,
+      ...changes.map((data) => ({
+        type: 'TenantChanged',
+        data: { tenant_id: 'acme', ...data },
+        tenantId: 'platform',
+      })),
+    ]).get('tenants/platform/acme');
+
+  it('are kept as they were created', () => {
+    expect(left()).to.deep.equal({ id: 'acme', ...settings, status: 'active', created_at: time(1) });
+  });
+  it('change in what an event names, to nothing as well', () => {
+    expect(left({ name: 'New' })).to.include({ name: 'New', plan: 'pro', partner_id: 'p' });
+    expect(left({ partner_id: null, entitlements: { ledger: true, assistant: false } })).to.deep.include({
+      partner_id: null,
+      entitlements: { ledger: true, assistant: false },
+    });
+  });
+});
+
+describe('notifications', () => {
+  const raised = (id: string): Told => ({
+    type: 'NotificationRaised',
+    data: {
+      notification_id: id,
+      recipient_user_id: 'bob',
+      kind: 'message_mention',
+      actor_user_id: 'ann',
+      subject_kind: 'conversation',
+      subject_id: 'c1',
+      note_id: 'm1',
+      snippet: 'sealed',
+      snippet_key: 'message-m1',
+    },
+  });
+  const read = (...ids: string[]): Told => ({
+    type: 'NotificationsRead',
+    data: { recipient_user_id: 'bob', notification_ids: ids },
+  });
+
+  it('are unread until they are read, and counted so', () => {
+    const documents = folded(notificationsProjection, [
+      raised('n1'),
+      raised('n2'),
+      raised('n3'),
+      read('n1', 'n3'),
+    ]);
+    expect(documents.get('inboxes/acme/bob')).to.deep.equal({ unread: 1 });
+    expect(documents.get('notifications/acme/n1')).to.include({ unread: false, read_at: time(4), seq: 0 });
+    expect(documents.get('notifications/acme/n2')).to.include({ unread: true, read_at: null, seq: 1 });
+  });
+});
+
+describe('messages', () => {
+  const started: Told = {
+    type: 'ConversationStarted',
+    data: { conversation_id: 'c1', dm_key: 'k', participant_user_ids: ['ann', 'bob'] },
+  };
+  const message = { conversation_id: 'c1', message_id: 'm1' };
+  const sent: Told = {
+    type: 'MessageSent',
+    data: { ...message, sender_user_id: 'ann', body: 'sealed 1', mentioned_user_ids: [] },
+  };
+  const edited: Told = { type: 'MessageEdited', data: { ...message, body: 'sealed 2' } };
+  const deleted: Told = {
+    type: 'MessageDeleted',
+    data: { ...message, sender_user_id: 'ann', sent_at: time(2) },
+  };
+  const left = (...story: Told[]) =>
+    folded(conversationsProjection, [started, ...story]).get('messages/acme/m1');
+
+  it('are kept sealed, with when they were edited', () => {
+    expect(left(sent)).to.include({
+      body: 'sealed 1',
+      seq: 1,
+      created_at: time(2),
+      edited_at: null,
+      deleted_at: null,
+    });
+    expect(left(sent, edited)).to.include({ body: 'sealed 2', created_at: time(2), edited_at: time(3) });
+  });
+  it('keep their place without a body when they are deleted', () => {
+    expect(left(sent, edited, deleted)).to.include({
+      body: null,
+      seq: 1,
+      edited_at: time(3),
+      deleted_at: time(4),
+    });
+    expect(left(sent, deleted, edited), 'whatever comes after').to.include({
+      body: null,
+      deleted_at: time(3),
+    });
+  });
+  it('make their conversation the newest', () => {
+    const documents = folded(conversationsProjection, [started, sent]);
+    expect(documents.get('conversations/acme/c1')).to.include({
+      last_message_at: time(2),
+      active_at: time(2),
+      created_at: time(1),
+    });
+  });
+});

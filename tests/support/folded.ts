@@ -1,0 +1,37 @@
+import type { Document, ProjectedEvent, Projection } from '../../domain/projection.ts';
+import { BEGINNING } from './given.ts';
+
+/** An event of a story; the rest is filled in. */
+export interface Told {
+  readonly type: string;
+  readonly data: unknown;
+  readonly at?: number;
+  readonly tenantId?: string;
+}
+
+/** Folds a story in memory, as the product's runner would with nothing failing; documents by `collection/tenant/id`. */
+export const folded = (projection: Projection, story: readonly Told[]): Map<string, Document> => {
+  const documents = new Map<string, Document>();
+  let at = BEGINNING;
+  story.forEach((told, revision) => {
+    at = told.at ?? at + 1000;
+    const event: ProjectedEvent = {
+      type: told.type,
+      data: told.data,
+      id: `event-${revision}`,
+      tenantId: told.tenantId ?? 'acme',
+      stream: `${told.tenantId ?? 'acme'}.story-1`,
+      revision,
+      at,
+      actor: { kind: 'user', id: 'ann' },
+    };
+    for (const touch of projection.fold(event)) {
+      const key = `${touch.collection}/${touch.tenantId ?? event.tenantId}/${touch.id}`;
+      const before = documents.get(key);
+      const after = touch.change(before === undefined ? undefined : Object.freeze(before));
+      if (after === undefined) documents.delete(key);
+      else documents.set(key, after);
+    }
+  });
+  return documents;
+};

@@ -1,0 +1,120 @@
+import { z } from 'zod';
+import { Folder } from '../../application/folder.ts';
+import type { EventStore, NewEvent, Position, StoredEvent } from '../../application/ports/event-store.ts';
+import { type Generation, leaseNameOf, type ReadStore } from '../../application/ports/read-store.ts';
+import { type HostOptions, ProjectionHost } from '../../application/projection-host.ts';
+import { catalogue } from '../../domain/catalogue.ts';
+import { projection, touch } from '../../domain/projection.ts';
+import { openSqliteReadStore } from '../../infrastructure/read-store/sqlite/store.ts';
+import { type BookEvent, bookEvents, causeOf } from './book.ts';
+import { silentMetrics, testClock } from './fakes.ts';
+import { memoryStores, startNode } from './node.ts';
+
+export interface Tally {
+  readonly entries: readonly string[];
+}
+
+/** What poisons a fold, and can be healed: a build that knows better would not fail. */
+export const poison = { active: true };
+
+/** Entries of each book in order, and each entry as a document: doubled or skipped ones show. */
+export const tallies = (version = 1) =>
+  projection<BookEvent>({
+    name: 'tallies',
+    version,
+    collections: [
+      { name: 'tallies', indexes: [] },
+      { name: 'entries', indexes: [{ name: 'by_number', fields: ['number'] }] },
+    ],
+    on: {
+      EntryWritten: ({ data, stream }) => [
+        touch<Tally>('tallies', stream.slice(stream.indexOf('-') + 1), (tally) => {
+          if (data.text === 'poison' && poison.active) throw new TypeError('a poison event');
+          return { entries: [...(tally?.entries ?? []), data.entry] };
+        }),
+        touch<{ number: number }>('entries', data.entry, () => ({ number: data.number })),
+      ],
+      BookClosed: ({ stream }) => [touch('tallies', stream.slice(stream.indexOf('-') + 1), () => undefined)],
+    },
+  });
+
+export const definitions = [...bookEvents, ...catalogue];
+export const GENERATION: Generation = { projection: 'tallies', tag: 'v1' };
+
+/** A log with entries in books of several tenants; `text: 'poison'` poisons. */
+export const readModelKit = async (readStore?: ReadStore) => {
+  const stores = memoryStores();
+  const clock = testClock();
+  const node = startNode({ ...stores, definitions, clock });
+  const store = readStore ?? (await openSqliteReadStore({ path: ':memory:' }));
+  let written = 0;
+  return {
+    ...stores,
+    node,
+    clock,
+    store,
+    write: (tenantId: string, entry: string, text = entry) => {
+      written += 1;
+      const number = written;
+      return node.commands.execute({
+        tenantId,
+        decider: { category: 'book', stateVersion: 1, initial: null, evolve: (state: null) => state },
+        id: 'one',
+        cause: causeOf(entry),
+        decide: () => [
+          {
+            type: entry === 'CLOSE' ? 'BookClosed' : 'EntryWritten',
+            data: entry === 'CLOSE' ? {} : { entry, number, text },
+          },
+        ],
+      });
+    },
+    folder: (events: EventStore = stores.events, reads: ReadStore = store) =>
+      new Folder(tallies(), GENERATION, { ...foldDeps(node), events, store: reads }),
+    lease: (owner = 'tester') => takeLease(store, GENERATION, owner),
+    tally: async (tenant: string, generation = GENERATION): Promise<readonly string[] | undefined> => {
+      const doc = await store.get(generation, { collection: 'tallies', tenant, id: 'one' });
+      return doc === undefined
+        ? undefined
+        : z.object({ entries: z.array(z.string()) }).parse(doc.value).entries;
+    },
+    host: (options: Partial<HostOptions> & { version?: number; name?: string } = {}) =>
+      new ProjectionHost(tallies(options.version), {
+        ...foldDeps(node),
+        store,
+        events: stores.events,
+        owner: options.name ?? 'host',
+        ttlMs: 300,
+        lingerMs: 1,
+        ...options,
+      }),
+  };
+};
+export type ReadModelKit = Awaited<ReturnType<typeof readModelKit>>;
+
+const foldDeps = (node: ReturnType<typeof startNode>) => ({
+  codec: node.codec,
+  logger: node.logger,
+  metrics: silentMetrics,
+  clock: node.clock,
+});
+
+export const takeLease = async (store: ReadStore, generation: Generation, owner = 'tester') => {
+  const lease = await store.acquireLease(leaseNameOf(generation), owner, 60_000);
+  if (lease === undefined) throw new Error('the lease is somebody else’s');
+  return lease;
+};
+
+export const endOf = (events: readonly StoredEvent[]): Position => {
+  const last = events.at(-1);
+  if (last === undefined) throw new Error('no events');
+  return last.position;
+};
+
+/** An event nobody can decode. */
+export const undecodable = (id: string): NewEvent => ({
+  id,
+  type: 'EntryWritten',
+  data: '{}',
+  metadata: '{}',
+});
