@@ -130,7 +130,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
       keys,
       lookUpMessage: messageLookup(readModels),
     }),
-    notifications: new Notifications(commands),
+    notifications: new Notifications(commands, () => stores.events.head()),
     tenancy: new Tenancy({ commands, directory, identity }),
     operations: new Operations(commands, hosts),
     readModels,
@@ -191,8 +191,12 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
         read_models: caughtUp,
       };
     },
-    waitForReads: ({ tenantId, projections: names, minPosition }) =>
-      readModels.waitFor(tenantId, names, minPosition),
+    waitForReads: ({ tenantId, projections: names, minPosition }) => {
+      const folded = readModels.waitFor(tenantId, names, minPosition);
+      if (minPosition === undefined || feed.hasReached(minPosition)) return folded;
+      // People and tenants are read from folded streams: these must have seen the position as well.
+      return Promise.all([folded, feed.reach(minPosition)]).then(() => undefined);
+    },
     answered: (tenantId, position) => readModels.answered(tenantId, position),
     parsePosition: (text) => stores.events.parsePosition(text),
     idempotency: stores.answers,
@@ -258,7 +262,7 @@ const messageLookup = (readModels: ReadModels) => {
   const reader = readModels.reader('conversations');
   return async (tenantId: string, messageId: string) => {
     // The checkpoint first: what is folded after it may show in the document, and is folded again from the stream.
-    const checkpoint = await reader.checkpoint();
+    const checkpoint = await reader.checkpoint(tenantId);
     const doc = await messageById(reader, tenantId, messageId);
     return {
       checkpoint,

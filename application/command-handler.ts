@@ -11,9 +11,8 @@ import {
   StoreUnavailable,
   WrongExpectedRevision,
 } from './ports/event-store.ts';
-import type { WrappedKey } from './ports/key-store.ts';
 import type { Metrics } from './ports/metrics.ts';
-import type { KeyRing } from './sealing.ts';
+import type { KeyRing, NewKey } from './sealing.ts';
 import type { AnyDecider, StreamState, StreamStates } from './stream-states.ts';
 import { streamName } from './streams.ts';
 
@@ -34,6 +33,8 @@ export interface Command<S, E, Facts = undefined> {
    * for events with this causation before anything is decided.
    */
   readonly again?: Again | undefined;
+  /** The ids of what its events make are random and new: no data key can exist under them. */
+  readonly freshIds?: boolean | undefined;
 }
 
 /** How far back an effect can lie: not before its cause, or not before a time (ms). */
@@ -175,7 +176,7 @@ export class CommandHandler {
     loaded: StreamState,
     fresh: boolean,
   ): Promise<number> {
-    const unsaved: WrappedKey[] = [];
+    const unsaved: NewKey[] = [];
     try {
       return await this.#decideAndAppendWith(unsaved, stream, batch, loaded, fresh);
     } finally {
@@ -186,7 +187,7 @@ export class CommandHandler {
 
   /** @param unsaved takes the keys that are made; emptied when they are on disk */
   async #decideAndAppendWith(
-    unsaved: WrappedKey[],
+    unsaved: NewKey[],
     stream: string,
     batch: readonly Waiting[],
     loaded: StreamState,
@@ -233,13 +234,13 @@ export class CommandHandler {
     stream: string,
     waiting: Waiting,
     head: StreamState,
-    newKeys: WrappedKey[],
+    newKeys: NewKey[],
   ): Promise<{ head: StreamState; events: NewEvent[]; bytes: number; settle: Settle }> {
     const { command, resolve, reject } = waiting;
     const nothing = { head, events: [], bytes: 0 };
     try {
       if (command.again !== undefined) {
-        const earlier = await this.#appendedBefore(stream, command.cause.causationId, command.again);
+        const earlier = await this.#appendedBefore(stream, command.cause, command.again);
         if (earlier.length > 0) {
           const settle: Settle = (position) => resolve({ events: earlier, state: head.state, position });
           return { ...nothing, settle };
@@ -256,7 +257,8 @@ export class CommandHandler {
       const events: NewEvent[] = [];
       const recorded: RecordedEvent[] = [];
       for (const event of decided) {
-        await this.#haveKeys(command.tenantId, event, newKeys);
+        const loading = this.#haveKeys(command, event, newKeys);
+        if (loading !== undefined) await loading;
         const at = Math.max(event.at ?? now, next.at);
         const id = this.#ids.next();
         const encoded = this.#codec.encode(
@@ -294,25 +296,31 @@ export class CommandHandler {
 
   /** Keys that exist are loaded, others are made; `newKeys` collects what must be durable before the append. */
   #haveKeys(
-    tenantId: string,
+    { tenantId, freshIds = false }: Pick<Command<unknown, unknown>, 'tenantId' | 'freshIds'>,
     event: { type: string; data: unknown },
-    newKeys: WrappedKey[],
+    newKeys: NewKey[],
   ): Promise<void> | undefined {
     const ids = this.#codec.keyIds(tenantId, event).filter((id) => !this.#keys.has(id));
     if (ids.length === 0) return undefined;
-    return this.#keys.load(ids).then(() => {
-      for (const id of new Set(ids)) if (!this.#keys.has(id)) newKeys.push(this.#keys.create(id));
-    });
+    const make = (): void => {
+      for (const id of new Set(ids)) {
+        if (!this.#keys.has(id)) newKeys.push({ ...this.#keys.create(id), fresh: freshIds });
+      }
+    };
+    if (!freshIds) return this.#keys.load(ids).then(make);
+    make();
+    return undefined;
   }
 
-  async #appendedBefore(stream: string, causationId: string, bound: Again): Promise<RecordedEvent[]> {
+  /** The actor counts too: a request without a key names its causation itself, and must not pass for another's. */
+  async #appendedBefore(stream: string, cause: Cause, bound: Again): Promise<RecordedEvent[]> {
     const found: RecordedEvent[] = [];
     let from: number | undefined;
     for (;;) {
       const page = await this.#events.readStream(stream, { direction: 'backward', from, limit: 500 });
       for (const stored of page) {
         const event = this.#codec.decode(stored);
-        if (event.causationId === causationId) found.unshift(event);
+        if (isOf(cause, event)) found.unshift(event);
         else if (found.length > 0) return found;
         if ('after' in bound ? event.position <= bound.after : event.at < bound.since) return found;
       }
@@ -322,3 +330,6 @@ export class CommandHandler {
     }
   }
 }
+
+const isOf = ({ causationId, actor }: Cause, event: RecordedEvent): boolean =>
+  event.causationId === causationId && event.actor.id === actor.id && event.actor.kind === actor.kind;

@@ -131,7 +131,10 @@ export class Folder {
         writes,
         ...(before === undefined ? {} : { checkpoint: before }),
       });
-      this.checkpoint = before ?? this.checkpoint;
+      // A batch without matches may have moved it on while this one was stored: never back.
+      if (before !== undefined && (this.checkpoint === undefined || this.checkpoint < before)) {
+        this.checkpoint = before;
+      }
       if (poison === undefined) break;
       await this.#park(poison.event, poison.error, 1);
       rest = rest.slice(poison.index);

@@ -43,6 +43,8 @@ export const holdLease = async (
       }
       await whileRenewed(lease, options, signal, work);
       failures = 0;
+      // Work that ends by itself at once must not keep everything else from its turn.
+      await pause(50, signal);
     } catch (error) {
       failures += 1;
       logger.warn({ err: error, lease: name, failures }, 'work under a lease failed; it starts again');

@@ -1,3 +1,4 @@
+import { DomainError } from '../domain/errors.ts';
 import { MessageDeleted } from '../domain/messaging/conversation.ts';
 import type { EventCodec, LoggedEvent } from './codec.ts';
 import { messageKeyId } from './messaging.ts';
@@ -5,6 +6,9 @@ import type { EventStore, Position } from './ports/event-store.ts';
 import type { Logger } from './ports/logger.ts';
 import type { KeyRing } from './sealing.ts';
 import type { StreamStates } from './stream-states.ts';
+
+const WAIT_MS = 5000;
+const POLL_MS = 5;
 
 export type LiveListener = (event: LoggedEvent) => void | Promise<void>;
 
@@ -38,6 +42,22 @@ export class LiveFeed {
   /** The last event handed on; everything after it is still to come. */
   get position(): Position | undefined {
     return this.#position;
+  }
+
+  /** Whether everything up to `position` was handed on, so that no state in memory is older. */
+  hasReached(position: Position): boolean {
+    return this.#position !== undefined && this.#position >= position;
+  }
+
+  /** Waits until {@link hasReached}. @throws `read_model_behind` after 5 s */
+  async reach(position: Position): Promise<void> {
+    const deadline = performance.now() + WAIT_MS;
+    while (!this.hasReached(position)) {
+      if (performance.now() > deadline) {
+        throw new DomainError('read_model_behind', 'This node has not caught up yet.', { retry_after: 1 });
+      }
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    }
   }
 
   onEvent(listener: LiveListener): void {

@@ -143,6 +143,7 @@ export class Messaging {
       id: conversationId,
       cause: context.cause,
       again: context.again,
+      freshIds: context.freshIds,
       decide: (state, at) =>
         sendMessage(
           state,

@@ -13,9 +13,12 @@ import type { RequestContext } from './request-context.ts';
 /** Use cases of a person's notifications (specification, Notifications). */
 export class Notifications {
   readonly #commands: CommandHandler;
+  readonly #head: () => Promise<Position | undefined>;
 
-  constructor(commands: CommandHandler) {
+  /** @param head where the log ends: the position of a marking that found nobody's inbox */
+  constructor(commands: CommandHandler, head: () => Promise<Position | undefined>) {
     this.#commands = commands;
+    this.#head = head;
   }
 
   /**
@@ -48,6 +51,6 @@ export class Notifications {
       (sum, event) => sum + (event.type === 'NotificationsRead' ? event.data.notification_ids.length : 0),
       0,
     );
-    return { marked, position: outcome.position };
+    return { marked, position: outcome.position ?? (await this.#head()) };
   }
 }

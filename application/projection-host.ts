@@ -15,6 +15,8 @@ export interface HostOptions extends FolderDeps, Omit<LeaseOptions, 'store' | 'l
   readonly lingerMs: number;
   /** How long a replaced generation is kept for readers on other nodes that have not noticed yet; default 10 s. */
   readonly retirementMs?: number | undefined;
+  /** Progress without documents is stored at most this often; other nodes wait on what is stored. Default 25 ms. */
+  readonly saveMs?: number;
   /** Told after each stored batch of a generation folded here. */
   readonly onProgress?: (progress: GenerationProgress) => void;
   /** Told when a generation is not folded here any more. */
@@ -46,7 +48,6 @@ const parseTag = (tag: string | undefined): { version: number; rebuild: number }
 };
 
 const RETIREMENT_MS = 10_000;
-/** Progress without documents is stored at most this often. */
 const SAVE_MS = 25;
 
 /**
@@ -245,7 +246,7 @@ export class ProjectionHost implements FoldingProjection {
           unsaved ??= setTimeout(() => {
             unsaved = undefined;
             folder.save().catch(() => undefined);
-          }, SAVE_MS);
+          }, this.#options.saveMs ?? SAVE_MS);
         }
         this.#tellProgress(folder, tag);
         this.#reportLag(batch);

@@ -6,8 +6,11 @@ import type { Generation, ReadStore } from './ports/read-store.ts';
 
 /** Reads of one read model, of the generation that answers. */
 export interface Reader extends DocumentReader {
-  /** How far the answering generation has folded. */
-  checkpoint(): Promise<Position | undefined>;
+  /**
+   * How far the answering generation has folded; of a tenant that a poison event stopped it is not known, and so
+   * undefined.
+   */
+  checkpoint(tenantId?: string): Promise<Position | undefined>;
 }
 
 /** A projection that this process folds, in whichever thread. */
@@ -99,11 +102,15 @@ export class ReadModels {
         const found = await this.#store.find(await at(), { ...query, collection, tenant });
         return { docs: found.docs.map((doc) => doc.value as D), next: found.next };
       },
-      checkpoint: async () => {
+      checkpoint: async (tenantId) => {
         const generation = await at();
         const host = this.#hosts.get(projection);
-        if (host?.folds(generation.tag)) return host.localCheckpoint(generation.tag);
-        return (await this.#store.state(generation)).checkpoint;
+        if (host?.folds(generation.tag)) {
+          const isParked = tenantId !== undefined && host.isParked(generation.tag, tenantId);
+          return isParked ? undefined : host.localCheckpoint(generation.tag);
+        }
+        const { checkpoint, parked } = await this.#store.state(generation);
+        return parked.some(({ tenant }) => tenant === tenantId) ? undefined : checkpoint;
       },
     };
   }

@@ -20,6 +20,8 @@ export interface RequestContext {
   readonly again: Again | undefined;
   /** Ids for new things: derived from caller, key and ordinal for a keyed request, else new UUIDv7. */
   readonly newId: () => string;
+  /** The ids of {@link newId} are random, not derived. */
+  readonly freshIds?: boolean | undefined;
 }
 
 const DAY = 24 * 3600 * 1000;
@@ -54,6 +56,7 @@ export const requestContext = (
       cause: { actor, impersonatedBy, correlationId: requestId, causationId: requestId },
       again: undefined,
       newId: () => ids.next(),
+      freshIds: true,
     };
   }
   const name = `${idempotency.scope}\n${idempotency.key}`;
@@ -61,6 +64,7 @@ export const requestContext = (
   return {
     cause: { actor, impersonatedBy, correlationId: requestId, causationId: uuidFromName(name) },
     again: idempotency.again ? { since: clock.now() - DAY - 3600_000 } : undefined,
+    freshIds: false,
     newId: () => {
       ordinal += 1;
       return uuidFromName(`${name}\n${ordinal}`);

@@ -53,6 +53,11 @@ export const decrypt = (key: KeyObject, context: string, bytes: Uint8Array): Buf
 /** The key id of a sealed text, as `<tenant>/<kind>-<id>`. */
 export const sealedKeyId = (sealed: string): string => sealed.slice(3, sealed.lastIndexOf(':'));
 
+/** A key that is not on disk yet. `fresh`: its id is random and new, so that nobody else can have made one for it. */
+export interface NewKey extends WrappedKey {
+  readonly fresh?: boolean | undefined;
+}
+
 type CachedKey = KeyObject | 'destroyed';
 
 /** Data keys in memory, backed by the key store. */
@@ -83,10 +88,12 @@ export class KeyRing {
    * store keeps what it has, and the key made here is forgotten: nothing sealed with it may be kept.
    * @returns ids of such keys
    */
-  async persist(keys: readonly WrappedKey[]): Promise<string[]> {
-    await this.#store.put(keys);
-    const kept = await this.#store.getMany(keys.map((key) => key.id));
-    const lost = keys.filter(({ wrapped }, index) => {
+  async persist(keys: readonly NewKey[]): Promise<string[]> {
+    await this.#store.put(keys.map(({ id, wrapped }) => ({ id, wrapped })));
+    const doubtful = keys.filter((key) => key.fresh !== true);
+    if (doubtful.length === 0) return [];
+    const kept = await this.#store.getMany(doubtful.map((key) => key.id));
+    const lost = doubtful.filter(({ wrapped }, index) => {
       const present = kept[index];
       return !(present instanceof Uint8Array && Buffer.compare(present, wrapped) === 0);
     });

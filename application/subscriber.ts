@@ -1,3 +1,4 @@
+import { DomainError } from '../domain/errors.ts';
 import type { EventCodec, LoggedEvent } from './codec.ts';
 import { holdLease, type LeaseOptions, pause } from './lease-holder.ts';
 import { type EventStore, type Position, StoreUnavailable } from './ports/event-store.ts';
@@ -63,6 +64,8 @@ export const runSubscriber = (
     }
   });
 
+const isBusy = (error: unknown): boolean => error instanceof DomainError && error.code === 'unavailable';
+
 const withRetries = async (
   subscriber: Subscriber,
   signal: AbortSignal,
@@ -75,8 +78,8 @@ const withRetries = async (
       await handle();
       return;
     } catch (error) {
-      // A store out of reach is nobody's fault: the whole subscriber starts again from its checkpoint.
-      if (error instanceof StoreUnavailable) throw error;
+      // A store out of reach, or a stream too busy, is nobody's fault: the subscriber starts again from its checkpoint.
+      if (error instanceof StoreUnavailable || isBusy(error)) throw error;
       if (attempt >= TRIES) {
         logger.error(
           { err: error, subscriber: subscriber.name, event_id: event.id },

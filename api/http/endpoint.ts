@@ -57,7 +57,7 @@ export class Endpoint {
     this.#bodyLimit = route.bodyLimit ?? DEFAULT_BODY_LIMIT;
     this.#keyed = isKeyed(route);
     this.#reads = route.reads?.length ? route.reads : undefined;
-    this.#waits = route.method === 'get' || this.#reads !== undefined;
+    this.#waits = this.#reads !== undefined || (route.method === 'get' && access.kind === 'principals');
   }
 
   /** @param names @param values of the path's variables, values still percent-encoded */
@@ -140,10 +140,10 @@ export class Endpoint {
     { params, query, body, minPosition }: Checked,
     idempotency: KeyInUse | undefined,
   ): Promise<Reply> {
-    if (this.#reads !== undefined) {
+    if (this.#reads !== undefined || minPosition !== undefined) {
       const waiting = this.#deps.waitForReads({
         tenantId: tenantOf(principal),
-        projections: this.#reads,
+        projections: this.#reads ?? [],
         minPosition,
       });
       if (waiting !== undefined) await waiting;

@@ -106,7 +106,9 @@ const operation = (route: Route, operationId: string): ZodOpenApiOperationObject
   const { access, body, reads } = route;
   const headers = [
     ...(isKeyed(route) ? [KEY_PARAMETER] : []),
-    ...(reads?.length ? [MIN_POSITION_PARAMETER] : []),
+    ...(reads?.length || (route.method === 'get' && access.kind === 'principals')
+      ? [MIN_POSITION_PARAMETER]
+      : []),
   ];
   const responses = errorResponses(route);
   for (const [status, schema] of Object.entries(route.responses)) {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { MessageState } from '../../application/messaging.ts';
 import { messageKeyId } from '../../application/messaging.ts';
 import { ERASED } from '../../application/sealing.ts';
-import { invalid, notFound } from '../../domain/errors.ts';
+import { notFound } from '../../domain/errors.ts';
 import { storedMentions, toBody } from '../../domain/messaging/mentions.ts';
 import {
   type ConversationDoc,
@@ -56,8 +56,23 @@ const messageView = z
 
 const conversationParams = z.object({ id: uuid });
 const messageParams = z.object({ id: uuid, mid: uuid });
-/** The length rule counts code points; white space alone and NUL are the domain's to refuse. */
-const messageBody = z.object({ body: text({ max: 10_000 }) });
+/** All of the domain's rules again: what is 400 is refused before any id is looked at (decisions, section 2). */
+const messageBody = z.object({
+  body: text({ max: 10_000 }).refine(
+    (body) => body.trim() !== '',
+    'The body must hold more than white space.',
+  ),
+});
+const messagePage = z
+  .object({
+    limit: limit(),
+    before: z.string().max(200).optional(),
+    after: z.string().max(200).optional(),
+  })
+  .refine(({ before, after }) => before === undefined || after === undefined, {
+    path: ['after'],
+    message: 'Give before or after, not both.',
+  });
 
 const isoOrNull = (ms: number | undefined): string | null =>
   ms === undefined ? null : new Date(ms).toISOString();
@@ -197,20 +212,13 @@ export const messagingRoutes = (app: App): Route[] => {
       summary: 'Messages, oldest first: the newest page, or one beside a message',
       tag: TAG,
       params: conversationParams,
-      query: z.object({
-        limit: limit(),
-        before: z.string().max(200).optional(),
-        after: z.string().max(200).optional(),
-      }),
+      query: messagePage,
       responses: { 200: z.array(messageView) },
       errors: ['not_found', 'not_a_participant'],
       reads: READS,
       handle: async (request) => {
         const { tenantId, userId } = request.principal;
         const { before, after, limit: size } = request.query;
-        if (before !== undefined && after !== undefined) {
-          throw invalid([{ path: 'after', code: 'custom', message: 'Give before or after, not both.' }]);
-        }
         const { id } = await app.messaging.conversation(tenantId, request.params.id, userId);
         const { messages, hasOlder } = await messagesOf(reader, tenantId, id, {
           limit: size,

@@ -95,6 +95,8 @@ export const tenantRoutes = (app: App): Route[] => {
       errors: ['already_exists'],
       handle: async (request) => {
         const { tenant, position } = await app.tenancy.create(request.body, contextOf(app, request));
+        // The tenant's first admin reads what was written here, though no request of the tenant wrote it.
+        if (position !== undefined) app.readModels.answered(tenant.id, position);
         return { status: 201, body: viewOf(tenant), position };
       },
     }),

@@ -35,6 +35,8 @@ const run = async (): Promise<void> => {
         codec: new EventCodec(catalogue),
         metrics: metricsBy(tell),
         clock: systemClock,
+        // The main thread is told of progress; only a newcomer reads it from the store.
+        saveMs: 250,
         onProgress: (progress) => tell({ kind: 'progress', projection: projection.name, ...progress }),
         onEnd: (tag) => tell({ kind: 'ended', projection: projection.name, tag }),
       }),

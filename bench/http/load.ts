@@ -30,6 +30,9 @@ export interface Answer {
 
 const LENGTH = /\r\ncontent-length: *([0-9]+)/i;
 
+/** A server that answers nothing for so long is broken. */
+const SILENCE_MS = 15_000;
+
 /** One keep-alive connection, one request at a time. */
 export class Connection {
   readonly #socket: Socket;
@@ -40,6 +43,7 @@ export class Connection {
   private constructor(socket: Socket) {
     this.#socket = socket;
     socket.setNoDelay(true);
+    socket.setTimeout(SILENCE_MS, () => this.#fail?.(new Error('the server did not answer in time')));
     socket.on('data', (chunk) => this.#take(chunk));
     socket.on('error', (error) => this.#fail?.(error));
     socket.on('close', () => this.#fail?.(new Error('the server closed the connection')));

@@ -37,6 +37,9 @@ export const BASE = '/api/v1/tenant/messaging/conversations';
 export const NOTIFICATIONS = '/api/v1/tenant/notifications';
 export const USERS = '/api/v1/tenant/users';
 
+/** For `after` hooks, whether the start went well or not. */
+export const endWorld = cleanUp;
+
 export const startWorld = async (options: ServerOptions = {}): Promise<World> => {
   let server = await startServer(options);
   const anybody = await clientOf(() => server);

@@ -6,6 +6,7 @@ import {
 } from '../../../application/ports/event-store.ts';
 import type { Logger } from '../../../application/ports/logger.ts';
 import { isTransient, unavailable } from './errors.ts';
+import { LogLocked } from './threaded-writer.ts';
 import type { Append, Written } from './writer.ts';
 
 interface Waiting extends Append {
@@ -27,13 +28,13 @@ export class AppendQueue {
   #waiting: Waiting[] = [];
   #scheduled = false;
   #idle: (() => void)[] = [];
-  readonly #write: (appends: readonly Append[]) => Written;
+  readonly #write: (appends: readonly Append[]) => Written | Promise<Written>;
   readonly #patienceMs: number;
   readonly #logger: Logger | undefined;
 
   /** `patienceMs`: how long an append waits for a lock that another process holds. */
   constructor(
-    write: (appends: readonly Append[]) => Written,
+    write: (appends: readonly Append[]) => Written | Promise<Written>,
     patienceMs: number,
     logger: Logger | undefined,
   ) {
@@ -62,17 +63,39 @@ export class AppendQueue {
   }
 
   readonly #flush = (): void => {
-    this.#scheduled = false;
     const batch = this.#nextBatch();
     try {
-      this.#settle(batch, this.#write(batch));
+      const written = this.#write(batch);
+      if (written instanceof Promise) {
+        // Until it is done, nothing else is scheduled: what arrives meanwhile makes up the next transaction.
+        written.then(
+          (done) => this.#done(batch, done),
+          (error: unknown) => this.#failed(batch, error),
+        );
+      } else this.#done(batch, written);
     } catch (error) {
-      if (isTransient(error)) this.#waitForLock(error);
-      else this.#refuse(batch, error);
+      this.#failed(batch, error);
     }
+  };
+
+  #done(batch: readonly Waiting[], written: Written): void {
+    this.#settle(batch, written);
+    this.#next();
+  }
+
+  #failed(batch: readonly Waiting[], error: unknown): void {
+    if (error instanceof LogLocked || isTransient(error)) {
+      this.#waitForLock(error);
+      if (this.#waiting.length > 0) return;
+    } else this.#refuse(batch, error);
+    this.#next();
+  }
+
+  #next(): void {
+    this.#scheduled = false;
     if (this.#waiting.length > 0) this.#schedule();
     else for (const resolve of this.#idle.splice(0)) resolve();
-  };
+  }
 
   #settle(batch: readonly Waiting[], { outcomes }: Written): void {
     this.#waiting = this.#waiting.slice(batch.length);
@@ -98,7 +121,7 @@ export class AppendQueue {
       if (count > 0 && (events > MAX_EVENTS || units > MAX_UNITS)) break;
       count += 1;
     }
-    return count === this.#waiting.length ? this.#waiting : this.#waiting.slice(0, count);
+    return this.#waiting.slice(0, count);
   }
 
   /** Another process writes: everything stays queued, but for what has waited too long already. */
@@ -110,7 +133,6 @@ export class AppendQueue {
       return false;
     });
     if (this.#waiting.length === 0) return;
-    this.#scheduled = true;
     setTimeout(this.#flush, RETRY_MS * (0.5 + Math.random()));
   }
 }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Again } from '../../../application/command-handler.ts';
 import type { EventStore } from '../../../application/ports/event-store.ts';
-import { BOOK, bookDecider, bookEvents, write } from '../../support/book.ts';
+import { BOOK, bookDecider, bookEvents, causeOf, write } from '../../support/book.ts';
 import { withEachEventStore } from '../../support/event-stores.ts';
 import { testClock } from '../../support/fakes.ts';
 import { countingEvents } from '../../support/faults.ts';
@@ -67,6 +67,15 @@ describe('a command that is tried again', () => {
     expect(second.events.map((event) => event.id)).to.deep.equal(first.events.map((event) => event.id));
     expect(second.state).to.deep.equal({ count: 1, closed: false });
     expect(second.position).to.equal(first.position);
+  });
+
+  it('does not take somebody else’s event for its own, whatever that calls its cause', async () => {
+    const { events } = memoryStores();
+    const eve = { ...causeOf('a'), actor: { kind: 'user' as const, id: 'eve' } };
+    await nodeOver(events).commands.execute({ ...write('a'), cause: eve });
+    const outcome = await nodeOver(events).commands.execute(retry('a'));
+    expect(outcome.events[0]?.actor.id).to.equal('ann');
+    expect(await events.readStream(BOOK)).to.have.length(2);
   });
 
   it('does not look further back than its cause', async () => {

@@ -111,6 +111,15 @@ describe('a lease holder', () => {
     expect(logger.lines.filter((line) => line.level === 'warn')).to.have.length(3);
   });
 
+  it('lets everything else have its turn while work ends by itself at once', async () => {
+    let times = 0;
+    holding('first', async () => {
+      times += 1;
+    });
+    await eventually(() => expect(times).to.be.greaterThan(2));
+    expect(times).to.be.lessThan(20);
+  });
+
   it('does not work after it was stopped, and stops at once', async () => {
     const work = busy();
     const { end } = holding('first', work.work, { ttlMs: 60_000 });

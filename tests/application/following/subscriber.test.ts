@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { type EventStore, StoreUnavailable } from '../../../application/ports/event-store.ts';
 import type { ReadStore } from '../../../application/ports/read-store.ts';
 import { runSubscriber, type Subscriber } from '../../../application/subscriber.ts';
+import { DomainError } from '../../../domain/errors.ts';
 import { openSqliteReadStore } from '../../../infrastructure/read-store/sqlite/store.ts';
 import { bookEvents, write } from '../../support/book.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -119,6 +120,18 @@ describe('a subscriber', () => {
     const { seen, passedOver, subscriber } = listening(() => {
       tries += 1;
       if (tries < 5) throw new StoreUnavailable('gone');
+    });
+    running(subscriber);
+    await eventually(() => expect(seen).to.deep.equal(['a']), 15_000);
+    expect(passedOver).to.deep.equal([]);
+  }).timeout(20_000);
+
+  it('never passes over an event because a stream is too busy', async () => {
+    await writeAll('a');
+    let tries = 0;
+    const { seen, passedOver, subscriber } = listening(() => {
+      tries += 1;
+      if (tries < 6) throw new DomainError('unavailable', 'busy');
     });
     running(subscriber);
     await eventually(() => expect(seen).to.deep.equal(['a']), 15_000);

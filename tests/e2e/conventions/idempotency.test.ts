@@ -6,6 +6,7 @@ import { messages, tenant as tenantShape, user, validationFailed } from '../../s
 import { allMessages } from '../../support/unread-model.ts';
 import {
   BASE,
+  endWorld,
   type Member,
   NOTIFICATIONS,
   startWorld,
@@ -29,7 +30,7 @@ describe('Idempotency-Key', () => {
     ben = await tenant.person('Ben');
     id = await talk(ada, ben);
   });
-  after(() => world.end());
+  after(endWorld);
 
   const keyed = (key: string) => ({ headers: { 'idempotency-key': key } });
   const send = (who: Member, body: unknown, key: string): Promise<Answer> =>
@@ -96,68 +97,6 @@ describe('Idempotency-Key', () => {
       expect(answer.header('idempotency-replayed')).to.equal(undefined);
     }
   });
-
-  for (const [what, call] of [
-    [
-      'starting a conversation',
-      async () => {
-        const others = [(await tenant.person('X')).id];
-        return (key: string) => ada.api.post(BASE, { participant_user_ids: others }, keyed(key));
-      },
-    ],
-    [
-      'editing a message',
-      async () => {
-        const sent = await send(ada, { body: 'to edit' }, randomUUID());
-        const mid = messages.element.parse(sent.json).id;
-        return (key: string) =>
-          ada.api.patch(`${BASE}/${id}/messages/${mid}`, { body: 'edited' }, keyed(key));
-      },
-    ],
-    ['reading', async () => (key: string) => ada.api.post(`${BASE}/${id}/read`, undefined, keyed(key))],
-    [
-      'marking',
-      async () => (key: string) => ada.api.post(`${NOTIFICATIONS}/mark-read`, { all: true }, keyed(key)),
-    ],
-    [
-      'creating a user',
-      async () => {
-        const body = { email: `${randomUUID()}@x.example`, display_name: 'X', role: 'operator' };
-        return (key: string) => tenant.admin.api.post(USERS, body, keyed(key));
-      },
-    ],
-    [
-      'changing a user',
-      async () => (key: string) =>
-        tenant.admin.api.patch(`${USERS}/${ben.id}`, { display_name: randomName('n') && 'Ben' }, keyed(key)),
-    ],
-    [
-      'creating a tenant',
-      async () => {
-        const body = {
-          id: randomName('t'),
-          name: 'X',
-          admin: { email: 'a@x.example', password: 'password-1', display_name: 'A' },
-        };
-        return (key: string) => world.platform.post('/super/tenants', body, keyed(key));
-      },
-    ],
-    [
-      'changing a tenant',
-      async () => {
-        const other = (await world.tenant()).id;
-        return (key: string) => world.platform.patch(`/super/tenants/${other}`, { plan: 'pro' }, keyed(key));
-      },
-    ],
-  ] as const) {
-    it(`replays ${what}`, async () => {
-      const repeat = await call();
-      const key = randomUUID();
-      const first = await repeat(key);
-      expect(first.status).to.be.lessThan(300);
-      expectReplay(first, await repeat(key));
-    });
-  }
 
   it('lets two at once, or twenty, have one effect and one answer', async () => {
     for (const size of [2, 20]) {

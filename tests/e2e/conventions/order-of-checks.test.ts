@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import type { Client } from '../../support/client.ts';
 import {
   BASE,
+  endWorld,
   type Member,
   say,
   startWorld,
@@ -36,177 +37,57 @@ describe('The order of checks', () => {
     gone = `${BASE}/${id}/messages/${(await say(ada, id, 'y')).id}`;
     await ada.api.delete(gone);
   });
-  after(() => world.end());
+  after(endWorld);
 
   const BIG = 'x'.repeat(1024 * 1024 + 1);
   const text = { 'content-type': 'text/plain' };
   const elsewhere = { body: 'x', tenant_id: 'elsewhere' };
   const lost = `${BASE}/${randomUUID()}/messages/${randomUUID()}`;
 
-  interface Case {
-    readonly what: string;
-    readonly who: () => Client;
-    readonly path: () => string;
-    readonly raw: string;
-    readonly headers?: Readonly<Record<string, string>>;
-    readonly status: number;
-    readonly error: string;
-  }
   const json = (value: unknown): string => JSON.stringify(value);
-  const cases: readonly Case[] = [
-    {
-      what: 'no credential before a large body',
-      who: () => world.anybody,
-      path: () => lost,
-      raw: BIG,
-      status: 401,
-      error: 'unauthenticated',
-    },
-    {
-      what: 'a wrong family before a wrong type',
-      who: () => world.platform,
-      path: () => lost,
-      raw: 'x',
-      headers: text,
-      status: 401,
-      error: 'invalid_credential',
-    },
-    {
-      what: 'the role before a large body',
-      who: () => ada.api,
-      path: () => `${USERS}/${ben.id}`,
-      raw: BIG,
-      status: 403,
-      error: 'admin_required',
-    },
-    {
-      what: 'the role before an unknown user',
-      who: () => ada.api,
-      path: () => `${USERS}/x`,
-      raw: json({ role: 7 }),
-      status: 403,
-      error: 'admin_required',
-    },
-    {
-      what: 'the size before the type',
-      who: () => ada.api,
-      path: () => lost,
-      raw: BIG,
-      headers: text,
-      status: 413,
-      error: 'payload_too_large',
-    },
-    {
-      what: 'the type before the JSON',
-      who: () => ada.api,
-      path: () => lost,
-      raw: '{',
-      headers: text,
-      status: 415,
-      error: 'unsupported_media_type',
-    },
-    {
-      what: 'broken JSON before an unknown id',
-      who: () => ada.api,
-      path: () => lost,
-      raw: '{',
-      status: 400,
-      error: 'malformed_json',
-    },
-    {
-      what: 'a wrong body before an unknown id',
-      who: () => ada.api,
-      path: () => lost,
-      raw: json({ body: 7 }),
-      status: 400,
-      error: 'validation_failed',
-    },
-    {
-      what: 'a blank body before an unknown id',
-      who: () => ada.api,
-      path: () => lost,
-      raw: json({ body: ' ' }),
-      status: 400,
-      error: 'validation_failed',
-    },
-    {
-      what: 'a wrong body before a malformed id',
-      who: () => ada.api,
-      path: () => `${BASE}/x/messages/y`,
-      raw: json({ body: 7 }),
-      status: 400,
-      error: 'validation_failed',
-    },
-    {
-      what: 'tenant_id before a wrong body',
-      who: () => ada.api,
-      path: () => lost,
-      raw: json({ ...elsewhere, body: 7 }),
-      status: 403,
-      error: 'tenant_mismatch',
-    },
-    {
-      what: 'tenant_id before an unknown id',
-      who: () => ada.api,
-      path: () => lost,
-      raw: json(elsewhere),
-      status: 403,
-      error: 'tenant_mismatch',
-    },
-    {
-      what: 'a wrong body before participation',
-      who: () => out.api,
-      path: () => live,
-      raw: json({ body: 7 }),
-      status: 400,
-      error: 'validation_failed',
-    },
-    {
-      what: 'an unknown conversation before participation',
-      who: () => out.api,
-      path: () => lost,
-      raw: json({ body: 'x' }),
-      status: 404,
-      error: 'not_found',
-    },
-    {
-      what: 'participation before ownership',
-      who: () => out.api,
-      path: () => live,
-      raw: json({ body: 'x' }),
-      status: 403,
-      error: 'not_a_participant',
-    },
-    {
-      what: 'ownership before the state',
-      who: () => ben.api,
-      path: () => gone,
-      raw: json({ body: 'x' }),
-      status: 403,
-      error: 'not_the_sender',
-    },
-    {
-      what: 'a wrong body before ownership',
-      who: () => ben.api,
-      path: () => gone,
-      raw: json({ body: '' }),
-      status: 400,
-      error: 'validation_failed',
-    },
-    {
-      what: 'the state at last',
-      who: () => ada.api,
-      path: () => gone,
-      raw: json({ body: 'x' }),
-      status: 409,
-      error: 'invalid_transition',
-    },
-  ];
+  const people = (): Readonly<Record<string, Client>> => ({
+    nobody: world.anybody,
+    platform: world.platform,
+    ada: ada.api,
+    ben: ben.api,
+    out: out.api,
+  });
+  const paths = (): Readonly<Record<string, string>> => ({
+    lost,
+    live,
+    gone,
+    malformed: `${BASE}/x/messages/y`,
+    user: `${USERS}/${ben.id}`,
+    nouser: `${USERS}/x`,
+  });
 
-  for (const { what, who, path, raw, headers, status, error } of cases) {
+  const wrong = json({ body: 7 });
+  const fine = json({ body: 'x' });
+  for (const [what, who, path, raw, status, error, headers] of [
+    ['no credential before a large body', 'nobody', 'lost', BIG, 401, 'unauthenticated'],
+    ['a wrong family before a wrong type', 'platform', 'lost', 'x', 401, 'invalid_credential', text],
+    ['the role before a large body', 'ada', 'user', BIG, 403, 'admin_required'],
+    ['the role before an unknown user', 'ada', 'nouser', json({ role: 7 }), 403, 'admin_required'],
+    ['the size before the type', 'ada', 'lost', BIG, 413, 'payload_too_large', text],
+    ['the type before the JSON', 'ada', 'lost', '{', 415, 'unsupported_media_type', text],
+    ['broken JSON before an unknown id', 'ada', 'lost', '{', 400, 'malformed_json'],
+    ['a wrong body before an unknown id', 'ada', 'lost', wrong, 400, 'validation_failed'],
+    ['a blank body before an unknown id', 'ada', 'lost', json({ body: ' ' }), 400, 'validation_failed'],
+    ['a wrong body before a malformed id', 'ada', 'malformed', wrong, 400, 'validation_failed'],
+    ['a blank body before a malformed id', 'ada', 'malformed', json({ body: ' ' }), 400, 'validation_failed'],
+    ['tenant_id before a wrong body', 'ada', 'lost', json({ ...elsewhere, body: 7 }), 403, 'tenant_mismatch'],
+    ['tenant_id before an unknown id', 'ada', 'lost', json(elsewhere), 403, 'tenant_mismatch'],
+    ['a wrong body before participation', 'out', 'live', wrong, 400, 'validation_failed'],
+    ['an unknown conversation before participation', 'out', 'lost', fine, 404, 'not_found'],
+    ['participation before ownership', 'out', 'live', fine, 403, 'not_a_participant'],
+    ['ownership before the state', 'ben', 'gone', fine, 403, 'not_the_sender'],
+    ['a wrong body before ownership', 'ben', 'gone', json({ body: '' }), 400, 'validation_failed'],
+    ['the state at last', 'ada', 'gone', fine, 409, 'invalid_transition'],
+  ] as const) {
     it(`puts ${what}`, async () => {
-      const answer = await who().request('PATCH', path(), undefined, { raw, ...(headers && { headers }) });
-      expect([answer.status, answer.error]).to.deep.equal([status, error]);
+      const options = { raw, ...(headers && { headers }) };
+      const answer = await people()[who]?.request('PATCH', paths()[path] ?? '', undefined, options);
+      expect([answer?.status, answer?.error]).to.deep.equal([status, error]);
     });
   }
 

@@ -3,6 +3,7 @@ import { eventually } from '../../support/server.ts';
 import { conversations, messages, notifications, validationFailed } from '../../support/shapes.ts';
 import {
   BASE,
+  endWorld,
   type Member,
   NOTIFICATIONS,
   say,
@@ -28,7 +29,7 @@ describe('Positions', () => {
     ben = await tenant.person('Ben');
     id = await talk(ada, ben);
   });
-  after(() => world.end());
+  after(endWorld);
 
   it('are on every write, those that change nothing included, and grow', async () => {
     const sent = await say(ada, id, 'x');

@@ -2,7 +2,15 @@ import { expect } from 'chai';
 import type { Answer } from '../../support/client.ts';
 import { startServer } from '../../support/server.ts';
 import { tenantToken } from '../../support/tokens.ts';
-import { BASE, type Member, startWorld, type TestTenant, USERS, type World } from '../../support/world.ts';
+import {
+  BASE,
+  endWorld,
+  type Member,
+  startWorld,
+  type TestTenant,
+  USERS,
+  type World,
+} from '../../support/world.ts';
 
 /** Decisions, section 3, Rate limits. */
 describe('Rate limits', () => {
@@ -25,7 +33,7 @@ describe('Rate limits', () => {
     await world.server.stop();
     await world.restart({ RATE_LIMIT_PER_MINUTE: '60', LOGIN_LIMIT_PER_MINUTE: '3' });
   });
-  after(() => world.end());
+  after(endWorld);
 
   const limited = (answer: Answer): boolean => {
     if (answer.status !== 429) return false;

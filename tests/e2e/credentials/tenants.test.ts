@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { z } from 'zod';
 import { eventually, randomName } from '../../support/server.ts';
-import { errorWithDetails, tenant as shape, validationFailed } from '../../support/shapes.ts';
+import { errorWithDetails, login, tenant as shape, users, validationFailed } from '../../support/shapes.ts';
 import { allMessages } from '../../support/unread-model.ts';
-import { say, startWorld, talk, type World } from '../../support/world.ts';
+import { endWorld, say, startWorld, talk, USERS, type World } from '../../support/world.ts';
 
 /** Decisions, section 3, Platform. */
 describe('Tenants', () => {
@@ -12,7 +12,7 @@ describe('Tenants', () => {
   before(async () => {
     world = await startWorld();
   });
-  after(() => world.end());
+  after(endWorld);
 
   const create = (own: Record<string, unknown> = {}) =>
     world.platform.post('/super/tenants', { id: randomName('t'), name: 'X', ...own });
@@ -98,6 +98,17 @@ describe('Tenants', () => {
   it('may be called partner, platform_x and 40 characters', async () => {
     for (const id of ['partner', 'partners', 'platform_x', 'a', `z${'9'.repeat(39)}`])
       (await create({ id })).as(shape, 201);
+  });
+
+  it('show their first admin at once', async () => {
+    for (let i = 0; i < 5; i += 1) {
+      const admin = { email: 'first@people.example', password: 'the password', display_name: 'First' };
+      const { id } = (await create({ admin })).as(shape, 201);
+      const credentials = { email: admin.email, password: admin.password, tenant: id };
+      const { token } = (await world.anybody.post('/auth/login', credentials)).as(login);
+      const list = (await world.anybody.with(token).get(USERS)).as(users);
+      expect(list.map(({ display_name }) => display_name)).to.deep.equal(['First']);
+    }
   });
 
   it('exist once', async () => {

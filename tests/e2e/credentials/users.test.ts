@@ -3,7 +3,14 @@ import { z } from 'zod';
 import { randomName } from '../../support/server.ts';
 import { errorWithDetails, user, users, validationFailed } from '../../support/shapes.ts';
 import { now, tenantToken } from '../../support/tokens.ts';
-import { type Member, startWorld, type TestTenant, USERS, type World } from '../../support/world.ts';
+import {
+  endWorld,
+  type Member,
+  startWorld,
+  type TestTenant,
+  USERS,
+  type World,
+} from '../../support/world.ts';
 
 /** Decisions, section 3, Users. */
 describe('Users', () => {
@@ -18,7 +25,7 @@ describe('Users', () => {
     boss = tenant.admin;
     ada = await tenant.person('Ada');
   });
-  after(() => world.end());
+  after(endWorld);
 
   const fresh = (): string => `${randomName('U').replace('_', '.')}@Users.example`;
   const newcomer = (own: Record<string, unknown> = {}) => ({

@@ -7,6 +7,7 @@ import { listen, refusal } from '../../support/socket.ts';
 import { platformToken, tenantToken } from '../../support/tokens.ts';
 import {
   BASE,
+  endWorld,
   type Member,
   NOTIFICATIONS,
   say,
@@ -49,7 +50,7 @@ describe('What is written to disk and to the logs', () => {
     world = await startWorld({ env: { LOG_LEVEL: 'trace', RATE_LIMIT_PER_MINUTE: '0' } });
     await fill();
   });
-  after(() => world.end());
+  after(endWorld);
 
   const secret = (name: string): string => secrets[name] ?? '';
 

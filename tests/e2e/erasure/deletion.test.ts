@@ -7,6 +7,7 @@ import { listen } from '../../support/socket.ts';
 import { allMessages } from '../../support/unread-model.ts';
 import {
   BASE,
+  endWorld,
   type Member,
   NOTIFICATIONS,
   say,
@@ -30,7 +31,7 @@ describe('After a deletion', () => {
     ben = await tenant.person('Ben');
     id = await talk(ada, ben);
   });
-  afterEach(() => world.end());
+  afterEach(endWorld);
 
   const marked = (): string => `forgetme ${randomBytes(12).toString('hex')}`;
   const pathOf = (mid: string): string => `${BASE}/${id}/messages/${mid}`;

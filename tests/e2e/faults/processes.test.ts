@@ -4,6 +4,7 @@ import { conversations, liveMessage, messages, notifications, uuid } from '../..
 import { listen } from '../../support/socket.ts';
 import {
   BASE,
+  endWorld,
   type Member,
   NOTIFICATIONS,
   say,
@@ -39,7 +40,7 @@ describe('Two processes on one data folder', () => {
         ben = await tenant.person('Ben');
         id = await talk(ada, ben);
       });
-      after(() => world.end());
+      after(endWorld);
 
       it('serve reads and notifications of what the other one folds', async () => {
         for (let i = 0; i < 10; i += 1) {
@@ -64,6 +65,18 @@ describe('Two processes on one data folder', () => {
             expect(last?.id).to.equal(answer.as(liveMessage, 201).id);
             const [top] = (await to.get(BASE, { headers })).as(conversations);
             expect(top?.last_message_at).to.equal(last?.created_at);
+          }
+        });
+
+        it('show at one the name that was given through the other, with X-Min-Position', async () => {
+          const there = ben.api.at(other);
+          for (let i = 0; i < 10; i += 1) {
+            const name = `Ben the ${i}.`;
+            const answer = await tenant.admin.api.patch(`${USERS}/${ben.id}`, { display_name: name });
+            const headers = { 'x-min-position': answer.header('x-event-position') ?? '' };
+            const paths = i % 2 ? [BASE, USERS, '/api/v1/tenant/me'] : ['/api/v1/tenant/me', USERS, BASE];
+            for (const path of paths)
+              expect((await there.get(path, { headers })).text, path).to.contain(name);
           }
         });
 

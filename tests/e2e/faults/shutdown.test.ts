@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { startAndExit } from '../../support/server.ts';
 import { liveMessage } from '../../support/shapes.ts';
 import { allMessages } from '../../support/unread-model.ts';
-import { BASE, type Member, startWorld, talk, type World } from '../../support/world.ts';
+import { BASE, endWorld, type Member, startWorld, talk, type World } from '../../support/world.ts';
 
 describe('SIGTERM', () => {
   let world: World;
@@ -16,7 +16,7 @@ describe('SIGTERM', () => {
     ada = await tenant.person('Ada');
     id = await talk(ada, await tenant.person('Ben'));
   });
-  after(() => world.end());
+  after(endWorld);
 
   /** A request of which the last byte is kept back: in flight for as long as we like. */
   const slowRequest = (body: string) => {

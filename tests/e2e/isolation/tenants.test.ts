@@ -7,6 +7,7 @@ import { tenantToken } from '../../support/tokens.ts';
 import { allMessages } from '../../support/unread-model.ts';
 import {
   BASE,
+  endWorld,
   type Member,
   NOTIFICATIONS,
   say,
@@ -62,7 +63,7 @@ describe('Isolation of tenants', () => {
       .flatMap(([path, item]) => Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`))
       .filter((route) => !OUTSIDE.test(route));
   });
-  after(() => world.end());
+  after(endWorld);
 
   it('has a case for every tenant route of the served document, and none for others', () => {
     expect(Object.keys(ATTACKS).sort()).to.deep.equal([...routes].sort());

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { conversation, conversations, validationFailed } from '../../support/shapes.ts';
 import {
   BASE,
+  endWorld,
   type Member,
   say,
   startWorld,
@@ -26,7 +27,7 @@ describe('Conversations', () => {
     ben = await tenant.person('Ben');
     cy = await tenant.person('Cy');
   });
-  after(() => world.end());
+  after(endWorld);
 
   const start = (caller: Member, ids: unknown) => caller.api.post(BASE, { participant_user_ids: ids });
 

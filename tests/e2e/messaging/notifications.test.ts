@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { eventually } from '../../support/server.ts';
 import { marked, notifications, unreadCount, validationFailed } from '../../support/shapes.ts';
 import {
+  endWorld,
   type Member,
   NOTIFICATIONS,
   say,
@@ -23,7 +24,7 @@ describe('Notifications', () => {
     tenant = await world.tenant();
     ada = await tenant.person('Ada');
   });
-  after(() => world.end());
+  after(endWorld);
 
   const list = async (who: Member, query = '') =>
     (await who.api.get(`${NOTIFICATIONS}${query}`)).as(notifications);

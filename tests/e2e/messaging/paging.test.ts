@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { type Message, messages, validationFailed } from '../../support/shapes.ts';
 import {
   BASE,
+  endWorld,
   type Member,
   say,
   startWorld,
@@ -33,7 +34,7 @@ describe('Paging of messages', () => {
     sent = (await read('?limit=200')).page;
     sent = [...(await read(`?limit=200&before=${sent[0]?.id}`)).page, ...sent];
   });
-  after(() => world.end());
+  after(endWorld);
 
   const nextOf = (link: string | undefined): string | undefined =>
     link === undefined ? undefined : (/^<([^>]+)>; rel="next"$/.exec(link)?.[1] ?? 'a malformed link');

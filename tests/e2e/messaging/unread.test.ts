@@ -4,6 +4,7 @@ import { type Message, message } from '../../support/shapes.ts';
 import { allMessages, listed, unreadByDefinition } from '../../support/unread-model.ts';
 import {
   BASE,
+  endWorld,
   type Member,
   say,
   startWorld,
@@ -33,7 +34,7 @@ describe('Unread counts', () => {
     world = await startWorld();
     tenant = await world.tenant();
   });
-  after(() => world.end());
+  after(endWorld);
 
   const trio = async (): Promise<{ people: Member[]; id: string }> => {
     const people = [await tenant.person('A'), await tenant.person('B'), await tenant.person('C')];

@@ -6,6 +6,7 @@ import { listen, refusal } from '../../support/socket.ts';
 import { now, tenantToken } from '../../support/tokens.ts';
 import {
   BASE,
+  endWorld,
   type Member,
   say,
   startWorld,
@@ -29,7 +30,7 @@ describe('Sockets', () => {
     ben = await tenant.person('Ben');
     id = await talk(ada, ben);
   });
-  after(() => world.end());
+  after(endWorld);
 
   const openCount = async (): Promise<number> => {
     const { text } = await world.anybody.get('/metrics');

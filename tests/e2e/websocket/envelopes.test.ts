@@ -4,6 +4,7 @@ import { messages, notifications } from '../../support/shapes.ts';
 import { type Listening, listen } from '../../support/socket.ts';
 import {
   BASE,
+  endWorld,
   type Member,
   NOTIFICATIONS,
   say,
@@ -32,7 +33,7 @@ describe('Envelopes', () => {
   afterEach(() => {
     for (const socket of open.splice(0)) socket.close();
   });
-  after(() => world.end());
+  after(endWorld);
 
   const connect = async (who: Member): Promise<Listening> => {
     const socket = await listen(world.server, who.token);

@@ -3,7 +3,15 @@ import { expect } from 'chai';
 import { KEYS } from '../../support/server.ts';
 import { type ListenOptions, listen, refusal } from '../../support/socket.ts';
 import { now, platformToken, rawToken, signed, tenantClaims, tenantToken } from '../../support/tokens.ts';
-import { BASE, type Member, startWorld, type TestTenant, USERS, type World } from '../../support/world.ts';
+import {
+  BASE,
+  endWorld,
+  type Member,
+  startWorld,
+  type TestTenant,
+  USERS,
+  type World,
+} from '../../support/world.ts';
 
 describe('The WebSocket handshake', () => {
   let world: World;
@@ -15,7 +23,7 @@ describe('The WebSocket handshake', () => {
     tenant = await world.tenant();
     ada = await tenant.person('Ada');
   });
-  after(() => world.end());
+  after(endWorld);
 
   for (const by of ['query', 'header', 'subprotocol'] as const) {
     it(`takes the token by ${by}`, async () => {

@@ -4,6 +4,7 @@ import { liveMessage, notifications } from '../../support/shapes.ts';
 import { type Listening, listen, type MessageEnvelope } from '../../support/socket.ts';
 import {
   BASE,
+  endWorld,
   type Member,
   NOTIFICATIONS,
   say,
@@ -28,7 +29,7 @@ describe('Replay after a position', () => {
     ben = await tenant.person('Ben');
     id = await talk(ada, ben);
   });
-  after(() => world.end());
+  after(endWorld);
 
   const back = (after: string): Promise<Listening> => listen(world.server, ben.token, { after });
   const idsOf = (envelopes: readonly MessageEnvelope[]) => envelopes.map((one) => one.message.id);

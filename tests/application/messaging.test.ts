@@ -1,0 +1,145 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { type MessageLookup, Messaging } from '../../application/messaging.ts';
+import type { StoredEvent } from '../../application/ports/event-store.ts';
+import type { RequestContext } from '../../application/request-context.ts';
+import { registerUser, userDecider } from '../../domain/identity/user.ts';
+import { conversationsProjection, type MessageDoc } from '../../projections/conversations.ts';
+import { causeOf } from '../support/book.ts';
+import { refusalCode } from '../support/eventually.ts';
+import { folded } from '../support/folded.ts';
+import { memoryStores, startNode } from '../support/node.ts';
+
+/** Ann, Bob and Eve; the read model lags behind the log by as many events as `lag` says. */
+const village = async (lag: () => number = () => 0) => {
+  const stores = memoryStores();
+  const node = startNode(stores);
+  const context = (): RequestContext => ({
+    cause: causeOf(node.ids.next()),
+    again: undefined,
+    newId: () => node.ids.next(),
+  });
+  for (const id of ['ann', 'bob', 'eve']) {
+    const user = {
+      userId: id,
+      email: `${id}@example.com`,
+      displayName: id,
+      role: 'operator',
+      origin: 'admin',
+    } as const;
+    await node.commands.execute({
+      tenantId: 'acme',
+      decider: userDecider,
+      id,
+      cause: causeOf(id),
+      decide: (state) => registerUser(state, user),
+    });
+  }
+  const lookUpMessage = async (_tenant: string, messageId: string): Promise<MessageLookup> => {
+    const log = await stores.events.readAll();
+    const seen: readonly StoredEvent[] = log.slice(0, Math.max(0, log.length - lag()));
+    const story = seen
+      .filter((event) => event.stream.startsWith('acme.conversation-'))
+      .map((event) => node.codec.decode(event));
+    const documents = folded(conversationsProjection, story);
+    // The collection holds these documents and nothing else.
+    const doc = documents.get(`messages/acme/${messageId}`) as MessageDoc | undefined;
+    const ms = (time: string | null): number | undefined => (time === null ? undefined : Date.parse(time));
+    return {
+      checkpoint: seen.at(-1)?.position,
+      message:
+        doc === undefined
+          ? undefined
+          : {
+              conversationId: doc.conversation_id,
+              messageId: doc.id,
+              senderId: doc.sender_user_id,
+              sentAt: Date.parse(doc.created_at),
+              editedAt: ms(doc.edited_at),
+              deletedAt: ms(doc.deleted_at),
+            },
+    };
+  };
+  const messaging = new Messaging({ ...node, lookUpMessage });
+  return { stores, node, messaging, context };
+};
+
+describe('messaging', () => {
+  it('starts one conversation for the same people, whoever asks and however often', async () => {
+    const { messaging, context } = await village();
+    const asks = [
+      ['ann', ['bob']],
+      ['bob', ['ann']],
+      ['ann', ['bob', 'ann', 'bob']],
+    ] as const;
+    const outcomes = await Promise.all(
+      asks.map(([who, others]) => messaging.start('acme', who, others, context())),
+    );
+    expect(new Set(outcomes.map((outcome) => outcome.conversation.id)).size).to.equal(1);
+    expect(outcomes.filter((outcome) => outcome.created)).to.have.length(1);
+  });
+
+  it('refuses too few, too many and unknown people', async () => {
+    const { messaging, context } = await village();
+    const start = (others: readonly string[]) =>
+      refusalCode(messaging.start('acme', 'ann', others, context()));
+    expect(await start([])).to.equal('validation_failed');
+    expect(await start(['ann'])).to.equal('validation_failed');
+    expect(await start(Array.from({ length: 50 }, (_, n) => `u${n}`))).to.equal('validation_failed');
+    expect(await start(['nobody'])).to.equal('not_found');
+    expect(await refusalCode(messaging.start('beta', 'ann', ['bob'], context()))).to.equal('not_found');
+  });
+
+  it('knows no message of another conversation', async () => {
+    const { messaging, context } = await village();
+    const one = (await messaging.start('acme', 'ann', ['bob'], context())).conversation.id;
+    const other = (await messaging.start('acme', 'ann', ['eve'], context())).conversation.id;
+    const { message } = await messaging.send('acme', one, 'ann', 'hello', context());
+    expect(await refusalCode(messaging.edit('acme', other, message.id, 'ann', 'x', context()))).to.equal(
+      'not_found',
+    );
+    expect(await refusalCode(messaging.delete('acme', other, message.id, 'ann', context()))).to.equal(
+      'not_found',
+    );
+  });
+
+  it('decides on what the log says, however far the read model lags', async () => {
+    const steps = fc.array(
+      fc.tuple(fc.constantFrom('send', 'edit', 'edit', 'delete'), fc.nat(4), fc.nat(12)),
+      {
+        maxLength: 15,
+      },
+    );
+    await fc.assert(
+      fc.asyncProperty(steps, async (story) => {
+        let lag = 0;
+        const { messaging, context, stores, node } = await village(() => lag);
+        const { id } = (await messaging.start('acme', 'ann', ['bob'], context())).conversation;
+        const messages: { id: string; deleted: boolean }[] = [];
+        for (const [what, which, behind] of story) {
+          lag = behind;
+          if (what === 'send') {
+            const { message } = await messaging.send('acme', id, 'ann', 'hello', context());
+            messages.push({ id: message.id, deleted: false });
+            continue;
+          }
+          const message = messages[which];
+          if (message === undefined) continue;
+          if (what === 'edit') {
+            const edit = messaging.edit('acme', id, message.id, 'ann', 'changed', context());
+            if (message.deleted) expect(await refusalCode(edit)).to.equal('invalid_transition');
+            else expect((await edit).message.body).to.equal('changed');
+          } else {
+            await messaging.delete('acme', id, message.id, 'ann', context());
+            message.deleted = true;
+          }
+        }
+        const deletions = (await stores.events.readAll({ filter: { types: ['MessageDeleted'] } })).map(
+          (event) => JSON.stringify(node.codec.decode(event).data),
+        );
+        expect(new Set(deletions).size, 'nothing is deleted twice').to.equal(deletions.length);
+      }),
+      { numRuns: 60 },
+    );
+  });
+});

@@ -1,0 +1,90 @@
+import { expect } from 'chai';
+import type { Answer } from '../../support/client.ts';
+import { liveMessage, validationFailed } from '../../support/shapes.ts';
+import {
+  BASE,
+  endWorld,
+  type Member,
+  startWorld,
+  type TestTenant,
+  talk,
+  type World,
+} from '../../support/world.ts';
+
+/** Decisions, sections 1 and 2. */
+describe('Bodies of requests', () => {
+  let world: World;
+  let tenant: TestTenant;
+  let ada: Member;
+  let ben: Member;
+  let id: string;
+
+  before(async () => {
+    world = await startWorld();
+    tenant = await world.tenant();
+    ada = await tenant.person('Ada');
+    ben = await tenant.person('Ben');
+    id = await talk(ada, ben);
+  });
+  after(endWorld);
+
+  const codeOf = (answer: Answer): [number, string | undefined] => [answer.status, answer.error];
+  const messagesPath = (): string => `${BASE}/${id}/messages`;
+
+  it('answer 413 to a body above 1 MiB, and read one just below', async () => {
+    for (const size of [1024 * 1024 + 1, 2 * 1024 * 1024]) {
+      const answer = await ada.api.post(messagesPath(), undefined, { raw: 'x'.repeat(size) });
+      expect(codeOf(answer)).to.deep.equal([413, 'payload_too_large']);
+    }
+    const rest = JSON.stringify({ body: 'fits', more: '' }).length;
+    const raw = JSON.stringify({ body: 'fits', more: 'x'.repeat(1024 * 1024 - rest) });
+    (await ada.api.post(messagesPath(), undefined, { raw })).as(liveMessage, 201);
+  });
+
+  for (const type of [
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'application/xml',
+    'multipart/form-data; boundary=x',
+    'application/json; charset=latin1',
+    'application/jsonx',
+  ]) {
+    it(`answer 415 to ${type}`, async () => {
+      const answer = await ada.api.post(messagesPath(), undefined, {
+        raw: '{"body":"x"}',
+        headers: { 'content-type': type },
+      });
+      expect(codeOf(answer)).to.deep.equal([415, 'unsupported_media_type']);
+    });
+  }
+
+  for (const raw of [
+    '{',
+    '{"body":"x"',
+    "{'body':'x'}",
+    'x',
+    '{"body":"x"}}',
+    '{"body":"\n"}',
+    '{"body":NaN}',
+  ]) {
+    it(`answer 400 malformed_json to ${JSON.stringify(raw)}`, async () => {
+      expect(codeOf(await ada.api.post(messagesPath(), undefined, { raw }))).to.deep.equal([
+        400,
+        'malformed_json',
+      ]);
+    });
+  }
+
+  it('answer 400 to broken UTF-8 and to JSON that is no object', async () => {
+    const broken = new Uint8Array(
+      Buffer.concat([Buffer.from('{"body":"'), Buffer.from([0xc3, 0x28]), Buffer.from('"}')]),
+    );
+    expect(codeOf(await ada.api.post(messagesPath(), undefined, { raw: broken }))).to.deep.equal([
+      400,
+      'malformed_json',
+    ]);
+    for (const raw of ['null', '[]', '"x"', '7', 'true']) {
+      (await ada.api.post(messagesPath(), undefined, { raw })).as(validationFailed, 400);
+    }
+  });
+});
