@@ -65,7 +65,7 @@ export interface Platform {
   stop(): Promise<void>;
 }
 
-const LEASE_MS = 6000;
+const LEASE_MS = 3000;
 const LINGER_MS = 10;
 const SWEEP_MS = 60_000;
 
