@@ -15,20 +15,15 @@ import {
   startConversation,
 } from '../domain/messaging/conversation.ts';
 import { mentionedIds, toStoredText } from '../domain/messaging/mentions.ts';
+import { USER_ID } from './authentication.ts';
 import type { EventCodec, RecordedEvent } from './codec.ts';
 import type { CommandHandler, Outcome } from './command-handler.ts';
 import type { Directory } from './directory.ts';
+import { MessageFactsReader, type MessageLookup } from './message-facts.ts';
 import type { EventStore, Position } from './ports/event-store.ts';
 import { type RequestContext, uuidFromName } from './request-context.ts';
 import { ERASED, type KeyRing } from './sealing.ts';
-import type { StreamState, StreamStates } from './stream-states.ts';
-import { streamName } from './streams.ts';
-
-/** A message as the read model has it, and how far the read model had folded when it was asked. */
-export interface MessageLookup {
-  readonly checkpoint: Position | undefined;
-  readonly message: (MessageFacts & { readonly conversationId: string }) | undefined;
-}
+import type { StreamStates } from './stream-states.ts';
 
 /** A message as a command left it; `body` is undefined for a deleted one. */
 export interface MessageState {
@@ -56,10 +51,8 @@ export class Messaging {
   readonly #commands: CommandHandler;
   readonly #directory: Directory;
   readonly #states: StreamStates;
-  readonly #events: EventStore;
-  readonly #codec: EventCodec;
   readonly #keys: KeyRing;
-  readonly #lookUp: (tenantId: string, messageId: string) => Promise<MessageLookup>;
+  readonly #facts: MessageFactsReader;
 
   constructor(deps: {
     commands: CommandHandler;
@@ -73,10 +66,8 @@ export class Messaging {
     this.#commands = deps.commands;
     this.#directory = deps.directory;
     this.#states = deps.states;
-    this.#events = deps.events;
-    this.#codec = deps.codec;
     this.#keys = deps.keys;
-    this.#lookUp = deps.lookUpMessage;
+    this.#facts = new MessageFactsReader(deps.events, deps.codec, deps.lookUpMessage);
   }
 
   /**
@@ -99,6 +90,7 @@ export class Messaging {
     if (participants.length < 2) throw issue('too_small', 'A conversation needs at least two people.');
     if (participants.length > MAX_PARTICIPANTS)
       throw issue('too_big', 'A conversation has at most 50 people.');
+    if (!participants.every((id) => USER_ID.test(id))) throw notFound();
     const users = await this.#directory.users(tenantId, participants);
     if (participants.some((id) => users.get(id)?.status !== 'active')) throw notFound();
     const dmKey = dmKeyOf(participants);
@@ -187,7 +179,7 @@ export class Messaging {
       cause: context.cause,
       again: context.again,
       prepare: async (head) => {
-        facts = await this.#facts(tenantId, conversationId, messageId, head);
+        facts = await this.#facts.of(tenantId, conversationId, messageId, head);
         return facts;
       },
       decide: (state, _at, message) => editMessage(state, { userId, message, storedBody }),
@@ -220,7 +212,7 @@ export class Messaging {
       id: conversationId,
       cause: context.cause,
       prepare: async (head) => {
-        facts = await this.#facts(tenantId, conversationId, messageId, head);
+        facts = await this.#facts.of(tenantId, conversationId, messageId, head);
         return facts;
       },
       decide: (state, _at, message) => deleteMessage(state, { userId, message }),
@@ -273,72 +265,9 @@ export class Messaging {
     messageId: string,
   ): Promise<MessageFacts | undefined> {
     const head = await this.#states.load(tenantId, conversationDecider, conversationId);
-    return this.#facts(tenantId, conversationId, messageId, head);
-  }
-
-  /**
-   * What the log says of one message up to `head`. The read model finds it and says what it had seen; the stream's
-   * tail, behind what the read model has folded, says the rest.
-   */
-  async #facts(
-    tenantId: string,
-    conversationId: string,
-    messageId: string,
-    head: StreamState<Conversation>,
-  ): Promise<MessageFacts | undefined> {
-    if (head.revision < 0) return undefined;
-    const { checkpoint, message } = await this.#lookUp(tenantId, messageId);
-    let facts: MessageFacts | undefined = message?.conversationId === conversationId ? message : undefined;
-    const stream = streamName(tenantId, conversationDecider.category, conversationId);
-    for (const event of await this.#tail(stream, head.revision, checkpoint)) {
-      facts = foldFacts(facts, event as RecordedEvent<ConversationEvent>, messageId);
-    }
-    return facts;
-  }
-
-  /** Events of a stream up to `revision` that lie after `checkpoint`, oldest first. */
-  async #tail(stream: string, revision: number, checkpoint: Position | undefined): Promise<RecordedEvent[]> {
-    const tail: RecordedEvent[] = [];
-    let from = revision;
-    while (from >= 0) {
-      const page = await this.#events.readStream(stream, { direction: 'backward', from, limit: 100 });
-      for (const stored of page) {
-        if (checkpoint !== undefined && stored.position <= checkpoint) return tail.reverse();
-        tail.push(this.#codec.decode(stored));
-      }
-      from -= Math.max(page.length, 1);
-      if (page.length === 0) break;
-    }
-    return tail.reverse();
+    return this.#facts.of(tenantId, conversationId, messageId, head);
   }
 }
-
-const foldFacts = (
-  facts: MessageFacts | undefined,
-  event: RecordedEvent<ConversationEvent>,
-  messageId: string,
-): MessageFacts | undefined => {
-  if (!('message_id' in event.data) || event.data.message_id !== messageId) return facts;
-  switch (event.type) {
-    case 'MessageSent':
-      return {
-        messageId,
-        senderId: event.data.sender_user_id,
-        sentAt: event.at,
-        editedAt: undefined,
-        deletedAt: undefined,
-      };
-    case 'MessageEdited':
-      return facts === undefined ? undefined : { ...facts, editedAt: event.at };
-    case 'MessageDeleted':
-      return facts === undefined ? undefined : { ...facts, deletedAt: event.at };
-    case 'ConversationStarted':
-    case 'ConversationRead':
-      return facts;
-    default:
-      return event satisfies never;
-  }
-};
 
 /** The one event of a type that a command appended. */
 const only = <T extends ConversationEvent['type']>(

@@ -1,58 +1,24 @@
 import { z } from 'zod';
-import type { MessageState } from '../../application/messaging.ts';
-import { messageKeyId } from '../../application/messaging.ts';
-import { ERASED } from '../../application/sealing.ts';
 import { notFound } from '../../domain/errors.ts';
-import { storedMentions, toBody } from '../../domain/messaging/mentions.ts';
 import {
   type ConversationDoc,
   conversationById,
   conversationsOf,
-  type MessageDoc,
   messageById,
   messagesOf,
 } from '../../projections/conversations.ts';
 import { decodeCursor, nextPage } from '../http/cursor.ts';
 import type { Route } from '../http/route.ts';
-import { cursor, limit, text, timestamp, uuid } from '../http/schemas.ts';
+import { cursor, limit, text, uuid } from '../http/schemas.ts';
 import { type App, contextOf, personKeyId } from './app.ts';
 import { personRoute } from './kinds.ts';
+import { conversationView, listedConversationView, messageView, messageViews } from './message-views.ts';
 
 /** Direct messages (specification, Messaging; decisions, section 4). */
 
 const BASE = '/api/v1/tenant/messaging/conversations';
 const TAG = 'Messaging';
 const READS = ['conversations'];
-
-const participantView = z.object({
-  user_id: z.string(),
-  display_name: z.string(),
-  last_read_at: timestamp.nullable(),
-});
-
-const conversationView = z
-  .object({
-    id: z.string(),
-    dm_key: z.string().meta({ description: 'SHA-256 of the sorted participant ids, lower-case hex.' }),
-    participants: z.array(participantView),
-    created_at: timestamp,
-  })
-  .meta({ id: 'Conversation' });
-
-const listedConversationView = conversationView
-  .extend({ unread_count: z.int().nonnegative(), last_message_at: timestamp.nullable() })
-  .meta({ id: 'ListedConversation' });
-
-const messageView = z
-  .object({
-    id: z.string(),
-    sender_user_id: z.string(),
-    body: z.string().optional().meta({ description: 'Absent when deleted.' }),
-    created_at: timestamp,
-    edited_at: timestamp.nullable(),
-    deleted_at: timestamp.nullable(),
-  })
-  .meta({ id: 'Message' });
 
 const conversationParams = z.object({ id: uuid });
 const messageParams = z.object({ id: uuid, mid: uuid });
@@ -66,74 +32,18 @@ const messageBody = z.object({
 const messagePage = z
   .object({
     limit: limit(),
-    before: z.string().max(200).optional(),
-    after: z.string().max(200).optional(),
+    before: z.string().optional(),
+    after: z.string().optional(),
   })
   .refine(({ before, after }) => before === undefined || after === undefined, {
     path: ['after'],
     message: 'Give before or after, not both.',
   });
 
-const isoOrNull = (ms: number | undefined): string | null =>
-  ms === undefined ? null : new Date(ms).toISOString();
-
 export const messagingRoutes = (app: App): Route[] => {
   const reader = app.readModels.reader('conversations');
 
-  const participants = async (tenantId: string, docs: readonly ConversationDoc[]) => {
-    const ids = docs.flatMap((doc) => doc.participants.map((participant) => participant.user_id));
-    return app.directory.names(tenantId, ids);
-  };
-
-  const viewOf = (doc: ConversationDoc, nameOf: (id: string) => string) => ({
-    id: doc.id,
-    dm_key: doc.dm_key,
-    participants: doc.participants.map(({ user_id, last_read_at }) => ({
-      user_id,
-      display_name: nameOf(user_id),
-      last_read_at,
-    })),
-    created_at: doc.created_at,
-  });
-
-  const stateView = async (tenantId: string, message: MessageState) => {
-    const stored = message.body;
-    const nameOf = await app.directory.names(tenantId, stored === undefined ? [] : storedMentions(stored));
-    return {
-      id: message.id,
-      sender_user_id: message.senderId,
-      ...(stored === undefined ? {} : { body: toBody(stored, nameOf) }),
-      created_at: new Date(message.createdAt).toISOString(),
-      edited_at: isoOrNull(message.editedAt),
-      deleted_at: isoOrNull(message.deletedAt),
-    };
-  };
-
-  /** Data keys that an answer with this message depends on. */
-  const keysOf = (tenantId: string, message: MessageState): string[] => [
-    messageKeyId(tenantId, message.id),
-    ...storedMentions(message.body ?? '').map((id) => personKeyId(tenantId, id)),
-  ];
-
-  const docViews = async (tenantId: string, docs: readonly MessageDoc[]) => {
-    await app.keys.load(docs.map((doc) => messageKeyId(tenantId, doc.id)));
-    const bodies = docs.map((doc) =>
-      doc.body === null ? undefined : (app.keys.openLoaded(doc.body) ?? ERASED),
-    );
-    const mentioned = bodies.flatMap((body) => storedMentions(body ?? ''));
-    const nameOf = await app.directory.names(tenantId, mentioned);
-    return docs.map((doc, index) => {
-      const stored = bodies[index];
-      return {
-        id: doc.id,
-        sender_user_id: doc.sender_user_id,
-        ...(stored === undefined ? {} : { body: toBody(stored, nameOf) }),
-        created_at: doc.created_at,
-        edited_at: doc.edited_at,
-        deleted_at: doc.deleted_at,
-      };
-    });
-  };
+  const views = messageViews(app);
 
   /** The revision of a message of this conversation. @throws `not_found` */
   const anchor = async (tenantId: string, conversationId: string, messageId: string | undefined) => {
@@ -150,7 +60,7 @@ export const messagingRoutes = (app: App): Route[] => {
       operationId: 'startConversation',
       summary: 'Start a conversation, or get the one these people have',
       tag: TAG,
-      body: z.object({ participant_user_ids: z.array(z.string().max(128)).max(1000) }),
+      body: z.object({ participant_user_ids: z.array(z.string()) }),
       responses: { 200: conversationView, 201: conversationView },
       errors: ['not_found'],
       reads: READS,
@@ -175,7 +85,7 @@ export const messagingRoutes = (app: App): Route[] => {
         };
         return {
           status: created ? 201 : 200,
-          body: viewOf(view, await participants(tenantId, [view])),
+          body: views.conversation(view, await views.participants(tenantId, [view])),
           position,
           personal: conversation.participants.map((id) => personKeyId(tenantId, id)),
         };
@@ -195,9 +105,9 @@ export const messagingRoutes = (app: App): Route[] => {
         const { tenantId, userId } = request.principal;
         const after = decodeCursor(request.query.cursor);
         const page = await conversationsOf(reader, tenantId, userId, { limit: request.query.limit, after });
-        const nameOf = await participants(tenantId, page.docs);
+        const nameOf = await views.participants(tenantId, page.docs);
         const body = page.docs.map((doc) => ({
-          ...viewOf(doc, nameOf),
+          ...views.conversation(doc, nameOf),
           unread_count: doc.participants.find((participant) => participant.user_id === userId)?.unread ?? 0,
           last_message_at: doc.last_message_at,
         }));
@@ -228,7 +138,7 @@ export const messagingRoutes = (app: App): Route[] => {
         const oldest = messages[0];
         return {
           status: 200,
-          body: await docViews(tenantId, messages),
+          body: await views.listed(tenantId, messages),
           next: hasOlder && oldest !== undefined ? { before: oldest.id } : undefined,
         };
       },
@@ -255,9 +165,9 @@ export const messagingRoutes = (app: App): Route[] => {
         );
         return {
           status: 201,
-          body: await stateView(tenantId, sent.message),
+          body: await views.sent(tenantId, sent.message),
           position: sent.position,
-          personal: keysOf(tenantId, sent.message),
+          personal: views.keysOf(tenantId, sent.message),
         };
       },
     }),
@@ -279,9 +189,9 @@ export const messagingRoutes = (app: App): Route[] => {
         const edited = await app.messaging.edit(tenantId, id, mid, userId, request.body.body, context);
         return {
           status: 200,
-          body: await stateView(tenantId, edited.message),
+          body: await views.sent(tenantId, edited.message),
           position: edited.position,
-          personal: keysOf(tenantId, edited.message),
+          personal: views.keysOf(tenantId, edited.message),
         };
       },
     }),
@@ -299,7 +209,7 @@ export const messagingRoutes = (app: App): Route[] => {
         const { tenantId, userId } = request.principal;
         const { id, mid } = request.params;
         const deleted = await app.messaging.delete(tenantId, id, mid, userId, contextOf(app, request));
-        return { status: 200, body: await stateView(tenantId, deleted.message), position: deleted.position };
+        return { status: 200, body: await views.sent(tenantId, deleted.message), position: deleted.position };
       },
     }),
 

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type MessageLookup, Messaging } from '../../application/messaging.ts';
+import type { MessageLookup } from '../../application/message-facts.ts';
+import { Messaging } from '../../application/messaging.ts';
 import type { StoredEvent } from '../../application/ports/event-store.ts';
 import type { RequestContext } from '../../application/request-context.ts';
 import { registerUser, userDecider } from '../../domain/identity/user.ts';

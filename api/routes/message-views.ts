@@ -1,0 +1,101 @@
+import { z } from 'zod';
+import { type MessageState, messageKeyId } from '../../application/messaging.ts';
+import { ERASED } from '../../application/sealing.ts';
+import { storedMentions, toBody } from '../../domain/messaging/mentions.ts';
+import type { ConversationDoc, MessageDoc } from '../../projections/conversations.ts';
+import { timestamp } from '../http/schemas.ts';
+import { type App, personKeyId } from './app.ts';
+
+/** Conversations and messages as they are answered: sealed texts opened, names as they are now. */
+
+const participantView = z.object({
+  user_id: z.string(),
+  display_name: z.string(),
+  last_read_at: timestamp.nullable(),
+});
+
+export const conversationView = z
+  .object({
+    id: z.string(),
+    dm_key: z.string().meta({ description: 'SHA-256 of the sorted participant ids, lower-case hex.' }),
+    participants: z.array(participantView),
+    created_at: timestamp,
+  })
+  .meta({ id: 'Conversation' });
+
+export const listedConversationView = conversationView
+  .extend({ unread_count: z.int().nonnegative(), last_message_at: timestamp.nullable() })
+  .meta({ id: 'ListedConversation' });
+
+export const messageView = z
+  .object({
+    id: z.string(),
+    sender_user_id: z.string(),
+    body: z.string().optional().meta({ description: 'Absent when deleted.' }),
+    created_at: timestamp,
+    edited_at: timestamp.nullable(),
+    deleted_at: timestamp.nullable(),
+  })
+  .meta({ id: 'Message' });
+
+const isoOrNull = (ms: number | undefined): string | null =>
+  ms === undefined ? null : new Date(ms).toISOString();
+
+export const messageViews = (app: Pick<App, 'directory' | 'keys'>) => {
+  const participants = async (tenantId: string, docs: readonly ConversationDoc[]) => {
+    const ids = docs.flatMap((doc) => doc.participants.map((participant) => participant.user_id));
+    return app.directory.names(tenantId, ids);
+  };
+
+  const viewOf = (doc: ConversationDoc, nameOf: (id: string) => string) => ({
+    id: doc.id,
+    dm_key: doc.dm_key,
+    participants: doc.participants.map(({ user_id, last_read_at }) => ({
+      user_id,
+      display_name: nameOf(user_id),
+      last_read_at,
+    })),
+    created_at: doc.created_at,
+  });
+
+  const stateView = async (tenantId: string, message: MessageState) => {
+    const stored = message.body;
+    const nameOf = await app.directory.names(tenantId, stored === undefined ? [] : storedMentions(stored));
+    return {
+      id: message.id,
+      sender_user_id: message.senderId,
+      ...(stored === undefined ? {} : { body: toBody(stored, nameOf) }),
+      created_at: new Date(message.createdAt).toISOString(),
+      edited_at: isoOrNull(message.editedAt),
+      deleted_at: isoOrNull(message.deletedAt),
+    };
+  };
+
+  /** Data keys that an answer with this message depends on. */
+  const keysOf = (tenantId: string, message: MessageState): string[] => [
+    messageKeyId(tenantId, message.id),
+    ...storedMentions(message.body ?? '').map((id) => personKeyId(tenantId, id)),
+  ];
+
+  const docViews = async (tenantId: string, docs: readonly MessageDoc[]) => {
+    await app.keys.load(docs.map((doc) => messageKeyId(tenantId, doc.id)));
+    const bodies = docs.map((doc) =>
+      doc.body === null ? undefined : (app.keys.openLoaded(doc.body) ?? ERASED),
+    );
+    const mentioned = bodies.flatMap((body) => storedMentions(body ?? ''));
+    const nameOf = await app.directory.names(tenantId, mentioned);
+    return docs.map((doc, index) => {
+      const stored = bodies[index];
+      return {
+        id: doc.id,
+        sender_user_id: doc.sender_user_id,
+        ...(stored === undefined ? {} : { body: toBody(stored, nameOf) }),
+        created_at: doc.created_at,
+        edited_at: doc.edited_at,
+        deleted_at: doc.deleted_at,
+      };
+    });
+  };
+
+  return { participants, conversation: viewOf, sent: stateView, keysOf, listed: docViews };
+};

@@ -1,0 +1,96 @@
+import {
+  type Conversation,
+  type ConversationEvent,
+  conversationDecider,
+  type MessageFacts,
+} from '../domain/messaging/conversation.ts';
+import type { EventCodec, RecordedEvent } from './codec.ts';
+import type { EventStore, Position } from './ports/event-store.ts';
+import type { StreamState } from './stream-states.ts';
+import { streamName } from './streams.ts';
+
+/** A message as the read model has it, and how far the read model had folded when it was asked. */
+export interface MessageLookup {
+  readonly checkpoint: Position | undefined;
+  readonly message: (MessageFacts & { readonly conversationId: string }) | undefined;
+}
+
+/** Finds what a command on an old message needs (docs/decisions/0001-facts-of-old-messages.md). */
+export class MessageFactsReader {
+  readonly #events: EventStore;
+  readonly #codec: EventCodec;
+  readonly #lookUp: (tenantId: string, messageId: string) => Promise<MessageLookup>;
+
+  constructor(
+    events: EventStore,
+    codec: EventCodec,
+    lookUp: (tenantId: string, messageId: string) => Promise<MessageLookup>,
+  ) {
+    this.#events = events;
+    this.#codec = codec;
+    this.#lookUp = lookUp;
+  }
+
+  /**
+   * What the log says of one message up to `head`. The read model finds it and says what it had seen; the stream's
+   * tail, behind what the read model has folded, says the rest.
+   */
+  async of(
+    tenantId: string,
+    conversationId: string,
+    messageId: string,
+    head: StreamState<Conversation>,
+  ): Promise<MessageFacts | undefined> {
+    if (head.revision < 0) return undefined;
+    const { checkpoint, message } = await this.#lookUp(tenantId, messageId);
+    let facts: MessageFacts | undefined = message?.conversationId === conversationId ? message : undefined;
+    const stream = streamName(tenantId, conversationDecider.category, conversationId);
+    for (const event of await this.#tail(stream, head.revision, checkpoint)) {
+      facts = foldFacts(facts, event as RecordedEvent<ConversationEvent>, messageId);
+    }
+    return facts;
+  }
+
+  /** Events of a stream up to `revision` that lie after `checkpoint`, oldest first. */
+  async #tail(stream: string, revision: number, checkpoint: Position | undefined): Promise<RecordedEvent[]> {
+    const tail: RecordedEvent[] = [];
+    let from = revision;
+    while (from >= 0) {
+      const page = await this.#events.readStream(stream, { direction: 'backward', from, limit: 100 });
+      for (const stored of page) {
+        if (checkpoint !== undefined && stored.position <= checkpoint) return tail.reverse();
+        tail.push(this.#codec.decode(stored));
+      }
+      from -= Math.max(page.length, 1);
+      if (page.length === 0) break;
+    }
+    return tail.reverse();
+  }
+}
+
+const foldFacts = (
+  facts: MessageFacts | undefined,
+  event: RecordedEvent<ConversationEvent>,
+  messageId: string,
+): MessageFacts | undefined => {
+  if (!('message_id' in event.data) || event.data.message_id !== messageId) return facts;
+  switch (event.type) {
+    case 'MessageSent':
+      return {
+        messageId,
+        senderId: event.data.sender_user_id,
+        sentAt: event.at,
+        editedAt: undefined,
+        deletedAt: undefined,
+      };
+    case 'MessageEdited':
+      return facts === undefined ? undefined : { ...facts, editedAt: event.at };
+    case 'MessageDeleted':
+      return facts === undefined ? undefined : { ...facts, deletedAt: event.at };
+    case 'ConversationStarted':
+    case 'ConversationRead':
+      return facts;
+    default:
+      return event satisfies never;
+  }
+};
