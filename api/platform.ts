@@ -105,7 +105,14 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
         lingerMs: LINGER_MS,
       }),
   );
-  const authentication = new Authentication({ tenantTokens, platformTokens, directory, identity, ids });
+  const authentication = new Authentication({
+    tenantTokens,
+    platformTokens,
+    directory,
+    identity,
+    ids,
+    answered: (tenantId, position) => readModels.answered(tenantId, position),
+  });
   const app: App = {
     authentication,
     directory,

@@ -6,6 +6,7 @@ import { isStorableText } from '../domain/text.ts';
 import type { Directory } from './directory.ts';
 import type { Identity } from './identity.ts';
 import type { Ids } from './ports/clock.ts';
+import type { Position } from './ports/event-store.ts';
 import type { TokenFamily } from './ports/tokens.ts';
 import type { PlatformAdminPrincipal, Principal, PrincipalKind, UserPrincipal } from './principal.ts';
 
@@ -52,6 +53,7 @@ export class Authentication {
   readonly #directory: Directory;
   readonly #identity: Identity;
   readonly #ids: Ids;
+  readonly #answered: (tenantId: string, position: Position) => void;
 
   constructor(deps: {
     tenantTokens: TokenFamily<TenantClaims>;
@@ -59,12 +61,15 @@ export class Authentication {
     directory: Directory;
     identity: Identity;
     ids: Ids;
+    /** Told where a registration ended in the log. */
+    answered: (tenantId: string, position: Position) => void;
   }) {
     this.#tenantTokens = deps.tenantTokens;
     this.#platformTokens = deps.platformTokens;
     this.#directory = deps.directory;
     this.#identity = deps.identity;
     this.#ids = deps.ids;
+    this.#answered = deps.answered;
   }
 
   /**
@@ -104,10 +109,10 @@ export class Authentication {
   }
 
   /** The signature is the authority: the first request of an unknown `sub` registers an active user. */
-  #register(claims: TenantClaims, tenant: ExistingTenant): Promise<RegisteredUser> {
+  async #register(claims: TenantClaims, tenant: ExistingTenant): Promise<RegisteredUser> {
     if (tenant.status === 'suspended') throw suspended();
     const id = this.#ids.next();
-    return this.#identity.registerFromToken(
+    const { user, position } = await this.#identity.registerFromToken(
       tenant.id,
       { id: claims.sub, email: claims.email, role: claims.role },
       {
@@ -116,6 +121,9 @@ export class Authentication {
         newId: () => this.#ids.next(),
       },
     );
+    // The very request that registers somebody may list the people of the tenant.
+    if (position !== undefined) this.#answered(tenant.id, position);
+    return user;
   }
 }
 

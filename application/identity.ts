@@ -105,7 +105,7 @@ export class Identity {
     tenantId: string,
     user: { id: string; email: string; role: 'admin' | 'operator' },
     context: RequestContext,
-  ): Promise<RegisteredUser> {
+  ): Promise<{ user: RegisteredUser; position: Position | undefined }> {
     const emailHash = this.#emailHash(user.email);
     const claim = { emailHash, userId: user.id };
     const email = { tenantId, decider: emailDecider, id: emailHash, cause: context.cause };
@@ -116,7 +116,7 @@ export class Identity {
         if (error instanceof DomainError && error.code === 'already_exists') return false;
         throw error;
       });
-    const { state } = await this.#commands.execute({
+    const { state, position } = await this.#commands.execute({
       tenantId,
       decider: userDecider,
       id: user.id,
@@ -132,7 +132,7 @@ export class Identity {
     });
     if (reserved) await this.#commands.execute({ ...email, decide: (current) => claimEmail(current, claim) });
     if (!state.exists) throw notFound();
-    return state;
+    return { user: state, position };
   }
 
   /** @throws `not_found`, `conflict` */

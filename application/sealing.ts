@@ -18,6 +18,7 @@ const IV = 12;
 const TAG = 16;
 const KEY = 32;
 const MAX_CACHED_KEYS = 50_000;
+const MAX_SEALED_TEXTS = 1_000;
 
 /** Random bytes from a pool: one system call serves many keys. */
 const pool = Buffer.allocUnsafe(16_384);
@@ -65,6 +66,11 @@ export class KeyRing {
   readonly #store: KeyStore;
   readonly #wrapping: KeyObject;
   readonly #cache = new Map<string, CachedKey>();
+  /**
+   * Texts sealed a moment ago, by key id: the answer, the fan-out and the notifier ask for the same text at once.
+   * Goes with its key.
+   */
+  readonly #sealedTexts = new Map<string, { readonly sealed: string; readonly text: string }>();
 
   /** @param masterKey the secret `MASTER_KEY`; the wrapping key is derived from it */
   constructor(store: KeyStore, masterKey: string) {
@@ -122,7 +128,14 @@ export class KeyRing {
   seal(id: string, text: string): string {
     const key = this.#cache.get(id);
     if (key === undefined) throw new Error('sealing with a key that was not loaded');
-    return key === 'destroyed' ? `v1:${id}:` : `v1:${id}:${encrypt(key, id, text).toString('base64')}`;
+    if (key === 'destroyed') return `v1:${id}:`;
+    const sealed = `v1:${id}:${encrypt(key, id, text).toString('base64')}`;
+    this.#sealedTexts.set(id, { sealed, text });
+    if (this.#sealedTexts.size > MAX_SEALED_TEXTS) {
+      const oldest = this.#sealedTexts.keys().next().value;
+      if (oldest !== undefined) this.#sealedTexts.delete(oldest);
+    }
+    return sealed;
   }
 
   /** The text, or undefined when its key is gone. */
@@ -136,6 +149,8 @@ export class KeyRing {
   openLoaded(sealed: string): string | undefined {
     const id = sealedKeyId(sealed);
     const key = this.#cache.get(id);
+    const known = key === undefined || key === 'destroyed' ? undefined : this.#sealedTexts.get(id);
+    if (known?.sealed === sealed) return known.text;
     const text = sealed.slice(sealed.lastIndexOf(':') + 1);
     if (key === undefined || key === 'destroyed' || text === '') return undefined;
     return decrypt(key, id, Buffer.from(text, 'base64')).toString('utf8');
@@ -155,6 +170,7 @@ export class KeyRing {
 
   /** Drops a key from memory. */
   forget(id: string): void {
+    this.#sealedTexts.delete(id);
     this.#cache.delete(id);
   }
 

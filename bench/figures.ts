@@ -6,6 +6,7 @@ import { benchProtection } from './protection.ts';
 import { benchRebuild } from './rebuild.ts';
 import { type Line, perSecond } from './report.ts';
 import { scaled } from './rounds.ts';
+import { benchSqliteReadStore } from './sqlite-read-store.ts';
 
 export interface Figure {
   readonly name: string;
@@ -26,12 +27,20 @@ const append = async (scale: number): Promise<Line[]> => {
   ];
 };
 
+/** The read store by itself, folds aside: informs. */
+const readStore = async (scale: number): Promise<Line[]> =>
+  (await benchSqliteReadStore(scaled(50_000, scale, 1000), 1000)).map(({ title, rate }) => ({
+    figure: `read store: ${title}`,
+    value: perSecond(rate),
+  }));
+
 /** What `npm run bench` measures, in its order. `scale` multiplies sizes and times. */
 export const figures: readonly Figure[] = [
   { name: 'append', run: append },
   { name: 'post', run: benchPostMessage },
   { name: 'fan-out', run: benchFanOut },
   { name: 'rebuild', run: benchRebuild },
+  { name: 'read-store', run: readStore },
   { name: 'large', run: benchLargeConversation },
   { name: 'protection', run: benchProtection },
 ];

@@ -70,9 +70,10 @@ export const benchLargeConversation = (scale: number): Promise<Line[]> =>
         await platform.stop();
       }
     }
+    const many = scaled(LARGE, scale, SMALL).toLocaleString('en');
     return [
-      lineOf('list and unread count, 100,000 messages', lists, SAME),
-      lineOf('first command after a restart, 100,000', firsts, FIRST),
+      lineOf(`list and unread count, ${many} messages`, lists, SAME),
+      lineOf(`first command after a restart, ${many}`, firsts, FIRST),
     ];
   });
 

@@ -11,44 +11,58 @@ import {
 import { openSqliteReadStore } from '../infrastructure/read-store/sqlite/store.ts';
 import { positionOf } from '../infrastructure/read-store/stored-values.ts';
 
-/**
- * How fast a projection can be rebuilt: load the touched documents, fold, commit, in batches. One event makes or
- * changes one document of about 250 bytes under one index, so this is the worst case of a fold.
- * Run: node bench/sqlite-read-store.ts [events] [batch]
- */
-const events = Number(process.argv[2] ?? 200_000);
-const batchSize = Number(process.argv[3] ?? 1_000);
-
 const single = [{ name: 'by_time', fields: ['updated_at'] }];
 const two = [...single, { name: 'by_state', fields: ['state', 'updated_at'] }];
 const many = [
   { name: 'by_participant', fields: ['participants.user_id', 'updated_at'], multi: 'participants.user_id' },
 ];
 
-const folder = await mkdtemp(join(tmpdir(), 'bench-'));
-try {
-  for (const [title, indexes, documents] of [
-    ['new documents, one index', single, events],
-    ['new documents, two indexes', two, events],
-    ['10 events for each document, one index', single, events / 10],
-    ['10 events for each document, two participants each', many, events / 10],
-  ] as const) {
-    const store = await openSqliteReadStore({ path: join(folder, `${title}.db`) });
-    const generation = { projection: 'bench', tag: 'v1' };
-    await store.prepare(generation, [{ name: 'things', indexes }]);
-    const lease = await store.acquireLease(leaseNameOf(generation), 'bench', 600_000);
-    if (lease === undefined) throw new Error('no lease');
-    const started = performance.now();
-    await rebuild(store, generation, lease.fence, documents);
-    const seconds = (performance.now() - started) / 1000;
-    console.log(`${title}: ${Math.round(events / seconds)} events/s (${events} in ${seconds.toFixed(2)} s)`);
-    await store.close();
+/**
+ * How fast a projection can be rebuilt: load the touched documents, fold, commit, in batches. One event makes or
+ * changes one document of about 250 bytes under one index, so this is the worst case of a fold.
+ * Also by itself: node bench/sqlite-read-store.ts [events] [batch]
+ */
+export async function benchSqliteReadStore(
+  events: number,
+  batchSize: number,
+): Promise<{ title: string; rate: number }[]> {
+  const rates: { title: string; rate: number }[] = [];
+  const folder = await mkdtemp(join(tmpdir(), 'bench-'));
+  try {
+    for (const [title, indexes, documents] of [
+      ['new documents, one index', single, events],
+      ['new documents, two indexes', two, events],
+      ['10 events for each document, one index', single, events / 10],
+      ['10 events for each document, two participants each', many, events / 10],
+    ] as const) {
+      const store = await openSqliteReadStore({ path: join(folder, `${title}.db`) });
+      const generation = { projection: 'bench', tag: 'v1' };
+      await store.prepare(generation, [{ name: 'things', indexes }]);
+      const lease = await store.acquireLease(leaseNameOf(generation), 'bench', 600_000);
+      if (lease === undefined) throw new Error('no lease');
+      const started = performance.now();
+      await rebuild(store, generation, { fence: lease.fence, documents, events, batchSize });
+      rates.push({ title, rate: events / ((performance.now() - started) / 1000) });
+      await store.close();
+    }
+  } finally {
+    await rm(folder, { recursive: true });
   }
-} finally {
-  await rm(folder, { recursive: true });
+  return rates;
 }
 
-async function rebuild(store: ReadStore, generation: Generation, fence: number, documents: number) {
+interface Load {
+  readonly fence: number;
+  readonly documents: number;
+  readonly events: number;
+  readonly batchSize: number;
+}
+
+async function rebuild(
+  store: ReadStore,
+  generation: Generation,
+  { fence, documents, events, batchSize }: Load,
+): Promise<void> {
   for (let from = 0; from < events; from += batchSize) {
     const touched = new Map<string, DocKey>();
     for (let at = from; at < Math.min(events, from + batchSize); at += 1) {
@@ -68,5 +82,12 @@ async function rebuild(store: ReadStore, generation: Generation, fence: number, 
       };
     });
     await store.commit({ generation, fence, writes, checkpoint: position });
+  }
+}
+
+if (import.meta.main) {
+  const [events = 200_000, batchSize = 1000] = process.argv.slice(2).map(Number);
+  for (const { title, rate } of await benchSqliteReadStore(events, batchSize)) {
+    console.log(`${title}: ${Math.round(rate)} events/s`);
   }
 }

@@ -9,7 +9,7 @@ import type { SnapshotStore } from '../application/ports/snapshot-store.ts';
 import type { Config } from './config.ts';
 import { openSqliteEventStore } from './event-store/sqlite/store.ts';
 import { openSqliteIdempotencyStore } from './idempotency/sqlite.ts';
-import { openThreadedSqliteKeyStore } from './key-store/threaded-sqlite.ts';
+import { openSqliteKeyStore } from './key-store/sqlite.ts';
 import { openSqliteReadStore } from './read-store/sqlite/store.ts';
 import { openSqliteSnapshotStore } from './snapshot-store/sqlite.ts';
 
@@ -50,7 +50,7 @@ export const openStores = async (config: Config, logger: Logger): Promise<Stores
 /** The event log alone. */
 export const openEvents = async (config: Config, logger: Logger): Promise<EventStore> => {
   if (config.EVENTSTORE_URL === undefined)
-    return openSqliteEventStore({ path: join(config.DATA_DIR, 'events.db'), logger, writeInThread: true });
+    return openSqliteEventStore({ path: join(config.DATA_DIR, 'events.db'), logger });
   const { openEventStoreDb } = await import('./event-store/eventstoredb/store.ts');
   return openEventStoreDb({ url: config.EVENTSTORE_URL, logger });
 };
@@ -65,10 +65,10 @@ export const openReads = async (config: Config): Promise<ReadStore> => {
 
 const openKeys = async (config: Config, path: string): Promise<KeyStore> => {
   const { KEYSTORE_URL: url = config.MONGODB_URL } = config;
-  if (url === undefined) return openThreadedSqliteKeyStore({ path });
+  if (url === undefined) return openSqliteKeyStore({ path });
   if (!url.startsWith('mongodb')) {
     mkdirSync(url, { recursive: true });
-    return openThreadedSqliteKeyStore({ path: join(url, 'keys.db') });
+    return openSqliteKeyStore({ path: join(url, 'keys.db') });
   }
   const { openMongoKeyStore } = await import('./key-store/mongodb.ts');
   return openMongoKeyStore({ url });

@@ -26,6 +26,8 @@ export interface ProjectionThread {
 }
 
 const RESTART_MS = 500;
+/** Waking a thread costs as much as a request; who waits for a projection hurries it anyway. */
+const TELL_MS = 10;
 
 /** Folds all projections in a worker thread, and starts it again should it ever end by itself. */
 export const startProjections = (
@@ -83,10 +85,10 @@ export const startProjections = (
     appended: () => {
       if (told) return;
       told = true;
-      setImmediate(() => {
+      setTimeout(() => {
         told = false;
         post({ kind: 'appended' });
-      });
+      }, TELL_MS);
     },
     stop: async () => {
       stopping = true;

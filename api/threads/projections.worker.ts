@@ -48,6 +48,7 @@ const run = async (): Promise<void> => {
       case 'appended':
         return events.wake?.();
       case 'hurry':
+        events.wake?.();
         return hosts.get(message.projection)?.hurry(message.waiting);
       case 'stop':
         return stopping.abort();

@@ -1,5 +1,7 @@
+import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { Position } from '../../application/ports/event-store.ts';
+import { textFrame } from './frame.ts';
 
 /** Close codes of ours (decisions, section 4). */
 export const CLOSE = {
@@ -18,12 +20,15 @@ export class Peer {
   readonly tenantId: string;
   readonly userId: string;
   readonly #socket: WebSocket;
-  #waiting: { position: Position; text: string }[] | undefined = [];
+  /** The connection below the socket, for frames made beforehand. */
+  readonly #connection: Duplex;
+  #waiting: { position: Position; frame: Buffer }[] | undefined = [];
   #waitingBytes = 0;
   #missedPings = 0;
 
-  constructor(socket: WebSocket, tenantId: string, userId: string) {
+  constructor(socket: WebSocket, connection: Duplex, tenantId: string, userId: string) {
     this.#socket = socket;
+    this.#connection = connection;
     this.tenantId = tenantId;
     this.userId = userId;
     socket.on('pong', () => {
@@ -32,23 +37,27 @@ export class Peer {
   }
 
   /** Sends, or keeps while a replay is under way; closes a reader that leaves too much unread. */
-  deliver(position: Position, text: string): void {
+  deliver(position: Position, frame: Buffer): void {
     if (this.#waiting !== undefined) {
-      this.#waiting.push({ position, text });
-      this.#waitingBytes += text.length;
+      this.#waiting.push({ position, frame });
+      this.#waitingBytes += frame.length;
       if (this.#waitingBytes > MAX_UNREAD_BYTES) this.close(CLOSE.slowReader, 'reading too slowly');
       return;
     }
-    this.send(text);
+    this.#write(frame);
   }
 
   send(text: string): void {
+    this.#write(textFrame(text));
+  }
+
+  #write(frame: Buffer): void {
     if (this.#socket.readyState !== this.#socket.OPEN) return;
     if (this.#socket.bufferedAmount > MAX_UNREAD_BYTES) {
       this.close(CLOSE.slowReader, 'reading too slowly');
       return;
     }
-    this.#socket.send(text);
+    this.#connection.write(frame);
   }
 
   get isOpen(): boolean {
@@ -66,8 +75,8 @@ export class Peer {
   goLive(replayedThrough: Position | undefined): void {
     const waiting = this.#waiting ?? [];
     this.#waiting = undefined;
-    for (const { position, text } of waiting) {
-      if (replayedThrough === undefined || position > replayedThrough) this.send(text);
+    for (const { position, frame } of waiting) {
+      if (replayedThrough === undefined || position > replayedThrough) this.#write(frame);
     }
   }
 

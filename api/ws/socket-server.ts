@@ -15,6 +15,7 @@ import { DomainError, invalid } from '../../domain/errors.ts';
 import { UserStatusChanged } from '../../domain/identity/user.ts';
 import { TenantStatusChanged } from '../../domain/tenancy/tenant.ts';
 import { errorAnswer } from '../http/errors.ts';
+import { textFrame } from './frame.ts';
 import { CLOSE, Peer } from './peer.ts';
 
 /**
@@ -77,7 +78,7 @@ export class SocketServer {
     socket.on('error', () => socket.destroy());
     this.#handshake(request)
       .then((handshake) => {
-        this.#server.handleUpgrade(request, socket, head, (peer) => this.#connected(peer, handshake));
+        this.#server.handleUpgrade(request, socket, head, (peer) => this.#connected(peer, socket, handshake));
       })
       .catch((error: unknown) => refuse(socket, error));
   };
@@ -107,9 +108,9 @@ export class SocketServer {
     return { principal, after, expiresAt: authentication.expiryOf(token) };
   }
 
-  #connected(socket: WebSocket, { principal, after, expiresAt }: Handshake): void {
+  #connected(socket: WebSocket, connection: Duplex, { principal, after, expiresAt }: Handshake): void {
     const { tenantId, userId } = principal;
-    const peer = new Peer(socket, tenantId, userId);
+    const peer = new Peer(socket, connection, tenantId, userId);
     socket.on('error', (error) => this.#deps.logger.debug({ err: error }, 'a socket failed'));
     // Frames from clients have no meaning; reading them keeps the connection's buffers empty.
     socket.on('message', () => undefined);
@@ -194,10 +195,12 @@ export class SocketServer {
   async #fanOut(event: LoggedEvent): Promise<void> {
     const envelope = await this.#deps.envelopes.of(event);
     if (envelope === undefined) return;
+    let frame: Buffer | undefined;
     let sent = 0;
     for (const userId of envelope.recipients) {
       for (const peer of this.#peers.get(event.tenantId)?.get(userId) ?? []) {
-        peer.deliver(event.position, envelope.text);
+        frame ??= textFrame(envelope.text);
+        peer.deliver(event.position, frame);
         sent += 1;
       }
     }

@@ -59,18 +59,6 @@ export class LiveLog implements Log {
     this.#announce();
   }
 
-  /**
-   * Hears of a transaction of this process's writing thread. A reader may have found it in the file already, and then
-   * the tail has it; where it has not, the events at hand save reading them.
-   */
-  takeFromThread({ first, events }: Written): void {
-    if (this.#tail.end === first && !this.closed) {
-      let position = first;
-      for (const event of events) this.#tail.push(position++, event);
-    }
-    this.poll();
-  }
-
   watch(): () => void {
     this.#watchers += 1;
     this.#timer ??= setInterval(() => this.poll(), this.#pollMs).unref();

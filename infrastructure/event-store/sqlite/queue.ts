@@ -5,8 +5,8 @@ import {
   StoreUnavailable,
 } from '../../../application/ports/event-store.ts';
 import type { Logger } from '../../../application/ports/logger.ts';
+import { Gathering } from '../../sqlite/gathering.ts';
 import { isTransient, unavailable } from './errors.ts';
-import { LogLocked } from './threaded-writer.ts';
 import type { Append, Written } from './writer.ts';
 
 interface Waiting extends Append {
@@ -21,20 +21,24 @@ const MAX_UNITS = 4 * 1024 * 1024;
 const RETRY_MS = 3;
 
 /**
- * Group commit: appends that arrive in one turn of the event loop are written in one transaction at its end.
- * Callers that arrive while it is written make up the next one, so the rate of commits follows the disk.
+ * Group commit: appends that arrive together are written in one transaction. Callers that arrive while it is written
+ * make up the next one, so the rate of commits follows the disk.
  */
 export class AppendQueue {
   #waiting: Waiting[] = [];
   #scheduled = false;
   #idle: (() => void)[] = [];
-  readonly #write: (appends: readonly Append[]) => Written | Promise<Written>;
+  readonly #write: (appends: readonly Append[]) => Written;
   readonly #patienceMs: number;
   readonly #logger: Logger | undefined;
+  readonly #gathering = new Gathering(
+    () => this.#waiting.length,
+    () => this.#flush(),
+  );
 
   /** `patienceMs`: how long an append waits for a lock that another process holds. */
   constructor(
-    write: (appends: readonly Append[]) => Written | Promise<Written>,
+    write: (appends: readonly Append[]) => Written,
     patienceMs: number,
     logger: Logger | undefined,
   ) {
@@ -59,43 +63,24 @@ export class AppendQueue {
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
-    setImmediate(this.#flush);
+    this.#gathering.start();
   }
 
   readonly #flush = (): void => {
+    this.#scheduled = false;
     const batch = this.#nextBatch();
+    const began = performance.now();
     try {
       const written = this.#write(batch);
-      if (written instanceof Promise) {
-        // Until it is done, nothing else is scheduled: what arrives meanwhile makes up the next transaction.
-        written.then(
-          (done) => this.#done(batch, done),
-          (error: unknown) => this.#failed(batch, error),
-        );
-      } else this.#done(batch, written);
+      this.#gathering.committed(batch.length, performance.now() - began);
+      this.#settle(batch, written);
     } catch (error) {
-      this.#failed(batch, error);
+      if (isTransient(error)) this.#waitForLock(error);
+      else this.#refuse(batch, error);
     }
-  };
-
-  #done(batch: readonly Waiting[], written: Written): void {
-    this.#settle(batch, written);
-    this.#next();
-  }
-
-  #failed(batch: readonly Waiting[], error: unknown): void {
-    if (error instanceof LogLocked || isTransient(error)) {
-      this.#waitForLock(error);
-      if (this.#waiting.length > 0) return;
-    } else this.#refuse(batch, error);
-    this.#next();
-  }
-
-  #next(): void {
-    this.#scheduled = false;
     if (this.#waiting.length > 0) this.#schedule();
     else for (const resolve of this.#idle.splice(0)) resolve();
-  }
+  };
 
   #settle(batch: readonly Waiting[], { outcomes }: Written): void {
     this.#waiting = this.#waiting.slice(batch.length);
@@ -121,7 +106,7 @@ export class AppendQueue {
       if (count > 0 && (events > MAX_EVENTS || units > MAX_UNITS)) break;
       count += 1;
     }
-    return this.#waiting.slice(0, count);
+    return count === this.#waiting.length ? this.#waiting : this.#waiting.slice(0, count);
   }
 
   /** Another process writes: everything stays queued, but for what has waited too long already. */
@@ -133,6 +118,7 @@ export class AppendQueue {
       return false;
     });
     if (this.#waiting.length === 0) return;
+    this.#scheduled = true;
     setTimeout(this.#flush, RETRY_MS * (0.5 + Math.random()));
   }
 }

@@ -17,8 +17,7 @@ import { LiveLog } from './live-log.ts';
 import { patiently } from './patience.ts';
 import { AppendQueue } from './queue.ts';
 import { openDatabase } from './schema.ts';
-import { ThreadedWriter } from './threaded-writer.ts';
-import { type Append, Writer, type Written } from './writer.ts';
+import { Writer } from './writer.ts';
 
 export interface SqliteEventStoreOptions {
   /** The database file; its folder must exist. Several processes of one machine may open the same file. */
@@ -30,8 +29,6 @@ export interface SqliteEventStoreOptions {
   /** How long an append waits for a lock that another process holds. Default 5,000 ms. */
   readonly patienceMs?: number | undefined;
   readonly logger?: Logger | undefined;
-  /** Writes in a worker thread, so that commits hold up nothing else in this one. Default: false. */
-  readonly writeInThread?: boolean | undefined;
 }
 
 const DEFAULT_LIMIT = 1000;
@@ -44,9 +41,13 @@ export function openSqliteEventStore(options: SqliteEventStoreOptions): EventSto
   const { path, pollMs = 25, patienceMs = 5000, maxPages, logger } = options;
   const db = open(path, maxPages);
   const log = new LiveLog(db, pollMs, logger);
-  const thread = options.writeInThread === true ? new ThreadedWriter(path, maxPages) : undefined;
+  const writer = new Writer(db, log.state);
   const queue = new AppendQueue(
-    thread === undefined ? here(db, log) : there(thread, log),
+    (appends) => {
+      const written = writer.write(appends);
+      log.take(written);
+      return written;
+    },
     patienceMs,
     logger,
   );
@@ -55,7 +56,6 @@ export function openSqliteEventStore(options: SqliteEventStoreOptions): EventSto
   const close = async (): Promise<void> => {
     log.close();
     await queue.drained();
-    await thread?.close();
     db.close();
   };
 
@@ -83,26 +83,6 @@ export function openSqliteEventStore(options: SqliteEventStoreOptions): EventSto
       closing ??= close();
       return closing;
     },
-  };
-}
-
-type Write<Result> = (appends: readonly Append[]) => Result;
-
-/** Writes on the connection that reads, in this thread: for tests and tools. */
-function here(db: DatabaseSync, log: LiveLog): Write<Written> {
-  const writer = new Writer(db, log.state);
-  return (appends) => {
-    const written = writer.write(appends);
-    log.take(written);
-    return written;
-  };
-}
-
-function there(thread: ThreadedWriter, log: LiveLog): Write<Promise<Written>> {
-  return async (appends) => {
-    const written = await thread.write(appends);
-    log.takeFromThread(written);
-    return written;
   };
 }
 

@@ -3,10 +3,10 @@ import { connect } from 'node:net';
 import { createHttpApp } from '../../../api/http/app.ts';
 import type { Authenticate } from '../../../api/http/authorization.ts';
 import type { HttpDeps } from '../../../api/http/deps.ts';
-import type { Route } from '../../../api/http/route.ts';
 import { plainAnswerCodec } from '../../../api/http/idempotency.ts';
 import { createMetrics } from '../../../api/http/metrics.ts';
 import { createRateLimits } from '../../../api/http/rate-limits.ts';
+import type { Route } from '../../../api/http/route.ts';
 import { createHttpServer } from '../../../api/http/server.ts';
 import type { Position } from '../../../application/ports/event-store.ts';
 import type { IdempotencyStore, StoredAnswer } from '../../../application/ports/idempotency-store.ts';
@@ -140,10 +140,7 @@ const bodyOf = (body: unknown): string | Buffer => {
 };
 
 /** The application over real HTTP on an ephemeral port of the loopback. */
-export const serve = async (
-  routes: readonly Route[],
-  own: Partial<HttpDeps> = {},
-): Promise<TestServer> => {
+export const serve = async (routes: readonly Route[], own: Partial<HttpDeps> = {}): Promise<TestServer> => {
   const deps = testDeps(routes, own);
   const server = createHttpServer(createHttpApp(deps), deps.ids);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

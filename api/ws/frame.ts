@@ -1,0 +1,22 @@
+const FINAL_TEXT = 0x81;
+
+/**
+ * A text message as a server sends it (RFC 6455, section 5.2: one frame, not masked), in one buffer: written to the
+ * connection in one go, and made once however many people get it. `ws` makes two buffers for each of them.
+ */
+export const textFrame = (text: string): Buffer => {
+  const length = Buffer.byteLength(text);
+  const head = length < 126 ? 2 : length < 65_536 ? 4 : 10;
+  const frame = Buffer.allocUnsafe(head + length);
+  frame[0] = FINAL_TEXT;
+  if (head === 2) frame[1] = length;
+  else if (head === 4) {
+    frame[1] = 126;
+    frame.writeUInt16BE(length, 2);
+  } else {
+    frame[1] = 127;
+    frame.writeBigUInt64BE(BigInt(length), 2);
+  }
+  frame.write(text, head);
+  return frame;
+};
