@@ -1,6 +1,8 @@
 import type { Decided, Decider, DecisionContext } from '../domain/decider.ts';
 import { DomainError } from '../domain/errors.ts';
+import { AppendGate } from './append-gate.ts';
 import type { Cause, EventCodec, RecordedEvent } from './codec.ts';
+import { Gathering } from './gathering.ts';
 import type { Clock, Ids } from './ports/clock.ts';
 import {
   type EventStore,
@@ -71,10 +73,18 @@ export class CommandHandler {
   readonly #codec: EventCodec;
   readonly #states: StreamStates;
   readonly #keys: KeyRing;
+  readonly #gate: AppendGate;
   readonly #clock: Clock;
   readonly #ids: Ids;
   readonly #metrics: Metrics;
   readonly #queues = new Map<string, Waiting[]>();
+  /** Streams whose commands wait to be decided together with those of others. */
+  #ready: string[] = [];
+  #arrived = 0;
+  readonly #gathering = new Gathering(
+    () => this.#arrived,
+    () => this.#runReady(),
+  );
 
   constructor(deps: {
     events: EventStore;
@@ -89,6 +99,9 @@ export class CommandHandler {
     this.#codec = deps.codec;
     this.#states = deps.states;
     this.#keys = deps.keys;
+    this.#gate = new AppendGate(deps.events, deps.keys, (appends, ms) =>
+      this.#gathering.committed(appends, ms),
+    );
     this.#clock = deps.clock;
     this.#ids = deps.ids;
     this.#metrics = deps.metrics;
@@ -110,24 +123,39 @@ export class CommandHandler {
         reject,
         deadline: this.#clock.now() + PATIENCE_MS,
       } as unknown as Waiting;
+      this.#arrived += 1;
       const queue = this.#queues.get(stream);
-      if (queue !== undefined) {
-        queue.push(waiting);
-        return;
-      }
-      this.#queues.set(stream, [waiting]);
-      queueMicrotask(() => void this.#run(stream));
+      if (queue === undefined) {
+        this.#queues.set(stream, [waiting]);
+        this.#schedule(stream);
+      } else queue.push(waiting);
     });
   }
 
+  /** Commands are decided when nobody else is about to come: what is decided together goes to disk together. */
+  #schedule(stream: string): void {
+    this.#ready.push(stream);
+    if (this.#ready.length === 1) this.#gathering.start();
+  }
+
+  #runReady(): void {
+    const streams = this.#ready;
+    this.#ready = [];
+    this.#arrived = 0;
+    for (const stream of streams) void this.#run(stream);
+  }
+
   async #run(stream: string): Promise<void> {
-    for (;;) {
-      const queue = this.#queues.get(stream);
-      if (queue === undefined || queue.length === 0) break;
-      this.#queues.set(stream, []);
-      await this.#runBatch(stream, queue);
+    const batch = this.#queues.get(stream) ?? [];
+    this.#queues.set(stream, []);
+    await this.#runBatch(stream, batch);
+    const came = this.#queues.get(stream)?.length ?? 0;
+    if (came === 0) {
+      this.#queues.delete(stream);
+      return;
     }
-    this.#queues.delete(stream);
+    this.#arrived += came;
+    this.#schedule(stream);
   }
 
   async #runBatch(stream: string, batch: readonly Waiting[]): Promise<void> {
@@ -215,13 +243,8 @@ export class CommandHandler {
     if (appended.length > 0) {
       const started = performance.now();
       const expected = loaded.revision < 0 ? 'no_stream' : loaded.revision;
-      if (unsaved.length > 0) {
-        const lost = await this.#keys.persist(unsaved);
-        // Another node has made one of these keys meanwhile: everything is sealed again, with the one that is kept.
-        if (lost.length > 0) throw new WrongExpectedRevision(stream, expected, undefined);
-        unsaved.length = 0;
-      }
-      const result = await this.#events.append(stream, expected, appended);
+      const result = await this.#gate.append(stream, expected, appended, unsaved);
+      unsaved.length = 0;
       this.#metrics.eventsAppended(appended.length, (performance.now() - started) / 1000);
       position = result.position;
       if (decider !== undefined) this.#states.set(stream, { ...head, position }, decider);

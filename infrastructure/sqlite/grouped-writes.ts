@@ -1,5 +1,4 @@
 import type { SqliteConnection } from './connection.ts';
-import { Gathering } from './gathering.ts';
 
 interface Waiting {
   run(): void;
@@ -11,21 +10,15 @@ interface Waiting {
 export function groupedWrites(connection: SqliteConnection): <T>(write: () => T) => Promise<T> {
   let waiting: Waiting[] = [];
   let flushing = false;
-  const gathering = new Gathering(
-    () => waiting.length,
-    () => void flush(),
-  );
 
   async function flush(): Promise<void> {
     while (waiting.length > 0) {
       const group = waiting;
       waiting = [];
-      const began = performance.now();
       try {
         await connection.write(() => {
           for (const each of group) each.run();
         });
-        gathering.committed(group.length, performance.now() - began);
         for (const each of group) each.done();
       } catch (error) {
         for (const each of group) each.failed(error);
@@ -44,6 +37,6 @@ export function groupedWrites(connection: SqliteConnection): <T>(write: () => T)
       waiting.push({ run, done: () => answer(), failed: reject });
       if (flushing) return;
       flushing = true;
-      gathering.start();
+      setImmediate(flush);
     });
 }

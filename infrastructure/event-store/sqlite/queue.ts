@@ -5,7 +5,6 @@ import {
   StoreUnavailable,
 } from '../../../application/ports/event-store.ts';
 import type { Logger } from '../../../application/ports/logger.ts';
-import { Gathering } from '../../sqlite/gathering.ts';
 import { isTransient, unavailable } from './errors.ts';
 import type { Append, Written } from './writer.ts';
 
@@ -21,8 +20,8 @@ const MAX_UNITS = 4 * 1024 * 1024;
 const RETRY_MS = 3;
 
 /**
- * Group commit: appends that arrive together are written in one transaction. Callers that arrive while it is written
- * make up the next one, so the rate of commits follows the disk.
+ * Group commit: appends that arrive in one turn of the event loop are written in one transaction at its end.
+ * Callers that arrive while it is written make up the next one, so the rate of commits follows the disk.
  */
 export class AppendQueue {
   #waiting: Waiting[] = [];
@@ -31,10 +30,6 @@ export class AppendQueue {
   readonly #write: (appends: readonly Append[]) => Written;
   readonly #patienceMs: number;
   readonly #logger: Logger | undefined;
-  readonly #gathering = new Gathering(
-    () => this.#waiting.length,
-    () => this.#flush(),
-  );
 
   /** `patienceMs`: how long an append waits for a lock that another process holds. */
   constructor(
@@ -63,17 +58,14 @@ export class AppendQueue {
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
-    this.#gathering.start();
+    setImmediate(this.#flush);
   }
 
   readonly #flush = (): void => {
     this.#scheduled = false;
     const batch = this.#nextBatch();
-    const began = performance.now();
     try {
-      const written = this.#write(batch);
-      this.#gathering.committed(batch.length, performance.now() - began);
-      this.#settle(batch, written);
+      this.#settle(batch, this.#write(batch));
     } catch (error) {
       if (isTransient(error)) this.#waitForLock(error);
       else this.#refuse(batch, error);

@@ -1,4 +1,4 @@
-/** So many writes are enough for one transaction. */
+/** So many writes are enough to go to disk together. */
 const ENOUGH = 256;
 /** Waiting for company never takes longer than this (ms). */
 const MAX_WAIT_MS = 2;
@@ -6,9 +6,9 @@ const MAX_WAIT_MS = 2;
 const COMPANY = 8;
 
 /**
- * Group commit: decides when the writes that wait go to disk together. A lone write goes at the end of its turn of the
- * event loop. Under load (the last transaction served many), waiting is worth as long as a commit takes: callers that
- * the last one has just answered come back meanwhile and share the next fsync instead of queueing behind it.
+ * Group commit: decides when commands that wait are decided and go to disk together. A lone one goes at the end of its
+ * turn of the event loop. Under load (the last commit served many), waiting is worth as long as a commit takes: callers
+ * that the last one has just answered come back meanwhile and share the next fsync instead of queueing behind it.
  */
 export class Gathering {
   readonly #waiting: () => number;
