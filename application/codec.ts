@@ -57,6 +57,16 @@ export interface ChainHead {
 
 export const CHAIN_START: ChainHead = { revision: -1, hash: '0'.repeat(64) };
 
+/**
+ * The data of an event of a known type, or undefined for another type. The codec has checked it against this very
+ * schema (or made it), so it is not checked again.
+ */
+export const dataOf = <D extends EventDefinition>(
+  definition: D,
+  event: AnyEvent,
+): z.output<D['schema']> | undefined =>
+  event.type === definition.type ? (event.data as z.output<D['schema']>) : undefined;
+
 /** An event of a type or version that this build does not know, or whose data its schema refuses. */
 export class UndecodableEvent extends Error {
   override readonly name = 'UndecodableEvent';
@@ -81,7 +91,7 @@ export const metadataSchema = z.object({
 });
 type Metadata = z.output<typeof metadataSchema>;
 
-const RECENT = 8192;
+const RECENT = 1024;
 
 export class EventCodec {
   readonly #definitions: ReadonlyMap<string, KnownType>;

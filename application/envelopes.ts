@@ -1,7 +1,8 @@
+import type { z } from 'zod';
 import { conversationDecider, MessageSent } from '../domain/messaging/conversation.ts';
 import { storedMentions, toBody, toSnippet } from '../domain/messaging/mentions.ts';
 import { NotificationRaised } from '../domain/notifications/inbox.ts';
-import type { LoggedEvent } from './codec.ts';
+import { dataOf, type LoggedEvent } from './codec.ts';
 import type { Directory } from './directory.ts';
 import type { KeyRing } from './sealing.ts';
 import type { StreamStates } from './stream-states.ts';
@@ -30,18 +31,16 @@ export class Envelopes {
 
   /** Undefined for an event that makes none, or whose text was erased meanwhile. */
   async of(event: LoggedEvent): Promise<Envelope | undefined> {
-    switch (event.type) {
-      case MessageSent.type:
-        return this.#message(event);
-      case NotificationRaised.type:
-        return this.#notification(event);
-      default:
-        return undefined;
-    }
+    const message = dataOf(MessageSent, event);
+    if (message !== undefined) return this.#message(event, message);
+    const raised = dataOf(NotificationRaised, event);
+    return raised === undefined ? undefined : this.#notification(event, raised);
   }
 
-  async #message(event: LoggedEvent): Promise<Envelope | undefined> {
-    const message = MessageSent.schema.parse(event.data);
+  async #message(
+    event: LoggedEvent,
+    message: z.output<typeof MessageSent.schema>,
+  ): Promise<Envelope | undefined> {
     const stored = await this.#keys.open(message.body);
     if (stored === undefined) return undefined;
     const { state } = await this.#states.load(event.tenantId, conversationDecider, message.conversation_id);
@@ -61,8 +60,10 @@ export class Envelopes {
     return { recipients: state.status === 'started' ? state.participants : [], text };
   }
 
-  async #notification(event: LoggedEvent): Promise<Envelope | undefined> {
-    const raised = NotificationRaised.schema.parse(event.data);
+  async #notification(
+    event: LoggedEvent,
+    raised: z.output<typeof NotificationRaised.schema>,
+  ): Promise<Envelope | undefined> {
     const stored = (await this.#keys.open(raised.snippet)) ?? '';
     const nameOf = await this.#directory.names(event.tenantId, storedMentions(stored));
     const actor = await this.#directory.user(event.tenantId, raised.actor_user_id);

@@ -1,6 +1,6 @@
 import { DomainError } from '../domain/errors.ts';
 import { MessageDeleted } from '../domain/messaging/conversation.ts';
-import type { EventCodec, LoggedEvent } from './codec.ts';
+import { dataOf, type EventCodec, type LoggedEvent } from './codec.ts';
 import { messageKeyId } from './messaging.ts';
 import type { EventStore, Position } from './ports/event-store.ts';
 import type { Logger } from './ports/logger.ts';
@@ -88,8 +88,7 @@ export class LiveFeed {
   }
 
   #noticeErasure(event: LoggedEvent): void {
-    if (event.type !== MessageDeleted.type) return;
-    const { message_id } = MessageDeleted.schema.parse(event.data);
-    this.#keys.markDestroyed(messageKeyId(event.tenantId, message_id));
+    const deleted = dataOf(MessageDeleted, event);
+    if (deleted !== undefined) this.#keys.markDestroyed(messageKeyId(event.tenantId, deleted.message_id));
   }
 }

@@ -17,7 +17,7 @@ import type { KeyStore, WrappedKey } from './ports/key-store.ts';
 const IV = 12;
 const TAG = 16;
 const KEY = 32;
-const MAX_CACHED_KEYS = 50_000;
+const MAX_CACHED_KEYS = 5_000;
 const MAX_SEALED_TEXTS = 1_000;
 
 /** Random bytes from a pool: one system call serves many keys. */

@@ -2,7 +2,7 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Authentication } from '../../application/authentication.ts';
-import type { EventCodec, LoggedEvent } from '../../application/codec.ts';
+import { dataOf, type EventCodec, type LoggedEvent } from '../../application/codec.ts';
 import { ENVELOPE_TYPES, type Envelopes } from '../../application/envelopes.ts';
 import type { LiveFeed } from '../../application/live-feed.ts';
 import type { Clock } from '../../application/ports/clock.ts';
@@ -176,19 +176,15 @@ export class SocketServer {
   }
 
   #onEvent(event: LoggedEvent): Promise<void> | undefined {
-    if (event.type === TenantStatusChanged.type) {
-      const { tenant_id, status } = TenantStatusChanged.schema.parse(event.data);
-      if (status === 'suspended') this.#forbid([...(this.#peers.get(tenant_id)?.values() ?? [])]);
-      return undefined;
+    const tenant = dataOf(TenantStatusChanged, event);
+    if (tenant?.status === 'suspended') {
+      this.#forbid([...(this.#peers.get(tenant.tenant_id)?.values() ?? [])]);
     }
     const users = this.#peers.get(event.tenantId);
     if (users === undefined) return undefined;
-    if (event.type === UserStatusChanged.type) {
-      const { user_id, status } = UserStatusChanged.schema.parse(event.data);
-      const peers = users.get(user_id);
-      if (status === 'deactivated' && peers !== undefined) this.#forbid([peers]);
-      return undefined;
-    }
+    const user = dataOf(UserStatusChanged, event);
+    const peers = user?.status === 'deactivated' ? users.get(user.user_id) : undefined;
+    if (peers !== undefined) this.#forbid([peers]);
     return ENVELOPE_TYPES.includes(event.type) ? this.#fanOut(event) : undefined;
   }
 

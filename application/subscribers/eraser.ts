@@ -1,4 +1,5 @@
 import { MessageDeleted } from '../../domain/messaging/conversation.ts';
+import { dataOf } from '../codec.ts';
 import { messageKeyId } from '../messaging.ts';
 import type { KeyRing } from '../sealing.ts';
 import type { Subscriber } from '../subscriber.ts';
@@ -11,7 +12,7 @@ export const eraser = (deps: { readonly keys: KeyRing }): Subscriber => ({
   name: 'eraser',
   types: [MessageDeleted.type],
   handle: async (event) => {
-    const { message_id } = MessageDeleted.schema.parse(event.data);
-    await deps.keys.destroy(messageKeyId(event.tenantId, message_id));
+    const deleted = dataOf(MessageDeleted, event);
+    if (deleted !== undefined) await deps.keys.destroy(messageKeyId(event.tenantId, deleted.message_id));
   },
 });

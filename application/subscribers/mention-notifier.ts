@@ -1,6 +1,7 @@
 import { conversationDecider, MessageSent } from '../../domain/messaging/conversation.ts';
 import { snippetSource } from '../../domain/messaging/mentions.ts';
 import { inboxDecider, raiseNotification } from '../../domain/notifications/inbox.ts';
+import { dataOf } from '../codec.ts';
 import type { CommandHandler } from '../command-handler.ts';
 import { messageKeyId } from '../messaging.ts';
 import { uuidFromName } from '../request-context.ts';
@@ -20,8 +21,8 @@ export const mentionNotifier = (deps: {
   name: 'mention-notifier',
   types: [MessageSent.type],
   handle: async (event) => {
-    const message = MessageSent.schema.parse(event.data);
-    if (message.mentioned_user_ids.length === 0) return;
+    const message = dataOf(MessageSent, event);
+    if (message === undefined || message.mentioned_user_ids.length === 0) return;
     const text = await deps.keys.open(message.body);
     const { state } = await deps.states.load(event.tenantId, conversationDecider, message.conversation_id);
     const participants = state.status === 'started' ? state.participants : [];

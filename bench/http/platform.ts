@@ -24,8 +24,10 @@ export const platformEnvironment = (dataDir: string): Record<string, string> => 
   PLATFORM_ADMIN_PASSWORD: ADMIN.password,
 });
 
-/** `BENCH_NODE_OPTIONS` reaches the server under test only, for profiling: `--cpu-prof`. */
-const nodeOptions = (process.env.BENCH_NODE_OPTIONS ?? '').split(' ').filter((option) => option !== '');
+/** As in `npm start`; `BENCH_NODE_OPTIONS` reaches the server under test only, for profiling: `--cpu-prof`. */
+const nodeOptions = `--max-semi-space-size=32 ${process.env.BENCH_NODE_OPTIONS ?? ''}`
+  .split(' ')
+  .filter((option) => option !== '');
 
 export const startPlatformChild = (dataDir: string): Promise<Child> =>
   startChild('../api/main.ts', '/health/ready', platformEnvironment(dataDir), nodeOptions);
