@@ -35,23 +35,27 @@ const main = async (): Promise<void> => {
   process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGINT', () => stop('SIGINT'));
 
+  // The port first: a start that fails must not leave a demo behind whose sign-ins nobody has seen.
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(config.PORT, config.HOST, resolve);
+  });
   if (config.ROLE !== 'worker') {
     const demo = config.DEMO && (await platform.isEmpty());
     await ensurePlatformAdmin(app, config);
     if (demo) process.stdout.write(`${describeDemo(await createDemo(app, config))}\n`);
   }
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(config.PORT, config.HOST, resolve);
-  });
   const { address, port } = server.address() as AddressInfo;
   const base = `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
   logger.info({ api: base, docs: `${base}/docs`, role: config.ROLE }, 'listening');
 };
 
 main().catch((error: unknown) => {
-  const message =
-    error instanceof ConfigError ? error.message : String(error instanceof Error ? error.stack : error);
-  process.stderr.write(`${message}\n`);
+  const message = error instanceof Error ? error.message : String(error);
+  const verbose = ['debug', 'trace'].includes(process.env.LOG_LEVEL ?? '');
+  const stack = verbose && error instanceof Error ? `\n${error.stack}` : '';
+  process.stderr.write(
+    error instanceof ConfigError ? `${message}\n` : `The server could not start: ${message}${stack}\n`,
+  );
   process.exit(1);
 });

@@ -29,7 +29,7 @@ import { eraser } from '../application/subscribers/eraser.ts';
 import { mentionNotifier } from '../application/subscribers/mention-notifier.ts';
 import { Tenancy } from '../application/tenancy.ts';
 import { catalogue } from '../domain/catalogue.ts';
-import type { Config } from '../infrastructure/config.ts';
+import { type Config, ConfigError } from '../infrastructure/config.ts';
 import { secretsOf } from '../infrastructure/development-secrets.ts';
 import { systemClock, uuidV7Ids } from '../infrastructure/identity/ids.ts';
 import { argon2Passwords } from '../infrastructure/identity/passwords.ts';
@@ -77,6 +77,9 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   const ids = uuidV7Ids(clock);
   const metrics = createMetrics();
   const keys = new KeyRing(stores.keys, secrets.MASTER_KEY);
+  if (!(await keys.opensStore())) {
+    throw new ConfigError('MASTER_KEY is not the one that the data in the key store was sealed with.');
+  }
   const codec = new EventCodec(catalogue, keys);
   const states = new StreamStates(stores.events, codec, stores.snapshots, logger);
   const commands = new CommandHandler({ events: stores.events, codec, states, keys, clock, ids, metrics });
@@ -184,6 +187,10 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   sweeper.unref();
 
   let caughtUp = false;
+  const limits = createRateLimits(
+    { requestsPerMinute: config.RATE_LIMIT_PER_MINUTE, loginsPerMinute: config.LOGIN_LIMIT_PER_MINUTE },
+    clock,
+  );
   const http = createHttpApp({
     routes: config.ROLE === 'worker' ? [] : routesOf(app),
     authenticate: (token, { kinds }) => authentication.authenticate(token, kinds),
@@ -205,15 +212,13 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
       return Promise.all([folded, feed.reach(minPosition)]).then(() => undefined);
     },
     answered: (tenantId, position) => readModels.answered(tenantId, position),
+    logPosition: () => feed.position,
     parsePosition: (text) => stores.events.parsePosition(text),
     idempotency: stores.answers,
     answerCodec: sealedAnswers(keys),
     clock,
     ids,
-    limits: createRateLimits(
-      { requestsPerMinute: config.RATE_LIMIT_PER_MINUTE, loginsPerMinute: config.LOGIN_LIMIT_PER_MINUTE },
-      clock,
-    ),
+    limits,
     metrics,
     logger,
     trustProxy: config.TRUST_PROXY,
@@ -225,6 +230,8 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     events: stores.events,
     codec,
     feed,
+    ids,
+    limit: (caller) => limits.request(caller),
     clock,
     metrics,
     logger,

@@ -11,7 +11,7 @@ interface Entry {
   readonly stream: string;
   readonly expected: ExpectedRevision;
   readonly events: readonly NewEvent[];
-  readonly keys: readonly NewKey[];
+  readonly keys: NewKey[];
   readonly resolve: (result: AppendResult) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -34,6 +34,7 @@ export class AppendGate {
   }
 
   /**
+   * @param keys emptied as soon as they are on disk, whatever becomes of the append
    * @throws {WrongExpectedRevision} also when another node has made one of the keys meanwhile: everything must be
    * sealed again, with the one that is kept
    * @throws as the key store and the event store do
@@ -42,7 +43,7 @@ export class AppendGate {
     stream: string,
     expected: ExpectedRevision,
     events: readonly NewEvent[],
-    keys: readonly NewKey[],
+    keys: NewKey[],
   ): Promise<AppendResult> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ stream, expected, events, keys, resolve, reject });
@@ -75,8 +76,8 @@ export class AppendGate {
       for (const { reject } of keyed) reject(error);
       return others;
     }
-    if (lost.size === 0) return entries;
     const [beaten, ready] = parted(entries, (entry) => entry.keys.some((key) => lost.has(key.id)));
+    for (const { keys: kept } of entries) kept.length = 0;
     for (const { stream, expected, reject } of beaten) {
       reject(new WrongExpectedRevision(stream, expected, undefined));
     }

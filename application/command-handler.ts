@@ -39,7 +39,7 @@ export interface Command<S, E, Facts = undefined> {
   readonly freshIds?: boolean | undefined;
 }
 
-/** How far back an effect can lie: not before its cause, or not before a time (ms). */
+/** How far back an effect can lie: not before its cause began, or not before a time (ms). */
 export type Again = { readonly after: Position } | { readonly since: number };
 
 export interface Outcome<S, E extends { type: string; data: unknown }> {
@@ -55,6 +55,8 @@ interface Waiting {
   readonly deadline: number;
   readonly resolve: (outcome: Outcome<unknown, { type: string; data: unknown }>) => void;
   readonly reject: (error: unknown) => void;
+  /** Decided before, so that its keys may be on disk already. */
+  tried: boolean;
 }
 
 type Settle = (position: Position | undefined) => void;
@@ -122,6 +124,7 @@ export class CommandHandler {
         resolve,
         reject,
         deadline: this.#clock.now() + PATIENCE_MS,
+        tried: false,
       } as unknown as Waiting;
       this.#arrived += 1;
       const queue = this.#queues.get(stream);
@@ -244,7 +247,6 @@ export class CommandHandler {
       const started = performance.now();
       const expected = loaded.revision < 0 ? 'no_stream' : loaded.revision;
       const result = await this.#gate.append(stream, expected, appended, unsaved);
-      unsaved.length = 0;
       this.#metrics.eventsAppended(appended.length, (performance.now() - started) / 1000);
       position = result.position;
       if (decider !== undefined) this.#states.set(stream, { ...head, position }, decider);
@@ -280,7 +282,7 @@ export class CommandHandler {
       const events: NewEvent[] = [];
       const recorded: RecordedEvent[] = [];
       for (const event of decided) {
-        const loading = this.#haveKeys(command, event, newKeys);
+        const loading = this.#haveKeys(command, event, newKeys, waiting.tried);
         if (loading !== undefined) await loading;
         const at = Math.max(event.at ?? now, next.at);
         const id = this.#ids.next();
@@ -305,6 +307,7 @@ export class CommandHandler {
         };
       }
       const { state } = next;
+      waiting.tried = true;
       return {
         head: next,
         events,
@@ -322,15 +325,17 @@ export class CommandHandler {
     { tenantId, freshIds = false }: Pick<Command<unknown, unknown>, 'tenantId' | 'freshIds'>,
     event: { type: string; data: unknown },
     newKeys: NewKey[],
+    tried: boolean,
   ): Promise<void> | undefined {
+    const fresh = freshIds && !tried;
     const ids = this.#codec.keyIds(tenantId, event).filter((id) => !this.#keys.has(id));
     if (ids.length === 0) return undefined;
     const make = (): void => {
       for (const id of new Set(ids)) {
-        if (!this.#keys.has(id)) newKeys.push({ ...this.#keys.create(id), fresh: freshIds });
+        if (!this.#keys.has(id)) newKeys.push({ ...this.#keys.create(id), fresh });
       }
     };
-    if (!freshIds) return this.#keys.load(ids).then(make);
+    if (!fresh) return this.#keys.load(ids).then(make);
     make();
     return undefined;
   }
@@ -339,8 +344,9 @@ export class CommandHandler {
   async #appendedBefore(stream: string, cause: Cause, bound: Again): Promise<RecordedEvent[]> {
     const found: RecordedEvent[] = [];
     let from: number | undefined;
-    for (;;) {
-      const page = await this.#events.readStream(stream, { direction: 'backward', from, limit: 500 });
+    // Mostly there is next to nothing to look through; where there is much, pages grow.
+    for (let limit = 8; ; limit = Math.min(limit * 4, 512)) {
+      const page = await this.#events.readStream(stream, { direction: 'backward', from, limit });
       for (const stored of page) {
         const event = this.#codec.decode(stored);
         if (isOf(cause, event)) found.unshift(event);

@@ -37,13 +37,23 @@ export class Envelopes {
     return raised === undefined ? undefined : this.#notification(event, raised);
   }
 
+  /** Whom an event's envelope is for; nobody where it makes none. */
+  async recipients(event: LoggedEvent): Promise<readonly string[]> {
+    const raised = dataOf(NotificationRaised, event);
+    if (raised !== undefined) return [raised.recipient_user_id];
+    const message = dataOf(MessageSent, event);
+    if (message === undefined) return [];
+    const { state } = await this.#states.load(event.tenantId, conversationDecider, message.conversation_id);
+    return state.status === 'started' ? state.participants : [];
+  }
+
   async #message(
     event: LoggedEvent,
     message: z.output<typeof MessageSent.schema>,
   ): Promise<Envelope | undefined> {
     const stored = await this.#keys.open(message.body);
     if (stored === undefined) return undefined;
-    const { state } = await this.#states.load(event.tenantId, conversationDecider, message.conversation_id);
+    const recipients = await this.recipients(event);
     const nameOf = await this.#directory.names(event.tenantId, storedMentions(stored));
     const text = JSON.stringify({
       kind: 'message',
@@ -57,7 +67,7 @@ export class Envelopes {
         created_at: new Date(event.at).toISOString(),
       },
     });
-    return { recipients: state.status === 'started' ? state.participants : [], text };
+    return { recipients, text };
   }
 
   async #notification(

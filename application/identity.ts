@@ -125,7 +125,7 @@ export class Identity {
         registerUser(current, {
           userId: user.id,
           email: user.email,
-          displayName: user.email.split('@')[0] ?? user.email,
+          displayName: user.email.split('@')[0] || user.email,
           role: user.role,
           origin: 'token',
         }),

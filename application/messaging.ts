@@ -149,10 +149,15 @@ export class Messaging {
         ),
     });
     const sent = only(outcome, 'MessageSent');
+    const text = await this.#keys.open(sent.data.body);
+    const id = sent.data.message_id;
+    if (text === undefined) {
+      return { message: await this.#erased(tenantId, conversationId, id), position: outcome.position };
+    }
     const message = {
-      id: sent.data.message_id,
+      id,
       senderId,
-      body: (await this.#keys.open(sent.data.body)) ?? ERASED,
+      body: text,
       createdAt: sent.at,
       editedAt: undefined,
       deletedAt: undefined,
@@ -186,10 +191,14 @@ export class Messaging {
     });
     const edited = only(outcome, 'MessageEdited');
     const known = facts ?? (await this.#factsNow(tenantId, conversationId, messageId));
+    const text = await this.#keys.open(edited.data.body);
+    if (text === undefined) {
+      return { message: await this.#erased(tenantId, conversationId, messageId), position: outcome.position };
+    }
     const message = {
       id: messageId,
       senderId: userId,
-      body: (await this.#keys.open(edited.data.body)) ?? ERASED,
+      body: text,
       createdAt: known?.sentAt ?? edited.at,
       editedAt: edited.at,
       deletedAt: undefined,
@@ -256,6 +265,20 @@ export class Messaging {
     return {
       known: new Set(users.keys()),
       active: [...users.values()].filter((user) => user.status === 'active').map((user) => user.id),
+    };
+  }
+
+  /** A message whose text is gone, as a repeated request finds it. */
+  async #erased(tenantId: string, conversationId: string, messageId: string): Promise<MessageState> {
+    const facts = await this.#factsNow(tenantId, conversationId, messageId);
+    if (facts === undefined) throw notFound();
+    return {
+      id: messageId,
+      senderId: facts.senderId,
+      body: facts.deletedAt === undefined ? ERASED : undefined,
+      createdAt: facts.sentAt,
+      editedAt: facts.editedAt,
+      deletedAt: facts.deletedAt,
     };
   }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Actor, Cause } from './codec.ts';
 import type { Again } from './command-handler.ts';
-import type { Clock, Ids } from './ports/clock.ts';
+import type { Ids } from './ports/clock.ts';
 import type { Principal } from './principal.ts';
 
 /** A UUIDv5-shaped id from a name: the same name gives the same id, on every node and after every crash. */
@@ -24,8 +24,6 @@ export interface RequestContext {
   readonly freshIds?: boolean | undefined;
 }
 
-const DAY = 24 * 3600 * 1000;
-
 export const actorOf = (principal: Principal): Actor => {
   switch (principal.kind) {
     case 'user':
@@ -42,11 +40,10 @@ export const requestContext = (
     readonly principal: Principal;
     readonly requestId: string;
     readonly idempotency:
-      | { readonly scope: string; readonly key: string; readonly again: boolean }
+      | { readonly scope: string; readonly key: string; readonly nonce: string; readonly again: Again }
       | undefined;
   },
   ids: Ids,
-  clock: Clock,
 ): RequestContext => {
   const { principal, requestId, idempotency } = request;
   const impersonatedBy = principal.kind === 'user' ? principal.impersonatedBy : undefined;
@@ -59,11 +56,11 @@ export const requestContext = (
       freshIds: true,
     };
   }
-  const name = `${idempotency.scope}\n${idempotency.key}`;
+  const name = `keyed\n${idempotency.scope}\n${idempotency.key}\n${idempotency.nonce}`;
   let ordinal = 0;
   return {
     cause: { actor, impersonatedBy, correlationId: requestId, causationId: uuidFromName(name) },
-    again: idempotency.again ? { since: clock.now() - DAY - 3600_000 } : undefined,
+    again: idempotency.again,
     freshIds: false,
     newId: () => {
       ordinal += 1;

@@ -6,6 +6,7 @@ import {
   type KeyObject,
   randomFillSync,
 } from 'node:crypto';
+import { StoreUnavailable } from './ports/event-store.ts';
 import type { KeyStore, WrappedKey } from './ports/key-store.ts';
 
 /**
@@ -17,6 +18,8 @@ import type { KeyStore, WrappedKey } from './ports/key-store.ts';
 const IV = 12;
 const TAG = 16;
 const KEY = 32;
+/** A data key that seals nothing: whether it can be unwrapped tells whether the master key is the right one. */
+const CHECK_KEY = 'platform/check-master';
 const MAX_CACHED_KEYS = 5_000;
 const MAX_SEALED_TEXTS = 1_000;
 
@@ -105,6 +108,22 @@ export class KeyRing {
     });
     for (const { id } of lost) this.forget(id);
     return lost.map(({ id }) => id);
+  }
+
+  /**
+   * True when the key store was begun with this master key (or is begun now). With another one, everything written
+   * from here on would be sealed under a key that nobody will look for.
+   */
+  async opensStore(): Promise<boolean> {
+    try {
+      await this.load([CHECK_KEY]);
+      if (!this.has(CHECK_KEY)) await this.persist([this.create(CHECK_KEY)]);
+      await this.load([CHECK_KEY]);
+      return this.has(CHECK_KEY);
+    } catch (error) {
+      if (error instanceof StoreUnavailable) throw error;
+      return false;
+    }
   }
 
   has(id: string): boolean {

@@ -44,7 +44,13 @@ export const allRoutes = (deps: HttpDeps): readonly Route[] => {
 
 const targets = (deps: HttpDeps): Router<Target> => {
   const router = new Router<Target>();
-  const idempotency = new Idempotency(deps.idempotency, deps.answerCodec, deps.clock, deps.logger);
+  const idempotency = new Idempotency(
+    deps.idempotency,
+    deps.answerCodec,
+    deps.clock,
+    deps.logger,
+    deps.logPosition,
+  );
   for (const served of allRoutes(deps)) {
     const endpoint = new Endpoint(served, deps, idempotency);
     const method = served.method.toUpperCase();

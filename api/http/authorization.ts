@@ -59,6 +59,7 @@ export const checkAccess = (access: Access & { kind: 'principals' }, principal: 
 export const checkTenant = (principal: Principal, named: unknown): void => {
   if (named === undefined || named === null || !('tenantId' in principal)) return;
   const { tenantId } = principal;
-  if (named === tenantId || (Array.isArray(named) && named.every((one) => one === tenantId))) return;
+  const all = Array.isArray(named) ? named : [named];
+  if (all.length > 0 && all.every((one) => one === tenantId)) return;
   throw new DomainError('tenant_mismatch', 'tenant_id is not the tenant of the credential.');
 };

@@ -29,6 +29,8 @@ export interface HttpDeps {
   readonly waitForReads: (wait: ReadsWait) => Promise<void> | undefined;
   /** Told where a write ended, before its answer goes out. */
   readonly answered: (tenantId: string | undefined, position: Position) => void;
+  /** How far the log is known to this node. */
+  readonly logPosition: () => Position | undefined;
   readonly parsePosition: (text: string) => Position | undefined;
   readonly idempotency: IdempotencyStore;
   readonly answerCodec: AnswerCodec;

@@ -66,7 +66,7 @@ export class Endpoint {
     const { request, search } = exchange;
     const principal = await this.#admit(exchange);
     const body = (await readBody(request, this.#bodyLimit)) ?? EMPTY;
-    const query = search === '' ? EMPTY : parseQuery(search);
+    const query = search === '' ? EMPTY : parseQuery(search, undefined, undefined, { maxKeys: 0 });
     if (principal !== undefined) {
       if (body.tenant_id !== undefined) checkTenant(principal, body.tenant_id);
       if (query.tenant_id !== undefined) checkTenant(principal, query.tenant_id);

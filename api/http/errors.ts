@@ -1,5 +1,6 @@
 import { EventTooLarge, StoreUnavailable } from '../../application/ports/event-store.ts';
-import { DomainError, type ErrorCode } from '../../domain/errors.ts';
+import { InvalidCursor } from '../../application/ports/read-store.ts';
+import { DomainError, type ErrorCode, invalid } from '../../domain/errors.ts';
 
 /** The HTTP status of every error code (decisions, section 2). The type makes a code without a status an error. */
 export const STATUS_OF: Readonly<Record<ErrorCode, number>> = {
@@ -96,6 +97,11 @@ const known = (error: unknown): DomainError => {
   if (error instanceof DomainError) return error;
   if (error instanceof StoreUnavailable) {
     return new DomainError('unavailable', 'A store cannot be reached at the moment. Try again.');
+  }
+  if (error instanceof InvalidCursor) {
+    return invalid([
+      { path: 'cursor', code: 'invalid_format', message: 'This is not a cursor of this list.' },
+    ]);
   }
   if (error instanceof EventTooLarge) {
     return new DomainError('payload_too_large', 'The content is too large to be kept.');

@@ -1,9 +1,12 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { canonicalJson } from '../../application/canonical-json.ts';
+import type { Again } from '../../application/command-handler.ts';
 import type { Clock } from '../../application/ports/clock.ts';
+import type { Position } from '../../application/ports/event-store.ts';
 import type { IdempotencyStore, StoredAnswer } from '../../application/ports/idempotency-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
 import { DomainError, invalid } from '../../domain/errors.ts';
+import { errorAnswer } from './errors.ts';
 import type { Reply } from './route.ts';
 
 /** How bodies of stored answers are kept: sealed with the data keys of the personal texts they hold. */
@@ -21,6 +24,7 @@ export const plainAnswerCodec: AnswerCodec = {
 };
 
 const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
 /** @throws {DomainError} 400 */
@@ -46,8 +50,20 @@ export interface KeyedRequest {
 export interface KeyInUse {
   readonly scope: string;
   readonly key: string;
-  readonly again: boolean;
+  /** Of this use of the key: what the request makes is named after it. */
+  readonly nonce: string;
+  /** How far back an effect of the same use can lie: of an earlier try, or of another node's at the same time. */
+  readonly again: Again;
 }
+
+const reused = (): DomainError =>
+  new DomainError('idempotency_key_reused', 'This Idempotency-Key was used for another request.');
+
+/** An answer made anew because a text in the stored one is gone. */
+const asReplayed = (reply: Reply): Reply => ({
+  ...reply,
+  headers: { ...reply.headers, 'Idempotency-Replayed': 'true' },
+});
 
 const withoutSecrets = (reply: Reply): unknown => {
   const { body, secrets } = reply;
@@ -61,10 +77,19 @@ export class Idempotency {
   readonly #codec: AnswerCodec;
   readonly #clock: Clock;
   readonly #logger: Logger;
+  readonly #logPosition: () => Position | undefined;
   /** Requests of this process that have not been answered; a promise never rejects. */
   readonly #running = new Map<string, Promise<void>>();
 
-  constructor(store: IdempotencyStore, codec: AnswerCodec, clock: Clock, logger: Logger) {
+  /** @param logPosition how far the log is known to this node */
+  constructor(
+    store: IdempotencyStore,
+    codec: AnswerCodec,
+    clock: Clock,
+    logger: Logger,
+    logPosition: () => Position | undefined,
+  ) {
+    this.#logPosition = logPosition;
     this.#store = store;
     this.#codec = codec;
     this.#clock = clock;
@@ -89,9 +114,17 @@ export class Idempotency {
       const stored = await this.#store.get(request.scope, request.key);
       const replayed = stored === undefined ? undefined : await this.#replay(request, stored);
       if (replayed !== undefined) return replayed;
-      const expiresAt = this.#clock.now() + DAY_MS;
-      const begun = await this.#store.begin(request.scope, request.key, expiresAt);
-      const reply = await perform({ scope: request.scope, key: request.key, again: begun === 'again' });
+      const now = this.#clock.now();
+      const expiresAt = now + DAY_MS;
+      // Whoever else works on this key began later, and appends behind what the log holds now.
+      const position = this.#logPosition();
+      const own = { fingerprint: request.fingerprint, nonce: randomUUID() };
+      const { first, use } = await this.#store.begin(request.scope, request.key, own, expiresAt);
+      if (use.fingerprint !== request.fingerprint) throw reused();
+      const again = first && position !== undefined ? { after: position } : { since: now - DAY_MS - HOUR_MS };
+      const keyed = { scope: request.scope, key: request.key, nonce: use.nonce, again };
+      const made = await this.#orRelease(keyed, perform);
+      const reply = stored === undefined ? made : asReplayed(made);
       if (reply.status >= 200 && reply.status < 300)
         await this.#keep(request, reply, headersOf(reply), expiresAt);
       return reply;
@@ -101,11 +134,23 @@ export class Idempotency {
     }
   }
 
+  /** A refusal had no effect: the key is free again, also for a corrected request. */
+  async #orRelease(key: KeyInUse, perform: (key: KeyInUse) => Promise<Reply>): Promise<Reply> {
+    try {
+      return await perform(key);
+    } catch (error) {
+      if (error instanceof DomainError && errorAnswer(error).status < 500) {
+        await this.#store.release(key.scope, key.key, key.nonce).catch((failure: unknown) => {
+          this.#logger.warn({ err: failure }, 'an idempotency key could not be released');
+        });
+      }
+      throw error;
+    }
+  }
+
   /** Undefined for an answer that holds an erased text. */
   async #replay(request: KeyedRequest, stored: StoredAnswer): Promise<Reply | undefined> {
-    if (stored.fingerprint !== request.fingerprint) {
-      throw new DomainError('idempotency_key_reused', 'This Idempotency-Key was used for another request.');
-    }
+    if (stored.fingerprint !== request.fingerprint) throw reused();
     const headers = { ...stored.headers, 'Idempotency-Replayed': 'true' };
     if (stored.body === null) return { status: stored.status, headers };
     const body = await this.#codec.restore(stored.body);

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { Position } from '../../application/ports/event-store.ts';
 import type { Principal, PrincipalKind, Role } from '../../application/principal.ts';
+import type { KeyInUse } from './idempotency.ts';
 
 /**
  * A route is data: the same entry validates requests, decides who may call, and is documented in
@@ -44,7 +45,7 @@ export interface RouteRequest<P, Q, B, A extends Principal = Principal> {
   /** `X-Request-Id`, taken over or made: the correlation id of every event the request causes. */
   readonly requestId: string;
   /** Present for a request with `Idempotency-Key`: unique per tenant, caller and key. */
-  readonly idempotency: { readonly scope: string; readonly key: string; readonly again: boolean } | undefined;
+  readonly idempotency: KeyInUse | undefined;
   /** Address of the client, by `TRUST_PROXY`. */
   readonly ip: string;
 }

@@ -50,7 +50,18 @@ export const lacksHost = (request: IncomingMessage): boolean =>
  * Not listening yet.
  */
 export const createHttpServer = (app: RequestListener, ids: Ids): Server => {
-  const server = createServer({ requireHostHeader: false, keepAliveTimeout: 65_000 }, app);
+  const options = {
+    requireHostHeader: false,
+    keepAliveTimeout: 65_000,
+    // Other upgrades (`h2c`) are not taken up: the request is served as it is, which RFC 9110 allows.
+    shouldUpgradeCallback: (request: IncomingMessage): boolean =>
+      request.headers.upgrade?.toLowerCase() === 'websocket' && server.listenerCount('upgrade') > 0,
+  };
+  const server = createServer(options, (request, response) => {
+    // Express would answer a target that is no URL itself, and not in JSON.
+    if (request.url?.startsWith('/') !== true && URL.parse(request.url ?? '') === null) request.url = '/-';
+    app(request, response);
+  });
   server.on('clientError', (error, socket) => refuseRaw(error, socket, ids.next()));
   // An expectation that is not known is not met, which RFC 9110 allows; Node would answer 417 without a body.
   server.on('checkExpectation', app);

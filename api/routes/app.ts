@@ -35,7 +35,7 @@ export const contextOf = (
     RouteRequest<unknown, unknown, unknown, Principal>,
     'principal' | 'requestId' | 'idempotency'
   >,
-): RequestContext => requestContext(request, app.ids, app.clock);
+): RequestContext => requestContext(request, app.ids);
 
 /** The data key of a person's name and e-mail. */
 export const personKeyId = (tenantId: string, userId: string): string => `${tenantId}/person-${userId}`;

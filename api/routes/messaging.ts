@@ -60,7 +60,7 @@ export const messagingRoutes = (app: App): Route[] => {
       operationId: 'startConversation',
       summary: 'Start a conversation, or get the one these people have',
       tag: TAG,
-      body: z.object({ participant_user_ids: z.array(z.string()) }),
+      body: z.object({ participant_user_ids: z.array(z.string()).max(1000) }),
       responses: { 200: conversationView, 201: conversationView },
       errors: ['not_found'],
       reads: READS,

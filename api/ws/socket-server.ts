@@ -5,16 +5,16 @@ import type { Authentication } from '../../application/authentication.ts';
 import { dataOf, type EventCodec, type LoggedEvent } from '../../application/codec.ts';
 import { ENVELOPE_TYPES, type Envelopes } from '../../application/envelopes.ts';
 import type { LiveFeed } from '../../application/live-feed.ts';
-import type { Clock } from '../../application/ports/clock.ts';
+import type { Clock, Ids } from '../../application/ports/clock.ts';
 import type { EventStore, Position } from '../../application/ports/event-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
 import type { Metrics } from '../../application/ports/metrics.ts';
-import type { UserPrincipal } from '../../application/principal.ts';
+import { callerKey, type UserPrincipal } from '../../application/principal.ts';
 import { tenantPrefix } from '../../application/streams.ts';
 import { DomainError, invalid } from '../../domain/errors.ts';
 import { UserStatusChanged } from '../../domain/identity/user.ts';
 import { TenantStatusChanged } from '../../domain/tenancy/tenant.ts';
-import { errorAnswer } from '../http/errors.ts';
+import { errorAnswer, rateLimited } from '../http/errors.ts';
 import { textFrame } from './frame.ts';
 import { CLOSE, Peer } from './peer.ts';
 
@@ -29,6 +29,9 @@ export interface SocketServerDeps {
   readonly codec: EventCodec;
   readonly feed: LiveFeed;
   readonly clock: Clock;
+  readonly ids: Ids;
+  /** Seconds to wait when a caller asks too often; undefined: welcome. */
+  readonly limit: (callerKey: string) => number | undefined;
   readonly metrics: Metrics;
   readonly logger: Logger;
   readonly heartbeatMs?: number;
@@ -66,6 +69,11 @@ export class SocketServer {
       // Never an offered token: the library's default would send back the first protocol of the list.
       handleProtocols: (protocols) => (protocols.has('bearer') ? 'bearer' : false),
     });
+    // What the library would refuse with a page of HTML.
+    this.#server.on('wsClientError', (error, socket) => {
+      const issue = { path: 'Sec-WebSocket-Key', code: 'invalid_format', message: error.message };
+      refuse(socket, invalid([issue]), deps.ids.next());
+    });
     this.#heartbeat = setInterval(() => {
       for (const peer of this.#all()) peer.ping();
     }, deps.heartbeatMs ?? HEARTBEAT_MS);
@@ -80,7 +88,7 @@ export class SocketServer {
       .then((handshake) => {
         this.#server.handleUpgrade(request, socket, head, (peer) => this.#connected(peer, socket, handshake));
       })
-      .catch((error: unknown) => refuse(socket, error));
+      .catch((error: unknown) => refuse(socket, error, this.#deps.ids.next()));
   };
 
   /** Tells every peer to come back, and waits for none. */
@@ -100,6 +108,8 @@ export class SocketServer {
     if (principal.kind !== 'user' || token === undefined) {
       throw new DomainError('invalid_credential', 'The credential is not valid.');
     }
+    const wait = this.#deps.limit(callerKey(principal));
+    if (wait !== undefined) throw rateLimited(wait);
     const given = url.searchParams.get('after');
     const after = given === null ? undefined : events.parsePosition(given);
     if (given !== null && after === undefined) {
@@ -164,10 +174,13 @@ export class SocketServer {
       const page = await events.readAll({ from, filter, limit: PAGE });
       for (const stored of page) {
         if (stored.position > upTo) return texts;
-        const envelope = await envelopes.of(codec.decode(stored));
-        if (envelope?.recipients.includes(peer.userId)) texts.push(envelope.text);
-        if (texts.length > MAX_REPLAYED) return undefined;
+        const event = codec.decode(stored);
         from = stored.position;
+        // Whom it is for, before its text is opened.
+        if (!(await envelopes.recipients(event)).includes(peer.userId)) continue;
+        const envelope = await envelopes.of(event);
+        if (envelope !== undefined) texts.push(envelope.text);
+        if (texts.length > MAX_REPLAYED) return undefined;
       }
       if (page.length < PAGE) return texts;
       if (scanned >= MAX_SCANNED) return undefined;
@@ -233,12 +246,14 @@ const tokenOf = (request: IncomingMessage, url: URL): string | undefined => {
   return scheme === 'bearer' ? token : undefined;
 };
 
-const refuse = (socket: Duplex, error: unknown): void => {
-  const { status, body } = errorAnswer(error);
+const refuse = (socket: Duplex, error: unknown, requestId: string): void => {
+  const { status, headers, body } = errorAnswer(error);
   const text = JSON.stringify(body);
-  const challenge = status === 401 ? 'WWW-Authenticate: Bearer\r\n' : '';
+  const own = Object.entries({ ...headers, 'X-Request-Id': requestId });
   socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nContent-Type: application/json\r\n${challenge}` +
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n` +
+      'Content-Type: application/json; charset=utf-8\r\n' +
+      own.map(([name, value]) => `${name}: ${value}\r\n`).join('') +
       `Content-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
   );
 };

@@ -156,6 +156,11 @@ export interface ReadStore {
   close(): Promise<void>;
 }
 
+/** A cursor that is not one of this index: it came from outside. The API answers 400. */
+export class InvalidCursor extends TypeError {
+  override readonly name = 'InvalidCursor';
+}
+
 /** The lease was lost, or somebody else has moved the checkpoint: stop, and start from the stored state. */
 export class Fenced extends Error {
   override readonly name = 'Fenced';

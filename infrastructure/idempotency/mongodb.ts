@@ -62,10 +62,22 @@ function idempotencyStore(client: MongoClient, db: Db): IdempotencyStore {
         const row = await answers.findOne({ _id: idOf(scope, key) });
         return row === null ? undefined : parseAnswer(textIn(row, 'answer'));
       }),
-    begin: async (scope, key, expiresAt) => {
-      // A repeated insert after a lost reply answers `again`, which is only the more careful of the two.
-      const row = { _id: idOf(scope, key), expires_at: new Date(expiresAt) };
-      return (await call(() => insertOnce(begun, row))) ? 'first' : 'again';
+    begin: async (scope, key, use, expiresAt) => {
+      // A repeated insert after a lost reply is told that it is not the first: only the more careful of the two.
+      const _id = idOf(scope, key);
+      const { fingerprint, nonce } = use;
+      const row = { _id, fingerprint, nonce, expires_at: new Date(expiresAt) };
+      if (await call(() => insertOnce(begun, row))) return { first: true, use };
+      const found = await call(() => begun.findOne({ _id }));
+      if (found === null) return { first: true, use };
+      return {
+        first: false,
+        use: { fingerprint: textIn(found, 'fingerprint'), nonce: textIn(found, 'nonce') },
+      };
+    },
+    release: async (scope, key, nonce) => {
+      // Its answer, if there is one, is in the other collection and stays.
+      await call(() => begun.deleteOne({ _id: idOf(scope, key), nonce }));
     },
     put: async (scope, key, answer, expiresAt) => {
       const row = { _id: idOf(scope, key), answer: answerText(answer), expires_at: new Date(expiresAt) };

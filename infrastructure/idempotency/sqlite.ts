@@ -6,7 +6,8 @@ import { answerText, parseAnswer } from './answers.ts';
 /** Expiry is by {@link IdempotencyStore.sweep} alone: the store has no clock of its own. */
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS keys (
-    scope TEXT NOT NULL, key TEXT NOT NULL, answer TEXT, expires_at INTEGER NOT NULL,
+    scope TEXT NOT NULL, key TEXT NOT NULL, fingerprint TEXT NOT NULL, nonce TEXT NOT NULL, answer TEXT,
+    expires_at INTEGER NOT NULL,
     PRIMARY KEY (scope, key)
   ) WITHOUT ROWID;
   CREATE INDEX IF NOT EXISTS keys_by_expiry ON keys (expires_at)`;
@@ -19,9 +20,12 @@ const PRAGMAS = [
   'secure_delete = ON',
 ];
 
-const BEGIN = 'INSERT INTO keys (scope, key, expires_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING';
-const PUT = `INSERT INTO keys (scope, key, answer, expires_at) VALUES (?, ?, ?, ?)
+const BEGIN =
+  'INSERT INTO keys (scope, key, fingerprint, nonce, expires_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING';
+const BEGUN = 'SELECT fingerprint, nonce FROM keys WHERE scope = ? AND key = ?';
+const PUT = `INSERT INTO keys (scope, key, fingerprint, nonce, answer, expires_at) VALUES (?, ?, ?, '', ?, ?)
   ON CONFLICT DO UPDATE SET answer = excluded.answer, expires_at = excluded.expires_at WHERE answer IS NULL`;
+const RELEASE = 'DELETE FROM keys WHERE scope = ? AND key = ? AND nonce = ? AND answer IS NULL';
 const GET = 'SELECT answer FROM keys WHERE scope = ? AND key = ? AND answer IS NOT NULL';
 
 /**
@@ -38,11 +42,21 @@ export async function openSqliteIdempotencyStore({ path }: { path: string }): Pr
         const row = prepare(GET).get(scope, key);
         return row === undefined ? undefined : parseAnswer(textOf(row, 'answer'));
       }),
-    begin: (scope, key, expiresAt) =>
-      grouped(() => (prepare(BEGIN).run(scope, key, expiresAt).changes === 0 ? 'again' : 'first')),
+    begin: (scope, key, use, expiresAt) =>
+      grouped(() => {
+        const { changes } = prepare(BEGIN).run(scope, key, use.fingerprint, use.nonce, expiresAt);
+        const row = changes === 0 ? prepare(BEGUN).get(scope, key) : undefined;
+        if (row === undefined) return { first: true, use };
+        const begun = { fingerprint: textOf(row, 'fingerprint'), nonce: textOf(row, 'nonce') };
+        return { first: false, use: begun };
+      }),
+    release: (scope, key, nonce) =>
+      grouped(() => {
+        prepare(RELEASE).run(scope, key, nonce);
+      }),
     put: (scope, key, answer, expiresAt) =>
       grouped(() => {
-        prepare(PUT).run(scope, key, answerText(answer), expiresAt);
+        prepare(PUT).run(scope, key, answer.fingerprint, answerText(answer), expiresAt);
       }),
     sweep: (now) =>
       write(() => {

@@ -74,11 +74,11 @@ const signedPayload = (token: string, key: KeyObject): unknown => {
   let decoded: jwt.Jwt;
   try {
     decoded = jwt.verify(token, key, { algorithms: ['HS256'], complete: true, ignoreExpiration: true });
+    if (hasDuplicateKeys(Buffer.from(payload, 'base64url').toString('utf8'))) throw refused();
   } catch {
     throw refused();
   }
   if (signature !== expected || 'crit' in decoded.header || 'b64' in decoded.header) throw refused();
-  if (hasDuplicateKeys(Buffer.from(payload, 'base64url').toString('utf8'))) throw refused();
   return decoded.payload;
 };
 

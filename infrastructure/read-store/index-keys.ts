@@ -1,10 +1,11 @@
-import type {
-  Cursor,
-  FindQuery,
-  IndexSpec,
-  JsonObject,
-  JsonValue,
-  Scalar,
+import {
+  type Cursor,
+  type FindQuery,
+  type IndexSpec,
+  InvalidCursor,
+  type JsonObject,
+  type JsonValue,
+  type Scalar,
 } from '../../application/ports/read-store.ts';
 import { AFTER_ALL, AFTER_END, decode, END, encode } from './scalar-encoding.ts';
 
@@ -127,7 +128,7 @@ export function splitKey(key: string, fields: number): [head: string, tail: stri
 
 function encodeCursor(plan: IndexPlan, cursor: Cursor, equals: number): string {
   if (cursor.values.length !== plan.paths.length - equals) {
-    throw new TypeError(`index ${plan.name}: the cursor does not fit the query`);
+    throw new InvalidCursor(`index ${plan.name}: the cursor does not fit the query`);
   }
   return encodeAll(cursor.values) + cursor.id;
 }

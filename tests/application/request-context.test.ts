@@ -16,7 +16,7 @@ const clock = testClock();
 const ids = uuidV7Ids(clock);
 const contextOf = (
   key: string | undefined,
-  options: { scope?: string; again?: boolean; requestId?: string } = {},
+  options: { scope?: string; again?: { since: number }; requestId?: string; nonce?: string } = {},
 ) =>
   requestContext(
     {
@@ -25,10 +25,14 @@ const contextOf = (
       idempotency:
         key === undefined
           ? undefined
-          : { scope: options.scope ?? 'acme/user-ann', key, again: options.again ?? false },
+          : {
+              scope: options.scope ?? 'acme/user-ann',
+              key,
+              nonce: options.nonce ?? 'n1',
+              again: options.again ?? { since: 1 },
+            },
     },
     ids,
-    clock,
   );
 const three = (context: { newId(): string }): string[] => [context.newId(), context.newId(), context.newId()];
 
@@ -36,7 +40,7 @@ describe('the context of a keyed request', () => {
   it('gives the same ids at each try, on every node', () => {
     const [first, second] = [
       contextOf('key'),
-      contextOf('key', { again: true, requestId: 'another request' }),
+      contextOf('key', { again: { since: 2 }, requestId: 'another request' }),
     ];
     expect(second.cause.causationId).to.equal(first.cause.causationId);
     const made = three(first);
@@ -52,14 +56,15 @@ describe('the context of a keyed request', () => {
       contextOf('key2'),
       contextOf('key', { scope: 'acme/user-bob' }),
       contextOf('key', { scope: 'beta/user-ann' }),
+      // The same key after its day: another use of it.
+      contextOf('key', { nonce: 'n2' }),
     ];
-    expect(new Set(contexts.flatMap(three)).size).to.equal(12);
-    expect(new Set(contexts.map((context) => context.cause.causationId)).size).to.equal(4);
+    expect(new Set(contexts.flatMap(three)).size).to.equal(15);
+    expect(new Set(contexts.map((context) => context.cause.causationId)).size).to.equal(5);
   });
 
-  it('looks for an earlier effect only when there may be one, and a day back', () => {
-    expect(contextOf('key').again).to.equal(undefined);
-    expect(contextOf('key', { again: true }).again).to.deep.equal({ since: clock.now() - 25 * 3600 * 1000 });
+  it('looks for an effect of the same use as far back as it is told', () => {
+    expect(contextOf('key', { again: { since: 7 } }).again).to.deep.equal({ since: 7 });
   });
 
   it('keeps the request’s id as correlation', () => {
@@ -81,7 +86,7 @@ describe('the context of a request without a key', () => {
 
   it('names who impersonates', () => {
     const principal = { ...ann, impersonatedBy: 'root@example.com' };
-    const context = requestContext({ principal, requestId: 'r', idempotency: undefined }, ids, clock);
+    const context = requestContext({ principal, requestId: 'r', idempotency: undefined }, ids);
     expect(context.cause.impersonatedBy).to.equal('root@example.com');
   });
 });

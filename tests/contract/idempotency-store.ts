@@ -15,6 +15,8 @@ const answer = (status: number): StoredAnswer => ({
   body: '{"id":"1","text":"Grüße 😀"}',
 });
 
+const use = () => ({ fingerprint: 'ab'.repeat(32), nonce: randomUUID() });
+
 /** What every adapter of the idempotency store port must do (application/ports/idempotency-store.ts). */
 export function idempotencyStoreContract(name: string, start: () => Promise<IdempotencyStoreHarness>): void {
   describe(`idempotency store contract: ${name}`, () => {
@@ -48,7 +50,7 @@ export function idempotencyStoreContract(name: string, start: () => Promise<Idem
 
     it('keeps the first answer', async () => {
       const key = randomUUID();
-      await store.begin('acme/ann', key, later);
+      await store.begin('acme/ann', key, use(), later);
       await store.put('acme/ann', key, answer(200), later);
       await store.put('acme/ann', key, answer(201), later);
       expect((await store.get('acme/ann', key))?.status).to.equal(200);
@@ -57,7 +59,7 @@ export function idempotencyStoreContract(name: string, start: () => Promise<Idem
     it('keeps one of many answers that race, and never another after it', async () => {
       const key = randomUUID();
       const other = await harness.open();
-      await store.begin('acme/ann', key, later);
+      await store.begin('acme/ann', key, use(), later);
       const racers = Array.from({ length: 10 }, (_, n) =>
         (n % 2 ? store : other).put('acme/ann', key, answer(200 + n), later),
       );
@@ -73,20 +75,35 @@ export function idempotencyStoreContract(name: string, start: () => Promise<Idem
       const key = randomUUID();
       const other = await harness.open();
       const racers = Array.from({ length: 10 }, (_, n) =>
-        (n % 2 ? store : other).begin('acme/ann', key, later),
+        (n % 2 ? store : other).begin('acme/ann', key, use(), later),
       );
       const told = await Promise.all(racers);
-      expect(told.filter((each) => each === 'first')).to.have.length(1);
-      expect(await other.begin('acme/ann', key, later)).to.equal('again');
+      expect(told.filter((each) => each.first)).to.have.length(1);
+      // All work on the one use that was noted.
+      expect(new Set(told.map((each) => each.use.nonce)).size).to.equal(1);
+      expect(await other.begin('acme/ann', key, use(), later)).to.deep.include({ first: false });
       expect(await store.get('acme/ann', key)).to.equal(undefined);
       await store.put('acme/ann', key, answer(200), later);
-      expect(await store.begin('acme/ann', key, later)).to.equal('again');
+      expect(await store.begin('acme/ann', key, use(), later)).to.deep.include({ first: false });
       await other.close();
+    });
+
+    it('forgets a refused use, and neither an answered one nor another', async () => {
+      const key = randomUUID();
+      const { use: begun } = await store.begin('acme/ann', key, use(), later);
+      await store.release('acme/ann', key, 'another');
+      expect(await store.begin('acme/ann', key, use(), later)).to.deep.equal({ first: false, use: begun });
+      await store.release('acme/ann', key, begun.nonce);
+      const { first, use: next } = await store.begin('acme/ann', key, use(), later);
+      expect(first).to.equal(true);
+      await store.put('acme/ann', key, answer(200), later);
+      await store.release('acme/ann', key, next.nonce);
+      expect((await store.get('acme/ann', key))?.status).to.equal(200);
     });
 
     it('keeps scopes and keys apart', async () => {
       const key = randomUUID();
-      await store.begin('acme/ann', key, later);
+      await store.begin('acme/ann', key, use(), later);
       await store.put('acme/ann', key, answer(200), later);
       for (const [scope, other] of [
         ['acme/bob', key],
@@ -95,20 +112,20 @@ export function idempotencyStoreContract(name: string, start: () => Promise<Idem
         ['acme/ann', key.toUpperCase()],
       ] as const) {
         expect(await store.get(scope, other)).to.equal(undefined);
-        expect(await store.begin(scope, other, later)).to.equal('first');
+        expect(await store.begin(scope, other, use(), later)).to.deep.include({ first: true });
       }
     });
 
     it('removes what has expired, and nothing else', async () => {
       const [old, young] = [randomUUID(), randomUUID()];
-      await store.begin('acme/ann', old, later + 1_000);
+      await store.begin('acme/ann', old, use(), later + 1_000);
       await store.put('acme/ann', old, answer(200), later + 1_000);
       await store.put('acme/ann', young, answer(200), later + 2_000);
       await store.sweep(later + 999);
       expect((await store.get('acme/ann', old))?.status).to.equal(200);
       await store.sweep(later + 1_000);
       expect(await store.get('acme/ann', old)).to.equal(undefined);
-      expect(await store.begin('acme/ann', old, later)).to.equal('first');
+      expect(await store.begin('acme/ann', old, use(), later)).to.deep.include({ first: true });
       expect((await store.get('acme/ann', young))?.status).to.equal(200);
     });
   });

@@ -69,12 +69,19 @@ describe('Idempotency-Key', () => {
     expect(effects).to.have.length(1);
   });
 
-  it('keeps no failure, and tells the next try that there was one', async () => {
+  it('stays with a request whose outcome is not known', async () => {
     const send = (path: string) =>
       server.request('POST', path, { as: 'admin', headers: { 'Idempotency-Key': 'f' } });
+    // What happened is not known, so the key stays with that request.
     expect((await send('/api/v1/boom/unavailable')).status).to.equal(503);
+    expect((await send('/api/v1/boom/unavailable')).status).to.equal(503);
+    expect((await create('f')).status).to.equal(422);
+  });
+
+  it('tells whose use it is and how far back to look', async () => {
     expect((await create('f')).status).to.equal(201);
-    expect(effects.at(-1)).to.have.nested.property('idempotency.again', true);
+    expect(effects.at(-1)).to.have.nested.property('idempotency.again.since');
+    expect(effects.at(-1)).to.have.nested.property('idempotency.nonce');
     expect(effects.at(-1)).to.have.nested.property('idempotency.scope', 'acme/user-u1');
   });
 

@@ -9,7 +9,7 @@ import { createRateLimits } from '../../../api/http/rate-limits.ts';
 import type { Route } from '../../../api/http/route.ts';
 import { createHttpServer } from '../../../api/http/server.ts';
 import type { Position } from '../../../application/ports/event-store.ts';
-import type { IdempotencyStore, StoredAnswer } from '../../../application/ports/idempotency-store.ts';
+import type { IdempotencyStore, KeyUse, StoredAnswer } from '../../../application/ports/idempotency-store.ts';
 import type { Logger } from '../../../application/ports/logger.ts';
 import type { Principal, UserPrincipal } from '../../../application/principal.ts';
 import { DomainError } from '../../../domain/errors.ts';
@@ -42,17 +42,20 @@ export const authenticate: Authenticate = (token, { kinds }) => {
 
 export class MemoryIdempotency implements IdempotencyStore {
   readonly answers = new Map<string, StoredAnswer>();
-  readonly begun = new Set<string>();
+  readonly begun = new Map<string, KeyUse>();
   async get(scope: string, key: string): Promise<StoredAnswer | undefined> {
     return this.answers.get(`${scope} ${key}`);
   }
-  async begin(scope: string, key: string): Promise<'first' | 'again'> {
-    const first = !this.begun.has(`${scope} ${key}`);
-    this.begun.add(`${scope} ${key}`);
-    return first ? 'first' : 'again';
+  async begin(scope: string, key: string, use: KeyUse): Promise<{ first: boolean; use: KeyUse }> {
+    const begun = this.begun.get(`${scope} ${key}`);
+    if (begun === undefined) this.begun.set(`${scope} ${key}`, use);
+    return { first: begun === undefined, use: begun ?? use };
   }
   async put(scope: string, key: string, answer: StoredAnswer): Promise<void> {
     if (!this.answers.has(`${scope} ${key}`)) this.answers.set(`${scope} ${key}`, answer);
+  }
+  async release(scope: string, key: string, nonce: string): Promise<void> {
+    if (this.begun.get(`${scope} ${key}`)?.nonce === nonce) this.begun.delete(`${scope} ${key}`);
   }
   async sweep(): Promise<void> {}
   async close(): Promise<void> {}
@@ -85,6 +88,7 @@ export const testDeps = (routes: readonly Route[], own: Partial<HttpDeps> = {}):
     readiness: async () => ({ store: true }),
     waitForReads: () => undefined,
     answered: () => undefined,
+    logPosition: () => undefined,
     parsePosition,
     idempotency: new MemoryIdempotency(),
     answerCodec: plainAnswerCodec,
