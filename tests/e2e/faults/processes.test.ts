@@ -138,6 +138,35 @@ describe('Two processes on one data folder', () => {
             expect(times).to.deep.equal([...times].sort());
             return true;
           });
+          // Each node opens what the other sealed: the key on disk is the one that the text is sealed with.
+          for (const api of [ada.api, ada.api.at(other)]) {
+            const page = (await api.get(`${BASE}/${room}/messages?limit=200`)).as(messages);
+            const bodies = page.map((one) => ('body' in one ? one.body : undefined)).sort();
+            expect(bodies).to.deep.equal(Array.from({ length: 100 }, (_, i) => `race ${i}`).sort());
+          }
+        });
+
+        it('send one message for one key that reaches both, however close together', async () => {
+          const room = await talk(ben, tenant.admin);
+          for (let i = 0; i < 60; i += 1) {
+            const request = (api: Member['api']) =>
+              api.post(
+                `${BASE}/${room}/messages`,
+                { body: `keyed ${i}` },
+                { headers: { 'Idempotency-Key': `both-${i}` } },
+              );
+            const [near, far] = i % 2 ? [ben.api, ben.api.at(other)] : [ben.api.at(other), ben.api];
+            const one = request(near);
+            // The gap between them goes through every state that the first can be in.
+            for (let turns = 0; turns < i * 3; turns += 1)
+              await new Promise((resolve) => setImmediate(resolve));
+            const [first, second] = await Promise.all([one, request(far)]);
+            expect(second.as(liveMessage, 201).id).to.equal(first.as(liveMessage, 201).id);
+          }
+          const page = (await ben.api.get(`${BASE}/${room}/messages?limit=200`)).as(messages);
+          expect(page).to.have.length(60);
+          const listed = (await tenant.admin.api.get(BASE)).as(conversations);
+          expect(listed.find((one) => one.id === room)?.unread_count).to.equal(60);
         });
       }
 
