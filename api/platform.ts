@@ -25,6 +25,7 @@ import { sealedAnswers } from '../application/sealed-answers.ts';
 import { KeyRing } from '../application/sealing.ts';
 import { StreamStates } from '../application/stream-states.ts';
 import { runSubscriber, type Subscriber } from '../application/subscriber.ts';
+import { emailClaimer } from '../application/subscribers/email-claimer.ts';
 import { eraser } from '../application/subscribers/eraser.ts';
 import { mentionNotifier } from '../application/subscribers/mention-notifier.ts';
 import { Tenancy } from '../application/tenancy.ts';
@@ -175,7 +176,11 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     for (const host of hosts) work.push(host.run(signal));
   }
   if (config.ROLE !== 'api') {
-    const subscribers: Subscriber[] = [mentionNotifier({ commands, states, keys }), eraser({ keys })];
+    const subscribers: Subscriber[] = [
+      mentionNotifier({ commands, states, keys }),
+      eraser({ keys }),
+      emailClaimer({ commands, keys, emailHash }),
+    ];
     const shared = { ...lease, store: stores.reads, events: stores.events, codec };
     for (const subscriber of subscribers) work.push(runSubscriber(subscriber, shared, signal));
   }

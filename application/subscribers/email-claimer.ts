@@ -1,0 +1,43 @@
+import { DomainError } from '../../domain/errors.ts';
+import { claimEmail, emailDecider } from '../../domain/identity/email.ts';
+import { UserRegistered } from '../../domain/identity/user.ts';
+import { dataOf } from '../codec.ts';
+import type { CommandHandler } from '../command-handler.ts';
+import type { KeyRing } from '../sealing.ts';
+import type { Subscriber } from '../subscriber.ts';
+
+/**
+ * Claims the address of everybody who was registered. The request that registers does so itself; this makes good what
+ * a crash between the two streams left, before the reservation lapses and somebody else takes the address.
+ */
+export const emailClaimer = (deps: {
+  readonly commands: CommandHandler;
+  readonly keys: KeyRing;
+  readonly emailHash: (email: string) => string;
+}): Subscriber => ({
+  name: 'email-claimer',
+  types: [UserRegistered.type],
+  handle: async (event) => {
+    const user = dataOf(UserRegistered, event);
+    const email = user === undefined ? undefined : await deps.keys.open(user.email);
+    if (user === undefined || email === undefined) return;
+    const emailHash = deps.emailHash(email);
+    await deps.commands
+      .execute({
+        tenantId: event.tenantId,
+        decider: emailDecider,
+        id: emailHash,
+        cause: {
+          actor: event.actor,
+          impersonatedBy: event.impersonatedBy,
+          correlationId: event.correlationId,
+          causationId: event.id,
+        },
+        decide: (state) => claimEmail(state, { emailHash, userId: user.user_id }),
+      })
+      .catch((error: unknown) => {
+        // Somebody else has it: whoever came in by a signed token may share an address with an older account.
+        if (!(error instanceof DomainError && error.code === 'already_exists')) throw error;
+      });
+  },
+});

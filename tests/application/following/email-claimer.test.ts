@@ -1,0 +1,64 @@
+import { expect } from 'chai';
+import { emailClaimer } from '../../../application/subscribers/email-claimer.ts';
+import { emailDecider, reserveEmail } from '../../../domain/identity/email.ts';
+import { registerUser, userDecider } from '../../../domain/identity/user.ts';
+import { startNode } from '../../support/node.ts';
+
+const cause = { actor: { kind: 'system' as const, id: 'test' }, correlationId: 'c', causationId: 'c' };
+const emailHash = (email: string): string => `hash-of-${email}`;
+const hash = emailHash('ann@example.com');
+
+/** A node on which somebody was registered and the process died before the address was claimed. */
+const interrupted = async () => {
+  const node = startNode();
+  const email = { tenantId: 'acme', decider: emailDecider, id: hash, cause };
+  await node.commands.execute({
+    ...email,
+    decide: (state, context) => reserveEmail(state, { emailHash: hash, userId: 'ann' }, context),
+  });
+  await node.commands.execute({
+    tenantId: 'acme',
+    decider: userDecider,
+    id: 'ann',
+    cause,
+    decide: (state) =>
+      registerUser(state, {
+        userId: 'ann',
+        email: 'ann@example.com',
+        displayName: 'Ann',
+        role: 'operator',
+        origin: 'admin',
+      }),
+  });
+  const claimer = emailClaimer({ commands: node.commands, keys: node.keys, emailHash });
+  const handleAll = async () => {
+    for (const stored of await node.events.readAll({ filter: { types: claimer.types } })) {
+      await claimer.handle(node.codec.decode(stored));
+    }
+  };
+  const holder = async () => (await node.states.load('acme', emailDecider, hash)).state;
+  return { node, handleAll, holder };
+};
+
+describe('The claimer of e-mails', () => {
+  it('completes a registration that a crash cut off, once', async () => {
+    const { node, handleAll, holder } = await interrupted();
+    await handleAll();
+    await handleAll();
+    expect(await holder()).to.deep.equal({ status: 'claimed', userId: 'ann' });
+    expect(await node.events.readStream(`acme.email-${hash}`)).to.have.length(2);
+  });
+
+  it('leaves an address that somebody else has', async () => {
+    const { node, handleAll, holder } = await interrupted();
+    await node.commands.execute({
+      tenantId: 'acme',
+      decider: emailDecider,
+      id: hash,
+      cause,
+      decide: () => [{ type: 'EmailClaimed' as const, data: { email_hash: hash, user_id: 'bob' } }],
+    });
+    await handleAll();
+    expect(await holder()).to.deep.equal({ status: 'claimed', userId: 'bob' });
+  });
+});
