@@ -37,12 +37,12 @@ import { argon2Passwords } from '../infrastructure/identity/passwords.ts';
 import { tokenFamily } from '../infrastructure/identity/tokens.ts';
 import { openStores } from '../infrastructure/stores.ts';
 import { projections } from '../projections/all.ts';
-import { messageById } from '../projections/conversations.ts';
 import { accountsOf } from '../projections/users.ts';
 import { createHttpApp } from './http/app.ts';
 import { createMetrics } from './http/metrics.ts';
 import { createRateLimits } from './http/rate-limits.ts';
 import { createHttpServer } from './http/server.ts';
+import { messageLookup } from './message-lookup.ts';
 import { routesOf } from './routes/all.ts';
 import type { App } from './routes/app.ts';
 import { startProjections } from './threads/projections.ts';
@@ -275,29 +275,6 @@ const closeServer = async (server: Server): Promise<void> => {
 const emailHasher = (masterKey: string): ((email: string) => string) => {
   const key = Buffer.from(hkdfSync('sha256', masterKey, '', 'email-hash', 32));
   return (email) => createHmac('sha256', key).update(email.normalize('NFC').toLowerCase()).digest('hex');
-};
-
-const messageLookup = (readModels: ReadModels) => {
-  const reader = readModels.reader('conversations');
-  return async (tenantId: string, messageId: string) => {
-    // The checkpoint first: what is folded after it may show in the document, and is folded again from the stream.
-    const checkpoint = await reader.checkpoint(tenantId);
-    const doc = await messageById(reader, tenantId, messageId);
-    return {
-      checkpoint,
-      message:
-        doc === undefined
-          ? undefined
-          : {
-              conversationId: doc.conversation_id,
-              messageId: doc.id,
-              senderId: doc.sender_user_id,
-              sentAt: Date.parse(doc.created_at),
-              editedAt: doc.edited_at === null ? undefined : Date.parse(doc.edited_at),
-              deletedAt: doc.deleted_at === null ? undefined : Date.parse(doc.deleted_at),
-            },
-    };
-  };
 };
 
 const succeeds = async (check: () => Promise<unknown>): Promise<boolean> => {

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { DomainError, invalid, notFound } from '../domain/errors.ts';
 import {
   type Conversation,
@@ -20,6 +19,7 @@ import type { EventCodec, RecordedEvent } from './codec.ts';
 import type { CommandHandler, Outcome } from './command-handler.ts';
 import type { Directory } from './directory.ts';
 import { MessageFactsReader, type MessageLookup } from './message-facts.ts';
+import { dmKeyOf, messageKeyId } from './message-ids.ts';
 import type { EventStore, Position } from './ports/event-store.ts';
 import { type RequestContext, uuidFromName } from './request-context.ts';
 import { ERASED, type KeyRing } from './sealing.ts';
@@ -37,14 +37,7 @@ export interface MessageState {
 
 type ConversationOutcome = Outcome<Conversation, ConversationEvent>;
 
-/** Lower-case hex SHA-256 of the distinct ids, sorted by code unit, joined with `,` (decisions, section 4). */
-export const dmKeyOf = (userIds: readonly string[]): string =>
-  createHash('sha256')
-    .update([...new Set(userIds)].sort().join(','))
-    .digest('hex');
-
-export const messageKeyId = (tenantId: string, messageId: string): string =>
-  `${tenantId}/message-${messageId}`;
+export { dmKeyOf, messageKeyId } from './message-ids.ts';
 
 /** Use cases of direct messages (specification, Messaging). */
 export class Messaging {

@@ -13,6 +13,16 @@ export const uuidFromName = (name: string): string => {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 };
 
+/** What a keyed request is told of its key. `again`: a request with this key has begun before, so its effect may be there. */
+export interface KeyInUse {
+  readonly scope: string;
+  readonly key: string;
+  /** Of this use of the key: what the request makes is named after it. */
+  readonly nonce: string;
+  /** How far back an effect of the same use can lie: of an earlier try, or of another node's at the same time. */
+  readonly again: Again;
+}
+
 /** What a use case needs to know of the request behind it. */
 export interface RequestContext {
   readonly cause: Cause;
@@ -39,9 +49,7 @@ export const requestContext = (
   request: {
     readonly principal: Principal;
     readonly requestId: string;
-    readonly idempotency:
-      | { readonly scope: string; readonly key: string; readonly nonce: string; readonly again: Again }
-      | undefined;
+    readonly idempotency: KeyInUse | undefined;
   },
   ids: Ids,
 ): RequestContext => {

@@ -1,10 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { canonicalJson } from '../../application/canonical-json.ts';
-import type { Again } from '../../application/command-handler.ts';
 import type { Clock } from '../../application/ports/clock.ts';
 import type { Position } from '../../application/ports/event-store.ts';
 import type { IdempotencyStore, StoredAnswer } from '../../application/ports/idempotency-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
+import type { KeyInUse } from '../../application/request-context.ts';
 import { DomainError, invalid } from '../../domain/errors.ts';
 import { errorAnswer } from './errors.ts';
 import type { Reply } from './route.ts';
@@ -44,16 +44,6 @@ export interface KeyedRequest {
   readonly scope: string;
   readonly key: string;
   readonly fingerprint: string;
-}
-
-/** What the handler is told. `again`: a request with this key has begun before, so its effect may be there. */
-export interface KeyInUse {
-  readonly scope: string;
-  readonly key: string;
-  /** Of this use of the key: what the request makes is named after it. */
-  readonly nonce: string;
-  /** How far back an effect of the same use can lie: of an earlier try, or of another node's at the same time. */
-  readonly again: Again;
 }
 
 const reused = (): DomainError =>

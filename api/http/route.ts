@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Position } from '../../application/ports/event-store.ts';
 import type { Principal, PrincipalKind, Role } from '../../application/principal.ts';
-import type { KeyInUse } from './idempotency.ts';
+import type { KeyInUse } from '../../application/request-context.ts';
 
 /**
  * A route is data: the same entry validates requests, decides who may call, and is documented in
