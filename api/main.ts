@@ -35,16 +35,15 @@ const main = async (): Promise<void> => {
   process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGINT', () => stop('SIGINT'));
 
-  // The port first: a start that fails must not leave a demo behind whose sign-ins nobody has seen.
+  const demo = config.ROLE !== 'worker' && config.DEMO && (await platform.isEmpty());
+  if (config.ROLE !== 'worker') await ensurePlatformAdmin(app, config);
+  // The port before the demo: a start that fails must not leave one behind whose sign-ins nobody has seen.
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(config.PORT, config.HOST, resolve);
   });
-  if (config.ROLE !== 'worker') {
-    const demo = config.DEMO && (await platform.isEmpty());
-    await ensurePlatformAdmin(app, config);
-    if (demo) process.stdout.write(`${describeDemo(await createDemo(app, config))}\n`);
-  }
+  if (demo) process.stdout.write(`${describeDemo(await createDemo(app, config))}\n`);
+  platform.started();
   const { address, port } = server.address() as AddressInfo;
   const base = `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
   logger.info({ api: base, docs: `${base}/docs`, role: config.ROLE }, 'listening');

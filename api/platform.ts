@@ -60,6 +60,8 @@ export interface PlatformOptions {
 export interface Platform {
   readonly app: App;
   readonly server: Server;
+  /** Told when nothing of the first run is left to do: from then on the server says that it is ready. */
+  started(): void;
   /** True while the event log holds nothing. */
   isEmpty(): Promise<boolean>;
   /** Lets go of everything: no new requests, sockets told to come back, work ended, stores closed. */
@@ -192,6 +194,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   sweeper.unref();
 
   let caughtUp = false;
+  let started = false;
   const limits = createRateLimits(
     { requestsPerMinute: config.RATE_LIMIT_PER_MINUTE, loginsPerMinute: config.LOGIN_LIMIT_PER_MINUTE },
     clock,
@@ -208,6 +211,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
         read_store: await succeeds(() => stores.reads.ping()),
         key_store: await succeeds(() => stores.keys.ping()),
         read_models: caughtUp,
+        first_run: started,
       };
     },
     waitForReads: ({ tenantId, projections: names, minPosition }) => {
@@ -247,6 +251,9 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   return {
     app,
     server,
+    started: () => {
+      started = true;
+    },
     isEmpty: async () => (await stores.events.head()) === undefined,
     stop: async () => {
       clearInterval(sweeper);
