@@ -148,7 +148,6 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     operations: new Operations(commands, hosts),
     readModels,
     keys,
-    clock,
     ids,
   };
   const feed = new LiveFeed({ events: stores.events, codec, states, keys, logger });

@@ -5,7 +5,7 @@ import type { Login } from '../../application/login.ts';
 import type { Messaging } from '../../application/messaging.ts';
 import type { Notifications } from '../../application/notifications.ts';
 import type { Operations } from '../../application/operations.ts';
-import type { Clock, Ids } from '../../application/ports/clock.ts';
+import type { Ids } from '../../application/ports/clock.ts';
 import type { Principal } from '../../application/principal.ts';
 import type { ReadModels } from '../../application/read-models.ts';
 import { type RequestContext, requestContext } from '../../application/request-context.ts';
@@ -25,7 +25,6 @@ export interface App {
   readonly operations: Operations;
   readonly readModels: ReadModels;
   readonly keys: KeyRing;
-  readonly clock: Clock;
   readonly ids: Ids;
 }
 
