@@ -1,48 +1,21 @@
-import { createHmac, hkdfSync, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:http';
-import {
-  Authentication,
-  PLATFORM_TOKEN_SECONDS,
-  platformClaims,
-  tenantClaims,
-  tenantTokenLifetime,
-} from '../application/authentication.ts';
-import { EventCodec } from '../application/codec.ts';
-import { CommandHandler } from '../application/command-handler.ts';
-import { Directory } from '../application/directory.ts';
 import { Envelopes } from '../application/envelopes.ts';
-import { Identity } from '../application/identity.ts';
 import { LiveFeed } from '../application/live-feed.ts';
-import { Login } from '../application/login.ts';
-import { Messaging } from '../application/messaging.ts';
-import { Notifications } from '../application/notifications.ts';
-import { Operations } from '../application/operations.ts';
 import type { Clock } from '../application/ports/clock.ts';
 import type { Logger } from '../application/ports/logger.ts';
 import { ProjectionHost } from '../application/projection-host.ts';
-import { ReadModels } from '../application/read-models.ts';
 import { sealedAnswers } from '../application/sealed-answers.ts';
-import { KeyRing } from '../application/sealing.ts';
-import { StreamStates } from '../application/stream-states.ts';
-import { runSubscriber, type Subscriber } from '../application/subscriber.ts';
-import { emailClaimer } from '../application/subscribers/email-claimer.ts';
-import { eraser } from '../application/subscribers/eraser.ts';
-import { mentionNotifier } from '../application/subscribers/mention-notifier.ts';
-import { Tenancy } from '../application/tenancy.ts';
-import { catalogue } from '../domain/catalogue.ts';
-import { type Config, ConfigError } from '../infrastructure/config.ts';
-import { secretsOf } from '../infrastructure/development-secrets.ts';
-import { systemClock, uuidV7Ids } from '../infrastructure/identity/ids.ts';
-import { argon2Passwords } from '../infrastructure/identity/passwords.ts';
-import { tokenFamily } from '../infrastructure/identity/tokens.ts';
-import { openStores } from '../infrastructure/stores.ts';
+import { runSubscriber } from '../application/subscriber.ts';
+import type { Config } from '../infrastructure/config.ts';
+import { systemClock } from '../infrastructure/identity/ids.ts';
 import { projections } from '../projections/all.ts';
-import { accountsOf } from '../projections/users.ts';
+import { composeApp } from './compose/app.ts';
+import { composeCore } from './compose/core.ts';
+import { composeSubscribers } from './compose/subscribers.ts';
 import { createHttpApp } from './http/app.ts';
-import { createMetrics } from './http/metrics.ts';
 import { createRateLimits } from './http/rate-limits.ts';
 import { createHttpServer } from './http/server.ts';
-import { messageLookup } from './message-lookup.ts';
 import { routesOf } from './routes/all.ts';
 import type { App } from './routes/app.ts';
 import { startProjections } from './threads/projections.ts';
@@ -75,29 +48,8 @@ const SWEEP_MS = 60_000;
 /** Puts the product together and starts its background work. The HTTP server is not listening yet. */
 export const startPlatform = async (options: PlatformOptions): Promise<Platform> => {
   const { config, logger, clock = systemClock } = options;
-  const stores = await openStores(config, logger);
-  const secrets = secretsOf(config);
-  const ids = uuidV7Ids(clock);
-  const metrics = createMetrics();
-  const keys = new KeyRing(stores.keys, secrets.MASTER_KEY);
-  if (!(await keys.opensStore())) {
-    throw new ConfigError('MASTER_KEY is not the one that the data in the key store was sealed with.');
-  }
-  const codec = new EventCodec(catalogue, keys);
-  const states = new StreamStates(stores.events, codec, stores.snapshots, logger);
-  const commands = new CommandHandler({ events: stores.events, codec, states, keys, clock, ids, metrics });
-  const directory = new Directory(states, keys);
-  const emailHash = emailHasher(secrets.MASTER_KEY);
-  const passwords = argon2Passwords();
-  const identity = new Identity({ commands, directory, passwords, emailHash });
-  const tenantTokens = tokenFamily(secrets.TENANT_JWT_SECRET, tenantClaims, tenantTokenLifetime, clock);
-  const platformTokens = tokenFamily(
-    secrets.PLATFORM_JWT_SECRET,
-    platformClaims,
-    () => PLATFORM_TOKEN_SECONDS,
-    clock,
-  );
-  const readModels = new ReadModels(projections, stores.reads, clock);
+  const core = await composeCore(config, logger, clock);
+  const { stores, ids, metrics, keys, codec, states, directory, readModels } = core;
   const lease = { logger, owner: randomUUID(), ttlMs: options.leaseMs ?? LEASE_MS };
   const hosts = projections.map(
     (projection) =>
@@ -111,45 +63,8 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
         lingerMs: LINGER_MS,
       }),
   );
-  const authentication = new Authentication({
-    tenantTokens,
-    platformTokens,
-    directory,
-    identity,
-    ids,
-    answered: (tenantId, position) => readModels.answered(tenantId, position),
-  });
-  const app: App = {
-    authentication,
-    directory,
-    identity,
-    login: new Login({
-      directory,
-      identity,
-      passwords,
-      keys,
-      states,
-      tenantTokens,
-      platformTokens,
-      emailHash,
-      accountsOf: (hash) => accountsOf(readModels.reader('logins'), hash),
-    }),
-    messaging: new Messaging({
-      commands,
-      directory,
-      states,
-      events: stores.events,
-      codec,
-      keys,
-      lookUpMessage: messageLookup(readModels),
-    }),
-    notifications: new Notifications(commands, () => stores.events.head()),
-    tenancy: new Tenancy({ commands, directory, identity }),
-    operations: new Operations(commands, hosts),
-    readModels,
-    keys,
-    ids,
-  };
+  const app = composeApp(core, hosts);
+  const { authentication } = app;
   const feed = new LiveFeed({ events: stores.events, codec, states, keys, logger });
   const envelopes = new Envelopes({ directory, states, keys });
   const headAtStart = await stores.events.head();
@@ -177,13 +92,8 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     for (const host of hosts) work.push(host.run(signal));
   }
   if (config.ROLE !== 'api') {
-    const subscribers: Subscriber[] = [
-      mentionNotifier({ commands, states, keys }),
-      eraser({ keys }),
-      emailClaimer({ commands, keys, emailHash }),
-    ];
     const shared = { ...lease, store: stores.reads, events: stores.events, codec };
-    for (const subscriber of subscribers) work.push(runSubscriber(subscriber, shared, signal));
+    for (const subscriber of composeSubscribers(core)) work.push(runSubscriber(subscriber, shared, signal));
   }
   const sweeper = setInterval(() => {
     stores.answers
@@ -200,7 +110,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   );
   const http = createHttpApp({
     routes: config.ROLE === 'worker' ? [] : routesOf(app),
-    authenticate: (token, { kinds }) => authentication.authenticate(token, kinds),
+    authenticate: (token, family) => authentication.authenticate(token, family),
     readiness: async () => {
       caughtUp ||= await succeeds(async () => {
         if (!(await readModels.reached(headAtStart))) throw new Error('behind');
@@ -275,12 +185,6 @@ const closeServer = async (server: Server): Promise<void> => {
   await closed;
   clearInterval(idle);
   clearTimeout(cutOff);
-};
-
-/** Keyed hash of an e-mail without regard to case: names its stream, and says nothing to who reads the log. */
-const emailHasher = (masterKey: string): ((email: string) => string) => {
-  const key = Buffer.from(hkdfSync('sha256', masterKey, '', 'email-hash', 32));
-  return (email) => createHmac('sha256', key).update(email.normalize('NFC').toLowerCase()).digest('hex');
 };
 
 const succeeds = async (check: () => Promise<unknown>): Promise<boolean> => {

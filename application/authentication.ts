@@ -8,7 +8,7 @@ import type { Identity } from './identity.ts';
 import type { Ids } from './ports/clock.ts';
 import type { Position } from './ports/event-store.ts';
 import type { TokenFamily } from './ports/tokens.ts';
-import type { PlatformAdminPrincipal, Principal, PrincipalKind, UserPrincipal } from './principal.ts';
+import type { CredentialFamily, PlatformAdminPrincipal, Principal, UserPrincipal } from './principal.ts';
 
 /** Ids that a token may name: part of stream names and of mention tokens. */
 export const USER_ID = /^[A-Za-z0-9][A-Za-z0-9._:@|-]{0,127}$/;
@@ -76,10 +76,18 @@ export class Authentication {
    * Synchronous while tenant and user are in memory, which is the usual case.
    * @throws `unauthenticated`, `invalid_credential`, `credential_expired`, `tenant_suspended`
    */
-  authenticate(token: string | undefined, kinds: readonly PrincipalKind[]): Principal | Promise<Principal> {
+  authenticate(token: string | undefined, family: CredentialFamily): Principal | Promise<Principal> {
     if (token === undefined) throw new DomainError('unauthenticated', 'A credential is required.');
-    if (kinds.includes('user')) return this.#user(token);
-    return this.#platformAdmin(token);
+    switch (family) {
+      case 'tenant':
+        return this.#user(token);
+      case 'platform':
+        return this.#platformAdmin(token);
+      case 'partner':
+        throw refused();
+      default:
+        return family satisfies never;
+    }
   }
 
   /** When a tenant token runs out, in ms; for sockets. */
@@ -139,6 +147,7 @@ const principalOf = (
   return {
     kind: 'user',
     tenantId: tenant.id,
+    rights: { plan: tenant.plan, entitlements: tenant.entitlements },
     userId: user.id,
     email: claims.email,
     // A role that was lowered counts as lowered at once.

@@ -73,8 +73,10 @@ export class UndecodableEvent extends Error {
 }
 
 const actorSchema = z.object({
-  kind: z.enum(['user', 'platform_admin', 'api_token', 'extension', 'public', 'system']),
+  kind: z.enum(['user', 'platform_admin', 'api_token', 'extension', 'partner', 'public', 'system']),
   id: z.string(),
+  /** Of an extension: the person who loaded it. */
+  user_id: z.string().optional(),
 });
 
 /** Event metadata as stored; `prev_hash` and `hash` chain the stream. */
@@ -265,6 +267,11 @@ const canonicalFields = (
   return `${text}}`;
 };
 
+const actorText = ({ id, kind, user_id }: Actor): string =>
+  user_id === undefined
+    ? `{"id":${JSON.stringify(id)},"kind":"${kind}"}`
+    : `{"id":${JSON.stringify(id)},"kind":"${kind}","user_id":${JSON.stringify(user_id)}}`;
+
 /** The canonical text of the metadata, parted where `hash` goes: after `actor`, before all later members. */
 const metadataTexts = (
   { actor, causationId, correlationId, impersonatedBy }: Cause,
@@ -274,7 +281,7 @@ const metadataTexts = (
   tenantId: string,
 ): readonly [string, string] => [
   `{"$causationId":${JSON.stringify(causationId)},"$correlationId":${JSON.stringify(correlationId)},` +
-    `"actor":{"id":${JSON.stringify(actor.id)},"kind":"${actor.kind}"},`,
+    `"actor":${actorText(actor)},`,
   `${impersonatedBy === undefined ? '' : `"impersonated_by":${JSON.stringify(impersonatedBy)},`}` +
     `"occurred_at":"${new Date(at).toISOString()}","prev_hash":"${previous}",` +
     `"schema_version":${version},"tenant_id":${JSON.stringify(tenantId)}}`,

@@ -1,9 +1,20 @@
-/** Who a request acts as, after its credential was checked. One kind per credential family. */
+import type { Scope } from '../domain/identity/scopes.ts';
+import type { Plan } from '../domain/tenancy/tenant.ts';
+
+/** Who a request acts as, after its credential was checked. */
 export type Role = 'admin' | 'operator';
 
+/** What a tenant may use, as it is at this very request. */
+export interface TenantRights {
+  readonly plan: Plan;
+  readonly entitlements: { readonly ledger: boolean; readonly assistant: boolean };
+}
+
+/** A person's session: by login, single sign-on, impersonation or a test token. */
 export interface UserPrincipal {
   readonly kind: 'user';
   readonly tenantId: string;
+  readonly rights: TenantRights;
   readonly userId: string;
   readonly email: string;
   /** The lower of the token's role and the user's present one. */
@@ -14,22 +25,99 @@ export interface UserPrincipal {
   readonly tokenUse?: 'api_test' | undefined;
 }
 
+/** An extension, loaded by a person. */
+export interface ExtensionPrincipal {
+  readonly kind: 'extension';
+  readonly tenantId: string;
+  readonly rights: TenantRights;
+  readonly extId: string;
+  /** The person who loaded it. */
+  readonly userId: string;
+  readonly email: string;
+  readonly role: Role;
+  readonly scopes: readonly Scope[];
+  readonly impersonatedBy?: string | undefined;
+}
+
+/** A long-lived token, which belongs to the tenant and to nobody in it. */
+export interface ApiTokenPrincipal {
+  readonly kind: 'api_token';
+  readonly tenantId: string;
+  readonly rights: TenantRights;
+  readonly tokenId: string;
+  readonly scopes: readonly Scope[];
+}
+
 export interface PlatformAdminPrincipal {
   readonly kind: 'platform_admin';
   readonly adminId: string;
   readonly email: string;
 }
 
-export type Principal = UserPrincipal | PlatformAdminPrincipal;
+export interface PartnerPrincipal {
+  readonly kind: 'partner';
+  readonly partnerId: string;
+  readonly userId: string;
+  readonly email: string;
+  readonly permissions: readonly string[];
+}
+
+/** Whoever acts on a tenant's data. */
+export type TenantPrincipal = UserPrincipal | ExtensionPrincipal | ApiTokenPrincipal;
+export type Principal = TenantPrincipal | PlatformAdminPrincipal | PartnerPrincipal;
 export type PrincipalKind = Principal['kind'];
+
+/** Kinds whose credentials are signed or stored by one authority: another family's credential is no credential. */
+export type CredentialFamily = 'tenant' | 'platform' | 'partner';
+
+export const familyOf = (kind: PrincipalKind): CredentialFamily => {
+  switch (kind) {
+    case 'user':
+    case 'extension':
+    case 'api_token':
+      return 'tenant';
+    case 'platform_admin':
+      return 'platform';
+    case 'partner':
+      return 'partner';
+    default:
+      return kind satisfies never;
+  }
+};
 
 /** The scope of rate limits and idempotency keys: unique per tenant and caller. */
 export const callerKey = (principal: Principal): string => {
   switch (principal.kind) {
     case 'user':
       return `${principal.tenantId}/user-${principal.userId}`;
+    case 'extension':
+      return `${principal.tenantId}/extension-${principal.extId}/user-${principal.userId}`;
+    case 'api_token':
+      return `${principal.tenantId}/api_token-${principal.tokenId}`;
     case 'platform_admin':
       return `platform/admin-${principal.adminId}`;
+    case 'partner':
+      return `partner_${principal.partnerId}/user-${principal.userId}`;
+    default:
+      return principal satisfies never;
+  }
+};
+
+/** E-mail of the platform admin behind the request, where one is. */
+export const impersonatorOf = (principal: Principal): string | undefined =>
+  'impersonatedBy' in principal ? principal.impersonatedBy : undefined;
+
+/**
+ * The role by which rules inside the domain judge (guards, transitions): a person's own; `admin` for an API token or
+ * extension with `admin:*`, else `operator` (decisions, section 3).
+ */
+export const effectiveRole = (principal: TenantPrincipal): Role => {
+  switch (principal.kind) {
+    case 'user':
+      return principal.role;
+    case 'extension':
+    case 'api_token':
+      return principal.scopes.includes('admin:*') ? 'admin' : 'operator';
     default:
       return principal satisfies never;
   }

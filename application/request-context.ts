@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Actor, Cause } from './codec.ts';
 import type { Again } from './command-handler.ts';
 import type { Ids } from './ports/clock.ts';
-import type { Principal } from './principal.ts';
+import { impersonatorOf, type Principal } from './principal.ts';
 
 /** A UUIDv5-shaped id from a name: the same name gives the same id, on every node and after every crash. */
 export const uuidFromName = (name: string): string => {
@@ -38,8 +38,14 @@ export const actorOf = (principal: Principal): Actor => {
   switch (principal.kind) {
     case 'user':
       return { kind: 'user', id: principal.userId };
+    case 'extension':
+      return { kind: 'extension', id: principal.extId, user_id: principal.userId };
+    case 'api_token':
+      return { kind: 'api_token', id: principal.tokenId };
     case 'platform_admin':
       return { kind: 'platform_admin', id: principal.adminId };
+    case 'partner':
+      return { kind: 'partner', id: principal.userId };
     default:
       return principal satisfies never;
   }
@@ -54,7 +60,7 @@ export const requestContext = (
   ids: Ids,
 ): RequestContext => {
   const { principal, requestId, idempotency } = request;
-  const impersonatedBy = principal.kind === 'user' ? principal.impersonatedBy : undefined;
+  const impersonatedBy = impersonatorOf(principal);
   const actor = actorOf(principal);
   if (idempotency === undefined) {
     return {

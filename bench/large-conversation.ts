@@ -127,7 +127,7 @@ const makeConversations = async (
     const made: Kept[] = [];
     for (let nth = 0; nth < count; nth += 1) {
       const users = [`${name}-${nth}a`, `${name}-${nth}b`] as const;
-      for (const user of users) await app.authentication.authenticate(tenantToken(TENANT, user), ['user']);
+      for (const user of users) await app.authentication.authenticate(tenantToken(TENANT, user), 'tenant');
       const { conversation } = await app.messaging.start(TENANT, users[0], users, context(users[0]));
       for (let sent = 0; sent < messages; sent += AT_ONCE) {
         const batch = Array.from(

@@ -1,23 +1,45 @@
 import type { IncomingMessage } from 'node:http';
-import type { Principal, PrincipalKind } from '../../application/principal.ts';
+import {
+  type ApiTokenPrincipal,
+  type CredentialFamily,
+  type ExtensionPrincipal,
+  familyOf,
+  type Principal,
+  type TenantRights,
+  type UserPrincipal,
+} from '../../application/principal.ts';
 import { DomainError } from '../../domain/errors.ts';
+import { grants } from '../../domain/identity/scopes.ts';
 import type { Access } from './route.ts';
 
-/** What a route asks of a credential. One object per route, made once. */
-export interface AuthenticationContext {
-  /** The kinds of principals that the route takes; a credential of another family is `invalid_credential`. */
-  readonly kinds: readonly PrincipalKind[];
-}
-
 /**
- * Turns a bearer token into a principal.
+ * Turns a bearer token into a principal of a family; a credential of another one is `invalid_credential`.
  * @param token what stands after `Bearer`; undefined when the request has no `Authorization`
  * @throws {DomainError} `unauthenticated`, `invalid_credential`, `credential_expired`, `tenant_suspended` …
  */
 export type Authenticate = (
   token: string | undefined,
-  context: AuthenticationContext,
+  family: CredentialFamily,
 ) => Principal | Promise<Principal>;
+
+type Guarded = Access & { kind: 'principals' };
+
+/**
+ * The one family whose credentials a route takes.
+ * @throws for an entry that contradicts itself: such a server does not start
+ */
+export const accessFamily = (access: Guarded, operationId: string): CredentialFamily => {
+  const families = new Set(access.kinds.map(familyOf));
+  const [family] = families;
+  if (family === undefined || families.size > 1) {
+    throw new Error(`${operationId} must take credentials of exactly one family`);
+  }
+  const scoped = access.kinds.some((kind) => kind === 'extension' || kind === 'api_token');
+  if (scoped !== (access.scope !== undefined)) {
+    throw new Error(`${operationId} must name a scope exactly where it takes extensions or API tokens`);
+  }
+  return family;
+};
 
 const BEARER = /^bearer +([^\s,]+) *$/i;
 
@@ -40,17 +62,76 @@ export const bearerToken = ({ headers, rawHeaders }: IncomingMessage): string | 
   return token;
 };
 
+const delegatedRefused = (): DomainError =>
+  new DomainError('delegated_credential_refused', 'This needs a person’s own session.');
+
 /**
- * Kind and role. The kind is checked by {@link Authenticate} already; a second look costs nothing and keeps one
- * family's token out of another's routes if it is forgotten there.
- * @throws {DomainError} 401 or 403
+ * Kind, role, scope, permission and entitlement. The family was checked by {@link Authenticate} already; a second look
+ * costs nothing and keeps one family's token out of another's routes if it is forgotten there.
+ * @throws {DomainError} 401, 402 or 403
  */
-export const checkAccess = (access: Access & { kind: 'principals' }, principal: Principal): void => {
-  if (!access.kinds.includes(principal.kind)) throw refused();
-  if (access.roles !== undefined && principal.kind === 'user' && !access.roles.includes(principal.role)) {
-    throw new DomainError('admin_required', 'This is for admins.');
+export const checkAccess = (access: Guarded, principal: Principal): void => {
+  switch (principal.kind) {
+    case 'user':
+      checkLedger(access, principal.rights);
+      if (!access.kinds.includes('user')) throw refused();
+      checkPerson(access, principal);
+      break;
+    case 'extension':
+    case 'api_token':
+      checkLedger(access, principal.rights);
+      if (!access.kinds.includes('user')) throw refused();
+      checkDelegated(access, principal);
+      break;
+    case 'platform_admin':
+      if (!access.kinds.includes('platform_admin')) throw refused();
+      return;
+    case 'partner':
+      if (!access.kinds.includes('partner')) throw refused();
+      if (access.permission !== undefined && !principal.permissions.includes(access.permission)) {
+        throw new DomainError('partner_permission_missing', `The permission ${access.permission} is needed.`);
+      }
+      return;
+    default:
+      principal satisfies never;
+  }
+  if (access.entitlement === 'assistant' && !hasAssistant(principal.rights)) {
+    throw new DomainError('assistant_not_entitled', 'The tenant is not entitled to the assistant.');
   }
 };
+
+const checkPerson = (access: Guarded, principal: UserPrincipal): void => {
+  if (principal.tokenUse !== undefined && access.refuses?.includes('test_token')) throw delegatedRefused();
+  if (access.roles !== undefined && !access.roles.includes(principal.role)) {
+    throw new DomainError('admin_required', 'This is for admins.');
+  }
+  if (principal.impersonatedBy !== undefined && access.refuses?.includes('impersonation')) {
+    throw new DomainError('forbidden', 'This is not for a platform admin who acts as somebody else.');
+  }
+};
+
+const checkDelegated = (access: Guarded, principal: ExtensionPrincipal | ApiTokenPrincipal): void => {
+  if (access.refuses?.includes(principal.kind)) throw delegatedRefused();
+  if (!access.kinds.includes(principal.kind) || access.scope === undefined) {
+    throw new DomainError('tenant_session_required', 'This needs a person’s session.');
+  }
+  if (!grants(principal.scopes, access.scope)) {
+    throw new DomainError('scope_missing', `The scope ${access.scope} is needed.`, {
+      required: access.scope,
+    });
+  }
+};
+
+const checkLedger = (access: Guarded, { entitlements }: TenantRights): void => {
+  if (access.entitlement !== 'ledger' || entitlements.ledger) return;
+  throw new DomainError('not_entitled', 'The tenant is not entitled to the ledger.', {
+    listing_slug: 'service.ledger',
+  });
+};
+
+/** Part of `enterprise`; an add-on on the other paid plans, and never there on the free one (decisions, section 7). */
+const hasAssistant = ({ plan, entitlements }: TenantRights): boolean =>
+  plan === 'enterprise' || (plan !== 'free' && entitlements.assistant);
 
 /**
  * `tenant_id` in a body or query may repeat the credential's tenant, never name another one.

@@ -1,10 +1,10 @@
 import { parse as parseQuery } from 'node:querystring';
 import type { z } from 'zod';
 import type { Position } from '../../application/ports/event-store.ts';
-import { callerKey, type Principal } from '../../application/principal.ts';
+import { type CredentialFamily, callerKey, type Principal } from '../../application/principal.ts';
 import type { KeyInUse } from '../../application/request-context.ts';
 import { invalid, notFound } from '../../domain/errors.ts';
-import { type AuthenticationContext, bearerToken, checkAccess, checkTenant } from './authorization.ts';
+import { accessFamily, bearerToken, checkAccess, checkTenant } from './authorization.ts';
 import { type JsonBody, readBody } from './body.ts';
 import type { HttpDeps } from './deps.ts';
 import { rateLimited } from './errors.ts';
@@ -42,7 +42,8 @@ export class Endpoint {
   readonly route: Route;
   readonly #deps: HttpDeps;
   readonly #idempotency: Idempotency;
-  readonly #context: AuthenticationContext;
+  /** Undefined on public routes. */
+  readonly #family: CredentialFamily | undefined;
   readonly #bodyLimit: number;
   readonly #keyed: boolean;
   readonly #reads: readonly string[] | undefined;
@@ -54,7 +55,7 @@ export class Endpoint {
     this.route = route;
     this.#deps = deps;
     this.#idempotency = idempotency;
-    this.#context = { kinds: access.kind === 'principals' ? access.kinds : [] };
+    this.#family = access.kind === 'public' ? undefined : accessFamily(access, route.operationId);
     this.#bodyLimit = route.bodyLimit ?? DEFAULT_BODY_LIMIT;
     this.#keyed = isKeyed(route);
     this.#reads = route.reads?.length ? route.reads : undefined;
@@ -103,12 +104,12 @@ export class Endpoint {
 
   /** Credential, kind and role, rate limit. Gives a promise only where `authenticate` does. */
   #admit(exchange: Exchange): Principal | undefined | Promise<Principal> {
-    const { access, limit } = this.route;
-    if (access.kind === 'public') {
+    const { limit } = this.route;
+    if (this.#family === undefined) {
       if (limit === 'login') refuse(this.#deps.limits.loginFrom(this.#address(exchange)));
       return undefined;
     }
-    const found = this.#deps.authenticate(bearerToken(exchange.request), this.#context);
+    const found = this.#deps.authenticate(bearerToken(exchange.request), this.#family);
     return found instanceof Promise
       ? found.then((principal) => this.#welcome(principal))
       : this.#welcome(found);

@@ -19,11 +19,31 @@ import { errorBody } from './schemas.ts';
 export type OpenApiDocument = ReturnType<typeof createDocument>;
 
 /** The security scheme of each kind of principal. */
-const SCHEMES: Readonly<Record<PrincipalKind, { name: string; description: string }>> = {
-  user: { name: 'tenantJwt', description: 'A tenant user’s token, from `POST /auth/login`.' },
+const SCHEMES: Readonly<Record<PrincipalKind, { name: string; format: string; description: string }>> = {
+  user: {
+    name: 'tenantJwt',
+    format: 'JWT',
+    description: 'A person’s token: from `POST /auth/login`, single sign-on, impersonation, or a test token.',
+  },
+  extension: {
+    name: 'extensionJwt',
+    format: 'JWT',
+    description: 'An extension’s token of 15 minutes, checked against its scopes.',
+  },
+  api_token: {
+    name: 'apiToken',
+    format: 'svc_pat_…',
+    description: 'A long-lived API token, checked against its scopes.',
+  },
   platform_admin: {
     name: 'platformJwt',
+    format: 'JWT',
     description: 'A platform admin’s token, from `POST /super/auth/login`.',
+  },
+  partner: {
+    name: 'partnerJwt',
+    format: 'JWT',
+    description: 'A partner’s token, from `POST /api/v1/partner-portal/auth/exchange`.',
   },
 };
 
@@ -117,6 +137,9 @@ const operation = (route: Route, operationId: string): ZodOpenApiOperationObject
   return {
     operationId,
     summary: route.summary,
+    ...(access.kind === 'public' || access.scope === undefined
+      ? {}
+      : { description: `Extensions and API tokens need the scope \`${access.scope}\`.` }),
     tags: [route.tag],
     security: access.kind === 'public' ? [] : access.kinds.map((kind) => ({ [SCHEMES[kind].name]: [] })),
     requestParams: parameters(route),
@@ -159,9 +182,9 @@ export const openApiDocument = (routes: readonly Route[]): OpenApiDocument => {
       paths,
       components: {
         securitySchemes: Object.fromEntries(
-          Object.values(SCHEMES).map(({ name, description }) => [
+          Object.values(SCHEMES).map(({ name, format, description }) => [
             name,
-            { type: 'http' as const, scheme: 'bearer', bearerFormat: 'JWT', description },
+            { type: 'http' as const, scheme: 'bearer', bearerFormat: format, description },
           ]),
         ),
       },

@@ -24,7 +24,7 @@ export const errorCodes = (route: Route): ReadonlySet<ErrorCode> => {
     for (const code of ['forbidden', 'tenant_suspended', 'tenant_mismatch', 'rate_limited'] as const) {
       codes.add(code);
     }
-    if (route.access.roles !== undefined) codes.add('admin_required');
+    for (const code of accessErrors(route.access)) codes.add(code);
   }
   if (route.limit === 'login') codes.add('rate_limited');
   if (isKeyed(route)) codes.add('idempotency_key_reused');
@@ -33,5 +33,17 @@ export const errorCodes = (route: Route): ReadonlySet<ErrorCode> => {
     if (!isErrorCode(code)) throw new Error(`${route.operationId} names the unknown error code ${code}`);
     codes.add(code);
   }
+  return codes;
+};
+
+const accessErrors = (access: Extract<Route['access'], { kind: 'principals' }>): readonly ErrorCode[] => {
+  const codes: ErrorCode[] = [];
+  if (access.roles !== undefined) codes.push('admin_required');
+  if (access.kinds.includes('user')) codes.push('tenant_session_required');
+  if (access.scope !== undefined) codes.push('scope_missing');
+  if (access.refuses !== undefined) codes.push('delegated_credential_refused');
+  if (access.permission !== undefined) codes.push('partner_permission_missing');
+  if (access.entitlement === 'ledger') codes.push('not_entitled');
+  if (access.entitlement === 'assistant') codes.push('assistant_not_entitled');
   return codes;
 };

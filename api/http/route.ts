@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { Position } from '../../application/ports/event-store.ts';
 import type { Principal, PrincipalKind, Role } from '../../application/principal.ts';
 import type { KeyInUse } from '../../application/request-context.ts';
+import type { Scope } from '../../domain/identity/scopes.ts';
 
 /**
  * A route is data: the same entry validates requests, decides who may call, and is documented in
@@ -10,13 +11,26 @@ import type { KeyInUse } from '../../application/request-context.ts';
 
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
+/** Credentials that a route may refuse although it takes persons. */
+export type Delegated = 'api_token' | 'extension' | 'test_token' | 'impersonation';
+
 /** Who may call. `public` routes see no credential. */
 export type Access =
   | { readonly kind: 'public' }
   | {
       readonly kind: 'principals';
+      /** Kinds of one credential family; a credential of another family is `invalid_credential`. */
       readonly kinds: readonly PrincipalKind[];
+      /** Of persons; `admin_required` for others. */
       readonly roles?: readonly Role[];
+      /** Of extensions and API tokens; there exactly where `kinds` has them. */
+      readonly scope?: Scope;
+      /** `delegated_credential_refused` for these (`forbidden` for an impersonation). */
+      readonly refuses?: readonly Delegated[];
+      /** What the tenant must be entitled to: `ledger` 402 before any 403, `assistant` 403. */
+      readonly entitlement?: 'ledger' | 'assistant';
+      /** Of partners; `partner_permission_missing` for others. */
+      readonly permission?: string;
     };
 
 export interface Reply {

@@ -1,7 +1,4 @@
-import type { Authentication } from '../../application/authentication.ts';
 import type { Directory } from '../../application/directory.ts';
-import type { Identity } from '../../application/identity.ts';
-import type { Login } from '../../application/login.ts';
 import type { Messaging } from '../../application/messaging.ts';
 import type { Notifications } from '../../application/notifications.ts';
 import type { Operations } from '../../application/operations.ts';
@@ -10,18 +7,14 @@ import type { Principal } from '../../application/principal.ts';
 import type { ReadModels } from '../../application/read-models.ts';
 import { type RequestContext, requestContext } from '../../application/request-context.ts';
 import type { KeyRing } from '../../application/sealing.ts';
-import type { Tenancy } from '../../application/tenancy.ts';
+import type { IdentityArea } from '../compose/identity.ts';
 import type { RouteRequest } from '../http/route.ts';
 
 /** What the routes act through: use cases, queries, and the little they need to make a request's context. */
-export interface App {
-  readonly authentication: Authentication;
+export interface App extends IdentityArea {
   readonly directory: Directory;
-  readonly identity: Identity;
-  readonly login: Login;
   readonly messaging: Messaging;
   readonly notifications: Notifications;
-  readonly tenancy: Tenancy;
   readonly operations: Operations;
   readonly readModels: ReadModels;
   readonly keys: KeyRing;

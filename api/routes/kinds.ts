@@ -1,8 +1,15 @@
 import type { z } from 'zod';
-import type { PlatformAdminPrincipal, UserPrincipal } from '../../application/principal.ts';
-import { type Definition, type Route, route } from '../http/route.ts';
+import type {
+  PartnerPrincipal,
+  PlatformAdminPrincipal,
+  TenantPrincipal,
+  UserPrincipal,
+} from '../../application/principal.ts';
+import type { Scope } from '../../domain/identity/scopes.ts';
+import { type Access, type Definition, type Route, route } from '../http/route.ts';
 
 type Schema = z.ZodType | undefined;
+type Guarded = Access & { kind: 'principals' };
 type Without<T> = Omit<T, 'access'>;
 
 /** A route for a person of a tenant; the handler sees a user. */
@@ -11,8 +18,8 @@ export const personRoute = <
   Q extends Schema = undefined,
   B extends Schema = undefined,
 >(
-  definition: Without<Definition<UserPrincipal, P, Q, B>>,
-): Route => route<UserPrincipal, P, Q, B>({ ...definition, access: { kind: 'principals', kinds: ['user'] } });
+  definition: Without<Definition<UserPrincipal, P, Q, B>> & Pick<Guarded, 'refuses' | 'entitlement'>,
+): Route => sessionRoute(definition, {});
 
 /** As {@link personRoute}, for admins of the tenant. */
 export const adminRoute = <
@@ -20,12 +27,50 @@ export const adminRoute = <
   Q extends Schema = undefined,
   B extends Schema = undefined,
 >(
-  definition: Without<Definition<UserPrincipal, P, Q, B>>,
-): Route =>
-  route<UserPrincipal, P, Q, B>({
-    ...definition,
-    access: { kind: 'principals', kinds: ['user'], roles: ['admin'] },
+  definition: Without<Definition<UserPrincipal, P, Q, B>> & Pick<Guarded, 'refuses' | 'entitlement'>,
+): Route => sessionRoute(definition, { roles: ['admin'] });
+
+const sessionRoute = <P extends Schema, Q extends Schema, B extends Schema>(
+  definition: Without<Definition<UserPrincipal, P, Q, B>> & Pick<Guarded, 'refuses' | 'entitlement'>,
+  more: Pick<Guarded, 'roles'>,
+): Route => {
+  const { refuses, entitlement, ...rest } = definition;
+  return route<UserPrincipal, P, Q, B>({
+    ...rest,
+    access: {
+      kind: 'principals',
+      kinds: ['user'],
+      ...more,
+      ...(refuses === undefined ? {} : { refuses }),
+      ...(entitlement === undefined ? {} : { entitlement }),
+    },
   });
+};
+
+/**
+ * A route for persons, and for extensions and API tokens with `scope`. `roles` bind persons alone: for the others the
+ * scope stands for the role (decisions, section 3).
+ */
+export const scopedRoute = <
+  P extends Schema = undefined,
+  Q extends Schema = undefined,
+  B extends Schema = undefined,
+>(
+  definition: Without<Definition<TenantPrincipal, P, Q, B>> & {
+    readonly scope: Scope;
+  } & Pick<Guarded, 'roles'>,
+): Route => {
+  const { scope, roles, ...rest } = definition;
+  return route<TenantPrincipal, P, Q, B>({
+    ...rest,
+    access: {
+      kind: 'principals',
+      kinds: ['user', 'extension', 'api_token'],
+      scope,
+      ...(roles === undefined ? {} : { roles }),
+    },
+  });
+};
 
 /** A route for platform admins. */
 export const platformRoute = <
@@ -39,3 +84,22 @@ export const platformRoute = <
     ...definition,
     access: { kind: 'principals', kinds: ['platform_admin'] },
   });
+
+/** A route for partners, with `permission` where one is needed. */
+export const partnerRoute = <
+  P extends Schema = undefined,
+  Q extends Schema = undefined,
+  B extends Schema = undefined,
+>(
+  definition: Without<Definition<PartnerPrincipal, P, Q, B>> & Pick<Guarded, 'permission'>,
+): Route => {
+  const { permission, ...rest } = definition;
+  return route<PartnerPrincipal, P, Q, B>({
+    ...rest,
+    access: {
+      kind: 'principals',
+      kinds: ['partner'],
+      ...(permission === undefined ? {} : { permission }),
+    },
+  });
+};

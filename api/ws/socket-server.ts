@@ -104,7 +104,7 @@ export class SocketServer {
     if (this.#closing) throw new DomainError('unavailable', 'The server is stopping.');
     const token = tokenOf(request, url);
     const { authentication, events } = this.#deps;
-    const principal = await authentication.authenticate(token, ['user']);
+    const principal = await authentication.authenticate(token, 'tenant');
     if (principal.kind !== 'user' || token === undefined) {
       throw new DomainError('invalid_credential', 'The credential is not valid.');
     }

@@ -8,6 +8,7 @@ import { testClock } from '../support/fakes.ts';
 const ann: Principal = {
   kind: 'user',
   tenantId: 'acme',
+  rights: { plan: 'free', entitlements: { ledger: false, assistant: false } },
   userId: 'ann',
   email: 'ann@example.com',
   role: 'admin',

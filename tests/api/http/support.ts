@@ -11,12 +11,13 @@ import { createHttpServer } from '../../../api/http/server.ts';
 import type { Position } from '../../../application/ports/event-store.ts';
 import type { IdempotencyStore, KeyUse, StoredAnswer } from '../../../application/ports/idempotency-store.ts';
 import type { Logger } from '../../../application/ports/logger.ts';
-import type { Principal, UserPrincipal } from '../../../application/principal.ts';
+import { familyOf, type Principal, type UserPrincipal } from '../../../application/principal.ts';
 import { DomainError } from '../../../domain/errors.ts';
 
 export const admin: UserPrincipal = {
   kind: 'user',
   tenantId: 'acme',
+  rights: { plan: 'enterprise', entitlements: { ledger: true, assistant: true } },
   userId: 'u1',
   email: 'a@acme.test',
   role: 'admin',
@@ -30,11 +31,11 @@ const PRINCIPALS: Readonly<Record<string, Principal>> = {
 };
 
 /** Tokens are the names above; `late` has expired, `slow-…` is looked up asynchronously. */
-export const authenticate: Authenticate = (token, { kinds }) => {
+export const authenticate: Authenticate = (token, family) => {
   if (token === undefined) throw new DomainError('unauthenticated', 'A credential is required.');
   if (token === 'late') throw new DomainError('credential_expired', 'The credential has expired.');
   const principal = PRINCIPALS[token.replace('slow-', '')];
-  if (principal === undefined || !kinds.includes(principal.kind)) {
+  if (principal === undefined || familyOf(principal.kind) !== family) {
     throw new DomainError('invalid_credential', 'The credential is not valid.');
   }
   return token.startsWith('slow-') ? Promise.resolve(principal) : principal;
