@@ -16,6 +16,7 @@ export const messageLookup = (readModels: ReadModels) => {
           : {
               conversationId: doc.conversation_id,
               messageId: doc.id,
+              textKey: doc.text_key,
               senderId: doc.sender_user_id,
               sentAt: Date.parse(doc.created_at),
               editedAt: doc.edited_at === null ? undefined : Date.parse(doc.edited_at),

@@ -5,13 +5,14 @@ import {
   type NewEvent,
   WrongExpectedRevision,
 } from './ports/event-store.ts';
-import type { KeyRing, NewKey } from './sealing.ts';
+import type { WrappedKey } from './ports/key-store.ts';
+import type { KeyRing } from './sealing.ts';
 
 interface Entry {
   readonly stream: string;
   readonly expected: ExpectedRevision;
   readonly events: readonly NewEvent[];
-  readonly keys: NewKey[];
+  readonly keys: WrappedKey[];
   readonly resolve: (result: AppendResult) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -43,7 +44,7 @@ export class AppendGate {
     stream: string,
     expected: ExpectedRevision,
     events: readonly NewEvent[],
-    keys: NewKey[],
+    keys: WrappedKey[],
   ): Promise<AppendResult> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ stream, expected, events, keys, resolve, reject });

@@ -13,8 +13,9 @@ import {
   StoreUnavailable,
   WrongExpectedRevision,
 } from './ports/event-store.ts';
+import type { WrappedKey } from './ports/key-store.ts';
 import type { Metrics } from './ports/metrics.ts';
-import type { KeyRing, NewKey } from './sealing.ts';
+import type { KeyRing } from './sealing.ts';
 import type { AnyDecider, StreamState, StreamStates } from './stream-states.ts';
 import { streamName } from './streams.ts';
 
@@ -35,8 +36,6 @@ export interface Command<S, E, Facts = undefined> {
    * for events with this causation before anything is decided.
    */
   readonly again?: Again | undefined;
-  /** The ids of what its events make are random and new: no data key can exist under them. */
-  readonly freshIds?: boolean | undefined;
 }
 
 /** How far back an effect can lie: not before its cause began, or not before a time (ms). */
@@ -55,8 +54,6 @@ interface Waiting {
   readonly deadline: number;
   readonly resolve: (outcome: Outcome<unknown, { type: string; data: unknown }>) => void;
   readonly reject: (error: unknown) => void;
-  /** Decided before, so that its keys may be on disk already. */
-  tried: boolean;
 }
 
 type Settle = (position: Position | undefined) => void;
@@ -124,7 +121,6 @@ export class CommandHandler {
         resolve,
         reject,
         deadline: this.#clock.now() + PATIENCE_MS,
-        tried: false,
       } as unknown as Waiting;
       this.#arrived += 1;
       const queue = this.#queues.get(stream);
@@ -207,7 +203,7 @@ export class CommandHandler {
     loaded: StreamState,
     fresh: boolean,
   ): Promise<number> {
-    const unsaved: NewKey[] = [];
+    const unsaved: WrappedKey[] = [];
     try {
       return await this.#decideAndAppendWith(unsaved, stream, batch, loaded, fresh);
     } finally {
@@ -218,7 +214,7 @@ export class CommandHandler {
 
   /** @param unsaved takes the keys that are made; emptied when they are on disk */
   async #decideAndAppendWith(
-    unsaved: NewKey[],
+    unsaved: WrappedKey[],
     stream: string,
     batch: readonly Waiting[],
     loaded: StreamState,
@@ -259,7 +255,7 @@ export class CommandHandler {
     stream: string,
     waiting: Waiting,
     head: StreamState,
-    newKeys: NewKey[],
+    newKeys: WrappedKey[],
   ): Promise<{ head: StreamState; events: NewEvent[]; bytes: number; settle: Settle }> {
     const { command, resolve, reject } = waiting;
     const nothing = { head, events: [], bytes: 0 };
@@ -282,7 +278,7 @@ export class CommandHandler {
       const events: NewEvent[] = [];
       const recorded: RecordedEvent[] = [];
       for (const event of decided) {
-        const loading = this.#haveKeys(command, event, newKeys, waiting.tried);
+        const loading = this.#haveKeys(command.tenantId, event, newKeys);
         if (loading !== undefined) await loading;
         const at = Math.max(event.at ?? now, next.at);
         const id = this.#ids.next();
@@ -307,7 +303,6 @@ export class CommandHandler {
         };
       }
       const { state } = next;
-      waiting.tried = true;
       return {
         head: next,
         events,
@@ -322,22 +317,17 @@ export class CommandHandler {
 
   /** Keys that exist are loaded, others are made; `newKeys` collects what must be durable before the append. */
   #haveKeys(
-    { tenantId, freshIds = false }: Pick<Command<unknown, unknown>, 'tenantId' | 'freshIds'>,
+    tenantId: string,
     event: { type: string; data: unknown },
-    newKeys: NewKey[],
-    tried: boolean,
+    newKeys: WrappedKey[],
   ): Promise<void> | undefined {
-    const fresh = freshIds && !tried;
     const ids = this.#codec.keyIds(tenantId, event).filter((id) => !this.#keys.has(id));
     if (ids.length === 0) return undefined;
-    const make = (): void => {
+    return this.#keys.load(ids).then(() => {
       for (const id of new Set(ids)) {
-        if (!this.#keys.has(id)) newKeys.push({ ...this.#keys.create(id), fresh });
+        if (!this.#keys.has(id)) newKeys.push(this.#keys.create(id));
       }
-    };
-    if (!fresh) return this.#keys.load(ids).then(make);
-    make();
-    return undefined;
+    });
   }
 
   /** The actor counts too: a request without a key names its causation itself, and must not pass for another's. */

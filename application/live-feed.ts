@@ -1,7 +1,6 @@
 import { DomainError } from '../domain/errors.ts';
-import { MessageDeleted } from '../domain/messaging/conversation.ts';
+import { MessageDeleted, textKeyOf } from '../domain/messaging/conversation.ts';
 import { dataOf, type EventCodec, type LoggedEvent } from './codec.ts';
-import { messageKeyId } from './messaging.ts';
 import type { EventStore, Position } from './ports/event-store.ts';
 import type { Logger } from './ports/logger.ts';
 import type { KeyRing } from './sealing.ts';
@@ -89,6 +88,6 @@ export class LiveFeed {
 
   #noticeErasure(event: LoggedEvent): void {
     const deleted = dataOf(MessageDeleted, event);
-    if (deleted !== undefined) this.#keys.markDestroyed(messageKeyId(event.tenantId, deleted.message_id));
+    if (deleted !== undefined) this.#keys.markDestroyed(`${event.tenantId}/${textKeyOf(deleted)}`);
   }
 }

@@ -3,6 +3,7 @@ import {
   type ConversationEvent,
   conversationDecider,
   type MessageFacts,
+  textKeyOf,
 } from '../domain/messaging/conversation.ts';
 import type { EventCodec, RecordedEvent } from './codec.ts';
 import type { EventStore, Position } from './ports/event-store.ts';
@@ -78,6 +79,7 @@ const foldFacts = (
     case 'MessageSent':
       return {
         messageId,
+        textKey: textKeyOf(event.data),
         senderId: event.data.sender_user_id,
         sentAt: event.at,
         editedAt: undefined,

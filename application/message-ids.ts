@@ -5,6 +5,3 @@ export const dmKeyOf = (userIds: readonly string[]): string =>
   createHash('sha256')
     .update([...new Set(userIds)].sort().join(','))
     .digest('hex');
-
-export const messageKeyId = (tenantId: string, messageId: string): string =>
-  `${tenantId}/message-${messageId}`;

@@ -12,6 +12,7 @@ import {
   participating,
   sendMessage,
   startConversation,
+  textKeyOf,
 } from '../domain/messaging/conversation.ts';
 import { mentionedIds, toStoredText } from '../domain/messaging/mentions.ts';
 import { USER_ID } from './authentication.ts';
@@ -19,7 +20,7 @@ import type { EventCodec, RecordedEvent } from './codec.ts';
 import type { CommandHandler, Outcome } from './command-handler.ts';
 import type { Directory } from './directory.ts';
 import { MessageFactsReader, type MessageLookup } from './message-facts.ts';
-import { dmKeyOf, messageKeyId } from './message-ids.ts';
+import { dmKeyOf } from './message-ids.ts';
 import type { EventStore, Position } from './ports/event-store.ts';
 import { type RequestContext, uuidFromName } from './request-context.ts';
 import { ERASED, type KeyRing } from './sealing.ts';
@@ -28,6 +29,8 @@ import type { StreamStates } from './stream-states.ts';
 /** A message as a command left it; `body` is undefined for a deleted one. */
 export interface MessageState {
   readonly id: string;
+  /** The data key of its text. */
+  readonly textKey: string;
   readonly senderId: string;
   readonly body: string | undefined;
   readonly createdAt: number;
@@ -36,8 +39,6 @@ export interface MessageState {
 }
 
 type ConversationOutcome = Outcome<Conversation, ConversationEvent>;
-
-export { dmKeyOf, messageKeyId } from './message-ids.ts';
 
 /** Use cases of direct messages (specification, Messaging). */
 export class Messaging {
@@ -122,18 +123,19 @@ export class Messaging {
     const mentions = await this.#mentions(tenantId, body);
     const messageId = context.newId();
     const storedBody = toStoredText(body, mentions.known);
+    const textKey = await this.#keys.newTextKey(tenantId);
     const outcome = await this.#commands.execute({
       tenantId,
       decider: conversationDecider,
       id: conversationId,
       cause: context.cause,
       again: context.again,
-      freshIds: context.freshIds,
       decide: (state, at) =>
         sendMessage(
           state,
           {
             messageId,
+            textKey,
             senderId,
             storedBody,
             mentioned: mentions.active.filter((id) => id !== senderId),
@@ -149,6 +151,7 @@ export class Messaging {
     }
     const message = {
       id,
+      textKey: textKeyOf(sent.data),
       senderId,
       body: text,
       createdAt: sent.at,
@@ -190,6 +193,7 @@ export class Messaging {
     }
     const message = {
       id: messageId,
+      textKey: textKeyOf(edited.data),
       senderId: userId,
       body: text,
       createdAt: known?.sentAt ?? edited.at,
@@ -219,17 +223,10 @@ export class Messaging {
       },
       decide: (state, _at, message) => deleteMessage(state, { userId, message }),
     });
-    await this.#keys.destroy(messageKeyId(tenantId, messageId));
     if (facts === undefined) throw notFound();
-    const message = {
-      id: messageId,
-      senderId: facts.senderId,
-      body: undefined,
-      createdAt: facts.sentAt,
-      editedAt: facts.editedAt,
-      deletedAt: facts.deletedAt ?? outcome.events[0]?.at,
-    };
-    return { message, position: outcome.position };
+    await this.#keys.destroy(`${tenantId}/${facts.textKey}`);
+    const deletedAt = facts.deletedAt ?? outcome.events[0]?.at;
+    return { message: stateOf({ ...facts, deletedAt }, undefined), position: outcome.position };
   }
 
   /** @throws `not_found`, `not_a_participant` */
@@ -265,14 +262,7 @@ export class Messaging {
   async #erased(tenantId: string, conversationId: string, messageId: string): Promise<MessageState> {
     const facts = await this.#factsNow(tenantId, conversationId, messageId);
     if (facts === undefined) throw notFound();
-    return {
-      id: messageId,
-      senderId: facts.senderId,
-      body: facts.deletedAt === undefined ? ERASED : undefined,
-      createdAt: facts.sentAt,
-      editedAt: facts.editedAt,
-      deletedAt: facts.deletedAt,
-    };
+    return stateOf(facts, facts.deletedAt === undefined ? ERASED : undefined);
   }
 
   async #factsNow(
@@ -284,6 +274,16 @@ export class Messaging {
     return this.#facts.of(tenantId, conversationId, messageId, head);
   }
 }
+
+const stateOf = (facts: MessageFacts, body: string | undefined): MessageState => ({
+  id: facts.messageId,
+  textKey: facts.textKey,
+  senderId: facts.senderId,
+  body,
+  createdAt: facts.sentAt,
+  editedAt: facts.editedAt,
+  deletedAt: facts.deletedAt,
+});
 
 /** The one event of a type that a command appended. */
 const only = <T extends ConversationEvent['type']>(

@@ -30,8 +30,6 @@ export interface RequestContext {
   readonly again: Again | undefined;
   /** Ids for new things: derived from caller, key and ordinal for a keyed request, else new UUIDv7. */
   readonly newId: () => string;
-  /** The ids of {@link newId} are random, not derived. */
-  readonly freshIds?: boolean | undefined;
 }
 
 export const actorOf = (principal: Principal): Actor => {
@@ -67,7 +65,6 @@ export const requestContext = (
       cause: { actor, impersonatedBy, correlationId: requestId, causationId: requestId },
       again: undefined,
       newId: () => ids.next(),
-      freshIds: true,
     };
   }
   const name = `keyed\n${idempotency.scope}\n${idempotency.key}\n${idempotency.nonce}`;
@@ -75,7 +72,6 @@ export const requestContext = (
   return {
     cause: { actor, impersonatedBy, correlationId: requestId, causationId: uuidFromName(name) },
     again: idempotency.again,
-    freshIds: false,
     newId: () => {
       ordinal += 1;
       return uuidFromName(`${name}\n${ordinal}`);

@@ -6,6 +6,7 @@ import {
   type KeyObject,
   randomFillSync,
 } from 'node:crypto';
+import { KeyPages, type Slot, slotOf } from './key-pages.ts';
 import { StoreUnavailable } from './ports/event-store.ts';
 import type { KeyStore, WrappedKey } from './ports/key-store.ts';
 
@@ -21,6 +22,8 @@ const KEY = 32;
 /** A data key that seals nothing: whether it can be unwrapped tells whether the master key is the right one. */
 const CHECK_KEY = 'platform/check-master';
 const MAX_CACHED_KEYS = 5_000;
+/** Keys of texts are used when the text is new, and seldom after: they must not push out those of people. */
+const MAX_CACHED_TEXT_KEYS = 1_000;
 const MAX_SEALED_TEXTS = 1_000;
 
 /** Random bytes from a pool: one system call serves many keys. */
@@ -57,18 +60,15 @@ export const decrypt = (key: KeyObject, context: string, bytes: Uint8Array): Buf
 /** The key id of a sealed text, as `<tenant>/<kind>-<id>`. */
 export const sealedKeyId = (sealed: string): string => sealed.slice(3, sealed.lastIndexOf(':'));
 
-/** A key that is not on disk yet. `fresh`: its id is random and new, so that nobody else can have made one for it. */
-export interface NewKey extends WrappedKey {
-  readonly fresh?: boolean | undefined;
-}
-
 type CachedKey = KeyObject | 'destroyed';
 
 /** Data keys in memory, backed by the key store. */
 export class KeyRing {
   readonly #store: KeyStore;
   readonly #wrapping: KeyObject;
-  readonly #cache = new Map<string, CachedKey>();
+  readonly #pages: KeyPages;
+  readonly #others = new Map<string, CachedKey>();
+  readonly #textKeys = new Map<string, CachedKey>();
   /**
    * Texts sealed a moment ago, by key id: the answer, the fan-out and the notifier ask for the same text at once.
    * Goes with its key.
@@ -81,14 +81,35 @@ export class KeyRing {
     this.#wrapping = createSecretKey(
       Buffer.from(hkdfSync('sha256', masterKey, '', 'data-key-wrapping', KEY)),
     );
+    this.#pages = new KeyPages(store, {
+      wrap: (context, plain) => encrypt(this.#wrapping, context, plain),
+      unwrap: (context, wrapped) => decrypt(this.#wrapping, context, wrapped),
+    });
+  }
+
+  /**
+   * A new data key for one text, on disk already. At once, but for the first and whenever keys run out.
+   * @returns its name within the tenant
+   * @throws {StoreUnavailable} as a rejection
+   */
+  newTextKey(tenantId: string): string | Promise<string> {
+    const taken = this.#pages.take();
+    return taken instanceof Promise
+      ? taken.then((slot) => this.#textKey(tenantId, slot))
+      : this.#textKey(tenantId, taken);
+  }
+
+  #textKey(tenantId: string, { page, slot, key }: Slot & { key: Buffer }): string {
+    const name = `message-${page}.${slot}`;
+    this.#remember(`${tenantId}/${name}`, secretOf(key));
+    return name;
   }
 
   /** A new data key, usable at once; the caller stores the wrapped form before anything sealed with it. */
   create(id: string): WrappedKey {
     const key = randomBytesPooled(KEY);
-    this.#remember(id, createSecretKey(key));
     const wrapped = encrypt(this.#wrapping, id, key);
-    key.fill(0);
+    this.#remember(id, secretOf(key));
     return { id, wrapped };
   }
 
@@ -97,12 +118,10 @@ export class KeyRing {
    * store keeps what it has, and the key made here is forgotten: nothing sealed with it may be kept.
    * @returns ids of such keys
    */
-  async persist(keys: readonly NewKey[]): Promise<string[]> {
-    await this.#store.put(keys.map(({ id, wrapped }) => ({ id, wrapped })));
-    const doubtful = keys.filter((key) => key.fresh !== true);
-    if (doubtful.length === 0) return [];
-    const kept = await this.#store.getMany(doubtful.map((key) => key.id));
-    const lost = doubtful.filter(({ wrapped }, index) => {
+  async persist(keys: readonly WrappedKey[]): Promise<string[]> {
+    await this.#store.put(keys);
+    const kept = await this.#store.getMany(keys.map((key) => key.id));
+    const lost = keys.filter(({ wrapped }, index) => {
       const present = kept[index];
       return !(present instanceof Uint8Array && Buffer.compare(present, wrapped) === 0);
     });
@@ -127,25 +146,41 @@ export class KeyRing {
   }
 
   has(id: string): boolean {
-    return this.#cache.has(id);
+    return this.#cached(id).has(id);
   }
 
   /** Brings existing keys into memory; afterwards {@link has} is false for those that never existed. */
   async load(ids: readonly string[]): Promise<void> {
-    const missing = [...new Set(ids)].filter((id) => !this.#cache.has(id));
+    const missing = [...new Set(ids)].filter((id) => !this.#cached(id).has(id));
     if (missing.length === 0) return;
-    const found = await this.#store.getMany(missing);
-    missing.forEach((id, index) => {
-      const wrapped = found[index];
-      // What happened while the store was asked counts: above all a key that was destroyed meanwhile stays so.
-      if (wrapped === undefined || this.#cache.has(id)) return;
-      this.#remember(id, wrapped === 'destroyed' ? wrapped : this.#unwrap(id, wrapped));
-    });
+    const paged: { id: string; slot: Slot }[] = [];
+    const single: string[] = [];
+    for (const id of missing) {
+      const slot = slotOf(id);
+      if (slot === undefined) single.push(id);
+      else paged.push({ id, slot });
+    }
+    // What happened while the store was asked counts: above all a key that was destroyed meanwhile stays so.
+    if (paged.length > 0) {
+      const keys = await this.#pages.load(paged.map(({ slot }) => slot));
+      paged.forEach(({ id }, index) => {
+        const key = keys[index];
+        if (key !== undefined && !this.#cached(id).has(id)) this.#remember(id, asCached(key));
+      });
+    }
+    if (single.length > 0) {
+      const found = await this.#store.getMany(single);
+      single.forEach((id, index) => {
+        const wrapped = found[index];
+        if (wrapped === undefined || this.#cached(id).has(id)) return;
+        this.#remember(id, wrapped === 'destroyed' ? wrapped : this.#unwrap(id, wrapped));
+      });
+    }
   }
 
   /** Seals with a key that is in memory; with a destroyed one the text is not kept at all. */
   seal(id: string, text: string): string {
-    const key = this.#cache.get(id);
+    const key = this.#cached(id).get(id);
     if (key === undefined) throw new Error('sealing with a key that was not loaded');
     if (key === 'destroyed') return `v1:${id}:`;
     const sealed = `v1:${id}:${encrypt(key, id, text).toString('base64')}`;
@@ -160,14 +195,14 @@ export class KeyRing {
   /** The text, or undefined when its key is gone. */
   async open(sealed: string): Promise<string | undefined> {
     const id = sealedKeyId(sealed);
-    if (!this.#cache.has(id)) await this.load([id]);
+    if (!this.#cached(id).has(id)) await this.load([id]);
     return this.openLoaded(sealed);
   }
 
   /** As {@link open}, for a key that {@link load} was asked for before. */
   openLoaded(sealed: string): string | undefined {
     const id = sealedKeyId(sealed);
-    const key = this.#cache.get(id);
+    const key = this.#cached(id).get(id);
     const known = key === undefined || key === 'destroyed' ? undefined : this.#sealedTexts.get(id);
     if (known?.sealed === sealed) return known.text;
     const text = sealed.slice(sealed.lastIndexOf(':') + 1);
@@ -177,7 +212,8 @@ export class KeyRing {
 
   /** Overwrites the key on disk and in memory; resolves when it cannot be had any more. */
   async destroy(id: string): Promise<void> {
-    await this.#store.destroy(id);
+    const slot = slotOf(id);
+    await (slot === undefined ? this.#store.destroy(id) : this.#pages.destroy(slot));
     this.markDestroyed(id);
   }
 
@@ -190,24 +226,35 @@ export class KeyRing {
   /** Drops a key from memory. */
   forget(id: string): void {
     this.#sealedTexts.delete(id);
-    this.#cache.delete(id);
+    this.#cached(id).delete(id);
   }
 
   #unwrap(id: string, wrapped: Uint8Array): KeyObject {
-    const key = decrypt(this.#wrapping, id, wrapped);
-    const object = createSecretKey(key);
-    key.fill(0);
-    return object;
+    return secretOf(decrypt(this.#wrapping, id, wrapped));
+  }
+
+  #cached(id: string): Map<string, CachedKey> {
+    return id.includes('/message-') ? this.#textKeys : this.#others;
   }
 
   #remember(id: string, key: CachedKey): void {
-    this.#cache.set(id, key);
-    if (this.#cache.size > MAX_CACHED_KEYS) {
-      const oldest = this.#cache.keys().next().value;
-      if (oldest !== undefined) this.#cache.delete(oldest);
+    const cache = this.#cached(id);
+    cache.set(id, key);
+    if (cache.size > (cache === this.#textKeys ? MAX_CACHED_TEXT_KEYS : MAX_CACHED_KEYS)) {
+      const oldest = cache.keys().next().value;
+      if (oldest !== undefined) cache.delete(oldest);
     }
   }
 }
+
+/** The key object of raw bytes, which are wiped. */
+const secretOf = (bytes: Buffer): KeyObject => {
+  const key = createSecretKey(bytes);
+  bytes.fill(0);
+  return key;
+};
+
+const asCached = (key: Buffer | 'destroyed'): CachedKey => (key === 'destroyed' ? key : secretOf(key));
 
 /** What stands where an erased text stood. */
 export const ERASED = '[erased]';

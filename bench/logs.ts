@@ -1,5 +1,4 @@
 import { type Cause, CHAIN_START, type ChainHead, EventCodec } from '../application/codec.ts';
-import { messageKeyId } from '../application/messaging.ts';
 import type { EventStore, NewEvent } from '../application/ports/event-store.ts';
 import type { KeyStore } from '../application/ports/key-store.ts';
 import { KeyRing } from '../application/sealing.ts';
@@ -18,6 +17,7 @@ export const noKeyStore: KeyStore = {
   put: async () => undefined,
   getMany: async (keyIds) => keyIds.map(() => undefined),
   destroy: async () => undefined,
+  replace: async () => false,
   ping: async () => undefined,
   close: async () => undefined,
 };
@@ -32,11 +32,12 @@ export const causeOf = (userId: string): Cause => {
   return { actor: { kind: 'user', id: userId }, correlationId: id, causationId: id };
 };
 
-export const messageData = (conversationId: string, nth: number) => ({
+export const messageData = (conversationId: string, nth: number, textKey: string) => ({
   conversation_id: conversationId,
   message_id: ids.next(),
   sender_user_id: `user-${nth % 2}`,
   body: `Message ${nth}, about as long as people write them when they are not in a hurry.`,
+  text_key: textKey,
   mentioned_user_ids: [],
 });
 
@@ -76,16 +77,14 @@ export const fillLog = async (
   );
   for (let sent = 0; sent < messages; sent += AT_ONCE) {
     await Promise.all(
-      streams.map((stream) => {
+      streams.map(async (stream) => {
         const before = stream.head.revision;
-        const events = Array.from({ length: Math.min(AT_ONCE, messages - sent) }, (_, nth) => {
-          const data = messageData(stream.id, sent + nth);
-          const keyId = messageKeyId(TENANT, data.message_id);
-          keys.create(keyId);
-          const event = encode(stream, 'MessageSent', data);
-          keys.forget(keyId);
-          return event;
-        });
+        const events: NewEvent[] = [];
+        for (let nth = sent; nth < Math.min(sent + AT_ONCE, messages); nth += 1) {
+          const textKey = await keys.newTextKey(TENANT);
+          events.push(encode(stream, 'MessageSent', messageData(stream.id, nth, textKey)));
+          keys.forget(`${TENANT}/${textKey}`);
+        }
         return append(stream, events, before);
       }),
     );

@@ -1,4 +1,4 @@
-import type { ConversationEvent } from '../domain/messaging/conversation.ts';
+import { type ConversationEvent, textKeyOf } from '../domain/messaging/conversation.ts';
 import {
   type DocumentReader,
   iso,
@@ -33,6 +33,8 @@ export interface MessageDoc {
   /** Revision in the conversation's stream: the order of the list. */
   readonly seq: number;
   readonly sender_user_id: string;
+  /** The data key of the text; stays when the message is deleted. */
+  readonly text_key: string;
   /** Sealed, mentions as ids; null when deleted. */
   readonly body: string | null;
   readonly created_at: string;
@@ -47,7 +49,7 @@ const each = (
 
 export const conversationsProjection = projection<ConversationEvent>({
   name: 'conversations',
-  version: 1,
+  version: 2,
   collections: [
     {
       name: 'conversations',
@@ -83,6 +85,7 @@ export const conversationsProjection = projection<ConversationEvent>({
         conversation_id: data.conversation_id,
         seq: revision,
         sender_user_id: data.sender_user_id,
+        text_key: textKeyOf(data),
         body: data.body,
         created_at: iso(at),
         edited_at: null,

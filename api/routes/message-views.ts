@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type MessageState, messageKeyId } from '../../application/messaging.ts';
+import type { MessageState } from '../../application/messaging.ts';
 import { ERASED } from '../../application/sealing.ts';
 import { storedMentions, toBody } from '../../domain/messaging/mentions.ts';
 import type { ConversationDoc, MessageDoc } from '../../projections/conversations.ts';
@@ -73,12 +73,12 @@ export const messageViews = (app: Pick<App, 'directory' | 'keys'>) => {
 
   /** Data keys that an answer with this message depends on. */
   const keysOf = (tenantId: string, message: MessageState): string[] => [
-    messageKeyId(tenantId, message.id),
+    `${tenantId}/${message.textKey}`,
     ...storedMentions(message.body ?? '').map((id) => personKeyId(tenantId, id)),
   ];
 
   const docViews = async (tenantId: string, docs: readonly MessageDoc[]) => {
-    await app.keys.load(docs.map((doc) => messageKeyId(tenantId, doc.id)));
+    await app.keys.load(docs.map((doc) => `${tenantId}/${doc.text_key}`));
     const bodies = docs.map((doc) =>
       doc.body === null ? undefined : (app.keys.openLoaded(doc.body) ?? ERASED),
     );

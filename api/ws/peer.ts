@@ -57,6 +57,11 @@ export class Peer {
       this.close(CLOSE.slowReader, 'reading too slowly');
       return;
     }
+    // Envelopes of one turn of the event loop leave together: a write costs more than what it carries.
+    if (this.#connection.writableCorked === 0) {
+      this.#connection.cork();
+      setImmediate(() => this.#connection.uncork());
+    }
     this.#connection.write(frame);
   }
 

@@ -2,7 +2,8 @@
  * Data keys for sealed texts (decisions, section 11): one per message, one per person. Destroying a key makes
  * every copy of the text unreadable, wherever it was copied.
  *
- * A key id is `<tenant>/<kind>-<id>`, e.g. `acme/message-0190…`. Keys are stored wrapped by `MASTER_KEY`.
+ * A row is a key, under its id `<tenant>/<kind>-<id>` (e.g. `acme/person-0190…`), or a page of keys
+ * (application/key-pages.ts). Rows are stored wrapped by `MASTER_KEY`.
  */
 export interface KeyStore {
   /**
@@ -14,6 +15,12 @@ export interface KeyStore {
   getMany(keyIds: readonly string[]): Promise<(Uint8Array | 'destroyed' | undefined)[]>;
   /** Overwrites the key and keeps a tombstone, so that it cannot be made again. Safe to repeat. */
   destroy(keyId: string): Promise<void>;
+  /**
+   * Overwrites a row with another of the same length, if it still is `from`; nothing of `from` is left in the store's
+   * files when this resolves. Safe to repeat.
+   * @returns false when the row is another one by now, or destroyed, or was never there
+   */
+  replace(keyId: string, from: Uint8Array, to: Uint8Array): Promise<boolean>;
   ping(): Promise<void>;
   close(): Promise<void>;
 }

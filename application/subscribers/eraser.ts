@@ -1,6 +1,5 @@
-import { MessageDeleted } from '../../domain/messaging/conversation.ts';
+import { MessageDeleted, textKeyOf } from '../../domain/messaging/conversation.ts';
 import { dataOf } from '../codec.ts';
-import { messageKeyId } from '../messaging.ts';
 import type { KeyRing } from '../sealing.ts';
 import type { Subscriber } from '../subscriber.ts';
 
@@ -13,6 +12,6 @@ export const eraser = (deps: { readonly keys: KeyRing }): Subscriber => ({
   types: [MessageDeleted.type],
   handle: async (event) => {
     const deleted = dataOf(MessageDeleted, event);
-    if (deleted !== undefined) await deps.keys.destroy(messageKeyId(event.tenantId, deleted.message_id));
+    if (deleted !== undefined) await deps.keys.destroy(`${event.tenantId}/${textKeyOf(deleted)}`);
   },
 });

@@ -1,9 +1,8 @@
-import { conversationDecider, MessageSent } from '../../domain/messaging/conversation.ts';
+import { conversationDecider, MessageSent, textKeyOf } from '../../domain/messaging/conversation.ts';
 import { snippetSource } from '../../domain/messaging/mentions.ts';
 import { inboxDecider, raiseNotification } from '../../domain/notifications/inbox.ts';
 import { dataOf } from '../codec.ts';
 import type { CommandHandler } from '../command-handler.ts';
-import { messageKeyId } from '../messaging.ts';
 import { uuidFromName } from '../request-context.ts';
 import type { KeyRing } from '../sealing.ts';
 import type { StreamStates } from '../stream-states.ts';
@@ -26,7 +25,6 @@ export const mentionNotifier = (deps: {
     const text = await deps.keys.open(message.body);
     const { state } = await deps.states.load(event.tenantId, conversationDecider, message.conversation_id);
     const participants = state.status === 'started' ? state.participants : [];
-    const keyId = messageKeyId(event.tenantId, message.message_id);
     for (const recipientId of message.mentioned_user_ids) {
       // Somebody outside the conversation learns that they were named, and nothing of what was said.
       const snippet = participants.includes(recipientId) && text !== undefined ? snippetSource(text) : '';
@@ -43,14 +41,16 @@ export const mentionNotifier = (deps: {
         again: { after: event.position },
         decide: () =>
           raiseNotification({
-            notificationId: uuidFromName(`mention\n${keyId}\n${recipientId}`),
+            notificationId: uuidFromName(
+              `mention\n${event.tenantId}/message-${message.message_id}\n${recipientId}`,
+            ),
             recipientId,
             kind: 'message_mention',
             actorId: message.sender_user_id,
             subject: { kind: 'conversation', id: message.conversation_id },
             noteId: message.message_id,
             snippet,
-            snippetKey: `message-${message.message_id}`,
+            snippetKey: textKeyOf(message),
           }),
       });
     }

@@ -12,7 +12,12 @@ import { codePoints, isStorableText } from '../text.ts';
 
 // Events
 
-const messageKey = (data: { message_id: string }): string => `message-${data.message_id}`;
+/**
+ * The data key of a message's text, within the tenant. Events of before there were key pages name none: theirs is
+ * called after the message.
+ */
+export const textKeyOf = (data: { message_id: string; text_key?: string | undefined }): string =>
+  data.text_key ?? `message-${data.message_id}`;
 
 export const ConversationStarted = defineEvent(
   'ConversationStarted',
@@ -30,16 +35,22 @@ export const MessageSent = defineEvent(
     message_id: z.string(),
     sender_user_id: z.string(),
     body: z.string(),
+    text_key: z.string().optional(),
     /** Active users to notify: mentioned, each once, never the sender. */
     mentioned_user_ids: z.array(z.string()),
   }),
-  { personal: { body: messageKey } },
+  { personal: { body: textKeyOf } },
 );
 
 export const MessageEdited = defineEvent(
   'MessageEdited',
-  z.object({ conversation_id: z.string(), message_id: z.string(), body: z.string() }),
-  { personal: { body: messageKey } },
+  z.object({
+    conversation_id: z.string(),
+    message_id: z.string(),
+    body: z.string(),
+    text_key: z.string().optional(),
+  }),
+  { personal: { body: textKeyOf } },
 );
 
 export const MessageDeleted = defineEvent(
@@ -50,6 +61,8 @@ export const MessageDeleted = defineEvent(
     sender_user_id: z.string(),
     /** When the message was sent: the unread counts of those who had not read it go down. */
     sent_at: z.string(),
+    /** The key to destroy. */
+    text_key: z.string().optional(),
   }),
 );
 
@@ -128,6 +141,8 @@ export interface StartConversation {
 
 export interface SendMessage {
   readonly messageId: string;
+  /** A new data key of the message's own. */
+  readonly textKey: string;
   readonly senderId: string;
   /** The stored form: mentions as ids. */
   readonly storedBody: string;
@@ -137,6 +152,7 @@ export interface SendMessage {
 /** What the log says of one message, as of the revision the command is decided at. */
 export interface MessageFacts {
   readonly messageId: string;
+  readonly textKey: string;
   readonly senderId: string;
   readonly sentAt: number;
   readonly editedAt: number | undefined;
@@ -202,6 +218,7 @@ export const sendMessage = (state: Conversation, command: SendMessage, context: 
         message_id: command.messageId,
         sender_user_id: command.senderId,
         body: command.storedBody,
+        text_key: command.textKey,
         mentioned_user_ids: [...command.mentioned],
       },
       at: Math.max(context.now, conversation.lastReadAt + 1),
@@ -237,6 +254,7 @@ export const editMessage = (state: Conversation, command: EditMessage): Result =
         conversation_id: conversation.id,
         message_id: message.messageId,
         body: command.storedBody,
+        text_key: message.textKey,
       },
     },
   ];
@@ -254,6 +272,7 @@ export const deleteMessage = (state: Conversation, command: DeleteMessage): Resu
         message_id: message.messageId,
         sender_user_id: message.senderId,
         sent_at: new Date(message.sentAt).toISOString(),
+        text_key: message.textKey,
       },
     },
   ];

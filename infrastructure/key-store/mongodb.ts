@@ -64,6 +64,12 @@ export async function openMongoKeyStore(options: MongoKeyStoreOptions): Promise<
           await keys.updateOne({ _id: keyId }, tombstone);
         }
       }),
+    replace: (keyId, from, to) =>
+      call(async () => {
+        const wrapped = { $set: { wrapped: new Binary(to) } };
+        const { matchedCount } = await keys.updateOne({ _id: keyId, wrapped: new Binary(from) }, wrapped);
+        return matchedCount > 0;
+      }),
     ping,
     close: () => client.close(),
   };

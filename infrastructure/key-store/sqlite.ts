@@ -12,6 +12,7 @@ const INSERT = 'INSERT INTO data_keys (id, wrapped) VALUES (?, ?) ON CONFLICT (i
 const OVERWRITE = 'UPDATE data_keys SET wrapped = zeroblob(length(wrapped)) WHERE id = ?';
 const BURY =
   'INSERT INTO data_keys (id, wrapped) VALUES (?, NULL) ON CONFLICT (id) DO UPDATE SET wrapped = NULL';
+const REPLACE = 'UPDATE data_keys SET wrapped = ? WHERE id = ? AND wrapped = ?';
 const SELECT = 'SELECT wrapped FROM data_keys WHERE id = ?';
 
 const CHECKPOINT_PATIENCE_MS = 5000;
@@ -48,6 +49,12 @@ export async function openSqliteKeyStore({ path }: { readonly path: string }): P
         prepare(BURY).run(id);
       });
       await truncated();
+    },
+    replace: async (id, from, to) => {
+      const changes = await grouped(() => prepare(REPLACE).run(to, id, from).changes);
+      if (Number(changes) === 0) return false;
+      await truncated();
+      return true;
     },
     ping: () =>
       read(() => {

@@ -36,7 +36,7 @@ describe('The gate of appends', () => {
     const { appending, watched, steps } = open();
     const keys = new KeyRing(watched, MASTER_KEY);
     const gate = new AppendGate(appending, keys, () => undefined);
-    const key = (n: number) => ({ ...keys.create(`acme/message-${n}`), fresh: true });
+    const key = (n: number) => keys.create(`acme/message-${n}`);
     await Promise.all([1, 2, 3].map((n) => gate.append(`acme.note-${n}`, 'no_stream', [event()], [key(n)])));
     expect(steps).to.deep.equal(['keys 3', 'append', 'append', 'append']);
   });

@@ -54,6 +54,7 @@ const village = async (lag: () => number = () => 0) => {
           : {
               conversationId: doc.conversation_id,
               messageId: doc.id,
+              textKey: doc.text_key,
               senderId: doc.sender_user_id,
               sentAt: Date.parse(doc.created_at),
               editedAt: ms(doc.edited_at),

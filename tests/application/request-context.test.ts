@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { dmKeyOf } from '../../application/messaging.ts';
+import { dmKeyOf } from '../../application/message-ids.ts';
 import type { Principal } from '../../application/principal.ts';
 import { requestContext, uuidFromName } from '../../application/request-context.ts';
 import { uuidV7Ids } from '../../infrastructure/identity/ids.ts';

@@ -6,6 +6,8 @@ export interface KeyStoreHarness {
   /** Opens the same store once more, as another process would. */
   open(): Promise<KeyStore>;
   dispose(): Promise<void>;
+  /** False for a stand-in whose conditional updates are not atomic. */
+  readonly isAtomic: boolean;
 }
 
 const newKey = () => ({ id: `acme/message-${randomUUID()}`, wrapped: new Uint8Array(randomBytes(60)) });
@@ -83,6 +85,38 @@ export function keyStoreContract(name: string, start: () => Promise<KeyStoreHarn
       await Promise.all(keys.flatMap((key) => [store.put([key]), store.destroy(key.id)]));
       const found = await store.getMany(keys.map((key) => key.id));
       expect(found).to.deep.equal(keys.map(() => 'destroyed'));
+    });
+
+    it('replaces a row by another, once', async () => {
+      const [key, other] = [newKey(), newKey()];
+      await store.put([key, other]);
+      const next = newKey().wrapped;
+      expect(await store.replace(key.id, key.wrapped, next)).to.equal(true);
+      expect(await store.replace(key.id, key.wrapped, newKey().wrapped)).to.equal(false);
+      const second = await harness.open();
+      expect(await second.getMany([key.id, other.id])).to.deep.equal([next, other.wrapped]);
+      await second.close();
+    });
+
+    it('replaces nothing that is destroyed or was never there', async () => {
+      const [gone, never] = [newKey(), newKey()];
+      await store.put([gone]);
+      await store.destroy(gone.id);
+      for (const key of [gone, never]) {
+        expect(await store.replace(key.id, key.wrapped, newKey().wrapped)).to.equal(false);
+      }
+      expect(await store.getMany([gone.id, never.id])).to.deep.equal(['destroyed', undefined]);
+    });
+
+    it('lets one of many replacements of the same row win', async function () {
+      if (!harness.isAtomic) this.skip();
+      const key = newKey();
+      await store.put([key]);
+      const candidates = Array.from({ length: 8 }, () => newKey().wrapped);
+      const done = await Promise.all(candidates.map((next) => store.replace(key.id, key.wrapped, next)));
+      expect(done.filter(Boolean)).to.have.length(1);
+      const [present] = await store.getMany([key.id]);
+      expect(present).to.deep.equal(candidates[done.indexOf(true)]);
     });
 
     it('stores many keys at once', async () => {

@@ -4,7 +4,8 @@ import { keyStoreContract } from './key-store.ts';
 
 await describeWithMongo('key store contract', (title, start) => {
   keyStoreContract(title, async () => {
-    const { url, dbName, dispose } = start();
-    return { open: () => openMongoKeyStore({ url, dbName }), dispose };
+    const { url, dbName, dispose, kind } = start();
+    // FerretDB reads, compares and writes in three steps.
+    return { open: () => openMongoKeyStore({ url, dbName }), dispose, isAtomic: kind === 'mongodb' };
   });
 });

@@ -8,6 +8,7 @@ keyStoreContract('SQLite', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'key-store-'));
   return {
     open: async () => openSqliteKeyStore({ path: join(folder, 'key.db') }),
+    isAtomic: true,
     dispose: () => rm(folder, { recursive: true }),
   };
 });

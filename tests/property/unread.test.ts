@@ -67,7 +67,13 @@ describe('unread counts', () => {
           now += later;
           if (what === 'send') {
             const id = `m${messages.length}`;
-            const command = { messageId: id, senderId: who, storedBody: 'x', mentioned: [] };
+            const command = {
+              messageId: id,
+              textKey: `message-${id}`,
+              senderId: who,
+              storedBody: 'x',
+              mentioned: [],
+            };
             messages.push({
               id,
               sender: who,
@@ -80,6 +86,7 @@ describe('unread counts', () => {
             if (message === undefined) continue;
             const facts = {
               messageId: message.id,
+              textKey: `message-${message.id}`,
               senderId: message.sender,
               sentAt: message.at,
               editedAt: undefined,

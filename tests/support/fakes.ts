@@ -62,6 +62,12 @@ export const memoryKeyStore = (): TestKeyStore => {
     destroy: async (id) => {
       wrapped.set(id, 'destroyed');
     },
+    replace: async (id, from, to) => {
+      const present = wrapped.get(id);
+      if (!(present instanceof Uint8Array) || Buffer.compare(present, from) !== 0) return false;
+      wrapped.set(id, to);
+      return true;
+    },
     ping: async () => undefined,
     close: async () => undefined,
   };

@@ -1,6 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { z } from 'zod';
+import { slotOf } from '../../application/key-pages.ts';
 
 /** Searching of a data folder's raw bytes. */
 
@@ -57,12 +59,35 @@ export const findInText = (text: string, secrets: Readonly<Record<string, string
     .map(([label]) => label);
 };
 
-/** The wrapped data keys whose id ends so, as the key store holds them now. */
-export const wrappedKeys = (folder: string, idEnd: string): Buffer[] => {
+/** Bytes in front of a page's keys: the nonce. */
+const NONCE = 12;
+const KEY = 32;
+
+/** The data key of a message's text, wrapped, as the key store holds it now: its part of its page. */
+export const wrappedKeyOf = (folder: string, messageId: string): Buffer => {
+  const slot = slotOf(`acme/${textKeyIn(folder, messageId)}`);
   const db = new DatabaseSync(join(folder, 'keys.db'), { readOnly: true });
   try {
-    const rows = db.prepare('SELECT wrapped FROM data_keys WHERE id LIKE ?').all(`%${idEnd}`);
-    return rows.flatMap(({ wrapped }) => (wrapped instanceof Uint8Array ? [Buffer.from(wrapped)] : []));
+    const row = db.prepare('SELECT wrapped FROM data_keys WHERE id = ?').get(`page:${slot?.page}`);
+    if (slot === undefined || !(row?.wrapped instanceof Uint8Array)) throw new Error('the key is not there');
+    const at = NONCE + slot.slot * KEY;
+    return Buffer.from(row.wrapped.subarray(at, at + KEY));
+  } finally {
+    db.close();
+  }
+};
+
+const sentMessage = z.object({ message_id: z.string(), text_key: z.string() });
+
+const textKeyIn = (folder: string, messageId: string): string => {
+  const db = new DatabaseSync(join(folder, 'events.db'), { readOnly: true });
+  try {
+    const rows = db.prepare('SELECT data FROM events WHERE data LIKE ?').all(`%"${messageId}"%`);
+    for (const { data } of rows) {
+      const sent = sentMessage.safeParse(JSON.parse(String(data)));
+      if (sent.success && sent.data.message_id === messageId) return sent.data.text_key;
+    }
+    throw new Error('the message is not there');
   } finally {
     db.close();
   }

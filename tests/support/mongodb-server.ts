@@ -135,6 +135,7 @@ export interface TestDatabase {
   /** A connection string that names the database: what a server gets as `MONGODB_URL`. */
   readonly databaseUrl: string;
   dispose(): Promise<void>;
+  readonly kind: MongoServer['kind'];
 }
 
 /**
@@ -157,6 +158,7 @@ export async function describeWithMongo(
     return {
       url: server.url,
       dbName,
+      kind: server.kind,
       databaseUrl: withDatabase(server.url, dbName),
       async dispose() {
         const client = new MongoClient(server.url);

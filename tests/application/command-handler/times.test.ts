@@ -51,7 +51,13 @@ describe('times within a stream', () => {
             ? markRead(state, 'bob')
             : sendMessage(
                 state,
-                { messageId: `m${n}`, senderId: 'ann', storedBody: 'x', mentioned: [] },
+                {
+                  messageId: `m${n}`,
+                  textKey: `message-m${n}`,
+                  senderId: 'ann',
+                  storedBody: 'x',
+                  mentioned: [],
+                },
                 context,
               ),
       }),

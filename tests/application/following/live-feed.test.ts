@@ -25,11 +25,16 @@ const conversation = (node: TestNode) => {
       node.commands.execute({
         ...base,
         decide: (state, at) =>
-          sendMessage(state, { messageId: id, senderId: 'ann', storedBody: body, mentioned: [] }, at),
+          sendMessage(
+            state,
+            { messageId: id, textKey: `message-${id}`, senderId: 'ann', storedBody: body, mentioned: [] },
+            at,
+          ),
       }),
     remove: (id: string) => {
       const message = {
         messageId: id,
+        textKey: `message-${id}`,
         senderId: 'ann',
         sentAt: 0,
         editedAt: undefined,

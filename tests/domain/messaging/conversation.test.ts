@@ -28,9 +28,16 @@ const readAt = (at: number): Past<ConversationEvent> => ({
   at,
 });
 
-const message = { messageId: 'm2', senderId: 'ann', storedBody: 'hello', mentioned: ['bob'] };
+const message = {
+  messageId: 'm2',
+  textKey: 'message-p.1',
+  senderId: 'ann',
+  storedBody: 'hello',
+  mentioned: ['bob'],
+};
 const facts: MessageFacts = {
   messageId: 'm1',
+  textKey: 'message-p.0',
   senderId: 'ann',
   sentAt: BEGINNING + 1000,
   editedAt: undefined,
@@ -70,6 +77,7 @@ describe('a conversation', () => {
             message_id: 'm2',
             sender_user_id: 'ann',
             body: 'hello',
+            text_key: 'message-p.1',
             mentioned_user_ids: ['bob'],
           },
           at: BEGINNING + 5,
@@ -106,7 +114,10 @@ describe('a conversation', () => {
     it('by its sender', () => {
       given(conversationDecider, started, sent)
         .when((state) => editMessage(state, edit('ann', facts)))
-        .gives({ type: 'MessageEdited', data: { conversation_id: 'c1', message_id: 'm1', body: 'new' } });
+        .gives({
+          type: 'MessageEdited',
+          data: { conversation_id: 'c1', message_id: 'm1', body: 'new', text_key: 'message-p.0' },
+        });
     });
     it('by nobody else', () => {
       const story = given(conversationDecider, started, sent);
@@ -135,6 +146,7 @@ describe('a conversation', () => {
             message_id: 'm1',
             sender_user_id: 'ann',
             sent_at: '2026-01-01T00:00:01.000Z',
+            text_key: 'message-p.0',
           },
         });
     });
