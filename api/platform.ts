@@ -42,7 +42,8 @@ export interface Platform {
 }
 
 const LEASE_MS = 3000;
-const LINGER_MS = 10;
+/** Under load many events are folded together; who waits for a projection cuts this short. */
+const LINGER_MS = 40;
 const SWEEP_MS = 60_000;
 
 /** Puts the product together and starts its background work. The HTTP server is not listening yet. */

@@ -50,9 +50,10 @@ export const startProjections = (
   const take = (message: FromProjections): void => {
     switch (message.kind) {
       case 'progress': {
-        const checkpoint =
-          message.checkpoint === undefined ? undefined : deps.parsePosition(message.checkpoint);
-        seen.get(message.projection)?.progressed(message.tag, checkpoint, message.parked);
+        for (const { projection, tag, checkpoint, parked } of message.made) {
+          const position = checkpoint === undefined ? undefined : deps.parsePosition(checkpoint);
+          seen.get(projection)?.progressed(tag, position, parked);
+        }
         return;
       }
       case 'ended':

@@ -7,6 +7,7 @@ import { systemClock } from '../../infrastructure/identity/ids.ts';
 import { createLogger } from '../../infrastructure/logger.ts';
 import { openEvents, openReads } from '../../infrastructure/stores.ts';
 import { projections } from '../../projections/all.ts';
+import { ProgressReports } from './progress-reports.ts';
 import type { ThreadData } from './projections.ts';
 import { type FromProjections, toProjections } from './protocol.ts';
 
@@ -23,6 +24,7 @@ const run = async (): Promise<void> => {
   const tell = (message: FromProjections): void => port.postMessage(message);
   const events = await openEvents(config, logger);
   const reads = await openReads(config);
+  const progress = new ProgressReports((made) => tell({ kind: 'progress', made }));
   const stopping = new AbortController();
   const hosts = new Map(
     projections.map((projection) => [
@@ -37,8 +39,12 @@ const run = async (): Promise<void> => {
         clock: systemClock,
         // The main thread is told of progress; only a newcomer reads it from the store.
         saveMs: 250,
-        onProgress: (progress) => tell({ kind: 'progress', projection: projection.name, ...progress }),
-        onEnd: (tag) => tell({ kind: 'ended', projection: projection.name, tag }),
+        onProgress: (made) =>
+          progress.note({ projection: projection.name, ...made, parked: [...made.parked] }),
+        onEnd: (tag) => {
+          progress.flush();
+          tell({ kind: 'ended', projection: projection.name, tag });
+        },
       }),
     ]),
   );
@@ -49,6 +55,7 @@ const run = async (): Promise<void> => {
         return events.wake?.();
       case 'hurry':
         events.wake?.();
+        progress.hurry(message.projection, message.waiting);
         return hosts.get(message.projection)?.hurry(message.waiting);
       case 'stop':
         return stopping.abort();

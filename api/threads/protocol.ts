@@ -18,15 +18,17 @@ const metric = z.discriminatedUnion('name', [
 ]);
 export type ProjectionMetric = z.output<typeof metric>;
 
+/** A generation has folded and stored up to `checkpoint`. */
+const progress = z.object({
+  projection: z.string(),
+  tag: z.string(),
+  checkpoint: z.string().optional(),
+  parked: z.array(z.string()),
+});
+export type ProjectionProgress = z.output<typeof progress>;
+
 export const fromProjections = z.discriminatedUnion('kind', [
-  /** A generation has folded and stored up to `checkpoint`. */
-  z.object({
-    kind: z.literal('progress'),
-    projection: z.string(),
-    tag: z.string(),
-    checkpoint: z.string().optional(),
-    parked: z.array(z.string()),
-  }),
+  z.object({ kind: z.literal('progress'), made: z.array(progress) }),
   /** A generation is not folded here any more. */
   z.object({ kind: z.literal('ended'), projection: z.string(), tag: z.string() }),
   z.object({ kind: z.literal('metric'), metric }),

@@ -1,0 +1,50 @@
+import { expect } from 'chai';
+import { ProgressReports } from '../../../api/threads/progress-reports.ts';
+import type { ProjectionProgress } from '../../../api/threads/protocol.ts';
+import { eventually } from '../../support/eventually.ts';
+
+const made = (projection: string, checkpoint: string, tag = 'v1'): ProjectionProgress => ({
+  projection,
+  tag,
+  checkpoint,
+  parked: [],
+});
+
+describe('Reports of the projections’ progress', () => {
+  const begin = () => {
+    const sent: ProjectionProgress[][] = [];
+    return { sent, reports: new ProgressReports((all) => sent.push(all)) };
+  };
+
+  it('go together, the latest of each generation', async () => {
+    const { sent, reports } = begin();
+    reports.note(made('users', '1'));
+    reports.note(made('tenants', '1'));
+    reports.note(made('users', '2'));
+    reports.note(made('users', '1', 'v2'));
+    expect(sent).to.deep.equal([]);
+    await eventually(() => expect(sent).to.have.length(1));
+    expect(sent).to.deep.equal([[made('users', '2'), made('tenants', '1'), made('users', '1', 'v2')]]);
+  });
+
+  it('go at once for a projection that somebody waits for', () => {
+    const { sent, reports } = begin();
+    reports.note(made('tenants', '1'));
+    reports.hurry('users', true);
+    expect(sent, 'what it had got to').to.deep.equal([[made('tenants', '1')]]);
+    reports.note(made('users', '2'));
+    expect(sent[1]).to.deep.equal([made('users', '2')]);
+    reports.hurry('users', false);
+    reports.note(made('users', '3'));
+    expect(sent).to.have.length(2);
+    reports.flush();
+    expect(sent[2]).to.deep.equal([made('users', '3')]);
+  });
+
+  it('are not sent without anything to say', () => {
+    const { sent, reports } = begin();
+    reports.flush();
+    reports.hurry('users', true);
+    expect(sent).to.deep.equal([]);
+  });
+});
