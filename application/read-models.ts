@@ -1,5 +1,5 @@
 import { DomainError } from '../domain/errors.ts';
-import type { DocumentReader, PageQuery, Projection } from '../domain/projection.ts';
+import type { DocumentReader, PageQuery, Projection, SearchQuery } from '../domain/projection.ts';
 import type { Clock } from './ports/clock.ts';
 import type { Position } from './ports/event-store.ts';
 import type { Generation, ReadStore } from './ports/read-store.ts';
@@ -102,6 +102,16 @@ export class ReadModels {
         const found = await this.#store.find(await at(), { ...query, collection, tenant });
         return { docs: found.docs.map((doc) => doc.value as D), next: found.next };
       },
+      search: async <D>(collection: string, tenant: string, query: SearchQuery) => {
+        const found = await this.#store.search(await at(), { ...query, collection, tenant });
+        return { docs: found.docs.map((doc) => doc.value as D), next: found.next };
+      },
+      ids: async (collection, tenant, query) => {
+        const found = await this.#store.ids(await at(), { ...query, collection, tenant });
+        return { docs: found.ids, next: found.next };
+      },
+      count: async (collection, tenant, selection) =>
+        this.#store.count(await at(), { ...selection, collection, tenant }),
       checkpoint: async (tenantId) => {
         const generation = await at();
         const host = this.#hosts.get(projection);

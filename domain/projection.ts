@@ -1,3 +1,5 @@
+import type { Filter, SortField } from './expressions/filter-tree.ts';
+
 /**
  * A projection is a pure fold: for each event it names the documents that the event touches and how each changes.
  * The runner loads touched documents once per batch, folds in memory and writes documents with the checkpoint.
@@ -40,7 +42,12 @@ export interface Projection {
   readonly name: string;
   /** Grows when documents change shape or meaning: a new generation is then built beside the old one. */
   readonly version: number;
-  readonly collections: readonly { readonly name: string; readonly indexes: readonly Index[] }[];
+  readonly collections: readonly {
+    readonly name: string;
+    readonly indexes: readonly Index[];
+    /** Its documents hold `keys` (expressions/order-key.ts) and are found by filters; see the read store port. */
+    readonly searchable?: boolean;
+  }[];
   /** Types of the events that are folded; others are passed over. */
   readonly types: readonly string[];
   readonly fold: (event: ProjectedEvent) => readonly Touch[];
@@ -106,8 +113,31 @@ export interface Page<D> {
   readonly next?: PageEnd | undefined;
 }
 
+/** What a filter selects within one range of an index. */
+export interface DocumentSelection {
+  readonly index: string;
+  readonly equals: readonly Scalar[];
+  /** Default: all. */
+  readonly filter?: Filter | undefined;
+  /** ms; what `now()` of the filter is. */
+  readonly now: number;
+}
+
+export interface SearchQuery extends DocumentSelection {
+  /** By this field, then by id; default: the index's order. Costs a scan of the range. */
+  readonly sort?: SortField | undefined;
+  readonly order?: 'asc' | 'desc' | undefined;
+  readonly limit: number;
+  readonly after?: PageEnd | undefined;
+}
+
 /** What queries read from: one read model, always of one tenant. */
 export interface DocumentReader {
   get<D>(collection: string, tenantId: string, id: string): Promise<D | undefined>;
   find<D>(collection: string, tenantId: string, query: PageQuery): Promise<Page<D>>;
+  /** Of a searchable collection. */
+  search<D>(collection: string, tenantId: string, query: SearchQuery): Promise<Page<D>>;
+  /** As `search`, ids alone: `docs` are document ids. */
+  ids(collection: string, tenantId: string, query: SearchQuery): Promise<Page<string>>;
+  count(collection: string, tenantId: string, selection: DocumentSelection): Promise<number>;
 }

@@ -1,3 +1,4 @@
+import type { Filter, SortField } from '../../domain/expressions/filter-tree.ts';
 import type { Position } from './event-store.ts';
 
 /**
@@ -32,6 +33,11 @@ export interface IndexSpec {
 export interface CollectionSpec {
   readonly name: string;
   readonly indexes: readonly IndexSpec[];
+  /**
+   * True where documents are searched by filters. Such a document holds `keys`, an object of order keys by field
+   * (domain/expressions/order-key.ts), and `state` (text or null), `created_at` and `updated_at` as the API shows them.
+   */
+  readonly searchable?: boolean | undefined;
 }
 
 /** Where a projection's documents live: the projection's name and the generation's tag. */
@@ -96,6 +102,28 @@ export interface FindResult {
   readonly next?: Cursor | undefined;
 }
 
+/** Documents of one range of a single-valued index that a filter selects; no filter selects all of them. */
+export interface Selection {
+  readonly collection: string;
+  readonly tenant: string;
+  readonly index: string;
+  /** Values for the index's first fields, in order: what bounds the scan. */
+  readonly equals?: readonly Scalar[] | undefined;
+  readonly filter?: Filter | undefined;
+  /** ms; what `now()` of the filter is. */
+  readonly now: number;
+}
+
+export interface SearchQuery extends Selection {
+  /** By this field, then by id, instead of the index's order. Costs a scan of the whole range. */
+  readonly sort?: SortField | undefined;
+  /** Of the index, where no `sort` is given. */
+  readonly order?: 'asc' | 'desc' | undefined;
+  readonly limit: number;
+  /** Cursor of an earlier page of the same query (exclusive). Of a sorted one, its only value is the field's. */
+  readonly after?: Cursor | undefined;
+}
+
 /** A tenant that a poison event stopped in one projection. */
 export interface ParkedTenant {
   readonly tenant: string;
@@ -140,6 +168,19 @@ export interface ReadStore {
   unpark(generation: Generation, fence: number, tenant: string): Promise<void>;
   get(generation: Generation, key: DocKey): Promise<StoredDoc | undefined>;
   find(generation: Generation, query: FindQuery): Promise<FindResult>;
+  /**
+   * A page of what a filter selects; a static set is paged through without a row skipped or repeated. Long scans
+   * leave the process free for others. Only of `searchable` collections.
+   * @throws {StoreUnavailable} after 10 s
+   * @throws {InvalidCursor}
+   */
+  search(generation: Generation, query: SearchQuery): Promise<FindResult>;
+  /** As {@link ReadStore.search}, ids alone. */
+  ids(
+    generation: Generation,
+    query: SearchQuery,
+  ): Promise<{ ids: readonly string[]; next?: Cursor | undefined }>;
+  count(generation: Generation, selection: Selection): Promise<number>;
   activeGeneration(projection: string): Promise<ActiveGeneration>;
   setActiveGeneration(projection: string, state: ActiveGeneration): Promise<void>;
   drop(generation: Generation): Promise<void>;

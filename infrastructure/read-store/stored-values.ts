@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { Position } from '../../application/ports/event-store.ts';
 import type { CollectionSpec, IndexSpec, JsonObject } from '../../application/ports/read-store.ts';
 
@@ -41,19 +42,30 @@ export function checkNames(projection: string, tag: string, collections: readonl
   }
 }
 
+const storedIndexes = z.array(
+  z.object({ name: z.string(), fields: z.array(z.string()), multi: z.string().optional() }),
+);
+const storedSpec = z.union([
+  storedIndexes.transform((indexes) => ({ indexes, searchable: false })),
+  z.object({ indexes: storedIndexes, searchable: z.literal(true) }),
+]);
+
 /**
- * The stored form of a collection's indexes. A generation is prepared once for all: were its indexes changed in
+ * The stored form of a collection's specification. A generation is prepared once for all: were its indexes changed in
  * place, documents written before would be missing from them.
  */
-export function indexesText(indexes: readonly IndexSpec[]): string {
-  return JSON.stringify(
-    indexes.map(({ name, fields, multi }) => ({ name, fields, ...(multi && { multi }) })),
-  );
+export function specText({ indexes, searchable }: Omit<CollectionSpec, 'name'>): string {
+  const list = indexes.map(({ name, fields, multi }) => ({ name, fields, ...(multi && { multi }) }));
+  return JSON.stringify(searchable === true ? { indexes: list, searchable } : list);
 }
 
-export function checkSameIndexes(collection: string, stored: string, wanted: readonly IndexSpec[]): void {
-  if (stored === indexesText(wanted)) return;
+export function specOf(text: string): { indexes: readonly IndexSpec[]; searchable: boolean } {
+  return storedSpec.parse(JSON.parse(text));
+}
+
+export function checkSameSpec(stored: string, wanted: CollectionSpec): void {
+  if (stored === specText(wanted)) return;
   throw new Error(
-    `collection ${collection} was prepared with other indexes: give the projection a new version`,
+    `collection ${wanted.name} was prepared with other indexes: give the projection a new version`,
   );
 }

@@ -11,6 +11,8 @@ const BUSY_DEADLINE_MS = 5_000;
 export interface SqliteConnection {
   /** Prepares once per text. */
   prepare(sql: string): StatementSync;
+  /** Prepares a text that is not one of a few: it is not kept. */
+  prepareOnce(sql: string): StatementSync;
   exec(sql: string): void;
   /** @throws {StoreUnavailable} */
   read<T>(query: () => T): Promise<T>;
@@ -58,6 +60,7 @@ export async function openSqlite({ path, pragmas, schema }: SqliteOptions): Prom
 
   const connection: SqliteConnection = {
     prepare,
+    prepareOnce: (sql) => db.prepare(sql),
     exec: (sql) => db.exec(sql),
     read: (query) => retrying(query),
     write: (change) => retrying(() => transaction(change)),

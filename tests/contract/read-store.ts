@@ -3,6 +3,7 @@ import { documentTests } from './read-store/documents.ts';
 import { indexTests } from './read-store/indexes.ts';
 import { leaseTests } from './read-store/leases.ts';
 import { redeliveryTests } from './read-store/redelivery.ts';
+import { searchTests } from './read-store/searches.ts';
 import type { Context, ReadStoreHarness } from './read-store/support.ts';
 
 export type { ReadStoreHarness } from './read-store/support.ts';
@@ -30,6 +31,7 @@ export function readStoreContract(name: string, start: () => Promise<ReadStoreHa
     redeliveryTests(context);
     leaseTests(context);
     indexTests(context);
+    searchTests(context);
   });
 }
 

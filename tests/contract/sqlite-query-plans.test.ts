@@ -14,7 +14,11 @@ describe('SQLite read store: query plans', () => {
   };
 
   async function planOf(sql: string): Promise<string> {
-    const connection = await openSqlite({ path: ':memory:', pragmas: [], schema: createSql(shape) });
+    const connection = await openSqlite({
+      path: ':memory:',
+      pragmas: [],
+      schema: createSql({ ...shape, searchable: true }),
+    });
     const parameters = Array.from({ length: sql.split('?').length - 1 }, () => null);
     const rows = connection.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...parameters);
     connection.close();
@@ -38,5 +42,6 @@ describe('SQLite read store: query plans', () => {
 
   it('writes a document without a scan', async () => {
     expect(await planOf(upsertSql(shape))).to.not.include('SCAN');
+    expect(await planOf(upsertSql({ ...shape, searchable: true }))).to.not.include('SCAN');
   });
 });

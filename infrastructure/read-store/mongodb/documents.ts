@@ -2,6 +2,7 @@ import { type AnyBulkWriteOperation, MongoBulkWriteError } from 'mongodb';
 import type { DocWrite, StoredDoc } from '../../../application/ports/read-store.ts';
 import { insertOnce, optionalTextIn, type Row, type Rows, textIn } from '../../mongodb/calls.ts';
 import { entriesOf, type IndexPlan, singleKey } from '../index-keys.ts';
+import { searchedFields } from '../searched.ts';
 import { parseDocument, positionOf } from '../stored-values.ts';
 
 /**
@@ -12,6 +13,9 @@ import { parseDocument, positionOf } from '../stored-values.ts';
  * - `k_<index>`: the key, for a single-valued index
  * - `h_<index>`, `t_<index>`: heads (an array, up to the field that meets an array) and the common tail
  *
+ * - `s`: of a searchable collection, what filters compare, as fields of its own: `keys`, `state`, `created_at`,
+ *   `updated_at`; nothing that is null
+ *
  * A deleted document stays as a tombstone: `value` null, no keys, `gone_at`. It keeps an older batch that is
  * applied again from bringing the document back, and goes after {@link TOMBSTONE_SECONDS}.
  */
@@ -19,11 +23,16 @@ export const TOMBSTONE_SECONDS = 24 * 3600;
 
 export const rowId = (tenant: string, id: string): string => `${tenant}/${id}`;
 
-export function toRow(write: DocWrite, fence: number, indexes: readonly IndexPlan[]): Row {
+export function toRow(
+  write: DocWrite,
+  fence: number,
+  { indexes, searchable }: { indexes: readonly IndexPlan[]; searchable: boolean },
+): Row {
   const { tenant, id, position, value } = write;
   const row: Row = { _id: rowId(tenant, id), tenant, doc_id: id, position, fence, value: null };
   if (value === null) return { ...row, gone_at: new Date() };
   row.value = JSON.stringify(value);
+  if (searchable) row.s = searchedFields(value);
   for (const plan of indexes) {
     if (plan.multi === undefined) {
       row[`k_${plan.name}`] = singleKey(plan, value, id);

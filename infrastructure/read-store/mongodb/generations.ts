@@ -9,7 +9,7 @@ import {
 } from '../../../application/ports/read-store.ts';
 import { insertOnce, type Row, type Rows, textIn } from '../../mongodb/calls.ts';
 import { type IndexPlan, planIndex } from '../index-keys.ts';
-import { checkNames, checkSameIndexes, indexesText } from '../stored-values.ts';
+import { checkNames, checkSameSpec, specOf, specText } from '../stored-values.ts';
 import { indexKeys, TOMBSTONE_SECONDS } from './documents.ts';
 
 export const generationId = ({ projection, tag }: Generation): string => `${projection}@${tag}`;
@@ -18,6 +18,7 @@ export const generationId = ({ projection, tag }: Generation): string => `${proj
 export interface OpenCollection {
   readonly rows: Rows;
   readonly indexes: readonly IndexPlan[];
+  readonly searchable: boolean;
 }
 
 export interface Generations {
@@ -28,10 +29,6 @@ export interface Generations {
   advance(generation: Generation, fence: number, checkpoint: Position): Promise<void>;
   drop(generation: Generation): Promise<void>;
 }
-
-const storedIndexes = z.array(
-  z.object({ name: z.string(), fields: z.array(z.string()), multi: z.string().optional() }),
-);
 
 /** @param ttlIndexes whether the server expires documents by itself */
 export function mongoGenerations(db: Db, ttlIndexes: boolean): Generations {
@@ -59,16 +56,17 @@ export function mongoGenerations(db: Db, ttlIndexes: boolean): Generations {
       const lease = leaseNameOf(generation);
       // An empty checkpoint is before every other, which saves a case in the conditional update.
       await insertOnce(generations, { _id, lease, checkpoint: '', fence: 0 });
-      for (const { name, indexes } of collections) {
+      for (const collection of collections) {
+        const { name, indexes } = collection;
         const row = {
           _id: `${_id}.${name}`,
           generation: _id,
           collection: name,
-          indexes: indexesText(indexes),
+          indexes: specText(collection),
         };
         if (!(await insertOnce(specs, row))) {
           const known = await specs.findOne({ _id: row._id });
-          if (known !== null) checkSameIndexes(name, textIn(known, 'indexes'), indexes);
+          if (known !== null) checkSameSpec(textIn(known, 'indexes'), collection);
         }
         await createIndexes(rowsOf(generation, name), indexes.map(planIndex));
       }
@@ -79,8 +77,8 @@ export function mongoGenerations(db: Db, ttlIndexes: boolean): Generations {
       if (known !== undefined) return known;
       const spec = await specs.findOne({ _id });
       if (spec === null) return undefined;
-      const indexes = storedIndexes.parse(JSON.parse(textIn(spec, 'indexes'))).map(planIndex);
-      const collection = { rows: rowsOf(generation, name), indexes };
+      const { indexes, searchable } = specOf(textIn(spec, 'indexes'));
+      const collection = { rows: rowsOf(generation, name), indexes: indexes.map(planIndex), searchable };
       opened.set(_id, collection);
       return collection;
     },

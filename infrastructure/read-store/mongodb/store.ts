@@ -13,6 +13,7 @@ import { findPage } from './find.ts';
 import { type Generations, mongoGenerations } from './generations.ts';
 import { knowsPipelines, type Leases, pipelineLeases } from './leases.ts';
 import { checkFence, mongoProgress } from './progress.ts';
+import { countRows, searchIds, searchPage } from './search.ts';
 
 export interface MongoReadStoreOptions {
   /** A MongoDB connection string. Its database is used unless `dbName` names another; default `read_models`. */
@@ -81,6 +82,21 @@ function readStore(
         if (plan === undefined) throw new Error(`collection ${query.collection} has no index ${query.index}`);
         return findPage(collection.rows, plan, query);
       }),
+    search: (generation, query) =>
+      call(async () => {
+        const collection = await generations.open(generation, query.collection);
+        return collection === undefined ? { docs: [] } : searchPage(collection, query);
+      }),
+    ids: (generation, query) =>
+      call(async () => {
+        const collection = await generations.open(generation, query.collection);
+        return collection === undefined ? { ids: [] } : searchIds(collection, query);
+      }),
+    count: (generation, selection) =>
+      call(async () => {
+        const collection = await generations.open(generation, selection.collection);
+        return collection === undefined ? 0 : countRows(collection, selection);
+      }),
     commit: (batch) =>
       call(async () => {
         await Promise.all([
@@ -124,7 +140,7 @@ async function writeDocuments(generations: Generations, batch: BatchWrite, oneBy
     if (collection === undefined) throw new Error(`collection ${name} of the batch is not prepared`);
     return {
       rows: collection.rows,
-      all: writes.map((write) => toRow(write, batch.fence, collection.indexes)),
+      all: writes.map((write) => toRow(write, batch.fence, collection)),
     };
   });
   // Every row is made before the first is written: a document that cannot be indexed stops the whole batch.

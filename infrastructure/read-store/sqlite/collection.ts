@@ -9,23 +9,23 @@ import type {
 } from '../../../application/ports/read-store.ts';
 import { optionalTextOf, type SqliteConnection, textOf } from '../../sqlite/connection.ts';
 import { cursorOf, entriesOf, type IndexPlan, planIndex, rangeOf, singleKey } from '../index-keys.ts';
-import { parseDocument, positionOf } from '../stored-values.ts';
+import { searchedFields } from '../searched.ts';
+import { parseDocument, positionOf, specOf } from '../stored-values.ts';
 import { findSql, type TableShape, upsertSql } from './tables.ts';
 
 /** The documents of one collection in one generation. Calls run inside the caller's transaction, if any. */
 export interface Collection {
+  readonly shape: TableShape;
   apply(write: DocWrite): void;
   load(tenant: string, id: string): StoredDoc | undefined;
   find(query: FindQuery): FindResult;
 }
 
-const storedIndexes = z.array(
-  z.object({ name: z.string(), fields: z.array(z.string()), multi: z.string().optional() }),
-);
 const storedKeys = z.array(z.string());
 
-export function tableShape(number: number, indexes: string): TableShape {
-  return { number, indexes: storedIndexes.parse(JSON.parse(indexes)).map(planIndex) };
+export function tableShape(number: number, spec: string): TableShape {
+  const { indexes, searchable } = specOf(spec);
+  return { number, indexes: indexes.map(planIndex), searchable };
 }
 
 export function openCollection(connection: SqliteConnection, shape: TableShape): Collection {
@@ -48,6 +48,7 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
       else if (plan.multi === undefined) row.push(singleKey(plan, value, id));
       else row.push(JSON.stringify(lists?.[nth++] ?? []));
     }
+    if (shape.searchable) row.push(value === null ? null : JSON.stringify(searchedFields(value)));
     if (multi.length === 0) {
       upsert.run(...row);
       return;
@@ -102,7 +103,7 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
     return { docs, next: cursorOf(plan, textOf(last, 'key'), query.equals?.length ?? 0) };
   }
 
-  return { apply, load, find };
+  return { shape, apply, load, find };
 }
 
 function multiKeys(plan: IndexPlan, value: NonNullable<DocWrite['value']>, id: string): string[] {

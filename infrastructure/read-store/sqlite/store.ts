@@ -13,11 +13,12 @@ import {
   type SqliteConnection,
   textOf,
 } from '../../sqlite/connection.ts';
-import { checkNames, checkSameIndexes, indexesText } from '../stored-values.ts';
+import { checkNames, checkSameSpec, specText } from '../stored-values.ts';
 import { type Collection, openCollection, tableShape } from './collection.ts';
 import { checkFence, sqliteLeases } from './leases.ts';
 import { advanceCheckpoint, sqliteProgress } from './progress.ts';
 import { PRAGMAS, SCHEMA } from './schema.ts';
+import { countRows, type Step, searchIds, searchPage } from './search.ts';
 import { createSql, dropSql, sweepSql } from './tables.ts';
 
 /**
@@ -59,6 +60,17 @@ export async function openSqliteReadStore({ path }: { path: string }): Promise<R
     return collectionOf(generation, collection)?.load(tenant, id);
   }
 
+  /** Each step of a search is a read of its own, between which others have their turn. */
+  function searching(generation: Generation, name: string): Step {
+    return (step) =>
+      read(() =>
+        sinceDrops(() => {
+          const collection = collectionOf(generation, name);
+          return collection === undefined ? undefined : step(connection, collection.shape);
+        }),
+      );
+  }
+
   return {
     ...sqliteProgress(connection),
     async prepare(generation, specs) {
@@ -69,6 +81,12 @@ export async function openSqliteReadStore({ path }: { path: string }): Promise<R
     get: (generation, key) => read(() => sinceDrops(() => load(generation, key))),
     find: (generation, query) =>
       read(() => sinceDrops(() => collectionOf(generation, query.collection)?.find(query) ?? { docs: [] })),
+    search: async (generation, query) =>
+      (await searchPage(searching(generation, query.collection), query)) ?? { docs: [] },
+    ids: async (generation, query) =>
+      (await searchIds(searching(generation, query.collection), query)) ?? { ids: [] },
+    count: async (generation, selection) =>
+      (await countRows(searching(generation, selection.collection), selection)) ?? 0,
     commit: ({ generation, fence, writes, checkpoint }) =>
       write(() => {
         checkFence(connection, leaseNameOf(generation), fence);
@@ -110,15 +128,16 @@ function prepareGeneration(
   const { projection, tag } = generation;
   const { prepare } = connection;
   prepare('INSERT OR IGNORE INTO generations (projection, tag) VALUES (?, ?)').run(projection, tag);
-  for (const { name, indexes } of specs) {
+  for (const spec of specs) {
+    const { name } = spec;
     const known = prepare(
       'SELECT indexes FROM collections WHERE projection = ? AND tag = ? AND collection = ?',
     ).get(projection, tag, name);
     if (known !== undefined) {
-      checkSameIndexes(name, textOf(known, 'indexes'), indexes);
+      checkSameSpec(textOf(known, 'indexes'), spec);
       continue;
     }
-    const text = indexesText(indexes);
+    const text = specText(spec);
     const { lastInsertRowid } = prepare(
       'INSERT INTO collections (projection, tag, collection, indexes) VALUES (?, ?, ?, ?)',
     ).run(projection, tag, name, text);

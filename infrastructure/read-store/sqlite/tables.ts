@@ -3,7 +3,8 @@ import type { IndexPlan } from '../index-keys.ts';
 /**
  * The SQL of one collection. Documents are rows of `d<number>`, with the key of each single-valued index in a
  * column `k<at>` under an SQLite index. A multi-valued index keeps its entries in `e<number>_<at>`, and `k<at>`
- * lists them, so that a write can tell which of them changed.
+ * lists them, so that a write can tell which of them changed. `s` holds what searches look at (searched.ts) in
+ * SQLite's binary JSON, which need not be parsed for each row.
  *
  * A deleted document leaves a row without a text (a tombstone), which no index holds: it keeps an older batch
  * that is applied again from bringing the document back.
@@ -11,9 +12,10 @@ import type { IndexPlan } from '../index-keys.ts';
 export interface TableShape {
   readonly number: number;
   readonly indexes: readonly IndexPlan[];
+  readonly searchable?: boolean;
 }
 
-export function createSql({ number, indexes }: TableShape): string {
+export function createSql({ number, indexes, searchable }: TableShape): string {
   const columns = indexes.map((_, at) => `, k${at} TEXT`).join('');
   const lookups = indexes.map((plan, at) =>
     plan.multi === undefined
@@ -24,7 +26,8 @@ export function createSql({ number, indexes }: TableShape): string {
   );
   return [
     `CREATE TABLE d${number} (
-       tenant TEXT NOT NULL, id TEXT NOT NULL, position TEXT NOT NULL, doc TEXT${columns}, UNIQUE (tenant, id)
+       tenant TEXT NOT NULL, id TEXT NOT NULL, position TEXT NOT NULL${searchable ? ', s BLOB' : ''},
+       doc TEXT${columns}, UNIQUE (tenant, id)
      )`,
     `CREATE INDEX d${number}_gone ON d${number} (position) WHERE doc IS NULL`,
     ...lookups,
@@ -36,11 +39,12 @@ export function dropSql({ number, indexes }: TableShape): string {
   return [`d${number}`, ...entries].map((table) => `DROP TABLE IF EXISTS ${table}`).join(';\n');
 }
 
-/** Writes a document only over an older position. */
-export function upsertSql({ number, indexes }: TableShape): string {
+/** Writes a document only over an older position. Parameters: its columns in this order, `s` as JSON. */
+export function upsertSql({ number, indexes, searchable }: TableShape): string {
   const columns = ['tenant', 'id', 'position', 'doc', ...indexes.map((_, at) => `k${at}`)];
+  if (searchable) columns.push('s');
   const updates = columns.slice(2).map((column) => `${column} = excluded.${column}`);
-  return `INSERT INTO d${number} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})
+  return `INSERT INTO d${number} (${columns.join(', ')}) VALUES (${columns.map((column) => (column === 's' ? 'jsonb(?)' : '?')).join(', ')})
     ON CONFLICT (tenant, id) DO UPDATE SET ${updates.join(', ')} WHERE excluded.position > position`;
 }
 

@@ -1,0 +1,22 @@
+/**
+ * Texts by code point, which is the order of their UTF-8 bytes and so that of both stores. (`<` of JavaScript puts
+ * astral characters before U+E000.)
+ */
+export function compareText(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  for (let i = 0; i < length; i += 1) {
+    const one = a.charCodeAt(i);
+    const other = b.charCodeAt(i);
+    if (one !== other) return rank(one) - rank(other);
+  }
+  return a.length - b.length;
+}
+
+/** Surrogates rank above every other unit. */
+const rank = (unit: number): number => (unit >= 0xd800 && unit <= 0xdfff ? unit + 0x1_0000 : unit);
+
+/** Two order keys of one type. */
+export function compareKeys(a: string | number | boolean, b: string | number | boolean): number {
+  if (typeof a === 'string' && typeof b === 'string') return compareText(a, b);
+  return Number(a) - Number(b);
+}

@@ -1,0 +1,72 @@
+import { invalid } from '../errors.ts';
+import { isTrue, select, Unevaluable, untyped } from './evaluate.ts';
+import { parseAt } from './guard.ts';
+import { ownValue } from './order-key.ts';
+import type { Expression, Operand, Path } from './tree.ts';
+
+/** A parsed condition over untyped JSON: a posting rule's `when` over `payload` (decisions, section 9). */
+export interface Condition {
+  readonly text: string;
+  readonly tree: Expression;
+}
+
+/**
+ * @param names the names that a path of the condition may begin with, e.g. `['payload']`
+ * @param path where the condition stands in the request, for the issue
+ * @throws `validation_failed`
+ */
+export function parseCondition(text: string, names: readonly string[], path: string): Condition {
+  const tree = parseAt(text, path);
+  const foreign = pathsOf(tree).find(({ names: [first] }) => !names.includes(first));
+  if (foreign === undefined) return { text, tree };
+  const message = `There is no ${foreign.names.join('.').slice(0, 80)} (at character ${foreign.at}).`;
+  throw invalid([{ path, code: 'invalid_expression', message }]);
+}
+
+/**
+ * Whether the condition is true. One that cannot be evaluated is false.
+ * @param values the JSON value of each name
+ * @param now ms
+ */
+export function evaluateCondition(
+  condition: Condition,
+  values: Readonly<Record<string, unknown>>,
+  now: number,
+): boolean {
+  const value = ({ names: [first, ...rest] }: Path) => {
+    if (!Object.hasOwn(values, first)) throw new Unevaluable(`no ${first}`);
+    return untyped(select(ownValue(values, first), rest));
+  };
+  return isTrue(condition.tree, { now, value });
+}
+
+/** Every path of an expression. */
+function pathsOf(expression: Expression): Path[] {
+  const among = (operands: readonly Operand[]): Path[] =>
+    operands.filter((operand) => operand.kind === 'path');
+  switch (expression.kind) {
+    case 'and':
+    case 'or':
+      return expression.of.flatMap(pathsOf);
+    case 'not':
+      return pathsOf(expression.of);
+    case 'compare':
+      return among([expression.left, expression.right]);
+    case 'in':
+      return among([expression.left]);
+    case 'has':
+      return [expression.path];
+    case 'text':
+      return among([expression.target, expression.argument]);
+    case 'literal':
+    case 'number':
+    case 'instant':
+    case 'now':
+    case 'path':
+      return among([expression]);
+    default: {
+      const unknown: never = expression;
+      throw new Error(`no expression ${String(unknown)}`);
+    }
+  }
+}

@@ -1,0 +1,30 @@
+const DECIMAL = /^([+-]?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,4}))?$/;
+/** Exponents are written as seven digits from here, enough for a number as long as a request. */
+const MIDDLE = 5_000_000;
+/** Above every digit: of two negative numbers that begin alike the longer one is less. */
+const ABOVE = '~';
+
+/**
+ * A number of any length as a text whose order by bytes is the numbers' order; equal numbers (`1.0`, `1.00`, `10e-1`)
+ * have the same text. Undefined for what is no number.
+ *
+ * The number is ±0.d₁d₂… × 10^e with d₁ ≠ 0. A positive one is `2`, e, digits; zero is `1`; a negative one is `0` and
+ * the nines' complement of the rest.
+ */
+export function decimalKey(text: string): string | undefined {
+  const parts = DECIMAL.exec(text);
+  if (parts === null) return undefined;
+  const [, sign, whole = '', fraction = '', exponent = '0'] = parts;
+  const digits = whole + fraction;
+  let from = 0;
+  while (digits[from] === '0') from += 1;
+  let to = digits.length;
+  while (to > from && digits[to - 1] === '0') to -= 1;
+  if (from === to) return '1';
+  const scale = whole.length - from + Number(exponent);
+  if (Math.abs(scale) >= MIDDLE) return undefined;
+  const body = String(scale + MIDDLE).padStart(7, '0') + digits.slice(from, to);
+  return sign === '-' ? `0${complement(body)}${ABOVE}` : `2${body}`;
+}
+
+const complement = (digits: string): string => digits.replace(/\d/g, (digit) => String(9 - Number(digit)));

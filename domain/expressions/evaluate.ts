@@ -1,0 +1,190 @@
+import { compareKeys } from './compare.ts';
+import { decimalKey } from './decimal.ts';
+import { ownValue } from './order-key.ts';
+import { instantKey, instantOf } from './times.ts';
+import type { CompareOperator, Expression, FieldType, Operand, Path } from './tree.ts';
+
+/** What an operand is when an expression runs. Numbers are order keys, so that no digit counts for nothing. */
+export type Value =
+  | { readonly kind: 'null' }
+  | { readonly kind: 'boolean'; readonly value: boolean }
+  | { readonly kind: 'text' | 'number' | 'instant'; readonly value: string }
+  /** An object or a list: it is there, and nothing more can be said. */
+  | { readonly kind: 'other' };
+
+/** An expression has no answer: values that do not compare, or no name of that kind. */
+export class Unevaluable extends Error {
+  override readonly name = 'Unevaluable';
+}
+
+export interface Scope {
+  /** @throws {Unevaluable} for an unknown name */
+  readonly value: (path: Path) => Value;
+  /** ms */
+  readonly now: number;
+}
+
+const NULL: Value = { kind: 'null' };
+
+/** Whether an expression is true; what cannot be evaluated is not. */
+export function isTrue(expression: Expression, scope: Scope): boolean {
+  try {
+    return evaluate(expression, scope);
+  } catch (error) {
+    if (error instanceof Unevaluable) return false;
+    throw error;
+  }
+}
+
+/** From left to right, and no further than the answer is known. */
+function evaluate(expression: Expression, scope: Scope): boolean {
+  switch (expression.kind) {
+    case 'and':
+      return expression.of.every((each) => evaluate(each, scope));
+    case 'or':
+      return expression.of.some((each) => evaluate(each, scope));
+    case 'not':
+      return !evaluate(expression.of, scope);
+    case 'compare':
+      return compare(
+        operandValue(expression.left, scope),
+        expression.operator,
+        operandValue(expression.right, scope),
+      );
+    case 'in': {
+      const left = operandValue(expression.left, scope);
+      return expression.list.some((item) => compare(left, '==', operandValue(item, scope)));
+    }
+    case 'has':
+      return scope.value(expression.path).kind !== 'null';
+    case 'text': {
+      const [text, part] = [scope.value(expression.target), operandValue(expression.argument, scope)];
+      if (text.kind === 'null' || part.kind === 'null') return false;
+      if (text.kind !== 'text' || part.kind !== 'text') throw new Unevaluable('not a text');
+      if (expression.function === 'contains') return text.value.includes(part.value);
+      if (expression.function === 'startsWith') return text.value.startsWith(part.value);
+      return text.value.endsWith(part.value);
+    }
+    case 'literal':
+    case 'number':
+    case 'instant':
+    case 'now':
+    case 'path':
+      return condition(operandValue(expression, scope));
+    default: {
+      const unknown: never = expression;
+      throw new Error(`no expression ${String(unknown)}`);
+    }
+  }
+}
+
+function condition(value: Value): boolean {
+  if (value.kind === 'null') return false;
+  if (value.kind !== 'boolean') throw new Unevaluable('neither true nor false');
+  return value.value;
+}
+
+function operandValue(operand: Operand, scope: Scope): Value {
+  switch (operand.kind) {
+    case 'literal':
+      return untyped(operand.value);
+    case 'number':
+      return number(operand.text);
+    case 'instant':
+      return { kind: 'instant', value: instantKey(operand.ms) };
+    case 'now':
+      return { kind: 'instant', value: instantKey(scope.now) };
+    case 'path':
+      return scope.value(operand);
+    default: {
+      const unknown: never = operand;
+      throw new Error(`no operand ${String(unknown)}`);
+    }
+  }
+}
+
+/** @throws {Unevaluable} where values of these kinds have no order */
+function compare(left: Value, operator: CompareOperator, right: Value): boolean {
+  const isEquality = operator === '==' || operator === '!=';
+  if (left.kind === 'null' || right.kind === 'null') {
+    const equal = left.kind === right.kind;
+    return isEquality && equal === (operator === '==');
+  }
+  const keys = comparable(left, right);
+  if (keys === undefined || (!isEquality && typeof keys[0] === 'boolean')) {
+    if (!isEquality || left.kind === 'other' || right.kind === 'other') throw new Unevaluable('no order');
+    return operator === '!=';
+  }
+  const order = compareKeys(keys[0], keys[1]);
+  switch (operator) {
+    case '==':
+      return order === 0;
+    case '!=':
+      return order !== 0;
+    case '<':
+      return order < 0;
+    case '<=':
+      return order <= 0;
+    case '>':
+      return order > 0;
+    case '>=':
+      return order >= 0;
+    default: {
+      const unknown: never = operator;
+      throw new Error(`no operator ${String(unknown)}`);
+    }
+  }
+}
+
+/** Two values as keys of one kind: a text beside a number is read as one, beside an instant as one. */
+function comparable(left: Value, right: Value): [string, string] | [boolean, boolean] | undefined {
+  if (left.kind === 'boolean' && right.kind === 'boolean') return [left.value, right.value];
+  if (left.kind === 'boolean' || left.kind === 'null' || left.kind === 'other') return undefined;
+  if (right.kind === 'boolean' || right.kind === 'null' || right.kind === 'other') return undefined;
+  if (left.kind === right.kind) return [left.value, right.value];
+  const read = (text: string, kind: string): string | undefined => {
+    if (kind === 'number') return decimalKey(text);
+    const ms = instantOf(text);
+    return ms === undefined ? undefined : instantKey(ms);
+  };
+  const one = left.kind === 'text' ? read(left.value, right.kind) : left.value;
+  const other = right.kind === 'text' ? read(right.value, left.kind) : right.value;
+  const mixed = left.kind !== 'text' && right.kind !== 'text';
+  return mixed || one === undefined || other === undefined ? undefined : [one, other];
+}
+
+function number(text: string): Value {
+  const key = decimalKey(text);
+  if (key === undefined) throw new Unevaluable('no number');
+  return { kind: 'number', value: key };
+}
+
+/** A value of JSON as it is. */
+export function untyped(value: unknown): Value {
+  if (value === null || value === undefined) return NULL;
+  if (typeof value === 'string') return { kind: 'text', value };
+  if (typeof value === 'boolean') return { kind: 'boolean', value };
+  return typeof value === 'number' ? number(String(value)) : { kind: 'other' };
+}
+
+/** A value of a record by its field's type. */
+export function typed(type: FieldType, value: unknown): Value {
+  const found = untyped(value);
+  if (type === 'json') return found.kind === 'null' ? found : { kind: 'other' };
+  if (found.kind !== 'text') return found;
+  if (type === 'decimal') return number(found.value);
+  if (type !== 'datetime') return found;
+  const ms = instantOf(found.value);
+  if (ms === undefined) throw new Unevaluable('no time');
+  return { kind: 'instant', value: instantKey(ms) };
+}
+
+/** Follows names into JSON. What is not there is null, and so is everything within a list or a scalar. */
+export function select(value: unknown, names: readonly string[]): unknown {
+  let found = value;
+  for (const name of names) {
+    const isObject = typeof found === 'object' && found !== null && !Array.isArray(found);
+    found = isObject ? ownValue(Object(found), name) : undefined;
+  }
+  return found;
+}

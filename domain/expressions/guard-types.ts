@@ -1,0 +1,120 @@
+import { isOrdered, isText, keyOfLiteral } from './literals.ts';
+import type {
+  CompareOperator,
+  Constant,
+  Expression,
+  FieldSpec,
+  FieldSpecs,
+  FieldType,
+  Operand,
+  Path,
+} from './tree.ts';
+
+/** What is known of a name: its type, that it may be anything (`payload`), or that there is no such name. */
+type Known = FieldSpec | 'any' | undefined;
+
+const TEXT: FieldSpec = { type: 'text' };
+
+/** Problems of a guard's names and types, as sentences. */
+export function guardProblems(expression: Expression, fields: FieldSpecs): string[] {
+  const problems = (each: Expression): string[] => guardProblems(each, fields);
+  switch (expression.kind) {
+    case 'and':
+    case 'or':
+      return expression.of.flatMap(problems);
+    case 'not':
+      return problems(expression.of);
+    case 'literal':
+      return typeof expression.value === 'boolean' ? [] : [notACondition('A literal')];
+    case 'number':
+    case 'instant':
+    case 'now':
+      return [notACondition('A literal')];
+    case 'path': {
+      const known = knownOf(expression, fields);
+      if (known === undefined) return [unknown(expression)];
+      return known === 'any' || known.type === 'boolean' ? [] : [notACondition(nameOf(expression))];
+    }
+    case 'compare':
+      return comparison(expression.left, expression.operator, expression.right, fields);
+    case 'in':
+      return expression.left.kind === 'path'
+        ? expression.list.flatMap((item) => comparison(expression.left, '==', item, fields))
+        : ['“in” asks for a name before it.'];
+    case 'has':
+      return knownOf(expression.path, fields) === undefined ? [unknown(expression.path)] : [];
+    case 'text':
+      return [...textProblems(expression.target, fields), ...argumentProblems(expression.argument, fields)];
+    default: {
+      const never: never = expression;
+      throw new Error(`no expression ${String(never)}`);
+    }
+  }
+}
+
+/** The names of a guard's context (decisions, section 6). */
+function knownOf({ names }: Path, fields: FieldSpecs): Known {
+  const [first, second] = names;
+  if (first === 'payload') return 'any';
+  if (names.length === 1 && first === 'state') return TEXT;
+  if (names.length === 1 && first === 'now') return { type: 'datetime' };
+  if (names.length !== 2 || second === undefined) return undefined;
+  if (first === 'actor') return second === 'id' || second === 'role' ? TEXT : undefined;
+  return first === 'record' && Object.hasOwn(fields, second) ? fields[second] : undefined;
+}
+
+function comparison(left: Operand, operator: CompareOperator, right: Operand, fields: FieldSpecs): string[] {
+  if (left.kind !== 'path') {
+    return right.kind === 'path'
+      ? comparison(right, operator, left, fields)
+      : ['A comparison names nothing.'];
+  }
+  const known = knownOf(left, fields);
+  const name = nameOf(left);
+  const isOrder = operator !== '==' && operator !== '!=';
+  const other = right.kind === 'path' ? knownOf(right, fields) : undefined;
+  const missing = [left, right].filter((each) => each.kind === 'path' && knownOf(each, fields) === undefined);
+  if (missing.length > 0) return missing.flatMap((each) => (each.kind === 'path' ? [unknown(each)] : []));
+  for (const each of [known, other]) {
+    if (isOrder && typeof each === 'object' && !isOrdered(each.type)) {
+      return [`${each === known ? name : nameOf(right)}: ${each.type} has no order.`];
+    }
+  }
+  if (right.kind !== 'path') return typeof known === 'object' ? literalProblems(name, known, right) : [];
+  const types = [known, other].map((each) => (typeof each === 'object' ? classOf(each.type) : 'any'));
+  if (types.includes('json')) return [`${name} and ${nameOf(right)}: json compares with null only.`];
+  if (types.includes('any') || types[0] === types[1]) return [];
+  return [`${name} and ${nameOf(right)} are of different types.`];
+}
+
+function literalProblems(name: string, spec: FieldSpec, literal: Constant): string[] {
+  // Other than a filter, a guard compares in memory only, and so an integer with any number.
+  if (spec.type === 'integer' && literal.kind === 'number') return [];
+  const resolved = keyOfLiteral(spec, literal);
+  return 'problem' in resolved ? [`${name} ${resolved.problem}.`] : [];
+}
+
+function textProblems(path: Path, fields: FieldSpecs): string[] {
+  const known = knownOf(path, fields);
+  if (known === undefined) return [unknown(path)];
+  return known === 'any' || isText(known.type)
+    ? []
+    : [`${nameOf(path)}: ${known.type} is no text to look into.`];
+}
+
+function argumentProblems(argument: Operand, fields: FieldSpecs): string[] {
+  if (argument.kind === 'path') return textProblems(argument, fields);
+  const isString = argument.kind === 'literal' && typeof argument.value === 'string';
+  return isString ? [] : ['contains, startsWith and endsWith take a string.'];
+}
+
+/** Types of one class compare with each other. */
+function classOf(type: FieldType): string {
+  if (isText(type) || type === 'enum') return 'text';
+  return type === 'integer' || type === 'decimal' ? 'number' : type;
+}
+
+const nameOf = (operand: Operand): string =>
+  operand.kind === 'path' ? operand.names.join('.').slice(0, 80) : 'a literal';
+const unknown = (path: Path): string => `There is no ${nameOf(path)}.`;
+const notACondition = (what: string): string => `${what} is no condition: it is neither true nor false.`;

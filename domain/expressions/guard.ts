@@ -1,0 +1,69 @@
+import { invalid } from '../errors.ts';
+import { isTrue, select, typed, Unevaluable, untyped, type Value } from './evaluate.ts';
+import { guardProblems } from './guard-types.ts';
+import { ownValue } from './order-key.ts';
+import { parseExpression } from './parser.ts';
+import { type Expression, ExpressionError, type FieldSpecs, type Path } from './tree.ts';
+
+/** A parsed guard: it runs in memory only. */
+export interface Guard {
+  readonly text: string;
+  readonly tree: Expression;
+}
+
+/** What a guard sees (decisions, section 6). */
+export interface GuardContext {
+  /** The record's values. */
+  readonly record: Readonly<Record<string, unknown>>;
+  readonly fields: FieldSpecs;
+  readonly state: string;
+  readonly actor: { readonly id: string; readonly role: string };
+  readonly payload: unknown;
+  /** ms */
+  readonly now: number;
+}
+
+/**
+ * Parses a guard; its names and types are checked by {@link checkGuard}.
+ * @param path where the guard stands in the request, for the issue
+ * @throws `validation_failed`
+ */
+export function parseGuard(text: string, path: string): Guard {
+  return { text, tree: parseAt(text, path) };
+}
+
+/** Problems of names and types against an entity's fields, as sentences; empty when there is none. */
+export function checkGuard(guard: Guard, fields: FieldSpecs): readonly string[] {
+  return [...new Set(guardProblems(guard.tree, fields))];
+}
+
+/** Whether the guard is true. One that cannot be evaluated counts as false. */
+export function holds(guard: Guard, context: GuardContext): boolean {
+  return isTrue(guard.tree, { now: context.now, value: (path) => valueIn(context, path) });
+}
+
+function valueIn({ record, fields, state, actor, payload, now }: GuardContext, { names }: Path): Value {
+  const [first, second, ...rest] = names;
+  if (first === 'payload') return untyped(select(payload, names.slice(1)));
+  if (first === 'record' && second !== undefined && rest.length === 0) {
+    const field = Object.hasOwn(fields, second) ? fields[second] : undefined;
+    if (field !== undefined) return typed(field.type, ownValue(record, second));
+  }
+  if (first === 'actor' && rest.length === 0 && (second === 'id' || second === 'role')) {
+    return untyped(actor[second]);
+  }
+  if (second === undefined && first === 'state') return untyped(state);
+  if (second === undefined && first === 'now') return typed('datetime', new Date(now).toISOString());
+  throw new Unevaluable(`no ${names.join('.')}`);
+}
+
+/** Parses an expression that stands at a path of a request. @throws `validation_failed` */
+export function parseAt(text: string, path: string): Expression {
+  try {
+    return parseExpression(text);
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error;
+    const message = `${error.message.replace(/\.$/, '')} (at character ${error.offset}).`;
+    throw invalid([{ path, code: 'invalid_expression', message }]);
+  }
+}

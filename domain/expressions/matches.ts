@@ -1,0 +1,70 @@
+import { compareKeys } from './compare.ts';
+import type { Filter, FilterField, FilterValue } from './filter-tree.ts';
+import { type OrderKey, orderKey, ownValue } from './order-key.ts';
+import { instantKey } from './times.ts';
+
+/** What a filter looks at: a record as the API shows it. */
+export interface FilteredRecord {
+  readonly id: string;
+  readonly state: string | null;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly values: Readonly<Record<string, unknown>>;
+}
+
+/** Whether a filter selects a record, as the read stores would. @param now ms */
+export function matches(filter: Filter, record: FilteredRecord, now: number): boolean {
+  switch (filter.op) {
+    case 'constant':
+      return filter.value;
+    case 'and':
+      return filter.of.every((each) => matches(each, record, now));
+    case 'or':
+      return filter.of.some((each) => matches(each, record, now));
+    case 'not':
+      return !matches(filter.of, record, now);
+    case 'has':
+      return keyIn(record, filter.field) !== undefined;
+    default: {
+      const key = keyIn(record, filter.field);
+      return key !== undefined && leafMatches(filter, key, now);
+    }
+  }
+}
+
+type Leaf = Extract<Filter, { field: FilterField }>;
+
+function leafMatches(leaf: Exclude<Leaf, { op: 'has' }>, key: OrderKey, now: number): boolean {
+  switch (leaf.op) {
+    case '==':
+      return key === keyOf(leaf.value, now);
+    case '<':
+      return compareKeys(key, keyOf(leaf.value, now)) < 0;
+    case '<=':
+      return compareKeys(key, keyOf(leaf.value, now)) <= 0;
+    case '>':
+      return compareKeys(key, keyOf(leaf.value, now)) > 0;
+    case '>=':
+      return compareKeys(key, keyOf(leaf.value, now)) >= 0;
+    case 'in':
+      return leaf.values.some((value) => key === keyOf(value, now));
+    case 'contains':
+      return String(key).includes(leaf.text);
+    case 'startsWith':
+      return String(key).startsWith(leaf.text);
+    case 'endsWith':
+      return String(key).endsWith(leaf.text);
+    default: {
+      const unknown: never = leaf;
+      throw new Error(`no filter ${String(unknown)}`);
+    }
+  }
+}
+
+function keyIn(record: FilteredRecord, field: FilterField): OrderKey | undefined {
+  return orderKey(field.type, ownValue(field.system ? record : record.values, field.key));
+}
+
+/** A value of a filter as an order key. @param now ms */
+export const keyOf = (value: FilterValue, now: number): OrderKey =>
+  typeof value === 'object' ? instantKey(now) : value;

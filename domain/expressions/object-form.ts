@@ -1,0 +1,163 @@
+import { Limits } from './limits.ts';
+import { instantOf } from './times.ts';
+import {
+  type CompareOperator,
+  type Constant,
+  type Expression,
+  ExpressionError,
+  type FieldSpecs,
+  LIMITS,
+  type Path,
+  typeOfField,
+} from './tree.ts';
+
+const COMPARISONS = new Map<string, CompareOperator>([
+  ['$eq', '=='],
+  ['$ne', '!='],
+  ['$gt', '>'],
+  ['$gte', '>='],
+  ['$lt', '<'],
+  ['$lte', '<='],
+]);
+const at = 0;
+
+/**
+ * Parses the object form into the tree of the text form:
+ * `{field: value | {"$eq" | "$ne" | "$gt" | "$gte" | "$lt" | "$lte" | "$in" | "$nin" | "$exists": …}}`, `$and`, `$or`,
+ * `$not`. Several keys mean "and". A date-time is an RFC 3339 string.
+ * @throws {ExpressionError}
+ */
+export function parseObjectForm(input: object, fields: FieldSpecs): Expression {
+  // The walk visits at most so many nodes, however large the input; only then are its bytes counted.
+  const expression = new ObjectParser(fields).object(input, '');
+  if (new TextEncoder().encode(JSON.stringify(input)).length > LIMITS.bytes) {
+    throw new ExpressionError(`At most ${LIMITS.bytes} bytes.`, at);
+  }
+  return expression;
+}
+
+class ObjectParser {
+  readonly #fields: FieldSpecs;
+  readonly #limits = new Limits();
+
+  constructor(fields: FieldSpecs) {
+    this.#fields = fields;
+  }
+
+  object(input: unknown, path: string): Expression {
+    if (!isObject(input)) throw problem('A filter is an object.', path);
+    return this.#all(
+      'and',
+      entriesOf(input, path).map(
+        ([key, value]) =>
+          () =>
+            this.#entry(key, value, join(path, key)),
+      ),
+      path,
+    );
+  }
+
+  #entry(key: string, value: unknown, path: string): Expression {
+    if (key === '$not') return this.#not(() => this.object(value, path), path);
+    if (key === '$and' || key === '$or') {
+      if (!Array.isArray(value) || value.length === 0) throw problem('This is a list of filters.', path);
+      const kind = key === '$and' ? 'and' : 'or';
+      const parts = value.map((each: unknown, nth) => () => this.object(each, join(path, String(nth))));
+      return this.#limits.nested(at, () => this.#all(kind, parts, path), path);
+    }
+    if (key.startsWith('$')) throw problem('There is no such operator.', path);
+    if (!isObject(value)) return this.#operator(key, '$eq', value, path);
+    const parts = entriesOf(value, path).map(
+      ([operator, literal]) =>
+        () =>
+          this.#operator(key, operator, literal, join(path, operator)),
+    );
+    return this.#all('and', parts, path);
+  }
+
+  #operator(field: string, name: string, value: unknown, path: string): Expression {
+    const operator = COMPARISONS.get(name);
+    if (operator !== undefined) {
+      this.#limits.node(at, path);
+      return {
+        kind: 'compare',
+        operator,
+        left: this.#field(field, path),
+        right: this.#literal(field, value, path),
+        at,
+      };
+    }
+    if (name === '$in') return this.#in(field, value, path);
+    if (name === '$nin') return this.#not(() => this.#in(field, value, path), path);
+    if (name !== '$exists') throw problem('There is no such operator.', path);
+    if (typeof value !== 'boolean') throw problem('$exists is true or false.', path);
+    const has = (): Expression => {
+      this.#limits.node(at, path);
+      return { kind: 'has', path: this.#field(field, path), at };
+    };
+    return value ? has() : this.#not(has, path);
+  }
+
+  #in(field: string, value: unknown, path: string): Expression {
+    if (!Array.isArray(value)) throw problem('This is a list of values.', path);
+    this.#limits.node(at, path);
+    const left = this.#field(field, path);
+    const list: Constant[] = [];
+    for (const [nth, each] of value.entries()) {
+      list.push(this.#literal(field, each, join(path, String(nth))));
+    }
+    return { kind: 'in', left, list, at };
+  }
+
+  #field(name: string, path: string): Path {
+    this.#limits.node(at, path);
+    return { kind: 'path', names: [name], at };
+  }
+
+  #literal(field: string, value: unknown, path: string): Constant {
+    this.#limits.node(at, path);
+    if (value === null || typeof value === 'boolean') return { kind: 'literal', value, at };
+    if (typeof value === 'number') {
+      if (!isExact(value)) throw problem('A number of so many digits is given as a string.', path);
+      return { kind: 'number', text: String(value), at };
+    }
+    if (typeof value !== 'string') throw problem('This is no value to compare with.', path);
+    if (!value.isWellFormed() || value.includes('\0')) {
+      throw problem('A string holds half a character or a NUL.', path);
+    }
+    if (typeOfField(this.#fields, field) !== 'datetime') return { kind: 'literal', value, at };
+    const ms = instantOf(value);
+    if (ms === undefined) throw problem('This is no RFC 3339 time.', path);
+    return { kind: 'instant', ms, at };
+  }
+
+  #not(parse: () => Expression, path: string): Expression {
+    this.#limits.node(at, path);
+    return { kind: 'not', of: this.#limits.nested(at, parse, path), at };
+  }
+
+  #all(kind: 'and' | 'or', parts: readonly (() => Expression)[], path: string): Expression {
+    const [only] = parts;
+    if (parts.length === 1 && only !== undefined) return only();
+    this.#limits.node(at, path);
+    return { kind, of: parts.map((part) => part()), at };
+  }
+}
+
+/** What JavaScript's JSON has read without losing a digit. */
+const isExact = (value: number): boolean =>
+  Number.isSafeInteger(value) ||
+  (Number.isFinite(value) && String(value).replace(/e.*$/, '').replace(/\D/g, '').length <= 15);
+
+function entriesOf(input: object, path: string): [string, unknown][] {
+  const entries = Object.entries(input);
+  if (entries.length === 0) throw problem('The filter is empty.', path);
+  return entries;
+}
+
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const join = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`).slice(0, 200);
+
+const problem = (message: string, path: string): ExpressionError => new ExpressionError(message, at, path);

@@ -1,0 +1,62 @@
+import { decimalKey } from './decimal.ts';
+import { instantKey, instantOf, isDate } from './times.ts';
+import type { FieldSpecs, FieldType } from './tree.ts';
+
+export type OrderKey = string | number | boolean;
+
+/**
+ * A value as an order-preserving scalar: what filters compare and lists sort by, in memory and in both stores.
+ * The projection of records stores it under `keys.<field>` of the document, for each field that has a value (a null or
+ * missing value has no key): see {@link orderKeys}.
+ *
+ * Texts, enums, references and users are themselves, decimals a text that orders as their numbers do, date-times their
+ * UTC text in ms, json is `true`: it has no order, and only whether it is there can be asked.
+ * Undefined for null, for what is missing, and for what is no value of the type.
+ */
+export function orderKey(type: FieldType, value: unknown): OrderKey | undefined {
+  if (value === undefined || value === null) return undefined;
+  switch (type) {
+    case 'text':
+    case 'long_text':
+    case 'enum':
+    case 'reference':
+    case 'user':
+      return typeof value === 'string' ? value.toWellFormed() : undefined;
+    case 'integer':
+      // A negative zero becomes zero.
+      return Number.isSafeInteger(value) ? Number(value) + 0 : undefined;
+    case 'decimal':
+      return typeof value === 'string' || typeof value === 'number' ? decimalKey(String(value)) : undefined;
+    case 'boolean':
+      return typeof value === 'boolean' ? value : undefined;
+    case 'date':
+      return typeof value === 'string' && isDate(value) ? value : undefined;
+    case 'datetime': {
+      const ms = typeof value === 'string' ? instantOf(value) : undefined;
+      return ms === undefined ? undefined : instantKey(ms);
+    }
+    case 'json':
+      return true;
+    default: {
+      const unknown: never = type;
+      throw new Error(`no field type ${String(unknown)}`);
+    }
+  }
+}
+
+/** The `keys` object of a record's document. */
+export function orderKeys(
+  fields: FieldSpecs,
+  values: Readonly<Record<string, unknown>>,
+): Record<string, OrderKey> {
+  const keys = Object.entries(fields).flatMap(([name, { type }]) => {
+    const key = orderKey(type, ownValue(values, name));
+    return key === undefined ? [] : [[name, key] as const];
+  });
+  // Defines each name as it is, `__proto__` too.
+  return Object.fromEntries(keys);
+}
+
+/** What an object itself holds under a name, and nothing that it inherits. */
+export const ownValue = (values: object, name: string): unknown =>
+  Object.hasOwn(values, name) ? Reflect.get(values, name) : undefined;

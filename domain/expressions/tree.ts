@@ -1,0 +1,131 @@
+/**
+ * The one expression language of guards, filters and posting rules: a closed subset of CEL, parsed once to this small
+ * tree (decisions, sections 5, 6 and 9; docs/expressions.md). The object form of filters gives the same tree.
+ */
+
+/** The types of an entity's fields (decisions, section 6). */
+export const FIELD_TYPES = [
+  'text',
+  'long_text',
+  'integer',
+  'decimal',
+  'boolean',
+  'date',
+  'datetime',
+  'enum',
+  'reference',
+  'user',
+  'json',
+] as const;
+export type FieldType = (typeof FIELD_TYPES)[number];
+
+/** What the language has to know of a field. */
+export interface FieldSpec {
+  readonly type: FieldType;
+  /** Of an enum. */
+  readonly options?: readonly string[] | undefined;
+}
+export type FieldSpecs = Readonly<Record<string, FieldSpec>>;
+
+/** Names of fields that documents are stored and compared under; others never reach a database's path. */
+export const FIELD_KEY = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/;
+
+/** What a filter sees beside an entity's own fields. No entity's field may be called like one. */
+export const SYSTEM_FIELDS = ['id', 'state', 'created_at', 'updated_at'] as const;
+export type SystemField = (typeof SYSTEM_FIELDS)[number];
+
+/** The type of a field by its bare key, as filters see it; undefined for an unknown one. */
+export function typeOfField(fields: FieldSpecs, key: string): FieldType | undefined {
+  if (isSystemField(key)) return key === 'id' || key === 'state' ? 'text' : 'datetime';
+  return Object.hasOwn(fields, key) ? fields[key]?.type : undefined;
+}
+
+export const isSystemField = (key: string): key is SystemField =>
+  SYSTEM_FIELDS.some((field) => field === key);
+
+/** Words that the text form cannot use as a name. */
+export const KEYWORDS: ReadonlySet<string> = new Set(['true', 'false', 'null', 'in']);
+
+export const EQUALITIES = ['==', '!='] as const;
+export const ORDERS = ['<', '<=', '>', '>='] as const;
+export type EqualityOperator = (typeof EQUALITIES)[number];
+export type OrderOperator = (typeof ORDERS)[number];
+export type CompareOperator = EqualityOperator | OrderOperator;
+
+export const TEXT_FUNCTIONS = ['contains', 'startsWith', 'endsWith'] as const;
+export type TextFunction = (typeof TEXT_FUNCTIONS)[number];
+
+/** `at`: where the node begins, in UTF-16 units of the text; 0 in the object form. */
+interface Node {
+  readonly at: number;
+}
+
+export interface Literal extends Node {
+  readonly kind: 'literal';
+  readonly value: string | boolean | null;
+}
+/** A number as it was written, so that no digit is lost. */
+export interface NumberLiteral extends Node {
+  readonly kind: 'number';
+  readonly text: string;
+}
+/** `timestamp("…")`: an instant in ms. */
+export interface InstantLiteral extends Node {
+  readonly kind: 'instant';
+  readonly ms: number;
+}
+/** `now()`. */
+export interface Now extends Node {
+  readonly kind: 'now';
+}
+/** A name, and what is selected from it: `amount`, `record.amount`, `payload.values.total`. */
+export interface Path extends Node {
+  readonly kind: 'path';
+  readonly names: readonly [string, ...string[]];
+}
+export type Constant = Literal | NumberLiteral | InstantLiteral | Now;
+export type Operand = Constant | Path;
+
+export type Expression =
+  | Operand
+  | (Node & { readonly kind: 'and' | 'or'; readonly of: readonly Expression[] })
+  | (Node & { readonly kind: 'not'; readonly of: Expression })
+  | (Node & {
+      readonly kind: 'compare';
+      readonly operator: CompareOperator;
+      readonly left: Operand;
+      readonly right: Operand;
+    })
+  | (Node & { readonly kind: 'in'; readonly left: Operand; readonly list: readonly Constant[] })
+  | (Node & { readonly kind: 'has'; readonly path: Path })
+  | (Node & {
+      readonly kind: 'text';
+      readonly function: TextFunction;
+      readonly target: Path;
+      readonly argument: Operand;
+    });
+
+/** Limits of an expression in either form (decisions, section 5). */
+export const LIMITS = {
+  /** Bytes of UTF-8; of the object form, of its JSON. */
+  bytes: 4096,
+  /** Operators, names and literals, each counted once. */
+  nodes: 200,
+  /** How deep parentheses, `!`, lists and calls (`$and`, `$or`, `$not`) stand in one another. */
+  depth: 12,
+} as const;
+
+/** Why a text or an object is no expression, and where. */
+export class ExpressionError extends Error {
+  override readonly name = 'ExpressionError';
+  /** UTF-16 units from the start of the text; 0 in the object form. */
+  readonly offset: number;
+  /** In the object form: the dotted path. */
+  readonly path: string | undefined;
+
+  constructor(message: string, offset: number, path?: string) {
+    super(message);
+    this.offset = offset;
+    this.path = path;
+  }
+}

@@ -1,0 +1,57 @@
+import type { Document } from 'mongodb';
+import type { Filter, FilterField } from '../../../domain/expressions/filter-tree.ts';
+import { keyOf } from '../../../domain/expressions/matches.ts';
+import { pathKey } from '../searched.ts';
+
+/**
+ * A filter as a MongoDB query over what `searchedFields` (searched.ts) gives. Its operators are those that every MongoDB and
+ * FerretDB 1.24 have. Order operators compare within one type, and what is not there matches none of them; `s` holds
+ * no null, so that "no value" is "does not exist" and nothing else.
+ * @param now ms
+ */
+export function filterQuery(filter: Filter, now: number): Document {
+  switch (filter.op) {
+    case 'constant':
+      return { doc_id: { $exists: filter.value } };
+    case 'and':
+      return { $and: filter.of.map((each) => filterQuery(each, now)) };
+    case 'or':
+      return { $or: filter.of.map((each) => filterQuery(each, now)) };
+    case 'not':
+      return { $nor: [filterQuery(filter.of, now)] };
+    case 'has':
+      return { [fieldPath(filter.field)]: { $exists: true } };
+    case '==':
+      return { [fieldPath(filter.field)]: { $eq: keyOf(filter.value, now) } };
+    case '<':
+      return { [fieldPath(filter.field)]: { $lt: keyOf(filter.value, now) } };
+    case '<=':
+      return { [fieldPath(filter.field)]: { $lte: keyOf(filter.value, now) } };
+    case '>':
+      return { [fieldPath(filter.field)]: { $gt: keyOf(filter.value, now) } };
+    case '>=':
+      return { [fieldPath(filter.field)]: { $gte: keyOf(filter.value, now) } };
+    case 'in':
+      return { [fieldPath(filter.field)]: { $in: filter.values.map((value) => keyOf(value, now)) } };
+    case 'contains':
+      return { [fieldPath(filter.field)]: { $regex: literally(filter.text) } };
+    case 'startsWith':
+      return { [fieldPath(filter.field)]: { $regex: `^${literally(filter.text)}` } };
+    case 'endsWith':
+      // `$` would match before a last line feed too.
+      return { [fieldPath(filter.field)]: { $regex: `${literally(filter.text)}\\z` } };
+    default: {
+      const unknown: never = filter;
+      throw new Error(`no filter ${String(unknown)}`);
+    }
+  }
+}
+
+export function fieldPath(field: FilterField): string {
+  const key = pathKey(field);
+  if (!field.system) return `s.keys.${key}`;
+  return key === 'id' ? 'doc_id' : `s.${key}`;
+}
+
+/** A text as a pattern that matches it alone; the filter holds no NUL. */
+const literally = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/#-]/g, '\\$&');

@@ -1,0 +1,125 @@
+import { type Document, MongoServerError } from 'mongodb';
+import { StoreUnavailable } from '../../../application/ports/event-store.ts';
+import type {
+  Cursor,
+  FindResult,
+  Scalar,
+  SearchQuery,
+  Selection,
+} from '../../../application/ports/read-store.ts';
+import type { SortField } from '../../../domain/expressions/filter-tree.ts';
+import { type Row, textIn } from '../../mongodb/calls.ts';
+import { cursorOf, rangeOf } from '../index-keys.ts';
+import { searchedIndex, sortedAfter } from '../searched.ts';
+import { parseDocument } from '../stored-values.ts';
+import { fieldPath, filterQuery } from './filter-query.ts';
+import type { OpenCollection } from './generations.ts';
+
+/** Less than the time after which a whole call is given up, so that the server stops too. */
+const SERVER_MS = 8_000;
+
+export async function searchPage(collection: OpenCollection, query: SearchQuery): Promise<FindResult> {
+  const { page, next } = await pageOf(collection, query, { value: 1 });
+  const docs = page.map((row) => ({ id: textIn(row, 'doc_id'), value: parseDocument(textIn(row, 'value')) }));
+  return next === undefined ? { docs } : { docs, next };
+}
+
+export async function searchIds(
+  collection: OpenCollection,
+  query: SearchQuery,
+): Promise<{ ids: string[]; next?: Cursor }> {
+  const { page, next } = await pageOf(collection, query, {});
+  const ids = page.map((row) => textIn(row, 'doc_id'));
+  return next === undefined ? { ids } : { ids, next };
+}
+
+export function countRows(collection: OpenCollection, selection: Selection): Promise<number> {
+  const { plan } = searchedIndex(collection, selection);
+  const { low, high } = rangeOf(plan, { ...selection, limit: 1 });
+  const query = {
+    tenant: selection.tenant,
+    [`k_${plan.name}`]: { $gt: low, $lt: high },
+    ...filtered(selection),
+  };
+  return inTime(() => collection.rows.countDocuments(query, { maxTimeMS: SERVER_MS }));
+}
+
+async function pageOf(
+  { rows, ...collection }: OpenCollection,
+  query: SearchQuery,
+  columns: Document,
+): Promise<{ page: Row[]; next: Cursor | undefined }> {
+  const { plan } = searchedIndex(collection, query);
+  const { sort, after, ...unsorted } = query;
+  const key = `k_${plan.name}`;
+  const range = sort === undefined ? rangeOf(plan, query) : rangeOf(plan, { ...unsorted, order: 'asc' });
+  const where: Document = { tenant: query.tenant, [key]: { $gt: range.low, $lt: range.high } };
+  const conditions = [filtered(query), sort === undefined ? {} : beyond(sort, after)];
+  const given = conditions.filter((condition) => Object.keys(condition).length > 0);
+  if (given.length > 0) where.$and = given;
+  const way = sort?.direction === 'desc' || (sort === undefined && range.descending) ? -1 : 1;
+  const path = sort === undefined ? key : fieldPath(sort.field);
+  const order: [string, 1 | -1][] =
+    path === 'doc_id' || sort === undefined
+      ? [[path, way]]
+      : [
+          [path, way],
+          ['doc_id', way],
+        ];
+  const found = await inTime(() =>
+    rows
+      .find(where, { projection: { ...columns, doc_id: 1, [path]: 1 }, maxTimeMS: SERVER_MS })
+      .sort(order)
+      .limit(query.limit + 1)
+      .toArray(),
+  );
+  const page = found.slice(0, query.limit);
+  const last = page.at(-1);
+  if (last === undefined || found.length <= query.limit) return { page, next: undefined };
+  const next =
+    sort === undefined
+      ? cursorOf(plan, textIn(last, key), query.equals?.length ?? 0)
+      : { values: [scalarAt(last, path)], id: textIn(last, 'doc_id') };
+  return { page, next };
+}
+
+const filtered = ({ filter, now }: Selection): Document =>
+  filter === undefined ? {} : filterQuery(filter, now);
+
+/** What comes after a cursor of a sorted search. Without a value comes first, and last where it descends. */
+function beyond(sort: SortField, after: Cursor | undefined): Document {
+  const end = sortedAfter(after, sort);
+  if (end === undefined) return {};
+  const path = fieldPath(sort.field);
+  const down = sort.direction === 'desc';
+  const later = down ? '$lt' : '$gt';
+  if (path === 'doc_id') return { doc_id: { [later]: end.id } };
+  const tie = { doc_id: { [later]: end.id } };
+  const none = { [path]: { $exists: false } };
+  if (end.value === null) {
+    const rest = { $and: [none, tie] };
+    return down ? rest : { $or: [{ [path]: { $exists: true } }, rest] };
+  }
+  const next = [{ [path]: { [later]: end.value } }, { $and: [{ [path]: { $eq: end.value } }, tie] }];
+  return { $or: down ? [...next, none] : next };
+}
+
+function scalarAt(row: Row, path: string): Scalar {
+  let found: unknown = row;
+  for (const part of path.split('.')) {
+    const isObject = typeof found === 'object' && found !== null && Object.hasOwn(found, part);
+    found = isObject ? Reflect.get(Object(found), part) : null;
+  }
+  return typeof found === 'string' || typeof found === 'number' || typeof found === 'boolean' ? found : null;
+}
+
+const MAX_TIME_EXPIRED = 50;
+
+async function inTime<T>(query: () => Promise<T>): Promise<T> {
+  try {
+    return await query();
+  } catch (error) {
+    if (!(error instanceof MongoServerError) || error.code !== MAX_TIME_EXPIRED) throw error;
+    throw new StoreUnavailable('a search took too long', { cause: error });
+  }
+}

@@ -1,0 +1,67 @@
+import {
+  type Cursor,
+  InvalidCursor,
+  type JsonObject,
+  type JsonValue,
+  type Scalar,
+  type Selection,
+} from '../../application/ports/read-store.ts';
+import type { FilterField, SortField } from '../../domain/expressions/filter-tree.ts';
+import { FIELD_KEY } from '../../domain/expressions/tree.ts';
+import type { IndexPlan } from './index-keys.ts';
+
+/** What both adapters make and check for searches. */
+
+/** The index whose range is searched. @throws where the collection or the index was not made for it */
+export function searchedIndex(
+  { indexes, searchable }: { readonly indexes: readonly IndexPlan[]; readonly searchable?: boolean },
+  query: Selection,
+): { readonly plan: IndexPlan; readonly at: number } {
+  if (searchable !== true) throw new Error(`collection ${query.collection} is not searchable`);
+  const at = indexes.findIndex((plan) => plan.name === query.index);
+  const plan = indexes[at];
+  if (plan === undefined) throw new Error(`collection ${query.collection} has no index ${query.index}`);
+  if (plan.multi !== undefined) throw new Error(`index ${plan.name} has several entries for a document`);
+  return { plan, at };
+}
+
+/** The key of a field as part of a path of the database. @throws {TypeError} for one that could be read otherwise */
+export function pathKey({ key }: Pick<FilterField, 'key'>): string {
+  if (!FIELD_KEY.test(key)) throw new TypeError(`${JSON.stringify(key)} is no key of a field`);
+  return key;
+}
+
+/** Where a sorted page ended. @throws {InvalidCursor} when it is no cursor of this order */
+export function sortedAfter(
+  after: Cursor | undefined,
+  { field }: SortField,
+): { readonly value: Scalar; readonly id: string } | undefined {
+  if (after === undefined) return undefined;
+  const [value] = after.values;
+  const wanted = field.type === 'integer' ? 'number' : field.type === 'boolean' ? 'boolean' : 'string';
+  const fits = after.values.length === 1 && (value === null || typeof value === wanted);
+  if (value === undefined || !fits) throw new InvalidCursor('the cursor does not fit the order');
+  return { value, id: after.id };
+}
+
+/**
+ * What a searchable document is found by, stored beside it as fields that the database sees: `keys` and those that
+ * filters know by themselves, without nulls.
+ * @throws {TypeError} for a key that a path could not name, or a value that is no scalar
+ */
+export function searchedFields(value: JsonObject): JsonObject {
+  const { state, created_at, updated_at, keys } = value;
+  const own = typeof keys === 'object' && keys !== null ? Object.entries(keys) : [];
+  return {
+    ...Object.fromEntries(present(Object.entries({ state, created_at, updated_at }))),
+    keys: Object.fromEntries(present(own).map(([key, each]) => [pathKey({ key }), each])),
+  };
+}
+
+function present(entries: readonly [string, JsonValue | undefined][]): [string, JsonValue][] {
+  return entries.flatMap(([name, value]) => {
+    if (value === null || value === undefined) return [];
+    if (typeof value === 'object') throw new TypeError(`${name} is no scalar and cannot be searched`);
+    return [[name, value]];
+  });
+}
