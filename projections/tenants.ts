@@ -6,7 +6,7 @@ import {
   projection,
   touch,
 } from '../domain/projection.ts';
-import type { TenantEvent } from '../domain/tenancy/tenant.ts';
+import { settingsOf, type TenantEvent } from '../domain/tenancy/tenant.ts';
 
 /** The platform's tenants (decisions, section 3, Platform). Kept under the platform, where their streams are. */
 
@@ -20,21 +20,26 @@ export interface TenantDoc {
   readonly timezone: string;
   readonly status: 'active' | 'suspended';
   readonly created_at: string;
+  readonly sso: {
+    readonly issuer: string;
+    readonly client_id: string;
+    readonly return_origins: readonly string[];
+  } | null;
 }
 
 export const tenantsProjection = projection<TenantEvent>({
   name: 'tenants',
-  version: 1,
+  version: 2,
   collections: [{ name: 'tenants', indexes: [{ name: 'by_created_at', fields: ['created_at'] }] }],
   on: {
     TenantCreated: ({ data, at }) => {
-      const { tenant_id, ...values } = data;
       return [
-        touch<TenantDoc>('tenants', tenant_id, () => ({
-          id: tenant_id,
-          ...values,
+        touch<TenantDoc>('tenants', data.tenant_id, () => ({
+          id: data.tenant_id,
+          ...settingsOf(data),
           status: 'active',
           created_at: iso(at),
+          sso: null,
         })),
       ];
     },
@@ -59,6 +64,17 @@ export const tenantsProjection = projection<TenantEvent>({
     TenantStatusChanged: ({ data }) => [
       touch<TenantDoc>('tenants', data.tenant_id, (tenant) =>
         tenant === undefined ? undefined : { ...tenant, status: data.status },
+      ),
+    ],
+    TenantSsoConfigured: ({ data }) => [
+      touch<TenantDoc>('tenants', data.tenant_id, (tenant) => {
+        const { issuer, client_id, return_origins } = data;
+        return tenant === undefined ? undefined : { ...tenant, sso: { issuer, client_id, return_origins } };
+      }),
+    ],
+    TenantSsoRemoved: ({ data }) => [
+      touch<TenantDoc>('tenants', data.tenant_id, (tenant) =>
+        tenant === undefined ? undefined : { ...tenant, sso: null },
       ),
     ],
   },

@@ -85,6 +85,16 @@ export const usersOf = (
 ): Promise<Page<UserDoc>> =>
   reader.find('users', tenantId, { index: 'by_created_at', equals: [], order: 'asc', ...page });
 
+/** Ids of a tenant's active admins, oldest account first: as a rule the first of all accounts is one. */
+export async function* oldestAdmins(reader: DocumentReader, tenantId: string): AsyncGenerator<string> {
+  let after: PageEnd | undefined;
+  do {
+    const page = await usersOf(reader, tenantId, { limit: 200, after });
+    for (const { id, role, status } of page.docs) if (role === 'admin' && status === 'active') yield id;
+    after = page.next;
+  } while (after !== undefined);
+}
+
 /** Accounts of an e-mail in all tenants; a handful at most is of use. */
 export const accountsOf = async (
   reader: DocumentReader,

@@ -55,6 +55,15 @@ export interface ReadAllOptions {
   readonly filter?: EventFilter | undefined;
 }
 
+/** A part of the log that was looked through, in the direction that was asked for. */
+export interface ScanPage {
+  readonly events: readonly StoredEvent[];
+  /** About how many events were looked at, chosen or not. */
+  readonly scanned: number;
+  /** Where the next scan begins (`from`); undefined when the log was seen to its end. */
+  readonly next: Position | undefined;
+}
+
 /** What a subscription yields. `position` is how far the log was scanned, also when nothing matched. */
 export interface EventBatch {
   readonly events: readonly StoredEvent[];
@@ -85,6 +94,11 @@ export interface EventStore {
   /** Events of one stream; empty for an unknown stream. */
   readStream(stream: string, options?: ReadStreamOptions): Promise<StoredEvent[]>;
   readAll(options?: ReadAllOptions): Promise<StoredEvent[]>;
+  /**
+   * As {@link readAll}, with bounded work: ends when `limit` events are found or about `maxScanned` were looked at,
+   * and says where to go on. Each call gets on by at least one step, whatever the bound.
+   */
+  scanAll(options: ReadAllOptions, maxScanned: number): Promise<ScanPage>;
   /**
    * Catch-up, then live, in global order with no gap and no duplicate, for as long as it is pulled. A lost
    * connection is taken up again inside (the iteration goes on); only an abort ends it.

@@ -1,6 +1,7 @@
 /** Signed tokens of one credential family; each family has a key of its own (decisions, section 3). */
 export interface TokenFamily<Claims> {
-  sign(claims: Claims, lifetimeSeconds: number): string;
+  /** @param begin `iat`, seconds since 1970; now unless given */
+  sign(claims: Claims, lifetimeSeconds: number, begin?: number): string;
   /** @throws `invalid_credential`, `credential_expired` */
   verify(token: string): Claims & { readonly iat: number; readonly exp: number };
 }

@@ -21,6 +21,8 @@ export const emailClaimer = (deps: {
     const user = dataOf(UserRegistered, event);
     const email = user === undefined ? undefined : await deps.keys.open(user.email);
     if (user === undefined || email === undefined) return;
+    // Single sign-on claims what its provider has verified by itself, and nothing else.
+    if (user.origin === 'sso') return;
     const emailHash = deps.emailHash(email);
     await deps.commands
       .execute({

@@ -1,0 +1,43 @@
+/** HTML that is safe to send: what is put into a template is escaped, unless it is HTML made here itself. */
+
+export class Html {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+/** For text and for attribute values in quotes. */
+export const escaped = (text: string): string =>
+  text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
+
+type Part = Html | string | number | undefined | readonly (Html | undefined)[];
+
+const rendered = (part: Part): string => {
+  if (part === undefined) return '';
+  if (part instanceof Html) return part.text;
+  if (typeof part === 'string' || typeof part === 'number') return escaped(String(part));
+  return part.map(rendered).join('');
+};
+
+/** `undefined` is nothing; a list is its parts one after the other. */
+export const html = (texts: TemplateStringsArray, ...parts: readonly Part[]): Html =>
+  new Html(texts.map((text, i) => text + rendered(parts[i])).join(''));
+
+/** Attributes in order: `true` stands alone, `undefined` and `false` are left out. Names are ours, values anybody's. */
+export const attributes = (values: Readonly<Record<string, string | number | boolean | undefined>>): Html =>
+  new Html(
+    Object.entries(values)
+      .filter(([, value]) => value !== undefined && value !== false)
+      .map(([name, value]) => (value === true ? ` ${name}` : ` ${name}="${escaped(String(value))}"`))
+      .join(''),
+  );

@@ -1,0 +1,53 @@
+import { DomainError } from '../../domain/errors.ts';
+import { TenantCreated } from '../../domain/tenancy/tenant.ts';
+import { dataOf, type LoggedEvent } from '../codec.ts';
+import type { Directory } from '../directory.ts';
+import type { Identity } from '../identity.ts';
+import { type RequestContext, uuidFromName } from '../request-context.ts';
+import type { KeyRing } from '../sealing.ts';
+import type { Subscriber } from '../subscriber.ts';
+import { firstAdminKeyId } from '../tenancy.ts';
+
+/**
+ * Registers a tenant's first admin from the tenant's first event. The request that creates the tenant does so itself;
+ * this makes good what a crash between the two streams left. Then the key that sealed the person there is destroyed.
+ */
+export const firstAdmin = (deps: {
+  readonly identity: Pick<Identity, 'createUser'>;
+  readonly directory: Pick<Directory, 'user'>;
+  readonly keys: KeyRing;
+}): Subscriber => ({
+  name: 'first-admin',
+  types: [TenantCreated.type],
+  handle: async (event) => {
+    const created = dataOf(TenantCreated, event);
+    if (created?.admin_id === undefined) return;
+    const { tenant_id, admin_id } = created;
+    if ((await deps.directory.user(tenant_id, admin_id)) === undefined) {
+      const [email, displayName, passwordHash] = await Promise.all(
+        [created.admin_email, created.admin_display_name, created.admin_password_hash].map((sealed) =>
+          sealed === undefined ? undefined : deps.keys.open(sealed),
+        ),
+      );
+      if (email !== undefined && displayName !== undefined && passwordHash !== undefined) {
+        const person = { id: admin_id, email, displayName, role: 'admin' as const, passwordHash };
+        await deps.identity.createUser(tenant_id, person, contextOf(event)).catch((error: unknown) => {
+          // Somebody came in by a signed token with this address meanwhile: it is theirs, and there is nobody to add.
+          if (!(error instanceof DomainError && error.code === 'already_exists')) throw error;
+        });
+      }
+    }
+    await deps.keys.destroy(firstAdminKeyId(tenant_id));
+  },
+});
+
+const contextOf = (event: LoggedEvent): RequestContext => ({
+  cause: {
+    actor: event.actor,
+    impersonatedBy: event.impersonatedBy,
+    correlationId: event.correlationId,
+    causationId: event.id,
+  },
+  again: undefined,
+  newId: () => uuidFromName(`first-admin\n${event.id}`),
+});

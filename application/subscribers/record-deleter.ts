@@ -1,0 +1,36 @@
+import {
+  RecordDeleted,
+  RecordDeletionAbandoned,
+  RecordDeletionStarted,
+} from '../../domain/entities/record-events.ts';
+import { dataOf, type LoggedEvent } from '../codec.ts';
+import type { Deletions } from '../deletions.ts';
+import type { Subscriber } from '../subscriber.ts';
+import { causeOf, withReadModel } from './cause.ts';
+
+/**
+ * Goes on with deletions wherever the process that began them stopped (docs/decisions/0011-references-are-registered-first.md): every step that the
+ * request itself has done is found done.
+ */
+export const recordDeleter = ({ deletions }: { readonly deletions: Deletions }): Subscriber => ({
+  name: 'record-deleter',
+  types: [RecordDeletionStarted.type, RecordDeletionAbandoned.type, RecordDeleted.type],
+  handle: (event) => withReadModel(() => goOn(deletions, event)),
+});
+
+const goOn = async (deletions: Deletions, event: LoggedEvent): Promise<void> => {
+  const { tenantId, position } = event;
+  const cause = causeOf(event);
+  const started = dataOf(RecordDeletionStarted, event);
+  const abandoned = dataOf(RecordDeletionAbandoned, event);
+  const deleted = dataOf(RecordDeleted, event);
+  const data = started ?? abandoned ?? deleted;
+  if (data === undefined) return;
+  const { record_id: id, deletion_id: deletionId, cascade_of: rootId = id } = data;
+  const attempt = { deletionId, rootId };
+  if (deleted !== undefined) await deletions.sweep(tenantId, id, attempt, cause, position);
+  else if (id !== rootId) {
+    if (started !== undefined) await deletions.follow(tenantId, id, attempt, cause);
+  } else if (started !== undefined) await deletions.resume(tenantId, attempt, cause);
+  else await deletions.takeBack(tenantId, attempt, cause, position);
+};

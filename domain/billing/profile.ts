@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import type { Decider } from '../decider.ts';
+import { defineEvent, type EventOf } from '../event.ts';
+import { checkTemplate } from './template.ts';
+
+/** A partner's billing profile: how its invoice lines read (decisions, section 10). One stream per partner. */
+
+// Events
+
+export const BillingProfileChanged = defineEvent(
+  'BillingProfileChanged',
+  z.object({ item_name_template: z.string(), item_description: z.string() }),
+);
+
+export const profileEvents = [BillingProfileChanged] as const;
+export type ProfileEvent = EventOf<(typeof profileEvents)[number]>;
+
+// State
+
+export type BillingProfile = z.output<(typeof BillingProfileChanged)['schema']>;
+
+/** Undefined until a partner has chosen one. */
+export interface ProfileState {
+  readonly chosen?: BillingProfile;
+}
+
+export const profileDecider: Decider<ProfileState, ProfileEvent> = {
+  category: 'profile',
+  stateVersion: 1,
+  initial: {},
+  evolve: (_state, event) => ({ chosen: event.data }),
+};
+
+/** The id of the one profile of a partner. */
+export const PROFILE_ID = 'main';
+
+/** What holds until a partner has chosen. */
+export const DEFAULT_PROFILE: BillingProfile = {
+  item_name_template: '{{meter}} {{period}}',
+  item_description: '{{quantity}} {{meter}} for {{customer}}',
+};
+
+export const profileOf = (state: ProfileState): BillingProfile => state.chosen ?? DEFAULT_PROFILE;
+
+// Commands and decide
+
+/**
+ * Both texts are templates. Values that were chosen already are no change.
+ * @throws `unknown_template_variable`
+ */
+export const changeProfile = (state: ProfileState, wanted: BillingProfile): readonly ProfileEvent[] => {
+  const { item_name_template, item_description } = wanted;
+  checkTemplate(item_name_template, 'item_name_template');
+  checkTemplate(item_description, 'item_description');
+  const same =
+    state.chosen?.item_name_template === item_name_template &&
+    state.chosen.item_description === item_description;
+  return same ? [] : [{ type: 'BillingProfileChanged', data: { item_name_template, item_description } }];
+};

@@ -1,0 +1,172 @@
+import { z } from 'zod';
+import type { FieldIssue } from '../errors.ts';
+import { KEYWORDS } from '../expressions/tree.ts';
+import { codePoints, isStorableText } from '../text.ts';
+import { compareDecimals, isDecimal } from './decimal.ts';
+import { type Field, fieldType, isName, MAX_LONG_TEXT, NAME_RULE, ON_DELETE } from './fields.ts';
+import { checkValue } from './values.ts';
+
+/** What a caller may write into a schema (decisions, section 6, Schema). Unknown keys are refused everywhere. */
+
+const MAX_FIELDS = 200;
+const MAX_OPTIONS = 200;
+const MAX_LABEL = 200;
+/** Characters of a schema as JSON: a list of schemas stays readable, and an event small. */
+const MAX_DEFINITION = 128 * 1024;
+
+const name = z.string().refine(isName, NAME_RULE);
+const label = z
+  .string()
+  .refine(
+    (text) => text.trim() !== '' && codePoints(text) <= MAX_LABEL && isStorableText(text),
+    `A label has 1 to ${MAX_LABEL} characters, not only white space.`,
+  );
+
+/** Names that records, filters or the language itself use for something else. */
+const RESERVED: ReadonlySet<string> = new Set([
+  'tenant_id',
+  'id',
+  'state',
+  'version',
+  'created_at',
+  'updated_at',
+  'created_by',
+  'job_id',
+  'entity_name',
+  'values',
+  'constructor',
+  'prototype',
+  ...KEYWORDS,
+]);
+
+const fieldDefinition = z.strictObject({
+  key: name.refine((key) => !RESERVED.has(key), 'This name is taken by the system.'),
+  label,
+  type: fieldType,
+  required: z.boolean().default(false),
+  options: z
+    .array(
+      z
+        .string()
+        .refine(
+          (option) => option !== '' && codePoints(option) <= MAX_LABEL && isStorableText(option),
+          `An option has 1 to ${MAX_LABEL} characters.`,
+        ),
+    )
+    .max(MAX_OPTIONS)
+    .optional(),
+  /** Checked like any value of the field. */
+  default: z.unknown().optional(),
+  min: z.union([z.number(), z.string().max(100)]).optional(),
+  max: z.union([z.number(), z.string().max(100)]).optional(),
+  max_length: z.int().min(1).max(MAX_LONG_TEXT).optional(),
+  reference: z.strictObject({ entity_name: name, on_delete: z.enum(ON_DELETE) }).optional(),
+});
+type FieldDefinition = z.output<typeof fieldDefinition>;
+
+const fields = z.array(fieldDefinition).max(MAX_FIELDS);
+const workflow = name.nullable().optional();
+
+export const newEntity = z.strictObject({ name, label, fields, workflow });
+export const entityChange = z.strictObject({
+  label: label.optional(),
+  fields: fields.optional(),
+  workflow,
+});
+
+/** Keys of a field that only some types have. */
+const OWN_KEYS = {
+  options: ['enum'],
+  min: ['integer', 'decimal'],
+  max: ['integer', 'decimal'],
+  max_length: ['text', 'long_text'],
+  reference: ['reference'],
+} as const satisfies Partial<Record<keyof FieldDefinition, readonly Field['type'][]>>;
+
+/** A bound as the field's values are written: decimals as texts. */
+const bound = (type: Field['type'], value: string | number | undefined): string | number | undefined =>
+  type === 'decimal' && typeof value === 'number' ? String(value) : value;
+
+const stored = ({ default: _given, min, max, ...field }: FieldDefinition): Field => {
+  const [least, most] = [bound(field.type, min), bound(field.type, max)];
+  return {
+    ...field,
+    ...(least === undefined ? {} : { min: least }),
+    ...(most === undefined ? {} : { max: most }),
+  };
+};
+
+/** The fields as they are kept, and everything that is wrong with them; `path` leads into the body. */
+export const checkFields = (
+  definitions: readonly FieldDefinition[],
+): { readonly fields: readonly Field[]; readonly issues: readonly FieldIssue[] } => {
+  const issues: FieldIssue[] = [];
+  const seen = new Set<string>();
+  const kept = definitions.map((definition, index) => {
+    const field = stored(definition);
+    const add = (key: string, code: string, message: string): void => {
+      issues.push({ path: `fields.${index}.${key}`, code, message });
+    };
+    if (seen.has(field.key)) add('key', 'duplicate', `There is another field ${field.key}.`);
+    seen.add(field.key);
+    checkField(field, add);
+    return withDefault(field, definition.default, add);
+  });
+  if (JSON.stringify(kept).length > MAX_DEFINITION) {
+    const message = `A schema has at most ${MAX_DEFINITION} characters as JSON.`;
+    issues.push({ path: 'fields', code: 'too_big', message });
+  }
+  return { fields: kept, issues };
+};
+
+type Add = (key: string, code: string, message: string) => void;
+
+const checkField = (field: Field, add: Add): void => {
+  for (const [key, types] of Object.entries(OWN_KEYS)) {
+    if (field[key as keyof typeof OWN_KEYS] !== undefined && !types.some((type) => type === field.type)) {
+      add(key, 'unexpected', `A field of type ${field.type} has no ${key}.`);
+    }
+  }
+  if (field.type === 'enum') checkOptions(field.options ?? [], add);
+  if (field.type === 'reference') {
+    if (field.reference === undefined) add('reference', 'missing_required', 'A reference names its entity.');
+    else if (field.required && field.reference.on_delete === 'clear') {
+      add('reference.on_delete', 'unexpected', 'What is required cannot be cleared.');
+    }
+  }
+  checkBounds(field, add);
+};
+
+const checkOptions = (options: readonly string[], add: Add): void => {
+  if (options.length === 0) add('options', 'missing_required', 'An enum has at least one option.');
+  if (new Set(options).size !== options.length) add('options', 'duplicate', 'Options must be distinct.');
+};
+
+const checkBounds = ({ type, min, max }: Field, add: Add): void => {
+  const isBound = (value: string | number): boolean =>
+    type === 'decimal'
+      ? typeof value === 'string' && isDecimal(value)
+      : typeof value === 'number' && Number.isSafeInteger(value);
+  if (type !== 'integer' && type !== 'decimal') return;
+  let fine = true;
+  for (const [key, value] of Object.entries({ min, max })) {
+    if (value === undefined || isBound(value)) continue;
+    fine = false;
+    add(key, 'type_mismatch', `A bound is written like the values of its field.`);
+  }
+  if (!fine || min === undefined || max === undefined) return;
+  if (compareDecimals(String(min), String(max)) > 0) add('max', 'too_small', 'max must not be below min.');
+};
+
+/** A default is written like any value of its field, and kept like one; null is none. */
+const withDefault = (field: Field, given: unknown, add: Add): Field => {
+  if (given === undefined || given === null) return field;
+  if (field.type === 'reference' || field.type === 'user') {
+    add('default', 'unexpected', `A field of type ${field.type} has no default.`);
+    return field;
+  }
+  const checked = checkValue(field, given);
+  if ('value' in checked) return { ...field, default: checked.value };
+  add('default', checked.misfit.code, checked.misfit.message);
+  return field;
+};

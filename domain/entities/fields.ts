@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { FIELD_TYPES, type FieldType } from '../expressions/tree.ts';
+
+/** What a field of an entity may be (decisions, section 6, Schema). */
+
+export { FIELD_TYPES, type FieldType };
+export const fieldType = z.enum(FIELD_TYPES);
+
+/** What happens to a referrer when the record that it points to is deleted. */
+export const ON_DELETE = ['restrict', 'clear', 'cascade'] as const;
+
+export const json = z.json();
+export type JsonValue = z.output<typeof json>;
+
+/** A record's values by field key; a field without a value is not there. */
+export const valuesSchema = z.record(z.string(), json);
+export type Values = Readonly<Record<string, JsonValue>>;
+
+/** The types of the fields that have a value: what a fold needs to order values and to find references. */
+export const typesSchema = z.record(z.string(), fieldType);
+export type Types = Readonly<Record<string, FieldType>>;
+
+/** A field as it is stored: checked by `definition.ts`. */
+export const storedField = z.object({
+  key: z.string(),
+  label: z.string(),
+  type: fieldType,
+  required: z.boolean(),
+  /** Of an enum. */
+  options: z.array(z.string()).optional(),
+  default: json.optional(),
+  /** Numbers of an integer, decimal texts of a decimal. */
+  min: z.union([z.number(), z.string()]).optional(),
+  max: z.union([z.number(), z.string()]).optional(),
+  /** Code points of a text. */
+  max_length: z.number().optional(),
+  reference: z.object({ entity_name: z.string(), on_delete: z.enum(ON_DELETE) }).optional(),
+});
+export type Field = z.output<typeof storedField>;
+
+const NAME = /^[a-z][a-z0-9_]{0,62}$/;
+
+/** Whether a text can be the name of an entity, a workflow or a field. */
+export const isName = (text: string): boolean => NAME.test(text);
+export const NAME_RULE = 'This must match ^[a-z][a-z0-9_]{0,62}$.';
+
+/** Limits of texts where a field has no `max_length` of its own; code points. */
+export const MAX_TEXT = 10_000;
+export const MAX_LONG_TEXT = 100_000;

@@ -1,0 +1,56 @@
+import { isStorableText } from '../text.ts';
+import type { JsonValue } from './fields.ts';
+
+/** Values of `json` fields: bounded, comparable, and safe to keep. */
+
+export const MAX_JSON_BYTES = 64 * 1024;
+export const MAX_JSON_DEPTH = 32;
+
+/** One text per value: keys in order, so that two that are equal as JSON give the same. */
+export const canonical = (value: JsonValue): string => {
+  if (value === null || typeof value !== 'object') return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${canonical(member)}`).join(',')}}`;
+};
+
+export const isSame = (a: JsonValue | undefined, b: JsonValue | undefined): boolean =>
+  a === b || (a !== undefined && b !== undefined && canonical(a) === canonical(b));
+
+/** Keys that assignments treat as something else. */
+const isKeepableKey = (key: string): boolean => key !== '__proto__' && isStorableText(key);
+
+const problemIn = (value: unknown, depth: number): string | undefined => {
+  if (typeof value === 'string') {
+    return isStorableText(value) ? undefined : 'A text holds a character that cannot be kept.';
+  }
+  if (typeof value === 'number') return Number.isFinite(value) ? undefined : 'A number is too large.';
+  if (value === null || typeof value === 'boolean') return undefined;
+  if (typeof value !== 'object') return 'This is not JSON.';
+  if (depth >= MAX_JSON_DEPTH) return `The value is nested deeper than ${MAX_JSON_DEPTH}.`;
+  for (const [key, member] of Object.entries(value)) {
+    if (!Array.isArray(value) && !isKeepableKey(key)) return 'A key cannot be kept.';
+    const problem = problemIn(member, depth + 1);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+};
+
+/** A sentence about what keeps a value from being kept; undefined when nothing does. */
+export const jsonProblem = (value: unknown): string | undefined => {
+  const problem = problemIn(value, 0);
+  if (problem !== undefined) return problem;
+  // Nested values were looked at one by one: what is left is their length.
+  return utf8Length(JSON.stringify(value)) <= MAX_JSON_BYTES
+    ? undefined
+    : `The value is larger than ${MAX_JSON_BYTES / 1024} KiB.`;
+};
+
+const utf8Length = (text: string): number => {
+  let bytes = 0;
+  for (const character of text) {
+    const code = character.codePointAt(0) ?? 0;
+    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+  }
+  return bytes;
+};

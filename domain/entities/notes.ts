@@ -1,0 +1,44 @@
+import { invalid, notFound } from '../errors.ts';
+import { codePoints, isStorableText } from '../text.ts';
+import type { RecordState } from './record.ts';
+import type { RecordEvent } from './record-events.ts';
+
+/** Notes on records (decisions, section 6). */
+
+export const MAX_NOTE = 10_000;
+
+export interface AddNote {
+  readonly noteId: string;
+  readonly author: { readonly kind: string; readonly id: string };
+  readonly authorUserId: string | null;
+  /** The stored form: mentions as ids. */
+  readonly body: string;
+  readonly mentioned: readonly string[];
+}
+
+/** As a message's: 1..10,000 code points, not only white space. @throws `validation_failed` */
+export const checkNote = (body: string): void => {
+  const issue = (code: string, message: string) => invalid([{ path: 'body', code, message }]);
+  if (body.trim() === '') throw issue('too_small', 'The body must hold more than white space.');
+  if (codePoints(body) > MAX_NOTE) throw issue('too_big', `The body has at most ${MAX_NOTE} characters.`);
+  if (!isStorableText(body)) throw issue('custom', 'The body holds a character that cannot be kept.');
+};
+
+/** @throws `not_found` */
+export const decideNote = (state: RecordState, entityName: string, note: AddNote): readonly RecordEvent[] => {
+  if (state.status !== 'live' || state.entityName !== entityName) throw notFound();
+  return [
+    {
+      type: 'NoteAdded',
+      data: {
+        record_id: state.id,
+        entity_name: state.entityName,
+        note_id: note.noteId,
+        author_user_id: note.authorUserId,
+        author: { ...note.author },
+        body: note.body,
+        mentioned_user_ids: [...note.mentioned],
+      },
+    },
+  ];
+};

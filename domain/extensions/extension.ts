@@ -1,0 +1,210 @@
+import { z } from 'zod';
+import type { Decider, DecisionContext } from '../decider.ts';
+import { DomainError, notFound } from '../errors.ts';
+import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
+import { grants, SCOPES, type Scope } from '../identity/scopes.ts';
+
+/**
+ * An extension of a tenant (specification, Authentication 4; decisions, sections 3 and 6). Installed it is inactive
+ * until an admin activates it; only an active one can be loaded. Its id is the manifest's `ext_id`, so its stream
+ * goes on when it is installed again.
+ */
+
+export const EXT_ID = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+
+// Events
+
+export const ExtensionInstalled = defineEvent(
+  'ExtensionInstalled',
+  z.object({
+    ext_id: z.string(),
+    name: z.string(),
+    version: z.string(),
+    scopes: z.array(z.enum(SCOPES)),
+    url: z.string().nullable(),
+    created_by: z.string(),
+  }),
+);
+export const ExtensionActivated = defineEvent('ExtensionActivated', z.object({ ext_id: z.string() }));
+export const ExtensionDeactivated = defineEvent('ExtensionDeactivated', z.object({ ext_id: z.string() }));
+export const ExtensionUninstalled = defineEvent('ExtensionUninstalled', z.object({ ext_id: z.string() }));
+/** A person loaded the extension. `issued_at` is the token's `iat`, seconds since 1970. */
+export const ExtensionTokenMinted = defineEvent(
+  'ExtensionTokenMinted',
+  z.object({ ext_id: z.string(), user_id: z.string(), issued_at: z.int() }),
+);
+
+export const extensionEvents = [
+  ExtensionInstalled,
+  ExtensionActivated,
+  ExtensionDeactivated,
+  ExtensionUninstalled,
+  ExtensionTokenMinted,
+] as const;
+export type ExtensionEvent = EventOf<(typeof extensionEvents)[number]>;
+
+// State
+
+export interface InstalledExtension {
+  readonly installed: true;
+  readonly extId: string;
+  readonly name: string;
+  readonly version: string;
+  readonly scopes: readonly Scope[];
+  readonly url: string | null;
+  readonly state: 'inactive' | 'active';
+  readonly createdBy: string;
+  /** Times in ms. */
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  /** Seconds since 1970: a token with an earlier `iat` is of an activation that has ended. */
+  readonly tokensFrom: number;
+  /** The latest `iat` of its tokens; 0 for none. */
+  readonly lastIssuedAt: number;
+}
+export type Extension = { readonly installed: false; readonly tokensFrom: number } | InstalledExtension;
+
+/**
+ * `iat` has whole seconds, so what was minted in the second of the end counts as before it. Never earlier than it was:
+ * what was minted before it was installed anew may lie ahead.
+ */
+const afterTheEnd = (state: Extension, at: number): number =>
+  state.installed && state.state === 'active'
+    ? Math.max(Math.floor(at / 1000) + 1, state.lastIssuedAt + 1, state.tokensFrom)
+    : state.tokensFrom;
+
+const evolve = (state: Extension, event: ExtensionEvent, meta: EventMeta): Extension => {
+  if (event.type === 'ExtensionInstalled') {
+    const { data } = event;
+    return {
+      installed: true,
+      extId: data.ext_id,
+      name: data.name,
+      version: data.version,
+      scopes: data.scopes,
+      url: data.url,
+      state: 'inactive',
+      createdBy: data.created_by,
+      createdAt: meta.at,
+      updatedAt: meta.at,
+      tokensFrom: state.tokensFrom,
+      lastIssuedAt: 0,
+    };
+  }
+  if (!state.installed) return state;
+  switch (event.type) {
+    case 'ExtensionActivated':
+      return { ...state, state: 'active', updatedAt: meta.at };
+    case 'ExtensionDeactivated':
+      return { ...state, state: 'inactive', updatedAt: meta.at, tokensFrom: afterTheEnd(state, meta.at) };
+    case 'ExtensionUninstalled':
+      return { installed: false, tokensFrom: afterTheEnd(state, meta.at) };
+    case 'ExtensionTokenMinted':
+      return { ...state, lastIssuedAt: Math.max(state.lastIssuedAt, event.data.issued_at) };
+    default:
+      return event satisfies never;
+  }
+};
+
+export const extensionDecider: Decider<Extension, ExtensionEvent> = {
+  category: 'extension',
+  stateVersion: 2,
+  initial: { installed: false, tokensFrom: 0 },
+  evolve,
+};
+
+// Commands
+
+export interface InstallExtension {
+  readonly extId: string;
+  readonly name: string;
+  readonly version: string;
+  readonly scopes: readonly Scope[];
+  readonly url: string | null;
+  readonly createdBy: string;
+}
+
+// Decide
+
+/** @throws `already_exists` while it is installed */
+export const installExtension = (state: Extension, command: InstallExtension): readonly ExtensionEvent[] => {
+  if (state.installed) {
+    throw new DomainError('already_exists', 'This extension is installed.', { field: 'ext_id' });
+  }
+  return [
+    {
+      type: 'ExtensionInstalled',
+      data: {
+        ext_id: command.extId,
+        name: command.name,
+        version: command.version,
+        scopes: [...new Set(command.scopes)],
+        url: command.url,
+        created_by: command.createdBy,
+      },
+    },
+  ];
+};
+
+/** Doing it again changes nothing. @throws `not_found` */
+export const activateExtension = (state: Extension): readonly ExtensionEvent[] => {
+  if (!state.installed) throw notFound();
+  return state.state === 'active' ? [] : [{ type: 'ExtensionActivated', data: { ext_id: state.extId } }];
+};
+
+/** Doing it again changes nothing. @throws `not_found` */
+export const deactivateExtension = (state: Extension): readonly ExtensionEvent[] => {
+  if (!state.installed) throw notFound();
+  return state.state === 'inactive' ? [] : [{ type: 'ExtensionDeactivated', data: { ext_id: state.extId } }];
+};
+
+/** @throws `not_found` */
+export const uninstallExtension = (state: Extension): readonly ExtensionEvent[] => {
+  if (!state.installed) throw notFound();
+  return [{ type: 'ExtensionUninstalled', data: { ext_id: state.extId } }];
+};
+
+/** Seconds that a token may begin ahead of now: half of what its verification allows, whose clock may be another. */
+const MAX_AHEAD = 30;
+
+/**
+ * The token begins now, but never within an activation that has ended: times of a stream never decrease, so whatever
+ * the clocks of nodes say, an end that follows is later. Each end within one second puts the next beginning off by a
+ * second; a token that would not count yet is not minted.
+ * @throws `not_found`, `invalid_transition` unless it is active, `unavailable` until a token counts at once
+ */
+export const mintExtensionToken = (
+  state: Extension,
+  userId: string,
+  context: DecisionContext,
+): readonly ExtensionEvent[] => {
+  if (!state.installed) throw notFound();
+  if (state.state !== 'active') {
+    throw new DomainError('invalid_transition', 'The extension is not active.', {
+      state: state.state,
+      allowed: ['active'],
+    });
+  }
+  const now = Math.floor(context.now / 1000);
+  const issued_at = Math.max(now, state.tokensFrom);
+  if (issued_at > now + MAX_AHEAD) {
+    throw new DomainError(
+      'unavailable',
+      'The extension was switched off and on too often within a short time. Try again later.',
+      { retry_after: issued_at - now - MAX_AHEAD },
+    );
+  }
+  return [{ type: 'ExtensionTokenMinted', data: { ext_id: state.extId, user_id: userId, issued_at } }];
+};
+
+/**
+ * What a token of the extension may do now: those of its scopes that the installed manifest grants.
+ * @returns undefined when the token counts no longer
+ */
+export const scopesOfToken = (
+  state: Extension,
+  token: { readonly scopes: readonly Scope[]; readonly iat: number },
+): readonly Scope[] | undefined => {
+  if (!state.installed || state.state !== 'active' || token.iat < state.tokensFrom) return undefined;
+  return token.scopes.filter((scope) => grants(state.scopes, scope));
+};

@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import type { Decider } from '../decider.ts';
+import { notFound } from '../errors.ts';
+import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
+
+/**
+ * A file attached to a record (decisions, section 6). The stream holds what is known of it; its bytes lie in the blob
+ * store under the same id, on disk before the first event.
+ */
+
+// Events
+
+const facts = z.object({
+  file_id: z.string(),
+  record_id: z.string(),
+  entity_name: z.string(),
+  filename: z.string(),
+  /** `type/subtype`, as the client said. */
+  content_type: z.string(),
+  /** Bytes. */
+  size: z.number().int().nonnegative(),
+  /** Lower-case hex. */
+  sha256: z.string(),
+});
+export type FileFacts = z.output<typeof facts>;
+
+export const FileUploaded = defineEvent('FileUploaded', facts);
+
+/** Everything that `FileUploaded` said, so that who follows need not look it up. */
+export const FileDeleted = defineEvent('FileDeleted', facts);
+
+export const fileEvents = [FileUploaded, FileDeleted] as const;
+export type FileEvent = EventOf<(typeof fileEvents)[number]>;
+
+// State
+
+export interface AttachedFile extends FileFacts {
+  readonly status: 'attached';
+  /** ms */
+  readonly createdAt: number;
+}
+export type AnyFile = { readonly status: 'none' } | AttachedFile | { readonly status: 'deleted' };
+
+const evolve = (state: AnyFile, event: FileEvent, meta: EventMeta): AnyFile => {
+  switch (event.type) {
+    case 'FileUploaded':
+      return state.status === 'none' ? { status: 'attached', ...event.data, createdAt: meta.at } : state;
+    case 'FileDeleted':
+      return { status: 'deleted' };
+    default:
+      return event satisfies never;
+  }
+};
+
+export const fileDecider: Decider<AnyFile, FileEvent> = {
+  category: 'file',
+  stateVersion: 1,
+  initial: { status: 'none' },
+  evolve,
+};
+
+// Decide
+
+/** Attaching the same id again changes nothing. */
+export const attachFile = (state: AnyFile, file: FileFacts): readonly FileEvent[] =>
+  state.status === 'none' ? [{ type: 'FileUploaded', data: file }] : [];
+
+/** @throws `not_found` for what is not there, or no more */
+export const deleteFile = (state: AnyFile): readonly FileEvent[] => {
+  if (state.status !== 'attached') throw notFound();
+  const { status: _status, createdAt: _createdAt, ...data } = state;
+  return [{ type: 'FileDeleted', data }];
+};

@@ -1,0 +1,51 @@
+import { codePoints, truncate } from '../text.ts';
+
+/** What a file is called and what it says it is: both come from a stranger and are shown to others. */
+
+const MAX = 255;
+/** A longer ending is no extension. */
+const MAX_EXTENSION = 20;
+export const FALLBACK_NAME = 'file';
+export const FALLBACK_TYPE = 'application/octet-stream';
+
+/**
+ * Control characters; marks that turn the direction of writing, so that `exe.txt` could be shown for `txt.exe`; line
+ * and paragraph separators, and the byte order mark.
+ */
+const HIDDEN = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029\ufeff]/gu;
+
+const cut = (name: string): string => {
+  if (codePoints(name) <= MAX) return name;
+  const dot = name.lastIndexOf('.');
+  const extension = dot > 0 ? name.slice(dot) : '';
+  const room = codePoints(extension) <= MAX_EXTENSION ? MAX - codePoints(extension) : MAX;
+  return room === MAX ? truncate(name, MAX) : truncate(name, room) + extension;
+};
+
+/**
+ * A name of 1 to 255 characters without a path, in NFC. The bytes are never stored under it.
+ * @param given as the client sent it
+ */
+export const fileName = (given: string | undefined): string => {
+  const last = (given ?? '').toWellFormed().split(/[/\\]/).at(-1) ?? '';
+  const trimmed = last
+    .replaceAll(HIDDEN, '')
+    .normalize('NFC')
+    .replaceAll(/^\s+|[\s.]+$/gu, '');
+  return cut(trimmed).replaceAll(/[\s.]+$/gu, '') || FALLBACK_NAME;
+};
+
+const TOKEN = "[a-z0-9!#$&^_.+'*%`|~-]{1,100}";
+const MEDIA_TYPE = new RegExp(`^${TOKEN}/${TOKEN}$`);
+
+/** `type/subtype` in lower case; what is none becomes `application/octet-stream`. */
+export const contentType = (given: string | undefined): string => {
+  const type = (given ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+  return MEDIA_TYPE.test(type) ? type : FALLBACK_TYPE;
+};
+
+const ACTIVE =
+  /^(text\/(html|xml|css|javascript|ecmascript|jscript|livescript|x-.*script.*|vbscript)|application\/(.*xml.*|.*javascript.*|.*ecmascript.*|x-shockwave-flash|x-silverlight.*|hta|java-archive|wasm|vnd\.wap.*)|image\/svg.*|.*\+xml|multipart\/.*|message\/.*)$/;
+
+/** What a browser might run, were it ever talked into showing it. */
+export const isActiveType = (type: string): boolean => ACTIVE.test(type);

@@ -1,0 +1,149 @@
+import type { Field, Values } from '../entities/fields.ts';
+import { type Input, resolve } from '../entities/record-values.ts';
+import type { FieldIssue } from '../errors.ts';
+import type { FormField } from './form.ts';
+
+/** A form's fields against those of its entity (decisions, section 6, Form). */
+
+/** What a stranger can fill in. Ids of records and people are not for strangers to try, and `json` is not for people. */
+export const FILLABLE = [
+  'text',
+  'long_text',
+  'integer',
+  'decimal',
+  'boolean',
+  'date',
+  'datetime',
+  'enum',
+] as const;
+export type FillableType = (typeof FILLABLE)[number];
+
+const isFillable = (type: Field['type']): type is FillableType => FILLABLE.some((each) => each === type);
+
+/** A value must be given where there is no default. */
+const isDemanded = ({ required, default: fallback }: Field): boolean => required && fallback === undefined;
+
+/** What is said of the same key twice. `path` leads into the body. */
+export const duplicates = (fields: readonly { readonly field_key: string }[]): FieldIssue[] => {
+  const seen = new Set<string>();
+  return fields.flatMap(({ field_key: key }, index) => {
+    if (!seen.has(key)) {
+      seen.add(key);
+      return [];
+    }
+    const message = `The form has the field ${key} already.`;
+    return [{ path: `fields.${index}.field_key`, code: 'duplicate', message }];
+  });
+};
+
+/** Fields that the entity does not have, or that no stranger can fill in. */
+export const misplaced = (
+  fields: readonly { readonly field_key: string }[],
+  entity: readonly Field[],
+): FieldIssue[] => {
+  const byKey = new Map(entity.map((field) => [field.key, field]));
+  return fields.flatMap(({ field_key: key }, index) => {
+    const path = `fields.${index}.field_key`;
+    const field = byKey.get(key);
+    if (field === undefined)
+      return [{ path, code: 'unknown_field', message: 'The entity has no such field.' }];
+    if (isFillable(field.type)) return [];
+    const message = `A public form cannot have a field of type ${field.type}.`;
+    return [{ path, code: 'type_mismatch', message }];
+  });
+};
+
+/** Fields without which no submission could become a record. */
+export const lacking = (
+  fields: readonly { readonly field_key: string }[],
+  entity: readonly Field[],
+): FieldIssue[] => {
+  const has = new Set(fields.map(({ field_key }) => field_key));
+  return entity
+    .filter((field) => isDemanded(field) && !has.has(field.key))
+    .map(({ key }) => ({
+      path: 'fields',
+      code: 'missing_required',
+      message: `The entity requires the field ${key}, which the form does not have.`,
+    }));
+};
+
+/** A field as whoever fills in the form sees it. */
+export interface PublicField {
+  readonly key: string;
+  readonly label: string;
+  readonly type: FillableType;
+  /** By the form or by the entity. */
+  readonly required: boolean;
+  readonly options?: readonly string[] | undefined;
+  readonly maxLength?: number | undefined;
+  readonly min?: string | number | undefined;
+  readonly max?: string | number | undefined;
+  /** What an empty checkbox would otherwise take away. */
+  readonly default?: Field['default'];
+  /** By the form itself: of a checkbox, that it must be ticked. */
+  readonly demanded: boolean;
+}
+
+/** The fields as they are now: what has gone from the entity is not asked for any more. */
+export const publicFields = (fields: readonly FormField[], entity: readonly Field[]): PublicField[] => {
+  const byKey = new Map(entity.map((field) => [field.key, field]));
+  return fields.flatMap(({ field_key: key, label, required }) => {
+    const field = byKey.get(key);
+    if (field === undefined || !isFillable(field.type)) return [];
+    const { type, options, max_length: maxLength, min, max } = field;
+    const shown = { key, label, type, required: required || isDemanded(field), demanded: required };
+    return [{ ...shown, options, maxLength, min, max, default: field.default }];
+  });
+};
+
+const MAX_ISSUES = 100;
+/** Keys come from strangers: of a long one so much is repeated. */
+const MAX_KEY = 100;
+
+/**
+ * Everything that is wrong with a submission for the form's sake, with what the entity finds beside it; nothing when
+ * the form has no objections of its own: what the entity refuses is then said by the record itself.
+ */
+export const submissionIssues = (
+  fields: readonly PublicField[],
+  entity: readonly Field[],
+  values: Input,
+): FieldIssue[] => {
+  const path = (key: string): string => `values.${key.slice(0, MAX_KEY).toWellFormed()}`;
+  const known = new Set(fields.map(({ key }) => key));
+  const missing = fields.filter(({ key, demanded }) => {
+    const value = Object.hasOwn(values, key) ? values[key] : undefined;
+    return demanded && (value === undefined || value === null || value === '');
+  });
+  const own: (FieldIssue & { key: string })[] = [
+    ...missing.map(({ key }) => ({
+      key,
+      path: path(key),
+      code: 'missing_required',
+      message: 'This field must have a value.',
+    })),
+    ...Object.keys(values)
+      .filter((key) => !known.has(key))
+      .slice(0, MAX_ISSUES)
+      .map((key) => ({
+        key,
+        path: path(key),
+        code: 'unknown_field',
+        message: 'The form has no such field.',
+      })),
+  ];
+  if (own.length === 0) return [];
+  const said = new Set(own.map(({ key }) => key));
+  const others = resolve(entity, undefined, values)
+    .misfits.filter(({ key }) => !said.has(key))
+    .map(({ key, code, message }) => ({ path: path(key), code, message }));
+  return [...own.map(({ key: _key, ...issue }) => issue), ...others].slice(0, MAX_ISSUES);
+};
+
+/** UTF-8 bytes that a submission's values may have as JSON: record and submission then fit into an event each. */
+export const MAX_SUBMISSION_BYTES = 384 * 1024;
+
+/** The values that a record of this submission would begin with. */
+export const firstValues = (entity: readonly Field[], values: Input): Values =>
+  resolve(entity, undefined, values).values;

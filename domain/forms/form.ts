@@ -1,0 +1,175 @@
+import { z } from 'zod';
+import type { Decider } from '../decider.ts';
+import { DomainError, notFound } from '../errors.ts';
+import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
+
+/**
+ * A form that strangers fill to create records of an entity (decisions, section 6, Form). Its stream is
+ * `form-<id>`; who holds a slug is decided in `slug.ts`.
+ */
+
+/** One field of the entity, as the form asks for it. */
+export const storedFormField = z.object({
+  field_key: z.string(),
+  label: z.string(),
+  /** Asked for by the form, beside what the entity requires. */
+  required: z.boolean(),
+});
+export type FormField = z.output<typeof storedFormField>;
+
+// Events
+
+const definition = {
+  form_id: z.string(),
+  slug: z.string(),
+  /** The claim by which the form holds its slug. */
+  claim_id: z.string(),
+  title: z.string(),
+  entity_name: z.string(),
+  fields: z.array(storedFormField),
+};
+
+export const FormCreated = defineEvent('FormCreated', z.object(definition));
+/** Carries the whole definition; of a published form it counts at once. */
+export const FormChanged = defineEvent('FormChanged', z.object(definition));
+export const FormPublished = defineEvent('FormPublished', z.object({ form_id: z.string() }));
+export const FormArchived = defineEvent('FormArchived', z.object({ form_id: z.string() }));
+export const FormDeleted = defineEvent('FormDeleted', z.object(definition));
+
+export const formEvents = [FormCreated, FormChanged, FormPublished, FormArchived, FormDeleted] as const;
+export type FormEvent = EventOf<(typeof formEvents)[number]>;
+
+// State
+
+export const FORM_STATUSES = ['draft', 'published', 'archived'] as const;
+export type FormStatus = (typeof FORM_STATUSES)[number];
+
+export interface FormDefinition {
+  readonly slug: string;
+  readonly title: string;
+  readonly entityName: string;
+  readonly fields: readonly FormField[];
+}
+
+export interface ExistingForm extends FormDefinition {
+  readonly status: FormStatus;
+  readonly id: string;
+  readonly claimId: string;
+  /** ms */
+  readonly createdAt: number;
+  /** ms */
+  readonly updatedAt: number;
+}
+export type Form = { readonly status: 'none' | 'deleted' } | ExistingForm;
+
+/** Whether the form has been created and is not deleted. */
+export const isForm = (form: Form): form is ExistingForm => 'id' in form;
+
+/** @throws `not_found` */
+export const existingForm = (form: Form): ExistingForm => {
+  if (!isForm(form)) throw notFound();
+  return form;
+};
+
+type Defining = Extract<FormEvent, { type: 'FormCreated' | 'FormChanged' }>['data'];
+
+const defined = ({ slug, claim_id: claimId, title, entity_name: entityName, fields }: Defining) => ({
+  slug,
+  claimId,
+  title,
+  entityName,
+  fields,
+});
+
+const evolve = (state: Form, event: FormEvent, { at }: EventMeta): Form => {
+  if (event.type === 'FormCreated') {
+    const { form_id: id } = event.data;
+    return { status: 'draft', id, ...defined(event.data), createdAt: at, updatedAt: at };
+  }
+  if (!isForm(state)) return state;
+  switch (event.type) {
+    case 'FormChanged':
+      return { ...state, ...defined(event.data), updatedAt: at };
+    case 'FormPublished':
+      return { ...state, status: 'published', updatedAt: at };
+    case 'FormArchived':
+      return { ...state, status: 'archived', updatedAt: at };
+    case 'FormDeleted':
+      return { status: 'deleted' };
+    default:
+      return event satisfies never;
+  }
+};
+
+export const formDecider: Decider<Form, FormEvent> = {
+  category: 'form',
+  stateVersion: 1,
+  initial: { status: 'none' },
+  evolve,
+};
+
+// Commands and decide
+
+const dataOf = (id: string, claimId: string, { slug, title, entityName, fields }: FormDefinition) => ({
+  form_id: id,
+  slug,
+  claim_id: claimId,
+  title,
+  entity_name: entityName,
+  fields: [...fields],
+});
+
+/** @throws `conflict` for an id that was used */
+export const createForm = (
+  state: Form,
+  command: { readonly id: string; readonly claimId: string; readonly definition: FormDefinition },
+): readonly FormEvent[] => {
+  if (state.status !== 'none') throw new DomainError('conflict', 'There was a form of this id.');
+  return [{ type: 'FormCreated', data: dataOf(command.id, command.claimId, command.definition) }];
+};
+
+export type FormChange = { readonly [K in keyof FormDefinition]?: FormDefinition[K] | undefined };
+
+/** The definition as a change would leave it. */
+export const changedForm = (form: FormDefinition, change: FormChange): FormDefinition => ({
+  slug: change.slug ?? form.slug,
+  title: change.title ?? form.title,
+  entityName: change.entityName ?? form.entityName,
+  fields: change.fields ?? form.fields,
+});
+
+const isSameField = (a: FormField, b: FormField | undefined): boolean =>
+  a.field_key === b?.field_key && a.label === b.label && a.required === b.required;
+
+export const isSameForm = (a: FormDefinition, b: FormDefinition): boolean =>
+  a.slug === b.slug &&
+  a.title === b.title &&
+  a.entityName === b.entityName &&
+  a.fields.length === b.fields.length &&
+  a.fields.every((field, i) => isSameField(field, b.fields[i]));
+
+/** What is the same changes nothing. @param claimId by which the slug is held from now on @throws `not_found` */
+export const changeForm = (state: Form, change: FormChange, claimId: string): readonly FormEvent[] => {
+  const form = existingForm(state);
+  const to = changedForm(form, change);
+  if (isSameForm(form, to) && claimId === form.claimId) return [];
+  return [{ type: 'FormChanged', data: dataOf(form.id, claimId, to) }];
+};
+
+/** An archived form is opened again; a published one stays as it is. @throws `not_found` */
+export const publishForm = (state: Form): readonly FormEvent[] => {
+  const form = existingForm(state);
+  return form.status === 'published' ? [] : [{ type: 'FormPublished', data: { form_id: form.id } }];
+};
+
+/** A draft may be archived too; again changes nothing. @throws `not_found` */
+export const archiveForm = (state: Form): readonly FormEvent[] => {
+  const form = existingForm(state);
+  return form.status === 'archived' ? [] : [{ type: 'FormArchived', data: { form_id: form.id } }];
+};
+
+/** @throws `not_found` */
+export const deleteForm = (state: Form): readonly FormEvent[] => {
+  const form = existingForm(state);
+  return [{ type: 'FormDeleted', data: dataOf(form.id, form.claimId, form) }];
+};

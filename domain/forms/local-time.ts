@@ -1,0 +1,42 @@
+import { instantKey, instantOf } from '../expressions/times.ts';
+
+/** Times of a clock on a wall, as `<input type="datetime-local">` sends them. */
+
+const LOCAL = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2})(?::(\d{2}(?:\.\d{1,3})?))?$/;
+
+/** How far a zone's clocks are ahead of UTC at an instant, ms. */
+const offsetAt = (ms: number, timeZone: string): number => {
+  const parts = new Intl.DateTimeFormat('en-US', {
+    timeZone,
+    calendar: 'gregory',
+    hourCycle: 'h23',
+    era: 'short',
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+    second: 'numeric',
+  }).formatToParts(ms);
+  const part = (type: string): string => parts.find((each) => each.type === type)?.value ?? '0';
+  const year = part('era') === 'BC' ? 1 - Number(part('year')) : Number(part('year'));
+  const wall = new Date(0);
+  wall.setUTCFullYear(year, Number(part('month')) - 1, Number(part('day')));
+  wall.setUTCHours(Number(part('hour')), Number(part('minute')), Number(part('second')));
+  return wall.getTime() - Math.floor(ms / 1000) * 1000;
+};
+
+/**
+ * The instant at which clocks of a zone show a local time, RFC 3339; undefined for what is no local time. A time that
+ * comes twice is the earlier of the two, one that is skipped is as much later as the clocks are put forward.
+ */
+export const instantOfLocal = (text: string, timeZone: string): string | undefined => {
+  const [, date = '', minutes = '', seconds = '00'] = LOCAL.exec(text) ?? [];
+  const asUtc = instantOf(`${date}T${minutes}:${seconds}Z`);
+  if (asUtc === undefined) return undefined;
+  const day = 86_400_000;
+  const offsets = [offsetAt(asUtc - day, timeZone), offsetAt(asUtc + day, timeZone)];
+  const fitting = offsets.map((each) => asUtc - each).filter((ms) => ms + offsetAt(ms, timeZone) === asUtc);
+  const found = fitting.length > 0 ? Math.min(...fitting) : asUtc - (offsets[0] ?? 0);
+  return instantOf(new Date(found).toISOString()) === undefined ? undefined : instantKey(found);
+};

@@ -1,0 +1,93 @@
+import { z } from 'zod';
+import type { Decider, DecisionContext } from '../decider.ts';
+import { DomainError } from '../errors.ts';
+import { defineEvent, type EventOf } from '../event.ts';
+
+/**
+ * Who holds a slug of a tenant: one stream each, `form_slug-<slug>`. No append covers two streams, so a slug is first
+ * claimed here, then the form is written with the claim. A claim that no form was written with lapses after a minute,
+ * and that of a deleted form at once.
+ */
+
+const claim = z.object({ slug: z.string(), form_id: z.string(), claim_id: z.string() });
+
+export const FormSlugTaken = defineEvent('FormSlugTaken', claim);
+export const FormSlugFreed = defineEvent('FormSlugFreed', claim);
+
+export const formSlugEvents = [FormSlugTaken, FormSlugFreed] as const;
+export type FormSlugEvent = EventOf<(typeof formSlugEvents)[number]>;
+
+export interface Claim {
+  readonly formId: string;
+  readonly claimId: string;
+  /** ms */
+  readonly since: number;
+}
+export interface FormSlug {
+  readonly claim: Claim | undefined;
+}
+
+export const formSlugDecider: Decider<FormSlug, FormSlugEvent> = {
+  category: 'form_slug',
+  stateVersion: 1,
+  initial: { claim: undefined },
+  evolve: (_state, event, { at }) => {
+    switch (event.type) {
+      case 'FormSlugTaken':
+        return { claim: { formId: event.data.form_id, claimId: event.data.claim_id, since: at } };
+      case 'FormSlugFreed':
+        return { claim: undefined };
+      default:
+        return event satisfies never;
+    }
+  },
+};
+
+const SLUG = /^[a-z0-9][a-z0-9-]{0,62}$/;
+export const isSlug = (text: string): boolean => SLUG.test(text);
+
+const CLAIM_MS = 60_000;
+
+/** What the claiming form says: that the slug is its own, that it has another (or is not there yet), or that it is gone. */
+export type Usage = 'used' | 'unused' | 'gone';
+
+/** @param usage of the present claim @throws `already_exists` when another form holds the slug */
+export const refuseTakenSlug = (
+  { claim: held }: FormSlug,
+  formId: string,
+  usage: Usage,
+  { now }: DecisionContext,
+): void => {
+  if (held === undefined || held.formId === formId || usage === 'gone') return;
+  if (usage === 'unused' && now - held.since >= CLAIM_MS) return;
+  throw new DomainError('already_exists', 'There is another form with this slug.', { field: 'slug' });
+};
+
+interface SlugCommand {
+  readonly slug: string;
+  readonly formId: string;
+  readonly claimId: string;
+}
+
+const data = ({ slug, formId, claimId }: SlugCommand) => ({ slug, form_id: formId, claim_id: claimId });
+
+/**
+ * A form that holds the slug takes it anew, so that letting go of an earlier claim does not touch this one.
+ * @throws `already_exists`
+ */
+export const takeSlug = (
+  state: FormSlug,
+  command: SlugCommand,
+  usage: Usage,
+  context: DecisionContext,
+): readonly FormSlugEvent[] => {
+  refuseTakenSlug(state, command.formId, usage, context);
+  if (state.claim?.formId === command.formId && state.claim.claimId === command.claimId) return [];
+  return [{ type: 'FormSlugTaken', data: data(command) }];
+};
+
+/** Nothing for a claim that another has taken the place of. */
+export const freeSlug = ({ claim: held }: FormSlug, command: SlugCommand): readonly FormSlugEvent[] =>
+  held?.formId === command.formId && held.claimId === command.claimId
+    ? [{ type: 'FormSlugFreed', data: data(command) }]
+    : [];

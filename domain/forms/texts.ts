@@ -1,0 +1,74 @@
+import type { Input } from '../entities/record-values.ts';
+import type { PublicField } from './fields.ts';
+import { instantOfLocal } from './local-time.ts';
+
+/** Values as an HTML form sends them: texts, and nothing at all for an empty checkbox. */
+
+export type Texts = Readonly<Record<string, string | readonly string[]>>;
+
+const WHOLE = /^[+-]?[0-9]{1,20}$/;
+const DECIMAL = /^(-?)([0-9]*)(?:\.([0-9]+))?$/;
+
+const booleans: ReadonlyMap<string, boolean> = new Map([
+  ['on', true],
+  ['true', true],
+  ['1', true],
+  ['yes', true],
+  ['off', false],
+  ['false', false],
+  ['0', false],
+  ['no', false],
+]);
+
+/** No number of ours is longer. */
+const MAX_NUMBER = 100;
+
+/** Browsers send `.5` and `007` too. */
+const decimal = (text: string): string => {
+  const parts = text.length <= MAX_NUMBER && /[0-9]/.test(text) ? DECIMAL.exec(text) : null;
+  if (parts === null) return text;
+  const [, sign = '', whole = '', fraction] = parts;
+  return `${sign}${whole.replace(/^0+/, '') || '0'}${fraction === undefined ? '' : `.${fraction}`}`;
+};
+
+const fromText = ({ type }: PublicField, text: string, timeZone: string): unknown => {
+  const trimmed = text.trim();
+  switch (type) {
+    case 'text':
+    case 'enum':
+      return text;
+    case 'long_text':
+      // Forms send the ends of lines as CR LF, whatever was typed.
+      return text.replaceAll('\r\n', '\n');
+    case 'integer':
+      return WHOLE.test(trimmed) ? Number(trimmed) : trimmed;
+    case 'decimal':
+      return decimal(trimmed);
+    case 'boolean':
+      return booleans.get(trimmed.toLowerCase()) ?? trimmed;
+    case 'date':
+      return trimmed;
+    case 'datetime':
+      return instantOfLocal(trimmed, timeZone) ?? trimmed;
+    default:
+      return type satisfies never;
+  }
+};
+
+/**
+ * What the texts say, by the fields' types; what says nothing of its type stays a text, and is refused as one. An empty
+ * text is no value. A checkbox that is not ticked is `false`, or no value where the form demands it.
+ * @param timeZone of local times: the tenant's
+ */
+export const valuesOfTexts = (fields: readonly PublicField[], texts: Texts, timeZone: string): Input => {
+  const values = new Map<string, unknown>(Object.entries(texts));
+  for (const field of fields) {
+    const { key, type, demanded } = field;
+    const text = Object.hasOwn(texts, key) ? texts[key] : undefined;
+    if (text === undefined || (typeof text === 'string' && text.trim() === '')) {
+      if (type === 'boolean' && !demanded) values.set(key, false);
+      else values.delete(key);
+    } else if (typeof text === 'string') values.set(key, fromText(field, text, timeZone));
+  }
+  return Object.fromEntries(values);
+};

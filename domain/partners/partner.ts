@@ -1,0 +1,101 @@
+import { z } from 'zod';
+import type { Decider } from '../decider.ts';
+import { DomainError, notFound } from '../errors.ts';
+import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
+
+/**
+ * A partner, whose customers are tenants (decisions, section 3, Platform). Lives in the platform's streams; what the
+ * partner itself changes lives under `partner_<id>`.
+ */
+
+// Events
+
+const settings = z.object({
+  name: z.string(),
+  /** The partner's own tenant, where its books are. */
+  home_tenant_id: z.string().nullable(),
+});
+
+export const PartnerCreated = defineEvent('PartnerCreated', settings.extend({ partner_id: z.string() }));
+export const PartnerChanged = defineEvent(
+  'PartnerChanged',
+  settings.partial().extend({ partner_id: z.string() }),
+);
+
+export const partnerEvents = [PartnerCreated, PartnerChanged] as const;
+export type PartnerEvent = EventOf<(typeof partnerEvents)[number]>;
+
+// State
+
+export type PartnerSettings = z.output<typeof settings>;
+export interface ExistingPartner extends PartnerSettings {
+  readonly exists: true;
+  readonly id: string;
+  /** ms */
+  readonly createdAt: number;
+}
+export type Partner = { readonly exists: false } | ExistingPartner;
+
+const evolve = (state: Partner, event: PartnerEvent, meta: EventMeta): Partner => {
+  if (event.type === 'PartnerCreated') {
+    const { partner_id, ...values } = event.data;
+    return { exists: true, id: partner_id, createdAt: meta.at, ...values };
+  }
+  if (!state.exists) return state;
+  switch (event.type) {
+    case 'PartnerChanged': {
+      const { name = state.name, home_tenant_id = state.home_tenant_id } = event.data;
+      return { ...state, name, home_tenant_id };
+    }
+    default:
+      return event satisfies never;
+  }
+};
+
+export const partnerDecider: Decider<Partner, PartnerEvent> = {
+  category: 'partner',
+  stateVersion: 1,
+  initial: { exists: false },
+  evolve,
+};
+
+// Commands
+
+export interface CreatePartner extends PartnerSettings {
+  readonly partnerId: string;
+}
+
+export interface ChangePartner {
+  readonly name?: string | undefined;
+  readonly home_tenant_id?: string | null | undefined;
+}
+
+// Decide
+
+const SLUG = /^[a-z][a-z0-9_]{0,39}$/;
+
+/** A partner's streams are `partner_<id>.…`, so its id has neither `-` nor `.`. */
+export const isPartnerId = (id: string): boolean => SLUG.test(id);
+
+/** Whose streams the partner's own things are in: no tenant can be called so. */
+export const partnerScope = (partnerId: string): string => `partner_${partnerId}`;
+
+/** @throws `already_exists` */
+export const createPartner = (state: Partner, command: CreatePartner): readonly PartnerEvent[] => {
+  if (state.exists)
+    throw new DomainError('already_exists', 'A partner with this id exists.', { field: 'id' });
+  const { partnerId, ...values } = command;
+  return [{ type: 'PartnerCreated', data: { partner_id: partnerId, ...values } }];
+};
+
+/** Equal values are no change. @throws `not_found` */
+export const changePartner = (state: Partner, command: ChangePartner): readonly PartnerEvent[] => {
+  if (!state.exists) throw notFound();
+  const { name, home_tenant_id } = command;
+  const changed = {
+    ...(name === undefined || name === state.name ? {} : { name }),
+    ...(home_tenant_id === undefined || home_tenant_id === state.home_tenant_id ? {} : { home_tenant_id }),
+  };
+  if (Object.keys(changed).length === 0) return [];
+  return [{ type: 'PartnerChanged', data: { partner_id: state.id, ...changed } }];
+};

@@ -1,0 +1,148 @@
+import { z } from 'zod';
+import type { FieldIssue } from '../errors.ts';
+import { FIELD_KEY } from '../expressions/tree.ts';
+import { codePoints, isStorableText } from '../text.ts';
+
+/** The shape of a workflow's definition and what makes one fit to be published (decisions, section 6, Workflow). */
+
+export const MAX_STATES = 100;
+export const MAX_TRANSITIONS = 500;
+/** Characters of a definition as JSON: a list of workflows stays readable, and an event small. */
+export const MAX_DEFINITION = 128 * 1024;
+const MAX_REQUIRED_FIELDS = 100;
+const MAX_GUARD = 4096;
+const MAX_LABEL = 200;
+
+const NAME = /^[a-z][a-z0-9_]{0,62}$/;
+
+/** Names of workflows, states and events. */
+export const workflowName = z.string().regex(NAME, 'This must match ^[a-z][a-z0-9_]{0,62}$.');
+
+const shortText = (max: number) =>
+  z
+    .string()
+    .min(1)
+    .refine((value) => codePoints(value) <= max, `The text must have at most ${max} characters.`)
+    .refine(isStorableText, 'The text holds a character that cannot be kept.');
+
+const workflowState = z.strictObject({
+  key: workflowName,
+  label: shortText(MAX_LABEL),
+  final: z.boolean().optional(),
+});
+
+const workflowTransition = z.strictObject({
+  event_name: workflowName,
+  from: z.union([workflowName, z.array(workflowName).min(1).max(MAX_STATES)]),
+  to: workflowName,
+  /** CEL; checked when the workflow is published. */
+  guard: shortText(MAX_GUARD).optional(),
+  guard_label: shortText(MAX_LABEL).optional(),
+  /** Who may; everybody where it is left out. */
+  roles: z
+    .array(z.enum(['admin', 'operator']))
+    .min(1)
+    .max(2)
+    .optional(),
+  /** Keys of the record's fields that must not be empty at that moment. */
+  required_fields: z.array(z.string().regex(FIELD_KEY)).max(MAX_REQUIRED_FIELDS).optional(),
+});
+
+/** A definition without its workflow's name; unknown keys are refused everywhere. */
+export const definitionShape = {
+  initial: workflowName,
+  states: z.array(workflowState).max(MAX_STATES),
+  transitions: z.array(workflowTransition).max(MAX_TRANSITIONS),
+} as const;
+export const workflowDefinition = z.strictObject(definitionShape);
+
+export type Definition = z.output<typeof workflowDefinition>;
+export type Transition = Definition['transitions'][number];
+
+export const fromStates = ({ from }: Transition): readonly string[] =>
+  typeof from === 'string' ? [from] : from;
+
+/** One text per definition, whatever order its keys came in. */
+const canonical = ({ initial, states, transitions }: Definition): string =>
+  JSON.stringify([
+    initial,
+    states.map(({ key, label, final }) => [key, label, final]),
+    transitions.map((each) => [
+      each.event_name,
+      each.from,
+      each.to,
+      each.guard,
+      each.guard_label,
+      each.roles,
+      each.required_fields,
+    ]),
+  ]);
+
+export const sameDefinition = (one: Definition, other: Definition): boolean =>
+  canonical(one) === canonical(other);
+
+/** Issues of a draft's size. */
+export const sizeIssues = (definition: Definition): readonly FieldIssue[] =>
+  JSON.stringify(definition).length <= MAX_DEFINITION
+    ? []
+    : [
+        {
+          path: 'transitions',
+          code: 'too_big',
+          message: `A definition has at most ${MAX_DEFINITION} characters as JSON.`,
+        },
+      ];
+
+/**
+ * What keeps a definition from being published, as far as its own structure goes: there is a state, keys are
+ * distinct, named states exist, final states are left by no transition, each state is reached from the initial one,
+ * and a state has one transition per event at most, so that an event never means two things.
+ */
+export const structureIssues = (definition: Definition): readonly FieldIssue[] => {
+  const { initial, states, transitions } = definition;
+  const issues: FieldIssue[] = [];
+  const add = (path: string, code: string, message: string): void => {
+    issues.push({ path, code, message });
+  };
+  if (states.length === 0) add('states', 'too_small', 'A workflow needs at least one state.');
+  const byKey = new Map<string, Definition['states'][number]>();
+  states.forEach((state, i) => {
+    if (byKey.has(state.key)) add(`states.${i}.key`, 'duplicate', `The state ${state.key} is there twice.`);
+    else byKey.set(state.key, state);
+  });
+  const exists = (key: string, path: string): boolean => {
+    if (byKey.has(key)) return true;
+    add(path, 'unknown_state', `There is no state ${key}.`);
+    return false;
+  };
+  const isInitial = exists(initial, 'initial');
+  const taken = new Set<string>();
+  const next = new Map<string, string[]>();
+  transitions.forEach((transition, i) => {
+    const { from, event_name: event, to } = transition;
+    const isTarget = exists(to, `transitions.${i}.to`);
+    fromStates(transition).forEach((key, k) => {
+      const path = typeof from === 'string' ? `transitions.${i}.from` : `transitions.${i}.from.${k}`;
+      if (!exists(key, path)) return;
+      if (byKey.get(key)?.final === true) add(path, 'final_state', `The final state ${key} cannot be left.`);
+      if (taken.has(`${key}\n${event}`)) {
+        add(path, 'duplicate', `The state ${key} has another transition for ${event}.`);
+      }
+      taken.add(`${key}\n${event}`);
+      if (isTarget) next.set(key, [...(next.get(key) ?? []), to]);
+    });
+  });
+  if (isInitial) {
+    const reached = reachedFrom(initial, next);
+    states.forEach(({ key }, i) => {
+      if (!reached.has(key)) add(`states.${i}.key`, 'unreachable', `No transition leads to ${key}.`);
+    });
+  }
+  return issues;
+};
+
+const reachedFrom = (initial: string, next: ReadonlyMap<string, readonly string[]>): ReadonlySet<string> => {
+  const reached = new Set([initial]);
+  for (const key of reached) for (const to of next.get(key) ?? []) reached.add(to);
+  return reached;
+};

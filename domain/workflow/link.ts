@@ -1,0 +1,139 @@
+import { z } from 'zod';
+import type { Decider, DecisionContext } from '../decider.ts';
+import { DomainError, notFound } from '../errors.ts';
+import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
+
+/**
+ * Public links of a job (specification, Access tokens; decisions, section 6, Public link). The stream is
+ * `link-<job id>`. Of a token only the SHA-256 is kept, and it is bound to one job, entity and page.
+ */
+
+// Events
+
+export const PublicLinkCreated = defineEvent(
+  'PublicLinkCreated',
+  z.object({
+    link_id: z.string(),
+    job_id: z.string(),
+    entity_id: z.string(),
+    page_slug: z.string(),
+    /** SHA-256 of the token, lower-case hex. */
+    token_hash: z.string(),
+    expires_at: z.string(),
+  }),
+);
+export const PublicLinkRevoked = defineEvent(
+  'PublicLinkRevoked',
+  z.object({ link_id: z.string(), job_id: z.string(), token_hash: z.string() }),
+);
+
+export const linkEvents = [PublicLinkCreated, PublicLinkRevoked] as const;
+export type LinkEvent = EventOf<(typeof linkEvents)[number]>;
+
+// State
+
+export interface Link {
+  readonly id: string;
+  readonly tokenHash: string;
+  /** ms */
+  readonly expiresAt: number;
+  readonly revoked: boolean;
+}
+/** The links of a job, oldest first: all that are live, and the latest of the others. */
+export interface Links {
+  readonly links: readonly Link[];
+}
+
+/** Live links of a job. */
+export const MAX_LIVE = 1000;
+const MAX_ENDED = 1000;
+
+export const isLive = (link: Link, now: number): boolean => !link.revoked && now < link.expiresAt;
+
+const bounded = (links: readonly Link[], now: number): readonly Link[] => {
+  if (links.length <= MAX_LIVE + MAX_ENDED) return links;
+  const ended = links.filter((link) => !isLive(link, now));
+  const forgotten = new Set(ended.slice(0, ended.length - MAX_ENDED));
+  return links.filter((link) => !forgotten.has(link));
+};
+
+const evolve = ({ links }: Links, event: LinkEvent, { at }: EventMeta): Links => {
+  switch (event.type) {
+    case 'PublicLinkCreated': {
+      const { link_id: id, token_hash: tokenHash, expires_at } = event.data;
+      const link = { id, tokenHash, expiresAt: Date.parse(expires_at), revoked: false };
+      return { links: bounded([...links, link], at) };
+    }
+    case 'PublicLinkRevoked':
+      return {
+        links: links.map((link) => (link.id === event.data.link_id ? { ...link, revoked: true } : link)),
+      };
+    default:
+      return event satisfies never;
+  }
+};
+
+export const linkDecider: Decider<Links, LinkEvent> = {
+  category: 'link',
+  stateVersion: 1,
+  initial: { links: [] },
+  evolve,
+};
+
+// Decide
+
+export const LIFETIMES = { '1d': 1, '7d': 7, '30d': 30, '90d': 90 } as const;
+export type Lifetime = keyof typeof LIFETIMES;
+const DAY_MS = 86_400_000;
+
+export interface CreateLink {
+  readonly linkId: string;
+  /** Also the id of the job's record. */
+  readonly jobId: string;
+  readonly pageSlug: string;
+  readonly tokenHash: string;
+  readonly expiresIn: Lifetime;
+}
+
+/** @throws `constraint_violated` beyond 1,000 live links */
+export const createLink = (
+  { links }: Links,
+  command: CreateLink,
+  { now }: DecisionContext,
+): readonly LinkEvent[] => {
+  if (links.filter((link) => isLive(link, now)).length >= MAX_LIVE) {
+    const message = `A job has at most ${MAX_LIVE} live links.`;
+    throw new DomainError('constraint_violated', message, {
+      issues: [{ path: 'job_id', code: 'too_big', message }],
+    });
+  }
+  return [
+    {
+      type: 'PublicLinkCreated',
+      data: {
+        link_id: command.linkId,
+        job_id: command.jobId,
+        entity_id: command.jobId,
+        page_slug: command.pageSlug,
+        token_hash: command.tokenHash,
+        expires_at: new Date(now + LIFETIMES[command.expiresIn] * DAY_MS).toISOString(),
+      },
+    },
+  ];
+};
+
+/** Revoking again changes nothing. @throws `not_found` */
+export const revokeLink = (
+  { links }: Links,
+  command: { readonly linkId: string; readonly jobId: string },
+): readonly LinkEvent[] => {
+  const link = links.find(({ id }) => id === command.linkId);
+  if (link === undefined) throw notFound();
+  if (link.revoked) return [];
+  return [
+    {
+      type: 'PublicLinkRevoked',
+      data: { link_id: link.id, job_id: command.jobId, token_hash: link.tokenHash },
+    },
+  ];
+};

@@ -1,0 +1,95 @@
+import { DomainError, type FieldIssue } from '../errors.ts';
+import { checkGuard, type Guard, parseGuard } from '../expressions/guard.ts';
+import type { FieldSpecs } from '../expressions/tree.ts';
+import { type Definition, fromStates, structureIssues, type Transition } from './definition.ts';
+
+/** A definition made ready to be run and checked: transitions by state and event, guards parsed. */
+
+export interface Edge {
+  readonly to: string;
+  readonly transition: Transition;
+  /** Undefined without a guard; `broken` for one that this build cannot read: it never holds. */
+  readonly guard: Guard | 'broken' | undefined;
+}
+
+export interface Machine {
+  readonly name: string;
+  readonly version: number;
+  readonly definition: Definition;
+  /** Transitions out of a state by event, in the order of the definition. */
+  readonly edgesFrom: (state: string) => ReadonlyMap<string, Edge>;
+  readonly hasState: (state: string) => boolean;
+  readonly isFinal: (state: string) => boolean;
+}
+
+const NONE: ReadonlyMap<string, Edge> = new Map();
+
+export const machineOf = (name: string, version: number, definition: Definition): Machine => {
+  const edges = new Map<string, Map<string, Edge>>();
+  definition.transitions.forEach((transition, i) => {
+    const { guard, issues } = guardOf(transition, i);
+    const edge: Edge = { to: transition.to, transition, guard: issues.length > 0 ? 'broken' : guard };
+    for (const state of fromStates(transition)) {
+      const out = edges.get(state) ?? new Map<string, Edge>();
+      edges.set(state, out.set(transition.event_name, edge));
+    }
+  });
+  const states = new Map(definition.states.map((state) => [state.key, state]));
+  return {
+    name,
+    version,
+    definition,
+    edgesFrom: (state) => edges.get(state) ?? NONE,
+    hasState: (state) => states.has(state),
+    isFinal: (state) => states.get(state)?.final === true,
+  };
+};
+
+/** The parsed guard of a transition, or what is wrong with its text. */
+const guardOf = (
+  { guard }: Transition,
+  i: number,
+): { guard: Guard | undefined; issues: readonly FieldIssue[] } => {
+  if (guard === undefined) return { guard: undefined, issues: [] };
+  const path = `transitions.${i}.guard`;
+  try {
+    return { guard: parseGuard(guard, path), issues: [] };
+  } catch (error) {
+    if (!(error instanceof DomainError)) throw error;
+    return { guard: undefined, issues: [{ path, code: 'invalid_expression', message: error.message }] };
+  }
+};
+
+/** What keeps a definition from being published, before any entity is looked at: its structure, its guards' syntax. */
+export const definitionIssues = (definition: Definition): readonly FieldIssue[] => [
+  ...structureIssues(definition),
+  ...definition.transitions.flatMap((transition, i) => guardOf(transition, i).issues),
+];
+
+/**
+ * What does not fit an entity with these fields: guards that name other fields or compare what cannot be compared,
+ * and required fields that are none of its own. Guards that cannot be read are left to {@link definitionIssues}.
+ */
+export const fitIssues = (definition: Definition, fields: FieldSpecs): readonly FieldIssue[] =>
+  definition.transitions.flatMap((transition, i) => {
+    const { guard } = guardOf(transition, i);
+    const problems = guard === undefined ? [] : checkGuard(guard, fields);
+    return [
+      ...problems.map((message) => ({
+        path: `transitions.${i}.guard`,
+        code: 'type_mismatch',
+        message,
+      })),
+      ...(transition.required_fields ?? []).flatMap((key, k) =>
+        Object.hasOwn(fields, key)
+          ? []
+          : [
+              {
+                path: `transitions.${i}.required_fields.${k}`,
+                code: 'unknown_field',
+                message: `The entity has no field ${key}.`,
+              },
+            ],
+      ),
+    ];
+  });

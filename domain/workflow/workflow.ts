@@ -1,0 +1,142 @@
+import { z } from 'zod';
+import type { Decider } from '../decider.ts';
+import { DomainError, type FieldIssue, invalid, notFound } from '../errors.ts';
+import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
+import { type Definition, sameDefinition, sizeIssues, workflowDefinition } from './definition.ts';
+
+/**
+ * A workflow of a tenant: a draft that is changed at will, and published versions that never change (decisions,
+ * section 6, Workflow). A job stays on the version it began with.
+ */
+
+// Events
+
+export const WorkflowCreated = defineEvent(
+  'WorkflowCreated',
+  z.object({ name: z.string(), definition: workflowDefinition }),
+);
+export const WorkflowDraftSaved = defineEvent(
+  'WorkflowDraftSaved',
+  z.object({ name: z.string(), definition: workflowDefinition }),
+);
+/** Carries its definition: whoever folds it needs no draft. Versions count from 1. */
+export const WorkflowPublished = defineEvent(
+  'WorkflowPublished',
+  z.object({ name: z.string(), version: z.number().int(), definition: workflowDefinition }),
+);
+
+export const workflowEvents = [WorkflowCreated, WorkflowDraftSaved, WorkflowPublished] as const;
+export type WorkflowEvent = EventOf<(typeof workflowEvents)[number]>;
+
+// State
+
+export interface ExistingWorkflow {
+  readonly exists: true;
+  readonly name: string;
+  /** The newest definition, published or not. */
+  readonly draft: Definition;
+  /** The newest version. */
+  readonly published: Definition | undefined;
+  readonly publishedAt: number | undefined;
+  /** Revision of each version's event, from version 1 on: older definitions are read from there. */
+  readonly versions: readonly number[];
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+export type Workflow = { readonly exists: false } | ExistingWorkflow;
+
+/** Bounds the state; a workflow that is published daily takes 27 years to get there. */
+export const MAX_VERSIONS = 10_000;
+
+const evolve = (state: Workflow, event: WorkflowEvent, { at, revision }: EventMeta): Workflow => {
+  if (event.type === 'WorkflowCreated') {
+    const { name, definition } = event.data;
+    return {
+      exists: true,
+      name,
+      draft: definition,
+      published: undefined,
+      publishedAt: undefined,
+      versions: [],
+      createdAt: at,
+      updatedAt: at,
+    };
+  }
+  if (!state.exists) return state;
+  switch (event.type) {
+    case 'WorkflowDraftSaved':
+      return { ...state, draft: event.data.definition, updatedAt: at };
+    case 'WorkflowPublished':
+      return {
+        ...state,
+        draft: event.data.definition,
+        published: event.data.definition,
+        publishedAt: at,
+        versions: [...state.versions, revision],
+        updatedAt: at,
+      };
+    default:
+      return event satisfies never;
+  }
+};
+
+export const workflowDecider: Decider<Workflow, WorkflowEvent> = {
+  category: 'workflow',
+  stateVersion: 1,
+  initial: { exists: false },
+  evolve,
+};
+
+/** Whether the newest definition is the published one. */
+export const isPublished = ({ draft, published }: ExistingWorkflow): boolean =>
+  published !== undefined && sameDefinition(draft, published);
+
+// Decide
+
+const checkSize = (definition: Definition): void => {
+  const issues = sizeIssues(definition);
+  if (issues.length > 0) throw invalid(issues);
+};
+
+/** @throws `validation_failed` for a definition that is too large, `already_exists` */
+export const createWorkflow = (
+  state: Workflow,
+  command: { readonly name: string; readonly definition: Definition },
+): readonly WorkflowEvent[] => {
+  checkSize(command.definition);
+  if (state.exists) {
+    throw new DomainError('already_exists', 'A workflow with this name exists.', { field: 'name' });
+  }
+  return [{ type: 'WorkflowCreated', data: command }];
+};
+
+/** An equal draft is no change. @throws `validation_failed`, `not_found` */
+export const saveDraft = (state: Workflow, definition: Definition): readonly WorkflowEvent[] => {
+  checkSize(definition);
+  if (!state.exists) throw notFound();
+  if (sameDefinition(state.draft, definition)) return [];
+  return [{ type: 'WorkflowDraftSaved', data: { name: state.name, definition } }];
+};
+
+/**
+ * What is published already is not published again.
+ * @param issuesOf everything that keeps a definition from being published
+ * @throws `not_found`, `validation_failed` with every issue, `constraint_violated` after 10,000 versions
+ */
+export const publishWorkflow = (
+  state: Workflow,
+  issuesOf: (definition: Definition) => readonly FieldIssue[],
+): readonly WorkflowEvent[] => {
+  if (!state.exists) throw notFound();
+  if (isPublished(state)) return [];
+  const issues = issuesOf(state.draft);
+  if (issues.length > 0) throw invalid(issues);
+  if (state.versions.length >= MAX_VERSIONS) {
+    const message = `A workflow has at most ${MAX_VERSIONS} published versions.`;
+    throw new DomainError('constraint_violated', message, {
+      issues: [{ path: 'version', code: 'too_big', message }],
+    });
+  }
+  const { name, draft: definition, versions } = state;
+  return [{ type: 'WorkflowPublished', data: { name, version: versions.length + 1, definition } }];
+};

@@ -1,0 +1,176 @@
+import { randomUUID } from 'node:crypto';
+import type { Dirent } from 'node:fs';
+import { link, mkdir, open, opendir, rename, rm, stat, utimes } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { BlobRef, BlobStore } from '../../application/ports/blob-store.ts';
+import { StoreUnavailable } from '../../application/ports/event-store.ts';
+import { checkRef, guarded, isBlobId, isTenantId, measure } from './refs.ts';
+
+/** Holds what is being written, beside the tenants' folders: no tenant's name begins like this. */
+const INCOMING = '.incoming';
+
+/**
+ * Blobs as files: `<folder>/<tenant>/<xx>/<yy>/<id>`, spread by the last digits of the id, which are random in every
+ * kind of UUID. Several processes may use the folder.
+ */
+export const openFolderBlobStore = async ({ path: folder }: { path: string }): Promise<BlobStore> => {
+  const incoming = join(folder, INCOMING);
+  await makeFolder(incoming);
+
+  const pathOf = (ref: BlobRef): string => {
+    checkRef(ref);
+    const { tenantId, id } = ref;
+    return join(folder, tenantId, id.slice(-2), id.slice(-4, -2), id);
+  };
+
+  const newPart = (): string => join(incoming, randomUUID());
+
+  /** Puts a file that is on disk where it belongs. */
+  const place = async (file: string, target: string): Promise<void> => {
+    await makeFolder(dirname(target));
+    await rename(file, target);
+    await syncFolder(dirname(target));
+  };
+
+  return {
+    put: async (ref, source) => {
+      const target = pathOf(ref);
+      guarded(source);
+      const part = newPart();
+      const { add, total } = measure();
+      const through = new Transform({
+        transform: (chunk: Buffer, _encoding, done) => {
+          add(chunk);
+          done(null, chunk);
+        },
+      });
+      try {
+        // `flush`: the bytes are on disk before the stream says that it has finished.
+        const file = await open(part, 'wx', 0o600);
+        await pipeline(source, through, file.createWriteStream({ flush: true }));
+        await place(part, target);
+      } catch (error) {
+        source.destroy();
+        await rm(part, { force: true }).catch(() => undefined);
+        throw error === source.errored ? error : unavailable(error);
+      }
+      return total();
+    },
+
+    move: async (from, toId) => {
+      const source = pathOf(from);
+      const target = pathOf({ ...from, id: toId });
+      if (source === target) return;
+      const now = new Date();
+      // Before it has its new name, so that nobody takes it for the older one that it replaces.
+      await utimes(source, now, now);
+      await place(source, target);
+      await syncFolder(dirname(source));
+    },
+
+    open: async (ref, range) => {
+      const file = await orMissing(open(pathOf(ref), 'r'));
+      if (file === undefined) return undefined;
+      try {
+        const { size } = await file.stat();
+        const ends = range === undefined ? {} : { start: range.first, end: range.last };
+        return { size, stream: file.createReadStream(ends) };
+      } catch (error) {
+        await file.close();
+        throw error;
+      }
+    },
+
+    delete: async (ref, before) => {
+      const path = pathOf(ref);
+      if (before === undefined) {
+        await rm(path, { force: true });
+        return;
+      }
+      // Taken away first and looked at then: in between, another could have been put in its place.
+      const part = newPart();
+      if ((await orMissing(rename(path, part).then(() => true))) === undefined) return;
+      const isNewer = (await stat(part)).mtimeMs >= before;
+      if (isNewer) await link(part, path).catch(unlessThere);
+      await rm(part, { force: true });
+    },
+
+    list: () => blobsIn(folder),
+
+    tidy: async (before) => {
+      for (const { name } of await entries(incoming)) {
+        const part = join(incoming, name);
+        const found = await orMissing(stat(part));
+        if (found !== undefined && found.mtimeMs < before) await rm(part, { force: true });
+      }
+    },
+
+    ping: async () => {
+      await stat(incoming);
+    },
+    close: async () => undefined,
+  };
+};
+
+async function* blobsIn(folder: string): AsyncGenerator<{ ref: BlobRef; at: number }> {
+  for (const tenant of await entries(folder)) {
+    if (!isTenantId(tenant.name)) continue;
+    for (const first of await entries(join(folder, tenant.name))) {
+      for (const second of await entries(join(folder, tenant.name, first.name))) {
+        const within = join(folder, tenant.name, first.name, second.name);
+        for (const { name } of await entries(within)) {
+          const found = isBlobId(name) ? await orMissing(stat(join(within, name))) : undefined;
+          if (found !== undefined) yield { ref: { tenantId: tenant.name, id: name }, at: found.mtimeMs };
+        }
+      }
+    }
+  }
+}
+
+/** One folder's entries; none for a folder that is not there. */
+const entries = async (folder: string): Promise<Dirent[]> => {
+  const found: Dirent[] = [];
+  for await (const entry of (await orMissing(opendir(folder))) ?? []) found.push(entry);
+  return found;
+};
+
+/** The folder and those above it, each on disk in the one above it. */
+const makeFolder = async (folder: string): Promise<void> => {
+  const first = await mkdir(folder, { recursive: true });
+  if (first === undefined) return;
+  for (let made = folder; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
+};
+
+/** A new name is only on disk when its folder is. */
+const syncFolder = async (folder: string): Promise<void> => {
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+};
+
+/** The disk is full, or broken, or out of reach: whatever the system says of it. */
+const unavailable = (error: unknown): unknown =>
+  error instanceof Error && 'syscall' in error
+    ? new StoreUnavailable('the blob folder cannot be written', { cause: error })
+    : error;
+
+const codeOf = (error: unknown): unknown =>
+  error instanceof Error && 'code' in error ? error.code : undefined;
+
+const orMissing = async <T>(work: Promise<T>): Promise<T | undefined> => {
+  try {
+    return await work;
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+};
+
+const unlessThere = (error: unknown): void => {
+  if (codeOf(error) !== 'EEXIST') throw error;
+};

@@ -1,0 +1,30 @@
+import { createHash } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import type { BlobRef, StoredBlob } from '../../application/ports/blob-store.ts';
+
+const TENANT = /^[a-z][a-z0-9_]{0,39}$/;
+const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+export const isTenantId = (text: string): boolean => TENANT.test(text);
+export const isBlobId = (text: string): boolean => ID.test(text);
+
+/** @throws for anything that is no tenant's slug and no UUID: it must never become part of a path */
+export const checkRef = ({ tenantId, id }: BlobRef): void => {
+  if (!isTenantId(tenantId) || !isBlobId(id)) throw new TypeError('this is no place of a blob');
+};
+
+/** Counts bytes and digests them. */
+export const measure = (): { readonly add: (chunk: Buffer) => void; readonly total: () => StoredBlob } => {
+  const hash = createHash('sha256');
+  let size = 0;
+  return {
+    add: (chunk) => {
+      size += chunk.length;
+      hash.update(chunk);
+    },
+    total: () => ({ size, sha256: hash.digest('hex') }),
+  };
+};
+
+/** A source may fail before anybody reads it; who reads it is told then. */
+export const guarded = (source: Readable): Readable => source.on('error', () => undefined);

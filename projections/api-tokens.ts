@@ -1,0 +1,63 @@
+import type { ApiTokenEvent } from '../domain/identity/api-token.ts';
+import type { Scope } from '../domain/identity/scopes.ts';
+import {
+  type DocumentReader,
+  iso,
+  type Page,
+  type PageEnd,
+  projection,
+  touch,
+} from '../domain/projection.ts';
+
+/** The API tokens of a tenant, revoked ones too, without anything of their secrets (decisions, section 3). */
+
+export interface ApiTokenDoc {
+  readonly id: string;
+  readonly name: string;
+  readonly prefix: string;
+  readonly scopes: readonly Scope[];
+  readonly created_by: string;
+  readonly created_at: string;
+  readonly expires_at: string | null;
+  readonly last_used_at: string | null;
+  readonly revoked_at: string | null;
+}
+
+const changed = (id: string, values: Partial<ApiTokenDoc>) => [
+  touch<ApiTokenDoc>('api_tokens', id, (token) =>
+    token === undefined ? undefined : { ...token, ...values },
+  ),
+];
+
+export const apiTokensProjection = projection<ApiTokenEvent>({
+  name: 'api_tokens',
+  version: 1,
+  collections: [{ name: 'api_tokens', indexes: [{ name: 'by_created_at', fields: ['created_at'] }] }],
+  on: {
+    ApiTokenMinted: ({ data, at }) => [
+      touch<ApiTokenDoc>('api_tokens', data.token_id, () => ({
+        id: data.token_id,
+        name: data.name,
+        prefix: data.prefix,
+        scopes: data.scopes,
+        created_by: data.created_by,
+        created_at: iso(at),
+        expires_at: data.expires_at,
+        last_used_at: null,
+        revoked_at: null,
+      })),
+    ],
+    ApiTokenRevoked: ({ data, at }) => changed(data.token_id, { revoked_at: iso(at) }),
+    ApiTokenUsed: ({ data, at }) => changed(data.token_id, { last_used_at: iso(at) }),
+  },
+});
+
+// Queries
+
+/** Newest first. */
+export const apiTokensOf = (
+  reader: DocumentReader,
+  tenantId: string,
+  page: { limit: number; after: PageEnd | undefined },
+): Promise<Page<ApiTokenDoc>> =>
+  reader.find('api_tokens', tenantId, { index: 'by_created_at', equals: [], order: 'desc', ...page });

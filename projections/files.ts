@@ -1,0 +1,48 @@
+import type { FileEvent } from '../domain/files/file.ts';
+import {
+  type DocumentReader,
+  iso,
+  type Page,
+  type PageEnd,
+  projection,
+  touch,
+} from '../domain/projection.ts';
+
+/** The files of each record (decisions, section 6). */
+
+export interface FileDoc {
+  readonly id: string;
+  readonly record_id: string;
+  readonly entity_name: string;
+  readonly filename: string;
+  readonly content_type: string;
+  readonly size: number;
+  readonly sha256: string;
+  readonly created_at: string;
+}
+
+export const filesProjection = projection<FileEvent>({
+  name: 'files',
+  version: 1,
+  collections: [{ name: 'files', indexes: [{ name: 'by_record', fields: ['record_id', 'created_at'] }] }],
+  on: {
+    FileUploaded: ({ data, at }) => [
+      touch<FileDoc>('files', data.file_id, () => {
+        const { file_id: id, ...facts } = data;
+        return { id, ...facts, created_at: iso(at) };
+      }),
+    ],
+    FileDeleted: ({ data }) => [touch<FileDoc>('files', data.file_id, () => undefined)],
+  },
+});
+
+// Queries
+
+/** The files of a record, newest first. */
+export const filesOf = (
+  reader: Pick<DocumentReader, 'find'>,
+  tenantId: string,
+  recordId: string,
+  page: { limit: number; after: PageEnd | undefined },
+): Promise<Page<FileDoc>> =>
+  reader.find('files', tenantId, { index: 'by_record', equals: [recordId], order: 'desc', ...page });

@@ -1,0 +1,162 @@
+import type { RecordEvent } from '../domain/entities/record-events.ts';
+import {
+  type DocumentReader,
+  iso,
+  type Page,
+  type PageEnd,
+  type ProjectedEvent,
+  projection,
+  touch,
+} from '../domain/projection.ts';
+
+/** The jobs of a tenant and where they have been (decisions, section 6, Job). */
+
+export interface JobDoc {
+  readonly id: string;
+  readonly entity_name: string;
+  readonly workflow: string;
+  readonly workflow_version: number;
+  readonly state: string;
+  readonly version: number;
+  readonly created_at: string;
+  readonly updated_at: string;
+  /** One entry for each set of filters that finds the job; none while its record is being deleted. */
+  readonly facets: readonly string[];
+}
+
+export interface JobMoveDoc {
+  readonly job_id: string;
+  /** Revision in the record's stream: the order of the history. */
+  readonly seq: number;
+  readonly at: string;
+  readonly from_state: string;
+  readonly to_state: string;
+  readonly event_name: string;
+  readonly actor: { readonly kind: string; readonly id: string };
+  readonly override?: true;
+  readonly reason?: string;
+}
+
+export interface JobFilter {
+  readonly entity_name?: string | undefined;
+  readonly state?: string | undefined;
+  readonly workflow?: string | undefined;
+}
+
+/** `event_name` of an override, which follows no transition. */
+export const OVERRIDE_EVENT = 'admin_override';
+
+const facet = ({ entity_name, state, workflow }: JobFilter): string =>
+  JSON.stringify([entity_name ?? null, state ?? null, workflow ?? null]);
+
+const facetsOf = ({ entity_name, state, workflow }: Required<JobFilter>): readonly string[] =>
+  [undefined, entity_name].flatMap((e) =>
+    [undefined, state].flatMap((s) =>
+      [undefined, workflow].map((w) => facet({ entity_name: e, state: s, workflow: w })),
+    ),
+  );
+
+const found = (job: Omit<JobDoc, 'facets'>): JobDoc => ({ ...job, facets: facetsOf(job) });
+
+type Start = Pick<JobDoc, 'workflow' | 'workflow_version' | 'state'>;
+
+const started = (data: { record_id: string; entity_name: string }, at: number, start: Start) => [
+  touch<JobDoc>('jobs', data.record_id, () =>
+    found({
+      id: data.record_id,
+      entity_name: data.entity_name,
+      workflow: start.workflow,
+      workflow_version: start.workflow_version,
+      state: start.state,
+      version: 1,
+      created_at: iso(at),
+      updated_at: iso(at),
+    }),
+  ),
+];
+
+type Move = Pick<JobMoveDoc, 'from_state' | 'to_state' | 'event_name' | 'override' | 'reason'>;
+
+const moved = ({ data, at, revision, actor }: ProjectedEvent<Moving>, move: Move) => [
+  touch<JobDoc>('jobs', data.record_id, (job) =>
+    job === undefined
+      ? undefined
+      : found({ ...job, state: move.to_state, version: job.version + 1, updated_at: iso(at) }),
+  ),
+  touch<JobMoveDoc>('job_moves', `${data.record_id}.${revision}`, () => ({
+    job_id: data.record_id,
+    seq: revision,
+    at: iso(at),
+    ...move,
+    actor: { kind: actor.kind, id: actor.id },
+  })),
+];
+
+type Moving = Extract<RecordEvent, { type: 'JobTransitioned' | 'JobOverridden' }>;
+
+export const jobsProjection = projection<RecordEvent>({
+  name: 'jobs',
+  version: 1,
+  collections: [
+    { name: 'jobs', indexes: [{ name: 'by_facet', fields: ['facets', 'created_at'], multi: 'facets' }] },
+    { name: 'job_moves', indexes: [{ name: 'by_job', fields: ['job_id', 'seq'] }] },
+  ],
+  on: {
+    RecordCreated: ({ data, at }) => (data.job === undefined ? [] : started(data, at, data.job)),
+    JobStarted: ({ data, at }) => started(data, at, data),
+    JobTransitioned: (event) => {
+      const { from_state, to_state, event_name } = event.data;
+      return moved(event, { from_state, to_state, event_name });
+    },
+    JobOverridden: (event) => {
+      const { from_state, to_state, reason } = event.data;
+      return moved(event, { from_state, to_state, event_name: OVERRIDE_EVENT, override: true, reason });
+    },
+    RecordDeletionStarted: ({ data }) => [
+      touch<JobDoc>('jobs', data.record_id, (job) =>
+        job === undefined ? undefined : { ...job, facets: [] },
+      ),
+    ],
+    RecordDeletionAbandoned: ({ data }) => [
+      touch<JobDoc>('jobs', data.record_id, (job) => (job === undefined ? undefined : found(job))),
+    ],
+    RecordDeleted: ({ data }) => [touch<JobDoc>('jobs', data.record_id, () => undefined)],
+  },
+});
+
+// Queries
+
+/** Jobs that fit the filter, the one begun last first. */
+export const jobsOf = (
+  reader: DocumentReader,
+  tenantId: string,
+  filter: JobFilter,
+  page: { limit: number; after: PageEnd | undefined },
+): Promise<Page<JobDoc>> =>
+  reader.find('jobs', tenantId, { index: 'by_facet', equals: [facet(filter)], order: 'desc', ...page });
+
+/** Undefined also while its record is being deleted. */
+export const jobById = async (
+  reader: DocumentReader,
+  tenantId: string,
+  jobId: string,
+): Promise<JobDoc | undefined> => {
+  const job = await reader.get<JobDoc>('jobs', tenantId, jobId);
+  return job === undefined || job.facets.length === 0 ? undefined : job;
+};
+
+/** The latest moves of a job, oldest first. */
+export const movesOf = async (
+  reader: DocumentReader,
+  tenantId: string,
+  jobId: string,
+  limit: number,
+): Promise<readonly JobMoveDoc[]> => {
+  const { docs } = await reader.find<JobMoveDoc>('job_moves', tenantId, {
+    index: 'by_job',
+    equals: [jobId],
+    order: 'desc',
+    limit,
+  });
+  return docs.toReversed();
+};

@@ -1,0 +1,88 @@
+import {
+  type DocumentReader,
+  iso,
+  type Page,
+  type PageEnd,
+  projection,
+  touch,
+} from '../domain/projection.ts';
+import type { LinkEvent } from '../domain/workflow/link.ts';
+
+/** Public links of jobs, and whose a token is (decisions, section 6, Public link). */
+
+export interface LinkDoc {
+  readonly id: string;
+  readonly job_id: string;
+  readonly page_slug: string;
+  readonly expires_at: string;
+  readonly revoked_at: string | null;
+  readonly created_at: string;
+  readonly created_by: { readonly kind: string; readonly id: string };
+}
+
+/** Kept under the platform and found by the token's hash; gone when the link is revoked. */
+export interface LinkTokenDoc {
+  readonly tenant_id: string;
+  readonly link_id: string;
+  readonly job_id: string;
+  readonly entity_id: string;
+  readonly page_slug: string;
+  readonly expires_at: string;
+}
+
+const PLATFORM = 'platform';
+
+export const linksProjection = projection<LinkEvent>({
+  name: 'links',
+  version: 1,
+  collections: [
+    { name: 'links', indexes: [{ name: 'by_job', fields: ['job_id', 'created_at'] }] },
+    { name: 'link_tokens', indexes: [] },
+  ],
+  on: {
+    PublicLinkCreated: ({ data, at, tenantId, actor }) => [
+      touch<LinkDoc>('links', data.link_id, () => ({
+        id: data.link_id,
+        job_id: data.job_id,
+        page_slug: data.page_slug,
+        expires_at: data.expires_at,
+        revoked_at: null,
+        created_at: iso(at),
+        created_by: { kind: actor.kind, id: actor.id },
+      })),
+      touch<LinkTokenDoc>(
+        'link_tokens',
+        data.token_hash,
+        () => ({
+          tenant_id: tenantId,
+          link_id: data.link_id,
+          job_id: data.job_id,
+          entity_id: data.entity_id,
+          page_slug: data.page_slug,
+          expires_at: data.expires_at,
+        }),
+        PLATFORM,
+      ),
+    ],
+    PublicLinkRevoked: ({ data, at }) => [
+      touch<LinkDoc>('links', data.link_id, (link) =>
+        link === undefined ? undefined : { ...link, revoked_at: iso(at) },
+      ),
+      touch<LinkTokenDoc>('link_tokens', data.token_hash, () => undefined, PLATFORM),
+    ],
+  },
+});
+
+// Queries
+
+/** Links of a job, newest first, ended ones too. */
+export const linksOf = (
+  reader: DocumentReader,
+  tenantId: string,
+  jobId: string,
+  page: { limit: number; after: PageEnd | undefined },
+): Promise<Page<LinkDoc>> =>
+  reader.find('links', tenantId, { index: 'by_job', equals: [jobId], order: 'desc', ...page });
+
+export const linkOfToken = (reader: DocumentReader, tokenHash: string): Promise<LinkTokenDoc | undefined> =>
+  reader.get('link_tokens', PLATFORM, tokenHash);

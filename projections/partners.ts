@@ -1,0 +1,55 @@
+import type { PartnerEvent } from '../domain/partners/partner.ts';
+import {
+  type DocumentReader,
+  iso,
+  type Page,
+  type PageEnd,
+  projection,
+  touch,
+} from '../domain/projection.ts';
+
+/** The platform's partners (decisions, section 3, Platform). Kept under the platform, where their streams are. */
+
+export interface PartnerDoc {
+  readonly id: string;
+  readonly name: string;
+  readonly home_tenant_id: string | null;
+  readonly created_at: string;
+}
+
+export const partnersProjection = projection<PartnerEvent>({
+  name: 'partners',
+  version: 1,
+  collections: [{ name: 'partners', indexes: [{ name: 'by_created_at', fields: ['created_at'] }] }],
+  on: {
+    PartnerCreated: ({ data, at }) => [
+      touch<PartnerDoc>('partners', data.partner_id, () => ({
+        id: data.partner_id,
+        name: data.name,
+        home_tenant_id: data.home_tenant_id,
+        created_at: iso(at),
+      })),
+    ],
+    PartnerChanged: ({ data }) => [
+      touch<PartnerDoc>('partners', data.partner_id, (partner) =>
+        partner === undefined
+          ? undefined
+          : {
+              ...partner,
+              name: data.name ?? partner.name,
+              home_tenant_id:
+                data.home_tenant_id === undefined ? partner.home_tenant_id : data.home_tenant_id,
+            },
+      ),
+    ],
+  },
+});
+
+// Queries
+
+/** All partners, oldest first. */
+export const allPartners = (
+  reader: DocumentReader,
+  page: { limit: number; after: PageEnd | undefined },
+): Promise<Page<PartnerDoc>> =>
+  reader.find('partners', 'platform', { index: 'by_created_at', equals: [], order: 'asc', ...page });

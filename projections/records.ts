@@ -1,0 +1,223 @@
+import type { FieldType, Types, Values } from '../domain/entities/fields.ts';
+import type { RecordEvent } from '../domain/entities/record-events.ts';
+import type { Filter, SortField } from '../domain/expressions/filter-tree.ts';
+import { type OrderKey, orderKeys } from '../domain/expressions/order-key.ts';
+import {
+  type DocumentReader,
+  iso,
+  type Page,
+  type PageEnd,
+  projection,
+  touch,
+} from '../domain/projection.ts';
+
+/** The records of a tenant and their notes (decisions, section 6). */
+
+export interface RecordDoc {
+  readonly id: string;
+  readonly entity_name: string;
+  /** The entity's name while the record is to be found; null from the moment its deletion begins. */
+  readonly listed: string | null;
+  readonly values: Values;
+  /** What filters and sorts compare, by field. */
+  readonly keys: Readonly<Record<string, OrderKey>>;
+  /** Ids of the records it points to. */
+  readonly refs: readonly string[];
+  /** Its job's; null without a job. */
+  readonly state: string | null;
+  readonly job_id: string | null;
+  readonly version: number;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly created_by: string;
+  /** The attempt that is about to delete it. */
+  readonly deletion_id: string | null;
+}
+
+export interface NoteDoc {
+  readonly id: string;
+  readonly record_id: string;
+  /** Revision in the record's stream: the order of the list. */
+  readonly seq: number;
+  readonly author: { readonly kind: string; readonly id: string };
+  readonly author_user_id: string | null;
+  /** The stored form: mentions as ids. */
+  readonly body: string;
+  readonly created_at: string;
+}
+
+const valued = (types: Types, values: Values) => ({
+  values,
+  keys: orderKeys(
+    Object.fromEntries(
+      Object.entries(types).map(([key, type]): [string, { type: FieldType }] => [key, { type }]),
+    ),
+    values,
+  ),
+  refs: [
+    ...new Set(
+      Object.entries(values).flatMap(([key, value]) =>
+        types[key] === 'reference' && typeof value === 'string' ? [value] : [],
+      ),
+    ),
+  ],
+});
+
+const changed = (id: string, change: (record: RecordDoc) => RecordDoc) => [
+  touch<RecordDoc>('records', id, (record) => (record === undefined ? undefined : change(record))),
+];
+
+const moved = (data: { record_id: string; to_state: string }, at: number) =>
+  changed(data.record_id, (record) => ({
+    ...record,
+    state: data.to_state,
+    version: record.version + 1,
+    updated_at: iso(at),
+  }));
+
+export const recordsProjection = projection<RecordEvent>({
+  name: 'records',
+  version: 1,
+  collections: [
+    {
+      name: 'records',
+      searchable: true,
+      indexes: [
+        { name: 'by_created_at', fields: ['listed', 'created_at'] },
+        { name: 'by_entity', fields: ['entity_name'] },
+        { name: 'by_ref', fields: ['refs'], multi: 'refs' },
+        { name: 'by_deletion', fields: ['deletion_id'] },
+      ],
+    },
+    { name: 'notes', indexes: [{ name: 'by_record', fields: ['record_id', 'seq'] }] },
+  ],
+  on: {
+    RecordCreated: ({ data, at }) => [
+      touch<RecordDoc>('records', data.record_id, () => ({
+        id: data.record_id,
+        entity_name: data.entity_name,
+        listed: data.entity_name,
+        ...valued(data.types, data.values),
+        state: data.job?.state ?? null,
+        job_id: data.job === undefined ? null : data.record_id,
+        version: 1,
+        created_at: iso(at),
+        updated_at: iso(at),
+        created_by: data.created_by,
+        deletion_id: null,
+      })),
+    ],
+
+    RecordUpdated: ({ data, at }) =>
+      changed(data.record_id, (record) => ({
+        ...record,
+        ...valued(data.types, data.values),
+        version: data.version,
+        updated_at: iso(at),
+      })),
+
+    RecordDeletionStarted: ({ data }) =>
+      changed(data.record_id, (record) => ({ ...record, listed: null, deletion_id: data.deletion_id })),
+
+    RecordDeletionAbandoned: ({ data }) =>
+      changed(data.record_id, (record) => ({ ...record, listed: record.entity_name, deletion_id: null })),
+
+    RecordDeleted: ({ data }) => [touch<RecordDoc>('records', data.record_id, () => undefined)],
+
+    JobStarted: ({ data, at }) =>
+      changed(data.record_id, (record) => ({
+        ...record,
+        state: data.state,
+        job_id: data.record_id,
+        version: record.version + 1,
+        updated_at: iso(at),
+      })),
+    JobTransitioned: ({ data, at }) => moved(data, at),
+    JobOverridden: ({ data, at }) => moved(data, at),
+
+    NoteAdded: ({ data, at, revision }) => [
+      touch<NoteDoc>('notes', data.note_id, () => ({
+        id: data.note_id,
+        record_id: data.record_id,
+        seq: revision,
+        author: data.author,
+        author_user_id: data.author_user_id,
+        body: data.body,
+        created_at: iso(at),
+      })),
+    ],
+  },
+});
+
+// Queries
+
+interface PageOf {
+  readonly limit: number;
+  readonly after: PageEnd | undefined;
+}
+
+/** A record that is not being deleted. */
+export const recordById = async (
+  reader: DocumentReader,
+  tenantId: string,
+  entityName: string,
+  id: string,
+): Promise<RecordDoc | undefined> => {
+  const record = await reader.get<RecordDoc>('records', tenantId, id);
+  return record?.listed === entityName ? record : undefined;
+};
+
+/** Records of an entity that a filter selects, in an order; without one newest first. */
+export const searchRecordsOf = (
+  reader: DocumentReader,
+  tenantId: string,
+  entityName: string,
+  query: PageOf & {
+    readonly filter: Filter | undefined;
+    readonly sort: SortField | undefined;
+    /** ms */
+    readonly now: number;
+  },
+): Promise<Page<RecordDoc>> =>
+  reader.search('records', tenantId, {
+    index: 'by_created_at',
+    equals: [entityName],
+    order: 'desc',
+    ...query,
+  });
+
+/** All records of an entity, those being deleted included. */
+export const allRecordsOf = (
+  reader: DocumentReader,
+  tenantId: string,
+  entityName: string,
+  page: PageOf,
+): Promise<Page<RecordDoc>> =>
+  reader.find('records', tenantId, { index: 'by_entity', equals: [entityName], order: 'asc', ...page });
+
+/** Records that point to one, those being deleted included. */
+export const referrersOf = (
+  reader: DocumentReader,
+  tenantId: string,
+  targetId: string,
+  page: PageOf,
+): Promise<Page<RecordDoc>> =>
+  reader.find('records', tenantId, { index: 'by_ref', equals: [targetId], order: 'asc', ...page });
+
+/** Records that an attempt is about to delete. */
+export const recordsBeingDeleted = (
+  reader: DocumentReader,
+  tenantId: string,
+  deletionId: string,
+  page: PageOf,
+): Promise<Page<RecordDoc>> =>
+  reader.find('records', tenantId, { index: 'by_deletion', equals: [deletionId], order: 'asc', ...page });
+
+/** Notes of a record, oldest first. */
+export const notesOf = (
+  reader: DocumentReader,
+  tenantId: string,
+  recordId: string,
+  page: PageOf,
+): Promise<Page<NoteDoc>> =>
+  reader.find('notes', tenantId, { index: 'by_record', equals: [recordId], order: 'asc', ...page });
