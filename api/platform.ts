@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:http';
+import { runBlobSweeps } from '../application/blob-sweep.ts';
 import { Envelopes } from '../application/envelopes.ts';
 import { LiveFeed } from '../application/live-feed.ts';
 import type { Clock } from '../application/ports/clock.ts';
@@ -67,6 +68,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   const app = composeApp(core, hosts);
   const { authentication } = app;
   const feed = new LiveFeed({ events: stores.events, codec, states, keys, logger });
+  states.trustWhile(() => feed.isCurrent);
   const envelopes = new Envelopes({ directory, states, keys });
   const headAtStart = await stores.events.head();
   readModels.startsAt(headAtStart);
@@ -94,7 +96,9 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   }
   if (config.ROLE !== 'api') {
     const shared = { ...lease, store: stores.reads, events: stores.events, codec };
-    for (const subscriber of composeSubscribers(core)) work.push(runSubscriber(subscriber, shared, signal));
+    for (const subscriber of composeSubscribers(core, app))
+      work.push(runSubscriber(subscriber, shared, signal));
+    work.push(runBlobSweeps({ blobs: stores.blobs, events: stores.events, clock, logger }, signal));
   }
   const sweeper = setInterval(() => {
     stores.answers
@@ -120,6 +124,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
         event_store: await succeeds(() => stores.events.head()),
         read_store: await succeeds(() => stores.reads.ping()),
         key_store: await succeeds(() => stores.keys.ping()),
+        blob_store: await succeeds(() => stores.blobs.ping()),
         read_models: caughtUp,
         first_run: started,
       };
@@ -141,6 +146,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     metrics,
     logger,
     trustProxy: config.TRUST_PROXY,
+    leaveLine: (line) => app.impersonation.leaveLine(line),
   });
   const server = createHttpServer(http, ids);
   const sockets = new SocketServer({
@@ -151,6 +157,8 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     feed,
     ids,
     limit: (caller) => limits.request(caller),
+    told: (tenantId, position) => readModels.answered(tenantId, position),
+    leaveLine: (line) => app.impersonation.leaveLine(line),
     clock,
     metrics,
     logger,
@@ -170,7 +178,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
       sockets.close();
       await closeServer(server);
       stopping.abort();
-      await Promise.allSettled([...work, thread?.stop()]);
+      await Promise.allSettled([...work, thread?.stop(), app.tokenUses.close()]);
       await stores.close();
     },
   };

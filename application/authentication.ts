@@ -1,74 +1,83 @@
 import { z } from 'zod';
 import { DomainError } from '../domain/errors.ts';
+import { type Extension, scopesOfToken } from '../domain/extensions/extension.ts';
 import type { RegisteredUser } from '../domain/identity/user.ts';
 import type { ExistingTenant } from '../domain/tenancy/tenant.ts';
-import { isStorableText } from '../domain/text.ts';
+import { type ApiTokenAuthentication, looksLikeApiToken } from './api-token-authentication.ts';
+import {
+  type PlatformClaims,
+  sessionLifetime,
+  type TenantClaims,
+  tenantClaims,
+} from './authentication-claims.ts';
 import type { Directory } from './directory.ts';
+import { EXTENSION_TOKEN_SECONDS, extensionClaims, extensionPrincipal } from './extension-tokens.ts';
 import type { Identity } from './identity.ts';
 import type { Ids } from './ports/clock.ts';
 import type { Position } from './ports/event-store.ts';
 import type { TokenFamily } from './ports/tokens.ts';
-import type { CredentialFamily, PlatformAdminPrincipal, Principal, UserPrincipal } from './principal.ts';
+import type {
+  CredentialFamily,
+  PartnerPrincipal,
+  PlatformAdminPrincipal,
+  Principal,
+  TenantPrincipal,
+  UserPrincipal,
+} from './principal.ts';
 
-/** Ids that a token may name: part of stream names and of mention tokens. */
-export const USER_ID = /^[A-Za-z0-9][A-Za-z0-9._:@|-]{0,127}$/;
+export {
+  PLATFORM_TOKEN_SECONDS,
+  type PlatformClaims,
+  platformClaims,
+  SHORT_TOKEN_SECONDS,
+  TENANT_TOKEN_SECONDS,
+  type TenantClaims,
+  tenantClaims,
+  USER_ID,
+} from './authentication-claims.ts';
 
-/** Claims of tenant tokens (specification, Authentication 1, 3 and 7). */
-export const tenantClaims = z.object({
-  sub: z.string().regex(USER_ID),
-  email: z.string().min(1).max(320).refine(isStorableText),
-  tenant_id: z.string().min(1).max(64),
-  role: z.enum(['admin', 'operator']),
-  impersonated_by: z.string().min(1).max(320).optional(),
-  token_use: z.literal('api_test').optional(),
-  /** An extension's token is another kind: it has its own rules and is not taken here. */
-  ext_id: z.undefined().optional(),
-});
-export type TenantClaims = z.output<typeof tenantClaims>;
+/** Claims of everything that is signed with the tenants' key: a session's or an extension's. */
+export const tenantTokenClaims = z.union([tenantClaims, extensionClaims]);
+export type TenantTokenClaims = z.output<typeof tenantTokenClaims>;
 
-/** Claims of platform admin tokens (specification, Authentication 2). */
-export const platformClaims = z.object({
-  sub: z.string().min(1).max(128),
-  email: z.string().min(1).max(320),
-  role: z.literal('super_admin'),
-});
-export type PlatformClaims = z.output<typeof platformClaims>;
+/** The longest life of a tenant token, in seconds. */
+export const tenantTokenLifetime = (claims: TenantTokenClaims): number =>
+  claims.ext_id === undefined ? sessionLifetime(claims) : EXTENSION_TOKEN_SECONDS;
 
-export const TENANT_TOKEN_SECONDS = 24 * 3600;
-export const SHORT_TOKEN_SECONDS = 3600;
-export const PLATFORM_TOKEN_SECONDS = 8 * 3600;
-
-/** Impersonation and test tokens live an hour, others a day. */
-export const tenantTokenLifetime = (claims: TenantClaims): number =>
-  claims.impersonated_by !== undefined || claims.token_use !== undefined
-    ? SHORT_TOKEN_SECONDS
-    : TENANT_TOKEN_SECONDS;
+type VerifiedClaims = TenantTokenClaims & { readonly iat: number };
 
 const refused = (): DomainError => new DomainError('invalid_credential', 'The credential is not valid.');
 
 /** The one place that turns a credential into a principal. */
 export class Authentication {
-  readonly #tenantTokens: TokenFamily<TenantClaims>;
+  readonly #tenantTokens: TokenFamily<TenantTokenClaims>;
   readonly #platformTokens: TokenFamily<PlatformClaims>;
+  readonly #apiTokens: Pick<ApiTokenAuthentication, 'authenticate'>;
   readonly #directory: Directory;
   readonly #identity: Identity;
   readonly #ids: Ids;
+  readonly #partner: (token: string) => PartnerPrincipal | Promise<PartnerPrincipal>;
   readonly #answered: (tenantId: string, position: Position) => void;
 
   constructor(deps: {
-    tenantTokens: TokenFamily<TenantClaims>;
+    tenantTokens: TokenFamily<TenantTokenClaims>;
     platformTokens: TokenFamily<PlatformClaims>;
+    apiTokens: Pick<ApiTokenAuthentication, 'authenticate'>;
     directory: Directory;
     identity: Identity;
     ids: Ids;
+    /** Who a partner token stands for. */
+    partner: (token: string) => PartnerPrincipal | Promise<PartnerPrincipal>;
     /** Told where a registration ended in the log. */
     answered: (tenantId: string, position: Position) => void;
   }) {
     this.#tenantTokens = deps.tenantTokens;
     this.#platformTokens = deps.platformTokens;
+    this.#apiTokens = deps.apiTokens;
     this.#directory = deps.directory;
     this.#identity = deps.identity;
     this.#ids = deps.ids;
+    this.#partner = deps.partner;
     this.#answered = deps.answered;
   }
 
@@ -80,11 +89,11 @@ export class Authentication {
     if (token === undefined) throw new DomainError('unauthenticated', 'A credential is required.');
     switch (family) {
       case 'tenant':
-        return this.#user(token);
+        return looksLikeApiToken(token) ? this.#apiTokens.authenticate(token) : this.#signed(token);
       case 'platform':
         return this.#platformAdmin(token);
       case 'partner':
-        throw refused();
+        return this.#partner(token);
       default:
         return family satisfies never;
     }
@@ -100,31 +109,48 @@ export class Authentication {
     return { kind: 'platform_admin', adminId: claims.sub, email: claims.email };
   }
 
-  #user(token: string): UserPrincipal | Promise<UserPrincipal> {
+  #signed(token: string): TenantPrincipal | Promise<TenantPrincipal> {
     const claims = this.#tenantTokens.verify(token);
     const tenant = this.#directory.cachedTenant(claims.tenant_id);
     const user = this.#directory.cachedUser(claims.tenant_id, claims.sub);
-    if (tenant === 'unknown' || user === 'unknown' || user === undefined) return this.#load(claims);
-    return principalOf(claims, tenant, user);
+    const extension =
+      claims.ext_id === undefined
+        ? undefined
+        : this.#directory.cachedExtension(claims.tenant_id, claims.ext_id);
+    if (tenant === 'unknown' || user === 'unknown' || extension === 'unknown' || user === undefined) {
+      return this.#load(claims);
+    }
+    return principalOf(claims, tenant, user, extension);
   }
 
-  async #load(claims: TenantClaims): Promise<UserPrincipal> {
+  async #load(claims: VerifiedClaims): Promise<TenantPrincipal> {
     const tenant = await this.#directory.tenant(claims.tenant_id);
     if (tenant === undefined) throw refused();
+    const extension =
+      claims.ext_id === undefined ? undefined : await this.#directory.extension(tenant.id, claims.ext_id);
+    // Who comes with a token of an extension that is not active is not registered.
+    if (claims.ext_id !== undefined && (extension === undefined || !scopesOfToken(extension, claims))) {
+      throw refused();
+    }
     const user =
       (await this.#directory.user(claims.tenant_id, claims.sub)) ?? (await this.#register(claims, tenant));
-    return principalOf(claims, tenant, user);
+    return principalOf(claims, tenant, user, extension);
   }
 
   /** The signature is the authority: the first request of an unknown `sub` registers an active user. */
-  async #register(claims: TenantClaims, tenant: ExistingTenant): Promise<RegisteredUser> {
+  async #register(claims: TenantTokenClaims, tenant: ExistingTenant): Promise<RegisteredUser> {
     if (tenant.status === 'suspended') throw suspended();
     const id = this.#ids.next();
     const { user, position } = await this.#identity.registerFromToken(
       tenant.id,
       { id: claims.sub, email: claims.email, role: claims.role },
       {
-        cause: { actor: { kind: 'system', id: 'sign-on' }, correlationId: id, causationId: id },
+        cause: {
+          actor: { kind: 'system', id: 'sign-on' },
+          impersonatedBy: claims.impersonated_by,
+          correlationId: id,
+          causationId: id,
+        },
         again: undefined,
         newId: () => this.#ids.next(),
       },
@@ -138,21 +164,34 @@ export class Authentication {
 const suspended = (): DomainError => new DomainError('tenant_suspended', 'The tenant is suspended.');
 
 const principalOf = (
-  claims: TenantClaims,
+  claims: VerifiedClaims,
   tenant: ExistingTenant | undefined,
   user: RegisteredUser,
-): UserPrincipal => {
+  extension: Extension | undefined,
+): TenantPrincipal => {
   if (tenant === undefined || user.status === 'deactivated') throw refused();
+  if (claims.ext_id !== undefined) {
+    if (extension === undefined) throw refused();
+    const principal = extensionPrincipal(claims, tenant, user, extension);
+    if (tenant.status === 'suspended') throw suspended();
+    return principal;
+  }
   if (tenant.status === 'suspended') throw suspended();
-  return {
-    kind: 'user',
-    tenantId: tenant.id,
-    rights: { plan: tenant.plan, entitlements: tenant.entitlements },
-    userId: user.id,
-    email: claims.email,
-    // A role that was lowered counts as lowered at once.
-    role: claims.role === 'admin' && user.role === 'admin' ? 'admin' : 'operator',
-    impersonatedBy: claims.impersonated_by,
-    tokenUse: claims.token_use,
-  };
+  return sessionPrincipal(claims, tenant, user);
 };
+
+const sessionPrincipal = (
+  claims: TenantClaims,
+  tenant: ExistingTenant,
+  user: RegisteredUser,
+): UserPrincipal => ({
+  kind: 'user',
+  tenantId: tenant.id,
+  rights: { plan: tenant.plan, entitlements: tenant.entitlements },
+  userId: user.id,
+  email: claims.email,
+  // A role that was lowered counts as lowered at once.
+  role: claims.role === 'admin' && user.role === 'admin' ? 'admin' : 'operator',
+  impersonatedBy: claims.impersonated_by,
+  tokenUse: claims.token_use,
+});

@@ -5,6 +5,9 @@ import { canonicalJson } from './canonical-json.ts';
 import type { NewEvent, Position, StoredEvent } from './ports/event-store.ts';
 import type { KeyRing } from './sealing.ts';
 import { parseStreamName } from './streams.ts';
+import { UndecodableEvent, upcasted } from './upcasting.ts';
+
+export { UndecodableEvent } from './upcasting.ts';
 
 /**
  * Between events as the domain speaks of them and events as they are stored: schema, sealing, hash chain
@@ -12,6 +15,11 @@ import { parseStreamName } from './streams.ts';
  */
 
 export type Actor = z.output<typeof actorSchema>;
+
+/** Of a request under impersonation: whether it has left an event of its own. */
+export interface Trail {
+  appended: boolean;
+}
 
 /** On whose behalf and because of what an event is appended. */
 export interface Cause {
@@ -21,6 +29,8 @@ export interface Cause {
   readonly correlationId: string;
   /** The event or keyed request behind it. */
   readonly causationId: string;
+  /** Told when something was appended; no part of the event. */
+  readonly trail?: Trail | undefined;
 }
 
 interface Recorded {
@@ -67,11 +77,6 @@ export const dataOf = <D extends EventDefinition>(
 ): z.output<D['schema']> | undefined =>
   event.type === definition.type ? (event.data as z.output<D['schema']>) : undefined;
 
-/** An event of a type or version that this build does not know, or whose data its schema refuses. */
-export class UndecodableEvent extends Error {
-  override readonly name = 'UndecodableEvent';
-}
-
 const actorSchema = z.object({
   kind: z.enum(['user', 'platform_admin', 'api_token', 'extension', 'partner', 'public', 'system']),
   id: z.string(),
@@ -113,7 +118,13 @@ export class EventCodec {
   /** Ids of the data keys that an event's personal fields need. */
   keyIds(tenantId: string, event: { type: string; data: unknown }): string[] {
     const { definition } = this.#known(event.type);
-    return Object.values(definition.personal).map((keyOf) => `${tenantId}/${keyOf(event.data)}`);
+    // The data of every event is an object: its schema says so.
+    const values = event.data as Readonly<Record<string, unknown>>;
+    const ids: string[] = [];
+    for (const [field, keyOf] of Object.entries(definition.personal)) {
+      if (values[field] !== undefined) ids.push(`${tenantId}/${keyOf(event.data)}`);
+    }
+    return ids;
   }
 
   /** Seals, serialises and chains one new event. Its keys must be in memory. */
@@ -127,6 +138,7 @@ export class EventCodec {
     const { definition, fields } = this.#known(event.type);
     const values: Record<string, unknown> = { ...(event.data as object) };
     for (const [field, keyOf] of Object.entries(definition.personal)) {
+      if (values[field] === undefined) continue;
       values[field] = this.#ring.seal(`${tenantId}/${keyOf(event.data)}`, String(values[field]));
     }
     const revision = head.revision + 1;
@@ -216,23 +228,6 @@ export class EventCodec {
     return known;
   }
 }
-
-/** @throws {UndecodableEvent} also for a version that only a newer build knows: what it means is not to be guessed */
-const upcasted = (definition: EventDefinition, from: number, data: unknown): unknown => {
-  const { type, version, upcasters } = definition;
-  if (from > version) throw new UndecodableEvent(`${type} v${from} is newer than this build`);
-  let present = data;
-  for (let step = from; step < version; step += 1) {
-    const upcast = upcasters[step];
-    if (upcast === undefined) throw new UndecodableEvent(`${type} v${step} has no upcaster`);
-    try {
-      present = upcast(present);
-    } catch (cause) {
-      throw new UndecodableEvent(`${type} v${step} cannot be upcast`, { cause });
-    }
-  }
-  return present;
-};
 
 interface SortedField {
   readonly name: string;

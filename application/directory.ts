@@ -1,4 +1,6 @@
+import { type Extension, extensionDecider } from '../domain/extensions/extension.ts';
 import { type Email, emailDecider } from '../domain/identity/email.ts';
+import { platformAdminDecider } from '../domain/identity/platform-admin.ts';
 import { type RegisteredUser, type User, userDecider } from '../domain/identity/user.ts';
 import { type ExistingTenant, type Tenant, tenantDecider } from '../domain/tenancy/tenant.ts';
 import { ERASED, type KeyRing } from './sealing.ts';
@@ -45,6 +47,16 @@ export class Directory {
     return state.exists ? state : undefined;
   }
 
+  /** The extension if its stream is in memory; `unknown` when it must be loaded. */
+  cachedExtension(tenantId: string, extId: string): Extension | 'unknown' {
+    const cached = this.#states.cached(streamName(tenantId, extensionDecider.category, extId));
+    return cached === undefined ? 'unknown' : (cached.state as Extension);
+  }
+
+  async extension(tenantId: string, extId: string): Promise<Extension> {
+    return (await this.#states.load(tenantId, extensionDecider, extId)).state;
+  }
+
   async users(tenantId: string, userIds: readonly string[]): Promise<Map<string, RegisteredUser>> {
     const found = new Map<string, RegisteredUser>();
     for (const id of new Set(userIds)) {
@@ -69,6 +81,12 @@ export class Directory {
     const emails = new Map<string, string>();
     for (const [id, user] of await this.users(tenantId, userIds)) emails.set(id, await this.open(user.email));
     return (id) => emails.get(id) ?? ERASED;
+  }
+
+  /** E-mail of a platform admin; undefined for who is none here, such as an operations tool with a token of its own. */
+  async platformAdminEmail(adminId: string): Promise<string | undefined> {
+    const { state } = await this.#states.load(PLATFORM, platformAdminDecider, adminId);
+    return state.exists ? this.open(state.email) : undefined;
   }
 
   /** Present display names by id; an unknown id is shown as `[erased]`. */

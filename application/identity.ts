@@ -22,6 +22,8 @@ export interface NewUser {
   readonly displayName: string;
   readonly role: 'admin' | 'operator';
   readonly password?: string | undefined;
+  /** In place of `password`: what was hashed before. */
+  readonly passwordHash?: string | undefined;
 }
 
 export interface UserChange {
@@ -73,7 +75,8 @@ export class Identity {
     const emailHash = this.#emailHash(user.email);
     const email = { tenantId, decider: emailDecider, id: emailHash, cause: context.cause };
     const claim = { emailHash, userId: user.id };
-    const passwordHash = user.password === undefined ? undefined : await this.#passwords.hash(user.password);
+    const passwordHash =
+      user.password === undefined ? user.passwordHash : await this.#passwords.hash(user.password);
     await this.#commands.execute({ ...email, decide: (state, at) => reserveEmail(state, claim, at) });
     const registered = await this.#commands.execute({
       tenantId,

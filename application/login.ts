@@ -34,7 +34,7 @@ export class Login {
   readonly #passwords: Passwords;
   readonly #keys: KeyRing;
   readonly #states: StreamStates;
-  readonly #tenantTokens: TokenFamily<TenantClaims>;
+  readonly #tenantTokens: Pick<TokenFamily<TenantClaims>, 'sign'>;
   readonly #platformTokens: TokenFamily<PlatformClaims>;
   readonly #emailHash: (email: string) => string;
   readonly #accountsOf: (emailHash: string) => Promise<readonly Account[]>;
@@ -45,7 +45,7 @@ export class Login {
     passwords: Passwords;
     keys: KeyRing;
     states: StreamStates;
-    tenantTokens: TokenFamily<TenantClaims>;
+    tenantTokens: Pick<TokenFamily<TenantClaims>, 'sign'>;
     platformTokens: TokenFamily<PlatformClaims>;
     emailHash: (email: string) => string;
     /** Accounts of an e-mail in all tenants, from the read model. */

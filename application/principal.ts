@@ -88,8 +88,12 @@ export const familyOf = (kind: PrincipalKind): CredentialFamily => {
 /** The scope of rate limits and idempotency keys: unique per tenant and caller. */
 export const callerKey = (principal: Principal): string => {
   switch (principal.kind) {
-    case 'user':
-      return `${principal.tenantId}/user-${principal.userId}`;
+    case 'user': {
+      const { tenantId, userId, impersonatedBy } = principal;
+      // Who acts as somebody else is another caller: neither gets the other's stored answers.
+      const user = `${tenantId}/user-${userId}`;
+      return impersonatedBy === undefined ? user : `${user}/by-${impersonatedBy}`;
+    }
     case 'extension':
       return `${principal.tenantId}/extension-${principal.extId}/user-${principal.userId}`;
     case 'api_token':

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Actor, Cause } from './codec.ts';
+import type { Actor, Cause, Trail } from './codec.ts';
 import type { Again } from './command-handler.ts';
 import type { Ids } from './ports/clock.ts';
 import { impersonatorOf, type Principal } from './principal.ts';
@@ -54,15 +54,16 @@ export const requestContext = (
     readonly principal: Principal;
     readonly requestId: string;
     readonly idempotency: KeyInUse | undefined;
+    readonly trail?: Trail | undefined;
   },
   ids: Ids,
 ): RequestContext => {
-  const { principal, requestId, idempotency } = request;
+  const { principal, requestId, idempotency, trail } = request;
   const impersonatedBy = impersonatorOf(principal);
   const actor = actorOf(principal);
   if (idempotency === undefined) {
     return {
-      cause: { actor, impersonatedBy, correlationId: requestId, causationId: requestId },
+      cause: { actor, impersonatedBy, correlationId: requestId, causationId: requestId, trail },
       again: undefined,
       newId: () => ids.next(),
     };
@@ -70,7 +71,7 @@ export const requestContext = (
   const name = `keyed\n${idempotency.scope}\n${idempotency.key}\n${idempotency.nonce}`;
   let ordinal = 0;
   return {
-    cause: { actor, impersonatedBy, correlationId: requestId, causationId: uuidFromName(name) },
+    cause: { actor, impersonatedBy, correlationId: requestId, causationId: uuidFromName(name), trail },
     again: idempotency.again,
     newId: () => {
       ordinal += 1;

@@ -32,6 +32,7 @@ export class StreamStates {
   readonly #snapshotAt = new Map<string, number>();
   /** Loads under way by stream, and the newest revision that each was told of meanwhile. */
   readonly #loads = new Map<string, Set<{ newest: number }>>();
+  #isCurrent: () => boolean = () => true;
 
   constructor(events: EventStore, codec: EventCodec, snapshots: SnapshotStore, logger: Logger) {
     this.#events = events;
@@ -40,15 +41,20 @@ export class StreamStates {
     this.#logger = logger;
   }
 
-  /** The state in memory, which may be behind another node's writes. */
+  /** Bounds how old what is in memory may be: while this says false, every state is asked of the store. */
+  trustWhile(isCurrent: () => boolean): void {
+    this.#isCurrent = isCurrent;
+  }
+
+  /** The state in memory, which may be behind another node's writes, but not by more than {@link trustWhile} lets. */
   cached(stream: string): StreamState | undefined {
-    return this.#cache.get(stream);
+    return this.#isCurrent() ? this.#cache.get(stream) : undefined;
   }
 
   /** From memory when it is there, else from the store. */
   async load<S, E>(tenantId: string, decider: Decider<S, E>, id: string): Promise<StreamState<S>> {
     const stream = streamName(tenantId, decider.category, id);
-    const cached = this.#cache.get(stream);
+    const cached = this.cached(stream);
     return (cached ?? (await this.refresh(stream, decider))) as StreamState<S>;
   }
 

@@ -1,9 +1,11 @@
 import { invalid, notFound } from '../domain/errors.ts';
+import { changeSso, type PresentSso, type SsoSettings } from '../domain/tenancy/sso.ts';
 import {
   type ChangeTenant,
   changeTenant,
   createTenant,
   type ExistingTenant,
+  type FirstAdmin,
   isTenantId,
   type Plan,
   type Tenant,
@@ -13,8 +15,12 @@ import {
 import type { CommandHandler, Outcome } from './command-handler.ts';
 import type { Directory } from './directory.ts';
 import type { Identity } from './identity.ts';
+import type { PartnerDirectory } from './partner-directory.ts';
+import { unknownReference } from './partners.ts';
 import type { Position } from './ports/event-store.ts';
+import type { Passwords } from './ports/passwords.ts';
 import { type RequestContext, uuidFromName } from './request-context.ts';
+import type { KeyRing } from './sealing.ts';
 import { PLATFORM } from './streams.ts';
 
 export interface NewTenant {
@@ -25,6 +31,9 @@ export interface NewTenant {
   readonly entitlements?: { ledger?: boolean | undefined; assistant?: boolean | undefined } | undefined;
   readonly currency: string;
   readonly timezone: string;
+  readonly sso?: SsoSettings | null | undefined;
+  /** `active` unless given. */
+  readonly status?: 'active' | 'suspended' | undefined;
   readonly admin?: { email: string; password: string; display_name: string } | undefined;
 }
 
@@ -33,16 +42,31 @@ export class Tenancy {
   readonly #commands: CommandHandler;
   readonly #directory: Directory;
   readonly #identity: Identity;
+  readonly #partners: PartnerDirectory;
+  readonly #passwords: Passwords;
+  readonly #keys: KeyRing;
 
-  constructor(deps: { commands: CommandHandler; directory: Directory; identity: Identity }) {
+  constructor(deps: {
+    commands: CommandHandler;
+    directory: Directory;
+    identity: Identity;
+    partners: PartnerDirectory;
+    passwords: Passwords;
+    keys: KeyRing;
+  }) {
     this.#commands = deps.commands;
     this.#directory = deps.directory;
     this.#identity = deps.identity;
+    this.#partners = deps.partners;
+    this.#passwords = deps.passwords;
+    this.#keys = deps.keys;
   }
 
   /**
-   * The first admin's id is derived from tenant and e-mail, so that a retry after a crash completes what began.
-   * @throws `validation_failed` for an id that cannot be a tenant's, `already_exists`
+   * The first admin goes into the tenant's own first event and is registered from there: here, and after a crash in
+   * between by a subscriber (application/subscribers/first-admin.ts).
+   * @throws `validation_failed` for an id that cannot be a tenant's, `already_exists`, `constraint_violated` for an
+   * unknown partner
    */
   async create(
     tenant: NewTenant,
@@ -52,14 +76,25 @@ export class Tenancy {
       throw invalid([{ path: 'id', code: 'invalid_id', message: 'This id cannot be a tenant id.' }]);
     }
     const { admin, id, ...settings } = tenant;
+    const requirePartner = await this.#partnerCheck(settings.partner_id);
+    const firstAdmin: FirstAdmin | undefined =
+      admin === undefined
+        ? undefined
+        : {
+            // Derived, so that a retry of the same request means the same person.
+            id: uuidFromName(`first-admin\n${id}\n${admin.email}`),
+            email: admin.email,
+            displayName: admin.display_name,
+            passwordHash: await this.#passwords.hash(admin.password),
+          };
     const outcome = await this.#commands.execute({
       tenantId: PLATFORM,
       decider: tenantDecider,
       id,
       cause: context.cause,
       again: context.again,
-      decide: (state) =>
-        createTenant(state, {
+      decide: (state) => {
+        const events = createTenant(state, {
           tenantId: id,
           name: settings.name,
           plan: settings.plan,
@@ -70,41 +105,62 @@ export class Tenancy {
           },
           currency: settings.currency,
           timezone: settings.timezone,
-        }),
+          status: settings.status,
+          firstAdmin,
+        });
+        requirePartner();
+        return [...events, ...changeSso(id, { sso: undefined, secret: undefined }, settings.sso)];
+      },
     });
     let { position } = outcome;
-    if (admin !== undefined) {
-      const created = await this.#identity.createUser(
-        id,
-        {
-          id: uuidFromName(`first-admin\n${id}\n${admin.email}`),
-          email: admin.email,
-          displayName: admin.display_name,
-          role: 'admin',
-          password: admin.password,
-        },
-        context,
-      );
+    if (firstAdmin !== undefined) {
+      const created = await this.#identity.createUser(id, { ...firstAdmin, role: 'admin' }, context);
       position = created.position;
+      // The subscriber destroys it, perhaps in another process: it must not be found in this one's memory.
+      this.#keys.forget(firstAdminKeyId(id));
     }
     return { tenant: existing(outcome), position };
   }
 
-  /** Entitlements merge. @throws `not_found` */
+  /**
+   * Entitlements merge, `sso` is replaced as a whole.
+   * @throws `not_found`, `constraint_violated` for an unknown partner, `validation_failed` for `sso` without a secret
+   */
   async change(
     tenantId: string,
-    change: ChangeTenant,
+    change: ChangeTenant & { readonly sso?: SsoSettings | null | undefined },
     context: RequestContext,
   ): Promise<{ tenant: ExistingTenant; position: Position | undefined }> {
+    const { sso, ...settings } = change;
+    const requirePartner = await this.#partnerCheck(change.partner_id);
     const outcome = await this.#commands.execute({
       tenantId: PLATFORM,
       decider: tenantDecider,
       id: tenantId,
       cause: context.cause,
       again: context.again,
-      decide: (state) => changeTenant(state, change),
+      prepare: (head) => this.#presentSso(head),
+      decide: (state, _context, present) => {
+        const events = changeTenant(state, settings);
+        requirePartner();
+        return [...events, ...changeSso(tenantId, present, sso)];
+      },
     });
     return { tenant: existing(outcome), position: outcome.position };
+  }
+
+  /** What single sign-on a tenant has at the revision at which it is changed. */
+  async #presentSso({ state }: { state: Tenant }): Promise<PresentSso> {
+    const sso = state.exists ? state.sso : undefined;
+    return { sso, secret: sso === undefined ? undefined : await this.#keys.open(sso.clientSecret) };
+  }
+
+  /** Partners are never taken away, so one that was found is there when the command is decided. */
+  async #partnerCheck(partnerId: string | null | undefined): Promise<() => void> {
+    const known = typeof partnerId !== 'string' || (await this.#partners.find(partnerId)) !== undefined;
+    return () => {
+      if (!known) throw unknownReference('partner_id', 'There is no such partner.');
+    };
   }
 
   /** @throws `not_found` */
@@ -114,6 +170,9 @@ export class Tenancy {
     return tenant;
   }
 }
+
+/** The data key that seals the first admin in the tenant's first event, until the admin is registered. */
+export const firstAdminKeyId = (tenantId: string): string => `${PLATFORM}/first-admin-${tenantId}`;
 
 const existing = (outcome: Outcome<Tenant, TenantEvent>): ExistingTenant => {
   if (!outcome.state.exists) throw notFound();

@@ -1,4 +1,5 @@
 import { benchAppend } from './append.ts';
+import { benchAuthentication } from './authentication.ts';
 import { benchFanOut } from './fan-out.ts';
 import { benchLargeConversation } from './large-conversation.ts';
 import { benchPostMessage } from './post-message.ts';
@@ -38,6 +39,7 @@ const readStore = async (scale: number): Promise<Line[]> =>
 export const figures: readonly Figure[] = [
   { name: 'append', run: append },
   { name: 'post', run: benchPostMessage },
+  { name: 'authentication', run: benchAuthentication },
   { name: 'fan-out', run: benchFanOut },
   { name: 'rebuild', run: benchRebuild },
   { name: 'read-store', run: readStore },

@@ -89,7 +89,8 @@ const alone = async (path: string, count: number) => {
   return found;
 };
 
-const postRate = (scale: number): Promise<number> =>
+/** Messages a second over HTTP, as in the figure `post` without its yardsticks. */
+export const postRate = (scale: number): Promise<number> =>
   inFolder(async (folder) => {
     const platform = await startPlatformChild(folder);
     try {

@@ -1,11 +1,28 @@
+import { profileEvents } from './billing/profile.ts';
+import { recordEvents } from './entities/record-events.ts';
+import { schemaEvents } from './entities/schema.ts';
 import type { EventDefinition } from './event.ts';
+import { extensionEvents } from './extensions/extension.ts';
+import { fileEvents } from './files/file.ts';
+import { formEvents } from './forms/form.ts';
+import { formSlugEvents } from './forms/slug.ts';
+import { submissionEvents } from './forms/submission.ts';
+import { apiTokenEvents } from './identity/api-token.ts';
 import { emailEvents } from './identity/email.ts';
+import { impersonationEvents } from './identity/impersonation.ts';
 import { platformAdminEvents } from './identity/platform-admin.ts';
+import { ssoIdentityEvents } from './identity/sso-identity.ts';
+import { testTokenEvents } from './identity/test-token.ts';
+import { tokenPrefixEvents } from './identity/token-prefix.ts';
 import { userEvents } from './identity/user.ts';
 import { conversationEvents } from './messaging/conversation.ts';
 import { inboxEvents } from './notifications/inbox.ts';
 import { operationsEvents } from './operations/operations.ts';
+import { assertionEvents } from './partners/assertion.ts';
+import { partnerEvents } from './partners/partner.ts';
 import { tenantEvents } from './tenancy/tenant.ts';
+import { linkEvents } from './workflow/link.ts';
+import { workflowEvents } from './workflow/workflow.ts';
 
 /** Every event type the product stores. The codec knows these and no others. */
 export const catalogue: readonly EventDefinition[] = [
@@ -13,7 +30,24 @@ export const catalogue: readonly EventDefinition[] = [
   ...platformAdminEvents,
   ...emailEvents,
   ...userEvents,
+  ...ssoIdentityEvents,
+  ...apiTokenEvents,
+  ...tokenPrefixEvents,
+  ...testTokenEvents,
+  ...impersonationEvents,
+  ...extensionEvents,
   ...conversationEvents,
   ...inboxEvents,
   ...operationsEvents,
+  ...workflowEvents,
+  ...linkEvents,
+  ...partnerEvents,
+  ...assertionEvents,
+  ...profileEvents,
+  ...schemaEvents,
+  ...recordEvents,
+  ...fileEvents,
+  ...formEvents,
+  ...formSlugEvents,
+  ...submissionEvents,
 ];

@@ -74,6 +74,14 @@ const environment = z.object({
   PORT: whole(0, 65_535, 3_000),
   HOST: z.string().default('127.0.0.1'),
   DATA_DIR: z.string().default('./data'),
+  PUBLIC_URL: httpUrl
+    .transform((value) => new URL(value))
+    .refine(
+      (found) => found.href === `${found.origin}/`,
+      'must be scheme, host and port alone, such as https://platform.example',
+    )
+    .transform((found) => found.origin)
+    .optional(),
   EVENTSTORE_URL: url(
     ['esdb:', 'esdb+discover:'],
     'must be an EventStoreDB connection string that begins with esdb://',
@@ -103,6 +111,14 @@ const environment = z.object({
   PLATFORM_JWT_SECRET: secret,
   PARTNER_JWT_SECRET: secret,
   PARTNER_EXCHANGE_SECRET: secret,
+  TENANT_JWT_SECRET_PREVIOUS: secret,
+  PLATFORM_JWT_SECRET_PREVIOUS: secret,
+  PARTNER_JWT_SECRET_PREVIOUS: secret,
+  PARTNER_EXCHANGE_SECRET_PREVIOUS: secret,
+  TENANT_JWT_SECRET_NEXT: secret,
+  PLATFORM_JWT_SECRET_NEXT: secret,
+  PARTNER_JWT_SECRET_NEXT: secret,
+  PARTNER_EXCHANGE_SECRET_NEXT: secret,
   MASTER_KEY: secret,
   RATE_LIMIT_PER_MINUTE: whole(0, 1_000_000_000, 600),
   LOGIN_LIMIT_PER_MINUTE: whole(0, 1_000_000_000, 10),
@@ -136,28 +152,46 @@ type Environment = z.output<typeof environment>;
 /** The checked environment; `DEMO` is decided. */
 export type Config = Readonly<Omit<Environment, 'DEMO'> & { DEMO: boolean }>;
 
-const SECRETS = [
+/**
+ * What signs. While a rotation lasts each may have two beside it that verify and sign nothing: `_NEXT` before the
+ * servers sign with it, `_PREVIOUS` after they did.
+ */
+export const SIGNING_SECRETS = [
   'TENANT_JWT_SECRET',
   'PLATFORM_JWT_SECRET',
   'PARTNER_JWT_SECRET',
   'PARTNER_EXCHANGE_SECRET',
-  'MASTER_KEY',
 ] as const;
+export type SigningSecret = (typeof SIGNING_SECRETS)[number];
 
-/** What one variable alone cannot tell. */
-const checkTogether = (found: Environment): void => {
+export const previousOf = <S extends SigningSecret>(name: S): `${S}_PREVIOUS` => `${name}_PREVIOUS`;
+export const nextOf = <S extends SigningSecret>(name: S): `${S}_NEXT` => `${name}_NEXT`;
+
+const REQUIRED = [...SIGNING_SECRETS, 'MASTER_KEY'] as const;
+
+/**
+ * One key for two families would let a token of one pass as the other's.
+ * @throws {ConfigError}
+ */
+export const checkDistinct = (secrets: Readonly<Record<string, string | undefined>>): void => {
   const seen = new Map<string, string>();
-  for (const name of SECRETS) {
-    const value = found[name];
-    if (value === undefined) {
-      if (found.NODE_ENV === 'production') throw new ConfigError(`${name} must be set in production.`);
-      continue;
-    }
+  for (const [name, value] of Object.entries(secrets)) {
+    if (value === undefined) continue;
     const other = seen.get(value);
-    // One key for two families would let a token of one pass as the other's.
     if (other !== undefined) throw new ConfigError(`${name} must differ from ${other}.`);
     seen.set(value, name);
   }
+};
+
+/** What one variable alone cannot tell. */
+const checkTogether = (found: Environment): void => {
+  for (const name of REQUIRED) {
+    if (found[name] === undefined && found.NODE_ENV === 'production') {
+      throw new ConfigError(`${name} must be set in production.`);
+    }
+  }
+  const names = [...REQUIRED, ...SIGNING_SECRETS.flatMap((name) => [previousOf(name), nextOf(name)])];
+  checkDistinct(Object.fromEntries(names.map((name) => [name, found[name]])));
   if ((found.PLATFORM_ADMIN_EMAIL === undefined) !== (found.PLATFORM_ADMIN_PASSWORD === undefined)) {
     throw new ConfigError('PLATFORM_ADMIN_EMAIL and PLATFORM_ADMIN_PASSWORD must be set together.');
   }

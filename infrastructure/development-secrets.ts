@@ -1,17 +1,28 @@
-import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { randomBytes, randomUUID } from 'node:crypto';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { Config } from './config.ts';
+import {
+  type Config,
+  ConfigError,
+  checkDistinct,
+  nextOf,
+  previousOf,
+  SIGNING_SECRETS,
+  type SigningSecret,
+} from './config.ts';
 
-/** The signing and wrapping keys, all present. */
-export interface Secrets {
-  readonly TENANT_JWT_SECRET: string;
-  readonly PLATFORM_JWT_SECRET: string;
-  readonly PARTNER_JWT_SECRET: string;
-  readonly PARTNER_EXCHANGE_SECRET: string;
-  readonly MASTER_KEY: string;
-}
+const verifying = z.string().optional();
 
 const stored = z.object({
   TENANT_JWT_SECRET: z.string(),
@@ -19,46 +30,219 @@ const stored = z.object({
   PARTNER_JWT_SECRET: z.string(),
   PARTNER_EXCHANGE_SECRET: z.string(),
   MASTER_KEY: z.string(),
+  TENANT_JWT_SECRET_PREVIOUS: verifying,
+  PLATFORM_JWT_SECRET_PREVIOUS: verifying,
+  PARTNER_JWT_SECRET_PREVIOUS: verifying,
+  PARTNER_EXCHANGE_SECRET_PREVIOUS: verifying,
+  TENANT_JWT_SECRET_NEXT: verifying,
+  PLATFORM_JWT_SECRET_NEXT: verifying,
+  PARTNER_JWT_SECRET_NEXT: verifying,
+  PARTNER_EXCHANGE_SECRET_NEXT: verifying,
 });
 
+/** The signing and wrapping keys: all current ones, and those that verify beside them. */
+export type Secrets = Readonly<z.output<typeof stored>>;
+
+/** What signs now, then what only verifies: for {@link tokenFamily}. */
+export const signingSecrets = (
+  secrets: Secrets,
+  name: SigningSecret,
+): readonly [current: string, ...verifying: readonly string[]] => {
+  const beside = [secrets[previousOf(name)], secrets[nextOf(name)]];
+  return [secrets[name], ...beside.filter((one) => one !== undefined)];
+};
+
 const made = (): string => randomBytes(32).toString('base64url');
+
+const pathIn = (config: Config): string => join(config.DATA_DIR, 'development-secrets.json');
+
+/** The secrets that the data folder keeps, or undefined when it keeps none. */
+const kept = (config: Config): Secrets | undefined => {
+  const path = pathIn(config);
+  return existsSync(path) ? stored.parse(JSON.parse(readFileSync(path, 'utf8'))) : undefined;
+};
+
+/**
+ * Writes beside the file and then puts it in place whole: nobody reads half of it, whatever dies meanwhile.
+ * @param place puts the finished file at its name
+ */
+const writeWhole = (path: string, secrets: Secrets, place: (finished: string) => void): void => {
+  const beside = `${path}.${randomUUID()}`;
+  const file = openSync(beside, 'wx', 0o600);
+  try {
+    try {
+      writeFileSync(file, `${JSON.stringify(secrets, null, 2)}\n`);
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    place(beside);
+    syncFolder(join(path, '..'));
+  } finally {
+    rmSync(beside, { force: true });
+  }
+};
+
+/** The new name is on disk as well; Windows has no such call. */
+const syncFolder = (path: string): void => {
+  if (process.platform === 'win32') return;
+  const folder = openSync(path, 'r');
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+};
+
+/** Of several processes that start at once, one makes them and the others read them. */
+const keptOrMade = (config: Config): Secrets => {
+  const found = kept(config);
+  if (found !== undefined) return found;
+  const fresh = {
+    TENANT_JWT_SECRET: made(),
+    PLATFORM_JWT_SECRET: made(),
+    PARTNER_JWT_SECRET: made(),
+    PARTNER_EXCHANGE_SECRET: made(),
+    MASTER_KEY: made(),
+  };
+  const path = pathIn(config);
+  writeWhole(path, fresh, (finished) => {
+    try {
+      // A second link to the finished file, which fails where the name is taken.
+      linkSync(finished, path);
+    } catch (error) {
+      if (!existsSync(path)) throw error;
+    }
+  });
+  return stored.parse(JSON.parse(readFileSync(path, 'utf8')));
+};
+
+/** What the environment gives, over what the folder keeps; what verifies beside a kept one counts for that one only. */
+const joined = (config: Config, folder: Secrets): Secrets => {
+  const beside = SIGNING_SECRETS.flatMap((name) =>
+    [previousOf(name), nextOf(name)].map(
+      (one) => [one, config[one] ?? (config[name] === undefined ? folder[one] : undefined)] as const,
+    ),
+  ).filter(([, value]) => value !== undefined);
+  const secrets = stored.parse({
+    TENANT_JWT_SECRET: config.TENANT_JWT_SECRET ?? folder.TENANT_JWT_SECRET,
+    PLATFORM_JWT_SECRET: config.PLATFORM_JWT_SECRET ?? folder.PLATFORM_JWT_SECRET,
+    PARTNER_JWT_SECRET: config.PARTNER_JWT_SECRET ?? folder.PARTNER_JWT_SECRET,
+    PARTNER_EXCHANGE_SECRET: config.PARTNER_EXCHANGE_SECRET ?? folder.PARTNER_EXCHANGE_SECRET,
+    MASTER_KEY: config.MASTER_KEY ?? folder.MASTER_KEY,
+    ...Object.fromEntries(beside),
+  });
+  checkDistinct(secrets);
+  return secrets;
+};
+
+/** The environment's own, when it gives them all. */
+const given = (config: Config): Secrets | undefined => {
+  const complete = stored.safeParse(config);
+  return complete.success ? complete.data : undefined;
+};
 
 /**
  * What the environment does not give is made at the first start and kept in the data folder, readable by its owner
  * only. Production never comes here without all of them: the configuration stops it.
+ * @throws {ConfigError} when two of them are the same
  */
-export const secretsOf = (config: Config): Secrets => {
-  const path = join(config.DATA_DIR, 'development-secrets.json');
-  const given = {
-    TENANT_JWT_SECRET: config.TENANT_JWT_SECRET,
-    PLATFORM_JWT_SECRET: config.PLATFORM_JWT_SECRET,
-    PARTNER_JWT_SECRET: config.PARTNER_JWT_SECRET,
-    PARTNER_EXCHANGE_SECRET: config.PARTNER_EXCHANGE_SECRET,
-    MASTER_KEY: config.MASTER_KEY,
-  };
-  const complete = stored.safeParse(given);
-  if (complete.success) return complete.data;
-  if (!existsSync(path)) {
-    const fresh = {
-      TENANT_JWT_SECRET: made(),
-      PLATFORM_JWT_SECRET: made(),
-      PARTNER_JWT_SECRET: made(),
-      PARTNER_EXCHANGE_SECRET: made(),
-      MASTER_KEY: made(),
-    };
-    try {
-      // `wx`: of several processes that start at once, one makes them and the others read them.
-      writeFileSync(path, `${JSON.stringify(fresh, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
-    } catch (error) {
-      if (!existsSync(path)) throw error;
-    }
+export const secretsOf = (config: Config): Secrets => given(config) ?? joined(config, keptOrMade(config));
+
+/** As {@link secretsOf}, but makes nothing: undefined where something is missing. */
+export const knownSecrets = (config: Config): Secrets | undefined => {
+  const complete = given(config);
+  if (complete !== undefined) return complete;
+  const folder = kept(config);
+  return folder === undefined ? undefined : joined(config, folder);
+};
+
+export type Rotation = 'rotate' | 'prepare';
+
+/** What a rotation has done: made the new one current, made it verify only, or made the prepared one current. */
+export type Rotated = 'made' | 'prepared' | 'exchanged';
+
+/**
+ * One step of a rotation. `rotate`: the prepared secret, else a new one, signs from then on, and the current one becomes
+ * the previous one. `prepare`: a new secret verifies from then on.
+ * @param found the current secret and those beside it
+ * @param force drop a previous one, replace a prepared one
+ * @throws {ConfigError} for what would be lost without `force`
+ */
+export const rotated = (
+  name: SigningSecret,
+  found: {
+    readonly current: string;
+    readonly previous: string | undefined;
+    readonly next: string | undefined;
+  },
+  step: Rotation,
+  force: boolean,
+): { current: string; previous: string | undefined; next: string | undefined; done: Rotated } => {
+  const { current, previous, next } = found;
+  if (previous !== undefined && !force) {
+    throw new ConfigError(
+      `${previousOf(name)} still verifies, and servers that were not restarted may still sign with it. End that overlap first, or use --force to refuse what it signed.`,
+    );
   }
-  const kept = stored.parse(JSON.parse(readFileSync(path, 'utf8')));
-  return {
-    TENANT_JWT_SECRET: given.TENANT_JWT_SECRET ?? kept.TENANT_JWT_SECRET,
-    PLATFORM_JWT_SECRET: given.PLATFORM_JWT_SECRET ?? kept.PLATFORM_JWT_SECRET,
-    PARTNER_JWT_SECRET: given.PARTNER_JWT_SECRET ?? kept.PARTNER_JWT_SECRET,
-    PARTNER_EXCHANGE_SECRET: given.PARTNER_EXCHANGE_SECRET ?? kept.PARTNER_EXCHANGE_SECRET,
-    MASTER_KEY: given.MASTER_KEY ?? kept.MASTER_KEY,
-  };
+  if (step === 'rotate') {
+    return { current: next ?? made(), previous: current, next: undefined, done: next ? 'exchanged' : 'made' };
+  }
+  if (next !== undefined && !force) {
+    throw new ConfigError(
+      `${nextOf(name)} is prepared already: restart every server, then rotate without --prepare, or use --force to replace it.`,
+    );
+  }
+  return { current, previous: undefined, next: made(), done: 'prepared' };
+};
+
+/**
+ * {@link rotated}, in the data folder.
+ * @throws {ConfigError} where none is kept, or where another rotation has not ended
+ */
+export const rotateKept = (
+  config: Config,
+  name: SigningSecret,
+  step: Rotation = 'rotate',
+  force = false,
+): Rotated => {
+  let done: Rotated = 'made';
+  changeKept(config, (secrets) => {
+    const found = {
+      current: secrets[name],
+      previous: secrets[previousOf(name)],
+      next: secrets[nextOf(name)],
+    };
+    const changed = rotated(name, found, step, force);
+    done = changed.done;
+    const { current, previous, next } = changed;
+    return { ...secrets, [name]: current, [previousOf(name)]: previous, [nextOf(name)]: next };
+  });
+  return done;
+};
+
+/** Leaves the current secret alone: what others signed is refused from the next start on. @throws {ConfigError} */
+export const dropKept = (config: Config, name: SigningSecret): void => {
+  changeKept(config, (secrets) => ({ ...secrets, [previousOf(name)]: undefined, [nextOf(name)]: undefined }));
+};
+
+const changeKept = (config: Config, change: (secrets: Secrets) => Secrets): void => {
+  const path = pathIn(config);
+  if (!existsSync(path)) {
+    throw new ConfigError(`No development secrets are kept in ${config.DATA_DIR}: start the server once.`);
+  }
+  // Two rotations at once would each make a key, and one of the keys would be lost while servers sign with it.
+  const lock = `${path}.lock`;
+  try {
+    closeSync(openSync(lock, 'wx', 0o600));
+  } catch (error) {
+    if (!existsSync(lock)) throw error;
+    throw new ConfigError(`Another rotation is under way; if none is, remove ${lock} and try again.`);
+  }
+  try {
+    const secrets = stored.parse(JSON.parse(readFileSync(path, 'utf8')));
+    writeWhole(path, change(secrets), (finished) => renameSync(finished, path));
+  } finally {
+    rmSync(lock, { force: true });
+  }
 };

@@ -1,11 +1,13 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import type { BlobStore } from '../application/ports/blob-store.ts';
 import type { EventStore } from '../application/ports/event-store.ts';
 import type { IdempotencyStore } from '../application/ports/idempotency-store.ts';
 import type { KeyStore } from '../application/ports/key-store.ts';
 import type { Logger } from '../application/ports/logger.ts';
 import type { ReadStore } from '../application/ports/read-store.ts';
 import type { SnapshotStore } from '../application/ports/snapshot-store.ts';
+import { openFolderBlobStore } from './blob-store/folder.ts';
 import type { Config } from './config.ts';
 import { openSqliteEventStore } from './event-store/sqlite/store.ts';
 import { openSqliteIdempotencyStore } from './idempotency/sqlite.ts';
@@ -19,6 +21,7 @@ export interface Stores {
   readonly keys: KeyStore;
   readonly snapshots: SnapshotStore;
   readonly answers: IdempotencyStore;
+  readonly blobs: BlobStore;
   close(): Promise<void>;
 }
 
@@ -33,6 +36,7 @@ export const openStores = async (config: Config, logger: Logger): Promise<Stores
   const reads = await openReads(config);
   const keys = await openKeys(config, file('keys.db'));
   const answers = await openAnswers(config, file('answers.db'));
+  const blobs = await openBlobs(config, file('blobs'));
   // A cache of this machine, whatever the other stores are.
   const snapshots = await openSqliteSnapshotStore({ path: file('snapshots.db') });
   return {
@@ -41,8 +45,9 @@ export const openStores = async (config: Config, logger: Logger): Promise<Stores
     keys,
     snapshots,
     answers,
+    blobs,
     close: async () => {
-      for (const store of [events, reads, keys, answers, snapshots]) await store.close();
+      for (const store of [events, reads, keys, answers, blobs, snapshots]) await store.close();
     },
   };
 };
@@ -78,4 +83,10 @@ const openAnswers = async (config: Config, path: string): Promise<IdempotencySto
   if (config.MONGODB_URL === undefined) return openSqliteIdempotencyStore({ path });
   const { openMongoIdempotencyStore } = await import('./idempotency/mongodb.ts');
   return openMongoIdempotencyStore({ url: config.MONGODB_URL });
+};
+
+const openBlobs = async (config: Config, path: string): Promise<BlobStore> => {
+  if (config.MONGODB_URL === undefined) return openFolderBlobStore({ path });
+  const { openGridFsBlobStore } = await import('./blob-store/gridfs.ts');
+  return openGridFsBlobStore({ url: config.MONGODB_URL });
 };

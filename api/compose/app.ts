@@ -5,13 +5,28 @@ import type { ProjectionHost } from '../../application/projection-host.ts';
 import { messageLookup } from '../message-lookup.ts';
 import type { App } from '../routes/app.ts';
 import type { Core } from './core.ts';
+import { composeEntities } from './entities.ts';
+import { composeFiles } from './files.ts';
+import { composeForms } from './forms.ts';
 import { composeIdentity } from './identity.ts';
+import { composeSso } from './sso.ts';
+import { composeWorkflow } from './workflow.ts';
 
 /** All use cases, area by area. */
 export const composeApp = (core: Core, hosts: readonly ProjectionHost[]): App => {
-  const { commands, directory, states, stores, codec, keys, readModels, ids } = core;
+  const { commands, directory, states, stores, codec, keys, readModels, ids, clock } = core;
+  const identityArea = composeIdentity(core);
+  const workflowArea = composeWorkflow(core);
+  const entitiesArea = composeEntities(core, (tenantId, name) =>
+    workflowArea.workflows.published(tenantId, name),
+  );
   return {
-    ...composeIdentity(core),
+    ...identityArea,
+    ...composeFiles(core),
+    ...composeSso(core, identityArea.identity),
+    ...workflowArea,
+    ...entitiesArea,
+    ...composeForms(core, entitiesArea),
     directory,
     messaging: new Messaging({
       commands,
@@ -27,5 +42,6 @@ export const composeApp = (core: Core, hosts: readonly ProjectionHost[]): App =>
     readModels,
     keys,
     ids,
+    clock,
   };
 };

@@ -128,10 +128,12 @@ export const createHttpApp = (deps: HttpDeps): Express => {
         send(exchange, { status: 204, headers: { Allow: allowed.join(', ') } });
       } else {
         target = found.target;
-        send(exchange, await target.endpoint.serve(exchange, found.names, match.values));
+        const reply = await target.endpoint.serve(exchange, found.names, match.values);
+        if (exchange.trail !== undefined) await exchange.trail.replied(reply);
+        send(exchange, reply);
       }
     } catch (error) {
-      fail(exchange, target, error);
+      fail(exchange, target, exchange.trail === undefined ? error : await exchange.trail.refused(error));
     }
     finish(exchange, target, began);
   };
@@ -144,7 +146,7 @@ export const createHttpApp = (deps: HttpDeps): Express => {
     const given = request.headers['x-request-id'];
     const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : ids.next();
     const { path, search } = locate(request.url);
-    return answer({ request, response, requestId, path, search });
+    return answer({ request, response, requestId, path, search, trail: undefined, admittedAt: 0 });
   });
   return app;
 };

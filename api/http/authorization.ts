@@ -8,7 +8,7 @@ import {
   type TenantRights,
   type UserPrincipal,
 } from '../../application/principal.ts';
-import { DomainError } from '../../domain/errors.ts';
+import { DomainError, invalid } from '../../domain/errors.ts';
 import { grants } from '../../domain/identity/scopes.ts';
 import type { Access } from './route.ts';
 
@@ -143,4 +143,20 @@ export const checkTenant = (principal: Principal, named: unknown): void => {
   const all = Array.isArray(named) ? named : [named];
   if (all.length > 0 && all.every((one) => one === tenantId)) return;
   throw new DomainError('tenant_mismatch', 'tenant_id is not the tenant of the credential.');
+};
+
+/**
+ * A partner is named by the credential alone, so `partner_id` in a partner's body or query is a mistake, its own id
+ * included (specification, Enforcement rules and decisions, section 1).
+ * @throws {DomainError} 400
+ */
+export const checkPartner = (principal: Principal, named: unknown): void => {
+  if (named === undefined || named === null || principal.kind !== 'partner') return;
+  throw invalid([
+    {
+      path: 'partner_id',
+      code: 'not_allowed',
+      message: 'partner_id is the credential’s and is never passed.',
+    },
+  ]);
 };

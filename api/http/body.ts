@@ -1,8 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { DomainError, invalid } from '../../domain/errors.ts';
+import { parseForm } from './form-body.ts';
+import { type BodyKind, bodyKindOf, JSON_ONLY } from './media-types.ts';
 
 /**
- * Reads JSON bodies. Written here and not left to `express.json()`, because that costs half as much again as all the
+ * Reads JSON bodies, and forms where a route takes them. Written here and not left to `express.json()`, because that costs half as much again as all the
  * rest of a small request, replaces broken UTF-8 silently, and checks the type after the size only by its options.
  */
 
@@ -16,29 +18,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 const tooLarge = (limit: number): DomainError =>
   new DomainError('payload_too_large', `The body is larger than ${limit} bytes.`, { limit });
 
-const unsupported = (message: string): DomainError => new DomainError('unsupported_media_type', message);
-
 const malformed = (message: string): DomainError => new DomainError('malformed_json', message);
-
-/** @throws {DomainError} 415 unless the body is plain JSON in UTF-8 */
-const checkType = ({ headers }: IncomingMessage): void => {
-  const encoding = headers['content-encoding'];
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    throw unsupported('Compressed bodies are not read; send the body without Content-Encoding.');
-  }
-  const type = headers['content-type'];
-  if (type === 'application/json') return;
-  const [media = '', ...parameters] = (type ?? '').split(';');
-  if (media.trim().toLowerCase() !== 'application/json') {
-    throw unsupported('The body must be JSON, with Content-Type: application/json.');
-  }
-  for (const parameter of parameters) {
-    const [name = '', value = ''] = parameter.split('=');
-    if (name.trim().toLowerCase() !== 'charset') continue;
-    const charset = value.trim().replaceAll('"', '').toLowerCase();
-    if (charset !== 'utf-8' && charset !== 'utf8') throw unsupported('The body must be in UTF-8.');
-  }
-};
 
 const tooDeep = (text: string): boolean => {
   let depth = 0;
@@ -61,13 +41,14 @@ const isObject = (value: unknown): value is JsonBody =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** @throws {DomainError} 400 */
-const parse = (bytes: Buffer): JsonBody => {
+const parse = (bytes: Buffer, kind: BodyKind): JsonBody => {
   let text: string;
   try {
     text = utf8.decode(bytes);
   } catch {
     throw malformed('The body is not valid UTF-8.');
   }
+  if (kind === 'form') return parseForm(text);
   // A body of n characters can be n deep: only longer ones need the scan.
   if (text.length > MAX_DEPTH && tooDeep(text)) {
     throw malformed(`The body is nested deeper than ${MAX_DEPTH} levels.`);
@@ -105,29 +86,32 @@ const collect = (request: IncomingMessage, limit: number): Promise<Buffer> =>
     });
   });
 
-const readKnown = async (request: IncomingMessage, limit: number): Promise<JsonBody> =>
-  parse(await collect(request, limit));
+const readKnown = async (request: IncomingMessage, limit: number, kind: BodyKind): Promise<JsonBody> =>
+  parse(await collect(request, limit), kind);
 
-const readChunked = async (request: IncomingMessage, limit: number): Promise<JsonBody | undefined> => {
+const readChunked = async (
+  request: IncomingMessage,
+  limit: number,
+  kinds: readonly BodyKind[],
+): Promise<JsonBody | undefined> => {
   const bytes = await collect(request, limit);
-  if (bytes.length === 0) return undefined;
-  checkType(request);
-  return parse(bytes);
+  return bytes.length === 0 ? undefined : parse(bytes, bodyKindOf(request, kinds));
 };
 
 /**
  * The body as an object; undefined, without a promise, when there is none. Order: 413, 415, 400.
  * @param limit bytes
+ * @param kinds what the body may be
  */
 export const readBody = (
   request: IncomingMessage,
   limit: number,
+  kinds: readonly BodyKind[] = JSON_ONLY,
 ): Promise<JsonBody | undefined> | undefined => {
   const { headers } = request;
-  if (headers['transfer-encoding'] !== undefined) return readChunked(request, limit);
+  if (headers['transfer-encoding'] !== undefined) return readChunked(request, limit, kinds);
   const length = headers['content-length'];
   if (length === undefined || length === '0') return undefined;
   if (Number(length) > limit) throw tooLarge(limit);
-  checkType(request);
-  return readKnown(request, limit);
+  return readKnown(request, limit, bodyKindOf(request, kinds));
 };

@@ -8,6 +8,7 @@ import type { AnswerCodec } from './idempotency.ts';
 import type { HttpMetrics } from './metrics.ts';
 import type { RateLimits } from './rate-limits.ts';
 import type { Route } from './route.ts';
+import type { LeaveLine } from './trail.ts';
 
 export interface ReadsWait {
   /** Undefined for callers outside any tenant: platform admins and public routes. */
@@ -38,6 +39,8 @@ export interface HttpDeps {
   readonly ids: Ids;
   readonly limits: RateLimits;
   readonly metrics: HttpMetrics;
+  /** Called for a request under impersonation that leaves no event of its own, before its answer goes out. */
+  readonly leaveLine: LeaveLine;
   readonly logger: Logger;
   /** As Express's `trust proxy`; undefined: addresses are the sockets'. */
   readonly trustProxy?: boolean | number | string | undefined;

@@ -1,18 +1,21 @@
 import { parse as parseQuery } from 'node:querystring';
 import type { z } from 'zod';
 import type { Position } from '../../application/ports/event-store.ts';
-import { type CredentialFamily, callerKey, type Principal } from '../../application/principal.ts';
+import { callerKey, type Principal } from '../../application/principal.ts';
 import type { KeyInUse } from '../../application/request-context.ts';
 import { invalid, notFound } from '../../domain/errors.ts';
-import { accessFamily, bearerToken, checkAccess, checkTenant } from './authorization.ts';
+import { clientAddress } from './address.ts';
+import { Admission, refuse } from './admission.ts';
+import { checkPartner, checkTenant } from './authorization.ts';
 import { type JsonBody, readBody } from './body.ts';
 import type { HttpDeps } from './deps.ts';
-import { rateLimited } from './errors.ts';
 import { type Exchange, replyHeaders } from './exchange.ts';
 import { fingerprint, type Idempotency, parseIdempotencyKey } from './idempotency.ts';
 import { SENTENCES, validationError } from './issues.ts';
-import type { Reply, Route } from './route.ts';
+import { checkMultipart, dropRest } from './multipart.ts';
+import type { Reply, Route, Upload, UploadRules } from './route.ts';
 import { isKeyed } from './route-errors.ts';
+import { withUpload } from './upload.ts';
 
 /** 1 MiB (decisions, section 1). */
 export const DEFAULT_BODY_LIMIT = 1_048_576;
@@ -30,10 +33,6 @@ const check = (schema: z.ZodType | undefined, value: unknown): unknown => {
   throw validationError(result.error.issues);
 };
 
-const refuse = (wait: number | undefined): void => {
-  if (wait !== undefined) throw rateLimited(wait);
-};
-
 /**
  * One route, ready to serve: the checks in the order of decisions, section 2, then the handler. What can be decided
  * once per route is decided in the constructor; what need not wait does not.
@@ -42,8 +41,7 @@ export class Endpoint {
   readonly route: Route;
   readonly #deps: HttpDeps;
   readonly #idempotency: Idempotency;
-  /** Undefined on public routes. */
-  readonly #family: CredentialFamily | undefined;
+  readonly #admission: Admission;
   readonly #bodyLimit: number;
   readonly #keyed: boolean;
   readonly #reads: readonly string[] | undefined;
@@ -55,7 +53,7 @@ export class Endpoint {
     this.route = route;
     this.#deps = deps;
     this.#idempotency = idempotency;
-    this.#family = access.kind === 'public' ? undefined : accessFamily(access, route.operationId);
+    this.#admission = new Admission(route, deps);
     this.#bodyLimit = route.bodyLimit ?? DEFAULT_BODY_LIMIT;
     this.#keyed = isKeyed(route);
     this.#reads = route.reads?.length ? route.reads : undefined;
@@ -66,12 +64,15 @@ export class Endpoint {
   async serve(exchange: Exchange, names: readonly string[], values: readonly string[]): Promise<Reply> {
     const { route } = this;
     const { request, search } = exchange;
-    const principal = await this.#admit(exchange);
-    const body = (await readBody(request, this.#bodyLimit)) ?? EMPTY;
+    const principal = await this.#admission.admit(exchange, () => this.#params(names, values));
+    if (route.upload !== undefined) return this.#serveUpload(exchange, principal, names, values);
+    const body = (await readBody(request, this.#bodyLimit, route.bodyKinds)) ?? EMPTY;
     const query = search === '' ? EMPTY : parseQuery(search, undefined, undefined, { maxKeys: 0 });
     if (principal !== undefined) {
       if (body.tenant_id !== undefined) checkTenant(principal, body.tenant_id);
       if (query.tenant_id !== undefined) checkTenant(principal, query.tenant_id);
+      if (body.partner_id !== undefined) checkPartner(principal, body.partner_id);
+      if (query.partner_id !== undefined) checkPartner(principal, query.partner_id);
     }
     if (route.limit === 'login' && typeof body.email === 'string') {
       refuse(this.#deps.limits.loginAs(body.email));
@@ -81,45 +82,84 @@ export class Endpoint {
       body: check(route.body, body),
       minPosition: this.#waits ? this.#minPosition(exchange) : undefined,
     };
-    const header = this.#keyed ? request.headers['idempotency-key'] : undefined;
-    const key = header === undefined ? undefined : parseIdempotencyKey(header);
+    const key = this.#key(exchange);
     // Behind all that is 400: a malformed id is answered like an unknown one.
     const checked: Checked = { ...asked, params: this.#params(names, values) };
-    if (key === undefined || principal === undefined) {
-      return this.#perform(exchange, principal, checked, undefined);
+    if (key === undefined) return this.#perform(exchange, principal, checked, undefined, undefined);
+    return this.#once(exchange, principal, key, body === EMPTY ? undefined : body, (inUse) =>
+      this.#perform(exchange, principal, checked, inUse, undefined),
+    );
+  }
+
+  /**
+   * A request with a file: what can be refused without its bytes is refused before they are read, also what is a
+   * 404. The rest comes when they are stored; bytes of a request that did not come to the handler are dropped again.
+   */
+  async #serveUpload(
+    exchange: Exchange,
+    principal: Principal | undefined,
+    names: readonly string[],
+    values: readonly string[],
+  ): Promise<Reply> {
+    const { route } = this;
+    const { request, requestId, search } = exchange;
+    if (route.upload === undefined || principal === undefined) throw new Error('a route takes no uploads');
+    // As in `#perform`: tied to the route's own types by `route()`.
+    const upload = route.upload as unknown as UploadRules<unknown>;
+    try {
+      checkMultipart(request, upload);
+      const query = search === '' ? EMPTY : parseQuery(search, undefined, undefined, { maxKeys: 0 });
+      if (query.tenant_id !== undefined) checkTenant(principal, query.tenant_id);
+      const asked = {
+        query: check(route.query, query),
+        minPosition: this.#waits ? this.#minPosition(exchange) : undefined,
+      };
+      const key = this.#key(exchange);
+      const params = this.#params(names, values);
+      const whose = { principal, params };
+      // What was answered once is answered again, whatever has become of the record.
+      const again = key !== undefined && (await this.#idempotency.hasAnswered(callerKey(principal), key));
+      if (!again) await upload.admit(whose);
+      const onLeft = (err: unknown): void =>
+        this.#deps.logger.warn({ err, request_id: requestId }, 'an unused upload could not be removed');
+      return await withUpload(exchange, upload, whose, onLeft, ({ file, fields, sameAs, take }) => {
+        if (fields.tenant_id !== undefined) checkTenant(principal, fields.tenant_id);
+        const checked: Checked = { ...asked, params, body: check(route.body, fields) };
+        return this.#once(exchange, principal, key, sameAs, async (inUse) => {
+          await this.#admission.stillAdmitted(exchange, principal);
+          take();
+          return this.#perform(exchange, principal, checked, inUse, file);
+        });
+      });
+    } catch (error) {
+      dropRest(request);
+      throw error;
     }
+  }
+
+  /** @throws {DomainError} 400 for a key that is none */
+  #key({ request }: Exchange): string | undefined {
+    const header = this.#keyed ? request.headers['idempotency-key'] : undefined;
+    return header === undefined ? undefined : parseIdempotencyKey(header);
+  }
+
+  /** @param body what makes two requests with one key the same, beside method and path */
+  async #once(
+    exchange: Exchange,
+    principal: Principal | undefined,
+    key: string | undefined,
+    body: unknown,
+    perform: (inUse: KeyInUse | undefined) => Promise<Reply>,
+  ): Promise<Reply> {
+    if (key === undefined || principal === undefined) return perform(undefined);
     const keyed = {
       scope: callerKey(principal),
       key,
-      fingerprint: fingerprint(route.method, exchange.path, body === EMPTY ? undefined : body),
+      fingerprint: fingerprint(this.route.method, exchange.path, body),
     };
-    const reply = await this.#idempotency.run(
-      keyed,
-      (inUse) => this.#perform(exchange, principal, checked, inUse),
-      (made) => replyHeaders(exchange, made),
-    );
+    const reply = await this.#idempotency.run(keyed, perform, (made) => replyHeaders(exchange, made));
     this.#noteReplayed(principal, reply);
     return reply;
-  }
-
-  /** Credential, kind and role, rate limit. Gives a promise only where `authenticate` does. */
-  #admit(exchange: Exchange): Principal | undefined | Promise<Principal> {
-    const { limit } = this.route;
-    if (this.#family === undefined) {
-      if (limit === 'login') refuse(this.#deps.limits.loginFrom(this.#address(exchange)));
-      return undefined;
-    }
-    const found = this.#deps.authenticate(bearerToken(exchange.request), this.#family);
-    return found instanceof Promise
-      ? found.then((principal) => this.#welcome(principal))
-      : this.#welcome(found);
-  }
-
-  #welcome(principal: Principal): Principal {
-    const { access } = this.route;
-    if (access.kind === 'principals') checkAccess(access, principal);
-    refuse(this.#deps.limits.request(callerKey(principal)));
-    return principal;
   }
 
   /** @throws {DomainError} 404: a malformed id is answered like an unknown one */
@@ -138,18 +178,21 @@ export class Endpoint {
 
   async #perform(
     exchange: Exchange,
-    principal: Principal | undefined,
+    admitted: Principal | undefined,
     { params, query, body, minPosition }: Checked,
     idempotency: KeyInUse | undefined,
+    upload: Upload | undefined,
   ): Promise<Reply> {
     if (this.#reads !== undefined || minPosition !== undefined) {
       const waiting = this.#deps.waitForReads({
-        tenantId: tenantOf(principal),
+        tenantId: tenantOf(admitted),
         projections: this.#reads ?? [],
         minPosition,
       });
       if (waiting !== undefined) await waiting;
     }
+    const still = admitted && this.#admission.stillAdmitted(exchange, admitted);
+    const principal = still instanceof Promise ? await still : still;
     const request = {
       principal,
       params,
@@ -157,7 +200,11 @@ export class Endpoint {
       body,
       requestId: exchange.requestId,
       idempotency,
-      ip: this.#address(exchange),
+      ip: clientAddress(exchange.request, this.#deps.trustProxy),
+      origin: () => originOf(exchange.request),
+      trail: exchange.trail,
+      headers: exchange.request.headers,
+      upload,
     };
     // `route()` tied the handler's types to these very schemas and forgot them; they cannot be named again here.
     const reply = await this.route.handle(request as never);
@@ -180,17 +227,17 @@ export class Endpoint {
     const message = 'X-Min-Position is not a position.';
     throw invalid([{ path: 'X-Min-Position', code: 'invalid_format', message }]);
   }
-
-  /** Express reads `X-Forwarded-For` only behind `TRUST_PROXY`; without it the socket says it at once. */
-  #address({ request }: Exchange): string {
-    const trusted = this.#deps.trustProxy !== undefined && this.#deps.trustProxy !== false;
-    return (trusted ? request.ip : request.socket.remoteAddress) ?? '';
-  }
 }
 
 /** Undefined for platform admins and public routes: they belong to no tenant. */
 const tenantOf = (principal: Principal | undefined): string | undefined =>
   principal !== undefined && 'tenantId' in principal ? principal.tenantId : undefined;
+
+const originOf = ({ protocol, host }: Exchange['request']): string => {
+  const url = URL.parse(`${protocol}://${host}`);
+  if (url !== null && url.host !== '' && url.href === `${url.origin}/`) return url.origin;
+  throw invalid([{ path: 'Host', code: 'invalid_format', message: 'The header Host is not a host.' }]);
+};
 
 const decode = (segment: string): string => {
   try {

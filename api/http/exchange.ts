@@ -1,8 +1,10 @@
 import type { ServerResponse } from 'node:http';
-import { pipeline, Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import type { Request } from 'express';
 import type { ErrorAnswer } from './errors.ts';
 import type { Reply } from './route.ts';
+import { sendStream } from './stream.ts';
+import type { RequestTrail } from './trail.ts';
 
 /** One request and its answer: what every step of the pipeline needs, gathered once. */
 export interface Exchange {
@@ -13,6 +15,10 @@ export interface Exchange {
   readonly path: string;
   /** The text after `?`; empty without one. */
   readonly search: string;
+  /** Set as soon as the credential turns out to be an impersonation's. */
+  trail: RequestTrail | undefined;
+  /** When its credential was looked at, in ms of the process. */
+  admittedAt: number;
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8';
@@ -86,8 +92,12 @@ export const send = (exchange: Exchange, reply: Reply): void => {
     }
     if (body instanceof Readable) {
       response.writeHead(status, headers);
-      // A source that fails half way ends the connection: the reader sees that the answer is not whole.
-      pipeline(body, response, () => undefined);
+      if (exchange.request.method === 'HEAD') {
+        response.end();
+        body.destroy();
+        return;
+      }
+      sendStream(response, body);
       return;
     }
   } else headers.push('Content-Type', JSON_TYPE);

@@ -86,6 +86,11 @@ export class Idempotency {
     this.#logger = logger;
   }
 
+  /** Whether a request with this key has been answered. */
+  async hasAnswered(scope: string, key: string): Promise<boolean> {
+    return (await this.#store.get(scope, key)) !== undefined;
+  }
+
   /**
    * @param perform the request itself
    * @param headersOf the headers of its reply that are kept

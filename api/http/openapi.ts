@@ -4,12 +4,14 @@ import {
   type ZodOpenApiOperationObject,
   type ZodOpenApiParameters,
   type ZodOpenApiPathsObject,
+  type ZodOpenApiRequestBodyObject,
   type ZodOpenApiResponseObject,
   type ZodOpenApiResponsesObject,
 } from 'zod-openapi';
 import type { PrincipalKind } from '../../application/principal.ts';
 import type { ErrorCode } from '../../domain/errors.ts';
 import { STATUS_OF } from './errors.ts';
+import { JSON_ONLY, MEDIA_TYPES } from './media-types.ts';
 import type { Route } from './route.ts';
 import { errorCodes, isKeyed } from './route-errors.ts';
 import { errorBody } from './schemas.ts';
@@ -97,8 +99,28 @@ const successResponse = (route: Route, schema: z.ZodType | null): ZodOpenApiResp
   ...(route.method === 'get' || route.access.kind === 'public'
     ? {}
     : { headers: { 'X-Event-Position': POSITION_HEADER } }),
-  ...(schema === null ? {} : { content: { 'application/json': { schema } } }),
+  ...(schema === null ? producedContent(route) : { content: { 'application/json': { schema } } }),
 });
+
+const BYTES = { type: 'string', contentMediaType: 'application/octet-stream' } as const;
+
+const producedContent = ({ produces }: Route): Pick<ZodOpenApiResponseObject, 'content'> =>
+  produces === undefined ? {} : { content: { [produces]: { schema: BYTES } } };
+
+const requestBody = ({
+  body,
+  bodyKinds = JSON_ONLY,
+  upload,
+}: Route): ZodOpenApiRequestBodyObject | undefined => {
+  if (upload !== undefined) {
+    const file = { ...BYTES, description: `The file, at most ${upload.limit} bytes.` };
+    const schema = { type: 'object' as const, properties: { file }, required: ['file'] };
+    return { required: true, content: { [MEDIA_TYPES.multipart]: { schema } } };
+  }
+  if (body === undefined) return undefined;
+  const content = Object.fromEntries(bodyKinds.map((kind) => [MEDIA_TYPES[kind], { schema: body }]));
+  return { required: !body.safeParse({}).success, content };
+};
 
 type ObjectSchema = z.ZodType<unknown, Record<string, unknown>>;
 
@@ -123,7 +145,8 @@ const parameters = (route: Route): ZodOpenApiParameters => {
 };
 
 const operation = (route: Route, operationId: string): ZodOpenApiOperationObject => {
-  const { access, body, reads } = route;
+  const { access, reads } = route;
+  const body = requestBody(route);
   const headers = [
     ...(isKeyed(route) ? [KEY_PARAMETER] : []),
     ...(reads?.length || (route.method === 'get' && access.kind === 'principals')
@@ -144,14 +167,7 @@ const operation = (route: Route, operationId: string): ZodOpenApiOperationObject
     security: access.kind === 'public' ? [] : access.kinds.map((kind) => ({ [SCHEMES[kind].name]: [] })),
     requestParams: parameters(route),
     ...(headers.length === 0 ? {} : { parameters: headers }),
-    ...(body === undefined
-      ? {}
-      : {
-          requestBody: {
-            required: !body.safeParse({}).success,
-            content: { 'application/json': { schema: body } },
-          },
-        }),
+    ...(body === undefined ? {} : { requestBody: body }),
     responses,
   };
 };

@@ -1,13 +1,16 @@
 import type { Clock } from '../../application/ports/clock.ts';
+import { networkOf } from './address.ts';
 
 /** Rate limits of one process (decisions, section 3). Each answer is undefined (go on) or seconds to wait. */
 export interface RateLimits {
   /** One more request of a credential. @param callerKey tenant and caller */
   request(callerKey: string): number | undefined;
-  /** One more login from an address; asked before the body is read. */
+  /** One more login from an address, or from its network of 64 bits for IPv6; asked before the body is read. */
   loginFrom(address: string): number | undefined;
   /** One more login with an e-mail, compared without regard to case. */
   loginAs(email: string): number | undefined;
+  /** One more request without a credential from an address, counted for each operation; before the body is read. */
+  publicFrom(address: string, operationId: string): number | undefined;
 }
 
 /** So many callers are remembered; the longest unseen are forgotten first. About 100 bytes each. */
@@ -61,7 +64,10 @@ export class TokenBuckets {
   }
 }
 
-/** @param settings per minute; 0 switches a limit off */
+/** Public requests a minute, per address and operation (decisions, section 6, Form). */
+const PUBLIC_PER_MINUTE = 30;
+
+/** @param settings per minute; 0 switches a limit off, and `requestsPerMinute` the public one as well */
 export const createRateLimits = (
   settings: { readonly requestsPerMinute: number; readonly loginsPerMinute: number },
   clock: Clock,
@@ -70,9 +76,13 @@ export const createRateLimits = (
   const requests = new TokenBuckets(requestsPerMinute, Math.ceil(requestsPerMinute / 5));
   const addresses = new TokenBuckets(loginsPerMinute, loginsPerMinute);
   const emails = new TokenBuckets(loginsPerMinute, loginsPerMinute);
+  const publicPerMinute = requestsPerMinute === 0 ? 0 : PUBLIC_PER_MINUTE;
+  const strangers = new TokenBuckets(publicPerMinute, publicPerMinute);
   return {
     request: (callerKey) => requests.take(callerKey, clock.now()),
-    loginFrom: (address) => addresses.take(address, clock.now()),
+    loginFrom: (address) => addresses.take(networkOf(address), clock.now()),
+    publicFrom: (address, operationId) =>
+      strangers.take(`${operationId}\n${networkOf(address)}`, clock.now()),
     // Longer than any e-mail: what is cut off only serves to fill the memory.
     loginAs: (email) => emails.take(email.slice(0, 400).trim().toLowerCase(), clock.now()),
   };

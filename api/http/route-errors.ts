@@ -26,7 +26,7 @@ export const errorCodes = (route: Route): ReadonlySet<ErrorCode> => {
     }
     for (const code of accessErrors(route.access)) codes.add(code);
   }
-  if (route.limit === 'login') codes.add('rate_limited');
+  if (route.limit !== undefined) codes.add('rate_limited');
   if (isKeyed(route)) codes.add('idempotency_key_reused');
   if (route.reads?.length) codes.add('read_model_behind');
   for (const code of route.errors ?? []) {
@@ -42,7 +42,7 @@ const accessErrors = (access: Extract<Route['access'], { kind: 'principals' }>):
   if (access.kinds.includes('user')) codes.push('tenant_session_required');
   if (access.scope !== undefined) codes.push('scope_missing');
   if (access.refuses !== undefined) codes.push('delegated_credential_refused');
-  if (access.permission !== undefined) codes.push('partner_permission_missing');
+  if (access.kinds.includes('partner')) codes.push('partner_permission_missing');
   if (access.entitlement === 'ledger') codes.push('not_entitled');
   if (access.entitlement === 'assistant') codes.push('assistant_not_entitled');
   return codes;

@@ -1,8 +1,12 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Readable } from 'node:stream';
 import type { z } from 'zod';
+import type { Trail } from '../../application/codec.ts';
 import type { Position } from '../../application/ports/event-store.ts';
 import type { Principal, PrincipalKind, Role } from '../../application/principal.ts';
 import type { KeyInUse } from '../../application/request-context.ts';
 import type { Scope } from '../../domain/identity/scopes.ts';
+import type { BodyKind } from './media-types.ts';
 
 /**
  * A route is data: the same entry validates requests, decides who may call, and is documented in
@@ -33,6 +37,42 @@ export type Access =
       readonly permission?: string;
     };
 
+/** Where the bytes of an upload went, and what they are. */
+export interface ReceivedFile {
+  readonly id: string;
+  /** Bytes. */
+  readonly size: number;
+  /** Lower-case hex. */
+  readonly sha256: string;
+}
+
+/** The part `file` of a request: its bytes are stored, and the handler decides what becomes of them. */
+export interface Upload extends ReceivedFile {
+  /** As the client said; may be anything. */
+  readonly filename: string | undefined;
+  readonly contentType: string;
+}
+
+/** How a route takes a file, as `multipart/form-data`; other fields of the form are its body. */
+export interface UploadRules<P, A extends Principal = Principal> {
+  /** Bytes of the file that are still taken. */
+  readonly limit: number;
+  /** ms for the whole upload, and between two pieces of it; see `multipart.ts`. */
+  readonly totalMs?: number;
+  readonly idleMs?: number;
+  /** Told before anything is read, so that nothing is stored for what is a 404. */
+  readonly admit: (request: UploadRequest<P, A>) => Promise<void>;
+  /** Takes the bytes; when `source` fails it must fail too, and leave nothing. */
+  readonly receive: (request: UploadRequest<P, A>, source: Readable) => Promise<ReceivedFile>;
+  /** Takes away what was received, of a request that never comes to the handler. */
+  readonly drop: (request: UploadRequest<P, A>, receivedId: string) => Promise<void>;
+}
+
+export interface UploadRequest<P, A extends Principal = Principal> {
+  readonly principal: A;
+  readonly params: P;
+}
+
 export interface Reply {
   readonly status: number;
   /** Sent as JSON; undefined: no body. */
@@ -62,6 +102,13 @@ export interface RouteRequest<P, Q, B, A extends Principal = Principal> {
   readonly idempotency: KeyInUse | undefined;
   /** Address of the client, by `TRUST_PROXY`. */
   readonly ip: string;
+  /** Scheme and host by which the client called, by `TRUST_PROXY`. @throws {DomainError} 400 for a broken `Host` */
+  readonly origin: () => string;
+  /** Of a request under impersonation: part of the cause of its commands. */
+  readonly trail?: Trail | undefined;
+  readonly headers: IncomingHttpHeaders;
+  /** Present exactly on routes with `upload`. */
+  readonly upload: Upload | undefined;
 }
 
 export interface Route {
@@ -85,8 +132,17 @@ export interface Route {
   readonly reads?: readonly string[];
   /** Bytes of a body that are still read; 1 MiB unless given. */
   readonly bodyLimit?: number;
-  /** Counted by the login limits instead of the credential's. */
-  readonly limit?: 'login';
+  /** What the body may be; JSON unless given. */
+  readonly bodyKinds?: readonly Exclude<BodyKind, 'multipart'>[];
+  /** Makes the body multipart, with a file. */
+  readonly upload?: UploadRules<never, never>;
+  /** The media type of a success without a schema: it has a body all the same. */
+  readonly produces?: string;
+  /**
+   * Counted by the login limits instead of the credential's; `public`: 30 a minute per address and route, for public
+   * routes that guess or write.
+   */
+  readonly limit?: 'login' | 'public';
   readonly handle: (request: RouteRequest<never, never, never, never>) => Promise<Reply>;
 }
 
@@ -98,10 +154,11 @@ export type Definition<
   P extends z.ZodType | undefined,
   Q extends z.ZodType | undefined,
   B extends z.ZodType | undefined,
-> = Omit<Route, 'handle' | 'params' | 'query' | 'body'> & {
+> = Omit<Route, 'handle' | 'params' | 'query' | 'body' | 'upload'> & {
   params?: P;
   query?: Q;
   body?: B;
+  upload?: UploadRules<Out<P>, A>;
   handle: (request: RouteRequest<Out<P>, Out<Q>, Out<B>, A>) => Promise<Reply>;
 };
 

@@ -2,16 +2,21 @@ import type { Directory } from '../../application/directory.ts';
 import type { Messaging } from '../../application/messaging.ts';
 import type { Notifications } from '../../application/notifications.ts';
 import type { Operations } from '../../application/operations.ts';
-import type { Ids } from '../../application/ports/clock.ts';
+import type { Clock, Ids } from '../../application/ports/clock.ts';
 import type { Principal } from '../../application/principal.ts';
 import type { ReadModels } from '../../application/read-models.ts';
 import { type RequestContext, requestContext } from '../../application/request-context.ts';
 import type { KeyRing } from '../../application/sealing.ts';
+import type { EntitiesArea } from '../compose/entities.ts';
+import type { FilesArea } from '../compose/files.ts';
+import type { FormsArea } from '../compose/forms.ts';
 import type { IdentityArea } from '../compose/identity.ts';
+import type { SsoArea } from '../compose/sso.ts';
+import type { WorkflowArea } from '../compose/workflow.ts';
 import type { RouteRequest } from '../http/route.ts';
 
 /** What the routes act through: use cases, queries, and the little they need to make a request's context. */
-export interface App extends IdentityArea {
+export interface App extends IdentityArea, EntitiesArea, FilesArea, FormsArea, SsoArea, WorkflowArea {
   readonly directory: Directory;
   readonly messaging: Messaging;
   readonly notifications: Notifications;
@@ -19,6 +24,7 @@ export interface App extends IdentityArea {
   readonly readModels: ReadModels;
   readonly keys: KeyRing;
   readonly ids: Ids;
+  readonly clock: Clock;
 }
 
 export const contextOf = (

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { PLATFORM_TOKEN_SECONDS, TENANT_TOKEN_SECONDS } from '../../application/authentication.ts';
+import type { UserView } from '../../application/identity.ts';
 import type { Principal } from '../../application/principal.ts';
 import { type Route, route } from '../http/route.ts';
 import type { App } from './app.ts';
@@ -11,6 +12,35 @@ const bearer = { token: z.string(), token_type: z.literal('Bearer'), expires_in:
 const credentials = z.object({ email: z.string().min(1).max(320), password: z.string().min(1).max(1000) });
 
 const tenantLogin = credentials.extend({ tenant: z.string().max(64).optional() });
+
+/** What a person is answered who has signed in, in whatever way. */
+export const signedInAnswer = z.object({
+  ...bearer,
+  user: z.object({
+    id: z.string(),
+    email: z.string(),
+    display_name: z.string(),
+    role: z.enum(['admin', 'operator']),
+    tenant_id: z.string(),
+  }),
+});
+
+export const signedIn = (
+  token: string,
+  user: UserView,
+  tenantId: string,
+): z.output<typeof signedInAnswer> => ({
+  token,
+  token_type: 'Bearer',
+  expires_in: TENANT_TOKEN_SECONDS,
+  user: {
+    id: user.id,
+    email: user.email,
+    display_name: user.display_name,
+    role: user.role,
+    tenant_id: tenantId,
+  },
+});
 
 export const authRoutes = (app: App): Route[] => [
   route<Principal, undefined, undefined, typeof tenantLogin>({
@@ -24,37 +54,14 @@ export const authRoutes = (app: App): Route[] => [
     limit: 'login',
     body: tenantLogin,
     responses: {
-      200: z.object({
-        ...bearer,
-        user: z.object({
-          id: z.string(),
-          email: z.string(),
-          display_name: z.string(),
-          role: z.enum(['admin', 'operator']),
-          tenant_id: z.string(),
-        }),
-      }),
+      200: signedInAnswer,
     },
     errors: ['invalid_credential', 'tenant_required', 'tenant_suspended'],
     reads: ['logins'],
     handle: async (request) => {
       const { email, password, tenant } = request.body;
       const { token, user, tenantId } = await app.login.tenantUser(email, password, tenant);
-      return {
-        status: 200,
-        body: {
-          token,
-          token_type: 'Bearer',
-          expires_in: TENANT_TOKEN_SECONDS,
-          user: {
-            id: user.id,
-            email: user.email,
-            display_name: user.display_name,
-            role: user.role,
-            tenant_id: tenantId,
-          },
-        },
-      };
+      return { status: 200, body: signedIn(token, user, tenantId) };
     },
   }),
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isIssuer, isReturnOrigin, MAX_RETURN_ORIGINS } from '../../domain/tenancy/sso.ts';
 import { type ExistingTenant, isTenantId, PLANS } from '../../domain/tenancy/tenant.ts';
 import { allTenants, type TenantDoc } from '../../projections/tenants.ts';
 import { decodeCursor, nextPage } from '../http/cursor.ts';
@@ -41,8 +42,38 @@ const tenantView = z
     timezone: z.string(),
     status: z.enum(['active', 'suspended']),
     created_at: timestamp,
+    sso: z
+      .object({ issuer: z.string(), client_id: z.string(), return_origins: z.array(z.string()) })
+      .nullable(),
   })
   .meta({ id: 'Tenant' });
+
+/** @param loopbackHttp providers by plain http on this machine are taken */
+const ssoOf = (loopbackHttp: boolean) =>
+  z
+    .object({
+      issuer: z
+        .string()
+        .max(1_000)
+        .refine(
+          (issuer) => isIssuer(issuer, loopbackHttp),
+          'The issuer must be an https URL in its usual spelling, without user info, query and fragment.',
+        ),
+      client_id: text({ max: 500 }),
+      client_secret: text({ max: 1_000 })
+        .optional()
+        .meta({ description: 'Never shown again. Left out: the present one, of the same client, stays.' }),
+      return_origins: z
+        .array(
+          z
+            .string()
+            .max(500)
+            .refine(isReturnOrigin, 'This is not an exact origin such as https://app.example.'),
+        )
+        .max(MAX_RETURN_ORIGINS),
+    })
+    .nullable()
+    .optional();
 
 const newTenant = z.object({
   id: z
@@ -54,6 +85,7 @@ const newTenant = z.object({
   entitlements: entitlements.optional(),
   currency: currency.default('EUR'),
   timezone: timezone.default('UTC'),
+  status: z.enum(['active', 'suspended']).default('active'),
   admin: z.object({ email: emailAddress, password, display_name: displayName }).optional(),
 });
 
@@ -79,10 +111,19 @@ const viewOf = (tenant: ExistingTenant) => ({
   timezone: tenant.timezone,
   status: tenant.status,
   created_at: new Date(tenant.createdAt).toISOString(),
+  sso:
+    tenant.sso === undefined
+      ? null
+      : {
+          issuer: tenant.sso.issuer,
+          client_id: tenant.sso.clientId,
+          return_origins: tenant.sso.returnOrigins,
+        },
 });
 
 export const tenantRoutes = (app: App): Route[] => {
   const reader = app.readModels.reader('tenants');
+  const sso = ssoOf(app.ssoSettings.loopbackHttp);
   return [
     platformRoute({
       method: 'post',
@@ -90,9 +131,9 @@ export const tenantRoutes = (app: App): Route[] => {
       operationId: 'createTenant',
       summary: 'Create a tenant, with its first admin if given',
       tag: TAG,
-      body: newTenant,
+      body: newTenant.extend({ sso }),
       responses: { 201: tenantView },
-      errors: ['already_exists'],
+      errors: ['already_exists', 'constraint_violated'],
       handle: async (request) => {
         const { tenant, position } = await app.tenancy.create(request.body, contextOf(app, request));
         // The tenant's first admin reads what was written here, though no request of the tenant wrote it.
@@ -137,9 +178,9 @@ export const tenantRoutes = (app: App): Route[] => {
       summary: 'Change, suspend or reactivate a tenant; entitlements merge',
       tag: TAG,
       params: tenantParams,
-      body: tenantChange,
+      body: tenantChange.extend({ sso }),
       responses: { 200: tenantView },
-      errors: ['not_found'],
+      errors: ['not_found', 'constraint_violated'],
       handle: async (request) => {
         const changed = await app.tenancy.change(request.params.id, request.body, contextOf(app, request));
         return { status: 200, body: viewOf(changed.tenant), position: changed.position };

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import type { UserView } from '../../application/identity.ts';
+import type { UserPrincipal } from '../../application/principal.ts';
+import { DomainError } from '../../domain/errors.ts';
 import { type UserDoc, usersOf } from '../../projections/users.ts';
 import { decodeCursor, nextPage } from '../http/cursor.ts';
 import type { Route } from '../http/route.ts';
@@ -30,6 +32,22 @@ export const displayName = text({ max: 200 }).refine(
   (name) => name.trim() !== '',
   'The name must not be blank.',
 );
+
+/**
+ * Who acts as somebody else must not make a way in that outlives the impersonation and does not show it: no passwords, no
+ * admins (docs/security.md).
+ * @throws `forbidden`
+ */
+const checkLasting = (
+  { impersonatedBy }: UserPrincipal,
+  change: { readonly role?: string | undefined; readonly password?: string | undefined },
+): void => {
+  if (impersonatedBy === undefined || (change.password === undefined && change.role !== 'admin')) return;
+  throw new DomainError(
+    'forbidden',
+    'A platform admin who acts as somebody else gives no passwords or roles.',
+  );
+};
 
 export const userRoutes = (app: App): Route[] => {
   const reader = app.readModels.reader('users');
@@ -98,6 +116,7 @@ export const userRoutes = (app: App): Route[] => {
       handle: async (request) => {
         const { tenantId } = request.principal;
         const { email, display_name, role: given, password: secret } = request.body;
+        checkLasting(request.principal, { role: given, password: secret });
         const context = contextOf(app, request);
         const id = context.newId();
         const created = await app.identity.createUser(
@@ -132,6 +151,7 @@ export const userRoutes = (app: App): Route[] => {
       handle: async (request) => {
         const { tenantId, userId } = request.principal;
         const { display_name, role: given, status, password: secret } = request.body;
+        checkLasting(request.principal, { role: given, password: secret });
         const changed = await app.identity.changeUser(
           tenantId,
           request.params.id,

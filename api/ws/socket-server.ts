@@ -1,4 +1,4 @@
-import { type IncomingMessage, STATUS_CODES } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Authentication } from '../../application/authentication.ts';
@@ -12,11 +12,13 @@ import type { Metrics } from '../../application/ports/metrics.ts';
 import { callerKey, type UserPrincipal } from '../../application/principal.ts';
 import { tenantPrefix } from '../../application/streams.ts';
 import { DomainError, invalid } from '../../domain/errors.ts';
-import { UserStatusChanged } from '../../domain/identity/user.ts';
+import { UserRoleChanged, UserStatusChanged } from '../../domain/identity/user.ts';
 import { TenantStatusChanged } from '../../domain/tenancy/tenant.ts';
-import { errorAnswer, rateLimited } from '../http/errors.ts';
+import { rateLimited } from '../http/errors.ts';
+import { type LeaveLine, trailOf, witnessed } from '../http/trail.ts';
 import { textFrame } from './frame.ts';
 import { CLOSE, Peer } from './peer.ts';
+import { refuse, tokenOf } from './upgrade.ts';
 
 /**
  * The multiplexed WebSocket (specification, Events; decisions, section 4): handshake, replay after a position,
@@ -32,12 +34,17 @@ export interface SocketServerDeps {
   readonly ids: Ids;
   /** Seconds to wait when a caller asks too often; undefined: welcome. */
   readonly limit: (callerKey: string) => number | undefined;
+  readonly leaveLine: LeaveLine;
+  /** Told of what peers learn: who then reads over REST finds it. */
+  readonly told: (tenantId: string, position: Position) => void;
   readonly metrics: Metrics;
   readonly logger: Logger;
   readonly heartbeatMs?: number;
 }
 
 const PATH = '/api/v1/ws';
+/** As the event log names it. */
+const ROUTE = { method: 'get', path: PATH, operationId: 'openSocket' } as const;
 const HEARTBEAT_MS = 25_000;
 const MAX_FRAME_BYTES = 64 * 1024;
 const MAX_REPLAYED = 1000;
@@ -46,6 +53,7 @@ const MAX_SCANNED = 50_000;
 const PAGE = 500;
 
 interface Handshake {
+  readonly token: string;
   readonly principal: UserPrincipal;
   readonly after: Position | undefined;
   readonly expiresAt: number;
@@ -84,11 +92,12 @@ export class SocketServer {
   /** For the HTTP server's `upgrade` event. */
   readonly upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     socket.on('error', () => socket.destroy());
-    this.#handshake(request)
+    const requestId = this.#deps.ids.next();
+    this.#handshake(request, requestId)
       .then((handshake) => {
         this.#server.handleUpgrade(request, socket, head, (peer) => this.#connected(peer, socket, handshake));
       })
-      .catch((error: unknown) => refuse(socket, error, this.#deps.ids.next()));
+      .catch((error: unknown) => refuse(socket, error, requestId));
   };
 
   /** Tells every peer to come back, and waits for none. */
@@ -98,9 +107,12 @@ export class SocketServer {
     for (const peer of this.#all()) peer.close(CLOSE.restarting, 'the server is restarting');
   }
 
-  async #handshake(request: IncomingMessage): Promise<Handshake> {
-    const url = URL.parse(request.url ?? '', 'http://localhost');
-    if (url?.pathname !== PATH) throw new DomainError('not_found', 'No such resource.');
+  async #handshake(request: IncomingMessage, requestId: string): Promise<Handshake> {
+    const target = request.url ?? '';
+    const url = URL.parse(target, 'http://localhost');
+    // One spelling, as of every route: the URL parser would also take `//x/api/v1/ws` and `/y/%2e%2e/api/v1/ws`.
+    const path = target.startsWith('/') ? target.split('?', 1)[0] : url?.pathname;
+    if (url === null || path !== PATH) throw new DomainError('not_found', 'No such resource.');
     if (this.#closing) throw new DomainError('unavailable', 'The server is stopping.');
     const token = tokenOf(request, url);
     const { authentication, events } = this.#deps;
@@ -108,17 +120,21 @@ export class SocketServer {
     if (principal.kind !== 'user' || token === undefined) {
       throw new DomainError('invalid_credential', 'The credential is not valid.');
     }
-    const wait = this.#deps.limit(callerKey(principal));
-    if (wait !== undefined) throw rateLimited(wait);
-    const given = url.searchParams.get('after');
-    const after = given === null ? undefined : events.parsePosition(given);
-    if (given !== null && after === undefined) {
-      throw invalid([{ path: 'after', code: 'invalid_format', message: 'after is not a position.' }]);
-    }
-    return { principal, after, expiresAt: authentication.expiryOf(token) };
+    const trail = trailOf(request, requestId, ROUTE, principal, () => undefined, this.#deps.leaveLine);
+    return witnessed(trail, 101, () => {
+      const wait = this.#deps.limit(callerKey(principal));
+      if (wait !== undefined) throw rateLimited(wait);
+      const given = url.searchParams.get('after');
+      const after = given === null ? undefined : events.parsePosition(given);
+      if (given !== null && after === undefined) {
+        throw invalid([{ path: 'after', code: 'invalid_format', message: 'after is not a position.' }]);
+      }
+      return { token, principal, after, expiresAt: authentication.expiryOf(token) };
+    });
   }
 
-  #connected(socket: WebSocket, connection: Duplex, { principal, after, expiresAt }: Handshake): void {
+  #connected(socket: WebSocket, connection: Duplex, handshake: Handshake): void {
+    const { principal, after, expiresAt } = handshake;
     const { tenantId, userId } = principal;
     const peer = new Peer(socket, connection, tenantId, userId);
     socket.on('error', (error) => this.#deps.logger.debug({ err: error }, 'a socket failed'));
@@ -128,6 +144,7 @@ export class SocketServer {
     this.#peers.set(tenantId, users);
     users.set(userId, (users.get(userId) ?? new Set<Peer>()).add(peer));
     this.#counted(1);
+    void this.#recheck(peer, handshake);
     const expiry = setTimeout(
       () => peer.close(CLOSE.expired, 'the credential has expired'),
       Math.max(0, expiresAt - this.#deps.clock.now()),
@@ -147,6 +164,21 @@ export class SocketServer {
       this.#deps.logger.warn({ err: error }, 'a replay failed');
       peer.close(1011, 'the replay failed');
     });
+  }
+
+  /**
+   * What was withdrawn between the check of the credential and the peer's place in the list closed nobody: the peer
+   * was not there yet.
+   */
+  async #recheck(peer: Peer, { token, principal }: Handshake): Promise<void> {
+    try {
+      const now = await this.#deps.authentication.authenticate(token, 'tenant');
+      if (now.kind === 'user' && now.role === principal.role) return;
+    } catch (error) {
+      if (!(error instanceof DomainError))
+        this.#deps.logger.warn({ err: error }, 'a socket was not rechecked');
+    }
+    peer.close(CLOSE.forbidden, 'no longer allowed');
   }
 
   async #replay(peer: Peer, after: Position | undefined, upTo: Position | undefined): Promise<void> {
@@ -195,9 +227,11 @@ export class SocketServer {
     }
     const users = this.#peers.get(event.tenantId);
     if (users === undefined) return undefined;
-    const user = dataOf(UserStatusChanged, event);
-    const peers = user?.status === 'deactivated' ? users.get(user.user_id) : undefined;
-    if (peers !== undefined) this.#forbid([peers]);
+    const status = dataOf(UserStatusChanged, event);
+    const role = dataOf(UserRoleChanged, event);
+    if (status?.status === 'deactivated') this.#forbidUser(users, status.user_id);
+    // Lowered: who may still connect comes back with the rights that are left.
+    if (role?.role === 'operator') this.#forbidUser(users, role.user_id);
     return ENVELOPE_TYPES.includes(event.type) ? this.#fanOut(event) : undefined;
   }
 
@@ -206,6 +240,7 @@ export class SocketServer {
     if (envelope === undefined) return;
     let frame: Buffer | undefined;
     let sent = 0;
+    this.#deps.told(event.tenantId, event.position);
     for (const userId of envelope.recipients) {
       for (const peer of this.#peers.get(event.tenantId)?.get(userId) ?? []) {
         frame ??= textFrame(envelope.text);
@@ -214,6 +249,11 @@ export class SocketServer {
       }
     }
     this.#deps.metrics.envelopesSent(sent);
+  }
+
+  #forbidUser(users: ReadonlyMap<string, ReadonlySet<Peer>>, userId: string): void {
+    const peers = users.get(userId);
+    if (peers !== undefined) this.#forbid([peers]);
   }
 
   #forbid(groups: readonly ReadonlySet<Peer>[]): void {
@@ -233,27 +273,3 @@ export class SocketServer {
     }
   }
 }
-
-/** `?token=`, `Authorization`, or the subprotocol pair `bearer, <jwt>`. */
-const tokenOf = (request: IncomingMessage, url: URL): string | undefined => {
-  const query = url.searchParams.get('token');
-  if (query !== null) return query;
-  const header = /^bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
-  if (header !== undefined) return header;
-  const [scheme, token] = (request.headers['sec-websocket-protocol'] ?? '')
-    .split(',')
-    .map((part) => part.trim());
-  return scheme === 'bearer' ? token : undefined;
-};
-
-const refuse = (socket: Duplex, error: unknown, requestId: string): void => {
-  const { status, headers, body } = errorAnswer(error);
-  const text = JSON.stringify(body);
-  const own = Object.entries({ ...headers, 'X-Request-Id': requestId });
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n` +
-      'Content-Type: application/json; charset=utf-8\r\n' +
-      own.map(([name, value]) => `${name}: ${value}\r\n`).join('') +
-      `Content-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
-  );
-};

@@ -63,14 +63,21 @@ interface EmailCommand {
 
 const data = (command: EmailCommand) => ({ email_hash: command.emailHash, user_id: command.userId });
 
+/** Whose the address is, or is about to be; a reservation that has lapsed is nobody's. */
+export const holderOf = (state: Email, context: DecisionContext): string | undefined => {
+  const lapsed = state.status === 'reserved' && context.now - state.since >= RESERVATION_MS;
+  return state.status === 'free' || lapsed ? undefined : state.userId;
+};
+
 /** @throws `already_exists` when another user holds the address */
 export const reserveEmail = (
   state: Email,
   command: EmailCommand,
   context: DecisionContext,
 ): readonly EmailEvent[] => {
-  const lapsed = state.status === 'reserved' && context.now - state.since >= RESERVATION_MS;
-  if (state.status === 'free' || lapsed) return [{ type: 'EmailReserved', data: data(command) }];
+  if (state.status === 'free' || holderOf(state, context) === undefined) {
+    return [{ type: 'EmailReserved', data: data(command) }];
+  }
   if (state.userId === command.userId) return [];
   throw new DomainError('already_exists', 'A user with this e-mail exists.', { field: 'email' });
 };

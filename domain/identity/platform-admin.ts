@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Decider } from '../decider.ts';
+import { notFound } from '../errors.ts';
 import { defineEvent, type EventOf } from '../event.ts';
 
 /** A platform admin: operates globally, belongs to no tenant (specification, Authentication 2). */
@@ -14,7 +15,13 @@ export const PlatformAdminRegistered = defineEvent(
   { personal: { email: adminKey, password_hash: adminKey } },
 );
 
-export const platformAdminEvents = [PlatformAdminRegistered] as const;
+export const PlatformAdminPasswordSet = defineEvent(
+  'PlatformAdminPasswordSet',
+  z.object({ admin_id: z.string(), password_hash: z.string() }),
+  { personal: { password_hash: adminKey } },
+);
+
+export const platformAdminEvents = [PlatformAdminRegistered, PlatformAdminPasswordSet] as const;
 export type PlatformAdminEvent = EventOf<(typeof platformAdminEvents)[number]>;
 
 // State
@@ -27,12 +34,21 @@ export const platformAdminDecider: Decider<PlatformAdmin, PlatformAdminEvent> = 
   category: 'admin',
   stateVersion: 1,
   initial: { exists: false },
-  evolve: (_state, event) => ({
-    exists: true,
-    id: event.data.admin_id,
-    email: event.data.email,
-    passwordHash: event.data.password_hash,
-  }),
+  evolve: (state, event) => {
+    switch (event.type) {
+      case 'PlatformAdminRegistered':
+        return {
+          exists: true,
+          id: event.data.admin_id,
+          email: event.data.email,
+          passwordHash: event.data.password_hash,
+        };
+      case 'PlatformAdminPasswordSet':
+        return state.exists ? { ...state, passwordHash: event.data.password_hash } : state;
+      default:
+        return event satisfies never;
+    }
+  },
 };
 
 // Commands and decide
@@ -56,3 +72,12 @@ export const registerPlatformAdmin = (
           data: { admin_id: command.adminId, email: command.email, password_hash: command.passwordHash },
         },
       ];
+
+/** Hashes are salted, so even the same password is set anew. @throws `not_found` */
+export const setPlatformAdminPassword = (
+  state: PlatformAdmin,
+  passwordHash: string,
+): readonly PlatformAdminEvent[] => {
+  if (!state.exists) throw notFound();
+  return [{ type: 'PlatformAdminPasswordSet', data: { admin_id: state.id, password_hash: passwordHash } }];
+};

@@ -20,8 +20,8 @@ export const UserRegistered = defineEvent(
     email: z.string(),
     display_name: z.string(),
     role,
-    /** `token`: made by the first request of a signed credential (single sign-on). */
-    origin: z.enum(['admin', 'token']),
+    /** `token`: made by the first request of a signed credential; `sso`: by the first sign-in at the provider. */
+    origin: z.enum(['admin', 'token', 'sso']),
   }),
   { personal: { email: personKey, display_name: personKey } },
 );
@@ -114,7 +114,7 @@ export interface RegisterUser {
   readonly email: string;
   readonly displayName: string;
   readonly role: 'admin' | 'operator';
-  readonly origin: 'admin' | 'token';
+  readonly origin: 'admin' | 'token' | 'sso';
   readonly passwordHash?: string | undefined;
 }
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Decider } from '../decider.ts';
 import { DomainError, notFound } from '../errors.ts';
 import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
+import { evolveSso, ssoEvents, type TenantSso } from './sso.ts';
 
 /** A tenant of the platform (decisions, section 3, Platform). Lives in the platform's streams. */
 
@@ -19,7 +20,30 @@ const settings = z.object({
   timezone: z.string(),
 });
 
-export const TenantCreated = defineEvent('TenantCreated', settings.extend({ tenant_id: z.string() }));
+const firstAdminKey = (data: { tenant_id: string }): string => `first-admin-${data.tenant_id}`;
+
+/**
+ * With what is needed to register the tenant's first admin, so that a crash in between leaves nothing half-done. It is
+ * sealed with a key of its own, which is destroyed as soon as the admin is registered: from then on the person's own
+ * key alone holds what is known of the person.
+ */
+export const TenantCreated = defineEvent(
+  'TenantCreated',
+  settings.extend({
+    tenant_id: z.string(),
+    admin_id: z.string().optional(),
+    admin_email: z.string().optional(),
+    admin_display_name: z.string().optional(),
+    admin_password_hash: z.string().optional(),
+  }),
+  {
+    personal: {
+      admin_email: firstAdminKey,
+      admin_display_name: firstAdminKey,
+      admin_password_hash: firstAdminKey,
+    },
+  },
+);
 export const TenantChanged = defineEvent(
   'TenantChanged',
   settings.partial().extend({ tenant_id: z.string() }),
@@ -29,7 +53,7 @@ export const TenantStatusChanged = defineEvent(
   z.object({ tenant_id: z.string(), status: z.enum(['active', 'suspended']) }),
 );
 
-export const tenantEvents = [TenantCreated, TenantChanged, TenantStatusChanged] as const;
+export const tenantEvents = [TenantCreated, TenantChanged, TenantStatusChanged, ...ssoEvents] as const;
 export type TenantEvent = EventOf<(typeof tenantEvents)[number]>;
 
 // State
@@ -40,6 +64,8 @@ export interface ExistingTenant extends TenantSettings {
   readonly id: string;
   readonly status: 'active' | 'suspended';
   readonly createdAt: number;
+  /** Undefined: people do not come in by single sign-on. */
+  readonly sso?: TenantSso | undefined;
 }
 export type Tenant = { readonly exists: false } | ExistingTenant;
 
@@ -48,10 +74,25 @@ const defined = <T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], 
     [K in keyof T]?: Exclude<T[K], undefined>;
   };
 
+/** The settings alone, of something that holds more. */
+export const settingsOf = (values: TenantSettings): TenantSettings => ({
+  name: values.name,
+  plan: values.plan,
+  partner_id: values.partner_id,
+  entitlements: values.entitlements,
+  currency: values.currency,
+  timezone: values.timezone,
+});
+
 const evolve = (state: Tenant, event: TenantEvent, meta: EventMeta): Tenant => {
   if (event.type === 'TenantCreated') {
-    const { tenant_id, ...values } = event.data;
-    return { exists: true, id: tenant_id, status: 'active', createdAt: meta.at, ...values };
+    return {
+      exists: true,
+      id: event.data.tenant_id,
+      status: 'active',
+      createdAt: meta.at,
+      ...settingsOf(event.data),
+    };
   }
   if (!state.exists) return state;
   switch (event.type) {
@@ -61,6 +102,9 @@ const evolve = (state: Tenant, event: TenantEvent, meta: EventMeta): Tenant => {
     }
     case 'TenantStatusChanged':
       return { ...state, status: event.data.status };
+    case 'TenantSsoConfigured':
+    case 'TenantSsoRemoved':
+      return { ...state, sso: evolveSso(event, meta) };
     default:
       return event satisfies never;
   }
@@ -77,6 +121,16 @@ export const tenantDecider: Decider<Tenant, TenantEvent> = {
 
 export interface CreateTenant extends TenantSettings {
   readonly tenantId: string;
+  /** `active` unless given. */
+  readonly status?: 'active' | 'suspended' | undefined;
+  readonly firstAdmin?: FirstAdmin | undefined;
+}
+
+export interface FirstAdmin {
+  readonly id: string;
+  readonly email: string;
+  readonly displayName: string;
+  readonly passwordHash: string;
 }
 
 export interface ChangeTenant {
@@ -100,8 +154,23 @@ export const isTenantId = (id: string): boolean =>
 /** @throws `already_exists` */
 export const createTenant = (state: Tenant, command: CreateTenant): readonly TenantEvent[] => {
   if (state.exists) throw new DomainError('already_exists', 'A tenant with this id exists.', { field: 'id' });
-  const { tenantId, ...values } = command;
-  return [{ type: 'TenantCreated', data: { tenant_id: tenantId, ...values } }];
+  const { tenantId, status, firstAdmin } = command;
+  const admin =
+    firstAdmin === undefined
+      ? {}
+      : {
+          admin_id: firstAdmin.id,
+          admin_email: firstAdmin.email,
+          admin_display_name: firstAdmin.displayName,
+          admin_password_hash: firstAdmin.passwordHash,
+        };
+  const events: TenantEvent[] = [
+    { type: 'TenantCreated', data: { tenant_id: tenantId, ...settingsOf(command), ...admin } },
+  ];
+  if (status === 'suspended') {
+    events.push({ type: 'TenantStatusChanged', data: { tenant_id: tenantId, status } });
+  }
+  return events;
 };
 
 /** Entitlements merge; equal values are no change. @throws `not_found` */

@@ -76,6 +76,24 @@ export function openMemoryEventStore(): EventStore {
       return part.filter((event) => matches(selection, event)).slice(0, options.limit ?? DEFAULT_LIMIT);
     },
 
+    async scanAll(options, maxScanned) {
+      ensureOpen(closed);
+      const { limit = DEFAULT_LIMIT } = options;
+      const selection = select(options.filter);
+      const step = options.direction === 'backward' ? -1 : 1;
+      const events: StoredEvent[] = [];
+      let at = options.from === undefined ? (step > 0 ? 0 : log.length + 1) : offsetOf(options.from);
+      for (let scanned = 0; ; scanned += 1) {
+        const event = log[at + step - 1];
+        if (event === undefined) return { events, scanned, next: undefined };
+        if (events.length >= limit || scanned >= Math.max(1, maxScanned)) {
+          return { events, scanned, next: formatPosition(at) };
+        }
+        at += step;
+        if (matches(selection, event)) events.push(event);
+      }
+    },
+
     subscribe: (options) => follow(source, options),
     head: async () => log.at(-1)?.position,
     parsePosition: (text) => (isPosition(text) && parseOffset(text) !== undefined ? text : undefined),

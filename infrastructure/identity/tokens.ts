@@ -1,4 +1,4 @@
-import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { z } from 'zod';
 import type { Clock } from '../../application/ports/clock.ts';
@@ -9,6 +9,11 @@ const AHEAD_SECONDS = 60;
 const MAX_TOKEN_LENGTH = 8192;
 const MAX_CACHED = 10_000;
 
+/** The current secret and those before it that still verify. */
+export type SigningSecrets = readonly [current: string, ...previous: readonly string[]];
+
+const keyOf = (secret: string): KeyObject => createSecretKey(Buffer.from(secret, 'utf8'));
+
 const refused = (): DomainError => new DomainError('invalid_credential', 'The credential is not valid.');
 
 const times = z.object({ iat: z.number().int().nonnegative(), exp: z.number().int().nonnegative() });
@@ -16,21 +21,24 @@ const times = z.object({ iat: z.number().int().nonnegative(), exp: z.number().in
 /**
  * HS256 only, the key made once. The library checks the signature; the claims' rules are ours, because it accepts
  * tokens without `exp`, with `iat` a day ahead, and with unknown `crit`.
+ * @param secrets the current one, which signs, then those that are only verified with while a rotation lasts
  * @param lifetimeOf the longest lifetime of a token with these claims, in seconds
  */
 export const tokenFamily = <Claims extends object>(
-  secret: string,
+  secrets: SigningSecrets,
   schema: z.ZodType<Claims>,
   lifetimeOf: (claims: Claims) => number,
   clock: Clock,
 ): TokenFamily<Claims> => {
-  const key: KeyObject = createSecretKey(Buffer.from(secret, 'utf8'));
+  const [current, ...previous] = secrets;
+  const key = keyOf(current);
+  const keys = [key, ...previous.map(keyOf)];
   type Verified = Claims & { iat: number; exp: number };
   // A token's signature is good for ever; what changes with time is checked at each use.
   const verified = new Map<string, Verified>();
 
   const check = (token: string): Verified => {
-    const payload = signedPayload(token, key);
+    const payload = signedPayload(token, keys);
     const claims = schema.safeParse(payload);
     const { data: at } = times.safeParse(payload);
     if (!claims.success || at === undefined) throw refused();
@@ -39,8 +47,8 @@ export const tokenFamily = <Claims extends object>(
   };
 
   return {
-    sign: (claims, lifetimeSeconds) => {
-      const iat = Math.floor(clock.now() / 1000);
+    sign: (claims, lifetimeSeconds, begin) => {
+      const iat = begin ?? Math.floor(clock.now() / 1000);
       return jwt.sign({ ...claims, iat, exp: iat + lifetimeSeconds }, key, { algorithm: 'HS256' });
     },
     verify: (token) => {
@@ -61,16 +69,22 @@ export const tokenFamily = <Claims extends object>(
   };
 };
 
-/** The payload of a token with exactly our header and a canonical HS256 signature. */
-const signedPayload = (token: string, key: KeyObject): unknown => {
+/**
+ * The payload of a token with exactly our header and a canonical HS256 signature by one of the keys. A signature that
+ * none of them made costs one HMAC per key and no more.
+ */
+const signedPayload = (token: string, keys: readonly KeyObject[]): unknown => {
   if (token.length > MAX_TOKEN_LENGTH) throw refused();
   const parts = token.split('.');
   const [header, payload, signature] = parts;
   if (parts.length !== 3 || header === undefined || payload === undefined || signature === undefined)
     throw refused();
   // The one spelling of the signature: base64url decoders forgive others, and a revoked token must not have a twin.
-  const expected = createHmac('sha256', key).update(`${header}.${payload}`).digest('base64url');
-  if (signature.length !== expected.length) throw refused();
+  const content = `${header}.${payload}`;
+  const key = keys.find((one) =>
+    isSame(signature, createHmac('sha256', one).update(content).digest('base64url')),
+  );
+  if (key === undefined) throw refused();
   let decoded: jwt.Jwt;
   try {
     decoded = jwt.verify(token, key, { algorithms: ['HS256'], complete: true, ignoreExpiration: true });
@@ -78,8 +92,13 @@ const signedPayload = (token: string, key: KeyObject): unknown => {
   } catch {
     throw refused();
   }
-  if (signature !== expected || 'crit' in decoded.header || 'b64' in decoded.header) throw refused();
+  if ('crit' in decoded.header || 'b64' in decoded.header) throw refused();
   return decoded.payload;
+};
+
+const isSame = (a: string, b: string): boolean => {
+  const [one, other] = [Buffer.from(a), Buffer.from(b)];
+  return one.length === other.length && timingSafeEqual(one, other);
 };
 
 /** Two readers may take different ones of two equal claims, so a token must not have any. */

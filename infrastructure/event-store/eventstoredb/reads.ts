@@ -3,6 +3,7 @@ import type {
   Position,
   ReadAllOptions,
   ReadStreamOptions,
+  ScanPage,
   StoredEvent,
 } from '../../../application/ports/event-store.ts';
 import { matches, select } from '../filters.ts';
@@ -69,41 +70,48 @@ async function streamPage(
  * server makes of it.
  * @throws {StoreUnavailable}
  */
-export async function readAll(
+export async function scanAll(
   connection: Connection,
   timeoutMs: number,
   options: ReadAllOptions,
-): Promise<StoredEvent[]> {
+  maxScanned = Number.POSITIVE_INFINITY,
+): Promise<ScanPage & { events: StoredEvent[] }> {
   const { from: bound, limit = DEFAULT_LIMIT } = options;
   const backward = options.direction === 'backward';
   const selection = select(options.filter);
   const found: StoredEvent[] = [];
   let from: ReadPosition = bound ? logPosition(bound) : backward ? END : START;
   let last: Position | undefined = bound;
+  let scanned = 0;
   while (found.length < limit) {
     // One more than wanted, for the event at the bound, and some for the server's own.
     const maxCount = selection ? PAGE : Math.min(limit - found.length + SPARE, PAGE);
     const page = await allPage(connection, timeoutMs, { from, backward, maxCount });
     const before = last;
     for (const { event } of page) {
+      if (found.length >= limit) break;
       if (!event) continue;
       const position = formatPosition(event.position.commit);
       if (!isBeyond(position, last, backward)) continue;
       last = position;
+      scanned += 1;
       const named = { stream: event.streamId, type: event.type };
-      if (found.length < limit && !isSystem(event) && matches(selection, named))
-        found.push(decodeEvent(event));
+      if (!isSystem(event) && matches(selection, named)) found.push(decodeEvent(event));
     }
-    if (last === before || last === undefined || page.length < maxCount) break;
+    const full = found.length >= limit;
+    if (last === undefined || (!full && (last === before || page.length < maxCount))) {
+      return { events: found, scanned, next: undefined };
+    }
+    if (full || scanned >= maxScanned) break;
     from = logPosition(last);
   }
-  return found;
+  return { events: found, scanned, next: last };
 }
 
 /** The last event that is not the server's own; there may be many of those after it. */
 export async function readHead(connection: Connection, timeoutMs: number): Promise<Position | undefined> {
-  const [last] = await readAll(connection, timeoutMs, { direction: 'backward', limit: 1 });
-  return last?.position;
+  const { events } = await scanAll(connection, timeoutMs, { direction: 'backward', limit: 1 });
+  return events[0]?.position;
 }
 
 async function allPage(

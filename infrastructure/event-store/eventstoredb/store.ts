@@ -11,7 +11,7 @@ import { withTimeout } from './calls.ts';
 import { encodeEvent, parsePosition } from './codec.ts';
 import { acquireConnection, type Connection } from './connection.ts';
 import { appendError } from './errors.ts';
-import { readAll, readHead, readStream } from './reads.ts';
+import { readHead, readStream, scanAll } from './reads.ts';
 import { followAll } from './subscription.ts';
 
 export interface EventStoreDbOptions {
@@ -66,7 +66,11 @@ export function overConnection(connection: Connection, wiring: Wiring): EventSto
     },
     async readAll(readOptions = {}) {
       ensureOpen();
-      return readAll(connection, timeoutMs, readOptions);
+      return (await scanAll(connection, timeoutMs, readOptions)).events;
+    },
+    async scanAll(readOptions, maxScanned) {
+      ensureOpen();
+      return scanAll(connection, timeoutMs, readOptions, maxScanned);
     },
     subscribe: (subscribeOptions) => followAll({ connection, head, closed, logger }, subscribeOptions),
     head,

@@ -9,7 +9,7 @@ import type { LogState } from './log-state.ts';
 import type { Tail } from './tail.ts';
 
 /** Positions that one step with a filter looks at: a few milliseconds. */
-const WINDOW = 4 * BLOCK;
+export const WINDOW = 4 * BLOCK;
 /** One step reads at most this many events and about this much text, so that it never holds the loop for long. */
 const PAGE_EVENTS = 1000;
 const PAGE_UNITS = 2 * 1024 * 1024;

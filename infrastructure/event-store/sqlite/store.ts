@@ -3,6 +3,7 @@ import {
   type EventStore,
   type ReadAllOptions,
   type ReadStreamOptions,
+  type ScanPage,
   type StoredEvent,
   StoreUnavailable,
 } from '../../../application/ports/event-store.ts';
@@ -16,6 +17,7 @@ import { unavailable } from './errors.ts';
 import { LiveLog } from './live-log.ts';
 import { patiently } from './patience.ts';
 import { AppendQueue } from './queue.ts';
+import { WINDOW } from './reader.ts';
 import { openDatabase } from './schema.ts';
 import { Writer } from './writer.ts';
 
@@ -71,7 +73,8 @@ export function openSqliteEventStore(options: SqliteEventStoreOptions): EventSto
       return queue.add(stream, expected, events);
     },
     readStream: (stream, readOptions = {}) => readStream(log, stream, readOptions),
-    readAll: (readOptions = {}) => readAll(log, readOptions),
+    readAll: async (readOptions = {}) => (await scanAll(log, readOptions, Number.POSITIVE_INFINITY)).events,
+    scanAll: (readOptions, maxScanned) => scanAll(log, readOptions, maxScanned),
     subscribe: (subscribeOptions) => follow(log, subscribeOptions, logger),
     wake: () => log.poll(),
     async head() {
@@ -111,12 +114,17 @@ async function readStream(log: LiveLog, stream: string, options: ReadStreamOptio
   return found;
 }
 
-async function readAll(log: LiveLog, options: ReadAllOptions): Promise<StoredEvent[]> {
+async function scanAll(
+  log: LiveLog,
+  options: ReadAllOptions,
+  maxScanned: number,
+): Promise<ScanPage & { events: StoredEvent[] }> {
   const { limit = DEFAULT_LIMIT, from } = options;
   const selection = select(options.filter);
   const forward = options.direction !== 'backward';
   let bound = from === undefined ? (forward ? 0 : Number.MAX_SAFE_INTEGER) : offsetOf(from);
   const found: StoredEvent[] = [];
+  let scanned = 0;
   while (found.length < limit) {
     const wanted = limit - found.length;
     const page = await read(log, () => {
@@ -126,11 +134,14 @@ async function readAll(log: LiveLog, options: ReadAllOptions): Promise<StoredEve
         : log.reader.backward(bound, selection, wanted);
     });
     for (const event of page.events) found.push(event);
-    if (page.atEnd) break;
+    // Blocks that were skipped cost nothing: a step looks at one window at most.
+    scanned += Math.min(Math.abs(page.scanned - bound), WINDOW);
+    if (page.atEnd) return { events: found, scanned, next: undefined };
     bound = page.scanned;
+    if (scanned >= maxScanned) break;
     await nextTurn();
   }
-  return found;
+  return { events: found, scanned, next: formatPosition(bound) };
 }
 
 /** @throws {StoreUnavailable} when the store is closed or the file cannot be read */

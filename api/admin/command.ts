@@ -1,0 +1,61 @@
+import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
+import { z } from 'zod';
+import { type Config, readConfig } from '../../infrastructure/config.ts';
+
+/** One command of `npm run admin`. */
+export interface AdminCommand {
+  readonly name: string;
+  /** Its options as the help shows them. */
+  readonly usage: string;
+  readonly summary: string;
+  /** @throws {Refusal} */
+  readonly run: (args: readonly string[]) => Promise<void>;
+}
+
+/** Ends a command with one sentence and no stack. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+  readonly exitCode: number;
+
+  /** @param exitCode 1: it could not be done; 2: it was not understood */
+  constructor(message: string, exitCode: 1 | 2 = 1) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
+/** Standard output is for what a command produces; everything else goes here. */
+export const say = (line: string): void => {
+  process.stderr.write(`${line}\n`);
+};
+
+export const produce = (line: string): void => {
+  process.stdout.write(`${line}\n`);
+};
+
+/** The options of a command. What was given is not repeated: it may hold what was meant to stay secret. */
+export const optionsOf = <S extends z.ZodType>(
+  args: readonly string[],
+  options: ParseArgsOptionsConfig,
+  schema: S,
+): z.output<S> => {
+  let values: unknown;
+  try {
+    values = parseArgs({ args: [...args], options, strict: true, allowPositionals: false }).values;
+  } catch {
+    throw new Refusal('These arguments are not understood; --help shows the options.', 2);
+  }
+  const parsed = schema.safeParse(values);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new Refusal(`--${String(issue?.path[0])} is missing or not valid; --help shows the options.`, 2);
+};
+
+export const emailOption = z.email().max(320);
+
+/**
+ * The server's configuration. The first admin's two variables belong together in a server's environment; a command may
+ * be given either alone.
+ */
+export const adminConfig = (): Config =>
+  readConfig({ ...process.env, PLATFORM_ADMIN_EMAIL: undefined, PLATFORM_ADMIN_PASSWORD: undefined });

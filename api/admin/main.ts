@@ -1,0 +1,49 @@
+import { ConfigError } from '../../infrastructure/config.ts';
+import { mintPartnerAssertion } from './assertion.ts';
+import { type AdminCommand, produce, Refusal, say } from './command.ts';
+import { dropPreviousKey, rotateKey } from './keys.ts';
+import { createPlatformAdmin, setPlatformAdminPassword } from './platform-admins.ts';
+
+/**
+ * `npm run admin -- <command>`: what operators do beside the API, with the environment and the stores of the server.
+ * Ends with 0, with 1 when it could not be done, with 2 when it was not understood.
+ */
+
+const COMMANDS: readonly AdminCommand[] = [
+  createPlatformAdmin,
+  setPlatformAdminPassword,
+  mintPartnerAssertion,
+  rotateKey,
+  dropPreviousKey,
+];
+
+const helpOf = (commands: readonly AdminCommand[]): string =>
+  [
+    'npm run -s admin -- <command> [options]',
+    '',
+    ...commands.flatMap(({ name, usage, summary }) => [`  ${name} ${usage}`, `      ${summary}`, '']),
+    'Commands read the same environment as the server (DATA_DIR, EVENTSTORE_URL, …).',
+  ].join('\n');
+
+const isHelp = (argument: string): boolean => argument === '--help' || argument === '-h';
+
+const main = async (args: readonly string[]): Promise<void> => {
+  const [name, ...rest] = args;
+  const command = COMMANDS.find((one) => one.name === name);
+  if (args.some(isHelp)) {
+    produce(helpOf(command === undefined ? COMMANDS : [command]));
+    return;
+  }
+  if (command === undefined) {
+    say(helpOf(COMMANDS));
+    throw new Refusal(name === undefined ? 'A command is needed.' : 'There is no such command.', 2);
+  }
+  await command.run(rest);
+};
+
+main(process.argv.slice(2)).catch((error: unknown) => {
+  const message = error instanceof Error ? error.message : String(error);
+  const expected = error instanceof Refusal || error instanceof ConfigError;
+  say(expected ? message : `This could not be done: ${message}`);
+  process.exitCode = error instanceof Refusal ? error.exitCode : 1;
+});

@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import { Identity } from '../../application/identity.ts';
+import { PlatformAdmins } from '../../application/platform-admins.ts';
+import type { Logger } from '../../application/ports/logger.ts';
+import type { RequestContext } from '../../application/request-context.ts';
+import { DomainError } from '../../domain/errors.ts';
+import { systemClock } from '../../infrastructure/identity/ids.ts';
+import { type Core, composeCore } from '../compose/core.ts';
+import { type AdminCommand, adminConfig, emailOption, optionsOf, Refusal, say } from './command.ts';
+import { newPassword } from './password.ts';
+
+const options = { email: { type: 'string' } } as const;
+const schema = z.object({ email: emailOption });
+
+const logger: Logger = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: (_fields, message) => say(message),
+  error: (_fields, message) => say(message),
+};
+
+/** Opens the stores of the environment beside whatever server runs on them, and closes them again. */
+const withCore = async (work: (core: Core, context: RequestContext) => Promise<void>): Promise<void> => {
+  const core = await composeCore(adminConfig(), logger, systemClock);
+  const id = core.ids.next();
+  const context = {
+    cause: { actor: { kind: 'system' as const, id: 'command-line' }, correlationId: id, causationId: id },
+    again: undefined,
+    newId: () => core.ids.next(),
+  };
+  try {
+    await work(core, context);
+  } finally {
+    await core.stores.close();
+  }
+};
+
+export const createPlatformAdmin: AdminCommand = {
+  name: 'create-platform-admin',
+  usage: '--email <address>',
+  summary: 'Create a platform admin; the password comes from PLATFORM_ADMIN_PASSWORD or standard input.',
+  run: async (args) => {
+    const { email } = optionsOf(args, options, schema);
+    const password = await newPassword(email);
+    await withCore(async (core, context) => {
+      // A random id: of two that take the same address at once, the reservation lets one through.
+      const admin = { id: core.ids.next(), email, password };
+      await new Identity(core).createPlatformAdmin(admin, context).catch((error: unknown) => {
+        if (!(error instanceof DomainError && error.code === 'already_exists')) throw error;
+        throw new Refusal(
+          'A platform admin with this e-mail exists already; set-platform-admin-password replaces the password.',
+        );
+      });
+    });
+    say('The platform admin was created.');
+  },
+};
+
+export const setPlatformAdminPassword: AdminCommand = {
+  name: 'set-platform-admin-password',
+  usage: '--email <address>',
+  summary: 'Replace a platform admin’s password, which comes from the same places.',
+  run: async (args) => {
+    const { email } = optionsOf(args, options, schema);
+    const password = await newPassword(email);
+    await withCore((core, context) =>
+      new PlatformAdmins(core).setPassword(email, password, context).catch((error: unknown) => {
+        if (!(error instanceof DomainError && error.code === 'not_found')) throw error;
+        throw new Refusal('No platform admin has this e-mail.');
+      }),
+    );
+    say('The password was replaced. Tokens that were given out before stay valid until they expire.');
+  },
+};

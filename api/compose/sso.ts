@@ -1,0 +1,57 @@
+import { createHmac, hkdfSync } from 'node:crypto';
+import { tenantClaims, tenantTokenLifetime } from '../../application/authentication.ts';
+import type { Identity } from '../../application/identity.ts';
+import { Sso } from '../../application/sso.ts';
+import { SsoAccounts } from '../../application/sso-accounts.ts';
+import { SsoTransactions } from '../../application/sso-transactions.ts';
+import { signingSecrets } from '../../infrastructure/development-secrets.ts';
+import { openIdProvider } from '../../infrastructure/identity/sso-provider.ts';
+import { tokenFamily } from '../../infrastructure/identity/tokens.ts';
+import type { Core } from './core.ts';
+
+/** Single sign-on. */
+export interface SsoArea {
+  readonly sso: Sso;
+  readonly ssoSettings: {
+    /** Origin of this server for who is sent back here; undefined: as the client called it. */
+    readonly publicUrl: string | undefined;
+    /** Providers by plain http on this machine are taken. */
+    readonly loopbackHttp: boolean;
+  };
+}
+
+export const composeSso = (core: Core, identity: Identity): SsoArea => {
+  const { commands, states, directory, keys, emailHash, secrets, clock, config, ids, logger, readModels } =
+    core;
+  const loopbackHttp = config.NODE_ENV !== 'production';
+  const identityHash = identityHasher(secrets.MASTER_KEY);
+  return {
+    ssoSettings: { publicUrl: config.PUBLIC_URL, loopbackHttp },
+    sso: new Sso({
+      directory,
+      identity,
+      keys,
+      provider: openIdProvider({ fetch: (url, init) => fetch(url, init), clock, loopbackHttp }),
+      transactions: new SsoTransactions(secrets.MASTER_KEY, clock),
+      accounts: new SsoAccounts({ commands, states, directory, emailHash, identityHash }),
+      tokens: tokenFamily(
+        signingSecrets(secrets, 'TENANT_JWT_SECRET'),
+        tenantClaims,
+        tenantTokenLifetime,
+        clock,
+      ),
+      ids,
+      logger,
+      answered: (tenantId, position) => readModels.answered(tenantId, position),
+    }),
+  };
+};
+
+/** Keyed hash of issuer and subject: names the identity's stream, and says nothing to who reads the log. */
+const identityHasher = (masterKey: string): ((issuer: string, subject: string) => string) => {
+  const key = Buffer.from(hkdfSync('sha256', masterKey, '', 'sso-identity-hash', 32));
+  return (issuer, subject) =>
+    createHmac('sha256', key)
+      .update(JSON.stringify([issuer, subject]))
+      .digest('hex');
+};

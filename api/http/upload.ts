@@ -1,0 +1,46 @@
+import type { Principal } from '../../application/principal.ts';
+import type { Exchange } from './exchange.ts';
+import type { FormValues } from './form-body.ts';
+import { readMultipart } from './multipart.ts';
+import type { Upload, UploadRules } from './route.ts';
+
+export interface ReadUpload {
+  readonly file: Upload;
+  readonly fields: FormValues;
+  /** What makes two uploads with one key the same. */
+  readonly sameAs: unknown;
+  /** Says that the handler has the file now, whatever becomes of it. */
+  readonly take: () => void;
+}
+
+/**
+ * Stores the file of a request and goes on with it; what is not taken is dropped in the end.
+ * @param onLeft told when it could not be dropped
+ */
+export const withUpload = async <T>(
+  { request }: Exchange,
+  rules: UploadRules<unknown>,
+  whose: { readonly principal: Principal; readonly params: unknown },
+  onLeft: (error: unknown) => void,
+  work: (upload: ReadUpload) => Promise<T>,
+): Promise<T> => {
+  const drop = (id: string): Promise<void> => rules.drop(whose, id).catch(onLeft);
+  const read = await readMultipart(
+    request,
+    rules,
+    (source) => rules.receive(whose, source),
+    ({ id }) => drop(id),
+  );
+  const { received, fields, filename, contentType } = read;
+  const file: Upload = { ...received, filename, contentType };
+  const sameAs = { fields, file: { filename, contentType, sha256: file.sha256 } };
+  let taken = false;
+  const take = (): void => {
+    taken = true;
+  };
+  try {
+    return await work({ file, fields, sameAs, take });
+  } finally {
+    if (!taken) await drop(file.id);
+  }
+};

@@ -1,0 +1,155 @@
+import { z } from 'zod';
+import type { FileView } from '../../application/files.ts';
+import { FALLBACK_TYPE, isActiveType } from '../../domain/files/filename.ts';
+import { type FileDoc, filesOf } from '../../projections/files.ts';
+import { byteRange } from '../http/byte-range.ts';
+import { attachment } from '../http/content-disposition.ts';
+import { decodeCursor, nextPage } from '../http/cursor.ts';
+import type { Reply, Route } from '../http/route.ts';
+import { cursor, idParams, limit, timestamp, uuid } from '../http/schemas.ts';
+import { type App, contextOf } from './app.ts';
+import { scopedRoute } from './kinds.ts';
+
+/** Files attached to records (decisions, section 6). */
+
+const BASE = '/api/v1/tenant';
+const OF_RECORD = `${BASE}/entities/:name/records/:id/files`;
+const TAG = 'Files';
+
+/** 25 MiB. */
+export const FILE_LIMIT = 26_214_400;
+
+const fileView = z
+  .object({
+    id: uuid,
+    filename: z.string(),
+    content_type: z.string(),
+    size: z.int().meta({ description: 'Bytes.' }),
+    sha256: z.string().meta({ description: 'Lower-case hex.' }),
+    created_at: timestamp,
+  })
+  .meta({ id: 'File' });
+
+const recordParams = z.object({ name: z.string().max(63), id: uuid });
+
+const viewOf = ({ id, filename, content_type, size, sha256, created_at }: FileDoc): FileView => ({
+  id,
+  filename,
+  content_type,
+  size,
+  sha256,
+  created_at,
+});
+
+export const fileRoutes = (app: App): Route[] => {
+  const { files } = app;
+  const reader = app.readModels.reader('files');
+
+  return [
+    scopedRoute({
+      method: 'post',
+      path: OF_RECORD,
+      operationId: 'uploadFile',
+      summary: 'Attach a file to a record',
+      tag: TAG,
+      scope: 'files:write',
+      params: recordParams,
+      upload: {
+        limit: FILE_LIMIT,
+        admit: ({ principal, params }) => files.checkRecord(principal.tenantId, params.name, params.id),
+        receive: ({ principal }, source) => files.receive(principal.tenantId, source),
+        drop: ({ principal }, uploadId) => files.drop(principal.tenantId, uploadId),
+      },
+      responses: { 201: fileView },
+      errors: ['not_found', 'conflict'],
+      handle: async (request) => {
+        const { principal, params, upload } = request;
+        if (upload === undefined) throw new Error('an upload without a file');
+        const { file, position } = await files.attach(
+          principal.tenantId,
+          { entityName: params.name, id: params.id },
+          upload,
+          contextOf(app, request),
+        );
+        return { status: 201, body: file, position };
+      },
+    }),
+
+    scopedRoute({
+      method: 'get',
+      path: OF_RECORD,
+      operationId: 'listFiles',
+      summary: 'The files of a record, newest first',
+      tag: TAG,
+      scope: 'files:read',
+      params: recordParams,
+      query: z.object({ limit: limit(), cursor }),
+      responses: { 200: z.array(fileView) },
+      errors: ['not_found'],
+      reads: ['files'],
+      handle: async ({ principal, params, query }) => {
+        const after = decodeCursor(query.cursor);
+        await files.checkRecord(principal.tenantId, params.name, params.id);
+        const page = await filesOf(reader, principal.tenantId, params.id, { limit: query.limit, after });
+        return { status: 200, body: page.docs.map(viewOf), next: nextPage(page.next) };
+      },
+    }),
+
+    scopedRoute({
+      method: 'get',
+      path: `${BASE}/files/:id/content`,
+      operationId: 'downloadFile',
+      summary: 'The bytes of a file, always as an attachment',
+      tag: TAG,
+      scope: 'files:read',
+      params: idParams,
+      responses: { 200: null, 206: null, 304: null },
+      produces: '*/*',
+      errors: ['not_found'],
+      handle: async ({ principal, params, headers }): Promise<Reply> => {
+        const { file, bytes } = await files.open(principal.tenantId, params.id);
+        const etag = `"${file.sha256}"`;
+        const always = { ETag: etag, 'Accept-Ranges': 'bytes' };
+        if (matches(headers['if-none-match'], etag)) return { status: 304, headers: always };
+        const mayPart = headers['if-range'] === undefined || headers['if-range'] === etag;
+        const range = mayPart ? byteRange(headers.range, file.size) : undefined;
+        const length = range === undefined ? file.size : range.last - range.first + 1;
+        return {
+          status: range === undefined ? 200 : 206,
+          headers: {
+            ...always,
+            'Content-Type': isActiveType(file.content_type) ? FALLBACK_TYPE : file.content_type,
+            'Content-Length': String(length),
+            'Content-Disposition': attachment(file.filename),
+            'Content-Security-Policy': "sandbox; default-src 'none'",
+            'Cross-Origin-Resource-Policy': 'same-origin',
+            ...(range === undefined
+              ? {}
+              : { 'Content-Range': `bytes ${range.first}-${range.last}/${file.size}` }),
+          },
+          body: await bytes(range),
+        };
+      },
+    }),
+
+    scopedRoute({
+      method: 'delete',
+      path: `${BASE}/files/:id`,
+      operationId: 'deleteFile',
+      summary: 'Delete a file',
+      tag: TAG,
+      scope: 'files:write',
+      params: idParams,
+      responses: { 204: null },
+      errors: ['not_found'],
+      handle: async (request) => {
+        const { principal, params } = request;
+        const position = await files.delete(principal.tenantId, params.id, contextOf(app, request));
+        return { status: 204, position };
+      },
+    }),
+  ];
+};
+
+const matches = (header: string | undefined, etag: string): boolean =>
+  (header ?? '').split(',').some((each) => ['*', etag, `W/${etag}`].includes(each.trim()));

@@ -1,0 +1,167 @@
+import { z } from 'zod';
+import type { JobActor } from '../../application/jobs.ts';
+import { effectiveRole, type TenantPrincipal } from '../../application/principal.ts';
+import { actorOf } from '../../application/request-context.ts';
+import { json } from '../../domain/entities/fields.ts';
+import { notFound } from '../../domain/errors.ts';
+import { isStorableText } from '../../domain/text.ts';
+import { type JobDoc, jobById, jobsOf, movesOf } from '../../projections/jobs.ts';
+import { decodeCursor, nextPage } from '../http/cursor.ts';
+import type { Route } from '../http/route.ts';
+import { cursor, idParams, limit, text } from '../http/schemas.ts';
+import { type App, contextOf } from './app.ts';
+import { jobDetailView, jobView, viewOfDoc, viewOfJob, viewOfMove } from './job-views.ts';
+import { scopedRoute } from './kinds.ts';
+
+/** Jobs and their moves (decisions, section 6, Job). */
+
+const BASE = '/api/v1/tenant/jobs';
+const TAG = 'Jobs';
+const READS = ['jobs'];
+const HISTORY = 1000;
+const MAX_PAYLOAD = 64 * 1024;
+
+/** A filter that no name can equal selects nothing. */
+const nameFilter = z.string().max(200).optional();
+
+/** Undefined for what cannot be kept. */
+const keptLength = (value: unknown): number | undefined => {
+  let isKept = true;
+  const { length } = JSON.stringify(value, (key, each: unknown) => {
+    isKept &&= isStorableText(key) && (typeof each !== 'string' || isStorableText(each));
+    return each;
+  });
+  return isKept ? length : undefined;
+};
+
+const payload = z.record(z.string(), json).superRefine((value, context) => {
+  const length = keptLength(value);
+  const add = (message: string) => context.addIssue({ code: 'custom', message });
+  if (length === undefined) add('The payload holds a character that cannot be kept.');
+  else if (length > MAX_PAYLOAD) add(`The payload has at most ${MAX_PAYLOAD} characters as JSON.`);
+});
+
+const jobActor = (principal: TenantPrincipal): JobActor => ({
+  id: actorOf(principal).id,
+  role: effectiveRole(principal),
+});
+
+export const jobRoutes = (app: App): Route[] => {
+  const reader = app.readModels.reader('jobs');
+
+  const isFinal = async (tenantId: string, job: JobDoc): Promise<boolean> => {
+    const workflow = await app.workflows.published(tenantId, job.workflow, job.workflow_version);
+    return workflow?.machine.isFinal(job.state) ?? false;
+  };
+
+  return [
+    scopedRoute({
+      method: 'get',
+      path: BASE,
+      operationId: 'listJobs',
+      summary: 'Jobs, the one begun last first',
+      tag: TAG,
+      scope: 'workflow:read',
+      query: z.object({
+        entity_name: nameFilter,
+        state: nameFilter,
+        workflow: nameFilter,
+        limit: limit(),
+        cursor,
+      }),
+      responses: { 200: z.array(jobView) },
+      reads: READS,
+      handle: async (request) => {
+        const { tenantId } = request.principal;
+        const { limit: size, cursor: at, ...filter } = request.query;
+        const page = await jobsOf(reader, tenantId, filter, { limit: size, after: decodeCursor(at) });
+        const body = await Promise.all(
+          page.docs.map(async (doc) => viewOfDoc(doc, await isFinal(tenantId, doc))),
+        );
+        return { status: 200, body, next: nextPage(page.next) };
+      },
+    }),
+
+    scopedRoute({
+      method: 'get',
+      path: `${BASE}/:id`,
+      operationId: 'getJob',
+      summary: 'One job, where it has been, and where the caller can take it',
+      tag: TAG,
+      scope: 'workflow:read',
+      params: idParams,
+      responses: { 200: jobDetailView },
+      reads: READS,
+      handle: async (request) => {
+        const { tenantId } = request.principal;
+        const job = await jobById(reader, tenantId, request.params.id);
+        if (job === undefined) throw notFound();
+        const moves = await movesOf(reader, tenantId, job.id, HISTORY);
+        const allowed = await app.jobs.allowed(tenantId, job.id, job.state, jobActor(request.principal));
+        return {
+          status: 200,
+          body: {
+            ...viewOfDoc(job, await isFinal(tenantId, job)),
+            history: moves.map(viewOfMove),
+            allowed_events: allowed,
+          },
+        };
+      },
+    }),
+
+    scopedRoute({
+      method: 'post',
+      path: `${BASE}/:id/transitions`,
+      operationId: 'transitionJob',
+      summary: 'Move a job along a transition; the loser of a race gets a conflict',
+      tag: TAG,
+      scope: 'workflow:execute',
+      params: idParams,
+      body: z.object({
+        event_name: text({ max: 200 }),
+        payload: payload.optional(),
+        expected_state: text({ max: 200 }).optional(),
+      }),
+      responses: { 200: jobView },
+      errors: ['conflict', 'invalid_transition', 'constraint_violated', 'guard_rejected'],
+      handle: async (request) => {
+        const { event_name: eventName, payload: given, expected_state: expectedState } = request.body;
+        const moved = await app.jobs.transition(
+          request.principal.tenantId,
+          request.params.id,
+          { eventName, payload: given, expectedState },
+          jobActor(request.principal),
+          contextOf(app, request),
+        );
+        return { status: 200, body: viewOfJob(moved), position: moved.position };
+      },
+    }),
+
+    scopedRoute({
+      method: 'post',
+      path: `${BASE}/:id/override`,
+      operationId: 'overrideJob',
+      summary: 'Put a job into any other state of its workflow',
+      tag: TAG,
+      scope: 'workflow:admin',
+      roles: ['admin'],
+      params: idParams,
+      body: z.object({
+        to_state: text({ max: 200 }),
+        reason: text({ max: 1000 }).refine((reason) => reason.trim() !== '', 'The reason must not be blank.'),
+      }),
+      responses: { 200: jobView },
+      errors: ['conflict', 'invalid_transition'],
+      handle: async (request) => {
+        const { to_state: toState, reason } = request.body;
+        const moved = await app.jobs.override(
+          request.principal.tenantId,
+          request.params.id,
+          { toState, reason },
+          contextOf(app, request),
+        );
+        return { status: 200, body: viewOfJob(moved), position: moved.position };
+      },
+    }),
+  ];
+};

@@ -1,0 +1,108 @@
+import { z } from 'zod';
+import { PARTNER_TOKEN_SECONDS } from '../../application/partner-authentication.ts';
+import type { Principal } from '../../application/principal.ts';
+import { TEMPLATE_VARIABLES } from '../../domain/billing/template.ts';
+import { type Route, route } from '../http/route.ts';
+import { text } from '../http/schemas.ts';
+import { type App, contextOf } from './app.ts';
+import { partnerRoute } from './kinds.ts';
+
+/**
+ * The partner portal: its sign-in, who is signed in, and the billing profile (decisions, sections 3 and 10). The
+ * partner is the credential's and is never taken from a path, a query or a body.
+ */
+
+const BASE = '/api/v1/partner-portal';
+
+/** What `permissions` of a partner token must hold on every billing route. */
+export const BILLING_PERMISSION = 'partner-billing';
+
+const exchangeRequest = z.object({
+  assertion: z.string().meta({ description: 'A JWT of the hosting portal, at most 5 minutes old.' }),
+});
+
+const variables = TEMPLATE_VARIABLES.map((name) => `{{${name}}}`).join(' ');
+const template = (min: number, max: number) =>
+  text({ min, max }).meta({ description: `Plain text with the variables ${variables}.` });
+const profile = z
+  .object({ item_name_template: template(1, 200), item_description: template(0, 1000) })
+  .meta({ id: 'BillingProfile' });
+
+export const partnerPortalRoutes = (app: App): Route[] => [
+  route<Principal, undefined, undefined, typeof exchangeRequest>({
+    method: 'post',
+    path: `${BASE}/auth/exchange`,
+    operationId: 'exchangePartnerAssertion',
+    summary: 'A partner token for an assertion of the hosting portal; each assertion counts once',
+    tag: 'Authentication',
+    access: { kind: 'public' },
+    limit: 'login',
+    body: exchangeRequest,
+    responses: {
+      200: z.object({ token: z.string(), token_type: z.literal('Bearer'), expires_in: z.int() }),
+    },
+    errors: ['invalid_credential'],
+    handle: async (request) => {
+      const { token, position } = await app.partnerAuthentication.exchange(
+        request.body.assertion,
+        request.requestId,
+      );
+      const body = { token, token_type: 'Bearer', expires_in: PARTNER_TOKEN_SECONDS };
+      return { status: 200, body, position };
+    },
+  }),
+
+  partnerRoute({
+    method: 'get',
+    path: `${BASE}/me`,
+    operationId: 'getPartnerSession',
+    summary: 'Who is signed in, for which partner, with which permissions',
+    tag: 'Partner portal',
+    responses: {
+      200: z.object({
+        user: z.object({ id: z.string(), email: z.string() }),
+        partner: z.object({ id: z.string(), name: z.string() }),
+        permissions: z.array(z.string()),
+      }),
+    },
+    handle: async ({ principal }) => {
+      const { id, name } = await app.partners.get(principal.partnerId);
+      const user = { id: principal.userId, email: principal.email };
+      return { status: 200, body: { user, partner: { id, name }, permissions: principal.permissions } };
+    },
+  }),
+
+  partnerRoute({
+    method: 'get',
+    path: `${BASE}/billing/profile`,
+    operationId: 'getBillingProfile',
+    summary: 'How invoice lines read',
+    tag: 'Partner billing',
+    permission: BILLING_PERMISSION,
+    responses: { 200: profile },
+    handle: async ({ principal }) => ({
+      status: 200,
+      body: await app.billingProfiles.get(principal.partnerId),
+    }),
+  }),
+
+  partnerRoute({
+    method: 'put',
+    path: `${BASE}/billing/profile`,
+    operationId: 'replaceBillingProfile',
+    summary: 'Replace how invoice lines read',
+    tag: 'Partner billing',
+    permission: BILLING_PERMISSION,
+    body: profile,
+    responses: { 200: profile },
+    errors: ['unknown_template_variable'],
+    handle: async (request) => {
+      const changed = await app.billingProfiles.change(
+        request.principal.partnerId,
+        request.body,
+        contextOf(app, request),
+      );
+      return { status: 200, body: changed.profile, position: changed.position };
+    },
+  }),
+];

@@ -1,0 +1,194 @@
+import { z } from 'zod';
+import type { OpenForm } from '../../application/forms.ts';
+import type { Input } from '../../domain/entities/record-values.ts';
+import { DomainError, type FieldIssue } from '../../domain/errors.ts';
+import { FILLABLE } from '../../domain/forms/fields.ts';
+import { isSubmissionId, SUBMISSION_ID, SUBMISSION_ID_RULE } from '../../domain/forms/submission.ts';
+import { type Texts, valuesOfTexts } from '../../domain/forms/texts.ts';
+import { prefersHtml } from '../http/accept.ts';
+import { STATUS_OF } from '../http/errors.ts';
+import { SENTENCES, validationError } from '../http/issues.ts';
+import { MEDIA_TYPES } from '../http/media-types.ts';
+import { type Reply, type Route, route } from '../http/route.ts';
+import { type FormPage, formPage, SUBMISSION_INPUT, thanksPage } from '../pages/form-page.ts';
+import { PAGE_HEADERS } from '../pages/page.ts';
+import type { App } from './app.ts';
+import { recordBody } from './record-requests.ts';
+
+/** Published forms and what strangers send by them (decisions, section 6, Form). */
+
+const BASE = '/public/forms/:tenant/:slug';
+const TAG = 'Public forms';
+
+/** Anything: what is no name of a form is a 404 like an unknown one. */
+const params = z.object({ tenant: z.string(), slug: z.string() });
+
+const publicFormView = z
+  .object({
+    tenant: z.string(),
+    slug: z.string(),
+    title: z.string(),
+    fields: z.array(
+      z.object({
+        field_key: z.string(),
+        label: z.string(),
+        required: z.boolean().meta({ description: 'By the form, or by the entity without a default.' }),
+        type: z.enum(FILLABLE),
+        options: z.array(z.string()).optional(),
+        max_length: z.int().optional(),
+        min: z.union([z.number(), z.string()]).optional(),
+        max: z.union([z.number(), z.string()]).optional(),
+      }),
+    ),
+  })
+  .meta({ id: 'PublicForm' });
+
+const viewOf = ({ tenantId, form, fields }: OpenForm): z.output<typeof publicFormView> => ({
+  tenant: tenantId,
+  slug: form.slug,
+  title: form.title,
+  fields: fields.map(({ key, label, required, type, options, maxLength, min, max }) => ({
+    field_key: key,
+    label,
+    required,
+    type,
+    ...(options === undefined ? {} : { options: [...options] }),
+    ...(maxLength === undefined ? {} : { max_length: maxLength }),
+    ...(min === undefined ? {} : { min }),
+    ...(max === undefined ? {} : { max }),
+  })),
+});
+
+const JSON_HEADERS = { 'Referrer-Policy': 'no-referrer', Vary: 'Accept' };
+
+const jsonSubmission = recordBody.extend({
+  submission_id: z.string().regex(SUBMISSION_ID, SUBMISSION_ID_RULE).optional(),
+});
+type JsonSubmission = z.output<typeof jsonSubmission>;
+
+/** A body in JSON is held against {@link jsonSubmission}; a form's is flat, with a field's key as its name. */
+const submissionBody = z.custom<Readonly<Record<string, unknown>>>().meta({
+  override: {
+    type: 'object',
+    properties: {
+      values: { type: 'object', additionalProperties: true },
+      submission_id: {
+        type: 'string',
+        pattern: '^[A-Za-z0-9_-]{1,64}$',
+        description: 'The same again is the same submission. Made by the server unless given.',
+      },
+    },
+    description: `As a form: a value per field, and \`${SUBMISSION_INPUT}\`.`,
+  },
+});
+
+const asJson = (body: unknown): JsonSubmission => {
+  const result = jsonSubmission.safeParse(body, SENTENCES);
+  if (result.success) return result.data;
+  throw validationError(result.error.issues);
+};
+
+const isForm = (contentType: string | undefined): boolean =>
+  contentType?.split(';')[0]?.trim().toLowerCase() === MEDIA_TYPES.form;
+
+/** A client without our page may call it `submission_id`, where that is no field of the form. */
+const identified = ({ fields }: OpenForm, body: Texts): { id: string | undefined; texts: Texts } => {
+  const isField = fields.some(({ key }) => key === 'submission_id');
+  const name = SUBMISSION_INPUT in body || isField ? SUBMISSION_INPUT : 'submission_id';
+  const { [name]: given, ...texts } = body;
+  // Several are none.
+  return { id: typeof given === 'object' ? '' : given, texts };
+};
+
+const issuesOf = ({ message, details }: DomainError): readonly FieldIssue[] =>
+  // `details.issues` of every error of the domain are of this kind.
+  Array.isArray(details?.issues) ? (details.issues as FieldIssue[]) : [{ path: '', code: '', message }];
+
+export const publicFormRoutes = (app: App): Route[] => {
+  const pageOf = (open: OpenForm, rest: Omit<FormPage, 'title' | 'fields' | 'timeZone'>): string =>
+    formPage({ title: open.form.title, fields: open.fields, timeZone: open.timeZone, ...rest });
+
+  const submit = async (
+    open: OpenForm,
+    submission: { readonly id: string | undefined; readonly values: Input },
+    requestId: string,
+  ) => {
+    const sent = await app.formSubmissions.submit(open, submission, requestId);
+    // Whoever in the tenant reads now sees what was answered here.
+    if (sent.position !== undefined) app.readModels.answered(open.tenantId, sent.position);
+    return sent;
+  };
+
+  /** A page either way: with thanks, or with what was entered and what is wrong with it. */
+  const submitPage = async (open: OpenForm, body: Texts, requestId: string): Promise<Reply> => {
+    const { id, texts } = identified(open, body);
+    try {
+      const values = valuesOfTexts(open.fields, texts, open.timeZone);
+      const { position } = await submit(open, { id, values }, requestId);
+      return {
+        status: 201,
+        body: thanksPage(open.form.title, `../${open.form.slug}`),
+        headers: PAGE_HEADERS,
+        position,
+      };
+    } catch (error) {
+      if (!(error instanceof DomainError) || error.code === 'not_found') throw error;
+      const status = STATUS_OF[error.code];
+      if (status >= 500) throw error;
+      const shown = {
+        action: 'submissions',
+        submissionId: id !== undefined && isSubmissionId(id) ? id : app.ids.next(),
+        texts,
+        issues: issuesOf(error),
+      };
+      return { status, body: pageOf(open, shown), headers: PAGE_HEADERS };
+    }
+  };
+
+  return [
+    route({
+      method: 'get',
+      path: BASE,
+      aliases: [`/api/v1${BASE}`],
+      operationId: 'getPublicForm',
+      summary: 'A published form; with `Accept: text/html` as a page',
+      tag: TAG,
+      access: { kind: 'public' },
+      params,
+      responses: { 200: publicFormView },
+      handle: async ({ params: { tenant, slug }, headers }) => {
+        const open = await app.forms.open(tenant, slug);
+        if (!prefersHtml(headers.accept)) return { status: 200, body: viewOf(open), headers: JSON_HEADERS };
+        const shown = { action: `${slug}/submissions`, submissionId: app.ids.next() };
+        return { status: 200, body: pageOf(open, shown), headers: PAGE_HEADERS };
+      },
+    }),
+
+    route({
+      method: 'post',
+      path: `${BASE}/submissions`,
+      aliases: [`/api/v1${BASE}/submissions`],
+      operationId: 'submitForm',
+      summary: 'Fill in a published form; the same `submission_id` again changes nothing',
+      tag: TAG,
+      access: { kind: 'public' },
+      limit: 'public',
+      params,
+      bodyKinds: ['json', 'form'],
+      body: submissionBody,
+      responses: { 201: z.object({ submission_id: z.string() }).meta({ id: 'Submitted' }) },
+      errors: ['constraint_violated', 'conflict'],
+      handle: async ({ params: { tenant, slug }, headers, body, requestId }) => {
+        if (isForm(headers['content-type'])) {
+          const open = await app.forms.open(tenant, slug);
+          // The parser of forms makes texts and lists of texts.
+          return submitPage(open, body as Texts, requestId);
+        }
+        const { values, submission_id: id } = asJson(body);
+        const open = await app.forms.open(tenant, slug);
+        const { submissionId, position } = await submit(open, { id, values }, requestId);
+        return { status: 201, body: { submission_id: submissionId }, headers: JSON_HEADERS, position };
+      },
+    }),
+  ];
+};

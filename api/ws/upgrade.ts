@@ -1,0 +1,37 @@
+import { type IncomingMessage, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { DomainError } from '../../domain/errors.ts';
+import { bearerToken } from '../http/authorization.ts';
+import { errorAnswer } from '../http/errors.ts';
+
+/**
+ * `?token=`, `Authorization`, or the subprotocol pair `bearer, <jwt>`. Two that differ are a disagreement, as two
+ * headers are to a REST request.
+ * @throws `invalid_credential`
+ */
+export const tokenOf = (request: IncomingMessage, url: URL): string | undefined => {
+  const [query, ...more] = url.searchParams.getAll('token');
+  const header = bearerToken(request);
+  if (more.length > 0 || (query !== undefined && header !== undefined && query !== header)) {
+    throw new DomainError('invalid_credential', 'The credential is not valid.');
+  }
+  const given = query ?? header;
+  if (given !== undefined) return given;
+  const [scheme, token] = (request.headers['sec-websocket-protocol'] ?? '')
+    .split(',')
+    .map((part) => part.trim());
+  return scheme === 'bearer' ? token : undefined;
+};
+
+/** Answers an upgrade like any request that is refused. */
+export const refuse = (socket: Duplex, error: unknown, requestId: string): void => {
+  const { status, headers, body } = errorAnswer(error);
+  const text = JSON.stringify(body);
+  const own = Object.entries({ ...headers, 'X-Request-Id': requestId });
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n` +
+      'Content-Type: application/json; charset=utf-8\r\n' +
+      own.map(([name, value]) => `${name}: ${value}\r\n`).join('') +
+      `Content-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
+  );
+};

@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { isStorableText } from '../domain/text.ts';
+
+/** What the JWTs of tenants and platform admins claim, and how long they live (specification, Authentication). */
+
+/** Ids that a token may name: part of stream names and of mention tokens. */
+export const USER_ID = /^[A-Za-z0-9][A-Za-z0-9._:@|-]{0,127}$/;
+
+/** Claims of people's sessions (specification, Authentication 1, 3 and 7). */
+export const tenantClaims = z.object({
+  sub: z.string().regex(USER_ID),
+  email: z.string().min(1).max(320).refine(isStorableText),
+  tenant_id: z.string().min(1).max(64),
+  role: z.enum(['admin', 'operator']),
+  impersonated_by: z.string().min(1).max(320).optional(),
+  token_use: z.literal('api_test').optional(),
+  /** An extension's token is another kind: it has its own rules and is not taken here. */
+  ext_id: z.undefined().optional(),
+});
+export type TenantClaims = z.output<typeof tenantClaims>;
+
+/** Claims of platform admin tokens (specification, Authentication 2). */
+export const platformClaims = z.object({
+  sub: z.string().min(1).max(128),
+  email: z.string().min(1).max(320),
+  role: z.literal('super_admin'),
+});
+export type PlatformClaims = z.output<typeof platformClaims>;
+
+export const TENANT_TOKEN_SECONDS = 24 * 3600;
+export const SHORT_TOKEN_SECONDS = 3600;
+export const PLATFORM_TOKEN_SECONDS = 8 * 3600;
+
+/**
+ * `iat` of a token whose minting is on record: the time of that event, whoever appended it.
+ * @param events what the command has appended, now or at an earlier try
+ */
+export const issuedAt = (events: readonly { readonly at: number }[]): number | undefined => {
+  const [minted] = events;
+  return minted === undefined ? undefined : Math.floor(minted.at / 1000);
+};
+
+/** Impersonation and test tokens live an hour, others a day. */
+export const sessionLifetime = (claims: TenantClaims): number =>
+  claims.impersonated_by !== undefined || claims.token_use !== undefined
+    ? SHORT_TOKEN_SECONDS
+    : TENANT_TOKEN_SECONDS;

@@ -1,0 +1,64 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { FileUploaded, fileDecider } from '../domain/files/file.ts';
+import type { BlobRef, BlobStore } from './ports/blob-store.ts';
+import type { Clock } from './ports/clock.ts';
+import type { EventStore } from './ports/event-store.ts';
+import type { Logger } from './ports/logger.ts';
+import { streamName } from './streams.ts';
+
+/** Younger blobs may belong to uploads that are under way. */
+export const ORPHAN_AGE_MS = 3_600_000;
+const EVERY_MS = 3_600_000;
+/** After so many blobs others get a turn. */
+const BREATH = 100;
+
+export interface SweepDeps {
+  readonly blobs: BlobStore;
+  readonly events: EventStore;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/**
+ * One round: removes blobs that no file has, and what interrupted writes left, when they are older than an hour. The
+ * log decides, and no read model: a file that has been uploaded, and not deleted, keeps its bytes.
+ * @param since blobs that were put before (ms) have been looked at
+ * @returns up to when blobs have been looked at now
+ */
+export const sweepBlobs = async (
+  { blobs, events, clock, logger }: SweepDeps,
+  since: number,
+  signal?: AbortSignal,
+): Promise<number> => {
+  const before = clock.now() - ORPHAN_AGE_MS;
+  const isWanted = async ({ tenantId, id }: BlobRef): Promise<boolean> => {
+    const stream = streamName(tenantId, fileDecider.category, id);
+    const [last] = await events.readStream(stream, { direction: 'backward', limit: 1 });
+    return last?.type === FileUploaded.type;
+  };
+  let [seen, removed] = [0, 0];
+  for await (const { ref, at } of blobs.list()) {
+    if (signal?.aborted) return since;
+    seen += 1;
+    if (seen % BREATH === 0) await delay(1);
+    if (at >= before || at < since || (await isWanted(ref))) continue;
+    await blobs.delete(ref, before);
+    removed += 1;
+  }
+  await blobs.tidy(before);
+  if (removed > 0) logger.info({ removed }, 'blobs without a file were removed');
+  return before;
+};
+
+/** Sweeps at once, then every hour, until aborted. A round that fails is made up for by the next. */
+export const runBlobSweeps = async (deps: SweepDeps, signal: AbortSignal): Promise<void> => {
+  let since = 0;
+  while (!signal.aborted) {
+    try {
+      since = await sweepBlobs(deps, since, signal);
+    } catch (error) {
+      deps.logger.warn({ err: error }, 'blobs could not be swept');
+    }
+    await delay(EVERY_MS, undefined, { signal, ref: false }).catch(() => undefined);
+  }
+};

@@ -1,0 +1,166 @@
+import { type Attempt, isPartOf, keysPointingTo, markForDeletion } from '../domain/entities/deletion.ts';
+import type { Values } from '../domain/entities/fields.ts';
+import { type RecordState, recordDecider } from '../domain/entities/record.ts';
+import type { RecordEvent } from '../domain/entities/record-events.ts';
+import type { Cause } from './codec.ts';
+import type { CommandHandler } from './command-handler.ts';
+import { each, latest, pause } from './deletion-steps.ts';
+import type { Position } from './ports/event-store.ts';
+import type { RecordLinks } from './record-links.ts';
+import type { Schemas } from './schemas.ts';
+
+/** A record that points to others, as the read model has it. */
+export interface Referrer {
+  readonly id: string;
+  readonly entity_name: string;
+  readonly values: Values;
+}
+
+/** Finds records through the read model, once it has folded what the log holds up to a position. */
+export interface RecordFinder {
+  /** Undefined: up to what callers were answered for. @throws `read_model_behind` */
+  readTo(tenantId: string, position: Position | undefined): Promise<void>;
+  referrers(tenantId: string, targetId: string): AsyncIterable<Referrer>;
+  beingDeleted(tenantId: string, deletionId: string): AsyncIterable<{ readonly id: string }>;
+}
+
+/** A record that must stay and points to one that would go. */
+export interface Hindrance {
+  readonly targetId: string;
+  readonly referrerId: string;
+  readonly entityName: string;
+  readonly fieldKey: string;
+}
+
+/** Records that go by another deletion of the same operation: they stand against nothing. */
+export type Besides = (recordId: string) => boolean;
+
+/** Another deletion holds what this one needs. */
+export class Contended extends Error {
+  override readonly name = 'Contended';
+}
+
+/** Another deletion is waited for so long (ms). */
+const WAIT_MS = 5000;
+const POLL_MS = 15;
+
+/** The first step of a deletion: everything that would go is marked, and what stands against it is found. */
+export class DeletionMarks {
+  readonly #commands: CommandHandler;
+  readonly #links: RecordLinks;
+  readonly #schemas: Schemas;
+  readonly #finder: RecordFinder;
+
+  constructor(deps: {
+    commands: CommandHandler;
+    links: RecordLinks;
+    schemas: Schemas;
+    finder: RecordFinder;
+  }) {
+    this.#commands = deps.commands;
+    this.#links = deps.links;
+    this.#schemas = deps.schemas;
+    this.#finder = deps.finder;
+  }
+
+  /** Marks everything that would go; gives what stands against it, but for what goes besides. */
+  async mark(
+    tenantId: string,
+    attempt: Attempt,
+    cause: Cause,
+    besides: Besides,
+  ): Promise<Hindrance | undefined> {
+    const members = new Set([attempt.rootId]);
+    const hindrances: Hindrance[] = [];
+    let level = [attempt.rootId];
+    let last: Position | undefined;
+    while (level.length > 0) {
+      const written = new Map<string, ReadonlySet<string>>();
+      for (const id of level) {
+        const state = await this.#links.fresh(tenantId, id);
+        if (state.status !== 'deleting' || !state.referenced) continue;
+        written.set(id, await this.#links.settle(tenantId, id, state.pending, cause));
+      }
+      if (written.size === 0) break;
+      last = latest(last, await this.#positionOf(tenantId, [...written.keys()], cause));
+      await this.#finder.readTo(tenantId, last);
+      const next: string[] = [];
+      for (const [targetId, alsoThese] of written) {
+        const seen = new Set<string>();
+        const visit = async ({ id }: { readonly id: string }): Promise<void> => {
+          if (seen.has(id) || members.has(id)) return;
+          seen.add(id);
+          const found = await this.#visit(tenantId, id, targetId, attempt, cause);
+          if (found === 'marked' && !members.has(id)) {
+            members.add(id);
+            next.push(id);
+          } else if (typeof found === 'object') hindrances.push(found);
+        };
+        await each(this.#finder.referrers(tenantId, targetId), visit);
+        for (const id of alsoThese) await visit({ id });
+      }
+      level = next;
+    }
+    return this.firstThatHolds(
+      tenantId,
+      hindrances.filter(({ referrerId }) => !members.has(referrerId) && !besides(referrerId)),
+    );
+  }
+
+  /** Marks a referrer that goes along; a hindrance for one that must stay; nothing for one that is to be cleared. */
+  async #visit(
+    tenantId: string,
+    id: string,
+    targetId: string,
+    attempt: Attempt,
+    cause: Cause,
+  ): Promise<'marked' | Hindrance | undefined> {
+    const deadline = performance.now() + WAIT_MS;
+    for (;;) {
+      const state = await this.#links.fresh(tenantId, id);
+      const keys = keysPointingTo(state, targetId);
+      if (keys.length === 0 || !('entityName' in state)) return undefined;
+      const { entityName } = state;
+      const schema = await this.#schemas.known(tenantId, entityName);
+      const rules = new Map(schema?.fields.map(({ key, reference }) => [key, reference?.on_delete]));
+      const restricting = keys.find((key) => rules.get(key) === 'restrict');
+      if (!keys.some((key) => rules.get(key) === 'cascade')) {
+        return restricting === undefined
+          ? undefined
+          : { targetId, referrerId: id, entityName, fieldKey: restricting };
+      }
+      const { state: after } = await this.#on(tenantId, id, cause, (present) =>
+        markForDeletion(present, targetId, attempt),
+      );
+      if (isPartOf(after, attempt)) return 'marked';
+      if (after.status !== 'deleting') continue;
+      // Of two attempts that meet, the one with the smaller root waits: never both for each other.
+      const other = after.deletion.cascadeOf ?? after.id;
+      if (attempt.rootId > other || performance.now() > deadline) throw new Contended();
+      await pause(POLL_MS);
+    }
+  }
+
+  /** The first that is still so in the referrer's own stream. */
+  async firstThatHolds(tenantId: string, hindrances: readonly Hindrance[]): Promise<Hindrance | undefined> {
+    for (const hindrance of hindrances) {
+      const state: RecordState = await this.#links.fresh(tenantId, hindrance.referrerId);
+      if (keysPointingTo(state, hindrance.targetId).length > 0) return hindrance;
+    }
+    return undefined;
+  }
+
+  /** Where the streams stand: what was written before is read from there on. */
+  async #positionOf(tenantId: string, ids: readonly string[], cause: Cause): Promise<Position | undefined> {
+    let last: Position | undefined;
+    for (const id of ids) {
+      const { position } = await this.#on(tenantId, id, cause, () => []);
+      last = latest(last, position);
+    }
+    return last;
+  }
+
+  #on(tenantId: string, id: string, cause: Cause, decide: (state: RecordState) => readonly RecordEvent[]) {
+    return this.#commands.execute({ tenantId, decider: recordDecider, id, cause, decide });
+  }
+}

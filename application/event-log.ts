@@ -1,0 +1,187 @@
+import { ImpersonatedRequestMade, ImpersonationStarted } from '../domain/identity/impersonation.ts';
+import { type Actor, metadataSchema } from './codec.ts';
+import type { Directory } from './directory.ts';
+import type { EventStore, Position, StoredEvent } from './ports/event-store.ts';
+import { parseStreamName, tenantPrefix } from './streams.ts';
+
+/** One line of a tenant's event log (decisions, section 11). */
+export interface LogLine {
+  /** RFC 3339. */
+  readonly at: string;
+  readonly actor: { readonly kind: Actor['kind']; readonly id: string; readonly email: string };
+  readonly impersonated_by?: string;
+  readonly action: string;
+  readonly subject: { readonly kind: string; readonly id: string };
+  readonly position: Position;
+  readonly request_id: string;
+}
+
+export interface LogQuery {
+  readonly limit: number;
+  /** Lines before it. */
+  readonly before: Position | undefined;
+  /** Id of an actor. */
+  readonly actor?: string | undefined;
+  readonly action?: string | undefined;
+  /** Instants (RFC 3339), `[from, to)`. */
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+}
+
+export interface LogPage {
+  readonly lines: readonly LogLine[];
+  /** Where the next page begins (`before`); undefined at the log's first event. */
+  readonly next: Position | undefined;
+}
+
+/** What one page may look at: beyond it, it answers what it found and where to go on. */
+const MAX_SCANNED = 50_000;
+/** … of the tenant's own events, which are parsed. */
+const MAX_PARSED = 5_000;
+
+/**
+ * Who did what in a tenant, newest first, read from the events themselves: nothing has to be written for it but the
+ * lines of requests that change nothing, and those only under impersonation.
+ */
+export class EventLog {
+  readonly #events: EventStore;
+  readonly #directory: Directory;
+  /** Event types by action. */
+  readonly #types: ReadonlyMap<string, string>;
+
+  constructor(deps: { events: EventStore; directory: Directory; types: readonly string[] }) {
+    this.#events = deps.events;
+    this.#directory = deps.directory;
+    this.#types = new Map(deps.types.map((type) => [snakeCase(type), type]));
+  }
+
+  /** A place in the log that came from outside; undefined when it is none. */
+  parsePosition(text: string): Position | undefined {
+    return this.#events.parsePosition(text);
+  }
+
+  /** Newest first. A page may hold less than `limit`, or nothing, and still have a next one. */
+  async page(tenantId: string, query: LogQuery): Promise<LogPage> {
+    const filter = { streamPrefix: tenantPrefix(tenantId), types: this.#typesOf(query.action) };
+    const found: Entry[] = [];
+    let next = query.before;
+    for (let scanned = 0, parsed = 0; scanned < MAX_SCANNED && parsed < MAX_PARSED; ) {
+      const limit = Math.min(query.limit, MAX_PARSED - parsed);
+      const options = { direction: 'backward', from: next, filter, limit } as const;
+      const page = await this.#events.scanAll(options, MAX_SCANNED - scanned);
+      scanned += page.scanned;
+      parsed += page.events.length;
+      next = page.next;
+      for (const stored of page.events) {
+        const entry = entryOf(stored);
+        if (!selects(query, entry)) continue;
+        found.push(entry);
+        if (found.length < query.limit) continue;
+        return { lines: await this.#lines(tenantId, found), next: stored.position };
+      }
+      if (next === undefined) break;
+    }
+    return { lines: await this.#lines(tenantId, found), next };
+  }
+
+  /** Undefined: all. A read or a refusal has its operation as action, so those are always looked at. */
+  #typesOf(action: string | undefined): string[] | undefined {
+    if (action === undefined) return undefined;
+    const type = this.#types.get(action);
+    return type === undefined ? [ImpersonatedRequestMade.type] : [type, ImpersonatedRequestMade.type];
+  }
+
+  async #lines(tenantId: string, entries: readonly Entry[]): Promise<LogLine[]> {
+    const people = entries.flatMap(({ actor }) => personOf(actor) ?? []);
+    const emailOf = await this.#directory.emails(tenantId, people);
+    const platform = await this.#platformEmails(entries);
+    return entries.map(({ actor, impersonatedBy, ...line }) => {
+      const person = personOf(actor);
+      const byPlatform = actor.kind === 'platform_admin' ? platform.get(actor.id) : undefined;
+      const email = person === undefined ? (byPlatform ?? '') : emailOf(person);
+      return {
+        ...line,
+        actor: { kind: actor.kind, id: actor.id, email },
+        ...(impersonatedBy === undefined ? {} : { impersonated_by: impersonatedBy }),
+      };
+    });
+  }
+
+  /** Of an operations tool that mints its own tokens nothing is known but what its impersonation says. */
+  async #platformEmails(entries: readonly Entry[]): Promise<Map<string, string>> {
+    const emails = new Map<string, string>();
+    for (const { actor, impersonatedBy } of entries) {
+      if (actor.kind !== 'platform_admin' || emails.has(actor.id)) continue;
+      emails.set(actor.id, (await this.#directory.platformAdminEmail(actor.id)) ?? impersonatedBy ?? '');
+    }
+    return emails;
+  }
+}
+
+interface Entry extends Omit<LogLine, 'actor' | 'impersonated_by'> {
+  readonly actor: Actor;
+  readonly impersonatedBy: string | undefined;
+}
+
+const entryOf = (stored: StoredEvent): Entry => {
+  const metadata = metadataSchema.parse(JSON.parse(stored.metadata));
+  return {
+    at: metadata.occurred_at,
+    actor: metadata.actor,
+    impersonatedBy: metadata.impersonated_by,
+    ...whatOf(stored, metadata.$correlationId),
+    position: stored.position,
+    request_id: metadata.$correlationId,
+  };
+};
+
+const whatOf = (stored: StoredEvent, requestId: string): Pick<Entry, 'action' | 'subject'> => {
+  const action = snakeCase(stored.type);
+  if (stored.type === ImpersonatedRequestMade.type) {
+    const request = ImpersonatedRequestMade.schema.parse(JSON.parse(stored.data));
+    return {
+      action: snakeCase(request.operation_id),
+      subject: subjectOf(request.route, request.params) ?? { kind: 'request', id: requestId },
+    };
+  }
+  if (stored.type === ImpersonationStarted.type) {
+    const { user_id } = ImpersonationStarted.schema.parse(JSON.parse(stored.data));
+    return { action, subject: { kind: 'user', id: user_id } };
+  }
+  const { category, id } = parseStreamName(stored.stream);
+  return { action, subject: { kind: category, id } };
+};
+
+const selects = ({ actor, action, from, to }: LogQuery, entry: Entry): boolean =>
+  (actor === undefined || entry.actor.id === actor) &&
+  (action === undefined || entry.action === action) &&
+  (from === undefined || entry.at >= from) &&
+  (to === undefined || entry.at < to);
+
+/** The person whose e-mail is shown: of an extension, whoever loaded it. */
+const personOf = ({ kind, id, user_id }: Actor): string | undefined =>
+  kind === 'user' ? id : kind === 'extension' ? user_id : undefined;
+
+/** `ApiTestTokenGenerated` and `listUsers` as `api_test_token_generated` and `list_users`. */
+export const snakeCase = (name: string): string =>
+  name
+    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replace(/([A-Z])([A-Z][a-z])/g, '$1_$2')
+    .toLowerCase();
+
+/** What a path is about: its last id, named by the segment before it (`…/entries/:id` is an `entry`). */
+export const subjectOf = (
+  route: string,
+  params: Readonly<Record<string, string>>,
+): { kind: string; id: string } | undefined => {
+  const segments = route.split('/');
+  for (let at = segments.length - 1; at > 0; at -= 1) {
+    const segment = segments[at] ?? '';
+    const id = segment.startsWith(':') ? params[segment.slice(1)] : undefined;
+    if (id !== undefined) return { kind: singular(segments[at - 1] ?? ''), id };
+  }
+  return undefined;
+};
+
+const singular = (segment: string): string =>
+  segment.replaceAll('-', '_').replace(/ies$/, 'y').replace(/s$/, '');

@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { DomainError } from '../domain/errors.ts';
+import { EXT_ID, type Extension, scopesOfToken } from '../domain/extensions/extension.ts';
+import { SCOPES } from '../domain/identity/scopes.ts';
+import type { RegisteredUser } from '../domain/identity/user.ts';
+import type { ExistingTenant } from '../domain/tenancy/tenant.ts';
+import { tenantClaims } from './authentication-claims.ts';
+import type { ExtensionPrincipal } from './principal.ts';
+
+/** Claims of extension tokens (specification, Authentication 4). An unknown scope makes the token none. */
+export const extensionClaims = tenantClaims.extend({
+  ext_id: z.string().regex(EXT_ID),
+  scopes: z.array(z.enum(SCOPES)).max(100),
+  /** A test token is a person's: nothing is both. */
+  token_use: z.undefined().optional(),
+});
+export type ExtensionClaims = z.output<typeof extensionClaims>;
+
+export const EXTENSION_TOKEN_SECONDS = 900;
+
+const refused = (): DomainError => new DomainError('invalid_credential', 'The credential is not valid.');
+
+/**
+ * Who an extension's token acts as now. Tenant and user were checked as for a session.
+ * @throws `invalid_credential` when the extension is not active, or was not since the token was minted, or when the
+ * person's role was lowered below the claim
+ */
+export const extensionPrincipal = (
+  claims: ExtensionClaims & { readonly iat: number },
+  tenant: ExistingTenant,
+  user: RegisteredUser,
+  extension: Extension,
+): ExtensionPrincipal => {
+  const scopes = scopesOfToken(extension, claims);
+  if (scopes === undefined || (claims.role === 'admin' && user.role !== 'admin')) throw refused();
+  return {
+    kind: 'extension',
+    tenantId: tenant.id,
+    rights: { plan: tenant.plan, entitlements: tenant.entitlements },
+    extId: claims.ext_id,
+    userId: user.id,
+    email: claims.email,
+    role: claims.role,
+    scopes,
+    impersonatedBy: claims.impersonated_by,
+  };
+};

@@ -1,0 +1,113 @@
+import type { DecisionContext } from '../domain/decider.ts';
+import { notFound } from '../domain/errors.ts';
+import {
+  activateExtension,
+  deactivateExtension,
+  type Extension,
+  type ExtensionEvent,
+  extensionDecider,
+  type InstallExtension,
+  type InstalledExtension,
+  installExtension,
+  mintExtensionToken,
+  uninstallExtension,
+} from '../domain/extensions/extension.ts';
+import type { CommandHandler, Outcome } from './command-handler.ts';
+import { EXTENSION_TOKEN_SECONDS, type ExtensionClaims } from './extension-tokens.ts';
+import type { Position } from './ports/event-store.ts';
+import type { TokenFamily } from './ports/tokens.ts';
+import type { UserPrincipal } from './principal.ts';
+import type { RequestContext } from './request-context.ts';
+
+interface Changed {
+  readonly extension: InstalledExtension;
+  readonly position: Position | undefined;
+}
+
+type Decide = (state: Extension, context: DecisionContext) => readonly ExtensionEvent[];
+
+/** Use cases on extensions (specification, Authentication 4; decisions, section 6). */
+export class Extensions {
+  readonly #commands: CommandHandler;
+  readonly #tokens: Pick<TokenFamily<ExtensionClaims>, 'sign'>;
+
+  constructor(deps: {
+    commands: CommandHandler;
+    /** The tenants' family: extension tokens are signed with its key. */
+    tokens: Pick<TokenFamily<ExtensionClaims>, 'sign'>;
+  }) {
+    this.#commands = deps.commands;
+    this.#tokens = deps.tokens;
+  }
+
+  /** It is inactive at first. @throws `already_exists` while it is installed */
+  install(tenantId: string, manifest: InstallExtension, context: RequestContext): Promise<Changed> {
+    return this.#changed(tenantId, manifest.extId, context, (state) => installExtension(state, manifest));
+  }
+
+  /** @throws `not_found` */
+  activate(tenantId: string, extId: string, context: RequestContext): Promise<Changed> {
+    return this.#changed(tenantId, extId, context, activateExtension);
+  }
+
+  /** Its tokens count no longer. @throws `not_found` */
+  deactivate(tenantId: string, extId: string, context: RequestContext): Promise<Changed> {
+    return this.#changed(tenantId, extId, context, deactivateExtension);
+  }
+
+  /** As {@link deactivate}; it may be installed again. @throws `not_found` */
+  async uninstall(tenantId: string, extId: string, context: RequestContext): Promise<Position | undefined> {
+    return (await this.#execute(tenantId, extId, context, uninstallExtension)).position;
+  }
+
+  /**
+   * A token for the person who loads the extension.
+   * @throws `not_found`, `invalid_transition` unless it is active, `unavailable` after many quick deactivations
+   */
+  async mintToken(
+    person: UserPrincipal,
+    extId: string,
+    context: RequestContext,
+  ): Promise<{ token: string; position: Position | undefined }> {
+    const { tenantId, userId, email, role, impersonatedBy } = person;
+    const outcome = await this.#execute(tenantId, extId, context, (state, at) =>
+      mintExtensionToken(state, userId, at),
+    );
+    const { state, position } = outcome;
+    const minted = outcome.events.find((event) => event.type === 'ExtensionTokenMinted');
+    if (!state.installed || minted === undefined) throw notFound();
+    const claims: ExtensionClaims = {
+      sub: userId,
+      email,
+      tenant_id: tenantId,
+      role,
+      ext_id: extId,
+      scopes: [...state.scopes],
+      ...(impersonatedBy === undefined ? {} : { impersonated_by: impersonatedBy }),
+    };
+    const token = this.#tokens.sign(claims, EXTENSION_TOKEN_SECONDS, minted.data.issued_at);
+    return { token, position };
+  }
+
+  #execute(
+    tenantId: string,
+    extId: string,
+    context: RequestContext,
+    decide: Decide,
+  ): Promise<Outcome<Extension, ExtensionEvent>> {
+    return this.#commands.execute({
+      tenantId,
+      decider: extensionDecider,
+      id: extId,
+      cause: context.cause,
+      again: context.again,
+      decide,
+    });
+  }
+
+  async #changed(tenantId: string, extId: string, context: RequestContext, decide: Decide): Promise<Changed> {
+    const { state, position } = await this.#execute(tenantId, extId, context, decide);
+    if (!state.installed) throw notFound();
+    return { extension: state, position };
+  }
+}

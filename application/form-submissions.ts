@@ -1,0 +1,157 @@
+import { type RecordState, recordDecider } from '../domain/entities/record.ts';
+import { RecordCreated } from '../domain/entities/record-events.ts';
+import type { Input } from '../domain/entities/record-values.ts';
+import { DomainError, invalid } from '../domain/errors.ts';
+import { firstValues, MAX_SUBMISSION_BYTES, submissionIssues } from '../domain/forms/fields.ts';
+import {
+  isSubmissionId,
+  SUBMISSION_ID_RULE,
+  submissionDecider,
+  submitForm,
+} from '../domain/forms/submission.ts';
+import { type AnyEvent, type Cause, dataOf, type EventCodec } from './codec.ts';
+import type { CommandHandler } from './command-handler.ts';
+import type { OpenForm } from './forms.ts';
+import type { Ids } from './ports/clock.ts';
+import type { EventStore, Position } from './ports/event-store.ts';
+import type { Records } from './records.ts';
+import { uuidFromName } from './request-context.ts';
+import type { StreamStates } from './stream-states.ts';
+import { streamName } from './streams.ts';
+
+/** Who creates records by a form: known again by {@link formOfActor}. */
+const actorOf = (formId: string): Cause['actor'] => ({ kind: 'public', id: `form:${formId}` });
+
+const formOfActor = ({ kind, id }: Cause['actor']): string | undefined =>
+  kind === 'public' && id.startsWith('form:') ? id.slice('form:'.length) : undefined;
+
+/** What comes of one submission is found again by these, on every node and after every crash. */
+const idsOf = (tenantId: string, formId: string, submissionId: string) => {
+  const name = `${tenantId}\n${formId}\n${submissionId}`;
+  return { submission: uuidFromName(`submission\n${name}`), record: uuidFromName(`submitted\n${name}`) };
+};
+
+/** The first event of a submission's record. */
+type Created = AnyEvent & { readonly actor: Cause['actor']; readonly causationId: string };
+
+/**
+ * Submissions of public forms (decisions, section 6, Form): the record comes first, by the same rules as any other,
+ * and names form and submission as its cause; from that the submission's own event is made, here or by
+ * {@link complete}. Both are there before anything is answered.
+ */
+export class FormSubmissions {
+  readonly #commands: CommandHandler;
+  readonly #states: StreamStates;
+  readonly #events: EventStore;
+  readonly #codec: EventCodec;
+  readonly #records: Pick<Records, 'create'>;
+  readonly #ids: Ids;
+
+  constructor(deps: {
+    commands: CommandHandler;
+    states: StreamStates;
+    events: EventStore;
+    codec: EventCodec;
+    records: Pick<Records, 'create'>;
+    ids: Ids;
+  }) {
+    this.#commands = deps.commands;
+    this.#states = deps.states;
+    this.#events = deps.events;
+    this.#codec = deps.codec;
+    this.#records = deps.records;
+    this.#ids = deps.ids;
+  }
+
+  /**
+   * The same `submissionId` again changes nothing, whatever the values.
+   * @throws `validation_failed`, `constraint_violated`, `payload_too_large`, `conflict`
+   */
+  async submit(
+    open: OpenForm,
+    submission: { readonly id: string | undefined; readonly values: Input },
+    requestId: string,
+  ): Promise<{ submissionId: string; position: Position | undefined }> {
+    const { tenantId, form, entity, fields } = open;
+    const submissionId = submission.id ?? this.#ids.next();
+    if (!isSubmissionId(submissionId)) {
+      throw invalid([{ path: 'submission_id', code: 'invalid_format', message: SUBMISSION_ID_RULE }]);
+    }
+    const ids = idsOf(tenantId, form.id, submissionId);
+    const cause = { actor: actorOf(form.id), correlationId: requestId, causationId: submissionId };
+    // A record that is gone again was submitted all the same.
+    if ((await this.#record(tenantId, ids.record)).status === 'none') {
+      const issues = submissionIssues(fields, entity, submission.values);
+      if (issues.length > 0) throw invalid(issues);
+      refuseLarge(firstValues(entity, submission.values));
+      const context = { cause, again: undefined, newId: () => this.#ids.next() };
+      try {
+        await this.#records.create(tenantId, form.entityName, submission.values, context, ids.record);
+      } catch (error) {
+        // The same submission may have come first, by another request.
+        if (!(error instanceof DomainError) || error.code !== 'conflict') throw error;
+        if ((await this.#record(tenantId, ids.record)).status === 'none') throw error;
+      }
+    }
+    const created = await this.#created(tenantId, ids.record);
+    if (created === undefined) throw new DomainError('internal_error', 'The submission left no record.');
+    return { submissionId, position: await this.#complete(tenantId, created, cause) };
+  }
+
+  /** For a record that a form created: adds the submission's event where the request could not. */
+  async complete(tenantId: string, created: Created & { readonly correlationId: string }): Promise<void> {
+    if (formOfActor(created.actor) === undefined) return;
+    const { actor, correlationId, causationId } = created;
+    await this.#complete(tenantId, created, { actor, correlationId, causationId });
+  }
+
+  async #complete(tenantId: string, created: Created, cause: Cause): Promise<Position | undefined> {
+    const record = dataOf(RecordCreated, created);
+    const formId = formOfActor(created.actor);
+    if (record === undefined || formId === undefined) return undefined;
+    const submissionId = created.causationId;
+    const { position } = await this.#commands.execute({
+      tenantId,
+      decider: submissionDecider,
+      id: idsOf(tenantId, formId, submissionId).submission,
+      cause,
+      decide: (state) =>
+        submitForm(state, {
+          form_id: formId,
+          submission_id: submissionId,
+          entity_name: record.entity_name,
+          entity_id: record.record_id,
+          values: record.values,
+        }),
+    });
+    return position;
+  }
+
+  /** As the store has it now. */
+  async #record(tenantId: string, id: string): Promise<RecordState> {
+    const stream = streamName(tenantId, recordDecider.category, id);
+    // The stream's name says which decider folded it.
+    return (await this.#states.refresh(stream, recordDecider)).state as RecordState;
+  }
+
+  /** Mostly the stream's first event. */
+  async #created(tenantId: string, id: string): Promise<Created | undefined> {
+    const stream = streamName(tenantId, recordDecider.category, id);
+    for (let from = 0; ; ) {
+      const page = await this.#events.readStream(stream, { from, limit: 8 });
+      for (const stored of page) {
+        const event = this.#codec.decode(stored);
+        if (event.type === RecordCreated.type) return event;
+      }
+      const last = page.at(-1);
+      if (last === undefined) return undefined;
+      from = last.revision + 1;
+    }
+  }
+}
+
+const refuseLarge = (values: unknown): void => {
+  if (Buffer.byteLength(JSON.stringify(values)) <= MAX_SUBMISSION_BYTES) return;
+  const message = `A submission has at most ${MAX_SUBMISSION_BYTES} bytes of values.`;
+  throw new DomainError('payload_too_large', message, { limit: MAX_SUBMISSION_BYTES });
+};

@@ -1,0 +1,278 @@
+import { type Field, isName } from '../domain/entities/fields.ts';
+import { constraintViolated } from '../domain/entities/record-values.ts';
+import { DomainError, type FieldIssue, invalid, notFound } from '../domain/errors.ts';
+import { duplicates, lacking, misplaced, type PublicField, publicFields } from '../domain/forms/fields.ts';
+import {
+  archiveForm,
+  changedForm,
+  changeForm,
+  createForm,
+  deleteForm,
+  type ExistingForm,
+  existingForm,
+  type Form,
+  type FormChange,
+  type FormDefinition,
+  type FormEvent,
+  formDecider,
+  isForm,
+  publishForm,
+} from '../domain/forms/form.ts';
+import { isSlug } from '../domain/forms/slug.ts';
+import { isTenantId } from '../domain/tenancy/tenant.ts';
+import type { CommandHandler, Outcome } from './command-handler.ts';
+import type { Directory } from './directory.ts';
+import type { FormSlugs } from './form-slugs.ts';
+import type { Position } from './ports/event-store.ts';
+import type { RequestContext } from './request-context.ts';
+import type { Schemas } from './schemas.ts';
+
+/** Fields as a caller sends them; without a label the entity's own is taken. */
+export interface GivenField {
+  readonly field_key: string;
+  readonly label?: string | undefined;
+  readonly required: boolean;
+}
+
+export interface GivenForm {
+  readonly slug: string;
+  readonly title: string;
+  readonly entityName: string;
+  readonly fields: readonly GivenField[];
+}
+export type GivenChange = { readonly [K in keyof GivenForm]?: GivenForm[K] | undefined };
+
+export interface WrittenForm {
+  readonly form: ExistingForm;
+  readonly position: Position | undefined;
+}
+
+/** A form that strangers may fill in now. */
+export interface OpenForm {
+  readonly tenantId: string;
+  readonly form: ExistingForm;
+  readonly fields: readonly PublicField[];
+  /** The entity's own fields. */
+  readonly entity: readonly Field[];
+  /** The tenant's: local times are meant in it. */
+  readonly timeZone: string;
+}
+
+/** Use cases on forms (decisions, section 6, Form). */
+export class Forms {
+  readonly #commands: CommandHandler;
+  readonly #schemas: Pick<Schemas, 'fresh'>;
+  readonly #directory: Directory;
+  readonly #slugs: FormSlugs;
+
+  constructor(deps: {
+    commands: CommandHandler;
+    schemas: Pick<Schemas, 'fresh'>;
+    directory: Directory;
+    slugs: FormSlugs;
+  }) {
+    this.#commands = deps.commands;
+    this.#schemas = deps.schemas;
+    this.#directory = deps.directory;
+    this.#slugs = deps.slugs;
+  }
+
+  /** @throws `validation_failed`, `already_exists` for the slug, `constraint_violated` for what the entity lacks */
+  async create(tenantId: string, given: GivenForm, context: RequestContext): Promise<WrittenForm> {
+    refuseDuplicates(given.fields);
+    const { cause, again } = context;
+    const [id, claimId] = [context.newId(), context.newId()];
+    await this.#slugs.refuseTaken(tenantId, given.slug, id);
+    const definition = await this.#checked(tenantId, given, 'draft');
+    const claim = { slug: given.slug, formId: id, claimId };
+    await this.#slugs.take(tenantId, claim, cause);
+    return written(
+      await this.#commands.execute({
+        tenantId,
+        decider: formDecider,
+        id,
+        cause,
+        again,
+        prepare: () => this.#slugs.holds(tenantId, claim),
+        decide: (state, _context, isHeld) => {
+          if (!isHeld) throw slugLost();
+          return createForm(state, { id, claimId, definition });
+        },
+      }),
+    );
+  }
+
+  /**
+   * A change of a published form counts at once.
+   * @throws `not_found`, `validation_failed`, `already_exists`, `constraint_violated`
+   */
+  async change(
+    tenantId: string,
+    id: string,
+    change: GivenChange,
+    context: RequestContext,
+  ): Promise<WrittenForm> {
+    if (change.fields !== undefined) refuseDuplicates(change.fields);
+    const { cause, again } = context;
+    const claimId = context.newId();
+    const before = existingForm(await this.#slugs.form(tenantId, id));
+    const slug = change.slug ?? before.slug;
+    const takes = slug !== before.slug;
+    if (takes) await this.#slugs.refuseTaken(tenantId, slug, id);
+    await this.#checkedChange(tenantId, before, change);
+    const claim = { slug, formId: id, claimId };
+    if (takes) await this.#slugs.take(tenantId, claim, cause);
+    let left: ExistingForm | undefined;
+    const outcome = await this.#commands.execute({
+      tenantId,
+      decider: formDecider,
+      id,
+      cause,
+      again,
+      prepare: async ({ state }) => ({
+        checked: isForm(state) ? await this.#checkedChange(tenantId, state, change) : {},
+        isHeld: takes && (await this.#slugs.holds(tenantId, claim)),
+      }),
+      decide: (state, _context, { checked, isHeld }) => {
+        const present = existingForm(state);
+        if (takes && !isHeld) throw slugLost();
+        if (!takes && slug !== present.slug && change.slug !== undefined) throw changedMeanwhile();
+        left = takes ? present : undefined;
+        return changeForm(state, checked, takes ? claimId : present.claimId);
+      },
+    });
+    if (left !== undefined) await this.#release(tenantId, left, context);
+    return written(outcome);
+  }
+
+  /**
+   * Publishing again changes nothing; an archived form is opened again.
+   * @throws `not_found`, `constraint_violated` when no submission could become a record
+   */
+  async publish(tenantId: string, id: string, { cause, again }: RequestContext): Promise<WrittenForm> {
+    return written(
+      await this.#commands.execute({
+        tenantId,
+        decider: formDecider,
+        id,
+        cause,
+        again,
+        prepare: async ({ state }) => {
+          if (isForm(state) && state.status !== 'published')
+            await this.#checked(tenantId, state, 'published');
+        },
+        decide: publishForm,
+      }),
+    );
+  }
+
+  /** Archiving again changes nothing. @throws `not_found` */
+  async archive(tenantId: string, id: string, { cause, again }: RequestContext): Promise<WrittenForm> {
+    return written(
+      await this.#commands.execute({
+        tenantId,
+        decider: formDecider,
+        id,
+        cause,
+        again,
+        decide: archiveForm,
+      }),
+    );
+  }
+
+  /** Its slug is free afterwards. @throws `not_found` */
+  async delete(tenantId: string, id: string, context: RequestContext): Promise<Position | undefined> {
+    let left: ExistingForm | undefined;
+    const { position } = await this.#commands.execute({
+      tenantId,
+      decider: formDecider,
+      id,
+      cause: context.cause,
+      decide: (state) => {
+        left = existingForm(state);
+        return deleteForm(state);
+      },
+    });
+    if (left !== undefined) await this.#release(tenantId, left, context);
+    return position;
+  }
+
+  /**
+   * The published form of an active tenant.
+   * @throws `not_found`, always the same
+   */
+  async open(tenantId: string, slug: string): Promise<OpenForm> {
+    if (!isTenantId(tenantId) || !isSlug(slug)) throw notFound();
+    const { claim } = await this.#slugs.holder(tenantId, slug);
+    if (claim === undefined) throw notFound();
+    const tenant = await this.#directory.tenant(tenantId);
+    if (tenant?.status !== 'active') throw notFound();
+    const form = await this.#slugs.form(tenantId, claim.formId);
+    if (form.status !== 'published' || form.slug !== slug) throw notFound();
+    const { fields: entity } = await this.#schemas.fresh(tenantId, form.entityName);
+    const fields = publicFields(form.fields, entity);
+    return { tenantId, form, fields, entity, timeZone: tenant.timezone };
+  }
+
+  /** What is left to do after the form's own event: if it is not done, the claim is found to be unused later. */
+  #release(tenantId: string, { id, slug, claimId }: ExistingForm, { cause }: RequestContext): Promise<void> {
+    return this.#slugs.free(tenantId, { slug, formId: id, claimId }, cause);
+  }
+
+  /** The change as it is kept: every field with a label. */
+  async #checkedChange(tenantId: string, form: ExistingForm, change: GivenChange): Promise<FormChange> {
+    const { slug, title, entityName = form.entityName } = change;
+    // A form that its entity has outgrown may still be renamed.
+    if (change.fields === undefined && entityName === form.entityName) return { slug, title };
+    const asked = { ...changedForm(form, { slug, title, entityName }), fields: change.fields ?? form.fields };
+    const { fields } = await this.#checked(tenantId, asked, form.status);
+    return { slug, title, entityName, fields };
+  }
+
+  /** What is published needs all that the entity requires; a draft may lack some. */
+  async #checked(
+    tenantId: string,
+    given: GivenForm,
+    status: ExistingForm['status'],
+  ): Promise<FormDefinition> {
+    const entity = await this.#entity(tenantId, given.entityName);
+    const issues = [
+      ...misplaced(given.fields, entity),
+      ...(status === 'published' ? lacking(given.fields, entity) : []),
+    ];
+    if (issues.length > 0) throw constraintViolated(issues);
+    const labels = new Map(entity.map(({ key, label }) => [key, label]));
+    const fields = given.fields.map(({ field_key, label, required }) => ({
+      field_key,
+      label: label ?? labels.get(field_key) ?? field_key,
+      required,
+    }));
+    return { ...given, fields };
+  }
+
+  async #entity(tenantId: string, name: string): Promise<readonly Field[]> {
+    try {
+      if (isName(name)) return (await this.#schemas.fresh(tenantId, name)).fields;
+    } catch (error) {
+      if (!(error instanceof DomainError) || error.code !== 'not_found') throw error;
+    }
+    const message = 'There is no entity of this name.';
+    throw constraintViolated([{ path: 'entity_name', code: 'reference_not_found', message }]);
+  }
+}
+
+const refuseDuplicates = (fields: readonly GivenField[]): void => {
+  const issues: FieldIssue[] = duplicates(fields);
+  if (issues.length > 0) throw invalid(issues);
+};
+
+const slugLost = (): DomainError =>
+  new DomainError('already_exists', 'There is another form with this slug.', { field: 'slug' });
+
+const changedMeanwhile = (): DomainError =>
+  new DomainError('conflict', 'The form has changed since. Try again.');
+
+const written = ({ state, position }: Outcome<Form, FormEvent>): WrittenForm => ({
+  form: existingForm(state),
+  position,
+});

@@ -1,0 +1,127 @@
+import { DomainError, notFound } from '../domain/errors.ts';
+import {
+  impersonationDecider,
+  impersonationStream,
+  type NoteRequest,
+  noteRequest,
+  startImpersonation,
+} from '../domain/identity/impersonation.ts';
+import type { RegisteredUser } from '../domain/identity/user.ts';
+import { issuedAt, SHORT_TOKEN_SECONDS, type TenantClaims, USER_ID } from './authentication-claims.ts';
+import type { CommandHandler } from './command-handler.ts';
+import type { Directory } from './directory.ts';
+import type { Clock } from './ports/clock.ts';
+import type { Position } from './ports/event-store.ts';
+import type { TokenFamily } from './ports/tokens.ts';
+import { type ExtensionPrincipal, impersonatorOf, type Principal, type UserPrincipal } from './principal.ts';
+import { actorOf, type RequestContext } from './request-context.ts';
+
+/** Whoever a platform admin can be. */
+export type Impersonated = UserPrincipal | ExtensionPrincipal;
+
+/** The principal, where a platform admin is behind it. */
+export const impersonatedOf = (principal: Principal): Impersonated | undefined =>
+  impersonatorOf(principal) !== undefined && (principal.kind === 'user' || principal.kind === 'extension')
+    ? principal
+    : undefined;
+
+/** A request under impersonation that left no event of its own. */
+export interface ImpersonatedLine extends NoteRequest {
+  readonly principal: Impersonated;
+  readonly requestId: string;
+}
+
+/** Acting as somebody of a tenant (specification, Authentication 3; decisions, section 3). */
+export class Impersonation {
+  readonly #commands: CommandHandler;
+  readonly #directory: Directory;
+  readonly #tenantTokens: Pick<TokenFamily<TenantClaims>, 'sign'>;
+  readonly #clock: Clock;
+  readonly #oldestAdmins: (tenantId: string) => AsyncIterable<string>;
+
+  constructor(deps: {
+    commands: CommandHandler;
+    directory: Directory;
+    tenantTokens: Pick<TokenFamily<TenantClaims>, 'sign'>;
+    clock: Clock;
+    /** Ids of a tenant's active admins, oldest account first, from the read model: nobody may be missing. */
+    oldestAdmins: (tenantId: string) => AsyncIterable<string>;
+  }) {
+    this.#commands = deps.commands;
+    this.#directory = deps.directory;
+    this.#tenantTokens = deps.tenantTokens;
+    this.#clock = deps.clock;
+    this.#oldestAdmins = deps.oldestAdmins;
+  }
+
+  /**
+   * Mints an impersonation JWT; that it was minted is in the tenant's log before it is given out. It begins with that
+   * event: a request that was tried twice has one event and one token.
+   * @param wanted.userId default: the tenant's oldest active admin
+   * @throws `not_found` for the tenant or the user, `tenant_suspended`, `conflict` for a tenant without an active admin
+   */
+  async start(
+    tenantId: string,
+    wanted: { userId?: string | undefined; reason?: string | undefined },
+    adminEmail: string,
+    context: RequestContext,
+  ): Promise<{ token: string; position: Position | undefined }> {
+    const tenant = await this.#directory.tenant(tenantId);
+    if (tenant === undefined) throw notFound();
+    if (tenant.status === 'suspended') {
+      throw new DomainError('tenant_suspended', 'The tenant is suspended.');
+    }
+    const user =
+      wanted.userId === undefined
+        ? await this.#oldestAdmin(tenantId)
+        : await this.#activeUser(tenantId, wanted.userId);
+    const email = await this.#directory.open(user.email);
+    const { events, position } = await this.#commands.execute({
+      tenantId,
+      decider: impersonationDecider,
+      // Not by day: a second try finds the first one's event after midnight too.
+      id: user.id,
+      cause: { ...context.cause, impersonatedBy: adminEmail },
+      again: context.again,
+      decide: () => startImpersonation({ userId: user.id, reason: wanted.reason }),
+    });
+    const token = this.#tenantTokens.sign(
+      { sub: user.id, email, tenant_id: tenantId, role: user.role, impersonated_by: adminEmail },
+      SHORT_TOKEN_SECONDS,
+      issuedAt(events),
+    );
+    return { token, position };
+  }
+
+  /** Leaves a line of a request in the tenant's log; resolves when it is on disk. */
+  async leaveLine(line: ImpersonatedLine): Promise<void> {
+    const { principal, requestId } = line;
+    await this.#commands.execute({
+      tenantId: principal.tenantId,
+      decider: impersonationDecider,
+      id: impersonationStream(principal.userId, this.#clock.now()),
+      cause: {
+        actor: actorOf(principal),
+        impersonatedBy: principal.impersonatedBy,
+        correlationId: requestId,
+        causationId: requestId,
+      },
+      decide: () => noteRequest(line),
+    });
+  }
+
+  async #activeUser(tenantId: string, userId: string): Promise<RegisteredUser> {
+    const user = USER_ID.test(userId) ? await this.#directory.user(tenantId, userId) : undefined;
+    if (user?.status !== 'active') throw notFound();
+    return user;
+  }
+
+  /** The read model says who is the oldest, the folded stream whether that is still so. */
+  async #oldestAdmin(tenantId: string): Promise<RegisteredUser> {
+    for await (const id of this.#oldestAdmins(tenantId)) {
+      const user = await this.#directory.user(tenantId, id);
+      if (user?.status === 'active' && user.role === 'admin') return user;
+    }
+    throw new DomainError('conflict', 'The tenant has no active admin: name a user with user_id.');
+  }
+}

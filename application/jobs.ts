@@ -1,0 +1,221 @@
+import { type RecordState, recordDecider } from '../domain/entities/record.ts';
+import { type EntitySchema, schemaDecider } from '../domain/entities/schema.ts';
+import { notFound } from '../domain/errors.ts';
+import type { FieldSpecs } from '../domain/expressions/tree.ts';
+import {
+  allowedEvents,
+  decideOverride,
+  judgeTransition,
+  type OverrideCommand,
+  type RecordWithJob,
+  type Refusal,
+  refusalError,
+  type Surroundings,
+  type TransitionCommand,
+  transitioned,
+  type Verdict,
+  withJob,
+} from '../domain/workflow/job.ts';
+import type { CommandHandler } from './command-handler.ts';
+import type { Clock } from './ports/clock.ts';
+import type { Position } from './ports/event-store.ts';
+import type { RequestContext } from './request-context.ts';
+import type { StreamStates } from './stream-states.ts';
+import { streamName } from './streams.ts';
+import type { PublishedWorkflow, Workflows } from './workflows.ts';
+
+/** Who moves a job, as guards and roles see it. */
+export type JobActor = Surroundings['actor'];
+
+/** A job as it is now, with the version of the workflow that it follows. */
+export interface JobNow {
+  readonly record: RecordWithJob;
+  readonly workflow: PublishedWorkflow;
+}
+
+export interface Moved extends JobNow {
+  readonly position: Position | undefined;
+}
+
+export type TransitionOutcome =
+  | ({ readonly outcome: 'moved' } & Moved)
+  | { readonly outcome: 'refused'; readonly refusal: Refusal }
+  | { readonly outcome: 'not_found' };
+
+/** What becomes of a transition that another one overtook: `conflict` for a client, decided anew for a bulk row. */
+export type LostRace = 'refuse' | 'decide_again';
+
+/** Use cases on jobs (decisions, section 6, Job). A job is its record's stream, and its id is the record's. */
+export class Jobs {
+  readonly #commands: CommandHandler;
+  readonly #states: StreamStates;
+  readonly #workflows: Workflows;
+  readonly #clock: Clock;
+
+  constructor(deps: { commands: CommandHandler; states: StreamStates; workflows: Workflows; clock: Clock }) {
+    this.#commands = deps.commands;
+    this.#states = deps.states;
+    this.#workflows = deps.workflows;
+    this.#clock = deps.clock;
+  }
+
+  /** @throws `not_found`, `forbidden`, `conflict`, `invalid_transition`, `constraint_violated`, `guard_rejected` */
+  async transition(
+    tenantId: string,
+    jobId: string,
+    command: Omit<TransitionCommand, 'seen'>,
+    actor: JobActor,
+    context: RequestContext,
+  ): Promise<Moved> {
+    const result = await this.tryTransition(tenantId, jobId, command, actor, context, 'refuse');
+    switch (result.outcome) {
+      case 'moved':
+        return result;
+      case 'refused':
+        throw refusalError(result.refusal);
+      case 'not_found':
+        throw notFound();
+      default:
+        return result satisfies never;
+    }
+  }
+
+  /** As {@link transition}, with refusals as values: for callers that go on after one. */
+  async tryTransition(
+    tenantId: string,
+    jobId: string,
+    command: Omit<TransitionCommand, 'seen'>,
+    actor: JobActor,
+    context: RequestContext,
+    lostRace: LostRace,
+  ): Promise<TransitionOutcome> {
+    const seen = lostRace === 'refuse' ? await this.#versionNow(tenantId, jobId) : undefined;
+    let refusal: Refusal | 'not_found' | undefined;
+    const outcome = await this.#commands.execute({
+      tenantId,
+      decider: recordDecider,
+      id: jobId,
+      cause: context.cause,
+      again: context.again,
+      prepare: async ({ state }) => this.#surroundings(tenantId, state),
+      decide: (_state, { now }, found) => {
+        refusal = undefined;
+        if (found === undefined) {
+          refusal = 'not_found';
+          return [];
+        }
+        const { record, workflow, fields } = found;
+        const wanted = { ...command, seen };
+        const verdict = judgeTransition(record, wanted, { machine: workflow.machine, fields, actor, now });
+        if (verdict.kind !== 'moves') {
+          refusal = verdict;
+          return [];
+        }
+        return [transitioned(record, wanted, verdict.edge, actor.role)];
+      },
+    });
+    if (refusal === 'not_found') return { outcome: 'not_found' };
+    if (refusal !== undefined) return { outcome: 'refused', refusal };
+    const now = await this.#jobIn(tenantId, outcome.state);
+    if (now === undefined) return { outcome: 'not_found' };
+    return { outcome: 'moved', ...now, position: outcome.position };
+  }
+
+  /** @throws `not_found`, `conflict`, `invalid_transition` */
+  async override(
+    tenantId: string,
+    jobId: string,
+    command: Omit<OverrideCommand, 'seen'>,
+    context: RequestContext,
+  ): Promise<Moved> {
+    const seen = await this.#versionNow(tenantId, jobId);
+    const outcome = await this.#commands.execute({
+      tenantId,
+      decider: recordDecider,
+      id: jobId,
+      cause: context.cause,
+      again: context.again,
+      prepare: async ({ state }) => this.#jobIn(tenantId, state),
+      decide: (state, _at, found) => {
+        if (found === undefined) throw notFound();
+        return decideOverride(state, { ...command, seen }, found.workflow.machine);
+      },
+    });
+    const now = await this.#jobIn(tenantId, outcome.state);
+    if (now === undefined) throw notFound();
+    return { ...now, position: outcome.position };
+  }
+
+  /**
+   * What the actor can do with a job.
+   * @param state in which it is shown
+   * @throws `not_found`
+   */
+  async allowed(tenantId: string, jobId: string, state: string, actor: JobActor): Promise<readonly string[]> {
+    const found = await this.#surroundings(tenantId, await this.find(tenantId, jobId));
+    if (found === undefined) throw notFound();
+    const { record, workflow, fields } = found;
+    const shown = { ...record, job: { ...record.job, state } };
+    return allowedEvents(shown, { machine: workflow.machine, fields, actor, now: this.#clock.now() });
+  }
+
+  /** What would become of a transition of this record, for previews. */
+  async judge(
+    tenantId: string,
+    state: RecordState,
+    command: Omit<TransitionCommand, 'seen'>,
+    actor: JobActor,
+  ): Promise<Verdict | { readonly kind: 'not_found' }> {
+    const found = await this.#surroundings(tenantId, state);
+    if (found === undefined) return { kind: 'not_found' };
+    const { record, workflow, fields } = found;
+    const surroundings = { machine: workflow.machine, fields, actor, now: this.#clock.now() };
+    return judgeTransition(record, command, surroundings);
+  }
+
+  /** @throws `not_found` */
+  async find(tenantId: string, jobId: string): Promise<RecordWithJob> {
+    const { state } = await this.#states.load(tenantId, recordDecider, jobId);
+    // That there is none is not said from a state that another node may have left behind.
+    const isThere = state.status === 'live' && state.job !== undefined;
+    return withJob(isThere ? state : await this.#recordNow(tenantId, jobId));
+  }
+
+  /**
+   * What is appended to a job from here on was not seen by the request that arrives now: its caller cannot know it.
+   * Asked of the store, since a state in memory may be behind another node, and would make a conflict of none.
+   */
+  async #versionNow(tenantId: string, jobId: string): Promise<number | undefined> {
+    const state = await this.#recordNow(tenantId, jobId);
+    return state.status === 'live' ? state.job?.version : undefined;
+  }
+
+  async #recordNow(tenantId: string, jobId: string): Promise<RecordState> {
+    const stream = streamName(tenantId, recordDecider.category, jobId);
+    // The stream's name says which decider folded it.
+    return (await this.#states.refresh(stream, recordDecider)).state as RecordState;
+  }
+
+  async #surroundings(
+    tenantId: string,
+    state: RecordState,
+  ): Promise<(JobNow & { fields: FieldSpecs }) | undefined> {
+    const job = await this.#jobIn(tenantId, state);
+    if (job === undefined) return undefined;
+    const schema = await this.#states.load(tenantId, schemaDecider, job.record.entityName);
+    return { ...job, fields: schema.state.exists ? specsOf(schema.state) : {} };
+  }
+
+  /** Undefined for what is deleted, being deleted, or without a job. */
+  async #jobIn(tenantId: string, state: RecordState): Promise<JobNow | undefined> {
+    if (state.status !== 'live' || state.job === undefined) return undefined;
+    const { workflow: name, workflow_version: version } = state.job;
+    const workflow = await this.#workflows.published(tenantId, name, version);
+    if (workflow === undefined) throw new Error(`a job runs version ${version} of ${name}, which is none`);
+    return { record: { ...state, job: state.job }, workflow };
+  }
+}
+
+/** The fields of an entity as the expression language wants them. */
+export const specsOf = ({ fields }: Pick<EntitySchema, 'fields'>): FieldSpecs =>
+  Object.fromEntries(fields.map(({ key, type, options }) => [key, { type, options }]));

@@ -1,0 +1,81 @@
+import { checkNote, decideNote } from '../domain/entities/notes.ts';
+import { recordDecider } from '../domain/entities/record.ts';
+import { mentionedIds, toStoredText } from '../domain/messaging/mentions.ts';
+import { USER_ID } from './authentication.ts';
+import type { Actor } from './codec.ts';
+import type { CommandHandler } from './command-handler.ts';
+import type { Directory } from './directory.ts';
+import type { Position } from './ports/event-store.ts';
+import type { RequestContext } from './request-context.ts';
+
+export interface AddedNote {
+  readonly id: string;
+  readonly author: { readonly kind: string; readonly id: string };
+  readonly authorUserId: string | null;
+  /** The stored form: mentions as ids. */
+  readonly body: string;
+  /** ms */
+  readonly createdAt: number;
+  readonly position: Position | undefined;
+}
+
+/** Use cases on the notes of records (decisions, section 6). */
+export class Notes {
+  readonly #commands: CommandHandler;
+  readonly #directory: Directory;
+
+  constructor(deps: { commands: CommandHandler; directory: Directory }) {
+    this.#commands = deps.commands;
+    this.#directory = deps.directory;
+  }
+
+  /** @throws `validation_failed`, `not_found` */
+  async add(
+    tenantId: string,
+    entityName: string,
+    recordId: string,
+    body: string,
+    context: RequestContext,
+  ): Promise<AddedNote> {
+    checkNote(body);
+    const { actor } = context.cause;
+    const authorUserId = personBehind(actor);
+    const named = mentionedIds(body).filter((id) => USER_ID.test(id));
+    const users = await this.#directory.users(tenantId, named);
+    const noteId = context.newId();
+    const outcome = await this.#commands.execute({
+      tenantId,
+      decider: recordDecider,
+      id: recordId,
+      cause: context.cause,
+      again: context.again,
+      decide: (state) =>
+        decideNote(state, entityName, {
+          noteId,
+          author: { kind: actor.kind, id: actor.id },
+          authorUserId,
+          body: toStoredText(body, new Set(users.keys())),
+          mentioned: [...users.values()]
+            .filter(({ id, status }) => status === 'active' && id !== authorUserId)
+            .map(({ id }) => id),
+        }),
+    });
+    const added = outcome.events.at(-1);
+    if (added?.type !== 'NoteAdded') throw new Error('the command left no note');
+    const { data } = added;
+    return {
+      id: data.note_id,
+      author: data.author,
+      authorUserId: data.author_user_id,
+      body: data.body,
+      createdAt: added.at,
+      position: outcome.position,
+    };
+  }
+}
+
+/** Who wrote it, or loaded the extension that did; nobody for an API token, which belongs to the tenant. */
+const personBehind = ({ kind, id, user_id: userId }: Actor): string | null => {
+  if (kind === 'user') return id;
+  return kind === 'extension' ? (userId ?? null) : null;
+};

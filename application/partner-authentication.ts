@@ -1,0 +1,124 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { DomainError } from '../domain/errors.ts';
+import { assertionDecider, exchangeAssertion } from '../domain/partners/assertion.ts';
+import { partnerScope } from '../domain/partners/partner.ts';
+import { isStorableText } from '../domain/text.ts';
+import { USER_ID } from './authentication-claims.ts';
+import type { CommandHandler } from './command-handler.ts';
+import type { PartnerDirectory } from './partner-directory.ts';
+import type { Clock } from './ports/clock.ts';
+import type { Position } from './ports/event-store.ts';
+import type { TokenFamily } from './ports/tokens.ts';
+import type { PartnerPrincipal } from './principal.ts';
+
+/** Partners' credentials: the hosting portal's assertion and the token it is exchanged for (decisions, section 3). */
+
+const personal = z.string().min(1).max(320).refine(isStorableText);
+
+/** Claims of partner tokens. */
+export const partnerClaims = z.object({
+  sub: z.string().regex(USER_ID),
+  email: personal,
+  /** What is no partner's id is an unknown partner. */
+  partner_id: z.string(),
+  permissions: z.array(z.string().max(100).refine(isStorableText)).max(100),
+});
+export type PartnerClaims = z.output<typeof partnerClaims>;
+
+/** Claims of assertions. */
+export const assertionClaims = partnerClaims.extend({
+  jti: z.string().min(1).max(255).refine(isStorableText),
+});
+export type AssertionClaims = z.output<typeof assertionClaims>;
+
+export const PARTNER_TOKEN_SECONDS = 3600;
+export const ASSERTION_SECONDS = 300;
+
+const refused = (): DomainError => new DomainError('invalid_credential', 'The credential is not valid.');
+
+export class PartnerAuthentication {
+  readonly #tokens: TokenFamily<PartnerClaims>;
+  readonly #assertions: TokenFamily<AssertionClaims>;
+  readonly #partners: PartnerDirectory;
+  readonly #commands: CommandHandler;
+  readonly #clock: Clock;
+
+  constructor(deps: {
+    tokens: TokenFamily<PartnerClaims>;
+    assertions: TokenFamily<AssertionClaims>;
+    partners: PartnerDirectory;
+    commands: CommandHandler;
+    clock: Clock;
+  }) {
+    this.#tokens = deps.tokens;
+    this.#assertions = deps.assertions;
+    this.#partners = deps.partners;
+    this.#commands = deps.commands;
+    this.#clock = deps.clock;
+  }
+
+  /**
+   * Synchronous while the partner is in memory, which is the usual case.
+   * @throws `invalid_credential`, `credential_expired`, `partner_permission_missing` for an unknown partner
+   */
+  authenticate(token: string): PartnerPrincipal | Promise<PartnerPrincipal> {
+    const claims = this.#tokens.verify(token);
+    return this.#partners.cached(claims.partner_id) === 'unknown' ? this.#load(claims) : principalOf(claims);
+  }
+
+  async #load(claims: PartnerClaims): Promise<PartnerPrincipal> {
+    if ((await this.#partners.find(claims.partner_id)) === undefined) {
+      throw new DomainError('partner_permission_missing', 'There is no such partner.');
+    }
+    return principalOf(claims);
+  }
+
+  /**
+   * A token for an assertion, once. The use is on disk before the token exists, in a stream that is written only if
+   * it is new: whoever comes second, on whichever node and after whatever crash, is refused.
+   * @throws `invalid_credential` whatever is wrong with the assertion
+   */
+  async exchange(
+    assertion: string,
+    requestId: string,
+  ): Promise<{ token: string; position: Position | undefined }> {
+    const { partner_id, sub, email, permissions, jti } = this.#verified(assertion);
+    if ((await this.#partners.find(partner_id)) === undefined) throw refused();
+    const assertionId = createHash('sha256').update(`${partner_id}\n${jti}`).digest('hex');
+    const outcome = await this.#commands.execute({
+      tenantId: partnerScope(partner_id),
+      decider: assertionDecider,
+      id: assertionId,
+      cause: {
+        actor: { kind: 'partner', id: sub },
+        correlationId: requestId,
+        causationId: requestId,
+      },
+      decide: (state) =>
+        exchangeAssertion(state, { partnerId: partner_id, assertionId, userId: sub, permissions }),
+    });
+    const token = this.#tokens.sign({ sub, email, partner_id, permissions }, PARTNER_TOKEN_SECONDS);
+    return { token, position: outcome.position };
+  }
+
+  #verified(assertion: string): AssertionClaims {
+    let claims: AssertionClaims & { readonly iat: number };
+    try {
+      claims = this.#assertions.verify(assertion);
+    } catch (error) {
+      // Expired or forged: who presents an assertion learns no more than that it does not count.
+      throw error instanceof DomainError ? refused() : error;
+    }
+    if (Math.floor(this.#clock.now() / 1000) - claims.iat > ASSERTION_SECONDS) throw refused();
+    return claims;
+  }
+}
+
+const principalOf = (claims: PartnerClaims): PartnerPrincipal => ({
+  kind: 'partner',
+  partnerId: claims.partner_id,
+  userId: claims.sub,
+  email: claims.email,
+  permissions: claims.permissions,
+});

@@ -1,0 +1,102 @@
+import { DomainError, notFound } from '../domain/errors.ts';
+import {
+  type ChangePartner,
+  changePartner,
+  createPartner,
+  type ExistingPartner,
+  isPartnerId,
+  type Partner,
+  type PartnerEvent,
+  partnerDecider,
+} from '../domain/partners/partner.ts';
+import { isTenantId, type Tenant, tenantDecider } from '../domain/tenancy/tenant.ts';
+import type { CommandHandler, Outcome } from './command-handler.ts';
+import type { PartnerDirectory } from './partner-directory.ts';
+import type { Position } from './ports/event-store.ts';
+import type { RequestContext } from './request-context.ts';
+import type { StreamStates } from './stream-states.ts';
+import { PLATFORM, streamName } from './streams.ts';
+
+export interface NewPartner {
+  readonly id: string;
+  readonly name: string;
+  readonly home_tenant_id?: string | null | undefined;
+}
+
+type Changed = { partner: ExistingPartner; position: Position | undefined };
+
+/** A 422 for a field that names something that is not there. */
+export const unknownReference = (path: string, message: string): DomainError =>
+  new DomainError('constraint_violated', message, {
+    issues: [{ path, code: 'unknown_reference', message }],
+  });
+
+/** Use cases on partners, for platform admins (decisions, section 3, Platform). */
+export class Partners {
+  readonly #commands: CommandHandler;
+  readonly #states: StreamStates;
+  readonly #directory: PartnerDirectory;
+
+  constructor(deps: { commands: CommandHandler; states: StreamStates; directory: PartnerDirectory }) {
+    this.#commands = deps.commands;
+    this.#states = deps.states;
+    this.#directory = deps.directory;
+  }
+
+  /** @throws `already_exists`, `constraint_violated` for an unknown `home_tenant_id` */
+  create(partner: NewPartner, context: RequestContext): Promise<Changed> {
+    const { id, name, home_tenant_id = null } = partner;
+    return this.#execute(id, home_tenant_id, context, (state) =>
+      createPartner(state, { partnerId: id, name, home_tenant_id }),
+    );
+  }
+
+  /** @throws `not_found`, `constraint_violated` for an unknown `home_tenant_id` */
+  change(partnerId: string, change: ChangePartner, context: RequestContext): Promise<Changed> {
+    return this.#execute(partnerId, change.home_tenant_id, context, (state) => changePartner(state, change));
+  }
+
+  /** @throws `not_found` */
+  async get(partnerId: string): Promise<ExistingPartner> {
+    const partner = await this.#directory.find(partnerId);
+    if (partner === undefined) throw notFound();
+    return partner;
+  }
+
+  /** Tenants are never taken away, so one that was found is there when the command is decided. */
+  async #execute(
+    id: string,
+    homeTenantId: string | null | undefined,
+    context: RequestContext,
+    decide: (state: Partner) => readonly PartnerEvent[],
+  ): Promise<Changed> {
+    if (!isPartnerId(id)) throw notFound();
+    const homeExists = typeof homeTenantId !== 'string' || (await this.#tenantExists(homeTenantId));
+    const outcome = await this.#commands.execute({
+      tenantId: PLATFORM,
+      decider: partnerDecider,
+      id,
+      cause: context.cause,
+      again: context.again,
+      decide: (state) => {
+        const events = decide(state);
+        if (!homeExists) throw unknownReference('home_tenant_id', 'There is no such tenant.');
+        return events;
+      },
+    });
+    return { partner: existing(outcome), position: outcome.position };
+  }
+
+  async #tenantExists(tenantId: string): Promise<boolean> {
+    if (!isTenantId(tenantId)) return false;
+    const { state } = await this.#states.load(PLATFORM, tenantDecider, tenantId);
+    if (state.exists) return true;
+    const stream = streamName(PLATFORM, tenantDecider.category, tenantId);
+    return ((await this.#states.refresh(stream, tenantDecider)).state as Tenant).exists;
+  }
+}
+
+const existing = (outcome: Outcome<Partner, PartnerEvent>): ExistingPartner => {
+  if (!outcome.state.exists) throw notFound();
+  return outcome.state;
+};

@@ -1,0 +1,143 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { DomainError, notFound } from '../domain/errors.ts';
+import { createLink, isLive, type Lifetime, linkDecider, revokeLink } from '../domain/workflow/link.ts';
+import type { CommandHandler } from './command-handler.ts';
+import type { Directory } from './directory.ts';
+import type { Jobs } from './jobs.ts';
+import type { Clock } from './ports/clock.ts';
+import type { Position } from './ports/event-store.ts';
+import type { RequestContext } from './request-context.ts';
+import type { StreamStates } from './stream-states.ts';
+
+/** What a token leads to. */
+export interface LinkTarget {
+  readonly tenantId: string;
+  readonly linkId: string;
+  readonly jobId: string;
+  readonly entityId: string;
+  readonly pageSlug: string;
+  readonly expiresAt: string;
+}
+
+/** Finds the link of a token that has not been revoked, by the token's SHA-256 in lower-case hex. */
+export type LinkLookup = (tokenHash: string) => Promise<LinkTarget | undefined>;
+
+/** Nobody's link: an unknown token costs what a known one costs. */
+const NOBODYS: LinkTarget = {
+  tenantId: 'platform',
+  linkId: '',
+  jobId: '00000000-0000-0000-0000-000000000000',
+  entityId: '',
+  pageSlug: '',
+  expiresAt: '1970-01-01T00:00:00.000Z',
+};
+
+/** Use cases on public links (specification, Access tokens; decisions, section 6, Public link). */
+export class PublicLinks {
+  readonly #commands: CommandHandler;
+  readonly #states: StreamStates;
+  readonly #directory: Directory;
+  readonly #jobs: Jobs;
+  readonly #clock: Clock;
+  readonly #lookUp: LinkLookup;
+
+  constructor(deps: {
+    commands: CommandHandler;
+    states: StreamStates;
+    directory: Directory;
+    jobs: Jobs;
+    clock: Clock;
+    lookUp: LinkLookup;
+  }) {
+    this.#commands = deps.commands;
+    this.#states = deps.states;
+    this.#directory = deps.directory;
+    this.#jobs = deps.jobs;
+    this.#clock = deps.clock;
+    this.#lookUp = deps.lookUp;
+  }
+
+  /**
+   * The token is in this answer and nowhere else; undefined for a repeated request whose first try made the link.
+   * @throws `not_found`, `constraint_violated`
+   */
+  async create(
+    tenantId: string,
+    jobId: string,
+    link: { readonly pageSlug: string; readonly expiresIn: Lifetime },
+    context: RequestContext,
+  ): Promise<{
+    id: string;
+    token: string | undefined;
+    expiresAt: string;
+    position: Position | undefined;
+  }> {
+    await this.#jobs.find(tenantId, jobId);
+    const token = randomBytes(32).toString('base64url');
+    const tokenHash = hashOf(token);
+    const linkId = context.newId();
+    const outcome = await this.#commands.execute({
+      tenantId,
+      decider: linkDecider,
+      id: jobId,
+      cause: context.cause,
+      again: context.again,
+      decide: (state, at) => createLink(state, { linkId, jobId, tokenHash, ...link }, at),
+    });
+    const [created] = outcome.events;
+    if (created?.type !== 'PublicLinkCreated') {
+      throw new DomainError('internal_error', 'The command left no link.');
+    }
+    const { data } = created;
+    return {
+      id: data.link_id,
+      token: data.token_hash === tokenHash ? token : undefined,
+      expiresAt: data.expires_at,
+      position: outcome.position,
+    };
+  }
+
+  /** Revoking again changes nothing. @throws `not_found` */
+  async revoke(
+    tenantId: string,
+    jobId: string,
+    linkId: string,
+    context: RequestContext,
+  ): Promise<Position | undefined> {
+    await this.#jobs.find(tenantId, jobId);
+    const { position } = await this.#commands.execute({
+      tenantId,
+      decider: linkDecider,
+      id: jobId,
+      cause: context.cause,
+      decide: (state) => revokeLink(state, { linkId, jobId }),
+    });
+    return position;
+  }
+
+  /**
+   * What a token leads to, held against the tenant, the job and the link as they are now.
+   * @throws `not_found` for whatever is not good, always the same
+   */
+  async validate(token: string): Promise<LinkTarget> {
+    const target = (await this.#lookUp(hashOf(token))) ?? NOBODYS;
+    const { tenantId, jobId, linkId } = target;
+    const [tenant, { state }, hasJob] = await Promise.all([
+      this.#directory.tenant(tenantId),
+      this.#states.load(tenantId, linkDecider, jobId),
+      this.#jobs.find(tenantId, jobId).then(
+        () => true,
+        (error: unknown) => {
+          if (error instanceof DomainError && error.code === 'not_found') return false;
+          throw error;
+        },
+      ),
+    ]);
+    const link = state.links.find(({ id }) => id === linkId);
+    const isGood = link !== undefined && isLive(link, this.#clock.now());
+    if (!isGood || !hasJob || tenant?.status !== 'active') throw notFound();
+    return target;
+  }
+}
+
+const hashOf = (token: string): string => createHash('sha256').update(token).digest('hex');

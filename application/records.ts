@@ -1,0 +1,250 @@
+import { decideDelete } from '../domain/entities/deletion.ts';
+import { type LiveRecord, type RecordState, recordDecider } from '../domain/entities/record.ts';
+import {
+  decideCreate,
+  decideUpdate,
+  type LinkFacts,
+  type SchemaView,
+} from '../domain/entities/record-decisions.ts';
+import type { RecordEvent } from '../domain/entities/record-events.ts';
+import {
+  hasWrongTypes,
+  type Input,
+  type Link,
+  refuseTypes,
+  resolve,
+} from '../domain/entities/record-values.ts';
+import { DomainError, notFound } from '../domain/errors.ts';
+import type { CommandHandler, Outcome } from './command-handler.ts';
+import type { DeletionSurvey } from './deletion-survey.ts';
+import type { DeleteRecord, Deletions } from './deletions.ts';
+import { LinkSession, LinksChanged } from './link-session.ts';
+import type { Position } from './ports/event-store.ts';
+import type { RecordLinks } from './record-links.ts';
+import type { RequestContext } from './request-context.ts';
+import { type PublishedWorkflows, type Schemas, writersOf } from './schemas.ts';
+import type { WriterGate } from './writer-gate.ts';
+
+export interface WrittenRecord {
+  readonly record: LiveRecord;
+  /** False when the values were equal to those that are stored. */
+  readonly changed: boolean;
+  readonly position: Position | undefined;
+}
+
+/** What somebody wants to do with a record. */
+export type RecordCommand =
+  | { readonly kind: 'update'; readonly values: Input; readonly ifVersion?: number | undefined }
+  | { readonly kind: 'delete'; readonly ifVersion?: number | undefined };
+
+type Schema = Awaited<ReturnType<Schemas['fresh']>>;
+
+/** Links may change while they are looked up; so often is looked again. */
+const TRIES = 5;
+
+/**
+ * Use cases on records (decisions, section 6). Whoever writes records (requests, forms, bulk operations) does so
+ * here, so that each goes by the same rules.
+ */
+export class Records {
+  readonly #commands: CommandHandler;
+  readonly #schemas: Schemas;
+  readonly #links: RecordLinks;
+  readonly #deletions: Deletions;
+  readonly #workflows: PublishedWorkflows;
+  readonly #gate: WriterGate;
+
+  constructor(deps: {
+    commands: CommandHandler;
+    schemas: Schemas;
+    links: RecordLinks;
+    deletions: Deletions;
+    workflows: PublishedWorkflows;
+    gate: WriterGate;
+  }) {
+    this.#commands = deps.commands;
+    this.#schemas = deps.schemas;
+    this.#links = deps.links;
+    this.#deletions = deps.deletions;
+    this.#workflows = deps.workflows;
+    this.#gate = deps.gate;
+  }
+
+  /**
+   * @param id of the new record; `context.newId()` unless given
+   * @throws `not_found` for an unknown entity, `validation_failed`, `constraint_violated`, `conflict`
+   */
+  async create(
+    tenantId: string,
+    entityName: string,
+    values: Input,
+    context: RequestContext,
+    id: string = context.newId(),
+  ): Promise<WrittenRecord> {
+    const createdBy = context.cause.actor.id;
+    return this.#write(
+      { tenantId, entityName, id, context, before: () => undefined, input: values },
+      (state, schema, job, facts) => decideCreate(state, schema, { id, values, createdBy, job }, facts),
+    );
+  }
+
+  /** @throws `not_found`, `validation_failed`, `conflict`, `constraint_violated` */
+  async update(
+    tenantId: string,
+    entityName: string,
+    id: string,
+    command: { readonly values: Input; readonly ifVersion?: number | undefined },
+    context: RequestContext,
+  ): Promise<WrittenRecord> {
+    const before = (state: RecordState) => ('values' in state ? state.values : {});
+    return this.#write(
+      { tenantId, entityName, id, context, before, input: command.values },
+      (state, schema, _job, facts) => decideUpdate(state, schema, command, facts),
+    );
+  }
+
+  /**
+   * Resolves when the record is gone; what goes or changes with it may follow a little later.
+   * @throws `not_found`, `conflict`, `in_use` when something points to it that must stay
+   */
+  async delete(
+    tenantId: string,
+    entityName: string,
+    id: string,
+    command: DeleteRecord,
+    context: RequestContext,
+  ): Promise<Position | undefined> {
+    return this.#deletions.delete(tenantId, entityName, id, command, context);
+  }
+
+  /** @throws `not_found` */
+  async get(tenantId: string, entityName: string, id: string): Promise<LiveRecord> {
+    return living(await this.#links.fresh(tenantId, id), entityName);
+  }
+
+  /**
+   * The events that a command would give now; nothing is written, and nothing is registered.
+   * @throws as the command itself would; of a deletion, only what is wrong with the record itself
+   */
+  async preview(
+    tenantId: string,
+    entityName: string,
+    id: string,
+    command: RecordCommand,
+  ): Promise<readonly RecordEvent[]> {
+    const state = await this.#links.known(tenantId, id);
+    switch (command.kind) {
+      case 'update': {
+        const schema = await this.#known(tenantId, entityName);
+        const before = state.status === 'live' ? state.values : {};
+        const { links } = resolve(schema.fields, before, command.values);
+        const missing = await this.#missing(tenantId, links);
+        return decideUpdate(state, schema, command, { missing, registrations: {} });
+      }
+      case 'delete':
+        return decideDelete(state, entityName, { deletionId: '', ifVersion: command.ifVersion });
+      default:
+        return command satisfies never;
+    }
+  }
+
+  /** Keys of links whose other end is not there. */
+  async #missing(tenantId: string, links: readonly Link[]): Promise<ReadonlySet<string>> {
+    const missing = new Set<string>();
+    for (const link of links) if (!(await this.#links.exists(tenantId, link))) missing.add(link.fieldKey);
+    return missing;
+  }
+
+  /** What deleting a record would do to others now; nothing is written. */
+  surveyDeletion(tenantId: string, id: string): Promise<DeletionSurvey> {
+    return this.#deletions.survey(tenantId, id);
+  }
+
+  async #known(tenantId: string, entityName: string): Promise<SchemaView> {
+    const schema = await this.#schemas.known(tenantId, entityName);
+    if (schema === undefined) throw notFound();
+    return { name: entityName, fields: schema.fields, proposed: schema.proposal?.fields, revision: 0 };
+  }
+
+  #write(
+    target: {
+      readonly tenantId: string;
+      readonly entityName: string;
+      readonly id: string;
+      readonly context: RequestContext;
+      readonly before: (state: RecordState) => LiveRecord['values'] | undefined;
+      readonly input: Input;
+    },
+    decide: (
+      state: RecordState,
+      schema: Schema,
+      job: Job | undefined,
+      facts: LinkFacts,
+    ) => readonly RecordEvent[],
+  ): Promise<WrittenRecord> {
+    const { tenantId, entityName, id, context, before, input } = target;
+    const { cause, again } = context;
+    const attempt = async (): Promise<WrittenRecord | 'again'> => {
+      const session = new LinkSession(this.#links, { tenantId, recordId: id, entityName, cause });
+      const schema = await this.#schemas.fresh(tenantId, entityName);
+      const present = await this.#links.known(tenantId, id);
+      const resolved = resolve(schema.fields, before(present), input);
+      if (hasWrongTypes(resolved)) refuseTypes(resolved, await this.#missing(tenantId, resolved.links));
+      await session.open(resolved.links);
+      try {
+        return written(
+          await this.#commands.execute({
+            tenantId,
+            decider: recordDecider,
+            id,
+            cause,
+            again,
+            prepare: async () => {
+              const now = await this.#schemas.fresh(tenantId, entityName);
+              return { schema: now, job: await this.#newJob(tenantId, now) };
+            },
+            decide: (state, _context, now) => {
+              const { links } = resolve(now.schema.fields, before(state), input);
+              return decide(state, now.schema, now.job, session.facts(state, links));
+            },
+          }),
+        );
+      } catch (error) {
+        await session.release();
+        if (error instanceof LinksChanged) return 'again';
+        throw error;
+      }
+    };
+    return this.#gate.within(writersOf(tenantId, entityName), async () => {
+      for (let tries = 0; tries < TRIES; tries += 1) {
+        const result = await attempt();
+        if (result !== 'again') return result;
+      }
+      throw new DomainError('unavailable', 'The resource is too busy at the moment.');
+    });
+  }
+
+  async #newJob(tenantId: string, { workflow }: Schema): Promise<Job | undefined> {
+    const published = workflow === null ? undefined : await this.#workflows(tenantId, workflow);
+    return workflow === null || published === undefined
+      ? undefined
+      : { workflow, workflow_version: published.version, state: published.initial };
+  }
+}
+
+interface Job {
+  readonly workflow: string;
+  readonly workflow_version: number;
+  readonly state: string;
+}
+
+/** @throws `not_found` */
+export const living = (state: RecordState, entityName: string): LiveRecord => {
+  if (state.status !== 'live' || state.entityName !== entityName) throw notFound();
+  return state;
+};
+
+const written = ({ state, events, position }: Outcome<RecordState, RecordEvent>): WrittenRecord => {
+  if (state.status !== 'live') throw notFound();
+  return { record: state, changed: events.length > 0, position };
+};

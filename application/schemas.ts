@@ -1,0 +1,297 @@
+import { checkFields } from '../domain/entities/definition.ts';
+import type { Field } from '../domain/entities/fields.ts';
+import { isName } from '../domain/entities/fields.ts';
+import type { SchemaView } from '../domain/entities/record-decisions.ts';
+import { constraintViolated } from '../domain/entities/record-values.ts';
+import { type EntitySchema, type SchemaState, schemaDecider } from '../domain/entities/schema.ts';
+import {
+  type ChangeEntity,
+  changedDefinition,
+  defineEntity,
+  inUse,
+  proposeChange,
+  settleChange,
+  type Tightening,
+  tightenings,
+} from '../domain/entities/schema-changes.ts';
+import { DomainError, type FieldIssue, invalid, notFound } from '../domain/errors.ts';
+import type { FieldSpecs } from '../domain/expressions/tree.ts';
+import type { Cause } from './codec.ts';
+import type { CommandHandler } from './command-handler.ts';
+import type { Position } from './ports/event-store.ts';
+import type { RequestContext } from './request-context.ts';
+import type { StreamStates } from './stream-states.ts';
+import { streamName } from './streams.ts';
+import type { WriterGate } from './writer-gate.ts';
+
+/** What attaching a workflow needs to know of it; undefined when none is published under the name. */
+export type PublishedWorkflows = (
+  tenantId: string,
+  name: string,
+) => Promise<
+  | {
+      readonly version: number;
+      readonly initial: string;
+      readonly checkAgainst: (fields: FieldSpecs) => readonly FieldIssue[];
+    }
+  | undefined
+>;
+
+/** Looks through stored records, up to where the log ends now. */
+export type FindBroken = (
+  tenantId: string,
+  entityName: string,
+  rules: readonly Tightening[],
+) => Promise<Tightening | undefined>;
+
+type Definitions = Parameters<typeof checkFields>[0];
+
+export interface NewEntity {
+  readonly name: string;
+  readonly label: string;
+  readonly fields: Definitions;
+  readonly workflow?: string | null | undefined;
+}
+
+export interface EntityChange {
+  readonly label?: string | undefined;
+  readonly fields?: Definitions | undefined;
+  readonly workflow?: string | null | undefined;
+}
+
+export interface ChangedEntity {
+  readonly entity: EntitySchema;
+  readonly position: Position | undefined;
+}
+
+/** Other processes see a proposal within this time (ms). */
+const OTHERS_MS = 300;
+/** A change that is not settled after this long (ms) is taken over. */
+const TAKEOVER_MS = 5000;
+const POLL_MS = 100;
+
+/** Who writes records of an entity, for the {@link WriterGate}. */
+export const writersOf = (tenantId: string, entityName: string): string => `${tenantId}/${entityName}`;
+
+/** Use cases on schemas (decisions, section 6; docs/decisions/0012-schema-changes-are-proposed.md). */
+export class Schemas {
+  readonly #commands: CommandHandler;
+  readonly #states: StreamStates;
+  readonly #gate: WriterGate;
+  readonly #workflows: PublishedWorkflows;
+  readonly #findBroken: FindBroken;
+  readonly #pause: (ms: number) => Promise<void>;
+  readonly #running = new Map<string, Promise<unknown>>();
+
+  constructor(deps: {
+    commands: CommandHandler;
+    states: StreamStates;
+    gate: WriterGate;
+    workflows: PublishedWorkflows;
+    findBroken: FindBroken;
+    pause?: (ms: number) => Promise<void>;
+  }) {
+    this.#commands = deps.commands;
+    this.#states = deps.states;
+    this.#gate = deps.gate;
+    this.#workflows = deps.workflows;
+    this.#findBroken = deps.findBroken;
+    this.#pause = deps.pause ?? ((ms) => new Promise((resolve) => setTimeout(resolve, ms)));
+  }
+
+  /** @throws `validation_failed`, `already_exists`, `constraint_violated` for an entity that does not exist */
+  async define(tenantId: string, entity: NewEntity, context: RequestContext): Promise<ChangedEntity> {
+    const { name, label, workflow = null } = entity;
+    const fields = checked(entity.fields);
+    const prepare = async (state: SchemaState): Promise<void> => {
+      if (state.exists) return;
+      await this.#checkWorkflow(tenantId, workflow, fields);
+      await this.#checkReferences(tenantId, name, fields);
+    };
+    const outcome = await this.#commands.execute({
+      tenantId,
+      decider: schemaDecider,
+      id: name,
+      cause: context.cause,
+      again: context.again,
+      prepare: ({ state }) => prepare(state),
+      decide: (state) => defineEntity(state, { name, label, fields, workflow }),
+    });
+    return { entity: existing(outcome.state), position: outcome.position };
+  }
+
+  /**
+   * @throws `validation_failed`, `not_found`, `constraint_violated`, `in_use` when stored records stand against it,
+   * `conflict` while another change is under way
+   */
+  async change(
+    tenantId: string,
+    name: string,
+    change: EntityChange,
+    context: RequestContext,
+  ): Promise<ChangedEntity> {
+    const fields = change.fields === undefined ? undefined : checked(change.fields);
+    if (!isName(name)) throw notFound();
+    const { label, workflow } = change;
+    const changeId = context.newId();
+    const wanted = { changeId, label, fields, workflow };
+    const propose = (again: RequestContext['again']) =>
+      this.#commands.execute({
+        tenantId,
+        decider: schemaDecider,
+        id: name,
+        cause: context.cause,
+        again,
+        prepare: async ({ state }) => {
+          if (!state.exists) return;
+          const to = changedDefinition(state, wanted);
+          const isNew = workflow !== undefined || fields !== undefined;
+          if (isNew) await this.#checkWorkflow(tenantId, to.workflow, to.fields);
+          if (fields !== undefined) await this.#checkReferences(tenantId, name, fields);
+        },
+        decide: (state, { now }) => proposeChange(state, wanted, now),
+      });
+    let { state, events, position } = await propose(context.again);
+    // An earlier try of the same request was refused: that is no effect, and it is tried anew.
+    const isOpen = state.exists && state.proposal?.id === changeId;
+    const wasProposed = events.some(({ type }) => type === 'EntityChangeProposed');
+    if (wasProposed && !isOpen && !isApplied(state, wanted)) {
+      ({ state, events, position } = await propose(undefined));
+    }
+    // A change that asks nothing of records is done.
+    if (events.at(-1)?.type !== 'EntityChangeProposed') return { entity: existing(state), position };
+    return this.#tracked(changeId, () => this.#settle(tenantId, name, changeId, wanted, context.cause));
+  }
+
+  /**
+   * Settles a proposal whose process died. One that is under way in this process is waited for, and one that may be
+   * in another is given time.
+   */
+  async resume(
+    tenantId: string,
+    name: string,
+    changeId: string,
+    age: () => number,
+    cause: Cause,
+  ): Promise<void> {
+    const isOpen = async () => (await this.known(tenantId, name))?.proposal?.id === changeId;
+    await this.#running.get(changeId)?.catch(() => undefined);
+    while ((await isOpen()) && age() < TAKEOVER_MS) await this.#pause(POLL_MS);
+    await this.#running.get(changeId)?.catch(() => undefined);
+    if (!(await isOpen())) return;
+    try {
+      await this.#settle(tenantId, name, changeId, undefined, cause);
+    } catch (error) {
+      if (!(error instanceof DomainError && ['in_use', 'conflict'].includes(error.code))) throw error;
+    }
+  }
+
+  /**
+   * The proposal is known to every writer when nobody is left who began before it.
+   * @param wanted what the proposal was made for; it may have been settled meanwhile by whoever takes over
+   */
+  async #settle(
+    tenantId: string,
+    name: string,
+    changeId: string,
+    wanted: ChangeEntity | undefined,
+    cause: Cause,
+  ): Promise<ChangedEntity> {
+    const settle = (isBroken: boolean) =>
+      this.#commands.execute({
+        tenantId,
+        decider: schemaDecider,
+        id: name,
+        cause,
+        decide: (state) =>
+          wanted !== undefined && isApplied(state, wanted) ? [] : settleChange(state, changeId, isBroken),
+      });
+    await this.#gate.drained(writersOf(tenantId, name));
+    const schema = await this.known(tenantId, name);
+    const proposal = schema?.proposal;
+    if (schema !== undefined && proposal?.id === changeId) {
+      const rules = tightenings(schema.fields, proposal.fields);
+      let broken = await this.#findBroken(tenantId, name, rules);
+      if (broken === undefined) {
+        await this.#pause(OTHERS_MS);
+        broken = await this.#findBroken(tenantId, name, rules);
+      }
+      if (broken !== undefined) {
+        await settle(true);
+        throw inUse(broken);
+      }
+    }
+    const { state, position } = await settle(false);
+    return { entity: existing(state), position };
+  }
+
+  async #tracked<T>(changeId: string, run: () => Promise<T>): Promise<T> {
+    const running = run();
+    this.#running.set(changeId, running);
+    return running.finally(() => this.#running.delete(changeId));
+  }
+
+  /** What writers go by: read from the store, since another process may have changed it. @throws `not_found` */
+  async fresh(tenantId: string, name: string): Promise<SchemaView & { readonly workflow: string | null }> {
+    if (!isName(name)) throw notFound();
+    const stream = streamName(tenantId, schemaDecider.category, name);
+    const { state: folded, revision } = await this.#states.refresh(stream, schemaDecider);
+    // The stream's name says which decider folded it.
+    const state = folded as SchemaState;
+    if (!state.exists) throw notFound();
+    const { fields, workflow, proposal } = state;
+    return { name, fields, proposed: proposal?.fields, revision, workflow };
+  }
+
+  /** As this process knows it; undefined for an unknown name. */
+  async known(tenantId: string, name: string): Promise<EntitySchema | undefined> {
+    if (!isName(name)) return undefined;
+    const { state } = await this.#states.load(tenantId, schemaDecider, name);
+    return state.exists ? state : undefined;
+  }
+
+  async #checkWorkflow(tenantId: string, name: string | null, fields: readonly Field[]): Promise<void> {
+    if (name === null) return;
+    const workflow = await this.#workflows(tenantId, name);
+    if (workflow === undefined) {
+      const message = 'There is no published workflow of this name.';
+      throw constraintViolated([{ path: 'workflow', code: 'reference_not_found', message }]);
+    }
+    const issues = workflow.checkAgainst(specsOf(fields));
+    if (issues.length > 0) {
+      throw invalid(issues.map(({ code, message }) => ({ path: 'workflow', code, message })));
+    }
+  }
+
+  async #checkReferences(tenantId: string, own: string, fields: readonly Field[]): Promise<void> {
+    const issues: FieldIssue[] = [];
+    for (const [index, { reference }] of fields.entries()) {
+      if (reference === undefined || reference.entity_name === own) continue;
+      if ((await this.known(tenantId, reference.entity_name)) !== undefined) continue;
+      const path = `fields.${index}.reference.entity_name`;
+      issues.push({ path, code: 'reference_not_found', message: 'There is no entity of this name.' });
+    }
+    if (issues.length > 0) throw constraintViolated(issues);
+  }
+}
+
+/** What the expression language needs to know of an entity's fields. */
+export const specsOf = (fields: readonly Field[]): FieldSpecs =>
+  Object.fromEntries(
+    fields.map(({ key, type, options }) => [key, options === undefined ? { type } : { type, options }]),
+  );
+
+const checked = (definitions: Definitions): readonly Field[] => {
+  const { fields, issues } = checkFields(definitions);
+  if (issues.length > 0) throw invalid(issues);
+  return fields;
+};
+
+const existing = (state: SchemaState): EntitySchema => {
+  if (!state.exists) throw notFound();
+  return state;
+};
+
+/** Nothing is left to do for a change, and nothing is under way. */
+const isApplied = (state: SchemaState, wanted: ChangeEntity): boolean =>
+  state.exists && state.proposal === undefined && proposeChange(state, wanted, 0).length === 0;

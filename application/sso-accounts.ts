@@ -1,0 +1,165 @@
+import { z } from 'zod';
+import { DomainError } from '../domain/errors.ts';
+import { claimEmail, emailDecider, holderOf, reserveEmail } from '../domain/identity/email.ts';
+import { linkIdentity, ssoIdentityDecider } from '../domain/identity/sso-identity.ts';
+import { type RegisteredUser, registerUser, userDecider } from '../domain/identity/user.ts';
+import { isStorableText, truncate } from '../domain/text.ts';
+import type { CommandHandler } from './command-handler.ts';
+import type { Directory } from './directory.ts';
+import type { Position } from './ports/event-store.ts';
+import type { ProvidedIdentity } from './ports/sso-provider.ts';
+import { type RequestContext, uuidFromName } from './request-context.ts';
+import type { StreamStates } from './stream-states.ts';
+import { streamName } from './streams.ts';
+
+/** Refused for a reason that is logged and not told. */
+export class NoAccount extends Error {
+  override readonly name = 'NoAccount';
+}
+
+const usableEmail = z.email().max(320).refine(isStorableText);
+
+const nameOf = (name: string | undefined, email: string): string => {
+  const given = name === undefined || !isStorableText(name) ? '' : truncate(name.trim(), 200).trim();
+  return given || truncate(email.split('@')[0] || email, 200);
+};
+
+interface Newcomer {
+  readonly userId: string;
+  readonly email: string;
+  readonly displayName: string;
+}
+
+/**
+ * Which user of a tenant a person of its identity provider is (decisions, section 3, single sign-on): the linked one,
+ * else the one whose e-mail the provider has verified, else a new one. Nobody comes in under an unverified e-mail that
+ * is somebody else's: whatever they did would show that person's address.
+ */
+export class SsoAccounts {
+  readonly #commands: CommandHandler;
+  readonly #states: StreamStates;
+  readonly #directory: Directory;
+  readonly #emailHash: (email: string) => string;
+  readonly #identityHash: (issuer: string, subject: string) => string;
+
+  /** @param identityHash keyed hash of issuer and subject; names the identity's stream */
+  constructor(deps: {
+    commands: CommandHandler;
+    states: StreamStates;
+    directory: Directory;
+    emailHash: (email: string) => string;
+    identityHash: (issuer: string, subject: string) => string;
+  }) {
+    this.#commands = deps.commands;
+    this.#states = deps.states;
+    this.#directory = deps.directory;
+    this.#emailHash = deps.emailHash;
+    this.#identityHash = deps.identityHash;
+  }
+
+  /**
+   * Each step may be repeated after a crash: a new user's id is derived from the identity, and the link comes last.
+   * @throws {NoAccount} for a deactivated user, and for a newcomer without a usable e-mail or with an unverified one
+   * that somebody holds
+   */
+  async accountOf(
+    tenantId: string,
+    identity: ProvidedIdentity,
+    context: RequestContext,
+  ): Promise<{ user: RegisteredUser; position: Position | undefined }> {
+    const identityHash = this.#identityHash(identity.issuer, identity.subject);
+    const known = await this.#linked(tenantId, identityHash);
+    if (known !== undefined) return { user: await this.#active(tenantId, known), position: undefined };
+    const email = usableEmail.safeParse(identity.email);
+    if (!email.success) throw new NoAccount('no usable e-mail');
+    const newcomer: Newcomer = {
+      userId: uuidFromName(`sso\n${tenantId}\n${identityHash}`),
+      email: email.data,
+      displayName: nameOf(identity.name, email.data),
+    };
+    const userId = identity.emailVerified
+      ? await this.#holderOrNewcomer(tenantId, newcomer, context)
+      : await this.#unverified(tenantId, newcomer, context);
+    await this.#active(tenantId, userId);
+    const { state, position } = await this.#commands.execute({
+      tenantId,
+      decider: ssoIdentityDecider,
+      id: identityHash,
+      cause: context.cause,
+      decide: (present) => linkIdentity(present, { identityHash, userId }),
+    });
+    // Who linked first has decided.
+    return { user: await this.#active(tenantId, state.linked ? state.userId : userId), position };
+  }
+
+  /** From the store and not from memory: another node may have linked a moment ago. */
+  async #linked(tenantId: string, identityHash: string): Promise<string | undefined> {
+    const stream = streamName(tenantId, ssoIdentityDecider.category, identityHash);
+    await this.#states.refresh(stream, ssoIdentityDecider);
+    const { state } = await this.#states.load(tenantId, ssoIdentityDecider, identityHash);
+    return state.linked ? state.userId : undefined;
+  }
+
+  async #active(tenantId: string, userId: string): Promise<RegisteredUser> {
+    let user = await this.#directory.user(tenantId, userId);
+    if (user === undefined) {
+      // Another node may have made it since this one last looked.
+      await this.#states.refresh(streamName(tenantId, userDecider.category, userId), userDecider);
+      user = await this.#directory.user(tenantId, userId);
+    }
+    if (user === undefined) throw new NoAccount('no such user');
+    if (user.status === 'deactivated') throw new NoAccount('the user is deactivated');
+    return user;
+  }
+
+  /** The address is the provider's word for who this is: its holder, or a new user who then holds it. */
+  async #holderOrNewcomer(tenantId: string, newcomer: Newcomer, context: RequestContext): Promise<string> {
+    const { userId } = newcomer;
+    const emailHash = this.#emailHash(newcomer.email);
+    const claim = { emailHash, userId };
+    const stream = { tenantId, decider: emailDecider, id: emailHash, cause: context.cause };
+    const holder = await this.#directory.emailHolder(tenantId, emailHash);
+    if (holder.status === 'claimed') return holder.userId;
+    try {
+      await this.#commands.execute({ ...stream, decide: (state, at) => reserveEmail(state, claim, at) });
+    } catch (error) {
+      if (!(error instanceof DomainError && error.code === 'already_exists')) throw error;
+      const other = await this.#directory.emailHolder(tenantId, emailHash);
+      if (other.status === 'claimed') return other.userId;
+      throw new DomainError('unavailable', 'An account with this e-mail is being made. Try again.');
+    }
+    await this.#register(tenantId, newcomer, context);
+    await this.#commands.execute({ ...stream, decide: (state) => claimEmail(state, claim) });
+    return userId;
+  }
+
+  /**
+   * Without a claim on the address: one that nobody has verified must not lead its true owner, who comes later, into
+   * this account.
+   */
+  async #unverified(tenantId: string, newcomer: Newcomer, context: RequestContext): Promise<string> {
+    // A decision that writes nothing is confirmed against the store: another node may have given the address away.
+    await this.#commands.execute({
+      tenantId,
+      decider: emailDecider,
+      id: this.#emailHash(newcomer.email),
+      cause: context.cause,
+      decide: (state, at) => {
+        if ([undefined, newcomer.userId].includes(holderOf(state, at))) return [];
+        throw new NoAccount('an unverified e-mail that somebody holds');
+      },
+    });
+    return this.#register(tenantId, newcomer, context);
+  }
+
+  async #register(tenantId: string, newcomer: Newcomer, context: RequestContext): Promise<string> {
+    await this.#commands.execute({
+      tenantId,
+      decider: userDecider,
+      id: newcomer.userId,
+      cause: context.cause,
+      decide: (state) => registerUser(state, { ...newcomer, role: 'operator', origin: 'sso' }),
+    });
+    return newcomer.userId;
+  }
+}

@@ -1,0 +1,184 @@
+import { DomainError, invalid, notFound } from '../domain/errors.ts';
+import { allowedReturn, type TenantSso } from '../domain/tenancy/sso.ts';
+import type { ExistingTenant } from '../domain/tenancy/tenant.ts';
+import { TENANT_TOKEN_SECONDS, type TenantClaims } from './authentication.ts';
+import type { Directory } from './directory.ts';
+import type { Identity, UserView } from './identity.ts';
+import type { Ids } from './ports/clock.ts';
+import type { Position } from './ports/event-store.ts';
+import type { Logger } from './ports/logger.ts';
+import {
+  type ProvidedIdentity,
+  type ProviderSettings,
+  ProviderUnavailable,
+  SignInRefused,
+  type SsoProvider,
+} from './ports/sso-provider.ts';
+import type { TokenFamily } from './ports/tokens.ts';
+import type { RequestContext } from './request-context.ts';
+import type { KeyRing } from './sealing.ts';
+import { NoAccount, type SsoAccounts } from './sso-accounts.ts';
+import type { SsoTransactions, Transaction } from './sso-transactions.ts';
+
+/** What the provider sent the browser back with, and what the browser has kept. */
+export interface SsoAnswer {
+  readonly state: string;
+  /** The cookie of this state. */
+  readonly sealed: string | undefined;
+  readonly code: string | undefined;
+  readonly iss: string | undefined;
+  /** The provider has refused, for whatever reason. */
+  readonly refused: boolean;
+}
+
+export interface SsoSession {
+  readonly token: string;
+  readonly user: UserView;
+  readonly tenantId: string;
+  readonly returnTo: string | undefined;
+  /** Where the log ended, when something was written. */
+  readonly position: Position | undefined;
+}
+
+const refused = (): DomainError =>
+  new DomainError('invalid_credential', 'The sign-in was not completed. Begin again.');
+
+const unavailable = (): DomainError =>
+  new DomainError('unavailable', 'The identity provider cannot be used at the moment. Try again.');
+
+/** Single sign-on by OpenID Connect (specification, Authentication 1; decisions, section 3). */
+export class Sso {
+  readonly #directory: Directory;
+  readonly #identity: Identity;
+  readonly #keys: KeyRing;
+  readonly #provider: SsoProvider;
+  readonly #transactions: SsoTransactions;
+  readonly #accounts: SsoAccounts;
+  readonly #tokens: TokenFamily<TenantClaims>;
+  readonly #ids: Ids;
+  readonly #logger: Logger;
+  readonly #answered: (tenantId: string, position: Position) => void;
+
+  constructor(deps: {
+    directory: Directory;
+    identity: Identity;
+    keys: KeyRing;
+    provider: SsoProvider;
+    transactions: SsoTransactions;
+    accounts: SsoAccounts;
+    tokens: TokenFamily<TenantClaims>;
+    ids: Ids;
+    logger: Logger;
+    /** Told where a registration ended in the log. */
+    answered: (tenantId: string, position: Position) => void;
+  }) {
+    this.#directory = deps.directory;
+    this.#identity = deps.identity;
+    this.#keys = deps.keys;
+    this.#provider = deps.provider;
+    this.#transactions = deps.transactions;
+    this.#accounts = deps.accounts;
+    this.#tokens = deps.tokens;
+    this.#ids = deps.ids;
+    this.#logger = deps.logger;
+    this.#answered = deps.answered;
+  }
+
+  /**
+   * Where to send the browser, and what it has to keep.
+   * @throws `not_found` without single sign-on, `tenant_suspended`, `validation_failed` for a foreign `return_to`,
+   * `unavailable`
+   */
+  async start(
+    tenantId: string,
+    returnTo: string | undefined,
+    redirectUri: string,
+  ): Promise<{ url: string; state: string; sealed: string }> {
+    const tenant = await this.#directory.tenant(tenantId);
+    if (tenant?.sso === undefined) throw notFound();
+    checkActive(tenant);
+    const allowed = returnTo === undefined ? undefined : allowedReturn(returnTo, tenant.sso.returnOrigins);
+    if (returnTo !== undefined && allowed === undefined) {
+      const message = 'return_to must be a URL of an origin that the tenant allows.';
+      throw invalid([{ path: 'return_to', code: 'not_allowed', message }]);
+    }
+    const settings = await this.#settings(tenantId, tenant.sso);
+    const begun = await this.#told(tenantId, () => this.#provider.start(settings, redirectUri));
+    const { url, state, nonce, codeVerifier } = begun;
+    const transaction: Omit<Transaction, 'expiresAt'> = {
+      tenantId,
+      revision: tenant.sso.revision,
+      nonce,
+      codeVerifier,
+      redirectUri,
+      returnTo: allowed,
+    };
+    return { url, state, sealed: this.#transactions.seal(state, transaction) };
+  }
+
+  /**
+   * @throws `invalid_credential`, `tenant_suspended`, `unavailable`
+   */
+  async finish(answer: SsoAnswer, requestId: string): Promise<SsoSession> {
+    const { state, sealed, code, iss } = answer;
+    const transaction = sealed === undefined ? undefined : this.#transactions.open(state, sealed);
+    if (transaction === undefined) throw refused();
+    const { tenantId, redirectUri, returnTo } = transaction;
+    const tenant = await this.#directory.tenant(tenantId);
+    // Settings that were changed meanwhile count at once: what began under others is not completed.
+    if (tenant?.sso === undefined || tenant.sso.revision !== transaction.revision) throw refused();
+    checkActive(tenant);
+    if (answer.refused || code === undefined) throw refused();
+    const settings = await this.#settings(tenantId, tenant.sso);
+    const identity = await this.#told(tenantId, () =>
+      this.#provider.finish(settings, redirectUri, { ...transaction, state }, { code, iss }),
+    );
+    const { user, position } = await this.#account(tenantId, identity, requestId);
+    if (position !== undefined) this.#answered(tenantId, position);
+    const view = await this.#identity.view(user);
+    const token = this.#tokens.sign(
+      { sub: view.id, email: view.email, tenant_id: tenantId, role: view.role },
+      TENANT_TOKEN_SECONDS,
+    );
+    return { token, user: view, tenantId, returnTo, position };
+  }
+
+  async #settings(tenantId: string, sso: TenantSso): Promise<ProviderSettings> {
+    const clientSecret = await this.#keys.open(sso.clientSecret);
+    if (clientSecret === undefined) throw unavailable();
+    const { issuer, clientId, revision } = sso;
+    return { key: `${tenantId} ${revision}`, issuer, clientId, clientSecret };
+  }
+
+  async #account(tenantId: string, identity: ProvidedIdentity, requestId: string) {
+    const context: RequestContext = {
+      cause: { actor: { kind: 'system', id: 'sign-on' }, correlationId: requestId, causationId: requestId },
+      again: undefined,
+      newId: () => this.#ids.next(),
+    };
+    return this.#told(tenantId, () => this.#accounts.accountOf(tenantId, identity, context));
+  }
+
+  /** The operator is told why, in constants; the caller is not. */
+  async #told<T>(tenantId: string, step: () => Promise<T>): Promise<T> {
+    try {
+      return await step();
+    } catch (error) {
+      if (
+        !(
+          error instanceof ProviderUnavailable ||
+          error instanceof SignInRefused ||
+          error instanceof NoAccount
+        )
+      ) {
+        throw error;
+      }
+      this.#logger.warn({ tenant_id: tenantId, reason: error.message }, 'a single sign-on failed');
+      throw error instanceof ProviderUnavailable ? unavailable() : refused();
+    }
+  }
+}
+
+const checkActive = (tenant: ExistingTenant): void => {
+  if (tenant.status === 'suspended') throw new DomainError('tenant_suspended', 'The tenant is suspended.');
+};

@@ -1,0 +1,76 @@
+import { apiTokenDecider, USE_INTERVAL_MS, useApiToken } from '../domain/identity/api-token.ts';
+import type { CommandHandler } from './command-handler.ts';
+import type { Clock, Ids } from './ports/clock.ts';
+import type { Logger } from './ports/logger.ts';
+
+const MAX_REMEMBERED = 10_000;
+const CLOSE_PATIENCE_MS = 1000;
+
+/**
+ * Writes down behind the requests when API tokens were used: at the first use, then at most once a minute per token
+ * and node. No request waits for it or fails with it.
+ */
+export class TokenUses {
+  readonly #commands: Pick<CommandHandler, 'execute'>;
+  readonly #clock: Clock;
+  readonly #ids: Ids;
+  readonly #logger: Logger;
+  /** When a use of a token was last noted here, ms; the longest ago first. */
+  readonly #noted = new Map<string, number>();
+  readonly #pending = new Set<Promise<void>>();
+  #closed = false;
+
+  constructor(deps: {
+    commands: Pick<CommandHandler, 'execute'>;
+    clock: Clock;
+    ids: Ids;
+    logger: Logger;
+  }) {
+    this.#commands = deps.commands;
+    this.#clock = deps.clock;
+    this.#ids = deps.ids;
+    this.#logger = deps.logger;
+  }
+
+  note(tenantId: string, tokenId: string): void {
+    const now = this.#clock.now();
+    const last = this.#noted.get(tokenId);
+    // A clock that was set back must not keep uses from being noted.
+    if (this.#closed || (last !== undefined && Math.abs(now - last) < USE_INTERVAL_MS)) return;
+    this.#noted.delete(tokenId);
+    this.#noted.set(tokenId, now);
+    if (this.#noted.size > MAX_REMEMBERED) {
+      const oldest = this.#noted.keys().next().value;
+      if (oldest !== undefined) this.#noted.delete(oldest);
+    }
+    const writing = this.#write(tenantId, tokenId).finally(() => this.#pending.delete(writing));
+    this.#pending.add(writing);
+  }
+
+  /** Takes no more; waits a moment for what is being written. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, CLOSE_PATIENCE_MS);
+    await Promise.race([Promise.all(this.#pending), promise]);
+    clearTimeout(timer);
+  }
+
+  async #write(tenantId: string, tokenId: string): Promise<void> {
+    try {
+      const id = this.#ids.next();
+      await this.#commands.execute({
+        tenantId,
+        decider: apiTokenDecider,
+        id: tokenId,
+        cause: { actor: { kind: 'api_token', id: tokenId }, correlationId: id, causationId: id },
+        decide: useApiToken,
+      });
+    } catch (error) {
+      this.#logger.warn(
+        { err: error, token_id: tokenId },
+        'the use of an API token could not be written down',
+      );
+    }
+  }
+}

@@ -1,0 +1,26 @@
+/**
+ * Who is writing under a name at this moment, in this process: a change of rules waits for those who began under the
+ * old ones.
+ */
+export class WriterGate {
+  readonly #writers = new Map<string, Set<Promise<void>>>();
+
+  /** Runs `write` as one of the writers of `name`. */
+  async within<T>(name: string, write: () => Promise<T>): Promise<T> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const writers = this.#writers.get(name) ?? new Set();
+    this.#writers.set(name, writers.add(promise));
+    try {
+      return await write();
+    } finally {
+      writers.delete(promise);
+      if (writers.size === 0 && this.#writers.get(name) === writers) this.#writers.delete(name);
+      resolve();
+    }
+  }
+
+  /** Resolves when everybody who writes under `name` now has ended. */
+  async drained(name: string): Promise<void> {
+    await Promise.all(this.#writers.get(name) ?? []);
+  }
+}

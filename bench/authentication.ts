@@ -1,0 +1,92 @@
+import type { IncomingMessage } from 'node:http';
+import { bearerToken, checkAccess } from '../api/http/authorization.ts';
+import type { Access } from '../api/http/route.ts';
+import { startPlatform } from '../api/platform.ts';
+import { readConfig } from '../infrastructure/config.ts';
+import { createLogger } from '../infrastructure/logger.ts';
+import { inFolder, platformEnvironment } from './http/platform.ts';
+import { tenantToken } from './http/tokens.ts';
+import { causeOf, ids, TENANT } from './logs.ts';
+import { postRate } from './protection.ts';
+import { type Line, microseconds } from './report.ts';
+import { alternate, scaled } from './rounds.ts';
+
+const CALLERS = 64;
+const ROUNDS = 5;
+const OF_POST = 0.15;
+
+const ACCESS: Access & { kind: 'principals' } = {
+  kind: 'principals',
+  kinds: ['user', 'extension', 'api_token'],
+  scope: 'data:write',
+};
+
+/**
+ * What a request pays for its credential (from the header to the checked principal), by 64 callers in turn, beside
+ * all that `POST …/messages` takes: the share of its throughput that would come back without.
+ */
+export const benchAuthentication = async (scale: number): Promise<Line[]> => {
+  const count = scaled(64_000, scale, 640);
+  const { jwt, apiToken } = await inFolder((folder) => alone(folder, count));
+  const post = 1e6 / (await postRate(scale));
+  return [lineOf('a JWT', jwt, post), lineOf('an API token', apiToken, post)];
+};
+
+const lineOf = (what: string, value: number, post: number): Line => ({
+  figure: `authenticate ${what}`,
+  value: microseconds(value),
+  yardstick: { name: 'POST message, all of it', value: microseconds(post) },
+  target: { text: `≤ ${OF_POST}`, met: value / post <= OF_POST },
+});
+
+/** Microseconds a request. */
+const alone = async (folder: string, count: number): Promise<{ jwt: number; apiToken: number }> => {
+  const config = readConfig(platformEnvironment(folder));
+  const platform = await startPlatform({ config, logger: createLogger('error') });
+  const { app } = platform;
+  const context = { cause: causeOf('bench'), again: undefined, newId: () => ids.next() };
+  try {
+    const tenant = { id: TENANT, name: 'Bench', plan: 'free', currency: 'EUR', timezone: 'UTC' } as const;
+    await app.tenancy.create(tenant, context);
+    const jwts = Array.from({ length: CALLERS }, (_, nth) => tenantToken(TENANT, `user-${nth}`));
+    const apiTokens: string[] = [];
+    while (apiTokens.length < CALLERS) {
+      const minted = await app.apiTokens.mint(
+        TENANT,
+        { name: 'bench', scopes: ['data:write'], lifetime: '90d', createdBy: 'bench' },
+        context,
+      );
+      apiTokens.push(minted.secret ?? '');
+    }
+    const each = async (tokens: readonly string[]): Promise<number> => {
+      const requests = tokens.map(requestWith);
+      for (const request of requests) await app.authentication.authenticate(bearerToken(request), 'tenant');
+      const began = performance.now();
+      for (let nth = 0; nth < count; nth += 1) {
+        const request = requests[nth % CALLERS];
+        if (request === undefined) continue;
+        const principal = app.authentication.authenticate(bearerToken(request), 'tenant');
+        // In the steady state nothing is waited for; if it were, that would be part of the cost.
+        checkAccess(ACCESS, principal instanceof Promise ? await principal : principal);
+      }
+      return ((performance.now() - began) / count) * 1000;
+    };
+    return await alternate(ROUNDS, { jwt: () => each(jwts), apiToken: () => each(apiTokens) });
+  } finally {
+    await platform.stop();
+  }
+};
+
+/** As much of a request as {@link bearerToken} looks at. */
+const requestWith = (token: string): IncomingMessage => {
+  const authorization = `Bearer ${token}`;
+  const rawHeaders = [
+    'Host',
+    'localhost',
+    'Authorization',
+    authorization,
+    'Content-Type',
+    'application/json',
+  ];
+  return { headers: { authorization }, rawHeaders } as unknown as IncomingMessage;
+};

@@ -1,0 +1,179 @@
+import { z } from 'zod';
+import type { Decider, DecisionContext } from '../decider.ts';
+import { DomainError, notFound } from '../errors.ts';
+import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
+import { SCOPES, type Scope } from './scopes.ts';
+
+/**
+ * A long-lived API token (specification, Authentication 6; decisions, section 3):
+ * `svc_pat_<8 characters of lookup prefix><43 characters of secret tail>`, both base62. It belongs to the tenant and
+ * outlives its maker's account. Of the tail only its SHA-256 is known here. The record stays when it is revoked.
+ */
+
+export const TOKEN_MARK = 'svc_pat_';
+export const PREFIX_LENGTH = 8;
+export const TAIL_LENGTH = 43;
+
+const SPELLING = new RegExp(`^${TOKEN_MARK}([0-9A-Za-z]{${PREFIX_LENGTH}})([0-9A-Za-z]{${TAIL_LENGTH}})$`);
+
+/** The parts of a token; undefined for a text that cannot be one. */
+export const tokenParts = (token: string): { prefix: string; tail: string } | undefined => {
+  const [, prefix, tail] = SPELLING.exec(token) ?? [];
+  return prefix === undefined || tail === undefined ? undefined : { prefix, tail };
+};
+
+const DAY_MS = 86_400_000;
+
+/** Choices of `expires_in` at mint, in ms. */
+export const LIFETIMES = {
+  '30d': 30 * DAY_MS,
+  '90d': 90 * DAY_MS,
+  '1y': 365 * DAY_MS,
+  never: undefined,
+} as const;
+export type Lifetime = keyof typeof LIFETIMES;
+export const LIFETIME_NAMES = ['30d', '90d', '1y', 'never'] as const satisfies readonly Lifetime[];
+export const DEFAULT_LIFETIME: Lifetime = '90d';
+
+// Events
+
+export const ApiTokenMinted = defineEvent(
+  'ApiTokenMinted',
+  z.object({
+    token_id: z.string(),
+    name: z.string(),
+    prefix: z.string(),
+    /** SHA-256 of the secret tail, lower-case hex. */
+    secret_hash: z.string(),
+    scopes: z.array(z.enum(SCOPES)),
+    /** Instant; null: never. */
+    expires_at: z.string().nullable(),
+    created_by: z.string(),
+  }),
+);
+export const ApiTokenRevoked = defineEvent('ApiTokenRevoked', z.object({ token_id: z.string() }));
+/** Not each use: at most one a minute. */
+export const ApiTokenUsed = defineEvent('ApiTokenUsed', z.object({ token_id: z.string() }));
+
+export const apiTokenEvents = [ApiTokenMinted, ApiTokenRevoked, ApiTokenUsed] as const;
+export type ApiTokenEvent = EventOf<(typeof apiTokenEvents)[number]>;
+
+// State
+
+export interface MintedApiToken {
+  readonly exists: true;
+  readonly id: string;
+  readonly name: string;
+  readonly prefix: string;
+  readonly secretHash: string;
+  readonly scopes: readonly Scope[];
+  readonly createdBy: string;
+  /** Times in ms. */
+  readonly createdAt: number;
+  readonly expiresAt: number | undefined;
+  readonly lastUsedAt: number | undefined;
+  readonly revokedAt: number | undefined;
+}
+export type ApiToken = { readonly exists: false } | MintedApiToken;
+
+const evolve = (state: ApiToken, event: ApiTokenEvent, meta: EventMeta): ApiToken => {
+  if (event.type === 'ApiTokenMinted') {
+    const { data } = event;
+    return {
+      exists: true,
+      id: data.token_id,
+      name: data.name,
+      prefix: data.prefix,
+      secretHash: data.secret_hash,
+      scopes: data.scopes,
+      createdBy: data.created_by,
+      createdAt: meta.at,
+      expiresAt: data.expires_at === null ? undefined : Date.parse(data.expires_at),
+      lastUsedAt: undefined,
+      revokedAt: undefined,
+    };
+  }
+  if (!state.exists) return state;
+  switch (event.type) {
+    case 'ApiTokenRevoked':
+      return { ...state, revokedAt: meta.at };
+    case 'ApiTokenUsed':
+      return { ...state, lastUsedAt: meta.at };
+    default:
+      return event satisfies never;
+  }
+};
+
+export const apiTokenDecider: Decider<ApiToken, ApiTokenEvent> = {
+  category: 'api_token',
+  stateVersion: 1,
+  initial: { exists: false },
+  evolve,
+};
+
+// Commands
+
+export interface MintApiToken {
+  readonly tokenId: string;
+  readonly name: string;
+  readonly prefix: string;
+  readonly secretHash: string;
+  readonly scopes: readonly Scope[];
+  readonly lifetime: Lifetime;
+  readonly createdBy: string;
+}
+
+// Decide
+
+/** Minting the same id again changes nothing: the first secret stays the token's. */
+export const mintApiToken = (
+  state: ApiToken,
+  command: MintApiToken,
+  context: DecisionContext,
+): readonly ApiTokenEvent[] => {
+  if (state.exists) return [];
+  const life = LIFETIMES[command.lifetime];
+  return [
+    {
+      type: 'ApiTokenMinted',
+      data: {
+        token_id: command.tokenId,
+        name: command.name,
+        prefix: command.prefix,
+        secret_hash: command.secretHash,
+        scopes: [...new Set(command.scopes)],
+        expires_at: life === undefined ? null : new Date(context.now + life).toISOString(),
+        created_by: command.createdBy,
+      },
+    },
+  ];
+};
+
+/** Revoking again changes nothing. @throws `not_found` */
+export const revokeApiToken = (state: ApiToken): readonly ApiTokenEvent[] => {
+  if (!state.exists) throw notFound();
+  return state.revokedAt === undefined ? [{ type: 'ApiTokenRevoked', data: { token_id: state.id } }] : [];
+};
+
+/** A use is written down at most this often, however many nodes see it. */
+export const USE_INTERVAL_MS = 60_000;
+
+export const useApiToken = (state: ApiToken, context: DecisionContext): readonly ApiTokenEvent[] => {
+  if (!state.exists || state.revokedAt !== undefined) return [];
+  if (state.lastUsedAt !== undefined && context.now - state.lastUsedAt < USE_INTERVAL_MS) return [];
+  return [{ type: 'ApiTokenUsed', data: { token_id: state.id } }];
+};
+
+/**
+ * What a token may do now.
+ * @throws `invalid_credential` for a revoked one, `credential_expired` from the very instant of its expiry
+ */
+export const scopesOfUsable = (token: MintedApiToken, now: number): readonly Scope[] => {
+  if (token.revokedAt !== undefined) {
+    throw new DomainError('invalid_credential', 'The credential is not valid.');
+  }
+  if (token.expiresAt !== undefined && token.expiresAt <= now) {
+    throw new DomainError('credential_expired', 'The credential has expired.');
+  }
+  return token.scopes;
+};

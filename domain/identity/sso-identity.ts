@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import type { Decider } from '../decider.ts';
+import { defineEvent, type EventOf } from '../event.ts';
+
+/**
+ * Who a person of an identity provider is in a tenant (decisions, section 3, single sign-on). The stream is named by a
+ * keyed hash of issuer and subject; neither is in it. The first link stays: who comes later finds it.
+ */
+
+// Events
+
+export const SsoIdentityLinked = defineEvent(
+  'SsoIdentityLinked',
+  z.object({ identity_hash: z.string(), user_id: z.string() }),
+);
+
+export const ssoIdentityEvents = [SsoIdentityLinked] as const;
+export type SsoIdentityEvent = EventOf<(typeof ssoIdentityEvents)[number]>;
+
+// State
+
+export type SsoIdentity =
+  | { readonly linked: false }
+  | {
+      readonly linked: true;
+      readonly userId: string;
+    };
+
+export const ssoIdentityDecider: Decider<SsoIdentity, SsoIdentityEvent> = {
+  category: 'sso',
+  stateVersion: 1,
+  initial: { linked: false },
+  evolve: (_state, event) => {
+    switch (event.type) {
+      case 'SsoIdentityLinked':
+        return { linked: true, userId: event.data.user_id };
+      default:
+        return event.type satisfies never;
+    }
+  },
+};
+
+// Commands and decide
+
+export interface LinkIdentity {
+  readonly identityHash: string;
+  readonly userId: string;
+}
+
+/** Of two who link at once the first one counts; the other reads from the state whom. */
+export const linkIdentity = (state: SsoIdentity, command: LinkIdentity): readonly SsoIdentityEvent[] =>
+  state.linked
+    ? []
+    : [
+        {
+          type: 'SsoIdentityLinked',
+          data: { identity_hash: command.identityHash, user_id: command.userId },
+        },
+      ];

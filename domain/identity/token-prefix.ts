@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import type { Decider } from '../decider.ts';
+import { defineEvent, type EventOf } from '../event.ts';
+
+/**
+ * A lookup prefix of API tokens: leads from the token to its tenant without other context. Lives in the platform's
+ * streams and is written before the token, so that no token exists that cannot be found; a candidate whose token was
+ * never minted leads to nothing.
+ */
+
+export const TokenPrefixAssigned = defineEvent(
+  'TokenPrefixAssigned',
+  z.object({ prefix: z.string(), tenant_id: z.string(), token_id: z.string() }),
+);
+
+export const tokenPrefixEvents = [TokenPrefixAssigned] as const;
+export type TokenPrefixEvent = EventOf<(typeof tokenPrefixEvents)[number]>;
+
+export interface TokenCandidate {
+  readonly tenantId: string;
+  readonly tokenId: string;
+}
+
+/** Tokens that share the prefix; with 62^8 prefixes hardly ever more than one. */
+export type TokenPrefix = readonly TokenCandidate[];
+
+export const tokenPrefixDecider: Decider<TokenPrefix, TokenPrefixEvent> = {
+  category: 'token_prefix',
+  stateVersion: 1,
+  initial: [],
+  evolve: (state, { data }) => [...state, { tenantId: data.tenant_id, tokenId: data.token_id }],
+};
+
+/** Assigning a prefix to the same token again changes nothing. */
+export const assignPrefix = (
+  state: TokenPrefix,
+  prefix: string,
+  candidate: TokenCandidate,
+): readonly TokenPrefixEvent[] =>
+  state.some((one) => one.tenantId === candidate.tenantId && one.tokenId === candidate.tokenId)
+    ? []
+    : [
+        {
+          type: 'TokenPrefixAssigned',
+          data: { prefix, tenant_id: candidate.tenantId, token_id: candidate.tokenId },
+        },
+      ];

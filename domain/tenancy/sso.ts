@@ -1,0 +1,144 @@
+import { z } from 'zod';
+import { invalid } from '../errors.ts';
+import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
+
+/**
+ * Single sign-on of a tenant by OpenID Connect (decisions, section 3): which provider, as which client, and where a
+ * browser may be sent afterwards. Part of the tenant's stream; the client's secret is sealed with a key of its own.
+ */
+
+// Events
+
+export const TenantSsoConfigured = defineEvent(
+  'TenantSsoConfigured',
+  z.object({
+    tenant_id: z.string(),
+    issuer: z.string(),
+    client_id: z.string(),
+    client_secret: z.string(),
+    return_origins: z.array(z.string()),
+  }),
+  { personal: { client_secret: (data) => `sso-${data.tenant_id}` } },
+);
+
+export const TenantSsoRemoved = defineEvent('TenantSsoRemoved', z.object({ tenant_id: z.string() }));
+
+export const ssoEvents = [TenantSsoConfigured, TenantSsoRemoved] as const;
+export type SsoEvent = EventOf<(typeof ssoEvents)[number]>;
+
+// State
+
+export interface TenantSso {
+  readonly issuer: string;
+  readonly clientId: string;
+  /** Sealed. */
+  readonly clientSecret: string;
+  readonly returnOrigins: readonly string[];
+  /** Of the event that said so: another configuration has another one. */
+  readonly revision: number;
+}
+
+export const evolveSso = (event: SsoEvent, meta: EventMeta): TenantSso | undefined => {
+  switch (event.type) {
+    case 'TenantSsoConfigured':
+      return {
+        issuer: event.data.issuer,
+        clientId: event.data.client_id,
+        clientSecret: event.data.client_secret,
+        returnOrigins: event.data.return_origins,
+        revision: meta.revision,
+      };
+    case 'TenantSsoRemoved':
+      return undefined;
+    default:
+      return event satisfies never;
+  }
+};
+
+// Commands and decide
+
+export interface SsoSettings {
+  readonly issuer: string;
+  readonly client_id: string;
+  /** Left out: the present one stays, for the same client of the same provider. */
+  readonly client_secret?: string | undefined;
+  readonly return_origins: readonly string[];
+}
+
+/** What a tenant has, its secret in the clear. */
+export interface PresentSso {
+  readonly sso: TenantSso | undefined;
+  readonly secret: string | undefined;
+}
+
+/**
+ * The whole settings are replaced; null removes them, undefined leaves them, equal ones are no change.
+ * @throws `validation_failed` when there is no secret to keep
+ */
+export const changeSso = (
+  tenantId: string,
+  { sso, secret }: PresentSso,
+  wanted: SsoSettings | null | undefined,
+): readonly SsoEvent[] => {
+  if (wanted === undefined) return [];
+  if (wanted === null) {
+    return sso === undefined ? [] : [{ type: 'TenantSsoRemoved', data: { tenant_id: tenantId } }];
+  }
+  const sameClient = sso?.issuer === wanted.issuer && sso.clientId === wanted.client_id;
+  const client_secret = wanted.client_secret ?? (sameClient ? secret : undefined);
+  if (client_secret === undefined) {
+    const message = 'The secret is required for a client that is new.';
+    throw invalid([{ path: 'sso.client_secret', code: 'required', message }]);
+  }
+  const sameOrigins = JSON.stringify(sso?.returnOrigins) === JSON.stringify(wanted.return_origins);
+  if (sameClient && sameOrigins && client_secret === secret) return [];
+  const { issuer, client_id, return_origins } = wanted;
+  return [
+    {
+      type: 'TenantSsoConfigured',
+      data: { tenant_id: tenantId, issuer, client_id, client_secret, return_origins: [...return_origins] },
+    },
+  ];
+};
+
+// Addresses
+
+export const MAX_RETURN_ORIGINS = 20;
+const MAX_RETURN_TO = 2_000;
+
+/** A name or address that never leaves the machine, as `URL.hostname` writes it. */
+export const isLoopback = (hostname: string): boolean =>
+  hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname);
+
+const isSafe = (url: URL, loopbackHttp: boolean): boolean =>
+  url.protocol === 'https:' || (url.protocol === 'http:' && loopbackHttp && isLoopback(url.hostname));
+
+/**
+ * Whether this is the issuer of a provider, in the one spelling that a URL parser gives back: no user info, no query,
+ * no fragment, and not the address of the metadata below it.
+ * @param loopbackHttp also plain http on this machine, for trying out
+ */
+export const isIssuer = (text: string, loopbackHttp: boolean): boolean => {
+  const url = URL.parse(text);
+  if (url === null || !isSafe(url, loopbackHttp)) return false;
+  if (url.username !== '' || url.password !== '' || /[?#]/.test(text)) return false;
+  if (url.pathname.includes('/.well-known')) return false;
+  return url.href === text || url.href === `${text}/`;
+};
+
+/** An exact origin, `scheme://host[:port]`: https, or http on the reader's own machine. */
+export const isReturnOrigin = (text: string): boolean => {
+  const url = URL.parse(text);
+  return url !== null && url.origin === text && isSafe(url, true) && !text.includes('*');
+};
+
+/**
+ * Where a browser is sent with its token, as one spelling of the URL; undefined for anywhere else than the allowed
+ * origins. A fragment of its own is refused: the token takes its place.
+ */
+export const allowedReturn = (text: string, origins: readonly string[]): string | undefined => {
+  const url = URL.parse(text);
+  if (url === null || !origins.includes(url.origin) || text.includes('#')) return undefined;
+  if (url.username !== '' || url.password !== '' || url.href.length > MAX_RETURN_TO) return undefined;
+  return url.href;
+};

@@ -1,0 +1,69 @@
+import type { CustomFetch, CustomFetchOptions } from 'openid-client';
+import { ProviderUnavailable } from '../../application/ports/sso-provider.ts';
+import { isLoopback } from '../../domain/tenancy/sso.ts';
+
+/** An outbound request, as `fetch` takes it. Takes a guard for destinations in its place. */
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+/** Metadata, key sets and tokens are a few KiB. */
+const MAX_BYTES = 1024 * 1024;
+
+const unavailable = (why: string): ProviderUnavailable => new ProviderUnavailable(why);
+
+const bodyOf = async (response: Response): Promise<Uint8Array<ArrayBuffer> | null> => {
+  if (response.body === null) return null;
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body) {
+    size += chunk.byteLength;
+    if (size > MAX_BYTES) throw unavailable('the provider’s answer is too large');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+};
+
+/**
+ * `fetch` for one exchange with a provider: one deadline over all its requests, answers read up to 1 MiB, redirects
+ * never followed, plain http on this machine at most. What it stopped at is kept in `trouble`, since a library that
+ * it is given to may wrap errors of its own around it.
+ */
+export class ProviderFetch {
+  trouble: ProviderUnavailable | undefined;
+  readonly #fetch: Fetch;
+  readonly #deadline: AbortSignal;
+
+  constructor(fetch: Fetch, timeoutMs: number) {
+    this.#fetch = fetch;
+    this.#deadline = AbortSignal.timeout(timeoutMs);
+  }
+
+  readonly fetch: CustomFetch = async (url, options) => {
+    try {
+      return await this.#exchange(url, options);
+    } catch (error) {
+      this.trouble ??=
+        error instanceof ProviderUnavailable ? error : unavailable('the provider is out of reach');
+      throw this.trouble;
+    }
+  };
+
+  async #exchange(url: string, options: CustomFetchOptions): Promise<Response> {
+    const { protocol, hostname } = new URL(url);
+    if (protocol !== 'https:' && !isLoopback(hostname)) throw unavailable('the provider wants plain http');
+    const { method, headers: sent, body, signal } = options;
+    const response = await this.#fetch(url, {
+      method,
+      headers: sent,
+      // The library sends forms and nothing else.
+      ...(body instanceof URLSearchParams ? { body } : {}),
+      redirect: 'manual',
+      signal: AbortSignal.any([this.#deadline, ...(signal ? [signal] : [])]),
+    });
+    const { status, statusText, headers } = response;
+    if (status >= 500 || status === 429 || (status >= 300 && status < 400)) {
+      await response.body?.cancel();
+      throw unavailable(`the provider answers ${status}`);
+    }
+    return new Response(await bodyOf(response), { status, statusText, headers });
+  }
+}

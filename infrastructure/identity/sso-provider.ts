@@ -1,0 +1,184 @@
+import * as client from 'openid-client';
+import { z } from 'zod';
+import type { Clock } from '../../application/ports/clock.ts';
+import {
+  type CodeAnswer,
+  type ProvidedIdentity,
+  type ProviderSettings,
+  ProviderUnavailable,
+  type SignInChecks,
+  SignInRefused,
+  type SsoProvider,
+} from '../../application/ports/sso-provider.ts';
+import { type Fetch, ProviderFetch } from './provider-fetch.ts';
+
+const SCOPE = 'openid email profile';
+/** Of one exchange, all its requests together. */
+const TIMEOUT_MS = 10_000;
+const METADATA_MS = 5 * 60_000;
+const MAX_REMEMBERED = 500;
+
+export interface SsoProviderOptions {
+  readonly fetch: Fetch;
+  readonly clock: Clock;
+  /** Plain http to a provider on this machine, for trying out. */
+  readonly loopbackHttp: boolean;
+  readonly timeoutMs?: number;
+}
+
+/** OpenID Connect with `openid-client`, which checks every answer; what it leaves open is checked here. */
+export const openIdProvider = (options: SsoProviderOptions): SsoProvider => {
+  const { clock, loopbackHttp, timeoutMs = TIMEOUT_MS } = options;
+  const remembered = new Map<string, { readonly metadata: client.ServerMetadata; readonly until: number }>();
+
+  const discover = async (
+    settings: ProviderSettings,
+    insecure: boolean,
+    requests: ProviderFetch,
+  ): Promise<client.ServerMetadata> => {
+    const known = remembered.get(settings.key);
+    if (known !== undefined && known.until > clock.now()) return known.metadata;
+    const found = await client.discovery(new URL(settings.issuer), settings.clientId, undefined, undefined, {
+      [client.customFetch]: requests.fetch,
+      ...(insecure ? { execute: [client.allowInsecureRequests] } : {}),
+    });
+    const metadata = found.serverMetadata();
+    // The library lets some well-known providers speak for any of their tenants: here a tenant has exactly one issuer.
+    if (new URL(metadata.issuer).href !== new URL(settings.issuer).href) {
+      throw new ProviderUnavailable('the provider is another one than configured');
+    }
+    remembered.delete(settings.key);
+    if (remembered.size >= MAX_REMEMBERED) {
+      for (const oldest of remembered.keys()) {
+        remembered.delete(oldest);
+        break;
+      }
+    }
+    remembered.set(settings.key, { metadata, until: clock.now() + METADATA_MS });
+    return metadata;
+  };
+
+  const configure = async (settings: ProviderSettings, requests: ProviderFetch) => {
+    const insecure = loopbackHttp && settings.issuer.startsWith('http:');
+    try {
+      const metadata = await discover(settings, insecure, requests);
+      const methods = metadata.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+      const authentication = methods.includes('client_secret_basic')
+        ? client.ClientSecretBasic(settings.clientSecret)
+        : client.ClientSecretPost(settings.clientSecret);
+      const config = new client.Configuration(metadata, settings.clientId, undefined, authentication);
+      config[client.customFetch] = requests.fetch;
+      // By default an ID token that came over TLS from the token endpoint is taken without a look at its signature.
+      client.enableNonRepudiationChecks(config);
+      if (insecure) client.allowInsecureRequests(config);
+      return { config, metadata };
+    } catch (error) {
+      throw requests.trouble ?? (error instanceof ProviderUnavailable ? error : unusable(error));
+    }
+  };
+
+  const exchange = (): ProviderFetch => new ProviderFetch(options.fetch, timeoutMs);
+
+  return {
+    start: async (settings, redirectUri) => {
+      const { config } = await configure(settings, exchange());
+      const checks = {
+        state: client.randomState(),
+        nonce: client.randomNonce(),
+        codeVerifier: client.randomPKCECodeVerifier(),
+      };
+      const challenge = await client.calculatePKCECodeChallenge(checks.codeVerifier);
+      try {
+        const url = client.buildAuthorizationUrl(config, {
+          redirect_uri: redirectUri,
+          scope: SCOPE,
+          state: checks.state,
+          nonce: checks.nonce,
+          code_challenge: challenge,
+          code_challenge_method: 'S256',
+        });
+        return { ...checks, url: url.href };
+      } catch (error) {
+        throw unusable(error);
+      }
+    },
+
+    finish: async (settings, redirectUri, checks, answer) => {
+      const requests = exchange();
+      const { config, metadata } = await configure(settings, requests);
+      try {
+        const tokens = await client.authorizationCodeGrant(config, returned(redirectUri, checks, answer), {
+          expectedState: checks.state,
+          expectedNonce: checks.nonce,
+          pkceCodeVerifier: checks.codeVerifier,
+          idTokenExpected: true,
+        });
+        const claims = tokens.claims();
+        if (claims === undefined) throw new SignInRefused('there is no ID token');
+        const told = about(claims);
+        if (told.email !== undefined || metadata.userinfo_endpoint === undefined) {
+          return identityOf(claims.iss, claims.sub, told);
+        }
+        const more = await client.fetchUserInfo(config, tokens.access_token, claims.sub);
+        return identityOf(claims.iss, claims.sub, about(more));
+      } catch (error) {
+        if (requests.trouble !== undefined) throw requests.trouble;
+        throw error instanceof SignInRefused ? error : new SignInRefused(reasonOf(error));
+      }
+    },
+  };
+};
+
+const returned = (redirectUri: string, checks: SignInChecks, answer: CodeAnswer): URL => {
+  const url = new URL(redirectUri);
+  url.searchParams.set('code', answer.code);
+  url.searchParams.set('state', checks.state);
+  if (answer.iss !== undefined) url.searchParams.set('iss', answer.iss);
+  return url;
+};
+
+/** A claim of another type than it must have counts as not there. */
+const personal = z.object({
+  email: z.string().optional().catch(undefined),
+  email_verified: z.boolean().optional().catch(undefined),
+  name: z.string().optional().catch(undefined),
+});
+type Personal = z.output<typeof personal>;
+
+const about = (claims: unknown): Personal => personal.parse(claims);
+
+const identityOf = (issuer: string, subject: string, told: Personal): ProvidedIdentity => {
+  // OpenID Connect Core, section 2.
+  if (subject === '' || subject.length > 255) throw new SignInRefused('the subject is not valid');
+  return {
+    issuer,
+    subject,
+    email: told.email,
+    emailVerified: told.email !== undefined && told.email_verified === true,
+    name: told.name,
+  };
+};
+
+const OAUTH_ERRORS: ReadonlySet<string> = new Set([
+  'invalid_request',
+  'invalid_client',
+  'invalid_grant',
+  'unauthorized_client',
+  'unsupported_grant_type',
+  'invalid_scope',
+  'access_denied',
+]);
+
+/** A constant that may be logged: never the library's message or cause, which hold what the provider sent. */
+const reasonOf = (error: unknown): string => {
+  if (error instanceof client.ResponseBodyError) {
+    return OAUTH_ERRORS.has(error.error) ? error.error : 'another error of the provider';
+  }
+  if (error instanceof client.ClientError && /^OAUTH_[A-Z_]{1,50}$/.test(error.code ?? '')) {
+    return String(error.code);
+  }
+  return 'the answer could not be checked';
+};
+
+const unusable = (error: unknown): ProviderUnavailable =>
+  new ProviderUnavailable(`the provider’s metadata cannot be used (${reasonOf(error)})`);

@@ -1,0 +1,23 @@
+import { randomBytes } from 'node:crypto';
+import type { TokenSecrets } from '../../application/ports/token-secrets.ts';
+import { PREFIX_LENGTH, TAIL_LENGTH } from '../../domain/identity/api-token.ts';
+
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+/** Bytes from here on would make the first characters of the alphabet likelier, so they are thrown away. */
+const FAIR = 256 - (256 % ALPHABET.length);
+
+/** @param bytes so many random bytes */
+export const base62 = (length: number, bytes: (count: number) => Uint8Array): string => {
+  let text = '';
+  while (text.length < length) {
+    for (const byte of bytes(length - text.length)) {
+      if (byte < FAIR) text += ALPHABET[byte % ALPHABET.length];
+    }
+  }
+  return text;
+};
+
+export const randomTokenSecrets: TokenSecrets = {
+  prefix: () => base62(PREFIX_LENGTH, randomBytes),
+  tail: () => base62(TAIL_LENGTH, randomBytes),
+};
