@@ -5,6 +5,8 @@ import Mocha from 'mocha';
  * `npm run test:all`: every test file, unit tests first, and one closing line with the counts. Exits with 1 when
  * anything failed or nothing ran.
  */
+// Servers write all that they can: every line is searched for credentials (`support/log-check.ts`).
+process.env.TEST_LOG_LEVEL ??= 'trace';
 const files = globSync('tests/**/*.test.ts').sort(
   (a, b) => Number(a.includes('/e2e/')) - Number(b.includes('/e2e/')) || a.localeCompare(b),
 );

@@ -34,6 +34,22 @@ describe('configuration', () => {
     });
   });
 
+  it('takes the public address as an origin, and nothing that is more', () => {
+    const read = (PUBLIC_URL: string) => readConfig({ PUBLIC_URL }).PUBLIC_URL;
+    expect(read('https://Platform.example/')).to.equal('https://platform.example');
+    expect(read('http://localhost:8080')).to.equal('http://localhost:8080');
+    for (const wrong of [
+      'platform.example',
+      'ftp://x',
+      'https://x/path',
+      'https://u:p@x',
+      'https://x/?y',
+      'https://x/#y',
+    ]) {
+      expect(() => read(wrong), wrong).to.throw(ConfigError, /^PUBLIC_URL must be/);
+    }
+  });
+
   it('reads typed values', () => {
     const found = readConfig({
       PORT: '0',
@@ -81,6 +97,9 @@ describe('configuration', () => {
     ['TRUST_PROXY', 'everyone'],
     ['TENANT_JWT_SECRET', 'short-hush'],
     ['MASTER_KEY', 'short-hush'],
+    ['TENANT_JWT_SECRET_PREVIOUS', 'short-hush'],
+    ['PARTNER_EXCHANGE_SECRET_PREVIOUS', 'short-hush'],
+    ['PLATFORM_JWT_SECRET_NEXT', 'short-hush'],
     ['PLATFORM_ADMIN_EMAIL', 'nobody'],
     ['PLATFORM_ADMIN_PASSWORD', 'hush'],
     ['RATE_LIMIT_PER_MINUTE', '-1'],
@@ -110,5 +129,24 @@ describe('configuration', () => {
     expect(() => readConfig({ PLATFORM_ADMIN_EMAIL: 'a@b.test' })).to.throw('PLATFORM_ADMIN_PASSWORD');
     const shared = { ...PRODUCTION, PLATFORM_JWT_SECRET: PRODUCTION.TENANT_JWT_SECRET };
     expect(() => readConfig(shared)).to.throw('PLATFORM_JWT_SECRET must differ from TENANT_JWT_SECRET.');
+  });
+
+  it('takes a previous and a next key of each family, which differ from every other', () => {
+    const families = ['TENANT_JWT', 'PLATFORM_JWT', 'PARTNER_JWT', 'PARTNER_EXCHANGE'];
+    for (const previous of families.flatMap((name) => [`${name}_SECRET_PREVIOUS`, `${name}_SECRET_NEXT`])) {
+      expect(readConfig({ ...PRODUCTION, [previous]: secret('old') })).to.have.property(
+        previous,
+        secret('old'),
+      );
+      for (const other of Object.keys(PRODUCTION).filter((key) => key !== 'NODE_ENV')) {
+        expect(() => readConfig({ ...PRODUCTION, [previous]: PRODUCTION[other] })).to.throw(
+          `${previous} must differ from ${other}.`,
+        );
+      }
+    }
+    for (const other of ['PARTNER_JWT_SECRET_PREVIOUS', 'TENANT_JWT_SECRET_NEXT']) {
+      const twins = { TENANT_JWT_SECRET_PREVIOUS: secret('old'), [other]: secret('old') };
+      expect(() => readConfig({ ...PRODUCTION, ...twins })).to.throw('must differ');
+    }
   });
 });

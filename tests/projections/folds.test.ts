@@ -126,7 +126,29 @@ describe('tenants', () => {
     ]).get('tenants/platform/acme');
 
   it('are kept as they were created', () => {
-    expect(left()).to.deep.equal({ id: 'acme', ...settings, status: 'active', created_at: time(1) });
+    expect(left()).to.deep.equal({
+      id: 'acme',
+      ...settings,
+      status: 'active',
+      created_at: time(1),
+      sso: null,
+    });
+  });
+  it('show their single sign-on without its secret, until it is removed', () => {
+    const sso = { issuer: 'https://login.example', client_id: 'us', return_origins: ['https://app.example'] };
+    const configured: Told = {
+      type: 'TenantSsoConfigured',
+      data: { tenant_id: 'acme', ...sso, client_secret: 'sealed' },
+      tenantId: 'platform',
+    };
+    const removed: Told = {
+      type: 'TenantSsoRemoved',
+      data: { tenant_id: 'acme' },
+      tenantId: 'platform',
+    };
+    const shown = (...story: Told[]) => folded(tenantsProjection, story).get('tenants/platform/acme');
+    expect(shown(created, configured)).to.deep.include({ sso });
+    expect(shown(created, configured, removed)).to.deep.include({ sso: null });
   });
   it('change in what an event names, to nothing as well', () => {
     expect(left({ name: 'New' })).to.include({ name: 'New', plan: 'pro', partner_id: 'p' });

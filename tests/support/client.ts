@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { noteSecrets } from './log-check.ts';
 import { type AnswerCheck, createAnswerCheck } from './openapi-validator.ts';
 import type { Server } from './server.ts';
 
@@ -24,6 +25,8 @@ export interface Options {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as it is, instead of JSON. */
   readonly raw?: string | Uint8Array<ArrayBuffer>;
+  /** `manual`: a redirect is an answer; followed unless given. */
+  readonly redirect?: 'manual';
 }
 
 type Json = Readonly<Record<string, unknown>>;
@@ -106,8 +109,11 @@ export class Client {
         ...options.headers,
       },
       ...(payload === undefined ? {} : { body: payload }),
+      ...(options.redirect === undefined ? {} : { redirect: options.redirect }),
     });
     const answer = await answerOf(response);
+    noteSecrets(body);
+    noteSecrets(answer.json);
     checkPromises(`${method} ${path} → ${answer.status}`, answer);
     this.#check(method, path, answer.status, answer.json);
     return answer;

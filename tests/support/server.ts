@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { noteEnvironment, watchOutput } from './log-check.ts';
 
 /** The real server as a child process, on a port of its own and a data folder of its own (or a shared one). */
 
@@ -26,6 +27,8 @@ const ENVIRONMENT: Readonly<Record<string, string>> = {
   LOGIN_LIMIT_PER_MINUTE: '0',
   PLATFORM_ADMIN_EMAIL: ROOT.email,
   PLATFORM_ADMIN_PASSWORD: ROOT.password,
+  // A run of all tests searches all that can be logged for credentials (`log-check.ts`).
+  ...(process.env.TEST_LOG_LEVEL === undefined ? {} : { LOG_LEVEL: process.env.TEST_LOG_LEVEL }),
 };
 
 export interface ServerOptions {
@@ -101,18 +104,20 @@ const launch = (dataDir: string, env: ServerOptions['env'] = {}) => {
   };
   const child = spawn(process.execPath, [MAIN], { env: variables, stdio: ['ignore', 'pipe', 'pipe'] });
   running.add(child);
-  const chunks: string[] = [];
+  noteEnvironment(variables);
+  const written = watchOutput();
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8');
-    stream.on('data', (chunk: string) => chunks.push(chunk));
+    stream.on('data', (chunk: string) => written.wrote(chunk));
   }
   const exited = new Promise<Exit>((resolve) => {
     child.once('close', (code, signal) => {
       running.delete(child);
+      written.ended();
       resolve({ code, signal });
     });
   });
-  return { child, exited, output: () => chunks.join('') };
+  return { child, exited, output: written.text };
 };
 
 /** For starts that must fail. */

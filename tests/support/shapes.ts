@@ -73,6 +73,9 @@ export const tenant = z.strictObject({
   timezone: z.string(),
   status: z.enum(['active', 'suspended']),
   created_at: instant,
+  sso: z
+    .strictObject({ issuer: z.string(), client_id: z.string(), return_origins: z.array(z.string()) })
+    .nullable(),
 });
 
 export const login = z.strictObject({

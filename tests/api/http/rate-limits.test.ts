@@ -1,5 +1,7 @@
 import { expect } from 'chai';
+import { z } from 'zod';
 import { createRateLimits, TokenBuckets } from '../../../api/http/rate-limits.ts';
+import { route } from '../../../api/http/route.ts';
 import { testRoutes } from './routes.ts';
 import { serve } from './support.ts';
 
@@ -100,6 +102,41 @@ describe('rate limits', () => {
       });
     const statuses = [await login(1), await login(2), await login(3)].map(({ status }) => status);
     expect(statuses).to.deep.equal([401, 401, 429]);
+    await server.close();
+  });
+
+  it('count public requests by address and operation, and are off with the limit of requests', () => {
+    const given = limits();
+    const tries = (address: string, operation: string): number =>
+      Array.from({ length: 50 }, () => given.publicFrom(address, operation)).filter(
+        (wait) => wait === undefined,
+      ).length;
+    expect([tries('a', 'submit'), tries('b', 'submit'), tries('a', 'validate')]).to.deep.equal([30, 30, 30]);
+    expect(given.publicFrom('a', 'submit')).to.equal(2);
+    now += 2_000;
+    expect(given.publicFrom('a', 'submit')).to.equal(undefined);
+    const off = createRateLimits({ requestsPerMinute: 0, loginsPerMinute: 2 }, clock);
+    for (let i = 0; i < 100; i += 1) expect(off.publicFrom('a', 'submit')).to.equal(undefined);
+  });
+
+  it('hold public routes against the address, before the body is read', async () => {
+    const open = route({
+      method: 'post',
+      path: '/public/things',
+      operationId: 'submitThing',
+      summary: 'Takes a thing',
+      tag: 'Things',
+      access: { kind: 'public' },
+      limit: 'public',
+      body: z.object({ title: z.string() }),
+      responses: { 204: null },
+      handle: async () => ({ status: 204 }),
+    });
+    const server = await serve([open], { limits: limits() });
+    const submit = () => server.request('POST', '/public/things', { body: '{' });
+    for (let i = 0; i < 30; i += 1) expect((await submit()).status).to.equal(400);
+    const refused = await submit();
+    expect([refused.status, refused.json.error]).to.deep.equal([429, 'rate_limited']);
     await server.close();
   });
 });

@@ -103,6 +103,7 @@ export const testDeps = (routes: readonly Route[], own: Partial<HttpDeps> = {}):
     limits: createRateLimits({ requestsPerMinute: 0, loginsPerMinute: 0 }, clock),
     metrics: createMetrics({ process: false }),
     logger: recordingLogger([]),
+    leaveLine: async () => undefined,
     ...own,
   };
 };

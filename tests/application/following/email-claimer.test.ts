@@ -9,7 +9,7 @@ const emailHash = (email: string): string => `hash-of-${email}`;
 const hash = emailHash('ann@example.com');
 
 /** A node on which somebody was registered and the process died before the address was claimed. */
-const interrupted = async () => {
+const interrupted = async (origin: 'admin' | 'sso' = 'admin') => {
   const node = startNode();
   const email = { tenantId: 'acme', decider: emailDecider, id: hash, cause };
   await node.commands.execute({
@@ -27,7 +27,7 @@ const interrupted = async () => {
         email: 'ann@example.com',
         displayName: 'Ann',
         role: 'operator',
-        origin: 'admin',
+        origin,
       }),
   });
   const claimer = emailClaimer({ commands: node.commands, keys: node.keys, emailHash });
@@ -47,6 +47,12 @@ describe('The claimer of e-mails', () => {
     await handleAll();
     expect(await holder()).to.deep.equal({ status: 'claimed', userId: 'ann' });
     expect(await node.events.readStream(`acme.email-${hash}`)).to.have.length(2);
+  });
+
+  it('leaves what single sign-on has not claimed by itself: its provider may not have verified it', async () => {
+    const { handleAll, holder } = await interrupted('sso');
+    await handleAll();
+    expect(await holder()).to.include({ status: 'reserved' });
   });
 
   it('leaves an address that somebody else has', async () => {

@@ -2,6 +2,8 @@ import { expect } from 'chai';
 import { z } from 'zod';
 import { Envelopes } from '../../../application/envelopes.ts';
 import { LiveFeed } from '../../../application/live-feed.ts';
+import { type EventStore, StoreUnavailable } from '../../../application/ports/event-store.ts';
+import { registerUser, userDecider } from '../../../domain/identity/user.ts';
 import {
   conversationDecider,
   deleteMessage,
@@ -9,8 +11,10 @@ import {
   startConversation,
 } from '../../../domain/messaging/conversation.ts';
 import { causeOf } from '../../support/book.ts';
-import { eventually, severalTurns } from '../../support/eventually.ts';
-import { memoryStores, startNode, type TestNode } from '../../support/node.ts';
+import { eventually, rejection, severalTurns } from '../../support/eventually.ts';
+import { testClock } from '../../support/fakes.ts';
+import { BEGINNING } from '../../support/given.ts';
+import { memoryStores, type SharedStores, startNode, type TestNode } from '../../support/node.ts';
 
 const conversation = (node: TestNode) => {
   const base = { tenantId: 'acme', decider: conversationDecider, id: 'c1', cause: causeOf('x') };
@@ -121,6 +125,135 @@ describe('the live feed', () => {
       expect(here.states.cached('acme.conversation-c1')).to.equal(undefined);
       expect(await here.keys.open(sealed)).to.equal(undefined);
     });
+  });
+});
+
+describe('what a node remembers', () => {
+  const ends: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const end of ends.splice(0)) await end();
+  });
+
+  /** A node whose store, or whose subscription alone, can be cut off; its feed’s time is set by hand. */
+  const node = async (stores: SharedStores) => {
+    const gone = { head: false, reads: false, subscription: false, asked: 0 };
+    const cut = (): never => {
+      throw new StoreUnavailable('gone');
+    };
+    const events: EventStore = {
+      ...stores.events,
+      head: async () => {
+        gone.asked += 1;
+        return gone.head ? cut() : stores.events.head();
+      },
+      readStream: async (...args) => (gone.reads ? cut() : stores.events.readStream(...args)),
+      subscribe: async function* (options) {
+        for await (const batch of stores.events.subscribe(options)) {
+          // As one that was cut off: it tells nothing, and no error either.
+          while (gone.subscription && !options.signal.aborted) await severalTurns(1);
+          yield batch;
+        }
+      },
+    };
+    const { clock, ...own } = startNode({ ...stores, events });
+    const time = testClock();
+    const feed = new LiveFeed({ ...own, monotonic: time.now });
+    own.states.trustWhile(() => feed.isCurrent);
+    const stopping = new AbortController();
+    const started = Promise.withResolvers<void>();
+    const done = feed.run(stopping.signal, started.resolve);
+    ends.push(async () => {
+      stopping.abort();
+      await done;
+    });
+    await started.promise;
+    return { ...own, clock, feed, time, gone };
+  };
+  const set = (at: Pick<TestNode, 'commands'>, status: 'active' | 'deactivated') =>
+    at.commands.execute({
+      tenantId: 'acme',
+      decider: userDecider,
+      id: 'ann',
+      cause: causeOf(status),
+      decide: () => [{ type: 'UserStatusChanged' as const, data: { user_id: 'ann', status } }],
+    });
+  const withAnn = async (): Promise<SharedStores> => {
+    const stores = memoryStores();
+    await startNode(stores).commands.execute({
+      tenantId: 'acme',
+      decider: userDecider,
+      id: 'ann',
+      cause: causeOf('ann'),
+      decide: (state) =>
+        registerUser(state, {
+          userId: 'ann',
+          email: 'ann@example.com',
+          displayName: 'Ann',
+          role: 'operator',
+          origin: 'admin',
+        }),
+    });
+    return stores;
+  };
+
+  it('counts while the log answers and the feed keeps up', async () => {
+    const here = await node(await withAnn());
+    await here.directory.user('acme', 'ann');
+    here.time.advance(4900);
+    await eventually(() => {
+      here.time.advance(1);
+      // Confirmed anew: the first confirmation has run out by now.
+      expect(here.time.now()).to.be.greaterThan(BEGINNING + 5000);
+      expect(here.feed.isCurrent).to.equal(true);
+    });
+    expect(here.directory.cachedUser('acme', 'ann')).to.include({ status: 'active' });
+  });
+
+  it('is asked of the store again when the subscription has been cut off for more than 5 s', async () => {
+    const stores = await withAnn();
+    const here = await node(stores);
+    await here.directory.user('acme', 'ann');
+    here.gone.subscription = true;
+    await set(startNode(stores), 'deactivated');
+    expect(here.directory.cachedUser('acme', 'ann'), 'for a moment').to.include({ status: 'active' });
+    // The log answers, but the feed does not come to its end: nothing is confirmed.
+    const before = here.gone.asked;
+    await eventually(() => expect(here.gone.asked).to.be.greaterThan(before));
+    await severalTurns();
+    here.time.advance(5001);
+    expect(here.feed.isCurrent).to.equal(false);
+    expect(here.directory.cachedUser('acme', 'ann')).to.equal('unknown');
+    expect(await here.directory.user('acme', 'ann')).to.include({ status: 'deactivated' });
+    await set(startNode(stores), 'active');
+    expect(await here.directory.user('acme', 'ann'), 'asked each time').to.include({ status: 'active' });
+    here.gone.subscription = false;
+    await eventually(() => expect(here.feed.isCurrent).to.equal(true));
+    expect(here.directory.cachedUser('acme', 'ann')).to.include({ status: 'active' });
+  });
+
+  it('is nothing to go by when the store is gone: who asks is told so, until it is there again', async () => {
+    const here = await node(await withAnn());
+    await here.directory.user('acme', 'ann');
+    here.gone.head = true;
+    here.gone.reads = true;
+    here.time.advance(5000);
+    expect(await here.directory.user('acme', 'ann'), 'not yet').to.include({ status: 'active' });
+    here.time.advance(1);
+    expect(await rejection(here.directory.user('acme', 'ann'))).to.be.instanceOf(StoreUnavailable);
+    here.gone.head = false;
+    here.gone.reads = false;
+    await eventually(() => expect(here.feed.isCurrent).to.equal(true));
+    expect(here.directory.cachedUser('acme', 'ann')).to.include({ status: 'active' });
+  });
+
+  it('still takes commands, each decided on what the store says', async () => {
+    const stores = await withAnn();
+    const here = await node(stores);
+    here.gone.head = true;
+    here.time.advance(5001);
+    await set(startNode(stores), 'deactivated');
+    await Promise.all([set(here, 'active'), set(here, 'deactivated')]);
+    expect(await stores.events.readStream('acme.user-ann')).to.have.length(4);
   });
 });
 

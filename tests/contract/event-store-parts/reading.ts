@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { StoredEvent } from '../../../application/ports/event-store.ts';
+import type { Position, StoredEvent } from '../../../application/ports/event-store.ts';
 import { type Context, event, events, idsOf, race } from './helpers.ts';
 
 export function readingTests({ store, prefix }: Context): void {
@@ -104,6 +104,75 @@ export function readingTests({ store, prefix }: Context): void {
       expect(await store().readAll({ from: after, filter: { streamPrefix: '', types: [] } })).to.deep.equal(
         all.slice(1),
       );
+    });
+  });
+
+  describe('scanAll', () => {
+    const scan = async (
+      direction: 'forward' | 'backward',
+      limit: number,
+      maxScanned: number,
+      base: string,
+    ) => {
+      const filter = { streamPrefix: base };
+      const found: StoredEvent[] = [];
+      let pages = 0;
+      let from: Position | undefined;
+      for (;;) {
+        const page = await store().scanAll({ direction, limit, from, filter }, maxScanned);
+        pages += 1;
+        expect(page.events.length).to.be.at.most(limit);
+        found.push(...page.events);
+        if (page.next === undefined) return { found, pages };
+        if (from !== undefined) {
+          expect(direction === 'forward' ? page.next > from : page.next < from, 'gets on').to.equal(true);
+        }
+        from = page.next;
+      }
+    };
+
+    it('finds in pieces what readAll finds at once, in both directions, whatever the bounds', async () => {
+      const base = prefix();
+      const others = prefix();
+      for (let n = 0; n < 12; n += 1) {
+        await store().append(`${base}s-${n % 3}`, 'any', events(1 + (n % 3)));
+        await store().append(`${others}s-1`, 'any', events(40));
+      }
+      for (const direction of ['forward', 'backward'] as const) {
+        const all = await store().readAll({ direction, filter: { streamPrefix: base } });
+        expect(all).to.have.length(24);
+        for (const [limit, maxScanned] of [
+          [1, 1_000_000],
+          [5, 1_000_000],
+          [5, 1],
+          [24, 7],
+          [100, 100],
+        ] as const) {
+          expect((await scan(direction, limit, maxScanned, base)).found).to.deep.equal(all);
+        }
+      }
+    });
+
+    it('stops about where it was told to, and says where to go on', async () => {
+      const base = prefix();
+      const others = prefix();
+      await store().append(`${base}s-1`, 'any', events(1));
+      for (let n = 0; n < 24; n += 1) await store().append(`${others}s-1`, 'any', events(500));
+      // Of this very tenant, so that the blocks in between cannot be skipped.
+      await store().append(`${base}s-1`, 'any', events(1));
+      const filter = { streamPrefix: others, types: ['Nothing'] };
+      const first = await store().scanAll({ direction: 'backward', filter: { streamPrefix: base } }, 500);
+      expect(first.events.length).to.be.at.least(1);
+      expect(first.scanned).to.be.at.most(500 + 4096);
+      const nothing = await store().scanAll({ direction: 'backward', filter }, 500);
+      expect(nothing.events).to.deep.equal([]);
+      expect(nothing.scanned).to.be.at.most(500 + 4096);
+      expect((await scan('backward', 10, 500, base)).found).to.have.length(2);
+    });
+
+    it('ends at once on what nobody wrote to', async () => {
+      const page = await store().scanAll({ filter: { streamPrefix: prefix() } }, 1_000_000);
+      expect([page.events, page.next]).to.deep.equal([[], undefined]);
     });
   });
 

@@ -31,6 +31,34 @@ describe('a tenant', () => {
       .isRefused('already_exists', { field: 'id' });
   });
 
+  it('is created suspended in one go', () => {
+    given(tenantDecider)
+      .when((state) => createTenant(state, { tenantId: 'acme', ...settings, status: 'suspended' }))
+      .gives(created, { type: 'TenantStatusChanged', data: { tenant_id: 'acme', status: 'suspended' } });
+    given(tenantDecider)
+      .when((state) => createTenant(state, { tenantId: 'acme', ...settings, status: 'active' }))
+      .gives(created);
+  });
+
+  it('is created with its first admin, of whom its state keeps nothing', () => {
+    const firstAdmin = { id: 'ann', email: 'ann@example.com', displayName: 'Ann', passwordHash: 'hash' };
+    const withAdmin: TenantEvent = {
+      type: 'TenantCreated',
+      data: {
+        tenant_id: 'acme',
+        ...settings,
+        admin_id: 'ann',
+        admin_email: 'ann@example.com',
+        admin_display_name: 'Ann',
+        admin_password_hash: 'hash',
+      },
+    };
+    given(tenantDecider)
+      .when((state) => createTenant(state, { tenantId: 'acme', ...settings, firstAdmin }))
+      .gives(withAdmin);
+    expect(given(tenantDecider, withAdmin).state).to.deep.equal(given(tenantDecider, created).state);
+  });
+
   it('is changed in what differs', () => {
     changing({ name: 'Acme Ltd', plan: 'pro', currency: undefined }).gives({
       type: 'TenantChanged',

@@ -35,6 +35,8 @@ describe('Tenants', () => {
   });
 
   it('take every setting, and a PATCH of entitlements merges', async () => {
+    const north = await world.platform.post('/super/partners', { id: 'north', name: 'North' });
+    expect(north.status).to.equal(201);
     const settings = {
       name: 'Größe',
       plan: 'enterprise',

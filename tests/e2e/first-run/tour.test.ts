@@ -27,7 +27,7 @@ describe('The tour in the README', () => {
       .replaceAll('127.0.0.1:3000', new URL(server.base).host);
     const { stdout } = await promisify(execFile)('bash', ['-c', script]);
 
-    expect(blocks.length).to.equal(4);
+    expect(blocks.length).to.equal(6);
     expect(stdout).to.match(/Ben is [0-9a-f-]{36}\n/);
     expect(stdout).to.contain('Ben sees {"kind":"system","event":"ready"');
     expect(stdout).to.match(/Ben sees \{"kind":"message","event":"created"[^\n]*shall we begin\?/);
@@ -35,5 +35,13 @@ describe('The tour in the README', () => {
     expect(stdout).to.contain('"unread_count":1');
     expect(stdout).to.match(/"snippet":"Hello @Ben Demo, shall we begin\?"/);
     expect(stdout.lastIndexOf('"unread_count":0')).to.be.greaterThan(stdout.lastIndexOf('"unread_count":1'));
+
+    expect(stdout).to.match(/"error":"guard_rejected"[^\n]*"guard":"worth it"/);
+    expect(stdout).to.match(/"entity_name":"offer"[^\n]*"state":"won","final":true/);
+    expect(stdout, 'filtered, and read with the API token').to.match(
+      /\n\[\{[^\n]*"title":"Lyon"[^\n]*"state":"won"[^\n]*\n[\s\S]*\n\[\{[^\n]*"title":"Lyon"/,
+    );
+    expect(stdout).to.match(/"action":"job_transitioned"[^\n]*"email":"ada@demo.example"/);
+    expect(stdout).to.match(/"error":"scope_missing"[^\n]*"required":"data:write"/);
   });
 });

@@ -1,5 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import type { Options } from '../../support/client.ts';
 import { BASE, type Member, NOTIFICATIONS, USERS } from '../../support/world.ts';
+import { DELEGATION } from './delegation-routes.ts';
+import { ENTITY_ROUTES } from './entity-routes.ts';
+import { FILE_ROUTES } from './file-routes.ts';
+import { FORM_ROUTES } from './form-routes.ts';
+import { WORKFLOW } from './workflow-routes.ts';
 
 /** What tenant A has, or, with made-up ids, what nobody has. */
 export interface Things {
@@ -8,6 +14,18 @@ export interface Things {
   readonly notification: string;
   readonly user: string;
   readonly tenant: string;
+  readonly apiToken: string;
+  /** An `ext_id`. */
+  readonly extension: string;
+  /** Names. */
+  readonly workflow: string;
+  readonly entity: string;
+  /** Also the id of its record. */
+  readonly job: string;
+  readonly link: string;
+  /** Of the record. */
+  readonly file: string;
+  readonly form: string;
   /** A cursor of one of A's lists, and one that only looks like it. */
   readonly cursor: string;
 }
@@ -18,6 +36,14 @@ export const nothing = (cursor: string): Things => ({
   notification: randomUUID(),
   user: randomUUID(),
   tenant: 'nowhere',
+  apiToken: randomUUID(),
+  extension: 'not-installed',
+  workflow: 'no_such_flow',
+  entity: 'no_such_entity',
+  job: randomUUID(),
+  link: randomUUID(),
+  file: randomUUID(),
+  form: randomUUID(),
   cursor,
 });
 
@@ -25,6 +51,7 @@ export interface Call {
   readonly method: string;
   readonly path: string;
   readonly body?: unknown;
+  readonly options?: Options;
 }
 
 /** Calls of one route by somebody of tenant B, made of A's ids; `own` are things of B's to combine them with. */
@@ -37,6 +64,11 @@ const messagesOf = (conversation: string): string => `${BASE}/${conversation}/me
  * here makes the test fail: whoever adds a route adds its attack.
  */
 export const ATTACKS: Readonly<Record<string, Attack>> = {
+  ...DELEGATION,
+  ...WORKFLOW,
+  ...FILE_ROUTES,
+  ...FORM_ROUTES,
+  ...ENTITY_ROUTES,
   'GET /api/v1/tenant/me': ({ tenant, user }) => [
     { method: 'GET', path: `/api/v1/tenant/me?user_id=${user}&id=${user}` },
     { method: 'GET', path: `/api/v1/tenant/me?tenant=${tenant}` },
@@ -58,6 +90,12 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     { method: 'PATCH', path: `${USERS}/${user}`, body: { status: 'deactivated' } },
     { method: 'PATCH', path: `${USERS}/${user}`, body: { role: 'operator', password: 'a-new-password' } },
     { method: 'PATCH', path: `${USERS}/${user}`, body: {} },
+  ],
+  'GET /api/v1/tenant/audit/event-log': ({ cursor, tenant, user, conversation }) => [
+    { method: 'GET', path: `/api/v1/tenant/audit/event-log?actor=${user}` },
+    { method: 'GET', path: `/api/v1/tenant/audit/event-log?limit=1&cursor=${cursor}` },
+    { method: 'GET', path: `/api/v1/tenant/audit/event-log?tenant=${tenant}&subject=${conversation}` },
+    { method: 'GET', path: `/api/v1/tenant/audit/event-log?tenant_id=${tenant}` },
   ],
   'POST /api/v1/tenant/messaging/conversations': ({ user }, own, caller) => [
     { method: 'POST', path: BASE, body: { participant_user_ids: [user] } },
@@ -105,6 +143,9 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   ],
 };
 
-/** Routes that are no tenant's: their isolation is by the key family, tested with the credentials. */
+/**
+ * Routes that are no tenant's: their isolation is by the key family, tested with the credentials, and
+ * that of partners from each other with their routes (`tests/e2e/identity`).
+ */
 export const OUTSIDE =
-  /^\w+ (\/api\/v1)?\/(auth\/login|super\/.*|health\/.*|metrics|openapi\.json|docs(\/.*)?)$/;
+  /^\w+ (\/api\/v1)?\/(auth\/login|auth\/sso\/.*|super\/.*|partner-portal\/.*|public\/.*|health\/.*|metrics|openapi\.json|docs(\/.*)?)$/;

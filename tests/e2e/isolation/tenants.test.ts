@@ -1,10 +1,12 @@
 import { expect } from 'chai';
 import { z } from 'zod';
 import type { Answer, Client } from '../../support/client.ts';
+import { API_TOKENS, activeExtension, EXTENSIONS, mintToken } from '../../support/delegation.ts';
 import { eventually } from '../../support/server.ts';
 import { notifications } from '../../support/shapes.ts';
 import { tenantToken } from '../../support/tokens.ts';
 import { allMessages } from '../../support/unread-model.ts';
+import { filesOf, uploaded } from '../../support/uploads.ts';
 import {
   BASE,
   endWorld,
@@ -18,6 +20,8 @@ import {
   USERS,
   type World,
 } from '../../support/world.ts';
+import { draft, FORMS } from '../forms/support.ts';
+import { defineEntity, ENTITIES, JOBS, startJob, WORKFLOWS } from '../workflows/support.ts';
 import { ATTACKS, type Call, nothing, OUTSIDE, type Things } from './routes.ts';
 
 const documentShape = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) });
@@ -44,8 +48,33 @@ describe('Isolation of tenants', () => {
     });
     const next = (await tenant.admin.api.get(`${USERS}?limit=1`)).header('link');
     const cursor = /cursor=([^>&]+)/.exec(next ?? '')?.[1] ?? 'none';
+    const extension = `of-${tenant.id}`;
+    await activeExtension(tenant.admin.api, extension);
+    const { id: apiToken } = await mintToken(tenant.admin.api);
+    const entity = `of_${tenant.id}`;
+    await defineEntity(tenant, entity);
+    const job = await startJob(tenant.admin, entity, { title: `secret of ${tenant.id}` });
+    const notes = `${ENTITIES}/${entity}/records/${job}/notes`;
+    await tenant.admin.api.post(notes, { body: `secret of ${tenant.id}` });
+    const made = await tenant.admin.api.post(`${JOBS}/${job}/links`, { page_slug: 'status' });
+    const link = made.as(z.looseObject({ id: z.string() }), 201).id;
+    const { id: file } = await uploaded(tenant.admin.api, { entity, id: job }, `secret of ${tenant.id}`);
+    const title = `secret of ${tenant.id}`;
+    const drafted = await draft(tenant.admin, {
+      title,
+      entity_name: entity,
+      fields: [{ field_key: 'title' }],
+    });
     const things = {
+      entity,
+      workflow: `${entity}_flow`,
+      job,
+      link,
+      file,
+      form: drafted.id,
       conversation,
+      apiToken,
+      extension,
       message: sent.id,
       notification: found.id,
       user: one.id,
@@ -69,8 +98,8 @@ describe('Isolation of tenants', () => {
     expect(Object.keys(ATTACKS).sort()).to.deep.equal([...routes].sort());
   });
 
-  const send = (api: Client, { method, path, body }: Call): Promise<Answer> =>
-    api.request(method, path, body);
+  const send = (api: Client, { method, path, body, options }: Call): Promise<Answer> =>
+    api.request(method, path, body, options);
 
   /** Everything of an answer but what names the request itself or the moment. */
   const visible = (answer: Answer) => ({
@@ -114,6 +143,18 @@ describe('Isolation of tenants', () => {
       NOTIFICATIONS,
       `${NOTIFICATIONS}/unread-count`,
       USERS,
+      API_TOKENS,
+      EXTENSIONS,
+      WORKFLOWS,
+      ENTITIES,
+      JOBS,
+      `${JOBS}/${theirs.job}`,
+      `${JOBS}/${theirs.job}/links`,
+      filesOf({ entity: theirs.entity, id: theirs.job }),
+      FORMS,
+      `${FORMS}/${theirs.form}`,
+      `${ENTITIES}/${theirs.entity}/records?limit=200`,
+      `${ENTITIES}/${theirs.entity}/records/${theirs.job}/notes`,
     ];
     return Promise.all(paths.map(async (path) => (await a.admin.api.get(path)).text));
   };

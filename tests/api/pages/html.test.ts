@@ -1,0 +1,36 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { attributes, escaped, html } from '../../../api/pages/html.ts';
+
+const unescaped = (text: string): string =>
+  text
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&amp;', '&');
+
+describe('HTML of the pages', () => {
+  it('has no way out of a text or of a value in quotes, and loses nothing', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom(...`<>&"'a;=/ `) }), (text) => {
+        const safe = escaped(text);
+        expect(safe).not.to.match(/[<>"']/);
+        expect(safe.replaceAll(/&(amp|lt|gt|quot|#39);/g, '')).not.to.contain('&');
+        expect(unescaped(safe)).to.equal(text);
+      }),
+    );
+  });
+
+  it('escapes what is put in, but for HTML of its own', () => {
+    const inner = html`<b>${'<i>'}</b>`;
+    expect(html`<p>${inner}${'&'}${undefined}${[inner, undefined]}${7}</p>`.text).to.equal(
+      '<p><b>&lt;i&gt;</b>&amp;<b>&lt;i&gt;</b>7</p>',
+    );
+  });
+
+  it('writes attributes in quotes, and leaves out what is not there', () => {
+    const written = attributes({ a: '"x"', b: 0, c: true, d: false, e: undefined, f: '' });
+    expect(written.text).to.equal(' a="&quot;x&quot;" b="0" c f=""');
+  });
+});

@@ -1,0 +1,337 @@
+import { expect } from 'chai';
+import type { EventStore } from '../../../application/ports/event-store.ts';
+import { abandonDeletion, decideDelete, markForDeletion } from '../../../domain/entities/deletion.ts';
+import { type RecordState, recordDecider } from '../../../domain/entities/record.ts';
+import type { RecordEvent } from '../../../domain/entities/record-events.ts';
+import { gate, refusalCode, severalTurns } from '../../support/eventually.ts';
+import { mortal } from './faults.ts';
+import { defineNodes, type Entities, flawsIn, recordsIn, request, startEntities, TENANT } from './support.ts';
+
+const create = async (node: Entities, values: Record<string, unknown> = {}): Promise<string> =>
+  (await node.records.create(TENANT, 'node', values, request())).record.id;
+const remove = (node: Entities, id: string) => node.records.delete(TENANT, 'node', id, {}, request());
+const statusOf = async (node: Entities, id: string) =>
+  (await recordsIn(node.shared.events, node.codec)).get(id)?.state.status;
+
+describe('A deletion', () => {
+  /** A record with two that go along, one with another behind it, and one that is cleared. */
+  const family = async (node: Entities) => {
+    await defineNodes(node);
+    const root = await create(node);
+    const child = await create(node, { cascade: root });
+    const other = await create(node, { cascade: root, clear: child });
+    const grandchild = await create(node, { cascade: child });
+    const cleared = await create(node, { clear: root, n: 1 });
+    return { root, goes: [root, child, other, grandchild], cleared };
+  };
+
+  it('that is cut off at any append, done or not, is finished by whoever takes over', async () => {
+    const tried = startEntities();
+    const { root: id } = await family(tried);
+    const before = (await tried.shared.events.readAll({ limit: 100_000 })).length;
+    await remove(tried, id);
+    const appends = (await tried.shared.events.readAll({ limit: 100_000 })).length - before;
+    expect(appends).to.be.greaterThan(8);
+    let deaths = 0;
+    for (let after = 1; after <= appends; after += 1) {
+      for (const isDone of [false, true]) {
+        const healthy = startEntities();
+        const { root, goes, cleared } = await family(healthy);
+        const { wrap, isDead } = mortal(after, isDone);
+        const dying = startEntities(healthy.shared, wrap);
+        await remove(dying, root).catch(() => undefined);
+        await severalTurns(5);
+        const heir = startEntities(healthy.shared);
+        await heir.deliver();
+        const when = `append ${after}, ${isDone ? 'done' : 'not done'}`;
+        expect(await flawsIn(heir), when).to.deep.equal([]);
+        const statuses = await Promise.all(goes.map((each) => statusOf(heir, each)));
+        const all = new Set(statuses);
+        expect(all.size, `${when}: ${statuses}`).to.equal(1);
+        if (after > 1 || isDone) expect(all, when).to.deep.equal(new Set(['deleted']));
+        expect(await statusOf(heir, cleared)).to.equal('live');
+        deaths += isDead() ? 1 : 0;
+      }
+    }
+    expect(deaths).to.be.greaterThan(appends);
+  }).timeout(60_000);
+
+  it('that must not be is taken back by whoever takes over', async () => {
+    for (let after = 1; after <= 12; after += 1) {
+      for (const isDone of [false, true]) {
+        const healthy = startEntities();
+        const { root, goes } = await family(healthy);
+        await create(healthy, { restrict: goes.at(-1) });
+        const dying = startEntities(healthy.shared, mortal(after, isDone).wrap);
+        await remove(dying, root).catch(() => undefined);
+        await severalTurns(5);
+        const heir = startEntities(healthy.shared);
+        await heir.deliver();
+        const statuses = await Promise.all(goes.map((each) => statusOf(heir, each)));
+        expect(new Set(statuses), `append ${after}`).to.deep.equal(new Set(['live']));
+        expect(await flawsIn(heir)).to.deep.equal([]);
+        // Nothing is left in the way.
+        expect(await refusalCode(remove(heir, root))).to.equal('in_use');
+      }
+    }
+  }).timeout(60_000);
+
+  it('that must not be has taken everything back before it answers', async () => {
+    const node = startEntities();
+    const { root, goes } = await family(node);
+    await create(node, { restrict: goes.at(-1) });
+    expect(await refusalCode(remove(node, root))).to.equal('in_use');
+    for (const each of goes) expect(await statusOf(node, each)).to.equal('live');
+  });
+
+  it('that was given up is taken back by whoever is told that it was', async () => {
+    const node = startEntities();
+    const { root, goes } = await family(node);
+    const child = goes[1] ?? '';
+    const attempt = { deletionId: 'attempt', rootId: root };
+    const on = (id: string, decide: (state: RecordState) => readonly RecordEvent[]) =>
+      node.commands.execute({ tenantId: TENANT, decider: recordDecider, id, cause: request().cause, decide });
+    await on(root, (state) => decideDelete(state, 'node', attempt));
+    await on(child, (state) => markForDeletion(state, root, attempt));
+    await on(root, (state) => abandonDeletion(state, attempt.deletionId));
+    const told = (await node.shared.events.readAll({ limit: 100_000 })).length - 1;
+    await startEntities(node.shared).deliver(told);
+    expect(await statusOf(node, child)).to.equal('live');
+    // A mark that comes too late, by a process that did not know.
+    await on(child, (state) => markForDeletion(state, root, attempt));
+    await startEntities(node.shared).deliver(told + 2);
+    expect(await statusOf(node, child)).to.equal('live');
+  });
+
+  it('clears what another one is about to delete, and may not', async () => {
+    const node = startEntities();
+    await defineNodes(node);
+    const target = await create(node);
+    const child = await create(node, { clear: target });
+    await create(node, { restrict: child });
+    const { passed, open } = gate();
+    const marked = gate();
+    let appends = 0;
+    const slow = startEntities(node.shared, (events) => ({
+      ...events,
+      append: async (...args) => {
+        const result = await events.append(...args);
+        appends += 1;
+        if (appends === 1) {
+          marked.open();
+          await passed;
+        }
+        return result;
+      },
+    }));
+    const refused = refusalCode(remove(slow, child));
+    await marked.passed;
+    await remove(startEntities(node.shared), target);
+    open();
+    expect(await refused).to.equal('in_use');
+    expect(await statusOf(node, child)).to.equal('live');
+    expect(await flawsIn(node)).to.deep.equal([]);
+  });
+
+  it('told of again, whole or in part, changes nothing', async () => {
+    const node = startEntities();
+    const { root } = await family(node);
+    await remove(node, root);
+    await node.deliver();
+    const count = async () => (await node.shared.events.readAll({ limit: 100_000 })).length;
+    const before = await count();
+    await node.deliver();
+    await startEntities(node.shared).deliver();
+    expect(await count()).to.equal(before);
+  });
+
+  it('bars a writer that has registered and not written yet', async () => {
+    const shared = startEntities();
+    await defineNodes(shared);
+    type Write = (slow: Entities, target: string, seat: string) => Promise<unknown>;
+    const writesOf = (field: string): Write[] => [
+      (slow, target) => slow.records.create(TENANT, 'node', { [field]: target }, request()),
+      (slow, target, seat) =>
+        slow.records.update(TENANT, 'node', seat, { values: { [field]: target } }, request()),
+    ];
+    for (const field of ['cascade', 'clear', 'restrict']) {
+      for (const write of writesOf(field)) {
+        const [target, seat] = [await create(shared), await create(shared)];
+        const { passed, open } = gate();
+        const reached = gate();
+        // The second append of this writer is the referrer's; it comes when the deletion is over.
+        const hold = (events: EventStore): EventStore => {
+          let appends = 0;
+          return {
+            ...events,
+            append: async (...args) => {
+              appends += 1;
+              if (appends === 2) {
+                reached.open();
+                await passed;
+              }
+              return events.append(...args);
+            },
+          };
+        };
+        const writing = write(startEntities(shared.shared, hold), target, seat);
+        await reached.passed;
+        await remove(startEntities(shared.shared), target);
+        open();
+        expect(await refusalCode(writing)).to.equal('constraint_violated');
+        expect(await flawsIn(shared)).to.deep.equal([]);
+      }
+    }
+  });
+
+  it('finds referrers that are written and not folded yet', async () => {
+    const node = startEntities();
+    await defineNodes(node);
+    const target = await create(node);
+    const keeper = await create(node, { restrict: target });
+    expect(await refusalCode(remove(node, target))).to.equal('in_use');
+    await node.records.update(
+      TENANT,
+      'node',
+      keeper,
+      { values: { restrict: null, clear: target } },
+      request(),
+    );
+    await remove(node, target);
+    expect(await flawsIn(node)).to.deep.equal([]);
+  });
+
+  it('of a record with very many referrers needs no more in its state than with few', async () => {
+    const node = startEntities();
+    await defineNodes(node);
+    const target = await create(node);
+    for (let i = 0; i < 1200; i += 1) await create(node, { clear: target });
+    const { state } = (await recordsIn(node.shared.events, node.codec)).get(target) ?? {};
+    expect(state !== undefined && 'pending' in state ? state.pending.length : -1).to.be.within(1, 256);
+    // What is known through the read model alone counts as much.
+    const [first] = await referrersOf(node, target);
+    if (first === undefined) throw new Error('no referrer');
+    const turn = (values: Record<string, unknown>) =>
+      node.records.update(TENANT, 'node', first, { values }, request());
+    await turn({ clear: null, restrict: target });
+    for (let i = 0; i < 300; i += 1) await create(node, { clear: target });
+    expect(await refusalCode(remove(startEntities(node.shared), target))).to.equal('in_use');
+    await turn({ restrict: null, cascade: target });
+    for (let i = 0; i < 300; i += 1) await create(node, { clear: target });
+    await remove(startEntities(node.shared), target);
+    expect(await statusOf(node, first)).to.equal('deleted');
+    await node.deliver();
+    expect(await flawsIn(node)).to.deep.equal([]);
+  }).timeout(60_000);
+
+  const referrersOf = async (node: Entities, target: string): Promise<string[]> =>
+    [...(await recordsIn(node.shared.events, node.codec))]
+      .filter(([, { state }]) => state.status === 'live' && Object.values(state.values).includes(target))
+      .map(([id]) => id);
+
+  it('finds a referrer that is written after it began', async () => {
+    for (const [field, outcome] of [
+      ['cascade', 'deleted'],
+      ['restrict', 'live'],
+    ] as const) {
+      const base = startEntities();
+      await defineNodes(base);
+      const target = await create(base);
+      const registered = gate();
+      const started = gate();
+      const written = gate();
+      let appends = 0;
+      const writer = startEntities(base.shared, (events) => ({
+        ...events,
+        append: async (...args) => {
+          appends += 1;
+          if (appends === 2) {
+            registered.open();
+            await started.passed;
+          }
+          return events.append(...args);
+        },
+      }));
+      const writing = create(writer, { [field]: target }).finally(written.open);
+      await registered.passed;
+      let deletions = 0;
+      const deleter = startEntities(base.shared, (events) => ({
+        ...events,
+        append: async (...args) => {
+          const result = await events.append(...args);
+          deletions += 1;
+          if (deletions === 1) {
+            started.open();
+            await written.passed;
+          }
+          return result;
+        },
+      }));
+      await remove(deleter, target).catch(() => undefined);
+      const referrer = await writing;
+      expect(await statusOf(base, referrer), field).to.equal(outcome);
+      expect(await statusOf(base, target), field).to.equal(outcome);
+      expect(await flawsIn(base)).to.deep.equal([]);
+    }
+  });
+
+  it('says beforehand what it would do, and does it', async () => {
+    const node = startEntities();
+    const { root, goes, cleared } = await family(node);
+    const keeper = await create(node, { restrict: goes.at(-1) });
+    const survey = await node.records.surveyDeletion(TENANT, root);
+    expect(new Set([root, ...survey.deleted.keys()])).to.deep.equal(new Set(goes));
+    expect([...survey.cleared]).to.deep.equal([[cleared, 'node']]);
+    expect(survey.hindrances.map(({ referrerId }) => referrerId)).to.deep.equal([keeper]);
+    expect(await statusOf(node, root)).to.equal('live');
+  });
+
+  it('that is seen to stand against something marks nothing', async () => {
+    const node = startEntities({}, undefined, 10);
+    const { root, goes } = await family(node);
+    await create(node, { restrict: goes.at(-1) });
+    const before = (await node.shared.events.readAll({ limit: 100_000 })).length;
+    expect(await refusalCode(remove(node, root))).to.equal('in_use');
+    expect(await node.shared.events.readAll({ limit: 100_000 })).to.have.length(before);
+  });
+
+  it('is not hindered by what the same operation deletes besides', async () => {
+    const node = startEntities();
+    await defineNodes(node);
+    const one = await create(node);
+    const two = await create(node, { restrict: one });
+    await node.records.update(TENANT, 'node', one, { values: { restrict: two } }, request());
+    expect(await refusalCode(remove(node, one))).to.equal('in_use');
+    const besides = (id: string) => [one, two].includes(id);
+    for (const id of [one, two]) await node.records.delete(TENANT, 'node', id, { besides }, request());
+    expect(await statusOf(node, one)).to.equal('deleted');
+    expect(await statusOf(node, two)).to.equal('deleted');
+  });
+});
+
+describe('A keyed request', () => {
+  it('that is tried again does not take what was barred by it for its effect', async () => {
+    const node = startEntities();
+    await defineNodes(node);
+    const [target, seat] = [await create(node), await create(node)];
+    const { cause } = request();
+    // The first try registered, was barred by its own clearing up, and died.
+    const registration = await node.links.register(
+      { tenantId: TENANT, recordId: seat, entityName: 'node', cause },
+      { fieldKey: 'clear', kind: 'reference', id: target, entityName: 'node' },
+    );
+    const { state } = (await recordsIn(node.shared.events, node.codec)).get(target) ?? {};
+    const pending = state !== undefined && 'pending' in state ? state.pending : [];
+    expect(pending.map(({ id }) => id)).to.deep.equal([registration]);
+    await node.links.settle(TENANT, target, pending, cause);
+    const { record, changed } = await node.records.update(
+      TENANT,
+      'node',
+      seat,
+      { values: { clear: target } },
+      { ...request(), cause, again: { since: 0 } },
+    );
+    expect(changed).to.equal(true);
+    expect(record.values).to.deep.equal({ clear: target });
+  });
+});

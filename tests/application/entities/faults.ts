@@ -1,0 +1,59 @@
+import { type EventStore, StoreUnavailable } from '../../../application/ports/event-store.ts';
+
+/** Numbers from a seed, 0 ≤ x < 1: a run can be had again. */
+export const seeded = (seed: number): (() => number) => {
+  let state = seed >>> 0;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32;
+  };
+};
+
+const turns = async (count: number): Promise<void> => {
+  for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+};
+
+/** Lets others run in between, differently each time. */
+export const shuffled =
+  (random: () => number) =>
+  (events: EventStore): EventStore => ({
+    ...events,
+    append: async (...args) => {
+      await turns(random() * 4);
+      const result = await events.append(...args);
+      await turns(random() * 2);
+      return result;
+    },
+    readStream: async (...args) => {
+      await turns(random() * 2);
+      const page = await events.readStream(...args);
+      await turns(random() * 2);
+      return page;
+    },
+  });
+
+/**
+ * A process that dies with its append number `after` (from 1), done or not; from then on it reaches nothing.
+ */
+export const mortal = (after: number, isDone: boolean) => {
+  let appends = 0;
+  const life = { isDead: () => appends >= after };
+  const alive = (): void => {
+    if (life.isDead()) throw new StoreUnavailable('this process is dead');
+  };
+  const wrap = (events: EventStore): EventStore => ({
+    ...events,
+    append: async (...args) => {
+      alive();
+      appends += 1;
+      if (!life.isDead()) return events.append(...args);
+      if (isDone) await events.append(...args);
+      throw new StoreUnavailable('died');
+    },
+    readStream: async (...args) => {
+      alive();
+      return events.readStream(...args);
+    },
+  });
+  return { ...life, wrap };
+};

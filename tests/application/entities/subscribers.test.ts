@@ -1,0 +1,97 @@
+import { expect } from 'chai';
+import type { LoggedEvent } from '../../../application/codec.ts';
+import type { Subscriber } from '../../../application/subscriber.ts';
+import { noteNotifier } from '../../../application/subscribers/note-notifier.ts';
+import { jobStarter } from '../../../application/subscribers/schema-follower.ts';
+import { WriterGate } from '../../../application/writer-gate.ts';
+import { decideNote } from '../../../domain/entities/notes.ts';
+import { recordDecider } from '../../../domain/entities/record.ts';
+import { type SchemaEvent, schemaDecider } from '../../../domain/entities/schema.ts';
+import { DomainError } from '../../../domain/errors.ts';
+import { refusalCode } from '../../support/eventually.ts';
+import { defineNodes, type Entities, recordsIn, request, startEntities, TENANT } from './support.ts';
+
+const deliver = async (node: Entities, subscriber: Subscriber): Promise<void> => {
+  for (const stored of await node.shared.events.readAll({ limit: 1000 })) {
+    // What the log holds is logged.
+    if (subscriber.types.includes(stored.type))
+      await subscriber.handle(node.codec.decode(stored) as LoggedEvent);
+  }
+};
+const typesOf = async (node: Entities) =>
+  (await node.shared.events.readAll({ limit: 1000 })).map(({ type }) => type);
+
+describe('Subscribers of records', () => {
+  it('notify once for a note, however often they are told of it', async () => {
+    const node = startEntities();
+    await defineNodes(node);
+    const { record } = await node.records.create(TENANT, 'node', {}, request());
+    const note = {
+      noteId: 'note',
+      author: { kind: 'user', id: 'ann' },
+      authorUserId: 'ann',
+      body: 'hello',
+      mentioned: ['ben', 'cleo'],
+    };
+    await node.commands.execute({
+      tenantId: TENANT,
+      decider: recordDecider,
+      id: record.id,
+      cause: request().cause,
+      decide: (state) => decideNote(state, 'node', note),
+    });
+    const subscriber = noteNotifier({ commands: node.commands });
+    for (let times = 0; times < 3; times += 1) await deliver(node, subscriber);
+    const raised = (await typesOf(node)).filter((type) => type === 'NotificationRaised');
+    expect(raised).to.have.length(2);
+  });
+
+  const attached = async () => {
+    const published = { version: 3, initial: 'open', checkAgainst: () => [] };
+    const node = startEntities();
+    await defineNodes(node);
+    const ids: string[] = [];
+    const change: SchemaEvent = {
+      type: 'EntityChanged',
+      data: { entity_name: 'node', label: 'x', fields: [], workflow: 'flow', workflow_attached: true },
+    };
+    for (let i = 0; i < 3; i += 1) {
+      ids.push((await node.records.create(TENANT, 'node', {}, request())).record.id);
+    }
+    await node.commands.execute({
+      tenantId: TENANT,
+      decider: schemaDecider,
+      id: 'node',
+      cause: request().cause,
+      decide: () => [change],
+    });
+    const starter = (allRecords: () => AsyncIterable<{ id: string; job_id: string | null }>) =>
+      jobStarter({
+        commands: node.commands,
+        workflows: async () => published,
+        gate: new WriterGate(),
+        allRecords,
+      });
+    return { node, ids, starter };
+  };
+
+  it('give each record one job, however often they are told of the workflow', async () => {
+    const { node, ids, starter } = await attached();
+    const all = async function* () {
+      for (const id of ids) yield { id, job_id: null };
+    };
+    for (let times = 0; times < 2; times += 1) await deliver(node, starter(all));
+    for (const { state } of (await recordsIn(node.shared.events, node.codec)).values()) {
+      expect('job' in state ? state.job : undefined).to.deep.include({ state: 'open', workflow_version: 3 });
+    }
+    expect((await typesOf(node)).filter((type) => type === 'JobStarted')).to.have.length(3);
+  });
+
+  it('do not pass over an event because a read model is behind', async () => {
+    const { node, starter } = await attached();
+    const behind = (): AsyncIterable<never> => {
+      throw new DomainError('read_model_behind', 'behind');
+    };
+    expect(await refusalCode(deliver(node, starter(behind)))).to.equal('unavailable');
+  });
+});

@@ -1,0 +1,166 @@
+import { randomUUID } from 'node:crypto';
+import { dataOf, type EventCodec, type LoggedEvent } from '../../../application/codec.ts';
+import type { RecordFinder } from '../../../application/deletion-marks.ts';
+import { Deletions } from '../../../application/deletions.ts';
+import type { EventStore, Position } from '../../../application/ports/event-store.ts';
+import { RecordLinks } from '../../../application/record-links.ts';
+import { Records } from '../../../application/records.ts';
+import type { RequestContext } from '../../../application/request-context.ts';
+import { type FindBroken, Schemas } from '../../../application/schemas.ts';
+import { recordDeleter } from '../../../application/subscribers/record-deleter.ts';
+import { WriterGate } from '../../../application/writer-gate.ts';
+import { keysPointingTo } from '../../../domain/entities/deletion.ts';
+import { type RecordState, recordDecider } from '../../../domain/entities/record.ts';
+import { type RecordEvent, RecordUpdated } from '../../../domain/entities/record-events.ts';
+import { brokenBy } from '../../../domain/entities/schema-changes.ts';
+import { type RecordDoc, recordsProjection } from '../../../projections/records.ts';
+import { causeOf } from '../../support/book.ts';
+import { type SharedStores, startNode } from '../../support/node.ts';
+
+/** Nodes with everything of entities, on one event store, with a read model that is never further than it must be. */
+
+export const TENANT = 'acme';
+
+export const request = (): RequestContext => ({
+  cause: causeOf(randomUUID()),
+  again: undefined,
+  newId: randomUUID,
+});
+
+/** Folds the log into documents, exactly as far as it is told to. */
+const lazyReadModel = (events: EventStore, codec: EventCodec) => {
+  const documents = new Map<string, RecordDoc>();
+  let folded: Position | undefined;
+  const types = new Set(recordsProjection.types);
+  const foldTo = async (to: Position | undefined): Promise<void> => {
+    const log = await events.readAll({ ...(folded === undefined ? {} : { from: folded }), limit: 100_000 });
+    for (const stored of log) {
+      if (to === undefined || stored.position > to || (folded !== undefined && stored.position <= folded))
+        continue;
+      folded = stored.position;
+      if (!types.has(stored.type)) continue;
+      const event = codec.decode(stored);
+      for (const touch of recordsProjection.fold(event)) {
+        if (touch.collection !== 'records') continue;
+        const after = touch.change(documents.get(touch.id) as never) as RecordDoc | undefined;
+        if (after === undefined) documents.delete(touch.id);
+        else documents.set(touch.id, after);
+      }
+    }
+  };
+  const those = async function* (wanted: (doc: RecordDoc) => boolean) {
+    yield* [...documents.values()].filter(wanted);
+  };
+  const finder: RecordFinder = {
+    readTo: async (_tenantId, position) => foldTo(position ?? (await events.head())),
+    referrers: (_tenantId, id) => those(({ refs }) => refs.includes(id)),
+    beingDeleted: (_tenantId, id) => those(({ deletion_id }) => deletion_id === id),
+  };
+  const findBroken: FindBroken = async (_tenantId, entityName, rules) => {
+    await foldTo(await events.head());
+    for (const { entity_name, values } of documents.values()) {
+      const broken = entity_name === entityName ? brokenBy(rules, values) : undefined;
+      if (broken !== undefined) return broken;
+    }
+    return undefined;
+  };
+  return { finder, findBroken };
+};
+
+export const startEntities = (
+  shared: Partial<SharedStores> = {},
+  wrap: (events: EventStore) => EventStore = (events) => events,
+  /** Without looking first every deletion goes the long way. */
+  looked = 0,
+) => {
+  const plain = startNode(shared);
+  const node = startNode({ ...shared, events: wrap(plain.events), keyStore: plain.keyStore });
+  const { commands, states, codec, ids, directory } = node;
+  const writers = new WriterGate();
+  const { finder, findBroken } = lazyReadModel(plain.events, codec);
+  const workflows = async () => undefined;
+  const pause = async () => undefined;
+  const schemas = new Schemas({ commands, states, gate: writers, workflows, findBroken, pause });
+  const links = new RecordLinks({ commands, states, directory, ids });
+  const deletions = new Deletions({ commands, links, schemas, finder, answered: () => undefined, looked });
+  const records = new Records({ commands, schemas, links, deletions, workflows, gate: writers });
+  const deleter = recordDeleter({ deletions });
+
+  /** Gives the subscriber every event of the log once, from `from` on; where it has come to. */
+  const deliver = async (from = 0): Promise<number> => {
+    let next = from;
+    for (;;) {
+      const stored = (await plain.events.readAll({ limit: 100_000 })).slice(next);
+      if (stored.length === 0) return next;
+      for (const event of stored) {
+        if (deleter.types.includes(event.type)) await deleter.handle(codec.decode(event) as LoggedEvent);
+        next += 1;
+      }
+    }
+  };
+
+  return { ...node, shared: plain, schemas, links, deletions, records, deliver };
+};
+export type Entities = ReturnType<typeof startEntities>;
+
+/** An entity with a field for each thing that may become of it. */
+export const defineNodes = (node: Entities, name = 'node') => {
+  const field = (key: string, onDelete: 'cascade' | 'clear' | 'restrict') => ({
+    key,
+    label: key,
+    type: 'reference' as const,
+    required: false,
+    reference: { entity_name: name, on_delete: onDelete },
+  });
+  const title = { key: 'n', label: 'n', type: 'integer' as const, required: false };
+  return node.schemas.define(
+    TENANT,
+    {
+      name,
+      label: name,
+      fields: [title, field('cascade', 'cascade'), field('clear', 'clear'), field('restrict', 'restrict')],
+    },
+    request(),
+  );
+};
+
+/** Every record of the log, folded from its first event. */
+export const recordsIn = async (events: EventStore, codec: EventCodec) => {
+  const found = new Map<string, { state: RecordState; changes: number; cleared: readonly string[] }>();
+  for (const stored of await events.readAll({ limit: 100_000 })) {
+    if (!stored.stream.startsWith(`${TENANT}.record-`)) continue;
+    const id = stored.stream.slice(`${TENANT}.record-`.length);
+    const before = found.get(id) ?? { state: recordDecider.initial, changes: 0, cleared: [] };
+    const event = codec.decode(stored);
+    // The stream's name says whose event it is.
+    const state = recordDecider.evolve(before.state, event as unknown as RecordEvent, {
+      at: event.at,
+      revision: event.revision,
+    });
+    const counts = ['RecordCreated', 'RecordUpdated'].includes(event.type) ? 1 : 0;
+    const updated = dataOf(RecordUpdated, event);
+    const cleared = updated?.cleared_by === undefined ? [] : updated.changed;
+    found.set(id, { state, changes: before.changes + counts, cleared: [...before.cleared, ...cleared] });
+  }
+  return found;
+};
+
+/** What holds once all is done: nothing half deleted, no reference to nothing, versions that count the changes. */
+export const flawsIn = async (node: Pick<Entities, 'codec' | 'shared'>): Promise<string[]> => {
+  const found = await recordsIn(node.shared.events, node.codec);
+  const flaws: string[] = [];
+  for (const [id, { state, changes, cleared }] of found) {
+    if (state.status === 'none') continue;
+    // Fields are called by what becomes of them.
+    for (const key of cleared) if (key !== 'clear') flaws.push(`${id} was cleared of ${key}`);
+    if (state.status === 'deleting') flaws.push(`${id} is half deleted`);
+    if (state.version !== changes) flaws.push(`${id} is at ${state.version} after ${changes} changes`);
+    if (state.status === 'deleted') continue;
+    for (const target of new Set(Object.values(state.values))) {
+      if (typeof target !== 'string' || keysPointingTo(state, target).length === 0) continue;
+      const status = found.get(target)?.state.status ?? 'unknown';
+      if (status !== 'live') flaws.push(`${id} points to ${target}, which is ${status}`);
+    }
+  }
+  return flaws;
+};

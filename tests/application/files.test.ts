@@ -1,0 +1,353 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtemp, readdir, rm, utimes } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { expect } from 'chai';
+import { sweepBlobs } from '../../application/blob-sweep.ts';
+import { Files } from '../../application/files.ts';
+import type { BlobStore } from '../../application/ports/blob-store.ts';
+import { type EventStore, StoreUnavailable } from '../../application/ports/event-store.ts';
+import { type RequestContext, uuidFromName } from '../../application/request-context.ts';
+import { blobRemover, recordFilesRemover } from '../../application/subscribers/file-removers.ts';
+import { recordDecider } from '../../domain/entities/record.ts';
+import type { RecordEvent } from '../../domain/entities/record-events.ts';
+import { openFolderBlobStore } from '../../infrastructure/blob-store/folder.ts';
+import { systemClock } from '../../infrastructure/identity/ids.ts';
+import { refusalCode, rejection } from '../support/eventually.ts';
+import { faultyEvents } from '../support/faults.ts';
+import { startNode, type TestNode } from '../support/node.ts';
+
+const HOUR = 3_600_000;
+const TENANT = 'acme';
+const cause = { actor: { kind: 'user' as const, id: 'ann' }, correlationId: 'c', causationId: 'c' };
+
+const plain = (node: TestNode): RequestContext => ({
+  cause: { ...cause, causationId: randomUUID(), correlationId: randomUUID() },
+  again: undefined,
+  newId: () => node.ids.next(),
+});
+
+/** Of one use of a key: every try has the same ids and the same causation. */
+const keyed = (key: string): RequestContext => {
+  let ordinal = 0;
+  return {
+    cause: { ...cause, causationId: uuidFromName(key) },
+    again: { since: 0 },
+    newId: () => {
+      ordinal += 1;
+      return uuidFromName(`${key}\n${ordinal}`);
+    },
+  };
+};
+
+describe('Files', () => {
+  let folder: string;
+  let blobs: BlobStore;
+  let node: TestNode;
+  let files: Files;
+  let record: { entityName: string; id: string };
+
+  const filesOn = (events?: EventStore, store = blobs) => {
+    const other = events === undefined ? node : startNode({ ...node, clock: systemClock, events });
+    return new Files({ ...other, blobs: store });
+  };
+
+  const onRecord = (id: string, event: RecordEvent) =>
+    node.commands.execute({
+      tenantId: TENANT,
+      decider: recordDecider,
+      id,
+      cause: { ...cause, causationId: randomUUID() },
+      decide: () => [event],
+    });
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'files-'));
+    blobs = await openFolderBlobStore({ path: folder });
+    node = startNode({ clock: systemClock });
+    files = filesOn();
+    record = { entityName: 'invoice', id: randomUUID() };
+    const { entityName: entity_name, id: record_id } = record;
+    await onRecord(record_id, {
+      type: 'RecordCreated',
+      data: { record_id, entity_name, values: {}, types: {}, schema_revision: 0, created_by: 'ann' },
+    });
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  const deleteRecord = (id = record.id) =>
+    onRecord(id, {
+      type: 'RecordDeleted',
+      data: {
+        record_id: id,
+        entity_name: record.entityName,
+        deletion_id: randomUUID(),
+        values: {},
+        version: 2,
+      },
+    });
+
+  const upload = async (content: string | Buffer = 'hello', of = files) => ({
+    ...(await of.receive(TENANT, Readable.from([Buffer.from(content)]))),
+    filename: '../a\u202e.txt',
+    contentType: 'Text/Plain',
+  });
+
+  const attach = async (context = plain(node), of = files) =>
+    (await of.attach(TENANT, record, await upload('hello', of), context)).file;
+
+  const stored = async (): Promise<string[]> => {
+    const found: string[] = [];
+    for await (const { ref } of blobs.list()) found.push(ref.id);
+    return found.sort();
+  };
+
+  const content = async (id: string) => String(await buffer(await (await files.open(TENANT, id)).bytes()));
+
+  const eventsOf = (id: string) => node.events.readStream(`${TENANT}.file-${id}`);
+
+  it('keep their bytes under their id, and a name that can be shown', async () => {
+    const file = await attach();
+    expect(file).to.include({ filename: 'a.txt', content_type: 'text/plain', size: 5 });
+    expect(await stored()).to.deep.equal([file.id]);
+    expect(await content(file.id)).to.equal('hello');
+  });
+
+  it('belong to a record of their entity and tenant', async () => {
+    const wrong = await upload();
+    const there = { ...record, entityName: 'order' };
+    expect(await refusalCode(files.checkRecord(TENANT, 'order', record.id))).to.equal('not_found');
+    expect(await refusalCode(files.checkRecord('globex', 'invoice', record.id))).to.equal('not_found');
+    expect(await refusalCode(files.checkRecord(TENANT, 'invoice', randomUUID()))).to.equal('not_found');
+    expect(await refusalCode(files.attach(TENANT, there, wrong, plain(node)))).to.equal('not_found');
+    expect(await stored()).to.deep.equal([]);
+    const { id } = await attach();
+    expect(await refusalCode(files.open('globex', id))).to.equal('not_found');
+    expect(await refusalCode(files.delete('globex', id, plain(node)))).to.equal('not_found');
+    expect(await content(id)).to.equal('hello');
+  });
+
+  it('go when they are deleted, once', async () => {
+    const { id } = await attach();
+    await files.delete(TENANT, id, plain(node));
+    expect(await refusalCode(files.open(TENANT, id))).to.equal('not_found');
+    expect(await refusalCode(files.delete(TENANT, id, plain(node)))).to.equal('not_found');
+    expect(await stored()).to.deep.equal([]);
+    expect((await eventsOf(id)).map(({ type }) => type)).to.deep.equal(['FileUploaded', 'FileDeleted']);
+  });
+
+  it('are not found from the moment that the deletion of their record begins', async () => {
+    const { id } = await attach();
+    const data = { record_id: record.id, entity_name: 'invoice', deletion_id: randomUUID() };
+    await onRecord(record.id, { type: 'RecordDeletionStarted', data });
+    expect(await refusalCode(files.open(TENANT, id))).to.equal('not_found');
+    await onRecord(record.id, { type: 'RecordDeletionAbandoned', data });
+    expect(await content(id)).to.equal('hello');
+  });
+
+  it('are made once by a keyed request that is tried again', async () => {
+    const first = await attach(keyed('k'));
+    const again = await attach(keyed('k'));
+    expect(again).to.deep.equal(first);
+    expect(await stored()).to.deep.equal([first.id]);
+    expect(await content(first.id)).to.equal('hello');
+    expect(await eventsOf(first.id)).to.have.length(1);
+  });
+
+  it('stay deleted when the request that made them is tried again', async () => {
+    const first = await attach(keyed('k'));
+    await files.delete(TENANT, first.id, plain(node));
+    expect(await attach(keyed('k'))).to.deep.equal(first);
+    expect(await stored()).to.deep.equal([]);
+    expect(await refusalCode(files.open(TENANT, first.id))).to.equal('not_found');
+  });
+
+  it('keep their bytes when nobody knows whether the event was appended', async () => {
+    const unsure = filesOn(faultyEvents(node.events, ['unavailable after']));
+    expect(await rejection(attach(keyed('k'), unsure))).to.be.instanceOf(StoreUnavailable);
+    const again = await attach(keyed('k'));
+    expect(await content(again.id)).to.equal('hello');
+    expect(await eventsOf(again.id)).to.have.length(1);
+  });
+
+  it('say what is wrong when their bytes are not those of the log', async () => {
+    const { id } = await attach();
+    const file = await files.open(TENANT, id);
+    await blobs.put({ tenantId: TENANT, id }, Readable.from([Buffer.from('other bytes')]));
+    expect(String(await rejection(file.bytes()))).to.contain('11 bytes instead of 5');
+    await blobs.delete({ tenantId: TENANT, id });
+    expect(String(await rejection(file.bytes()))).to.contain('missing');
+  });
+
+  it('are 404 when they are deleted between the look and the bytes', async () => {
+    const { id } = await attach();
+    const file = await files.open(TENANT, id);
+    await files.delete(TENANT, id, plain(node));
+    expect(await refusalCode(file.bytes())).to.equal('not_found');
+  });
+
+  it('are 404 also on a node that has not heard yet of their deletion', async () => {
+    const { id } = await attach();
+    const other = new Files({ ...startNode({ ...node, clock: systemClock }), blobs });
+    await other.open(TENANT, id);
+    await files.delete(TENANT, id, plain(node));
+    const opened = other.open(TENANT, id).then((file) => file.bytes());
+    expect(await refusalCode(opened)).to.equal('not_found');
+  });
+
+  it('can be read to the end when they are deleted meanwhile', async () => {
+    const bytes = randomBytes(500_000);
+    const { file } = await files.attach(TENANT, record, await upload(bytes), plain(node));
+    const stream = await (await files.open(TENANT, file.id)).bytes();
+    await files.delete(TENANT, file.id, plain(node));
+    expect(await buffer(stream)).to.deep.equal(bytes);
+  });
+
+  describe('whose request died after the event of their deletion', () => {
+    it('lose their bytes by the subscriber, which may run twice', async () => {
+      const failing: BlobStore = { ...blobs, delete: () => Promise.reject(new Error('the process died')) };
+      const { id } = await attach();
+      await filesOn(undefined, failing).delete(TENANT, id, plain(node));
+      expect(await stored()).to.deep.equal([id]);
+      const remover = blobRemover({ blobs });
+      for (let round = 0; round < 2; round += 1) {
+        for (const event of await node.events.readAll({ filter: { types: remover.types } })) {
+          await remover.handle(node.codec.decode(event));
+        }
+      }
+      expect(await stored()).to.deep.equal([]);
+    });
+  });
+
+  describe('of a deleted record', () => {
+    const remover = (on = node, known: () => readonly string[] = () => []) =>
+      recordFilesRemover({ ...on, filesOfRecord: async () => known() });
+
+    const handleAll = async (subscriber: ReturnType<typeof remover>) => {
+      for (const event of await node.events.readAll({ filter: { types: subscriber.types } })) {
+        await subscriber.handle(node.codec.decode(event));
+      }
+    };
+
+    const isDeleted = async (id: string) => (await eventsOf(id)).at(-1)?.type === 'FileDeleted';
+
+    it('are deleted with it, once however often it is told', async () => {
+      const ids = [(await attach()).id, (await attach()).id];
+      await deleteRecord();
+      const subscriber = remover(node, () => ids);
+      await handleAll(subscriber);
+      await handleAll(subscriber);
+      for (const id of ids) expect(await eventsOf(id)).to.have.length(2);
+    });
+
+    it('are deleted also when their upload came in between, and on a node that remembers the record', async () => {
+      const other = startNode({ ...node, clock: systemClock });
+      await other.states.load(TENANT, recordDecider, record.id);
+      const late = await upload();
+      // The check of the record is past; now it is deleted, and then the file is attached.
+      const slow = new Files({
+        ...startNode({ ...node, clock: systemClock }),
+        blobs: {
+          ...blobs,
+          move: async (...args) => {
+            await blobs.move(...args);
+            await deleteRecord();
+          },
+        },
+      });
+      const { file } = await slow.attach(TENANT, record, late, keyed('late'));
+      expect(await isDeleted(file.id)).to.equal(false);
+      await handleAll(remover(other));
+      expect(await isDeleted(file.id)).to.equal(true);
+      await handleAll(remover(other));
+      expect(await eventsOf(file.id)).to.have.length(2);
+    });
+
+    it('leave those of other records alone', async () => {
+      const kept = await attach();
+      const other = randomUUID();
+      await onRecord(other, {
+        type: 'RecordCreated',
+        data: {
+          record_id: other,
+          entity_name: 'invoice',
+          values: {},
+          types: {},
+          schema_revision: 0,
+          created_by: 'ann',
+        },
+      });
+      await deleteRecord(other);
+      await handleAll(remover());
+      expect(await isDeleted(kept.id)).to.equal(false);
+    });
+  });
+
+  describe('whose upload never became one', () => {
+    const sweep = (at: number, since = 0) =>
+      sweepBlobs({ blobs, events: node.events, clock: { now: () => at }, logger: node.logger }, since);
+
+    it('are swept up after an hour, and nothing else is', async () => {
+      const kept = await attach(keyed('k'));
+      const orphan = await upload();
+      const deleted = await attach();
+      const failing: BlobStore = { ...blobs, delete: () => Promise.reject(new Error('the process died')) };
+      await filesOn(undefined, failing).delete(TENANT, deleted.id, plain(node));
+      const all = [kept.id, orphan.id, deleted.id].sort();
+      await sweep(Date.now() + HOUR - 60_000);
+      expect(await stored(), 'too young').to.deep.equal(all);
+      await sweep(Date.now() + HOUR + 60_000);
+      expect(await stored()).to.deep.equal([kept.id]);
+      expect(await content(kept.id)).to.equal('hello');
+    });
+
+    it('are looked at once: what was found to be wanted is not asked for again', async () => {
+      await attach();
+      const looked = await sweep(Date.now() + 2 * HOUR);
+      const noReads: EventStore = {
+        ...node.events,
+        readStream: () => Promise.reject(new Error('it was looked at again')),
+      };
+      const clock = { now: () => Date.now() + 3 * HOUR };
+      await sweepBlobs({ blobs, events: noReads, clock, logger: node.logger }, looked);
+    });
+
+    it('leave no half-written bytes either', async () => {
+      const source = new Readable({ read: () => undefined });
+      source.push(randomBytes(100_000));
+      const writing = rejection(files.receive(TENANT, source));
+      const incoming = join(folder, '.incoming');
+      while ((await readdir(incoming)).length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+      const [part = ''] = await readdir(incoming);
+      await sweep(Date.now());
+      expect(await readdir(incoming)).to.deep.equal([part]);
+      const old = new Date(Date.now() - 2 * HOUR);
+      await utimes(join(incoming, part), old, old);
+      await sweep(Date.now());
+      expect(await readdir(incoming)).to.deep.equal([]);
+      source.destroy();
+      await writing;
+    });
+
+    it('do not take a file with them that a retried request brings back at that moment', async () => {
+      const first = await upload();
+      const id = keyed('k').newId();
+      // The first try died before its event; hours later the sweep finds its bytes, and the request is tried again.
+      await blobs.move({ tenantId: TENANT, id: first.id }, id);
+      const old = new Date(Date.now() - 2 * HOUR);
+      await utimes(join(folder, TENANT, id.slice(-2), id.slice(-4, -2), id), old, old);
+      const racing: EventStore = {
+        ...node.events,
+        readStream: async (...args) => {
+          const found = await node.events.readStream(...args);
+          await attach(keyed('k'));
+          return found;
+        },
+      };
+      await sweepBlobs({ blobs, events: racing, clock: systemClock, logger: node.logger }, 0);
+      expect(await content(id)).to.equal('hello');
+    });
+  });
+});

@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto';
+import { dataOf } from '../../../application/codec.ts';
+import { FormSlugs } from '../../../application/form-slugs.ts';
+import { FormSubmissions } from '../../../application/form-submissions.ts';
+import { Forms, type GivenForm } from '../../../application/forms.ts';
+import type { Clock } from '../../../application/ports/clock.ts';
+import type { EventStore } from '../../../application/ports/event-store.ts';
+import { formSubmitter } from '../../../application/subscribers/form-submitter.ts';
+import { RecordCreated } from '../../../domain/entities/record-events.ts';
+import { FormSubmitted } from '../../../domain/forms/submission.ts';
+import { type TenantEvent, tenantDecider } from '../../../domain/tenancy/tenant.ts';
+import { causeOf } from '../../support/book.ts';
+import type { SharedStores } from '../../support/node.ts';
+import { request, startEntities, TENANT } from '../entities/support.ts';
+
+const ACME: TenantEvent = {
+  type: 'TenantCreated',
+  data: {
+    tenant_id: TENANT,
+    name: 'Acme',
+    plan: 'free',
+    partner_id: null,
+    entitlements: { ledger: false, assistant: false },
+    currency: 'EUR',
+    timezone: 'UTC',
+  },
+};
+
+export type Shared = Partial<SharedStores> & { readonly clock?: Clock };
+
+/** A node with forms, over stores that others may share. */
+export const startForms = (shared: Shared = {}, wrap?: (events: EventStore) => EventStore) => {
+  const node = startEntities(shared, wrap);
+  const { commands, states, schemas, directory, clock, events, codec, records, ids } = node;
+  const slugs = new FormSlugs({ commands, states, clock });
+  const forms = new Forms({ commands, schemas, directory, slugs });
+  const submissions = new FormSubmissions({ commands, states, events, codec, records, ids });
+  const subscriber = formSubmitter({ submissions });
+
+  /** Gives the subscriber every event of the log. */
+  const follow = async (): Promise<void> => {
+    for (const stored of await node.shared.events.readAll({ limit: 100_000 })) {
+      if (subscriber.types.includes(stored.type)) {
+        await subscriber.handle({ ...codec.decode(stored), position: stored.position });
+      }
+    }
+  };
+
+  const submit = async (slug: string, id: string, values: Record<string, unknown>) =>
+    submissions.submit(await forms.open(TENANT, slug), { id, values }, randomUUID());
+
+  /** What of the log is about records and submissions. */
+  const log = async () => {
+    const all = (await node.shared.events.readAll({ limit: 100_000 })).map((stored) => codec.decode(stored));
+    return {
+      records: all.flatMap((event) => dataOf(RecordCreated, event) ?? []),
+      submitted: all.flatMap((event) => dataOf(FormSubmitted, event) ?? []),
+    };
+  };
+
+  /** A tenant with an entity. */
+  const prepare = async (): Promise<void> => {
+    await commands.execute({
+      tenantId: 'platform',
+      decider: tenantDecider,
+      id: TENANT,
+      cause: causeOf('platform'),
+      decide: () => [ACME],
+    });
+    const field = { label: 'N', type: 'text' as const, required: false };
+    await schemas.define(
+      TENANT,
+      { name: 'thing', label: 'Thing', fields: [{ ...field, key: 'name' }] },
+      request(),
+    );
+  };
+
+  return { ...node, slugs, forms, submissions, subscriber, follow, submit, log, prepare };
+};
+export type FormsNode = ReturnType<typeof startForms>;
+
+export const given = (slug: string): GivenForm => ({
+  slug,
+  title: 'A form',
+  entityName: 'thing',
+  fields: [{ field_key: 'name', required: false }],
+});
+
+/** A published form; its id. */
+export const publish = async ({ forms }: FormsNode, slug: string): Promise<string> => {
+  const { form } = await forms.create(TENANT, given(slug), request());
+  await forms.publish(TENANT, form.id, request());
+  return form.id;
+};

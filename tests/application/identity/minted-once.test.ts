@@ -1,0 +1,121 @@
+import { expect } from 'chai';
+import { tenantTokenClaims, tenantTokenLifetime } from '../../../application/authentication.ts';
+import { Impersonation } from '../../../application/impersonation.ts';
+import type { UserPrincipal } from '../../../application/principal.ts';
+import type { RequestContext } from '../../../application/request-context.ts';
+import { PLATFORM } from '../../../application/streams.ts';
+import { TestTokens } from '../../../application/test-tokens.ts';
+import { registerUser, userDecider } from '../../../domain/identity/user.ts';
+import { createTenant, tenantDecider } from '../../../domain/tenancy/tenant.ts';
+import { tokenFamily } from '../../../infrastructure/identity/tokens.ts';
+import { causeOf } from '../../support/book.ts';
+import { testClock } from '../../support/fakes.ts';
+import { memoryStores, type SharedStores, startNode } from '../../support/node.ts';
+
+const MIDNIGHT = Date.UTC(2026, 0, 2);
+const ada: UserPrincipal = {
+  kind: 'user',
+  tenantId: 'acme',
+  rights: { plan: 'free', entitlements: { ledger: false, assistant: false } },
+  userId: 'ada',
+  email: 'ada@example.com',
+  role: 'admin',
+  impersonatedBy: undefined,
+  tokenUse: undefined,
+};
+
+/** A try of one keyed request, at whatever node and moment. */
+const keyed = (name: string): RequestContext => ({
+  cause: causeOf(name),
+  again: { since: 0 },
+  newId: () => 'unused',
+});
+
+const nodeAt = (stores: SharedStores, now: number) => {
+  const clock = testClock(now);
+  const node = startNode({ ...stores, clock });
+  const family = tokenFamily(['k'.repeat(40)], tenantTokenClaims, tenantTokenLifetime, clock);
+  const testTokens = new TestTokens({ commands: node.commands, tokens: family });
+  const impersonation = new Impersonation({
+    ...node,
+    tenantTokens: family,
+    oldestAdmins: async function* () {},
+  });
+  return {
+    ...node,
+    clock,
+    family,
+    test: async (name: string) => (await testTokens.mint(ada, keyed(name))).token,
+    impersonate: async (name: string) => {
+      const wanted = { userId: 'ada' };
+      return (await impersonation.start('acme', wanted, 'root@platform.example', keyed(name))).token;
+    },
+  };
+};
+
+const tenantWithAda = async (now: number): Promise<SharedStores> => {
+  const stores = memoryStores();
+  const { commands } = startNode({ ...stores, clock: testClock(now) });
+  await commands.execute({
+    tenantId: PLATFORM,
+    decider: tenantDecider,
+    id: 'acme',
+    cause: causeOf('tenant'),
+    decide: (state) =>
+      createTenant(state, {
+        tenantId: 'acme',
+        name: 'acme',
+        plan: 'free',
+        partner_id: null,
+        entitlements: { ledger: false, assistant: false },
+        currency: 'EUR',
+        timezone: 'UTC',
+      }),
+  });
+  const { userId, email, role } = ada;
+  await commands.execute({
+    tenantId: 'acme',
+    decider: userDecider,
+    id: userId,
+    cause: causeOf('user'),
+    decide: (state) => registerUser(state, { userId, email, displayName: 'Ada', role, origin: 'admin' }),
+  });
+  return stores;
+};
+
+for (const [what, how, type] of [
+  ['a test token', 'test', 'ApiTestTokenGenerated'],
+  ['an impersonation', 'impersonate', 'ImpersonationStarted'],
+] as const) {
+  describe(`One keyed request for ${what}`, () => {
+    const recorded = async (stores: SharedStores): Promise<number> =>
+      (await stores.events.readAll({ filter: { types: [type] } })).length;
+
+    it('has one event and one token at two nodes at once, whose clocks differ, also around midnight', async () => {
+      for (const apart of [0, 900, 2500, -2500]) {
+        const stores = await tenantWithAda(MIDNIGHT - 60_000);
+        const nodes = [nodeAt(stores, MIDNIGHT - 1), nodeAt(stores, MIDNIGHT - 1 + apart)] as const;
+        const tokens = await Promise.all(nodes.map((node) => node[how]('one')));
+        expect(new Set(tokens).size, `${apart} ms apart`).to.equal(1);
+        expect(await recorded(stores)).to.equal(1);
+        for (const { family } of nodes) expect(family.verify(tokens[0] ?? '')).to.include({ sub: 'ada' });
+      }
+    });
+
+    it('has the same token when it is tried again later at another node', async () => {
+      const stores = await tenantWithAda(MIDNIGHT - 60_000);
+      const first = await nodeAt(stores, MIDNIGHT - 1000)[how]('one');
+      const later = nodeAt(stores, MIDNIGHT + 5000);
+      expect(await later[how]('one')).to.equal(first);
+      expect(await recorded(stores)).to.equal(1);
+      expect(await later[how]('another'), 'another request').not.to.equal(first);
+      expect(await recorded(stores)).to.equal(2);
+    });
+
+    it('begins with its event and lives an hour', async () => {
+      const node = nodeAt(await tenantWithAda(MIDNIGHT), MIDNIGHT + 7900);
+      const { iat, exp } = node.family.verify(await node[how]('one'));
+      expect([iat, exp - iat]).to.deep.equal([MIDNIGHT / 1000 + 7, 3600]);
+    });
+  });
+}

@@ -1,0 +1,193 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { Clock } from '../../application/ports/clock.ts';
+import type { ProvidedIdentity } from '../../application/ports/sso-provider.ts';
+import { NoAccount, SsoAccounts } from '../../application/sso-accounts.ts';
+import { DomainError } from '../../domain/errors.ts';
+import { emailDecider, RESERVATION_MS, reserveEmail } from '../../domain/identity/email.ts';
+import { userDecider } from '../../domain/identity/user.ts';
+import { testClock } from '../support/fakes.ts';
+import { type Fault, faultyEvents } from '../support/faults.ts';
+import { memoryStores, type SharedStores, startNode } from '../support/node.ts';
+
+const emailHash = (email: string): string => `hash-of-${email.toLowerCase()}`;
+const context = {
+  cause: { actor: { kind: 'system' as const, id: 'sign-on' }, correlationId: 'c', causationId: 'c' },
+  again: undefined,
+  newId: () => 'unused',
+};
+
+const ann: ProvidedIdentity = {
+  issuer: 'https://login.example',
+  subject: 'ann',
+  email: 'ann@corp.example',
+  emailVerified: true,
+  name: 'Ann',
+};
+
+/** A node as it is after a start: it remembers nothing. */
+const nodeOn = (stores: SharedStores, faults: readonly Fault[] = [], clock: Clock = testClock()) => {
+  const node = startNode({ ...stores, events: faultyEvents(stores.events, faults), clock });
+  const { commands, states, directory } = node;
+  const identityHash = (issuer: string, subject: string): string => `${issuer.length}x${subject}`;
+  const accounts = new SsoAccounts({ commands, states, directory, emailHash, identityHash });
+  return { ...node, accounts };
+};
+
+const enter = async (node: ReturnType<typeof nodeOn>, identity: ProvidedIdentity): Promise<string> =>
+  (await node.accounts.accountOf('acme', identity, context)).user.id;
+
+const registrations = async (stores: SharedStores): Promise<number> =>
+  (await stores.events.readAll({ filter: { types: ['UserRegistered'] } })).length;
+
+describe('The account of somebody who signs in at a provider', () => {
+  it('is one, and holds its address, wherever the first sign-in was cut off', async () => {
+    const fault = fc.constantFrom<Fault>('none', 'lost race', 'unavailable before', 'unavailable after');
+    await fc.assert(
+      fc.asyncProperty(fc.array(fault, { maxLength: 6 }), async (faults) => {
+        const stores = memoryStores();
+        await enter(nodeOn(stores, faults), ann).catch(() => 'cut off');
+        const node = nodeOn(stores);
+        const id = await enter(node, ann);
+        expect(await enter(nodeOn(stores), { ...ann, email: undefined })).to.equal(id);
+        expect(await registrations(stores)).to.equal(1);
+        const holder = (await node.states.load('acme', emailDecider, emailHash('ann@corp.example'))).state;
+        expect(holder).to.deep.equal({ status: 'claimed', userId: id });
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('is one, whoever signs in at the same moment on whatever node', async () => {
+    const stores = memoryStores();
+    const nodes = [nodeOn(stores), nodeOn(stores), nodeOn(stores)];
+    const ids = await Promise.all([...nodes, ...nodes, ...nodes].map((node) => enter(node, ann)));
+    expect(new Set(ids).size).to.equal(1);
+    expect(await registrations(stores)).to.equal(1);
+    const links = await stores.events.readAll({ filter: { types: ['SsoIdentityLinked'] } });
+    expect(links).to.have.length(1);
+  });
+
+  it('is one for two identities with one verified e-mail that come at the same moment', async () => {
+    const stores = memoryStores();
+    const other = { ...ann, subject: 'ann-at-work' };
+    const attempt = async (identity: ProvidedIdentity): Promise<string> => {
+      // While the account of the other is being made the provider's word cannot be followed: 503, try again.
+      for (let tries = 0; tries < 50; tries += 1) {
+        try {
+          return await enter(nodeOn(stores), identity);
+        } catch (error) {
+          if (!(error instanceof DomainError && error.code === 'unavailable')) throw error;
+        }
+      }
+      throw new Error('it never came to an end');
+    };
+    const ids = await Promise.all([ann, other, ann, other].map(attempt));
+    expect(new Set(ids).size).to.equal(1);
+    expect(await registrations(stores)).to.equal(1);
+  });
+
+  it('is neither given nor linked while it is deactivated', async () => {
+    const stores = memoryStores();
+    const node = nodeOn(stores);
+    const userId = await enter(node, ann);
+    const status = {
+      type: 'UserStatusChanged' as const,
+      data: { user_id: userId, status: 'deactivated' as const },
+    };
+    await node.commands.execute({
+      tenantId: 'acme',
+      decider: userDecider,
+      id: userId,
+      cause: context.cause,
+      decide: () => [status],
+    });
+    for (const emailVerified of [true, false]) {
+      for (const subject of ['ann', 'another']) {
+        const refused = await enter(node, { ...ann, subject, emailVerified }).catch(
+          (error: unknown) => error,
+        );
+        expect(refused).to.be.instanceOf(NoAccount);
+      }
+    }
+    const links = await stores.events.readAll({ filter: { types: ['SsoIdentityLinked'] } });
+    expect(links).to.have.length(1);
+    expect(await registrations(stores)).to.equal(1);
+  });
+
+  it('does not hold an address that is not verified', async () => {
+    const stores = memoryStores();
+    const node = nodeOn(stores);
+    const id = await enter(node, { ...ann, emailVerified: false });
+    const holder = (await node.states.load('acme', emailDecider, emailHash('ann@corp.example'))).state;
+    expect(holder).to.deep.equal({ status: 'free' });
+    expect(await enter(node, { ...ann, subject: 'true ann' })).not.to.equal(id);
+    expect(await enter(node, ann), 'the link stays').to.equal(id);
+  });
+
+  it('is not made under an unverified address that somebody holds, also as another node knows', async () => {
+    const stores = memoryStores();
+    const node = nodeOn(stores);
+    const unverified = { ...ann, subject: 'mallory', emailVerified: false };
+    // What this node remembers of the address is older than what the other one does.
+    await node.states.load('acme', emailDecider, emailHash('ann@corp.example'));
+    await enter(nodeOn(stores), ann);
+    for (const email of ['ann@corp.example', 'Ann@CORP.example']) {
+      const refused = await enter(node, { ...unverified, email }).catch((error: unknown) => error);
+      expect(refused).to.be.instanceOf(NoAccount);
+    }
+    expect(await registrations(stores)).to.equal(1);
+    expect(await stores.events.readAll({ filter: { types: ['SsoIdentityLinked'] } })).to.have.length(1);
+  });
+
+  it('is made under an unverified address whose reservation has lapsed, not before', async () => {
+    const stores = memoryStores();
+    const clock = testClock();
+    const node = nodeOn(stores, [], clock);
+    await node.commands.execute({
+      tenantId: 'acme',
+      decider: emailDecider,
+      id: emailHash('ann@corp.example'),
+      cause: context.cause,
+      decide: (state, at) => reserveEmail(state, { emailHash: 'h', userId: 'somebody' }, at),
+    });
+    const unverified = { ...ann, emailVerified: false };
+    clock.advance(RESERVATION_MS - 1);
+    const early = await enter(node, unverified).catch((error: unknown) => error);
+    expect(early).to.be.instanceOf(NoAccount);
+    clock.advance(1);
+    await enter(node, unverified);
+    expect(await registrations(stores)).to.equal(1);
+  });
+
+  it('stays the linked one when the provider verifies its address no longer', async () => {
+    const stores = memoryStores();
+    const id = await enter(nodeOn(stores), ann);
+    expect(await enter(nodeOn(stores), { ...ann, emailVerified: false })).to.equal(id);
+  });
+
+  it('has a name that can be kept', async () => {
+    for (const [name, wanted] of [
+      ['  Ann  ', 'Ann'],
+      ['   ', 'ann'],
+      [undefined, 'ann'],
+      ['a\u0000b', 'ann'],
+      ['\ud800', 'ann'],
+      ['😀'.repeat(300), '😀'.repeat(200)],
+    ] as const) {
+      const node = nodeOn(memoryStores());
+      const { user } = await node.accounts.accountOf('acme', { ...ann, name }, context);
+      expect(await node.keys.open(user.displayName)).to.equal(wanted);
+      expect(user.role).to.equal('operator');
+    }
+  });
+
+  it('is not made without an e-mail', async () => {
+    const stores = memoryStores();
+    for (const email of [undefined, '', 'x', `${'x'.repeat(320)}@a.example`]) {
+      const refused = await enter(nodeOn(stores), { ...ann, email }).catch((error: unknown) => error);
+      expect(refused).to.be.instanceOf(NoAccount);
+    }
+    expect(await registrations(stores)).to.equal(0);
+  });
+});

@@ -1,0 +1,189 @@
+import { expect } from 'chai';
+import { recordDecider } from '../../../domain/entities/record.ts';
+import type { RecordEvent } from '../../../domain/entities/record-events.ts';
+import { DomainError } from '../../../domain/errors.ts';
+import type { Definition } from '../../../domain/workflow/definition.ts';
+import { change, INVOICES } from '../../domain/workflow/samples.ts';
+import { causeOf } from '../../support/book.ts';
+import { memoryStores } from '../../support/node.ts';
+import { type JobsNode, request, startJobs, TENANT } from './support.ts';
+
+const ANN = { id: 'ann', role: 'admin' } as const;
+/** Every event is possible again after each move: only a race can be refused. */
+const LOOP: Definition = {
+  initial: 'a',
+  states: [
+    { key: 'a', label: 'A' },
+    { key: 'b', label: 'B' },
+  ],
+  transitions: [
+    { event_name: 'flip', from: 'a', to: 'b' },
+    { event_name: 'flip', from: 'b', to: 'a' },
+    { event_name: 'stay', from: ['a', 'b'], to: 'a' },
+  ],
+};
+
+const move = (node: JobsNode, id: string, eventName = 'flip') =>
+  node.jobs.transition(TENANT, id, { eventName }, ANN, request());
+const codeOf = (attempt: Promise<unknown>): Promise<string> =>
+  attempt.then(
+    () => 'moved',
+    (error: unknown) => (error instanceof DomainError ? error.code : Promise.reject(error)),
+  );
+const count = (codes: readonly string[], code: string): number =>
+  codes.filter((each) => each === code).length;
+
+describe('jobs', () => {
+  let node: JobsNode;
+  beforeEach(async () => {
+    node = startJobs();
+    await node.defineInvoice();
+    await node.publish('loop', LOOP);
+    await node.startJob('one', 'loop');
+  });
+
+  it('move, and answer with where they are', async () => {
+    const moved = await move(node, 'one');
+    expect([moved.record.job.state, moved.record.job.version, moved.record.version]).to.deep.equal([
+      'b',
+      2,
+      2,
+    ]);
+  });
+
+  it('let one of those who move at the same time through, and refuse the others as overtaken', async () => {
+    for (let round = 0; round < 50; round += 1) {
+      const codes = await Promise.all(
+        ['flip', 'stay', 'flip'].map((eventName) => codeOf(move(node, 'one', eventName))),
+      );
+      expect([count(codes, 'moved'), count(codes, 'conflict')]).to.deep.equal([1, 2]);
+    }
+    expect((await node.jobs.find(TENANT, 'one')).job.version).to.equal(51);
+  });
+
+  it('do so on two nodes as well', async () => {
+    const stores = memoryStores();
+    const [one, other] = [startJobs(stores), startJobs(stores)];
+    await one.defineInvoice();
+    await one.publish('loop', LOOP);
+    await one.startJob('shared', 'loop');
+    for (let round = 0; round < 50; round += 1) {
+      const codes = await Promise.all([one, other].map((each) => codeOf(move(each, 'shared'))));
+      expect(codes.toSorted()).to.deep.equal(['conflict', 'moved']);
+    }
+  });
+
+  it('are no conflict for who comes after a move of another node', async () => {
+    const stores = memoryStores();
+    const [one, other] = [startJobs(stores), startJobs(stores)];
+    await one.defineInvoice();
+    await one.publish('loop', LOOP);
+    await one.startJob('shared', 'loop');
+    for (let round = 0; round < 10; round += 1) {
+      for (const each of [one, other]) expect(await codeOf(move(each, 'shared'))).to.equal('moved');
+    }
+  });
+
+  it('are not held up by a change of values at the same time', async () => {
+    const edited = (version: number): RecordEvent => ({
+      type: 'RecordUpdated',
+      data: {
+        record_id: 'one',
+        entity_name: 'invoice',
+        values: { title: 'New' },
+        types: {},
+        changed: ['title'],
+        version,
+      },
+    });
+    const edit = node.commands.execute({
+      tenantId: TENANT,
+      decider: recordDecider,
+      id: 'one',
+      cause: causeOf('edit'),
+      decide: (state) => (state.status === 'live' ? [edited(state.version + 1)] : []),
+    });
+    expect(await codeOf(move(node, 'one'))).to.equal('moved');
+    await edit;
+    expect((await node.jobs.find(TENANT, 'one')).version).to.equal(3);
+  });
+
+  it('are all moved, one after the other, where a lost race is decided again', async () => {
+    const outcomes = await Promise.all(
+      Array.from({ length: 20 }, () =>
+        node.jobs.tryTransition(TENANT, 'one', { eventName: 'flip' }, ANN, request(), 'decide_again'),
+      ),
+    );
+    expect(outcomes.every(({ outcome }) => outcome === 'moved')).to.equal(true);
+    expect((await node.jobs.find(TENANT, 'one')).job).to.deep.include({ state: 'a', version: 21 });
+  });
+
+  it('tell refusals as values', async () => {
+    const attempt = (id: string, eventName: string) =>
+      node.jobs.tryTransition(TENANT, id, { eventName }, ANN, request(), 'decide_again');
+    expect(await attempt('nobody', 'flip')).to.deep.equal({ outcome: 'not_found' });
+    expect(await attempt('one', 'fly')).to.deep.equal({
+      outcome: 'refused',
+      refusal: { kind: 'no_transition', state: 'a', allowed: ['flip', 'stay'] },
+    });
+  });
+
+  it('stay on the version they began with', async () => {
+    const changed: Definition = {
+      ...LOOP,
+      transitions: [
+        { event_name: 'jump', from: 'a', to: 'b' },
+        { event_name: 'flip', from: 'b', to: 'a' },
+      ],
+    };
+    expect(await node.publish('loop', changed)).to.equal(2);
+    await node.startJob('two', 'loop');
+    expect(await codeOf(move(node, 'one'))).to.equal('moved');
+    expect(await codeOf(move(node, 'two'))).to.equal('invalid_transition');
+    expect(await codeOf(move(node, 'one', 'jump'))).to.equal('invalid_transition');
+    expect(await codeOf(move(node, 'two', 'jump'))).to.equal('moved');
+    const found = await Promise.all(['one', 'two'].map((id) => node.jobs.find(TENANT, id)));
+    expect(found.map(({ job }) => job.workflow_version)).to.deep.equal([1, 2]);
+  });
+
+  it('are judged by the values and fields that the record has at that moment', async () => {
+    await node.publish('invoices', INVOICES);
+    await node.startJob('small', 'invoices', { title: 'x', amount: 5 });
+    await node.startJob('large', 'invoices', { title: 'x', amount: 5000 });
+    for (const id of ['small', 'large']) await move(node, id, 'submit');
+    expect(await codeOf(move(node, 'small', 'approve'))).to.equal('moved');
+    expect(await codeOf(move(node, 'large', 'approve'))).to.equal('guard_rejected');
+    const allowed = await node.jobs.allowed(TENANT, 'large', 'submitted', ANN);
+    expect(allowed).to.deep.equal(['send_back', 'touch']);
+  });
+
+  it('count a guard on a field that the entity no longer has as false', async () => {
+    const odd = change({
+      transitions: [{ event_name: 'go', from: 'draft', to: 'submitted', guard: 'record.gone == null' }],
+      states: INVOICES.states.slice(0, 2),
+    });
+    await node.publish('odd', odd);
+    await node.startJob('odd', 'odd');
+    expect(await codeOf(move(node, 'odd', 'go'))).to.equal('guard_rejected');
+  });
+
+  it('have one effect for a request that is tried again after a crash', async () => {
+    const first = request();
+    const keyed = { ...first, again: { since: 0 } };
+    const attempt = () => node.jobs.transition(TENANT, 'one', { eventName: 'flip' }, ANN, keyed);
+    await attempt();
+    const again = await attempt();
+    expect([again.record.job.state, again.record.job.version]).to.deep.equal(['b', 2]);
+  });
+
+  it('are overridden by one of two at the same time', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const { job } = await node.jobs.find(TENANT, 'one');
+      const toState = job.state === 'a' ? 'b' : 'a';
+      const codes = await Promise.all(
+        [1, 2].map(() => codeOf(node.jobs.override(TENANT, 'one', { toState, reason: 'why' }, request()))),
+      );
+      expect(codes.toSorted()).to.deep.equal(['conflict', 'moved']);
+    }
+  });
+});

@@ -1,0 +1,148 @@
+import { expect } from 'chai';
+import { type LinkTarget, PublicLinks } from '../../../application/public-links.ts';
+import { recordDecider } from '../../../domain/entities/record.ts';
+import type { RecordEvent } from '../../../domain/entities/record-events.ts';
+import { DomainError } from '../../../domain/errors.ts';
+import { type TenantEvent, tenantDecider } from '../../../domain/tenancy/tenant.ts';
+import { INVOICES } from '../../domain/workflow/samples.ts';
+import { causeOf } from '../../support/book.ts';
+import { testClock } from '../../support/fakes.ts';
+import { BEGINNING } from '../../support/given.ts';
+import { request, startJobs, TENANT } from './support.ts';
+
+const DAY = 86_400_000;
+const LINK = { pageSlug: 'status', expiresIn: '1d' } as const;
+
+describe('public links', () => {
+  const start = async () => {
+    const clock = testClock();
+    const node = startJobs({ clock });
+    const { commands, states, directory, jobs, events } = node;
+    /** Finds what was ever created, like a read model that is behind all that came later. */
+    const lookUp = async (tokenHash: string): Promise<LinkTarget | undefined> => {
+      for (const stored of await events.readAll({})) {
+        const { type, data, tenantId } = node.codec.decode(stored);
+        // The type says whose data it is.
+        const link = data as { token_hash: string; link_id: string; job_id: string; expires_at: string };
+        if (type === 'PublicLinkCreated' && link.token_hash === tokenHash) {
+          const { link_id: linkId, job_id: jobId, expires_at: expiresAt } = link;
+          return { tenantId, linkId, jobId, entityId: jobId, pageSlug: 'status', expiresAt };
+        }
+      }
+      return undefined;
+    };
+    const links = new PublicLinks({ commands, states, directory, jobs, clock, lookUp });
+    const append = (id: string, ...appended: TenantEvent[]) =>
+      commands.execute({
+        tenantId: 'platform',
+        decider: tenantDecider,
+        id,
+        cause: causeOf('platform'),
+        decide: () => appended,
+      });
+    await append(TENANT, {
+      type: 'TenantCreated',
+      data: {
+        tenant_id: TENANT,
+        name: 'Acme',
+        plan: 'pro',
+        partner_id: null,
+        entitlements: { ledger: false, assistant: false },
+        currency: 'EUR',
+        timezone: 'UTC',
+      },
+    });
+    const suspend = (status: 'active' | 'suspended') =>
+      append(TENANT, { type: 'TenantStatusChanged', data: { tenant_id: TENANT, status } });
+    await node.defineInvoice();
+    await node.publish('invoices', INVOICES);
+    await node.startJob('one', 'invoices');
+    return { ...node, clock, links, suspend };
+  };
+
+  const refusal = (attempt: Promise<unknown>) =>
+    attempt.then(
+      () => 'it is good',
+      (error: unknown) => {
+        if (!(error instanceof DomainError)) throw error;
+        return JSON.stringify([error.code, error.message, error.details]);
+      },
+    );
+
+  it('lead to their job until they expire, to the millisecond', async () => {
+    const { links, clock } = await start();
+    const made = await links.create(TENANT, 'one', LINK, request());
+    if (made.token === undefined) throw new Error('a new link has a token');
+    expect(made.token).to.match(/^[A-Za-z0-9_-]{43}$/);
+    expect(made.expiresAt).to.equal(new Date(BEGINNING + DAY).toISOString());
+    clock.set(BEGINNING + DAY - 1);
+    expect(await links.validate(made.token)).to.deep.include({
+      tenantId: TENANT,
+      jobId: 'one',
+      entityId: 'one',
+      pageSlug: 'status',
+    });
+    clock.set(BEGINNING + DAY);
+    expect(await refusal(links.validate(made.token))).to.contain('not_found');
+  });
+
+  it('are all refused alike: unknown, expired, revoked, of a deleted record, of a suspended tenant', async () => {
+    const { links, clock, suspend, commands } = await start();
+    const make = async () => {
+      const made = await links.create(TENANT, 'one', LINK, request());
+      return { id: made.id, token: made.token ?? '' };
+    };
+    const [old, revoked, good] = [await make(), await make(), await make()];
+    await links.revoke(TENANT, 'one', revoked.id, request());
+    const answers = [
+      await refusal(links.validate('never made')),
+      await refusal(links.validate('')),
+      await refusal(links.validate(revoked.token)),
+    ];
+    expect(await refusal(links.validate(good.token))).to.equal('it is good');
+    await suspend('suspended');
+    answers.push(await refusal(links.validate(good.token)));
+    await suspend('active');
+    expect(await refusal(links.validate(good.token))).to.equal('it is good');
+    const deleting: RecordEvent = {
+      type: 'RecordDeletionStarted',
+      data: { record_id: 'one', entity_name: 'invoice', deletion_id: 'd' },
+    };
+    await commands.execute({
+      tenantId: TENANT,
+      decider: recordDecider,
+      id: 'one',
+      cause: causeOf('deletion'),
+      decide: () => [deleting],
+    });
+    answers.push(await refusal(links.validate(good.token)));
+    clock.advance(DAY);
+    answers.push(await refusal(links.validate(old.token)));
+    expect(new Set(answers).size).to.equal(1);
+    expect(answers[0]).to.contain('not_found');
+  });
+
+  it('keep no token: only its hash is in the log', async () => {
+    const { links, events } = await start();
+    const { token = '' } = await links.create(TENANT, 'one', LINK, request());
+    const log = JSON.stringify(await events.readAll({}));
+    expect(token).not.to.equal('');
+    expect(log).not.to.contain(token);
+    expect(log).to.contain('token_hash');
+  });
+
+  it('are made once for a request that is tried again after a crash, whose token nobody knows any more', async () => {
+    const { links } = await start();
+    const keyed = { ...request(), again: { since: 0 }, newId: () => 'the-link' };
+    const first = await links.create(TENANT, 'one', LINK, keyed);
+    const again = await links.create(TENANT, 'one', LINK, keyed);
+    expect(first.token).to.be.a('string');
+    expect(again).to.deep.equal({ ...first, token: undefined });
+  });
+
+  it('are not made for what has no job', async () => {
+    const { links } = await start();
+    expect(await refusal(links.create(TENANT, 'nobody', LINK, request()))).to.contain('not_found');
+    expect(await refusal(links.create('other', 'one', LINK, request()))).to.contain('not_found');
+  });
+});

@@ -1,0 +1,39 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { expect } from 'chai';
+import { StoreUnavailable } from '../../application/ports/event-store.ts';
+import { openFolderBlobStore } from '../../infrastructure/blob-store/folder.ts';
+import { rejection } from '../support/eventually.ts';
+import { blobStoreContract } from './blob-store.ts';
+
+blobStoreContract('folder', async () => {
+  const path = await mkdtemp(join(tmpdir(), 'blob-store-'));
+  const incoming = join(path, '.incoming');
+  return {
+    open: () => openFolderBlobStore({ path }),
+    leftovers: async () => (await readdir(incoming)).length,
+    abandonPut: async (_store, at) => {
+      const part = join(incoming, randomUUID());
+      await writeFile(part, 'half a fi');
+      await utimes(part, new Date(at), new Date(at));
+    },
+    dispose: () => rm(path, { recursive: true }),
+  };
+});
+
+describe('A blob folder that cannot be written', () => {
+  it('is a store that is not available, and not an error of ours', async () => {
+    const path = await mkdtemp(join(tmpdir(), 'blob-store-'));
+    const store = await openFolderBlobStore({ path });
+    await rm(path, { recursive: true });
+    await writeFile(path, 'no folder');
+    const source = Readable.from([Buffer.from('x')]);
+    const failure = await rejection(store.put({ tenantId: 'acme', id: randomUUID() }, source));
+    expect(failure).to.be.instanceOf(StoreUnavailable);
+    expect(source.destroyed).to.equal(true);
+    await rm(path);
+  });
+});

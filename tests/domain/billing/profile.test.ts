@@ -1,0 +1,128 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import {
+  type BillingProfile,
+  changeProfile,
+  DEFAULT_PROFILE,
+  profileDecider,
+  profileOf,
+} from '../../../domain/billing/profile.ts';
+import { checkTemplate, renderTemplate, TEMPLATE_VARIABLES } from '../../../domain/billing/template.ts';
+import { given, refusal } from '../../support/given.ts';
+
+const VALUES = {
+  customer: 'Acme',
+  partner: 'North',
+  meter: 'messages_sent',
+  quantity: '7',
+  period: '2026-11-01..2026-11-30',
+};
+
+describe('a template', () => {
+  for (const [template, wanted] of [
+    ['', ''],
+    ['plain', 'plain'],
+    ['{{customer}}', 'Acme'],
+    ['{{ customer }}', 'Acme'],
+    ['{{   quantity}} x {{meter   }}', '7 x messages_sent'],
+    ['{{partner}}{{partner}}', 'NorthNorth'],
+    ['{ {customer} }', '{ {customer} }'],
+    ['a }} b } c {', 'a }} b } c {'],
+    ['<b>{{period}}</b> & $1', '<b>2026-11-01..2026-11-30</b> & $1'],
+  ] as const) {
+    it(`${JSON.stringify(template)} reads ${JSON.stringify(wanted)}`, () => {
+      checkTemplate(template, 'x');
+      expect(renderTemplate(template, VALUES)).to.equal(wanted);
+    });
+  }
+
+  for (const [template, variable] of [
+    ['{{price}}', 'price'],
+    ['{{}}', ''],
+    ['{{ }}', ''],
+    ['{{Customer}}', 'Customer'],
+    ['{{customer.name}}', 'customer.name'],
+    ['{{\tcustomer}}', '\tcustomer'],
+    ['{{customer', 'customer'],
+    ['{{customer}', 'customer}'],
+    ['{{customer}} and {{', ''],
+    ['{{{customer}}}', '{customer'],
+    ['{{cust{{omer}}}}', 'cust{{omer'],
+    ['{{toString}}', 'toString'],
+    ['{{__proto__}}', '__proto__'],
+    [`{{${'😀'.repeat(100)}}}`, '😀'.repeat(64)],
+  ] as const) {
+    it(`${JSON.stringify(template.slice(0, 30))} is refused, and its variable named`, () => {
+      const error = refusal(() => checkTemplate(template, 'item_name_template'));
+      expect([error.code, error.details]).to.deep.equal([
+        'unknown_template_variable',
+        { field: 'item_name_template', variable },
+      ]);
+    });
+  }
+
+  it('is filled in one pass: braces in a value mean nothing', () => {
+    const values = { ...VALUES, customer: '{{partner}}', partner: '{{customer}} $& {{' };
+    expect(renderTemplate('{{customer}}|{{partner}}', values)).to.equal('{{partner}}|{{customer}} $& {{');
+  });
+
+  it('whatever it is, is refused or keeps every character around its variables', () => {
+    const piece = fc.oneof(
+      fc.constantFrom('{', '}', '{{', '}}', ' ', 'customer', 'x'),
+      fc.constantFrom(...TEMPLATE_VARIABLES).map((name) => `{{${name}}}`),
+      fc.string({ maxLength: 5 }),
+    );
+    let accepted = 0;
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
+        const template = pieces.join('');
+        try {
+          checkTemplate(template, 'x');
+        } catch {
+          return;
+        }
+        accepted += 1;
+        // Filled in with its own variables, a template is itself again, but for spaces inside the braces.
+        const own = Object.fromEntries(TEMPLATE_VARIABLES.map((name) => [name, `{{${name}}}`]));
+        const values = { ...VALUES, ...own };
+        const squeezed = template.replace(/\{\{ *([a-z]+) *\}\}/g, '{{$1}}');
+        expect(renderTemplate(template, values)).to.equal(squeezed);
+      }),
+      { numRuns: 500 },
+    );
+    expect(accepted).to.be.greaterThan(100);
+  });
+});
+
+describe('a billing profile', () => {
+  const mine: BillingProfile = { item_name_template: '{{meter}}', item_description: '' };
+  const changed = { type: 'BillingProfileChanged', data: mine } as const;
+
+  it('is a default one that could be saved, until one is chosen', () => {
+    expect(profileOf(given(profileDecider).state)).to.equal(DEFAULT_PROFILE);
+    given(profileDecider)
+      .when((state) => changeProfile(state, DEFAULT_PROFILE))
+      .gives({ type: 'BillingProfileChanged', data: DEFAULT_PROFILE });
+    expect(profileOf(given(profileDecider, changed).state)).to.deep.equal(mine);
+  });
+
+  it('is changed in one event, and not by equal values', () => {
+    given(profileDecider)
+      .when((state) => changeProfile(state, mine))
+      .gives(changed);
+    given(profileDecider, changed)
+      .when((state) => changeProfile(state, mine))
+      .givesNothing();
+    given(profileDecider, changed)
+      .when((state) => changeProfile(state, { ...mine, item_description: 'x' }))
+      .gives({ type: 'BillingProfileChanged', data: { ...mine, item_description: 'x' } });
+  });
+
+  for (const field of ['item_name_template', 'item_description'] as const) {
+    it(`is refused for an unknown variable in ${field}`, () => {
+      given(profileDecider)
+        .when((state) => changeProfile(state, { ...mine, [field]: '{{price}}' }))
+        .isRefused('unknown_template_variable', { field, variable: 'price' });
+    });
+  }
+});

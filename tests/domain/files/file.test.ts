@@ -1,0 +1,52 @@
+import { attachFile, deleteFile, type FileFacts, fileDecider } from '../../../domain/files/file.ts';
+import { given } from '../../support/given.ts';
+
+const facts: FileFacts = {
+  file_id: 'f1',
+  record_id: 'r1',
+  entity_name: 'invoice',
+  filename: 'a.txt',
+  content_type: 'text/plain',
+  size: 3,
+  sha256: 'aa',
+};
+const uploaded = { type: 'FileUploaded' as const, data: facts };
+const deleted = { type: 'FileDeleted' as const, data: facts };
+
+describe('A file', () => {
+  it('is attached once', () => {
+    const when = given(fileDecider).when((state) => attachFile(state, facts));
+    when.gives(uploaded);
+    when.thenAgainNothing();
+  });
+
+  it('keeps what it was attached with', () => {
+    given(fileDecider, uploaded)
+      .when((state) => attachFile(state, { ...facts, filename: 'other' }))
+      .givesNothing();
+    given(fileDecider, uploaded, { type: 'FileUploaded', data: { ...facts, filename: 'other' } })
+      .when((state) => deleteFile(state))
+      .gives(deleted);
+  });
+
+  it('names all that it was when it is deleted', () => {
+    given(fileDecider, uploaded)
+      .when((state) => deleteFile(state))
+      .gives(deleted);
+  });
+
+  it('is not there before, and not after', () => {
+    given(fileDecider)
+      .when((state) => deleteFile(state))
+      .isRefused('not_found');
+    given(fileDecider, uploaded, deleted)
+      .when((state) => deleteFile(state))
+      .isRefused('not_found');
+  });
+
+  it('never comes back', () => {
+    given(fileDecider, uploaded, deleted)
+      .when((state) => attachFile(state, facts))
+      .givesNothing();
+  });
+});

@@ -1,0 +1,55 @@
+import { expect } from 'chai';
+import {
+  impersonationDecider,
+  impersonationStream,
+  noteRequest,
+  startImpersonation,
+} from '../../../domain/identity/impersonation.ts';
+import { BEGINNING, given } from '../../support/given.ts';
+
+const request = { method: 'GET', route: '/x/:id', operationId: 'getX', status: 200 };
+
+describe('an impersonation', () => {
+  it('begins with whom and why', () => {
+    given(impersonationDecider)
+      .when(() => startImpersonation({ userId: 'ann', reason: 'ticket 7' }))
+      .gives({ type: 'ImpersonationStarted', data: { user_id: 'ann', reason: 'ticket 7' } });
+    given(impersonationDecider)
+      .when(() => startImpersonation({ userId: 'ann' }))
+      .gives({ type: 'ImpersonationStarted', data: { user_id: 'ann' } });
+  });
+
+  it('keeps a request without what is no id', () => {
+    const kept = { id: '0190-a', name: 'orders_2', when: '2026-01-01' };
+    const left = {
+      mail: 'ann@example.com',
+      long: 'x'.repeat(129),
+      text: 'two words',
+      empty: '',
+      token: 'svc_pat_abcdefgh0123456789',
+      jwt: 'eyJhbGciOiJIUzI1NiJ9.e30.x',
+      secret: 'whsec_0123456789',
+      line: 'a\nb',
+    };
+    given(impersonationDecider)
+      .when(() => noteRequest({ ...request, params: { ...kept, ...left } }))
+      .gives({
+        type: 'ImpersonatedRequestMade',
+        data: { method: 'GET', route: '/x/:id', operation_id: 'getX', status: 200, params: kept },
+      });
+  });
+
+  it('keeps no state, however long it lasts', () => {
+    const [event] = noteRequest({ ...request, params: {} });
+    if (event === undefined) throw new Error('nothing was noted');
+    const { state } = given(impersonationDecider, ...Array.from({ length: 100 }, () => event));
+    expect(state).to.equal(null);
+  });
+
+  it('has a stream for each user and day', () => {
+    expect(impersonationStream('ann', BEGINNING)).to.equal('ann-2026-01-01');
+    expect(impersonationStream('ann', BEGINNING + 86_399_999)).to.equal('ann-2026-01-01');
+    expect(impersonationStream('ann', BEGINNING + 86_400_000)).to.equal('ann-2026-01-02');
+    expect(impersonationStream('bob', BEGINNING)).not.to.equal(impersonationStream('ann', BEGINNING));
+  });
+});

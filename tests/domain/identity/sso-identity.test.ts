@@ -1,0 +1,23 @@
+import { linkIdentity, ssoIdentityDecider } from '../../../domain/identity/sso-identity.ts';
+import { given } from '../../support/given.ts';
+
+const linked = (user_id: string) => ({
+  type: 'SsoIdentityLinked' as const,
+  data: { identity_hash: 'h', user_id },
+});
+
+describe('a person of an identity provider', () => {
+  it('is linked to one user', () => {
+    given(ssoIdentityDecider)
+      .when((state) => linkIdentity(state, { identityHash: 'h', userId: 'ann' }))
+      .gives(linked('ann'));
+  });
+
+  it('stays with the first, whoever else would be linked', () => {
+    for (const userId of ['ann', 'bob']) {
+      given(ssoIdentityDecider, linked('ann'))
+        .when((state) => linkIdentity(state, { identityHash: 'h', userId }))
+        .givesNothing();
+    }
+  });
+});

@@ -1,0 +1,85 @@
+import { expect } from 'chai';
+import { assertionDecider, exchangeAssertion } from '../../../domain/partners/assertion.ts';
+import {
+  type ChangePartner,
+  changePartner,
+  createPartner,
+  isPartnerId,
+  type PartnerEvent,
+  partnerDecider,
+  partnerScope,
+} from '../../../domain/partners/partner.ts';
+import { isTenantId } from '../../../domain/tenancy/tenant.ts';
+import { given } from '../../support/given.ts';
+
+const settings = { name: 'North', home_tenant_id: null };
+const created: PartnerEvent = { type: 'PartnerCreated', data: { partner_id: 'north', ...settings } };
+const changing = (command: ChangePartner) =>
+  given(partnerDecider, created).when((state) => changePartner(state, command));
+
+describe('a partner', () => {
+  it('is created once', () => {
+    given(partnerDecider)
+      .when((state) => createPartner(state, { partnerId: 'north', ...settings }))
+      .gives(created);
+    given(partnerDecider, created)
+      .when((state) => createPartner(state, { partnerId: 'north', ...settings }))
+      .isRefused('already_exists', { field: 'id' });
+  });
+
+  it('is changed in what differs, and not twice', () => {
+    changing({ name: 'South', home_tenant_id: null }).gives({
+      type: 'PartnerChanged',
+      data: { partner_id: 'north', name: 'South' },
+    });
+    changing({ home_tenant_id: 'acme' }).gives({
+      type: 'PartnerChanged',
+      data: { partner_id: 'north', home_tenant_id: 'acme' },
+    });
+    changing({ name: 'South', home_tenant_id: 'acme' }).thenAgainNothing();
+    changing({ ...settings }).givesNothing();
+    changing({}).givesNothing();
+  });
+
+  it('loses its own tenant where a change says so', () => {
+    given(partnerDecider, created, {
+      type: 'PartnerChanged',
+      data: { partner_id: 'north', home_tenant_id: 'acme' },
+    })
+      .when((state) => changePartner(state, { home_tenant_id: null }))
+      .gives({ type: 'PartnerChanged', data: { partner_id: 'north', home_tenant_id: null } });
+  });
+
+  it('that is unknown cannot be changed', () => {
+    given(partnerDecider)
+      .when((state) => changePartner(state, { name: 'x' }))
+      .isRefused('not_found');
+  });
+
+  it('has an id that fits a stream name, and a scope that no tenant has', () => {
+    for (const id of ['a', 'acme_2', `a${'x'.repeat(39)}`, 'platform']) {
+      expect(isPartnerId(id), id).to.equal(true);
+      expect(isTenantId(partnerScope(id)), id).to.equal(false);
+    }
+    for (const id of ['', 'A', '2a', '_x', 'a-b', 'a.b', 'a b', 'a\n', 'é', `a${'x'.repeat(40)}`]) {
+      expect(isPartnerId(id), id).to.equal(false);
+    }
+  });
+});
+
+describe('an assertion', () => {
+  const command = { partnerId: 'north', assertionId: 'h', userId: 'nora', permissions: ['partner-billing'] };
+  it('is exchanged once', () => {
+    const first = given(assertionDecider).when((state) => exchangeAssertion(state, command));
+    const data = {
+      partner_id: 'north',
+      assertion_id: 'h',
+      user_id: 'nora',
+      permissions: ['partner-billing'],
+    };
+    first.gives({ type: 'PartnerAssertionExchanged', data });
+    given(assertionDecider, { type: 'PartnerAssertionExchanged', data })
+      .when((state) => exchangeAssertion(state, command))
+      .isRefused('invalid_credential');
+  });
+});

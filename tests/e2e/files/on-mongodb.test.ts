@@ -1,0 +1,78 @@
+import { randomBytes } from 'node:crypto';
+import { expect } from 'chai';
+import { MongoClient } from 'mongodb';
+import { describeWithMongo, type TestDatabase } from '../../support/mongodb-server.ts';
+import { deleteRecord, newRecord } from '../../support/records.ts';
+import { eventually } from '../../support/server.ts';
+import {
+  beginUpload,
+  download,
+  FILES,
+  files,
+  filesOf,
+  sha256,
+  upload,
+  uploaded,
+} from '../../support/uploads.ts';
+import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
+
+await describeWithMongo('Files in GridFS', (title, start) => {
+  describe(title, () => {
+    let database: TestDatabase;
+    let client: MongoClient;
+    let world: World;
+    let tenant: TestTenant;
+
+    before(async () => {
+      database = start();
+      client = new MongoClient(database.url);
+      world = await startWorld({ env: { MONGODB_URL: database.databaseUrl } });
+      tenant = await world.tenant();
+    });
+    after(async () => {
+      await endWorld();
+      await client?.close();
+      await database?.dispose();
+    });
+
+    const count = async (name: string): Promise<number> =>
+      (await client.db(database.dbName).collection(`blobs.${name}`).find().toArray()).length;
+
+    it('are uploaded, listed, given back whole and in parts, and deleted', async () => {
+      const { api, token } = tenant.admin;
+      const record = await newRecord(tenant);
+      const content = randomBytes(3_000_000);
+      const made = await uploaded(api, record, content, { filename: 'ü.bin' });
+      expect([made.size, made.sha256]).to.deep.equal([content.length, sha256(content)]);
+      expect((await api.get(filesOf(record))).as(files)).to.deep.equal([made]);
+      expect((await download(world.server, token, made.id)).bytes.equals(content)).to.equal(true);
+      const part = await download(world.server, token, made.id, {
+        headers: { range: 'bytes=1000000-1999999' },
+      });
+      expect(part.bytes.equals(content.subarray(1_000_000, 2_000_000))).to.equal(true);
+      expect((await api.delete(`${FILES}/${made.id}`)).status).to.equal(204);
+      expect((await download(world.server, token, made.id)).status).to.equal(404);
+      // The request and the subscriber both see to it; whoever comes second does not wait for the first.
+      await eventually('nothing is left', async () => {
+        return (await count('files')) + (await count('chunks')) + (await count('unfinished')) === 0;
+      });
+    });
+
+    it('are one for each Idempotency-Key, go with their record, and leave nothing when cut off', async () => {
+      const { api, token } = tenant.admin;
+      const record = await newRecord(tenant);
+      const headers = { 'idempotency-key': 'once' };
+      const answers = await Promise.all([1, 2, 3].map(() => upload(api, record, 'once', { headers })));
+      expect(new Set(answers.map(({ text }) => text)).size).to.equal(1);
+      await eventually('one is left', async () => (await count('files')) === 1);
+      const begun = beginUpload(world.server, token, record, randomBytes(2_000_000));
+      await eventually('it is being written', async () => (await count('unfinished')) === 1);
+      begun.abort();
+      await eventually('it is gone', async () => (await count('unfinished')) === 0);
+      await eventually('the other is left', async () => (await count('chunks')) === 1);
+      expect(await count('files')).to.equal(1);
+      await deleteRecord(tenant, record);
+      await eventually('its bytes are gone', async () => (await count('chunks')) === 0, 15_000);
+    });
+  });
+});

@@ -1,0 +1,415 @@
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import type { Answer } from '../../support/client.ts';
+import { wholeLog } from '../../support/event-log.ts';
+import { tenant as tenantShape, validationFailed } from '../../support/shapes.ts';
+import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { at, ENTITIES, type FieldInput, fieldsOf, issuesOf, record, remove } from '../entities/support.ts';
+import { defineEntity, readJob } from '../workflows/support.ts';
+import {
+  act,
+  draft,
+  FORMS,
+  type Form,
+  form,
+  publicForm,
+  publicPath,
+  published,
+  recordsOf,
+  send,
+  submissionsIn,
+  submitted,
+} from './support.ts';
+
+/** Decisions, section 6, Form: what strangers see and send. */
+describe('Public forms', () => {
+  let world: World;
+  let tenant: TestTenant;
+  let claim: Form;
+  let path: string;
+
+  before(async () => {
+    world = await startWorld();
+    tenant = await world.tenant();
+    claim = await published(
+      tenant,
+      [
+        { key: 'name', type: 'text', label: 'Name', required: true, max_length: 20 },
+        { key: 'amount', type: 'integer', min: 1, max: 100 },
+        { key: 'price', type: 'decimal' },
+        { key: 'kind', type: 'enum', options: ['water', 'fire'], default: 'water' },
+        { key: 'mail', type: 'text' },
+        { key: 'secret', type: 'text', default: 'not for strangers' },
+      ],
+      {
+        title: 'Report',
+        fields: [
+          { field_key: 'name' },
+          { field_key: 'amount', label: 'How many?' },
+          { field_key: 'price' },
+          { field_key: 'kind' },
+          { field_key: 'mail', required: true },
+        ],
+      },
+    );
+    path = publicPath(tenant, claim);
+  });
+  after(endWorld);
+
+  const VALUES = { name: 'Bob', mail: 'bob@people.example' };
+  const count = async (): Promise<number> => (await recordsOf(tenant.admin, claim.entity_name)).length;
+
+  it('are shown with what a client needs to ask for the fields, and no more', async () => {
+    for (const at of [path, `/api/v1${path}`]) {
+      const answer = await world.anybody.get(at);
+      expect(answer.as(publicForm)).to.deep.equal({
+        tenant: tenant.id,
+        slug: claim.slug,
+        title: 'Report',
+        fields: [
+          { field_key: 'name', label: 'Name', required: true, type: 'text', max_length: 20 },
+          { field_key: 'amount', label: 'How many?', required: false, type: 'integer', min: 1, max: 100 },
+          { field_key: 'price', label: 'price', required: false, type: 'decimal' },
+          { field_key: 'kind', label: 'kind', required: false, type: 'enum', options: ['water', 'fire'] },
+          { field_key: 'mail', label: 'mail', required: true, type: 'text' },
+        ],
+      });
+      expect(answer.header('cache-control')).to.equal('no-store');
+      expect(answer.header('referrer-policy')).to.equal('no-referrer');
+      expect(answer.header('x-content-type-options')).to.equal('nosniff');
+    }
+  });
+
+  it('become records, which are there at once', async () => {
+    const answer = await send(world.anybody, path, { ...VALUES, amount: 3, price: '2.50' });
+    const { submission_id } = answer.as(submitted, 201);
+    expect(submission_id).to.match(/^[A-Za-z0-9_-]{1,64}$/);
+    const [made] = await recordsOf(tenant.admin, claim.entity_name);
+    expect(made).to.deep.include({
+      values: { ...VALUES, amount: 3, price: '2.50', kind: 'water', secret: 'not for strangers' },
+      created_by: `form:${claim.id}`,
+      state: null,
+      version: 1,
+    });
+  });
+
+  it('tell of themselves once, with form, submission, record and values', async () => {
+    const submission_id = randomUUID();
+    await Promise.all([
+      send(world.anybody, path, VALUES, submission_id),
+      send(world.anybody, path, VALUES, submission_id),
+    ]);
+    await send(world.anybody, path, VALUES, submission_id);
+    const [made] = await recordsOf(tenant.admin, claim.entity_name);
+    const events = submissionsIn(world.server, tenant.id).filter(
+      ({ data }) => data.submission_id === submission_id,
+    );
+    expect(events.map(({ data }) => data)).to.deep.equal([
+      {
+        form_id: claim.id,
+        submission_id,
+        entity_name: claim.entity_name,
+        entity_id: made?.id,
+        values: { ...VALUES, kind: 'water', secret: 'not for strangers' },
+      },
+    ]);
+    expect(events[0]?.actor).to.deep.equal({ kind: 'public', id: `form:${claim.id}` });
+  });
+
+  it('are a line in the tenant’s event log, by nobody in particular', async () => {
+    await send(world.anybody, path, VALUES, 'in-the-log');
+    const [line] = await wholeLog(tenant.admin.api);
+    expect(line).to.deep.include({
+      action: 'form_submitted',
+      actor: { kind: 'public', id: `form:${claim.id}`, email: '' },
+    });
+  });
+
+  describe('are one submission for one submission_id', () => {
+    it('when it comes twenty times at once, with other values too', async () => {
+      const before = await count();
+      const submission_id = 'twenty-at-once_1';
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, (_, i) =>
+          send(world.anybody, path, { ...VALUES, name: `Bob ${i}` }, submission_id),
+        ),
+      );
+      for (const answer of answers) expect(answer.as(submitted, 201)).to.deep.equal({ submission_id });
+      expect(await count()).to.equal(before + 1);
+    });
+
+    it('when it comes again with other values, wrong ones too, or after the record is gone', async () => {
+      const submission_id = randomUUID();
+      await send(world.anybody, path, VALUES, submission_id);
+      const [made] = await recordsOf(tenant.admin, claim.entity_name);
+      if (made === undefined) throw new Error('no record');
+      for (const values of [{ ...VALUES, name: 'Eve' }, {}, { nope: 1 }]) {
+        const again = await send(world.anybody, path, values, submission_id);
+        expect(again.as(submitted, 201)).to.deep.equal({ submission_id });
+      }
+      expect((await tenant.admin.api.get(at(claim.entity_name, made.id))).as(record)).to.deep.equal(made);
+      await remove(tenant.admin, made);
+      const before = await count();
+      expect((await send(world.anybody, path, VALUES, submission_id)).status).to.equal(201);
+      expect(await count()).to.equal(before);
+    });
+
+    it('of one form: another form counts its own', async () => {
+      const other = await published(tenant, [{ key: 'name', type: 'text' }]);
+      const submission_id = randomUUID();
+      await send(world.anybody, path, VALUES, submission_id);
+      await send(world.anybody, publicPath(tenant, other), { name: 'Other' }, submission_id);
+      expect(await recordsOf(tenant.admin, other.entity_name)).to.have.length(1);
+    });
+
+    it('that was refused before: what is corrected is taken', async () => {
+      const submission_id = randomUUID();
+      expect((await send(world.anybody, path, {}, submission_id)).status).to.equal(400);
+      expect((await send(world.anybody, path, VALUES, submission_id)).status).to.equal(201);
+    });
+
+    for (const wrong of ['', 'a b', 'a/b', 'ä', 'x'.repeat(65), 'abc\n', 7, {}]) {
+      it(`and not for ${JSON.stringify(wrong).slice(0, 20)}`, async () => {
+        const before = await count();
+        const body = { values: VALUES, submission_id: wrong };
+        const answer = await world.anybody.post(`${path}/submissions`, body);
+        expect(answer.as(validationFailed, 400).details.field).to.equal('submission_id');
+        expect(await count()).to.equal(before);
+      });
+    }
+  });
+
+  for (const [what, values, status, issues] of [
+    ['nothing', {}, 400, ['values.mail missing_required', 'values.name missing_required']],
+    [
+      'null and an empty text',
+      { name: null, mail: '' },
+      400,
+      ['values.mail missing_required', 'values.name missing_required'],
+    ],
+    [
+      'all kinds of wrong values at once',
+      { name: 7, amount: 1.5, price: 2.5, kind: 'earth', nope: 1, secret: 'mine' },
+      400,
+      [
+        'values.amount type_mismatch',
+        'values.kind unknown_enum',
+        'values.mail missing_required',
+        'values.name type_mismatch',
+        'values.nope unknown_field',
+        'values.price type_mismatch',
+        'values.secret unknown_field',
+      ],
+    ],
+    [
+      'a field of the entity that the form lacks',
+      { ...VALUES, secret: 'mine' },
+      400,
+      ['values.secret unknown_field'],
+    ],
+    [
+      'names of Object',
+      { ...VALUES, constructor: 1, toString: 2 },
+      400,
+      ['values.constructor unknown_field', 'values.toString unknown_field'],
+    ],
+    [
+      'too much and too many',
+      { ...VALUES, name: 'x'.repeat(21), amount: 101 },
+      422,
+      ['values.amount max', 'values.name max_length'],
+    ],
+  ] as const) {
+    it(`are refused with ${what}`, async () => {
+      const before = await count();
+      const answer = await send(world.anybody, path, values);
+      expect([answer.status, answer.error]).to.deep.equal([
+        status,
+        status === 400 ? 'validation_failed' : 'constraint_violated',
+      ]);
+      expect(issuesOf(answer.json)).to.deep.equal(issues);
+      expect(await count()).to.equal(before);
+    });
+  }
+
+  it('do not take __proto__ for anything', async () => {
+    const raw = `{"values":{"name":"Bob","mail":"x","__proto__":{"amount":5}}}`;
+    const answer = await world.anybody.post(`${path}/submissions`, undefined, { raw });
+    expect(issuesOf(answer.json)).to.deep.equal(['values.__proto__ unknown_field']);
+  });
+
+  for (const [what, body, status] of [
+    ['no values', {}, 400],
+    ['values that are a list', { values: [] }, 400],
+    ['values that are a text', { values: 'x' }, 400],
+  ] as const) {
+    it(`are refused with ${what}`, async () => {
+      const answer = await world.anybody.post(`${path}/submissions`, body);
+      expect([answer.status, answer.error]).to.deep.equal([status, 'validation_failed']);
+    });
+  }
+
+  it('are refused when they are no JSON, too large, or of another type', async () => {
+    const post = (raw: string, type: string) =>
+      world.anybody.post(`${path}/submissions`, undefined, { raw, headers: { 'content-type': type } });
+    expect((await post('{', 'application/json')).error).to.equal('malformed_json');
+    expect((await post('{}', 'text/plain')).error).to.equal('unsupported_media_type');
+    const large = JSON.stringify({ values: { ...VALUES, name: 'x'.repeat(1_048_576) } });
+    expect((await post(large, 'application/json')).status).to.equal(413);
+    const many = Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`k${i}`, i]));
+    const answer = await send(world.anybody, path, many);
+    expect(answer.status).to.equal(400);
+    expect(answer.text.length).to.be.lessThan(20_000);
+    const long = await send(world.anybody, path, { ['k'.repeat(100_000)]: 1 });
+    expect(long.text.length).to.be.lessThan(2_000);
+  });
+
+  it('of more than fits into a record are refused whole, before anything is written', async () => {
+    const keys = ['a', 'b', 'c', 'd', 'e'];
+    const wide = await published(
+      tenant,
+      keys.map((key) => ({ key, type: 'long_text' })),
+    );
+    const values = Object.fromEntries(keys.map((key) => [key, 'x'.repeat(99_000)]));
+    const answer = await send(world.anybody, publicPath(tenant, wide), values, 'large');
+    expect([answer.status, answer.error]).to.deep.equal([413, 'payload_too_large']);
+    expect(await recordsOf(tenant.admin, wide.entity_name)).to.deep.equal([]);
+    const less = { ...values, d: '', e: '' };
+    expect((await send(world.anybody, publicPath(tenant, wide), less, 'large')).status).to.equal(201);
+  });
+
+  it('begin the job of an entity with a workflow', async () => {
+    const entity_name = 'ticket';
+    await defineEntity(tenant, entity_name);
+    const made = await draft(tenant.admin, { entity_name, fields: [{ field_key: 'title' }] });
+    await act(tenant.admin, made.id, 'publish');
+    await send(world.anybody, publicPath(tenant, made), { title: 'By a stranger' });
+    const [one] = await recordsOf(tenant.admin, entity_name);
+    expect(one).to.deep.include({ state: 'draft', job_id: one?.id });
+    expect(await readJob(tenant.admin, one?.id ?? '')).to.deep.include({ state: 'draft', entity_name });
+  });
+
+  describe('that nobody may see', () => {
+    const strip = (answer: Answer) => ({
+      status: answer.status,
+      text: answer.text,
+      headers: [...answer.headers].filter(([name]) => !['x-request-id', 'date'].includes(name)),
+    });
+    const html = { headers: { accept: 'text/html' } };
+    const both = async (at: string) => {
+      const form = new URLSearchParams(VALUES).toString();
+      return [
+        strip(await world.anybody.get(at)),
+        strip(await world.anybody.get(at, html)),
+        strip(await send(world.anybody, at, VALUES)),
+        strip(
+          await world.anybody.post(`${at}/submissions`, undefined, {
+            raw: form,
+            headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'text/html' },
+          }),
+        ),
+      ];
+    };
+
+    it('are the same 404, byte for byte, whatever is wrong', async () => {
+      const unknown = await both(`/public/forms/${tenant.id}/no-such-form`);
+      for (const { status, text } of unknown) {
+        expect([status, JSON.parse(text).error]).to.deep.equal([404, 'not_found']);
+      }
+      expect(new Set(unknown.map(({ text }) => text)).size).to.equal(1);
+
+      const make = () =>
+        published(tenant, [
+          { key: 'name', type: 'text' },
+          { key: 'mail', type: 'text' },
+        ]);
+      const [archived, deleted] = [await make(), await make()];
+      const own = await draft(tenant.admin, {
+        entity_name: archived.entity_name,
+        fields: [{ field_key: 'name' }],
+      });
+      await act(tenant.admin, archived.id, 'archive');
+      await tenant.admin.api.delete(`${FORMS}/${deleted.id}`);
+      const suspended = await world.tenant();
+      const theirs = await published(suspended, [{ key: 'name', type: 'text' }]);
+      expect((await world.anybody.get(publicPath(suspended, theirs))).status).to.equal(200);
+      (await world.platform.patch(`/super/tenants/${suspended.id}`, { status: 'suspended' })).as(tenantShape);
+
+      for (const at of [
+        publicPath(tenant, own),
+        publicPath(tenant, archived),
+        publicPath(tenant, deleted),
+        publicPath(suspended, theirs),
+        `/public/forms/no_such_tenant/${claim.slug}`,
+        `/public/forms/platform/${claim.slug}`,
+        `/public/forms/${suspended.id}/${claim.slug}`,
+        `/public/forms/${tenant.id}/${theirs.slug}`,
+        `/public/forms/${tenant.id}/${claim.slug.toUpperCase()}`,
+        `/public/forms/${tenant.id.toUpperCase()}/${claim.slug}`,
+        `/public/forms/${tenant.id}/%2e%2e`,
+        `/public/forms/${tenant.id}/%00`,
+        `/public/forms/${tenant.id}/%ff`,
+        `/public/forms/${tenant.id}/${'x'.repeat(3000)}`,
+        `/public/forms/${tenant.id}.form_slug-${claim.slug}/${claim.slug}`,
+      ]) {
+        expect(await both(at), at).to.deep.equal(unknown);
+      }
+    });
+  });
+
+  it('whose entity has grown past them get the record’s own errors, and never a 500', async () => {
+    const made = await published(tenant, [{ key: 'name', type: 'text' }]);
+    const at = publicPath(tenant, made);
+    const change = (...fields: FieldInput[]) =>
+      tenant.admin.api.patch(`${ENTITIES}/${made.entity_name}`, { fields: fieldsOf(...fields) });
+    const wanted = { key: 'wanted', type: 'text', required: true };
+
+    await change({ key: 'name', type: 'text' }, wanted);
+    const missing = await send(world.anybody, at, { name: 'x' });
+    expect([missing.status, ...issuesOf(missing.json)]).to.deep.equal([
+      400,
+      'values.wanted missing_required',
+    ]);
+
+    await change({ key: 'name', type: 'integer' });
+    expect((await world.anybody.get(at)).json).to.have.nested.property('fields[0].type', 'integer');
+    const typed = await send(world.anybody, at, { name: 'x' });
+    expect([typed.status, ...issuesOf(typed.json)]).to.deep.equal([400, 'values.name type_mismatch']);
+
+    await change({ key: 'name', type: 'user' });
+    expect((await world.anybody.get(at)).json).to.have.deep.property('fields', []);
+    const person = await send(world.anybody, at, { name: tenant.admin.id });
+    expect([person.status, ...issuesOf(person.json)]).to.deep.equal([400, 'values.name unknown_field']);
+    expect((await act(tenant.admin, made.id, 'archive')).as(form).status).to.equal('archived');
+    expect((await act(tenant.admin, made.id, 'publish')).status).to.equal(422);
+  });
+
+  it('need no credential, and see none', async () => {
+    const answer = await send(world.anybody.with('no token at all'), path, VALUES);
+    expect(answer.status).to.equal(201);
+    const [made] = await recordsOf(tenant.admin, claim.entity_name);
+    await send(tenant.admin.api, path, { ...VALUES, name: 'Admin' });
+    const [latest] = await recordsOf(tenant.admin, claim.entity_name);
+    expect([made?.created_by, latest?.created_by]).to.deep.equal([`form:${claim.id}`, `form:${claim.id}`]);
+  });
+
+  describe('with the limit in force', () => {
+    it('are taken 30 times a minute from one address', async () => {
+      await world.server.stop();
+      await world.restart({ RATE_LIMIT_PER_MINUTE: '600' });
+      await world.ready();
+      const before = await count();
+      const answers: Answer[] = [];
+      for (let i = 0; i < 40; i += 1) answers.push(await send(world.anybody, path, VALUES));
+      const refused = answers.filter(({ status }) => status === 429);
+      expect(refused.length).to.be.within(8, 11);
+      for (const answer of refused) {
+        expect(answer.error).to.equal('rate_limited');
+        expect(Number(answer.header('retry-after'))).to.be.greaterThan(0);
+      }
+      expect(await count()).to.equal(before + 40 - refused.length);
+      // Looking at forms, and what the tenant does, goes on.
+      expect((await world.anybody.get(path)).status).to.equal(200);
+    });
+  });
+});

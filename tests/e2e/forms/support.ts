@@ -1,0 +1,168 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { expect } from 'chai';
+import { z } from 'zod';
+import type { Answer, Client, Options } from '../../support/client.ts';
+import { randomName, type Server } from '../../support/server.ts';
+import { uuid } from '../../support/shapes.ts';
+import type { Member, TestTenant } from '../../support/world.ts';
+import { at, define, type FieldInput, records } from '../entities/support.ts';
+
+/** Forms as callers see them: strict, so that a key too many is seen. */
+
+export const FORMS = '/api/v1/tenant/forms';
+
+const instant = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+
+export const form = z.strictObject({
+  id: uuid,
+  slug: z.string(),
+  title: z.string(),
+  entity_name: z.string(),
+  fields: z.array(z.strictObject({ field_key: z.string(), label: z.string(), required: z.boolean() })),
+  status: z.enum(['draft', 'published', 'archived']),
+  created_at: instant,
+  updated_at: instant,
+});
+export const forms = z.array(form);
+export type Form = z.output<typeof form>;
+
+export const publicForm = z.strictObject({
+  tenant: z.string(),
+  slug: z.string(),
+  title: z.string(),
+  fields: z.array(
+    z.strictObject({
+      field_key: z.string(),
+      label: z.string(),
+      required: z.boolean(),
+      type: z.string(),
+      options: z.array(z.string()).optional(),
+      max_length: z.number().optional(),
+      min: z.union([z.number(), z.string()]).optional(),
+      max: z.union([z.number(), z.string()]).optional(),
+    }),
+  ),
+});
+
+export const submitted = z.strictObject({ submission_id: z.string() });
+
+export const newSlug = (): string => randomName('s').replaceAll('_', '-').toLowerCase();
+
+export interface Draft {
+  readonly slug?: string;
+  readonly title?: string;
+  readonly entity_name: string;
+  readonly fields: readonly { field_key: string; label?: string; required?: boolean }[];
+}
+
+export const draft = async (who: Member, own: Draft): Promise<Form> => {
+  const answer = await who.api.post(FORMS, { slug: newSlug(), title: 'A form', ...own });
+  return answer.as(form, 201);
+};
+
+export const act = (who: Member, id: string, what: 'publish' | 'archive', options?: Options) =>
+  who.api.post(`${FORMS}/${id}/${what}`, undefined, options);
+
+/** A form over a new entity, one field each, published. */
+export const published = async (
+  tenant: TestTenant,
+  entity: readonly FieldInput[],
+  own: Partial<Draft> = {},
+): Promise<Form> => {
+  const entity_name = await define(tenant.admin, ...entity);
+  const fields = own.fields ?? entity.map(({ key }) => ({ field_key: key }));
+  const made = await draft(tenant.admin, { entity_name, ...own, fields });
+  return (await act(tenant.admin, made.id, 'publish')).as(form);
+};
+
+export const publicPath = (tenant: TestTenant, { slug }: Pick<Form, 'slug'>): string =>
+  `/public/forms/${tenant.id}/${slug}`;
+
+export const send = (api: Client, path: string, values: unknown, submission_id?: string): Promise<Answer> =>
+  api.post(`${path}/submissions`, { values, ...(submission_id === undefined ? {} : { submission_id }) });
+
+export const recordsOf = async (who: Member, entityName: string) =>
+  (await who.api.get(at(entityName))).as(records);
+
+const submittedData = z.strictObject({
+  form_id: uuid,
+  submission_id: z.string(),
+  entity_name: z.string(),
+  entity_id: uuid,
+  values: z.record(z.string(), z.unknown()),
+});
+const metadata = z.looseObject({ actor: z.looseObject({ kind: z.string(), id: z.string() }) });
+
+/** Every `FormSubmitted` of a tenant, from the log itself. */
+export const submissionsIn = ({ dataDir }: Server, tenantId: string) => {
+  const db = new DatabaseSync(join(dataDir, 'events.db'), { readOnly: true });
+  try {
+    const rows = db
+      .prepare(
+        `SELECT e.data AS data, e.metadata AS metadata FROM events e JOIN streams s ON s.id = e.stream_id
+         JOIN types t ON t.id = e.type_id WHERE t.name = 'FormSubmitted' AND s.name LIKE ? ORDER BY e.position`,
+      )
+      .all(`${tenantId}.submission-%`);
+    return rows.map((row) => ({
+      data: submittedData.parse(JSON.parse(String(row.data))),
+      actor: metadata.parse(JSON.parse(String(row.metadata))).actor,
+    }));
+  } finally {
+    db.close();
+  }
+};
+
+// Pages
+
+/** A browser without scripts: what it gets is HTML, also where something is wrong. */
+export const visit = async (server: Server, path: string): Promise<Response & { page: string }> => {
+  const response = await fetch(server.base + path, { headers: { accept: BROWSER } });
+  return Object.assign(response, { page: await response.text() });
+};
+
+export const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+
+export const sendForm = async (
+  server: Server,
+  path: string,
+  values: Readonly<Record<string, string>>,
+): Promise<Response & { page: string }> => {
+  const response = await fetch(server.base + path, {
+    method: 'POST',
+    headers: { accept: BROWSER },
+    body: new URLSearchParams(values),
+  });
+  return Object.assign(response, { page: await response.text() });
+};
+
+/** Where the page's form goes, and the hidden values that go with it. */
+export const formOn = (page: string, at: string): { action: string; hidden: Record<string, string> } => {
+  const action = /<form method="post" action="([^"]+)"/.exec(page)?.[1];
+  if (action === undefined) throw new Error('no form on the page');
+  const hidden = [...page.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"[^>]*>/g)];
+  const { pathname } = new URL(action, `http://x${at}`);
+  return {
+    action: pathname,
+    hidden: Object.fromEntries(hidden.map(([, name = '', value = '']) => [name, value])),
+  };
+};
+
+/** The tag of an input, with its attributes. */
+export const inputOf = (page: string, key: string): string => {
+  const tag = new RegExp(`<(?:input|select|textarea) id="field-${key}"[^>]*>`).exec(page)?.[0];
+  if (tag === undefined) throw new Error(`no input ${key}`);
+  return tag;
+};
+
+export const expectSafe = (page: string): void => {
+  expect(page).not.to.match(/<script|<img|onerror=|javascript:/i);
+  // Every tag that opens is one of ours.
+  const tags = new Set([...page.matchAll(/<([a-z][a-z0-9]*)/gi)].map(([, name]) => name?.toLowerCase()));
+  for (const tag of tags) expect(OURS, `<${tag}>`).to.include(tag);
+};
+
+const OURS =
+  'html head meta title style body main h1 h2 p div form input label span select option textarea button ul li a'.split(
+    ' ',
+  );

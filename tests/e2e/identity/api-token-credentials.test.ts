@@ -1,0 +1,153 @@
+import { createHash } from 'node:crypto';
+import { expect } from 'chai';
+import {
+  ACCEPTED,
+  API_TOKENS,
+  EXTENSIONS,
+  manifestOf,
+  mintToken,
+  outcome,
+  PERSONS_ONLY,
+  REFUSED,
+  TEST_TOKEN,
+} from '../../support/delegation.ts';
+import { findIn, findInText } from '../../support/files.ts';
+import { refusal } from '../../support/socket.ts';
+import {
+  endWorld,
+  type Member,
+  startWorld,
+  type TestTenant,
+  USERS,
+  type World,
+} from '../../support/world.ts';
+
+describe('API tokens as credentials', () => {
+  let world: World;
+  let tenant: TestTenant;
+  let ada: Member;
+  let token: string;
+  let id: string;
+
+  before(async () => {
+    world = await startWorld();
+    tenant = await world.tenant();
+    ada = await tenant.person('Ada', 'admin');
+    ({ token, id } = await mintToken(ada.api, { scopes: ['admin:*'], expires_in: 'never' }));
+  });
+  after(endWorld);
+
+  const as = (credential: string) => world.anybody.with(credential);
+
+  for (const [what, spell] of [
+    ['another last character', (t: string) => t.slice(0, -1) + (t.endsWith('x') ? 'y' : 'x')],
+    [
+      'another first character of the tail',
+      (t: string) => t.slice(0, 16) + (t[16] === 'x' ? 'y' : 'x') + t.slice(17),
+    ],
+    ['another prefix', (t: string) => `svc_pat_00000000${t.slice(16)}`],
+    ['the right prefix and a random tail', (t: string) => `${t.slice(0, 16)}${'a'.repeat(43)}`],
+    ['a character too many', (t: string) => `${t}a`],
+    ['a character too few', (t: string) => t.slice(0, -1)],
+    ['padding', (t: string) => `${t}=`],
+    ['small letters', (t: string) => t.toLowerCase()],
+    ['the mark in capitals', (t: string) => t.replace('svc_pat_', 'SVC_PAT_')],
+    ['no mark', (t: string) => t.slice(8)],
+    ['the mark twice', (t: string) => `svc_pat_${t}`],
+    [
+      'its own hash',
+      (t: string) =>
+        `${t.slice(0, 16)}${createHash('sha256').update(t.slice(16)).digest('hex').slice(0, 43)}`,
+    ],
+    ['the hash of it all', (t: string) => createHash('sha256').update(t).digest('hex')],
+    ['something behind a dot', (t: string) => `${t}.x`],
+    ['a thousand characters', (t: string) => t + 'a'.repeat(1000)],
+  ] as const) {
+    it(`are refused with ${what}`, async () => {
+      expect(await outcome(as(spell(token)))).to.deep.equal(REFUSED);
+    });
+  }
+
+  it('are refused with a space in them or behind a second one', async () => {
+    for (const authorization of [
+      `Bearer ${token.slice(0, 16)} ${token.slice(16)}`,
+      `Bearer ${token}, Bearer ${token}`,
+      `Bearer ${token} x`,
+      `Basic ${token}`,
+    ]) {
+      const answer = await world.anybody.get('/api/v1/tenant/me', { headers: { authorization } });
+      expect([answer.status, answer.error], authorization).to.deep.equal(REFUSED);
+    }
+  });
+
+  it('open nothing that is for persons, whatever their scopes', async () => {
+    for (const [method, path] of PERSONS_ONLY) {
+      const answer = await as(token).request(method, path, method === 'POST' ? {} : undefined);
+      expect([answer.status, answer.error], `${method} ${path}`).to.deep.equal(ACCEPTED);
+    }
+  });
+
+  it('open no token and no extension administration, not even their own revocation', async () => {
+    for (const [method, path, body] of [
+      ['POST', API_TOKENS, { name: 'x', scopes: ['data:read'] }],
+      ['GET', API_TOKENS, undefined],
+      ['DELETE', `${API_TOKENS}/${id}`, undefined],
+      ['DELETE', `/tenant/api-tokens/${id}`, undefined],
+      ['DELETE', `${API_TOKENS}/nonsense`, undefined],
+      ['POST', TEST_TOKEN, undefined],
+      ['POST', EXTENSIONS, manifestOf('by-token')],
+      ['GET', EXTENSIONS, undefined],
+      ['POST', `${EXTENSIONS}/any/activate`, undefined],
+      ['POST', `${EXTENSIONS}/any/deactivate`, undefined],
+      ['POST', `${EXTENSIONS}/any/token`, undefined],
+      ['DELETE', `${EXTENSIONS}/any`, undefined],
+    ] as const) {
+      const answer = await as(token).request(method, path, body);
+      expect([answer.status, answer.error], `${method} ${path}`).to.deep.equal([
+        403,
+        'delegated_credential_refused',
+      ]);
+    }
+    expect(await outcome(as(token))).to.deep.equal(ACCEPTED);
+  });
+
+  it('are of no other family, and not for the WebSocket', async () => {
+    expect((await as(token).get('/super/tenants')).error).to.equal('invalid_credential');
+    for (const by of ['query', 'header', 'subprotocol'] as const) {
+      const answer = await refusal(world.server, token, { by });
+      expect([answer.status, answer.error]).to.deep.equal(REFUSED);
+    }
+  });
+
+  it('outlive the account of who made them', async () => {
+    const gone = await tenant.person('Gone', 'admin');
+    const minted = await mintToken(gone.api);
+    await ada.api.patch(`${USERS}/${gone.id}`, { status: 'deactivated' });
+    expect(await outcome(gone.api)).to.deep.equal(REFUSED);
+    expect(await outcome(as(minted.token))).to.deep.equal(ACCEPTED);
+  });
+
+  it('of a suspended tenant are tenant_suspended until it is active again', async () => {
+    const home = await world.tenant();
+    const minted = await mintToken(home.admin.api);
+    expect(await outcome(as(minted.token))).to.deep.equal(ACCEPTED);
+    await world.platform.patch(`/super/tenants/${home.id}`, { status: 'suspended' });
+    expect(await outcome(as(minted.token))).to.deep.equal([403, 'tenant_suspended']);
+    await world.platform.patch(`/super/tenants/${home.id}`, { status: 'active' });
+    expect(await outcome(as(minted.token))).to.deep.equal(ACCEPTED);
+  });
+
+  it('that are random are refused by the hundred, and those in use go on', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 300 }, (_, i) => outcome(as(`svc_pat_${String(i).padStart(51, 'z')}`))),
+    );
+    for (const answer of answers) expect(answer).to.deep.equal(REFUSED);
+    expect(await outcome(as(token))).to.deep.equal(ACCEPTED);
+  });
+
+  it('are in no file and no log', async () => {
+    const secrets = { token, tail: token.slice(16) };
+    expect(await findIn(world.server.dataDir, secrets)).to.deep.equal([]);
+    expect(findInText(world.server.output(), secrets)).to.deep.equal([]);
+  });
+});

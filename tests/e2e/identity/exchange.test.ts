@@ -1,0 +1,265 @@
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import type { Client } from '../../support/client.ts';
+import { findIn } from '../../support/files.ts';
+import {
+  assertion,
+  assertionClaims,
+  BILLING,
+  EXCHANGE,
+  exchanged,
+  newPartner,
+  PORTAL,
+  PROFILE,
+  partnerToken,
+  session,
+  type TestPartner,
+} from '../../support/partners.ts';
+import { KEYS, newDataFolder, type Server, startServer } from '../../support/server.ts';
+import { validationFailed } from '../../support/shapes.ts';
+import { now, rawToken, signed } from '../../support/tokens.ts';
+import { endWorld, startWorld, type World } from '../../support/world.ts';
+
+const HEADER = { alg: 'HS256', typ: 'JWT' };
+
+/** Decisions, section 3: the hosting portal's assertion becomes a partner token, once. */
+describe('The exchange of the partner portal', () => {
+  let world: World;
+  let other: Server;
+  let north: TestPartner;
+
+  before(async () => {
+    const dataDir = await newDataFolder();
+    other = await startServer({ dataDir });
+    world = await startWorld({ dataDir });
+    north = await newPartner(world);
+  });
+  after(endWorld);
+
+  const exchange = (text: unknown, api: Client = world.anybody) => api.post(EXCHANGE, { assertion: text });
+
+  it('gives a token with exactly the documented claims, which opens the portal', async () => {
+    const permissions = [BILLING, 'other'];
+    const answer = (await exchange(assertion(north.id, { permissions, more: 'x' }))).as(exchanged);
+    const [head = '', body = ''] = answer.token.split('.');
+    const read = (part: string): unknown => JSON.parse(Buffer.from(part, 'base64url').toString());
+    expect(read(head)).to.deep.equal(HEADER);
+    const claims = read(body);
+    expect(claims).to.have.all.keys('sub', 'email', 'partner_id', 'permissions', 'iat', 'exp');
+    expect(claims).to.deep.include({
+      sub: 'nora',
+      email: 'nora@partner.example',
+      partner_id: north.id,
+      permissions,
+    });
+    const { iat, exp } = claims as { iat: number; exp: number };
+    expect(exp - iat).to.equal(3600);
+    expect(Math.abs(iat - now())).to.be.lessThan(10);
+    expect((await world.anybody.with(answer.token).get(`${PORTAL}/me`)).as(session)).to.deep.equal({
+      user: { id: 'nora', email: 'nora@partner.example' },
+      partner: { id: north.id, name: `Partner ${north.id}` },
+      permissions,
+    });
+  });
+
+  it('takes an assertion that is nearly five minutes old or a moment ahead', async () => {
+    for (const iat of [now() - 290, now() + 50]) {
+      (await exchange(assertion(north.id, { iat, exp: now() + 100 }))).as(exchanged);
+    }
+    // How long it says to live does not matter: its age does.
+    (await exchange(assertion(north.id, { exp: now() + 86_400 }))).as(exchanged);
+  });
+
+  const good = () => assertionClaims(north.id);
+  const key = KEYS.PARTNER_EXCHANGE_SECRET;
+  const text = (extra: string): string => `${JSON.stringify(good()).slice(0, -1)},${extra}}`;
+  const REFUSED: readonly (readonly [string, () => string])[] = [
+    ['nothing', () => ''],
+    ['no token', () => 'x'],
+    ['one that is older than five minutes', () => assertion(north.id, { iat: now() - 302 })],
+    [
+      'an old one that says to live long',
+      () => assertion(north.id, { iat: now() - 302, exp: now() + 86_400 }),
+    ],
+    ['one from the future', () => assertion(north.id, { iat: now() + 120, exp: now() + 400 })],
+    ['one that has expired', () => assertion(north.id, { iat: now() - 60, exp: now() - 1 })],
+    ['one that ends before it begins', () => assertion(north.id, { iat: now() + 30, exp: now() + 20 })],
+    ['an unknown partner', () => assertion('nobody')],
+    ['a partner that is no slug', () => assertion('a.b-c')],
+    ['a partner that is none', () => assertion(north.id, { partner_id: 7 })],
+    ['no partner', () => assertion(north.id, { partner_id: undefined })],
+    ['no sub', () => assertion(north.id, { sub: undefined })],
+    ['a sub with a line break', () => assertion(north.id, { sub: 'a\nb' })],
+    ['no e-mail', () => assertion(north.id, { email: undefined })],
+    ['no permissions', () => assertion(north.id, { permissions: undefined })],
+    ['permissions that are a text', () => assertion(north.id, { permissions: BILLING })],
+    ['permissions that are numbers', () => assertion(north.id, { permissions: [1] })],
+    ['no iat', () => assertion(north.id, { iat: undefined })],
+    ['no exp', () => assertion(north.id, { exp: undefined })],
+    ['no jti', () => assertion(north.id, { jti: undefined })],
+    ['an empty jti', () => assertion(north.id, { jti: '' })],
+    ['a jti that is a number', () => assertion(north.id, { jti: 7 })],
+    ['a jti of 256 characters', () => assertion(north.id, { jti: 'x'.repeat(256) })],
+    ['alg none', () => `${rawToken({ alg: 'none' }, good(), key).split('.').slice(0, 2).join('.')}.`],
+    ['HS512', () => rawToken({ alg: 'HS512', typ: 'JWT' }, good(), key, 'sha512')],
+    ['crit', () => rawToken({ ...HEADER, crit: ['x'], x: 1 }, good(), key)],
+    ['the partners’ own key', () => signed(good(), KEYS.PARTNER_JWT_SECRET)],
+    ['the tenants’ key', () => signed(good(), KEYS.TENANT_JWT_SECRET)],
+    ['the platform’s key', () => signed(good(), KEYS.PLATFORM_JWT_SECRET)],
+    ['duplicate claims', () => rawToken(HEADER, text('"permissions":["partner-billing"]'), key)],
+    ['a second jti', () => rawToken(HEADER, text('"jti":"another"'), key)],
+    ['a padded signature', () => `${assertion(north.id)}=`],
+    ['10 KB', () => assertion(north.id, { more: 'x'.repeat(10_000) })],
+  ];
+  for (const [what, make] of REFUSED) {
+    it(`refuses ${what}`, async () => {
+      const wrong = await exchange('x.y.z');
+      const answer = await exchange(make());
+      expect([answer.status, answer.error]).to.deep.equal([401, 'invalid_credential']);
+      expect(answer.text).to.equal(wrong.text);
+    });
+  }
+
+  it('wants an assertion that is a text', async () => {
+    for (const body of [{}, { assertion: 7 }, { assertion: null }]) {
+      const answer = await world.anybody.post(EXCHANGE, body);
+      expect(answer.as(validationFailed, 400).details.field).to.equal('assertion');
+    }
+  });
+
+  it('takes each jti once, whatever else the assertion says, and per partner', async () => {
+    const south = await newPartner(world);
+    const jti = randomUUID();
+    const first = assertion(north.id, { jti });
+    (await exchange(first)).as(exchanged);
+    const replays = [
+      first,
+      assertion(north.id, { jti, sub: 'other', iat: now() - 1 }),
+      assertion(north.id, { jti, permissions: [] }),
+    ];
+    for (const text of replays) {
+      const answer = await exchange(text, world.anybody.at(other));
+      expect([answer.status, answer.error]).to.deep.equal([401, 'invalid_credential']);
+    }
+    (await exchange(assertion(south.id, { jti }))).as(exchanged);
+  });
+
+  it('gives one token for an assertion that reaches two servers at once', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const text = assertion(north.id);
+      const answers = await Promise.all(
+        Array.from({ length: 6 }, (_, i) => exchange(text, i % 2 ? world.anybody : world.anybody.at(other))),
+      );
+      const statuses = answers.map(({ status }) => status).sort();
+      expect(statuses, `round ${round}`).to.deep.equal([200, 401, 401, 401, 401, 401]);
+    }
+  });
+
+  it('keeps no e-mail, no assertion and no token on disk', async () => {
+    const email = `${randomUUID()}@partner.example`;
+    const text = assertion(north.id, { email, sub: randomUUID() });
+    const { token } = (await exchange(text)).as(exchanged);
+    expect(await findIn(world.server.dataDir, { email, assertion: text, token })).to.deep.equal([]);
+    expect(world.server.output()).not.to.contain(text).and.not.to.contain(email);
+  });
+
+  it('is counted by the login limit of the address', async () => {
+    const server = await startServer({ env: { LOGIN_LIMIT_PER_MINUTE: '3' } });
+    const api = world.anybody.at(server);
+    const statuses: number[] = [];
+    for (let i = 0; i < 5; i += 1) statuses.push((await exchange('x', api)).status);
+    expect(statuses).to.deep.equal([401, 401, 401, 429, 429]);
+    await server.stop();
+  });
+
+  it('remembers what was used when the server is killed right after the answer', async () => {
+    const own = await startWorld();
+    const partner = await newPartner(own);
+    for (let i = 0; i < 3; i += 1) {
+      const text = assertion(partner.id);
+      (await exchange(text, own.anybody)).as(exchanged);
+      await own.server.kill();
+      await own.restart();
+      expect((await exchange(text, own.anybody)).error).to.equal('invalid_credential');
+    }
+    (await exchange(assertion(partner.id), own.anybody)).as(exchanged);
+  });
+
+  describe('Partner tokens', () => {
+    it('minted elsewhere with the key are accepted', async () => {
+      const me = (await north.api.get(`${PORTAL}/me`)).as(session);
+      expect(me).to.deep.include({ partner: { id: north.id, name: `Partner ${north.id}` } });
+      expect((await north.api.get(PROFILE)).status).to.equal(200);
+    });
+
+    it('need the permission for billing, and for nothing else', async () => {
+      for (const permissions of [[], ['other'], ['Partner-Billing'], ['partner-billing ']]) {
+        const api = world.anybody.with(partnerToken(north.id, { permissions }));
+        expect((await api.get(`${PORTAL}/me`)).as(session).permissions).to.deep.equal(permissions);
+        for (const answer of [await api.get(PROFILE), await api.request('PUT', PROFILE, '{')]) {
+          expect([answer.status, answer.error]).to.deep.equal([403, 'partner_permission_missing']);
+        }
+      }
+    });
+
+    it('of an unknown partner may do nothing', async () => {
+      for (const id of ['nobody', 'a.b-c', '', 'platform']) {
+        const api = world.anybody.with(partnerToken(id));
+        for (const path of [`${PORTAL}/me`, PROFILE]) {
+          const answer = await api.get(path);
+          expect([answer.status, answer.error]).to.deep.equal([403, 'partner_permission_missing']);
+        }
+      }
+    });
+
+    const own = KEYS.PARTNER_JWT_SECRET;
+    const claims = () => ({
+      sub: 'nora',
+      email: 'n@partner.example',
+      partner_id: north.id,
+      permissions: [BILLING],
+    });
+    const timed = () => ({ ...claims(), iat: now(), exp: now() + 3600 });
+    const WRONG: readonly (readonly [string, () => string])[] = [
+      ['the exchange’s key', () => partnerToken(north.id, {}, KEYS.PARTNER_EXCHANGE_SECRET)],
+      ['the tenants’ key', () => partnerToken(north.id, {}, KEYS.TENANT_JWT_SECRET)],
+      ['an assertion itself', () => assertion(north.id)],
+      ['no iat', () => partnerToken(north.id, { iat: undefined })],
+      ['no exp', () => partnerToken(north.id, { exp: undefined })],
+      ['a life of an hour and two minutes', () => partnerToken(north.id, { exp: now() + 3720 })],
+      ['iat two minutes ahead', () => partnerToken(north.id, { iat: now() + 120, exp: now() + 600 })],
+      ['no permissions', () => partnerToken(north.id, { permissions: undefined })],
+      ['permissions that are a text', () => partnerToken(north.id, { permissions: BILLING })],
+      ['no sub', () => partnerToken(north.id, { sub: undefined })],
+      ['no partner', () => partnerToken(north.id, { partner_id: undefined })],
+      [
+        'a second partner_id',
+        () => rawToken(HEADER, `${JSON.stringify(timed()).slice(0, -1)},"partner_id":"other"}`, own),
+      ],
+    ];
+    for (const [what, make] of WRONG) {
+      it(`are refused with ${what}`, async () => {
+        const answer = await world.anybody.with(make()).get(`${PORTAL}/me`);
+        expect([answer.status, answer.error]).to.deep.equal([401, 'invalid_credential']);
+      });
+    }
+
+    it('run out', async () => {
+      const token = signed({ ...claims(), iat: now() - 3600, exp: now() - 1 }, own);
+      expect((await world.anybody.with(token).get(`${PORTAL}/me`)).error).to.equal('credential_expired');
+      expect((await world.anybody.get(`${PORTAL}/me`)).error).to.equal('unauthenticated');
+    });
+
+    it('open nothing of tenants and of the platform, nor theirs the portal', async () => {
+      const home = await world.tenant();
+      for (const path of ['/api/v1/tenant/me', '/api/v1/tenant/users', '/super/tenants']) {
+        expect((await north.api.get(path)).error).to.equal('invalid_credential');
+      }
+      for (const api of [home.admin.api, world.platform]) {
+        for (const path of [`${PORTAL}/me`, PROFILE]) {
+          expect((await api.get(path)).error).to.equal('invalid_credential');
+        }
+      }
+    });
+  });
+});

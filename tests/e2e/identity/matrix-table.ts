@@ -1,0 +1,186 @@
+import type { Scope } from '../../../domain/identity/scopes.ts';
+
+/**
+ * Who may call which route, from the specification (Authentication, Enforcement rules) and decisions, section 3; never
+ * from the code. Whoever adds a route adds its row: a served route without one fails the test.
+ */
+export type Rule =
+  | { readonly family: 'public' }
+  | { readonly family: 'platform' }
+  /** `billing`: `partner-billing` is needed. */
+  | { readonly family: 'partner'; readonly billing: boolean }
+  | {
+      readonly family: 'tenant';
+      /** Of persons. */
+      readonly role: 'any' | 'admin';
+      /** Of extensions and API tokens; without one neither may call. */
+      readonly scope?: Scope;
+      /** What an API token is told where it may not call; `tenant_session_required` unless given. */
+      readonly apiToken?: 'delegated_credential_refused';
+      /** `session`: no extension and no test token either. `keys`: no platform admin who acts as somebody else. */
+      readonly mints?: 'session' | 'keys';
+      readonly entitlement?: 'ledger' | 'assistant';
+    };
+
+export type Table = Readonly<Record<string, Rule>>;
+
+const PUBLIC: Rule = { family: 'public' };
+const PLATFORM: Rule = { family: 'platform' };
+const PERSON: Rule = { family: 'tenant', role: 'any' };
+const ADMIN: Rule = { family: 'tenant', role: 'admin' };
+const LEDGER: Rule = { ...PERSON, entitlement: 'ledger' };
+const ASSISTANT: Rule = { ...PERSON, entitlement: 'assistant' };
+const DELEGATION: Rule = { ...ADMIN, apiToken: 'delegated_credential_refused' };
+const scoped = (scope: Scope, role: 'any' | 'admin' = 'any'): Rule => ({ family: 'tenant', role, scope });
+
+/** One rule for routes `METHOD path`; `{…}` stands for a parameter. */
+const rows = (rule: Rule, base: string, ...routes: readonly string[]): Table =>
+  Object.fromEntries(
+    routes.map((route) => {
+      const [method = '', path = ''] = route.split(' ');
+      return [`${method} ${base}${path}`, rule];
+    }),
+  );
+
+/** For paths that the specification gives without the prefix: they are served with it as well (section 1). */
+const both = (rule: Rule, base: string, ...routes: readonly string[]): Table => ({
+  ...rows(rule, base, ...routes),
+  ...rows(rule, `/api/v1${base}`, ...routes),
+});
+
+const TENANT = '/api/v1/tenant';
+const CONVERSATIONS = `${TENANT}/messaging/conversations`;
+const RECORDS = `${TENANT}/entities/{name}/records`;
+
+export const TABLE: Table = {
+  ...rows(PUBLIC, '', 'GET /health/live', 'GET /health/ready', 'GET /metrics', 'GET /openapi.json'),
+  ...rows(PUBLIC, '/docs', 'GET ', 'GET /{file}'),
+  ...both(PUBLIC, '/auth', 'POST /login', 'GET /sso/{tenant}/start', 'GET /sso/callback'),
+  ...both(PUBLIC, '/super/auth', 'POST /login'),
+  ...both(PUBLIC, '/public/validate', 'GET /{token}'),
+  ...both(PUBLIC, '/public/forms/{tenant}/{slug}', 'GET ', 'POST /submissions'),
+  ...rows(PUBLIC, '/api/v1/partner-portal/auth', 'POST /exchange'),
+
+  ...both(PLATFORM, '/super/tenants', 'GET ', 'POST ', 'GET /{id}', 'PATCH /{id}'),
+  ...both(PLATFORM, '/super/partners', 'GET ', 'POST ', 'GET /{id}', 'PATCH /{id}'),
+  ...both(PLATFORM, '/super', 'POST /impersonate/{tenant_id}'),
+  ...both(PLATFORM, '/super/projections', 'GET ', 'POST /{name}/retry', 'POST /{name}/rebuild'),
+
+  ...rows({ family: 'partner', billing: false }, '/api/v1/partner-portal', 'GET /me'),
+  ...rows(
+    { family: 'partner', billing: true },
+    '/api/v1/partner-portal/billing',
+    'GET /profile',
+    'PUT /profile',
+  ),
+
+  ...rows(PERSON, TENANT, 'GET /me', 'GET /users'),
+  ...rows(ADMIN, TENANT, 'POST /users', 'PATCH /users/{id}', 'GET /audit/event-log'),
+  ...rows(DELEGATION, TENANT, 'GET /api-tokens'),
+  ...rows({ ...DELEGATION, mints: 'keys' }, TENANT, 'POST /api-tokens'),
+  ...rows({ ...DELEGATION, mints: 'session' }, TENANT, 'POST /api-tokens/test-token'),
+  ...both(DELEGATION, '/tenant/api-tokens', 'DELETE /{id}'),
+  ...rows(DELEGATION, `${TENANT}/extensions`, 'GET ', 'POST ', 'DELETE /{id}'),
+  ...rows(DELEGATION, `${TENANT}/extensions/{id}`, 'POST /activate', 'POST /deactivate', 'POST /token'),
+
+  ...rows(PERSON, CONVERSATIONS, 'GET ', 'POST ', 'GET /{id}/messages', 'POST /{id}/messages'),
+  ...rows(PERSON, `${CONVERSATIONS}/{id}`, 'PATCH /messages/{mid}', 'DELETE /messages/{mid}', 'POST /read'),
+  ...rows(PERSON, `${TENANT}/notifications`, 'GET ', 'GET /unread-count', 'POST /mark-read'),
+
+  ...rows(scoped('data:read'), `${TENANT}/entities`, 'GET ', 'GET /{name}'),
+  ...rows(scoped('data:write', 'admin'), `${TENANT}/entities`, 'POST ', 'PATCH /{name}'),
+  ...rows(scoped('data:read'), RECORDS, 'GET ', 'GET /{id}', 'GET /{id}/notes'),
+  ...rows(scoped('data:write'), RECORDS, 'POST ', 'PATCH /{id}', 'DELETE /{id}', 'POST /{id}/notes'),
+  ...rows(scoped('files:read'), RECORDS, 'GET /{id}/files'),
+  ...rows(scoped('files:write'), RECORDS, 'POST /{id}/files'),
+  ...rows(scoped('files:read'), `${TENANT}/files`, 'GET /{id}/content'),
+  ...rows(scoped('files:write'), `${TENANT}/files`, 'DELETE /{id}'),
+
+  ...rows(scoped('workflow:read'), `${TENANT}/workflows`, 'GET ', 'GET /{name}'),
+  ...rows(
+    scoped('workflow:admin', 'admin'),
+    `${TENANT}/workflows`,
+    'POST ',
+    'PUT /{name}',
+    'POST /{name}/publish',
+  ),
+  ...rows(scoped('workflow:read'), `${TENANT}/jobs`, 'GET ', 'GET /{id}', 'GET /{id}/links'),
+  ...rows(scoped('workflow:execute'), `${TENANT}/jobs/{id}`, 'POST /transitions'),
+  ...rows(scoped('workflow:admin', 'admin'), `${TENANT}/jobs/{id}`, 'POST /override'),
+  ...rows(scoped('workflow:execute'), `${TENANT}/jobs/{id}/links`, 'POST ', 'DELETE /{link_id}'),
+
+  ...rows(scoped('forms:read'), `${TENANT}/forms`, 'GET ', 'GET /{id}'),
+  ...rows(scoped('forms:write', 'admin'), `${TENANT}/forms`, 'POST ', 'PATCH /{id}'),
+  ...rows(
+    scoped('forms:admin', 'admin'),
+    `${TENANT}/forms/{id}`,
+    'DELETE ',
+    'POST /publish',
+    'POST /archive',
+  ),
+};
+
+const GL = `${TENANT}/gl`;
+const HOOKS = `${TENANT}/webhooks`;
+const BULK = `${TENANT}/bulk-ops`;
+const INVOICES = '/api/v1/partner-portal/billing/invoices';
+const STATEMENTS = '/api/v1/partner-portal/billing/statements';
+
+/**
+ * Rows of the documents whose routes need not be served yet. Each is checked from the moment it is; then it belongs
+ * into the table above.
+ */
+export const PLANNED: Table = {
+  ...rows(ADMIN, TENANT, 'POST /users/{id}/forget'),
+  ...rows(ADMIN, `${TENANT}/audit`, 'GET /events', 'GET /proof', 'GET /streams/{stream}/state'),
+  ...rows(ADMIN, BULK, 'POST /preview', 'GET /sessions', 'GET /sessions/{id}'),
+  ...rows(ADMIN, `${BULK}/sessions/{id}`, 'POST /commit', 'POST /cancel', 'GET /errors.csv'),
+  ...rows(ASSISTANT, TENANT, 'POST /ai/assistant/ask', 'POST /rag/backfill'),
+
+  ...rows(PERSON, HOOKS, 'GET ', 'POST ', 'GET /{id}', 'PATCH /{id}', 'DELETE /{id}'),
+  ...rows(
+    PERSON,
+    `${HOOKS}/{id}`,
+    'POST /rotate-secret',
+    'POST /test',
+    'GET /deliveries',
+    'POST /replay-dlq',
+  ),
+  ...rows(PERSON, HOOKS, 'POST /deliveries/{delivery_id}/replay'),
+
+  ...rows(LEDGER, `${GL}/accounts`, 'GET ', 'POST ', 'PATCH /{code}'),
+  ...rows(LEDGER, `${GL}/entries`, 'GET ', 'POST ', 'GET /{id}', 'PATCH /{id}', 'DELETE /{id}'),
+  ...rows(LEDGER, `${GL}/entries/{id}`, 'POST /post', 'POST /reverse'),
+  ...rows(
+    LEDGER,
+    `${GL}/posting-rules`,
+    'GET ',
+    'POST ',
+    'GET /sources',
+    'PATCH /{id}',
+    'POST /{id}/preview',
+  ),
+  ...rows(LEDGER, `${GL}/posting-failures`, 'GET ', 'POST /{id}/retry'),
+  ...rows(LEDGER, GL, 'GET /lock', 'GET /entries.csv', 'GET /journal.hledger'),
+  ...rows({ ...ADMIN, entitlement: 'ledger' }, GL, 'PUT /lock'),
+  ...rows(LEDGER, `${TENANT}/reports`, 'GET /trial-balance', 'GET /trial-balance.csv', 'GET /pnl'),
+  ...rows(LEDGER, `${TENANT}/reports`, 'GET /balance-sheet'),
+
+  ...rows(
+    { family: 'partner', billing: true },
+    '/api/v1/partner-portal/billing',
+    'GET /rate-card',
+    'PUT /rate-card',
+    'GET /reconciliation',
+  ),
+  ...rows({ family: 'partner', billing: true }, STATEMENTS, 'GET ', 'GET /{customer_id}/usage'),
+  ...rows(
+    { family: 'partner', billing: true },
+    INVOICES,
+    'GET ',
+    'POST /generate',
+    'GET /{id}',
+    'PATCH /{id}',
+  ),
+  ...rows({ family: 'partner', billing: true }, `${INVOICES}/{id}`, 'POST /issue', 'POST /void'),
+};

@@ -1,0 +1,134 @@
+import { expect } from 'chai';
+import { type IdentityProvider, startProvider, stopProviders } from '../../support/identity-provider.ts';
+import { login, user as userShape, users } from '../../support/shapes.ts';
+import { endWorld, startWorld, type TestTenant, USERS, type World } from '../../support/world.ts';
+import { callbackOf, signIn, tenantAt } from './sso-support.ts';
+
+/** Which user somebody is who comes from the provider. */
+describe('Accounts of single sign-on', () => {
+  let world: World;
+  let provider: IdentityProvider;
+  let tenant: TestTenant;
+
+  before(async () => {
+    world = await startWorld();
+    provider = await startProvider({ redirectUri: callbackOf(world) });
+    tenant = await tenantAt(world, provider);
+  });
+  after(async () => {
+    await stopProviders();
+    await endWorld();
+  });
+
+  const enter = async (account: Parameters<typeof signIn>[3], at: TestTenant = tenant) =>
+    login.parse((await signIn(world, provider, at, account)).json).user;
+
+  const allUsers = async () => (await tenant.admin.api.get(`${USERS}?limit=200`)).as(users);
+
+  it('are linked to the user with the e-mail that the provider has verified, whose role stays', async () => {
+    const admin = await tenant.person('Grace', 'admin');
+    const entered = await enter({
+      sub: 'grace',
+      email: admin.email.toUpperCase(),
+      email_verified: true,
+      name: 'G',
+    });
+    expect(entered).to.include({ id: admin.id, role: 'admin', display_name: 'Grace', email: admin.email });
+    // The link stays with the person when the provider says something else of the e-mail later.
+    expect(await enter({ sub: 'grace' })).to.deep.equal(entered);
+  });
+
+  it('are not linked by an e-mail that is not verified, and do not take it over', async () => {
+    const victim = await tenant.person('Victim', 'admin');
+    const leaver = await tenant.person('Leaver');
+    await tenant.admin.api.patch(`${USERS}/${leaver.id}`, { status: 'deactivated' });
+    const before = await allUsers();
+    for (const { email } of [victim, leaver]) {
+      for (const verified of [{ email_verified: false }, {}]) {
+        const account = {
+          sub: `mallory-${Math.random()}`,
+          email: email.toUpperCase(),
+          name: 'M',
+          ...verified,
+        };
+        const page = await signIn(world, provider, tenant, account);
+        expect(page.status).to.equal(401);
+        expect(page.json).to.include({ error: 'invalid_credential' });
+        expect(page.json).not.to.have.property('token');
+      }
+    }
+    expect(await allUsers()).to.deep.equal(before);
+    const rightful = await enter({ sub: 'victim', email: victim.email, email_verified: true });
+    expect(rightful.id).to.equal(victim.id);
+  });
+
+  it('do not wait with a foreign address for its owner: who verifies it later is somebody else', async () => {
+    const email = 'late@owner.example';
+    const squatter = await enter({ sub: 'squatter', email, email_verified: false, name: 'S' });
+    const owner = await enter({ sub: 'owner', email, email_verified: true, name: 'O' });
+    expect(owner.id).not.to.equal(squatter.id);
+    const body = { email, display_name: 'Third', role: 'operator' };
+    const third = await tenant.admin.api.post(USERS, body);
+    expect(third.status, 'the owner holds the address').to.equal(409);
+  });
+
+  it('keep a newly verified e-mail: nobody else can be given it', async () => {
+    const email = 'keeper@corp.example';
+    const entered = await enter({ sub: 'keeper', email, email_verified: true });
+    expect(entered.display_name, 'without a name').to.equal('keeper');
+    const answer = await tenant.admin.api.post(USERS, { email, display_name: 'X', role: 'operator' });
+    expect(answer.error).to.equal('already_exists');
+  });
+
+  it('are not made without a usable e-mail', async () => {
+    const before = await allUsers();
+    for (const claims of [
+      {},
+      { email: '' },
+      { email: 'no address' },
+      { email: `${'x'.repeat(320)}@a.example` },
+    ]) {
+      const page = await signIn(world, provider, tenant, {
+        sub: `none-${Math.random()}`,
+        email_verified: true,
+        ...claims,
+      });
+      expect(page.status, JSON.stringify(claims)).to.equal(401);
+    }
+    expect(await allUsers()).to.deep.equal(before);
+  });
+
+  it('that are deactivated stay outside, whether linked or not yet', async () => {
+    const linked = await enter({ sub: 'leaver', email: 'leaver@corp.example', email_verified: true });
+    const other = await tenant.person('Other leaver');
+    for (const id of [linked.id, other.id]) {
+      (await tenant.admin.api.patch(`${USERS}/${id}`, { status: 'deactivated' })).as(userShape);
+    }
+    const count = (await allUsers()).length;
+    for (const account of [
+      { sub: 'leaver', email: 'leaver@corp.example', email_verified: true },
+      { sub: 'other-leaver', email: other.email, email_verified: true },
+    ]) {
+      const page = await signIn(world, provider, tenant, account);
+      expect(page.status).to.equal(401);
+      expect(page.json).to.include({ error: 'invalid_credential' });
+    }
+    expect(await allUsers()).to.have.length(count);
+    await tenant.admin.api.patch(`${USERS}/${linked.id}`, { status: 'active' });
+    expect((await enter({ sub: 'leaver' })).id).to.equal(linked.id);
+  });
+
+  it('follow the role that the tenant has given, at each sign-in', async () => {
+    const entered = await enter({ sub: 'rising', email: 'rising@corp.example', email_verified: true });
+    await tenant.admin.api.patch(`${USERS}/${entered.id}`, { role: 'admin' });
+    expect((await enter({ sub: 'rising' })).role).to.equal('admin');
+  });
+
+  it('are separate in each tenant, also of one provider', async () => {
+    const person = { sub: 'both', email: 'both@corp.example', email_verified: true };
+    const here = await enter(person);
+    const there = await enter(person, await tenantAt(world, provider));
+    expect(there.id).not.to.equal(here.id);
+    expect(there.tenant_id).not.to.equal(here.tenant_id);
+  });
+});

@@ -1,0 +1,60 @@
+import { Browser, type Page } from '../../support/browser.ts';
+import { type Account, CLIENT, type IdentityProvider } from '../../support/identity-provider.ts';
+import { tenant as shape } from '../../support/shapes.ts';
+import type { TestTenant, World } from '../../support/world.ts';
+
+export const APP = 'https://app.example';
+
+export const callbackOf = (world: World): string => `${world.server.base}/auth/sso/callback`;
+
+export const startOf = (world: World, tenant: { id: string }, returnTo?: string): string => {
+  const query = returnTo === undefined ? '' : `?return_to=${encodeURIComponent(returnTo)}`;
+  return `${world.server.base}/auth/sso/${tenant.id}/start${query}`;
+};
+
+export const configure = async (world: World, tenant: { id: string }, sso: unknown) =>
+  (await world.platform.patch(`/super/tenants/${tenant.id}`, { sso })).as(shape);
+
+export const settings = (provider: { issuer: string }) => ({
+  issuer: provider.issuer,
+  ...CLIENT,
+  return_origins: [APP],
+});
+
+/** A new tenant whose people come in through `provider`. */
+export const tenantAt = async (world: World, provider: { issuer: string }): Promise<TestTenant> => {
+  const tenant = await world.tenant();
+  await configure(world, tenant, settings(provider));
+  return tenant;
+};
+
+export const newBrowser = (world: World): Browser => new Browser(world.anybody, () => world.server.base);
+
+/** Signs `account` in at `tenant` with a browser, to the last page. */
+export const signIn = (
+  world: World,
+  provider: IdentityProvider,
+  tenant: { id: string },
+  account: Account,
+  browser: Browser = newBrowser(world),
+): Promise<Page> => {
+  provider.next = account;
+  return browser.follow(startOf(world, tenant));
+};
+
+/** The address of the callback with code and state, to which the provider sends the browser: not visited yet. */
+export const sentBack = async (
+  world: World,
+  provider: IdentityProvider,
+  tenant: { id: string },
+  account: Account,
+  browser: Browser,
+  returnTo?: string,
+): Promise<string> => {
+  provider.next = account;
+  const page = await browser.follow(startOf(world, tenant, returnTo), (url) =>
+    url.startsWith(callbackOf(world)),
+  );
+  if (page.location === undefined) throw new Error(`the provider did not send back: ${page.text}`);
+  return page.location;
+};

@@ -1,0 +1,50 @@
+import { expect } from 'chai';
+import { formsProjection } from '../../projections/forms.ts';
+import { folded, type Told } from '../support/folded.ts';
+import { BEGINNING } from '../support/given.ts';
+
+const time = (seconds: number): string => new Date(BEGINNING + seconds * 1000).toISOString();
+
+const data = {
+  form_id: 'one',
+  slug: 'report',
+  claim_id: 'claim-1',
+  title: 'Report',
+  entity_name: 'claim',
+  fields: [{ field_key: 'name', label: 'Name', required: true }],
+};
+const created: Told = { type: 'FormCreated', data };
+const told = (type: string): Told => ({ type, data: { form_id: 'one' } });
+const doc = {
+  id: 'one',
+  slug: 'report',
+  title: 'Report',
+  entity_name: 'claim',
+  fields: data.fields,
+  status: 'draft',
+  created_at: time(1),
+  updated_at: time(1),
+};
+
+describe('the list of forms', () => {
+  it('shows each form as it is now', () => {
+    const shown = (...story: Told[]) => [...folded(formsProjection, [created, ...story]).values()];
+    expect(shown()).to.deep.equal([doc]);
+    expect(shown(told('FormPublished'))).to.deep.equal([
+      { ...doc, status: 'published', updated_at: time(2) },
+    ]);
+    const changed: Told = {
+      type: 'FormChanged',
+      data: { ...data, title: 'Other', slug: 'other', fields: [] },
+    };
+    expect(shown(told('FormPublished'), changed, told('FormArchived'))).to.deep.equal([
+      { ...doc, status: 'archived', title: 'Other', slug: 'other', fields: [], updated_at: time(4) },
+    ]);
+    expect(shown(told('FormPublished'), { type: 'FormDeleted', data })).to.deep.equal([]);
+  });
+
+  it('makes nothing of events of a form that it does not have', () => {
+    const rest = [told('FormPublished'), told('FormArchived'), { type: 'FormChanged', data }];
+    expect(folded(formsProjection, rest).size).to.equal(0);
+  });
+});

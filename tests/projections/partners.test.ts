@@ -1,0 +1,42 @@
+import { expect } from 'chai';
+import { partnersProjection } from '../../projections/partners.ts';
+import { folded, type Told } from '../support/folded.ts';
+import { BEGINNING } from '../support/given.ts';
+
+describe('partners', () => {
+  const created: Told = {
+    type: 'PartnerCreated',
+    data: { partner_id: 'north', name: 'North', home_tenant_id: 'acme' },
+    tenantId: 'platform',
+  };
+  const left = (...changes: readonly Record<string, unknown>[]) =>
+    folded(partnersProjection, [
+      created,
+      ...changes.map((data) => ({
+        type: 'PartnerChanged',
+        data: { partner_id: 'north', ...data },
+        tenantId: 'platform',
+      })),
+    ]).get('partners/platform/north');
+  const document = {
+    id: 'north',
+    name: 'North',
+    home_tenant_id: 'acme',
+    created_at: new Date(BEGINNING + 1000).toISOString(),
+  };
+
+  it('are kept as they were created', () => {
+    expect(left()).to.deep.equal(document);
+  });
+
+  it('change in what an event names, to nothing as well', () => {
+    expect(left({ name: 'New' })).to.deep.equal({ ...document, name: 'New' });
+    expect(left({ home_tenant_id: 'beta' })).to.deep.equal({ ...document, home_tenant_id: 'beta' });
+    expect(left({ home_tenant_id: null })).to.deep.equal({ ...document, home_tenant_id: null });
+  });
+
+  it('are not made by changes alone', () => {
+    const changed = { type: 'PartnerChanged', data: { partner_id: 'x', name: 'X' } };
+    expect(folded(partnersProjection, [changed]).size).to.equal(0);
+  });
+});
