@@ -58,6 +58,14 @@ const KEY_PARAMETER = {
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
 } as const;
 
+const IF_MATCH_PARAMETER = {
+  in: 'header',
+  name: 'If-Match',
+  required: false,
+  description: 'An `ETag`: 409 `conflict` when there is a later version.',
+  schema: { type: 'string' },
+} as const;
+
 const MIN_POSITION_PARAMETER = {
   in: 'header',
   name: 'X-Min-Position',
@@ -149,6 +157,7 @@ const operation = (route: Route, operationId: string): ZodOpenApiOperationObject
   const body = requestBody(route);
   const headers = [
     ...(isKeyed(route) ? [KEY_PARAMETER] : []),
+    ...(route.honoursIfMatch ? [IF_MATCH_PARAMETER] : []),
     ...(reads?.length || (route.method === 'get' && access.kind === 'principals')
       ? [MIN_POSITION_PARAMETER]
       : []),

@@ -130,6 +130,8 @@ export interface Route {
   readonly errors?: readonly string[];
   /** Projections whose documents the handler reads: they must have reached the tenant's answered writes. */
   readonly reads?: readonly string[];
+  /** The handler honours `If-Match`, against the `ETag` of what it changes. */
+  readonly honoursIfMatch?: boolean;
   /** Bytes of a body that are still read; 1 MiB unless given. */
   readonly bodyLimit?: number;
   /** What the body may be; JSON unless given. */

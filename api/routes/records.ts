@@ -34,6 +34,7 @@ export const recordRoutes = (app: App): Route[] => {
       params: entityParams,
       body: recordBody,
       responses: { 201: recordView },
+      honoursIfMatch: true,
       errors: ['constraint_violated', 'conflict'],
       handle: async (request) => {
         const { tenantId } = request.principal;
@@ -109,6 +110,7 @@ export const recordRoutes = (app: App): Route[] => {
       params: recordParams,
       body: recordBody,
       responses: { 200: recordView },
+      honoursIfMatch: true,
       errors: ['constraint_violated', 'conflict'],
       handle: async (request) => {
         const { tenantId } = request.principal;
@@ -129,6 +131,7 @@ export const recordRoutes = (app: App): Route[] => {
       scope: 'data:write',
       params: recordParams,
       responses: { 204: null },
+      honoursIfMatch: true,
       errors: ['in_use', 'conflict', 'read_model_behind'],
       handle: async (request) => {
         const { tenantId } = request.principal;
