@@ -99,6 +99,7 @@ export const metadataSchema = z.object({
 type Metadata = z.output<typeof metadataSchema>;
 
 const RECENT = 1024;
+const RECENT_CHARACTERS = 16 * 1024;
 
 export class EventCodec {
   readonly #definitions: ReadonlyMap<string, KnownType>;
@@ -160,7 +161,8 @@ export class EventCodec {
       causationId: cause.causationId,
       hash: digest,
     };
-    this.#recent.set(event.id, recorded);
+    // What is big is decoded again: a thousand of the biggest would be half a gigabyte.
+    if (data.length <= RECENT_CHARACTERS) this.#recent.set(event.id, recorded);
     if (this.#recent.size > RECENT) {
       const oldest = this.#recent.keys().next().value;
       if (oldest !== undefined) this.#recent.delete(oldest);

@@ -15,6 +15,7 @@ import {
   type ReadStore,
 } from './ports/read-store.ts';
 import { parseStreamName, tenantPrefix } from './streams.ts';
+import { WeighedCache } from './weighed-cache.ts';
 
 interface Held {
   readonly value: Document | undefined;
@@ -36,7 +37,7 @@ interface Poison {
   readonly error: unknown;
 }
 
-const MAX_CACHED_DOCUMENTS = 20_000;
+const BOUNDS = { maxCount: 20_000, maxBytes: 64 * 1024 * 1024 };
 
 /**
  * Folds events into one generation of a projection, under a lease. Documents it wrote stay in memory while the
@@ -51,7 +52,7 @@ export class Folder {
   readonly #logger: Logger;
   readonly #metrics: Metrics;
   readonly #clock: Clock;
-  readonly #cache = new Map<string, Held>();
+  readonly #cache = new WeighedCache<Held>(BOUNDS);
   readonly #types: ReadonlySet<string>;
   #parked = new Map<string, ParkedTenant>();
   #fence = -1;
@@ -207,7 +208,7 @@ export class Folder {
         break;
       }
     }
-    this.#trim();
+    this.#cache.trim();
     return { writes: [...dirty.values()], poison };
   }
 
@@ -262,13 +263,6 @@ export class Folder {
     this.#parked.set(parked.tenant, parked);
     this.#metrics.parkedTenants(this.projection.name, this.#parked.size);
     this.#logger.error({ projection: this.projection.name, ...parked }, 'a poison event parked its tenant');
-  }
-
-  #trim(): void {
-    for (const key of this.#cache.keys()) {
-      if (this.#cache.size <= MAX_CACHED_DOCUMENTS) return;
-      this.#cache.delete(key);
-    }
   }
 }
 

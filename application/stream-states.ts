@@ -4,6 +4,7 @@ import type { EventStore, Position, StoredEvent } from './ports/event-store.ts';
 import type { Logger } from './ports/logger.ts';
 import type { SnapshotStore } from './ports/snapshot-store.ts';
 import { streamName } from './streams.ts';
+import { WeighedCache } from './weighed-cache.ts';
 
 /** A decider with its types hidden: what the cache of folded states needs of it. */
 // biome-ignore lint/suspicious/noExplicitAny: state and event types vary per stream; execute() pairs them again
@@ -17,7 +18,8 @@ export interface StreamState<State = unknown> extends ChainHead {
   readonly position: Position | undefined;
 }
 
-const MAX_CACHED_STREAMS = 20_000;
+/** A state may be as big as an event, so that a count alone is no bound. */
+const BOUNDS = { maxCount: 20_000, maxBytes: 64 * 1024 * 1024 };
 const PAGE = 1000;
 /** A snapshot every so many events keeps a cold load to about one page of a hundred. */
 const SNAPSHOT_EVERY = 100;
@@ -28,7 +30,7 @@ export class StreamStates {
   readonly #codec: EventCodec;
   readonly #snapshots: SnapshotStore;
   readonly #logger: Logger;
-  readonly #cache = new Map<string, StreamState>();
+  readonly #cache = new WeighedCache<StreamState>(BOUNDS, (stream) => this.#snapshotAt.delete(stream));
   readonly #snapshotAt = new Map<string, number>();
   /** Loads under way by stream, and the newest revision that each was told of meanwhile. */
   readonly #loads = new Map<string, Set<{ newest: number }>>();
@@ -87,12 +89,8 @@ export class StreamStates {
   set(stream: string, state: StreamState, decider: AnyDecider): void {
     const present = this.#cache.get(stream);
     if (present !== undefined && present.revision > state.revision) return;
-    this.#cache.delete(stream);
     this.#cache.set(stream, state);
-    if (this.#cache.size > MAX_CACHED_STREAMS) {
-      const oldest = this.#cache.keys().next().value;
-      if (oldest !== undefined) this.drop(oldest);
-    }
+    this.#cache.trim();
     if (state.revision - (this.#snapshotAt.get(stream) ?? -1) >= SNAPSHOT_EVERY) {
       this.#takeSnapshot(stream, state, decider);
     }
