@@ -121,7 +121,8 @@ export class DeletionMarks {
       const keys = keysPointingTo(state, targetId);
       if (keys.length === 0 || !('entityName' in state)) return undefined;
       const { entityName } = state;
-      const schema = await this.#schemas.known(tenantId, entityName);
+      // Another node may have given the entity a field that must stay a moment ago.
+      const schema = await this.#schemas.current(tenantId, entityName);
       const rules = new Map(schema?.fields.map(({ key, reference }) => [key, reference?.on_delete]));
       const restricting = keys.find((key) => rules.get(key) === 'restrict');
       if (!keys.some((key) => rules.get(key) === 'cascade')) {

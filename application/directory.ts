@@ -76,11 +76,14 @@ export class Directory {
     return (await this.#keys.open(sealed)) ?? ERASED;
   }
 
-  /** Present e-mails by id; an unknown id is shown as `[erased]`. */
-  async emails(tenantId: string, userIds: readonly string[]): Promise<(userId: string) => string> {
+  /** Present e-mails by id, `[erased]` of who was erased; undefined for an id that is nobody's. */
+  async emails(
+    tenantId: string,
+    userIds: readonly string[],
+  ): Promise<(userId: string) => string | undefined> {
     const emails = new Map<string, string>();
     for (const [id, user] of await this.users(tenantId, userIds)) emails.set(id, await this.open(user.email));
-    return (id) => emails.get(id) ?? ERASED;
+    return (id) => emails.get(id);
   }
 
   /** E-mail of a platform admin; undefined for who is none here, such as an operations tool with a token of its own. */

@@ -2,6 +2,7 @@ import { ImpersonatedRequestMade, ImpersonationStarted } from '../domain/identit
 import { type Actor, metadataSchema } from './codec.ts';
 import type { Directory } from './directory.ts';
 import type { EventStore, Position, StoredEvent } from './ports/event-store.ts';
+import { ERASED } from './sealing.ts';
 import { parseStreamName, tenantPrefix } from './streams.ts';
 
 /** One line of a tenant's event log (decisions, section 11). */
@@ -98,7 +99,7 @@ export class EventLog {
     return entries.map(({ actor, impersonatedBy, ...line }) => {
       const person = personOf(actor);
       const byPlatform = actor.kind === 'platform_admin' ? platform.get(actor.id) : undefined;
-      const email = person === undefined ? (byPlatform ?? '') : emailOf(person);
+      const email = person === undefined ? (byPlatform ?? '') : (emailOf(person) ?? ERASED);
       return {
         ...line,
         actor: { kind: actor.kind, id: actor.id, email },

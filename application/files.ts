@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
-import { recordDecider } from '../domain/entities/record.ts';
+import type { Decider } from '../domain/decider.ts';
+import { type RecordState, recordDecider } from '../domain/entities/record.ts';
 import { DomainError, notFound } from '../domain/errors.ts';
 import {
   type AttachedFile,
@@ -177,14 +178,28 @@ export class Files {
 
   /** A file of a record that is gone is gone with it, also before its own deletion has been written. */
   async #attached(tenantId: string, fileId: string): Promise<AttachedFile> {
-    const { state } = await this.#states.load(tenantId, fileDecider, fileId);
+    const state = await this.#unless(({ status }) => status === 'attached', tenantId, fileDecider, fileId);
     if (state.status !== 'attached') throw notFound();
     await this.checkRecord(tenantId, state.entity_name, state.record_id);
     return state;
   }
 
   async #isLive(tenantId: string, entityName: string, recordId: string): Promise<boolean> {
-    const { state } = await this.#states.load(tenantId, recordDecider, recordId);
+    const isLive = (state: RecordState) => state.status === 'live';
+    const state = await this.#unless(isLive, tenantId, recordDecider, recordId);
     return state.status === 'live' && state.entityName === entityName;
+  }
+
+  /** A state in memory that is no good is asked of the store: another node may have left it behind. */
+  async #unless<S, E>(
+    isGood: (state: S) => boolean,
+    tenantId: string,
+    decider: Decider<S, E>,
+    id: string,
+  ): Promise<S> {
+    const { state } = await this.#states.load(tenantId, decider, id);
+    if (isGood(state)) return state;
+    // The stream's name says which decider folded it.
+    return (await this.#states.refresh(streamName(tenantId, decider.category, id), decider)).state as S;
   }
 }

@@ -2,7 +2,7 @@ import { type RecordState, recordDecider } from '../domain/entities/record.ts';
 import { RecordCreated } from '../domain/entities/record-events.ts';
 import type { Input } from '../domain/entities/record-values.ts';
 import { DomainError, invalid } from '../domain/errors.ts';
-import { firstValues, MAX_SUBMISSION_BYTES, submissionIssues } from '../domain/forms/fields.ts';
+import { everyIssue, firstValues, MAX_SUBMISSION_BYTES, submissionIssues } from '../domain/forms/fields.ts';
 import {
   isSubmissionId,
   SUBMISSION_ID_RULE,
@@ -15,7 +15,7 @@ import type { OpenForm } from './forms.ts';
 import type { Ids } from './ports/clock.ts';
 import type { EventStore, Position } from './ports/event-store.ts';
 import type { Records } from './records.ts';
-import { uuidFromName } from './request-context.ts';
+import { type KeyInUse, uuidFromName } from './request-context.ts';
 import type { StreamStates } from './stream-states.ts';
 import { streamName } from './streams.ts';
 
@@ -30,6 +30,17 @@ const idsOf = (tenantId: string, formId: string, submissionId: string) => {
   const name = `${tenantId}\n${formId}\n${submissionId}`;
   return { submission: uuidFromName(`submission\n${name}`), record: uuidFromName(`submitted\n${name}`) };
 };
+
+/** With the use's nonce: nobody can take the id of somebody else's key before them. */
+const idOfKey = (formId: string, { key, nonce }: KeyInUse): string =>
+  uuidFromName(`keyed submission\n${formId}\n${key}\n${nonce}`);
+
+export interface GivenSubmission {
+  readonly id: string | undefined;
+  /** Of the request: what has no id gets one from this, the same one at each try. */
+  readonly key?: KeyInUse | undefined;
+  readonly values: Input;
+}
 
 /** The first event of a submission's record. */
 type Created = AnyEvent & { readonly actor: Cause['actor']; readonly causationId: string };
@@ -69,13 +80,15 @@ export class FormSubmissions {
    */
   async submit(
     open: OpenForm,
-    submission: { readonly id: string | undefined; readonly values: Input },
+    submission: GivenSubmission,
     requestId: string,
   ): Promise<{ submissionId: string; position: Position | undefined }> {
     const { tenantId, form, entity, fields } = open;
-    const submissionId = submission.id ?? this.#ids.next();
+    const { id, key } = submission;
+    const submissionId = id ?? (key === undefined ? this.#ids.next() : idOfKey(form.id, key));
     if (!isSubmissionId(submissionId)) {
-      throw invalid([{ path: 'submission_id', code: 'invalid_format', message: SUBMISSION_ID_RULE }]);
+      const issue = { path: 'submission_id', code: 'invalid_format', message: SUBMISSION_ID_RULE };
+      throw invalid([issue, ...everyIssue(fields, entity, submission.values)]);
     }
     const ids = idsOf(tenantId, form.id, submissionId);
     const cause = { actor: actorOf(form.id), correlationId: requestId, causationId: submissionId };

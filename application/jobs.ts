@@ -1,5 +1,5 @@
 import { type RecordState, recordDecider } from '../domain/entities/record.ts';
-import { type EntitySchema, schemaDecider } from '../domain/entities/schema.ts';
+import { schemaDecider } from '../domain/entities/schema.ts';
 import { notFound } from '../domain/errors.ts';
 import type { FieldSpecs } from '../domain/expressions/tree.ts';
 import {
@@ -22,6 +22,7 @@ import type { Position } from './ports/event-store.ts';
 import type { RequestContext } from './request-context.ts';
 import type { StreamStates } from './stream-states.ts';
 import { streamName } from './streams.ts';
+import { specsOf } from './workflow-uses.ts';
 import type { PublishedWorkflow, Workflows } from './workflows.ts';
 
 /** Who moves a job, as guards and roles see it. */
@@ -97,7 +98,15 @@ export class Jobs {
       id: jobId,
       cause: context.cause,
       again: context.again,
-      prepare: async ({ state }) => this.#surroundings(tenantId, state),
+      prepare: async ({ state }) => {
+        const verdict = await this.judge(tenantId, state, command, actor);
+        // It is not refused by fields that another node may have changed.
+        if (verdict.kind === 'guard_rejected' && state.status === 'live') {
+          const schema = streamName(tenantId, schemaDecider.category, state.entityName);
+          await this.#states.refresh(schema, schemaDecider);
+        }
+        return this.#surroundings(tenantId, state);
+      },
       decide: (_state, { now }, found) => {
         refusal = undefined;
         if (found === undefined) {
@@ -203,7 +212,7 @@ export class Jobs {
     const job = await this.#jobIn(tenantId, state);
     if (job === undefined) return undefined;
     const schema = await this.#states.load(tenantId, schemaDecider, job.record.entityName);
-    return { ...job, fields: schema.state.exists ? specsOf(schema.state) : {} };
+    return { ...job, fields: schema.state.exists ? specsOf(schema.state.fields) : {} };
   }
 
   /** Undefined for what is deleted, being deleted, or without a job. */
@@ -215,7 +224,3 @@ export class Jobs {
     return { record: { ...state, job: state.job }, workflow };
   }
 }
-
-/** The fields of an entity as the expression language wants them. */
-export const specsOf = ({ fields }: Pick<EntitySchema, 'fields'>): FieldSpecs =>
-  Object.fromEntries(fields.map(({ key, type, options }) => [key, { type, options }]));

@@ -1,6 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { DomainError, notFound } from '../domain/errors.ts';
-import { createLink, isLive, type Lifetime, linkDecider, revokeLink } from '../domain/workflow/link.ts';
+import {
+  createLink,
+  isLive,
+  type Lifetime,
+  type Links,
+  linkDecider,
+  revokeLink,
+} from '../domain/workflow/link.ts';
 import type { CommandHandler } from './command-handler.ts';
 import type { Directory } from './directory.ts';
 import type { Jobs } from './jobs.ts';
@@ -8,6 +15,7 @@ import type { Clock } from './ports/clock.ts';
 import type { Position } from './ports/event-store.ts';
 import type { RequestContext } from './request-context.ts';
 import type { StreamStates } from './stream-states.ts';
+import { streamName } from './streams.ts';
 
 /** What a token leads to. */
 export interface LinkTarget {
@@ -18,6 +26,9 @@ export interface LinkTarget {
   readonly pageSlug: string;
   readonly expiresAt: string;
 }
+
+/** 32 bytes in base64url. */
+const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 
 /** Finds the link of a token that has not been revoked, by the token's SHA-256 in lower-case hex. */
 export type LinkLookup = (tokenHash: string) => Promise<LinkTarget | undefined>;
@@ -120,11 +131,11 @@ export class PublicLinks {
    * @throws `not_found` for whatever is not good, always the same
    */
   async validate(token: string): Promise<LinkTarget> {
-    const target = (await this.#lookUp(hashOf(token))) ?? NOBODYS;
+    const target = (TOKEN.test(token) ? await this.#lookUp(hashOf(token)) : undefined) ?? NOBODYS;
     const { tenantId, jobId, linkId } = target;
-    const [tenant, { state }, hasJob] = await Promise.all([
+    const [tenant, links, hasJob] = await Promise.all([
       this.#directory.tenant(tenantId),
-      this.#states.load(tenantId, linkDecider, jobId),
+      this.#linksNow(tenantId, jobId),
       this.#jobs.find(tenantId, jobId).then(
         () => true,
         (error: unknown) => {
@@ -133,10 +144,19 @@ export class PublicLinks {
         },
       ),
     ]);
-    const link = state.links.find(({ id }) => id === linkId);
+    const link = links.find(({ id }) => id === linkId);
     const isGood = link !== undefined && isLive(link, this.#clock.now());
     if (!isGood || !hasJob || tenant?.status !== 'active') throw notFound();
     return target;
+  }
+
+  /** As the store has them: another node may have made one, or revoked one, a moment ago. */
+  async #linksNow(tenantId: string, jobId: string): Promise<Links['links']> {
+    const stream = streamName(tenantId, linkDecider.category, jobId);
+    const { state, revision } = await this.#states.refresh(stream, linkDecider);
+    if (revision < 0) this.#states.drop(stream);
+    // The stream's name says which decider folded it.
+    return (state as Links).links;
   }
 }
 

@@ -69,7 +69,8 @@ export class RecordLinks {
       return USER_ID.test(link.id) && (await this.#directory.user(tenantId, link.id)) !== undefined;
     }
     if (!UUID.test(link.id)) return false;
-    const state = await this.known(tenantId, link.id);
+    const known = await this.known(tenantId, link.id);
+    const state = known.status === 'live' ? known : await this.fresh(tenantId, link.id);
     return state.status === 'live' && state.entityName === link.entityName;
   }
 
@@ -78,7 +79,9 @@ export class RecordLinks {
     const { tenantId, recordId, entityName, cause } = writer;
     if (!UUID.test(link.id) || link.entityName === undefined) return undefined;
     const target = link.entityName;
-    const state = await this.known(tenantId, link.id);
+    const known = await this.known(tenantId, link.id);
+    // That there is none is not said from a state that another node may have left behind.
+    const state = known.status === 'none' ? await this.fresh(tenantId, link.id) : known;
     if (state.status === 'none') return undefined;
     if ('pending' in state && state.pending.length >= MAX_PENDING)
       await this.#clearUp(tenantId, link.id, cause);

@@ -22,7 +22,8 @@ import { LinkSession, LinksChanged } from './link-session.ts';
 import type { Position } from './ports/event-store.ts';
 import type { RecordLinks } from './record-links.ts';
 import type { RequestContext } from './request-context.ts';
-import { type PublishedWorkflows, type Schemas, writersOf } from './schemas.ts';
+import { type Schemas, writersOf } from './schemas.ts';
+import type { PublishedWorkflows } from './workflow-uses.ts';
 import type { WriterGate } from './writer-gate.ts';
 
 export interface WrittenRecord {

@@ -15,27 +15,14 @@ import {
   tightenings,
 } from '../domain/entities/schema-changes.ts';
 import { DomainError, type FieldIssue, invalid, notFound } from '../domain/errors.ts';
-import type { FieldSpecs } from '../domain/expressions/tree.ts';
 import type { Cause } from './codec.ts';
 import type { CommandHandler } from './command-handler.ts';
 import type { Position } from './ports/event-store.ts';
 import type { RequestContext } from './request-context.ts';
-import type { StreamStates } from './stream-states.ts';
+import type { StreamState, StreamStates } from './stream-states.ts';
 import { streamName } from './streams.ts';
+import { type HeldUse, type PublishedWorkflows, refuseLate, WorkflowUses } from './workflow-uses.ts';
 import type { WriterGate } from './writer-gate.ts';
-
-/** What attaching a workflow needs to know of it; undefined when none is published under the name. */
-export type PublishedWorkflows = (
-  tenantId: string,
-  name: string,
-) => Promise<
-  | {
-      readonly version: number;
-      readonly initial: string;
-      readonly checkAgainst: (fields: FieldSpecs) => readonly FieldIssue[];
-    }
-  | undefined
->;
 
 /** Looks through stored records, up to where the log ends now. */
 export type FindBroken = (
@@ -78,7 +65,7 @@ export class Schemas {
   readonly #commands: CommandHandler;
   readonly #states: StreamStates;
   readonly #gate: WriterGate;
-  readonly #workflows: PublishedWorkflows;
+  readonly #uses: WorkflowUses;
   readonly #findBroken: FindBroken;
   readonly #pause: (ms: number) => Promise<void>;
   readonly #running = new Map<string, Promise<unknown>>();
@@ -94,7 +81,7 @@ export class Schemas {
     this.#commands = deps.commands;
     this.#states = deps.states;
     this.#gate = deps.gate;
-    this.#workflows = deps.workflows;
+    this.#uses = new WorkflowUses(deps);
     this.#findBroken = deps.findBroken;
     this.#pause = deps.pause ?? ((ms) => new Promise((resolve) => setTimeout(resolve, ms)));
   }
@@ -103,20 +90,26 @@ export class Schemas {
   async define(tenantId: string, entity: NewEntity, context: RequestContext): Promise<ChangedEntity> {
     const { name, label, workflow = null } = entity;
     const fields = checked(entity.fields);
-    const prepare = async (state: SchemaState): Promise<void> => {
-      if (state.exists) return;
-      await this.#checkWorkflow(tenantId, workflow, fields);
-      await this.#checkReferences(tenantId, name, fields);
-    };
-    const outcome = await this.#commands.execute({
-      tenantId,
-      decider: schemaDecider,
-      id: name,
-      cause: context.cause,
-      again: context.again,
-      prepare: ({ state }) => prepare(state),
-      decide: (state) => defineEntity(state, { name, label, fields, workflow }),
-    });
+    const use = { tenantId, entityName: name, cause: context.cause };
+    const outcome = await this.#uses.within(use, (held) =>
+      this.#commands.execute({
+        tenantId,
+        decider: schemaDecider,
+        id: name,
+        cause: context.cause,
+        again: context.again,
+        prepare: async ({ state }) => {
+          if (state.exists) return undefined;
+          await held.checkFit(workflow, fields);
+          await this.#checkReferences(tenantId, name, fields);
+          return held.announced(workflow);
+        },
+        decide: (state, { now }, announced) => {
+          refuseLate(announced, now);
+          return defineEntity(state, { name, label, fields, workflow });
+        },
+      }),
+    );
     return { entity: existing(outcome.state), position: outcome.position };
   }
 
@@ -135,7 +128,7 @@ export class Schemas {
     const { label, workflow } = change;
     const changeId = context.newId();
     const wanted = { changeId, label, fields, workflow };
-    const propose = (again: RequestContext['again']) =>
+    const proposeWith = (held: HeldUse, again: RequestContext['again']) =>
       this.#commands.execute({
         tenantId,
         decider: schemaDecider,
@@ -143,14 +136,21 @@ export class Schemas {
         cause: context.cause,
         again,
         prepare: async ({ state }) => {
-          if (!state.exists) return;
+          if (!state.exists) return undefined;
           const to = changedDefinition(state, wanted);
           const isNew = workflow !== undefined || fields !== undefined;
-          if (isNew) await this.#checkWorkflow(tenantId, to.workflow, to.fields);
+          if (isNew) await held.checkFit(to.workflow, to.fields);
           if (fields !== undefined) await this.#checkReferences(tenantId, name, fields);
+          return isNew && !isApplied(state, wanted) ? held.announced(to.workflow) : undefined;
         },
-        decide: (state, { now }) => proposeChange(state, wanted, now),
+        decide: (state, { now }, announced) => {
+          refuseLate(announced, now);
+          return proposeChange(state, wanted, now);
+        },
       });
+    const use = { tenantId, entityName: name, cause: context.cause };
+    const propose = (again: RequestContext['again']) =>
+      this.#uses.within(use, (held) => proposeWith(held, again));
     let { state, events, position } = await propose(context.again);
     // An earlier try of the same request was refused: that is no effect, and it is tried anew.
     const isOpen = state.exists && state.proposal?.id === changeId;
@@ -174,7 +174,7 @@ export class Schemas {
     age: () => number,
     cause: Cause,
   ): Promise<void> {
-    const isOpen = async () => (await this.known(tenantId, name))?.proposal?.id === changeId;
+    const isOpen = async () => (await this.current(tenantId, name))?.proposal?.id === changeId;
     await this.#running.get(changeId)?.catch(() => undefined);
     while ((await isOpen()) && age() < TAKEOVER_MS) await this.#pause(POLL_MS);
     await this.#running.get(changeId)?.catch(() => undefined);
@@ -207,7 +207,7 @@ export class Schemas {
           wanted !== undefined && isApplied(state, wanted) ? [] : settleChange(state, changeId, isBroken),
       });
     await this.#gate.drained(writersOf(tenantId, name));
-    const schema = await this.known(tenantId, name);
+    const schema = await this.current(tenantId, name);
     const proposal = schema?.proposal;
     if (schema !== undefined && proposal?.id === changeId) {
       const rules = tightenings(schema.fields, proposal.fields);
@@ -234,33 +234,29 @@ export class Schemas {
   /** What writers go by: read from the store, since another process may have changed it. @throws `not_found` */
   async fresh(tenantId: string, name: string): Promise<SchemaView & { readonly workflow: string | null }> {
     if (!isName(name)) throw notFound();
-    const stream = streamName(tenantId, schemaDecider.category, name);
-    const { state: folded, revision } = await this.#states.refresh(stream, schemaDecider);
-    // The stream's name says which decider folded it.
-    const state = folded as SchemaState;
+    const { state, revision } = await this.#refreshed(tenantId, name);
     if (!state.exists) throw notFound();
     const { fields, workflow, proposal } = state;
     return { name, fields, proposed: proposal?.fields, revision, workflow };
   }
 
-  /** As this process knows it; undefined for an unknown name. */
+  /** As this process knows it; undefined for an unknown name, which the store is asked for. */
   async known(tenantId: string, name: string): Promise<EntitySchema | undefined> {
     if (!isName(name)) return undefined;
     const { state } = await this.#states.load(tenantId, schemaDecider, name);
+    return state.exists ? state : this.current(tenantId, name);
+  }
+
+  /** As the store has it; undefined for an unknown name. */
+  async current(tenantId: string, name: string): Promise<EntitySchema | undefined> {
+    const { state } = await this.#refreshed(tenantId, name);
     return state.exists ? state : undefined;
   }
 
-  async #checkWorkflow(tenantId: string, name: string | null, fields: readonly Field[]): Promise<void> {
-    if (name === null) return;
-    const workflow = await this.#workflows(tenantId, name);
-    if (workflow === undefined) {
-      const message = 'There is no published workflow of this name.';
-      throw constraintViolated([{ path: 'workflow', code: 'reference_not_found', message }]);
-    }
-    const issues = workflow.checkAgainst(specsOf(fields));
-    if (issues.length > 0) {
-      throw invalid(issues.map(({ code, message }) => ({ path: 'workflow', code, message })));
-    }
+  async #refreshed(tenantId: string, name: string): Promise<StreamState<SchemaState>> {
+    const stream = streamName(tenantId, schemaDecider.category, name);
+    // The stream's name says which decider folded it.
+    return (await this.#states.refresh(stream, schemaDecider)) as StreamState<SchemaState>;
   }
 
   async #checkReferences(tenantId: string, own: string, fields: readonly Field[]): Promise<void> {
@@ -274,12 +270,6 @@ export class Schemas {
     if (issues.length > 0) throw constraintViolated(issues);
   }
 }
-
-/** What the expression language needs to know of an entity's fields. */
-export const specsOf = (fields: readonly Field[]): FieldSpecs =>
-  Object.fromEntries(
-    fields.map(({ key, type, options }) => [key, options === undefined ? { type } : { type, options }]),
-  );
 
 const checked = (definitions: Definitions): readonly Field[] => {
   const { fields, issues } = checkFields(definitions);

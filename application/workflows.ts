@@ -1,10 +1,12 @@
-import type { FieldIssue } from '../domain/errors.ts';
+import { type SchemaState, schemaDecider } from '../domain/entities/schema.ts';
+import { DomainError, type FieldIssue } from '../domain/errors.ts';
 import type { FieldSpecs } from '../domain/expressions/tree.ts';
 import type { Definition } from '../domain/workflow/definition.ts';
 import { definitionIssues, fitIssues, type Machine, machineOf } from '../domain/workflow/machine.ts';
 import {
   createWorkflow,
   type ExistingWorkflow,
+  isPublished,
   publishWorkflow,
   saveDraft,
   type Workflow,
@@ -18,6 +20,7 @@ import type { EventStore, Position } from './ports/event-store.ts';
 import type { RequestContext } from './request-context.ts';
 import type { StreamStates } from './stream-states.ts';
 import { streamName } from './streams.ts';
+import { specsOf } from './workflow-uses.ts';
 
 /** A published version, ready to be run. */
 export interface PublishedWorkflow {
@@ -31,11 +34,13 @@ export interface PublishedWorkflow {
   readonly checkAgainst: (fields: FieldSpecs) => readonly FieldIssue[];
 }
 
-/** The entities whose records run a workflow. */
-export type EntitiesUsing = (
-  tenantId: string,
-  workflow: string,
-) => Promise<readonly { readonly name: string; readonly fields: FieldSpecs }[]>;
+/** Names of the entities whose records run a workflow, as far as the log goes when it is asked. */
+export type EntitiesUsing = (tenantId: string, workflow: string) => Promise<readonly string[]>;
+
+interface UsingEntity {
+  readonly name: string;
+  readonly fields: FieldSpecs;
+}
 
 interface Changed {
   readonly workflow: ExistingWorkflow;
@@ -46,6 +51,9 @@ interface Changed {
 const MAX_ISSUES = 1000;
 /** Characters of definitions kept ready in memory, as JSON. */
 const MAX_KEPT = 16 * 1024 * 1024;
+/** Whoever publishes waits this long (ms) for changes of entities that have been announced. */
+const PATIENCE_MS = 5000;
+const POLL_MS = 25;
 
 /** Use cases on workflows, and the published versions for whoever runs jobs (decisions, section 6, Workflow). */
 export class Workflows {
@@ -54,6 +62,7 @@ export class Workflows {
   readonly #events: EventStore;
   readonly #codec: EventCodec;
   readonly #entitiesUsing: EntitiesUsing;
+  readonly #pause: (ms: number) => Promise<void>;
   /** Published versions never change: by tenant, name and version, the least recently made ready first. */
   readonly #kept = new Map<string, { readonly published: PublishedWorkflow; readonly size: number }>();
   #keptSize = 0;
@@ -64,12 +73,14 @@ export class Workflows {
     events: EventStore;
     codec: EventCodec;
     entitiesUsing: EntitiesUsing;
+    pause?: (ms: number) => Promise<void>;
   }) {
     this.#commands = deps.commands;
     this.#states = deps.states;
     this.#events = deps.events;
     this.#codec = deps.codec;
     this.#entitiesUsing = deps.entitiesUsing;
+    this.#pause = deps.pause ?? ((ms) => new Promise((resolve) => setTimeout(resolve, ms)));
   }
 
   /** @throws `validation_failed`, `already_exists` */
@@ -93,56 +104,76 @@ export class Workflows {
   }
 
   /**
-   * The draft becomes the next version, checked against every entity that runs the workflow.
-   * @throws `not_found`, `validation_failed` with every issue
+   * The draft becomes the next version, checked against every entity that runs the workflow, and against what has been
+   * proposed for it.
+   * @throws `not_found`, `validation_failed` with every issue, `conflict` while such an entity is being changed
    */
   async publish(tenantId: string, name: string, context: RequestContext): Promise<Changed> {
+    const known = await this.#entitiesUsing(tenantId, name);
+    for (let waited = 0; ; waited += POLL_MS) {
+      try {
+        return await this.#publish(tenantId, name, known, context);
+      } catch (error) {
+        const isBusy = error instanceof DomainError && error.code === 'conflict';
+        if (!isBusy || waited >= PATIENCE_MS) throw error;
+        await this.#pause(POLL_MS);
+      }
+    }
+  }
+
+  /**
+   * @param known entities that are looked at beside those that the workflow's own stream names: who began to run it
+   * before announcements were made is not among these
+   */
+  async #publish(
+    tenantId: string,
+    name: string,
+    known: readonly string[],
+    context: RequestContext,
+  ): Promise<Changed> {
     const outcome = await this.#commands.execute({
       tenantId,
       decider: workflowDecider,
       id: name,
       cause: context.cause,
       again: context.again,
-      prepare: () => this.#entitiesUsing(tenantId, name),
-      decide: (state, _at, entities) =>
-        publishWorkflow(state, (definition) =>
-          [
-            ...definitionIssues(definition),
-            ...entities.flatMap((entity) =>
-              fitIssues(definition, entity.fields).map((issue) => ({
-                ...issue,
-                message: `${entity.name}: ${issue.message}`,
-              })),
-            ),
-          ].slice(0, MAX_ISSUES),
-        ),
+      prepare: async ({ state }) => {
+        if (!state.exists || isPublished(state)) return [];
+        const names = new Set([...known, ...state.usedBy]);
+        return (await Promise.all([...names].map((each) => this.#using(tenantId, each, name)))).flat();
+      },
+      decide: (state, at, entities) =>
+        publishWorkflow(state, (definition) => unfitFor(definition, entities), at),
     });
     return existing(outcome);
   }
 
+  /** The fields that an entity has now, and those that are proposed for it, where it is to run the workflow with them. */
+  async #using(tenantId: string, name: string, workflow: string): Promise<readonly UsingEntity[]> {
+    const stream = streamName(tenantId, schemaDecider.category, name);
+    // The stream's name says which decider folded it.
+    const state = (await this.#states.refresh(stream, schemaDecider)).state as SchemaState;
+    if (!state.exists) return [];
+    return [state, state.proposal].flatMap((each) =>
+      each?.workflow === workflow ? [{ name, fields: specsOf(each.fields) }] : [],
+    );
+  }
+
   /**
-   * A published version, the newest unless one is named; undefined when there is none.
+   * A published version, the newest in the store unless one is named; undefined when there is none.
    */
   async published(tenantId: string, name: string, version?: number): Promise<PublishedWorkflow | undefined> {
     const known = version === undefined ? undefined : this.#kept.get(keyOf(tenantId, name, version));
     if (known !== undefined) return known.published;
-    const { state } = await this.#states.load(tenantId, workflowDecider, name);
-    const newest = state.exists ? state.versions.length : 0;
-    if (version !== undefined && version > newest) return this.#afterRefresh(tenantId, name, version);
-    return state.exists ? this.#of(tenantId, state, version ?? newest) : undefined;
-  }
-
-  /** The state in memory may be behind what another node has published. */
-  async #afterRefresh(
-    tenantId: string,
-    name: string,
-    version: number,
-  ): Promise<PublishedWorkflow | undefined> {
+    if (version !== undefined) {
+      const { state } = await this.#states.load(tenantId, workflowDecider, name);
+      if (state.exists && version <= state.versions.length) return this.#of(tenantId, state, version);
+    }
+    // The state in memory may be behind what another node has published.
     const stream = streamName(tenantId, workflowDecider.category, name);
-    const refreshed = await this.#states.refresh(stream, workflowDecider);
     // The stream's name says which decider folded it.
-    const state = refreshed.state as Workflow;
-    return state.exists ? this.#of(tenantId, state, version) : undefined;
+    const state = (await this.#states.refresh(stream, workflowDecider)).state as Workflow;
+    return state.exists ? this.#of(tenantId, state, version ?? state.versions.length) : undefined;
   }
 
   async #of(
@@ -208,6 +239,19 @@ const madeReady = (name: string, version: number, definition: Definition): Publi
   machine: machineOf(name, version, definition),
   checkAgainst: (fields) => fitIssues(definition, fields),
 });
+
+/** Every issue once, though an entity may have it by what it is and by what is proposed for it. */
+const unfitFor = (definition: Definition, entities: readonly UsingEntity[]): readonly FieldIssue[] => {
+  const issues = new Map<string, FieldIssue>();
+  const add = (issue: FieldIssue) => issues.set(JSON.stringify(issue), issue);
+  for (const issue of definitionIssues(definition)) add(issue);
+  for (const { name, fields } of entities) {
+    for (const issue of fitIssues(definition, fields)) {
+      add({ ...issue, message: `${name}: ${issue.message}` });
+    }
+  }
+  return [...issues.values()].slice(0, MAX_ISSUES);
+};
 
 const existing = ({ state, position }: Outcome<Workflow, WorkflowEvent>): Changed => {
   if (!state.exists) throw new Error('the command left no workflow');

@@ -65,6 +65,9 @@ export interface FieldIssue {
   readonly message: string;
 }
 
+/** So many issues are told at most: more help nobody, and an answer must not grow with what is wrong. */
+export const MAX_ISSUES = 1_000;
+
 /** A refusal that the caller is meant to see. Everything else that is thrown becomes `internal_error`. */
 export class DomainError extends Error {
   override readonly name = 'DomainError';
@@ -78,11 +81,11 @@ export class DomainError extends Error {
   }
 }
 
-/** A 400 with `details.issues` and `details.field`, the first path. */
+/** A 400 with `details.issues` (the first {@link MAX_ISSUES}) and `details.field`, the first path. */
 export const invalid = (issues: readonly FieldIssue[]): DomainError =>
   new DomainError('validation_failed', issues[0]?.message ?? 'The request is not valid.', {
     field: issues[0]?.path ?? '',
-    issues,
+    issues: issues.slice(0, MAX_ISSUES),
   });
 
 /** The one answer for what is unknown, malformed or another tenant's: the bytes must not differ. */

@@ -104,6 +104,8 @@ export interface PageQuery {
   readonly range?: { readonly gt?: Scalar; readonly lt?: Scalar };
   readonly order: 'asc' | 'desc';
   readonly limit: number;
+  /** Ends a page after about 2 MiB of documents, where they can be large and the caller follows `next`. */
+  readonly bounded?: boolean;
   readonly after?: PageEnd | undefined;
 }
 

@@ -133,7 +133,13 @@ export const jobsOf = (
   filter: JobFilter,
   page: { limit: number; after: PageEnd | undefined },
 ): Promise<Page<JobDoc>> =>
-  reader.find('jobs', tenantId, { index: 'by_facet', equals: [facet(filter)], order: 'desc', ...page });
+  reader.find('jobs', tenantId, {
+    index: 'by_facet',
+    equals: [facet(filter)],
+    order: 'desc',
+    bounded: true,
+    ...page,
+  });
 
 /** Undefined also while its record is being deleted. */
 export const jobById = async (

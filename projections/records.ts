@@ -193,7 +193,13 @@ export const allRecordsOf = (
   entityName: string,
   page: PageOf,
 ): Promise<Page<RecordDoc>> =>
-  reader.find('records', tenantId, { index: 'by_entity', equals: [entityName], order: 'asc', ...page });
+  reader.find('records', tenantId, {
+    index: 'by_entity',
+    equals: [entityName],
+    order: 'asc',
+    bounded: true,
+    ...page,
+  });
 
 /** Records that point to one, those being deleted included. */
 export const referrersOf = (
@@ -202,7 +208,13 @@ export const referrersOf = (
   targetId: string,
   page: PageOf,
 ): Promise<Page<RecordDoc>> =>
-  reader.find('records', tenantId, { index: 'by_ref', equals: [targetId], order: 'asc', ...page });
+  reader.find('records', tenantId, {
+    index: 'by_ref',
+    equals: [targetId],
+    order: 'asc',
+    bounded: true,
+    ...page,
+  });
 
 /** Records that an attempt is about to delete. */
 export const recordsBeingDeleted = (
@@ -211,7 +223,13 @@ export const recordsBeingDeleted = (
   deletionId: string,
   page: PageOf,
 ): Promise<Page<RecordDoc>> =>
-  reader.find('records', tenantId, { index: 'by_deletion', equals: [deletionId], order: 'asc', ...page });
+  reader.find('records', tenantId, {
+    index: 'by_deletion',
+    equals: [deletionId],
+    order: 'asc',
+    bounded: true,
+    ...page,
+  });
 
 /** Notes of a record, oldest first. */
 export const notesOf = (
@@ -220,4 +238,10 @@ export const notesOf = (
   recordId: string,
   page: PageOf,
 ): Promise<Page<NoteDoc>> =>
-  reader.find('notes', tenantId, { index: 'by_record', equals: [recordId], order: 'asc', ...page });
+  reader.find('notes', tenantId, {
+    index: 'by_record',
+    equals: [recordId],
+    order: 'asc',
+    bounded: true,
+    ...page,
+  });

@@ -1,4 +1,4 @@
-import { Jobs, specsOf } from '../../application/jobs.ts';
+import { Jobs } from '../../application/jobs.ts';
 import { type LinkLookup, PublicLinks } from '../../application/public-links.ts';
 import { Workflows } from '../../application/workflows.ts';
 import { entitiesWithWorkflow } from '../../projections/entities.ts';
@@ -20,13 +20,20 @@ export const composeWorkflow = (core: Core): WorkflowArea => {
     events: stores.events,
     codec,
     entitiesUsing: async (tenantId, workflow) => {
+      await readModels.waitFor(tenantId, ['entities'], await stores.events.head());
       const entities = await entitiesWithWorkflow(readModels.reader('entities'), tenantId, workflow);
-      return entities.map((entity) => ({ name: entity.name, fields: specsOf(entity) }));
+      return entities.map(({ name }) => name);
     },
   });
   const jobs = new Jobs({ commands, states, workflows, clock });
   const lookUp: LinkLookup = async (tokenHash) => {
-    const found = await linkOfToken(readModels.reader('links'), tokenHash);
+    const reader = readModels.reader('links');
+    let found = await linkOfToken(reader, tokenHash);
+    if (found === undefined) {
+      // Another node may have answered with the token a moment ago.
+      await readModels.waitFor(undefined, ['links'], await stores.events.head());
+      found = await linkOfToken(reader, tokenHash);
+    }
     return found === undefined
       ? undefined
       : {

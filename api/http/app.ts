@@ -1,4 +1,5 @@
 import express, { type Express, type Request, type Response } from 'express';
+import { SearchGivenUp } from '../../application/ports/read-store.ts';
 import { invalid, notFound } from '../../domain/errors.ts';
 import type { HttpDeps } from './deps.ts';
 import { docsRoutes } from './docs.ts';
@@ -103,12 +104,16 @@ export const createHttpApp = (deps: HttpDeps): Express => {
     if (answer.status >= 500) {
       const { requestId, request } = exchange;
       const where = target?.pattern ?? 'unmatched';
-      logger.error(
-        { request_id: requestId, method: request.method, route: where, status: answer.status, err: error },
-        'request failed',
-      );
+      const fields = { request_id: requestId, method: request.method, route: where, status: answer.status };
+      // What a caller asked too much of is no fault of ours.
+      if (error instanceof SearchGivenUp)
+        logger.warn({ ...fields, reason: error.message }, 'search given up');
+      else logger.error({ ...fields, err: error }, 'request failed');
     }
-    sendError(exchange, answer);
+    const shown = target?.endpoint.route.errorPage?.(answer, exchange.request.headers);
+    if (shown === undefined || exchange.response.headersSent) sendError(exchange, answer);
+    else
+      send(exchange, { ...shown, status: answer.status, headers: { ...shown.headers, ...answer.headers } });
   };
 
   const answer = async (exchange: Exchange): Promise<void> => {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { invalid } from '../../domain/errors.ts';
 import type { PageEnd } from '../../domain/projection.ts';
@@ -7,23 +8,39 @@ import type { PageEnd } from '../../domain/projection.ts';
 const pageEnd = z.object({
   values: z.array(z.union([z.string(), z.number(), z.boolean(), z.null()])).max(8),
   id: z.string().max(500),
+  list: z.string().max(8).optional(),
 });
 
-export const encodeCursor = (end: PageEnd): string =>
-  Buffer.from(JSON.stringify({ values: end.values, id: end.id })).toString('base64url');
+/** Short for which list it is, of all that selects and orders its rows: a cursor of one list says nothing in another. */
+export const listName = (...parts: readonly (string | undefined)[]): string =>
+  createHash('sha256')
+    .update(JSON.stringify(parts.map((part) => part ?? null)))
+    .digest('hex')
+    .slice(0, 8);
 
-/** @throws 400 for a text that is no cursor */
-export const decodeCursor = (cursor: string | undefined): PageEnd | undefined => {
+export const encodeCursor = (end: PageEnd, list?: string): string =>
+  Buffer.from(JSON.stringify({ values: end.values, id: end.id, list })).toString('base64url');
+
+/** @throws 400 for a text that is no cursor, or where `list` is given ({@link listName}), one of another list */
+export const decodeCursor = (cursor: string | undefined, list?: string): PageEnd | undefined => {
   if (cursor === undefined) return undefined;
-  try {
-    return pageEnd.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')));
-  } catch {
+  const end = parsed(cursor);
+  if (end === undefined || end.list !== list) {
     throw invalid([
       { path: 'cursor', code: 'invalid_format', message: 'This is not a cursor of this list.' },
     ]);
   }
+  return { values: end.values, id: end.id };
+};
+
+const parsed = (cursor: string): z.infer<typeof pageEnd> | undefined => {
+  try {
+    return pageEnd.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')));
+  } catch {
+    return undefined;
+  }
 };
 
 /** For `Reply.next`. */
-export const nextPage = (end: PageEnd | undefined): Record<string, string> | undefined =>
-  end === undefined ? undefined : { cursor: encodeCursor(end) };
+export const nextPage = (end: PageEnd | undefined, list?: string): Record<string, string> | undefined =>
+  end === undefined ? undefined : { cursor: encodeCursor(end, list) };

@@ -10,7 +10,7 @@ import { checkPartner, checkTenant } from './authorization.ts';
 import { type JsonBody, readBody } from './body.ts';
 import type { HttpDeps } from './deps.ts';
 import { type Exchange, replyHeaders } from './exchange.ts';
-import { fingerprint, type Idempotency, parseIdempotencyKey } from './idempotency.ts';
+import { fingerprint, type Idempotency, parseIdempotencyKey, strangersScope } from './idempotency.ts';
 import { SENTENCES, validationError } from './issues.ts';
 import { checkMultipart, dropRest } from './multipart.ts';
 import type { Reply, Route, Upload, UploadRules } from './route.ts';
@@ -86,7 +86,8 @@ export class Endpoint {
     // Behind all that is 400: a malformed id is answered like an unknown one.
     const checked: Checked = { ...asked, params: this.#params(names, values) };
     if (key === undefined) return this.#perform(exchange, principal, checked, undefined, undefined);
-    return this.#once(exchange, principal, key, body === EMPTY ? undefined : body, (inUse) =>
+    const caller = { principal, params: checked.params };
+    return this.#once(exchange, caller, key, body === EMPTY ? undefined : body, (inUse) =>
       this.#perform(exchange, principal, checked, inUse, undefined),
     );
   }
@@ -125,7 +126,7 @@ export class Endpoint {
       return await withUpload(exchange, upload, whose, onLeft, ({ file, fields, sameAs, take }) => {
         if (fields.tenant_id !== undefined) checkTenant(principal, fields.tenant_id);
         const checked: Checked = { ...asked, params, body: check(route.body, fields) };
-        return this.#once(exchange, principal, key, sameAs, async (inUse) => {
+        return this.#once(exchange, whose, key, sameAs, async (inUse) => {
           await this.#admission.stillAdmitted(exchange, principal);
           take();
           return this.#perform(exchange, principal, checked, inUse, file);
@@ -146,14 +147,15 @@ export class Endpoint {
   /** @param body what makes two requests with one key the same, beside method and path */
   async #once(
     exchange: Exchange,
-    principal: Principal | undefined,
+    { principal, params }: { readonly principal: Principal | undefined; readonly params: unknown },
     key: string | undefined,
     body: unknown,
     perform: (inUse: KeyInUse | undefined) => Promise<Reply>,
   ): Promise<Reply> {
-    if (key === undefined || principal === undefined) return perform(undefined);
+    if (key === undefined) return perform(undefined);
     const keyed = {
-      scope: callerKey(principal),
+      scope:
+        principal === undefined ? strangersScope(this.route.operationId, params ?? {}) : callerKey(principal),
       key,
       fingerprint: fingerprint(this.route.method, exchange.path, body),
     };
@@ -213,7 +215,7 @@ export class Endpoint {
   }
 
   /** A stored answer may be another process's: what it wrote is read here from now on as well. */
-  #noteReplayed(principal: Principal, { headers }: Reply): void {
+  #noteReplayed(principal: Principal | undefined, { headers }: Reply): void {
     const text = headers?.['X-Event-Position'];
     const position = text === undefined ? undefined : this.#deps.parsePosition(text);
     if (position !== undefined) this.#deps.answered(tenantOf(principal), position);

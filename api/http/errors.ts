@@ -1,4 +1,4 @@
-import { EventTooLarge, StoreUnavailable } from '../../application/ports/event-store.ts';
+import { EventTooLarge, MAX_EVENT_BYTES, StoreUnavailable } from '../../application/ports/event-store.ts';
 import { InvalidCursor } from '../../application/ports/read-store.ts';
 import { DomainError, type ErrorCode, invalid } from '../../domain/errors.ts';
 
@@ -104,7 +104,9 @@ const known = (error: unknown): DomainError => {
     ]);
   }
   if (error instanceof EventTooLarge) {
-    return new DomainError('payload_too_large', 'The content is too large to be kept.');
+    return new DomainError('payload_too_large', 'The content is too large to be kept.', {
+      limit: MAX_EVENT_BYTES,
+    });
   }
   return new DomainError('internal_error', INTERNAL);
 };

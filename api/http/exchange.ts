@@ -23,15 +23,22 @@ export interface Exchange {
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 
+/** What strangers see, by either prefix: these paths may hold a credential, which must not travel on. */
+const PUBLIC = /^(?:\/api\/v1)?\/public(?:\/|$)/;
+
 /** Sent with every answer; a reply's own headers of the same name go before them. */
-const baseHeaders = (requestId: string): string[] => [
-  'X-Request-Id',
-  requestId,
-  'Cache-Control',
-  'no-store',
-  'X-Content-Type-Options',
-  'nosniff',
-];
+const baseHeaders = ({ requestId, path }: Exchange): string[] => {
+  const headers = [
+    'X-Request-Id',
+    requestId,
+    'Cache-Control',
+    'no-store',
+    'X-Content-Type-Options',
+    'nosniff',
+  ];
+  if (PUBLIC.test(path)) headers.push('Referrer-Policy', 'no-referrer');
+  return headers;
+};
 
 const setAll = (headers: string[], own: Readonly<Record<string, string>>): void => {
   for (const [name, value] of Object.entries(own)) {
@@ -75,7 +82,7 @@ export const replyHeaders = (exchange: Exchange, reply: Reply): Record<string, s
 export const send = (exchange: Exchange, reply: Reply): void => {
   const { response } = exchange;
   const { status, body } = reply;
-  const headers = baseHeaders(exchange.requestId);
+  const headers = baseHeaders(exchange);
   if (reply.position !== undefined) headers.push('X-Event-Position', reply.position);
   if (reply.next !== undefined) headers.push('Link', linkToNext(exchange, reply.next));
   if (reply.headers !== undefined) setAll(headers, reply.headers);
@@ -110,7 +117,7 @@ export const sendError = (exchange: Exchange, answer: ErrorAnswer): void => {
     response.destroy();
     return;
   }
-  const headers = baseHeaders(exchange.requestId);
+  const headers = baseHeaders(exchange);
   if (answer.headers !== undefined) setAll(headers, answer.headers);
   headers.push('Content-Type', JSON_TYPE);
   end(response, answer.status, headers, JSON.stringify(answer.body));

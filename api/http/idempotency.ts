@@ -40,6 +40,13 @@ export const fingerprint = (method: string, path: string, body: unknown): string
     .update(`${method}\n${path}\n${body === undefined ? '' : canonicalJson(body)}`)
     .digest('hex');
 
+/**
+ * Whose keys those of strangers are: of all who call one public operation with the same variables in its path. No
+ * caller's scope has an operation's name behind its first slash. Variables come from anybody, so they are hashed.
+ */
+export const strangersScope = (operationId: string, params: unknown): string =>
+  `public/${operationId}/${createHash('sha256').update(canonicalJson(params)).digest('hex')}`;
+
 export interface KeyedRequest {
   readonly scope: string;
   readonly key: string;
@@ -132,15 +139,20 @@ export class Idempotency {
   /** A refusal had no effect: the key is free again, also for a corrected request. */
   async #orRelease(key: KeyInUse, perform: (key: KeyInUse) => Promise<Reply>): Promise<Reply> {
     try {
-      return await perform(key);
+      const reply = await perform(key);
+      // A refusal as a page is a reply as well.
+      if (reply.status >= 400 && reply.status < 500) await this.#release(key);
+      return reply;
     } catch (error) {
-      if (error instanceof DomainError && errorAnswer(error).status < 500) {
-        await this.#store.release(key.scope, key.key, key.nonce).catch((failure: unknown) => {
-          this.#logger.warn({ err: failure }, 'an idempotency key could not be released');
-        });
-      }
+      if (error instanceof DomainError && errorAnswer(error).status < 500) await this.#release(key);
       throw error;
     }
+  }
+
+  async #release({ scope, key, nonce }: KeyInUse): Promise<void> {
+    await this.#store.release(scope, key, nonce).catch((failure: unknown) => {
+      this.#logger.warn({ err: failure }, 'an idempotency key could not be released');
+    });
   }
 
   /** Undefined for an answer that holds an erased text. */

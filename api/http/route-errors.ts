@@ -4,8 +4,8 @@ import type { Route } from './route.ts';
 const isErrorCode = (code: string): code is ErrorCode => ERROR_CODES.some((known) => known === code);
 
 /** Whether `Idempotency-Key` counts on a route. */
-export const isKeyed = ({ access, method }: Route): boolean =>
-  access.kind === 'principals' && ['post', 'put', 'patch'].includes(method);
+export const isKeyed = ({ access, method, keyedBy }: Route): boolean =>
+  (access.kind === 'principals' || keyedBy === 'stranger') && ['post', 'put', 'patch'].includes(method);
 
 /** What a route may answer besides its successes: by its access, its parts, and the codes it names. */
 export const errorCodes = (route: Route): ReadonlySet<ErrorCode> => {

@@ -6,6 +6,7 @@ import type { Position } from '../../application/ports/event-store.ts';
 import type { Principal, PrincipalKind, Role } from '../../application/principal.ts';
 import type { KeyInUse } from '../../application/request-context.ts';
 import type { Scope } from '../../domain/identity/scopes.ts';
+import type { ErrorAnswer } from './errors.ts';
 import type { BodyKind } from './media-types.ts';
 
 /**
@@ -98,7 +99,7 @@ export interface RouteRequest<P, Q, B, A extends Principal = Principal> {
   readonly body: B;
   /** `X-Request-Id`, taken over or made: the correlation id of every event the request causes. */
   readonly requestId: string;
-  /** Present for a request with `Idempotency-Key`: unique per tenant, caller and key. */
+  /** Present for a request with `Idempotency-Key`: unique per tenant, caller (or public path) and key. */
   readonly idempotency: KeyInUse | undefined;
   /** Address of the client, by `TRUST_PROXY`. */
   readonly ip: string;
@@ -145,7 +146,20 @@ export interface Route {
    * routes that guess or write.
    */
   readonly limit?: 'login' | 'public';
+  /** Of a public route: `Idempotency-Key` counts, among all strangers who call it with the same path. */
+  readonly keyedBy?: 'stranger';
+  /**
+   * The page instead of an error in JSON, for a body or an `Accept` of a browser; undefined leaves the JSON. Status and
+   * headers are the error's own.
+   */
+  readonly errorPage?: (error: ErrorAnswer, headers: IncomingHttpHeaders) => Page | undefined;
   readonly handle: (request: RouteRequest<never, never, never, never>) => Promise<Reply>;
+}
+
+export interface Page {
+  readonly body: string;
+  /** `Content-Type` among them. */
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 type Out<S> = S extends z.ZodType ? z.output<S> : undefined;

@@ -44,11 +44,10 @@ const POLICY = [
   "base-uri 'none'",
 ].join('; ');
 
-/** Beside `Cache-Control: no-store` and `nosniff`, which every answer has. */
+/** Beside `Cache-Control: no-store` and `nosniff`, which every answer has, and the `Referrer-Policy` of public ones. */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'Content-Type': 'text/html; charset=utf-8',
   'Content-Security-Policy': POLICY,
-  'Referrer-Policy': 'no-referrer',
   Vary: 'Accept',
 };
 

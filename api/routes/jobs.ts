@@ -6,7 +6,7 @@ import { json } from '../../domain/entities/fields.ts';
 import { notFound } from '../../domain/errors.ts';
 import { isStorableText } from '../../domain/text.ts';
 import { type JobDoc, jobById, jobsOf, movesOf } from '../../projections/jobs.ts';
-import { decodeCursor, nextPage } from '../http/cursor.ts';
+import { decodeCursor, listName, nextPage } from '../http/cursor.ts';
 import type { Route } from '../http/route.ts';
 import { cursor, idParams, limit, text } from '../http/schemas.ts';
 import { type App, contextOf } from './app.ts';
@@ -74,11 +74,12 @@ export const jobRoutes = (app: App): Route[] => {
       handle: async (request) => {
         const { tenantId } = request.principal;
         const { limit: size, cursor: at, ...filter } = request.query;
-        const page = await jobsOf(reader, tenantId, filter, { limit: size, after: decodeCursor(at) });
+        const list = listName('listJobs', filter.entity_name, filter.state, filter.workflow);
+        const page = await jobsOf(reader, tenantId, filter, { limit: size, after: decodeCursor(at, list) });
         const body = await Promise.all(
           page.docs.map(async (doc) => viewOfDoc(doc, await isFinal(tenantId, doc))),
         );
-        return { status: 200, body, next: nextPage(page.next) };
+        return { status: 200, body, next: nextPage(page.next, list) };
       },
     }),
 

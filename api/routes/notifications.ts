@@ -18,7 +18,7 @@ const notificationView = z
   .object({
     id: z.string(),
     kind: z.enum(['message_mention', 'note_mention']),
-    actor_email: z.string(),
+    actor_email: z.string().meta({ description: 'Empty where the actor is no person.' }),
     subject_kind: z.enum(['conversation', 'entity']),
     subject_id: z.string(),
     note_id: z.string(),
@@ -42,7 +42,8 @@ export const notificationRoutes = (app: App): Route[] => {
     return docs.map((doc, index) => ({
       id: doc.id,
       kind: doc.kind,
-      actor_email: emailOf(doc.actor_user_id),
+      // A note may be an API token's: that has no e-mail.
+      actor_email: emailOf(doc.actor_user_id) ?? '',
       subject_kind: doc.subject_kind,
       subject_id: doc.subject_id,
       note_id: doc.note_id,

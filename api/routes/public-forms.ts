@@ -1,17 +1,20 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { z } from 'zod';
+import type { GivenSubmission } from '../../application/form-submissions.ts';
 import type { OpenForm } from '../../application/forms.ts';
-import type { Input } from '../../domain/entities/record-values.ts';
+import type { KeyInUse } from '../../application/request-context.ts';
 import { DomainError, type FieldIssue } from '../../domain/errors.ts';
 import { FILLABLE } from '../../domain/forms/fields.ts';
 import { isSubmissionId, SUBMISSION_ID, SUBMISSION_ID_RULE } from '../../domain/forms/submission.ts';
 import { type Texts, valuesOfTexts } from '../../domain/forms/texts.ts';
 import { prefersHtml } from '../http/accept.ts';
-import { STATUS_OF } from '../http/errors.ts';
+import { type ErrorAnswer, STATUS_OF } from '../http/errors.ts';
 import { SENTENCES, validationError } from '../http/issues.ts';
 import { MEDIA_TYPES } from '../http/media-types.ts';
-import { type Reply, type Route, route } from '../http/route.ts';
+import { type Page, type Reply, type Route, route } from '../http/route.ts';
 import { type FormPage, formPage, SUBMISSION_INPUT, thanksPage } from '../pages/form-page.ts';
 import { PAGE_HEADERS } from '../pages/page.ts';
+import { refusedPage } from '../pages/refused-page.ts';
 import type { App } from './app.ts';
 import { recordBody } from './record-requests.ts';
 
@@ -59,7 +62,7 @@ const viewOf = ({ tenantId, form, fields }: OpenForm): z.output<typeof publicFor
   })),
 });
 
-const JSON_HEADERS = { 'Referrer-Policy': 'no-referrer', Vary: 'Accept' };
+const JSON_HEADERS = { Vary: 'Accept' };
 
 const jsonSubmission = recordBody.extend({
   submission_id: z.string().regex(SUBMISSION_ID, SUBMISSION_ID_RULE).optional(),
@@ -82,10 +85,19 @@ const submissionBody = z.custom<Readonly<Record<string, unknown>>>().meta({
   },
 });
 
-const asJson = (body: unknown): JsonSubmission => {
+/** @returns the error beside values that can be looked at, where `submission_id` alone is none */
+const asJson = (body: unknown): { sent: JsonSubmission; refused?: DomainError } => {
   const result = jsonSubmission.safeParse(body, SENTENCES);
-  if (result.success) return result.data;
-  throw validationError(result.error.issues);
+  if (result.success) return { sent: result.data };
+  const refused = validationError(result.error.issues);
+  const rest = recordBody.safeParse(body, SENTENCES);
+  if (!rest.success) throw refused;
+  return { sent: { ...rest.data, submission_id: '' }, refused };
+};
+
+/** A body that is wrong comes before a form that is not there. */
+const orElse = (refused: DomainError) => (error: unknown) => {
+  throw error instanceof DomainError && error.code === 'not_found' ? refused : error;
 };
 
 const isForm = (contentType: string | undefined): boolean =>
@@ -104,15 +116,23 @@ const issuesOf = ({ message, details }: DomainError): readonly FieldIssue[] =>
   // `details.issues` of every error of the domain are of this kind.
   Array.isArray(details?.issues) ? (details.issues as FieldIssue[]) : [{ path: '', code: '', message }];
 
+/** Browsers get a page, but for what is not there: that is one answer for all. */
+const errorPage = (answer: ErrorAnswer, headers: IncomingHttpHeaders): Page | undefined => {
+  const code = answer.body.error;
+  const isWanted = isForm(headers['content-type'])
+    ? code !== 'not_found'
+    : (code === 'rate_limited' || code === 'unsupported_media_type') && prefersHtml(headers.accept);
+  if (!isWanted) return undefined;
+  const { status, body } = answer;
+  const seconds = answer.headers?.['Retry-After'];
+  return { body: refusedPage({ status, message: body.message, seconds }), headers: PAGE_HEADERS };
+};
+
 export const publicFormRoutes = (app: App): Route[] => {
   const pageOf = (open: OpenForm, rest: Omit<FormPage, 'title' | 'fields' | 'timeZone'>): string =>
     formPage({ title: open.form.title, fields: open.fields, timeZone: open.timeZone, ...rest });
 
-  const submit = async (
-    open: OpenForm,
-    submission: { readonly id: string | undefined; readonly values: Input },
-    requestId: string,
-  ) => {
+  const submit = async (open: OpenForm, submission: GivenSubmission, requestId: string) => {
     const sent = await app.formSubmissions.submit(open, submission, requestId);
     // Whoever in the tenant reads now sees what was answered here.
     if (sent.position !== undefined) app.readModels.answered(open.tenantId, sent.position);
@@ -120,11 +140,16 @@ export const publicFormRoutes = (app: App): Route[] => {
   };
 
   /** A page either way: with thanks, or with what was entered and what is wrong with it. */
-  const submitPage = async (open: OpenForm, body: Texts, requestId: string): Promise<Reply> => {
+  const submitPage = async (
+    open: OpenForm,
+    body: Texts,
+    key: KeyInUse | undefined,
+    requestId: string,
+  ): Promise<Reply> => {
     const { id, texts } = identified(open, body);
     try {
       const values = valuesOfTexts(open.fields, texts, open.timeZone);
-      const { position } = await submit(open, { id, values }, requestId);
+      const { position } = await submit(open, { id, key, values }, requestId);
       return {
         status: 201,
         body: thanksPage(open.form.title, `../${open.form.slug}`),
@@ -173,20 +198,24 @@ export const publicFormRoutes = (app: App): Route[] => {
       tag: TAG,
       access: { kind: 'public' },
       limit: 'public',
+      keyedBy: 'stranger',
+      errorPage,
       params,
       bodyKinds: ['json', 'form'],
       body: submissionBody,
       responses: { 201: z.object({ submission_id: z.string() }).meta({ id: 'Submitted' }) },
       errors: ['constraint_violated', 'conflict'],
-      handle: async ({ params: { tenant, slug }, headers, body, requestId }) => {
+      handle: async ({ params: { tenant, slug }, headers, body, idempotency: key, requestId }) => {
         if (isForm(headers['content-type'])) {
           const open = await app.forms.open(tenant, slug);
           // The parser of forms makes texts and lists of texts.
-          return submitPage(open, body as Texts, requestId);
+          return submitPage(open, body as Texts, key, requestId);
         }
-        const { values, submission_id: id } = asJson(body);
-        const open = await app.forms.open(tenant, slug);
-        const { submissionId, position } = await submit(open, { id, values }, requestId);
+        const { sent, refused } = asJson(body);
+        const { values, submission_id: id } = sent;
+        const opening = app.forms.open(tenant, slug);
+        const open = await (refused === undefined ? opening : opening.catch(orElse(refused)));
+        const { submissionId, position } = await submit(open, { id, key, values }, requestId);
         return { status: 201, body: { submission_id: submissionId }, headers: JSON_HEADERS, position };
       },
     }),

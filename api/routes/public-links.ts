@@ -139,8 +139,7 @@ export const publicLinkRoutes = (app: App): Route[] => {
             page_slug: target.pageSlug,
             expires_at: target.expiresAt,
           },
-          // The path is the credential: it must not travel on from the page that shows this.
-          headers: { 'Referrer-Policy': 'no-referrer', 'X-Robots-Tag': 'noindex' },
+          headers: { 'X-Robots-Tag': 'noindex' },
         };
       },
     }),

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { specsOf } from '../../application/schemas.ts';
+import { specsOf } from '../../application/workflow-uses.ts';
 import { notFound } from '../../domain/errors.ts';
 import { parseFilterText } from '../../domain/expressions/filter.ts';
 import { parseSort } from '../../domain/expressions/sort.ts';
 import { recordById, searchRecordsOf } from '../../projections/records.ts';
-import { decodeCursor, nextPage } from '../http/cursor.ts';
+import { decodeCursor, listName, nextPage } from '../http/cursor.ts';
 import type { Route } from '../http/route.ts';
 import { cursor, limit, uuid } from '../http/schemas.ts';
 import { type App, contextOf } from './app.ts';
@@ -72,14 +72,15 @@ export const recordRoutes = (app: App): Route[] => {
         const { tenantId } = principal;
         const { fields } = await app.schemas.fresh(tenantId, params.name);
         const specs = specsOf(fields);
+        const list = listName('listRecords', params.name, query.filter, query.sort);
         const page = await searchRecordsOf(reader, tenantId, params.name, {
           filter: query.filter === undefined ? undefined : parseFilterText(query.filter, specs),
           sort: query.sort === undefined ? undefined : parseSort(query.sort, specs),
           now: app.clock.now(),
           limit: query.limit,
-          after: decodeCursor(query.cursor),
+          after: decodeCursor(query.cursor, list),
         });
-        return { status: 200, body: page.docs.map(docView), next: nextPage(page.next) };
+        return { status: 200, body: page.docs.map(docView), next: nextPage(page.next, list) };
       },
     }),
 

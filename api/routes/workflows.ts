@@ -156,7 +156,7 @@ export const workflowRoutes = (app: App): Route[] => {
       roles: ['admin'],
       params: nameParams,
       responses: { 200: workflowView },
-      errors: ['constraint_violated'],
+      errors: ['constraint_violated', 'conflict'],
       // The entities that run it are looked up: what was attached before counts.
       reads: ['entities'],
       handle: async (request) => {

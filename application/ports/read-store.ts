@@ -1,5 +1,5 @@
 import type { Filter, SortField } from '../../domain/expressions/filter-tree.ts';
-import type { Position } from './event-store.ts';
+import { type Position, StoreUnavailable } from './event-store.ts';
 
 /**
  * The read store port: documents folded from events, with declared indexes and a checkpoint per projection.
@@ -86,6 +86,8 @@ export interface FindQuery {
   readonly range?: { gt?: Scalar; gte?: Scalar; lt?: Scalar; lte?: Scalar } | undefined;
   readonly order?: 'asc' | 'desc' | undefined;
   readonly limit: number;
+  /** Ends a page after about 2 MiB of documents; `next` then tells that more follow. Default: by `limit` alone. */
+  readonly bounded?: boolean | undefined;
   /** Cursor of an earlier page (exclusive). */
   readonly after?: Cursor | undefined;
 }
@@ -169,13 +171,14 @@ export interface ReadStore {
   get(generation: Generation, key: DocKey): Promise<StoredDoc | undefined>;
   find(generation: Generation, query: FindQuery): Promise<FindResult>;
   /**
-   * A page of what a filter selects; a static set is paged through without a row skipped or repeated. Long scans
-   * leave the process free for others. Only of `searchable` collections.
-   * @throws {StoreUnavailable} after 10 s
+   * A page of what a filter selects; a static set is paged through without a row skipped or repeated. A page ends
+   * after about 2 MiB of documents (one at least), whatever its limit. Long scans leave the process free for others.
+   * Only of `searchable` collections.
+   * @throws {SearchGivenUp} after 10 s, or at once when too many searches wait
    * @throws {InvalidCursor}
    */
   search(generation: Generation, query: SearchQuery): Promise<FindResult>;
-  /** As {@link ReadStore.search}, ids alone. */
+  /** As {@link ReadStore.search}, ids alone: a page has as many as its limit says. */
   ids(
     generation: Generation,
     query: SearchQuery,
@@ -201,6 +204,9 @@ export interface ReadStore {
 export class InvalidCursor extends TypeError {
   override readonly name = 'InvalidCursor';
 }
+
+/** A search cost too much, or too many wait: nothing is wrong with the store. The API answers 503 `unavailable`. */
+export class SearchGivenUp extends StoreUnavailable {}
 
 /** The lease was lost, or somebody else has moved the checkpoint: stop, and start from the stored state. */
 export class Fenced extends Error {

@@ -4,8 +4,9 @@ import { EntityChanged, EntityChangeProposed } from '../../domain/entities/schem
 import { dataOf, type LoggedEvent } from '../codec.ts';
 import type { CommandHandler } from '../command-handler.ts';
 import type { Clock } from '../ports/clock.ts';
-import { type PublishedWorkflows, type Schemas, writersOf } from '../schemas.ts';
+import { type Schemas, writersOf } from '../schemas.ts';
 import type { Subscriber } from '../subscriber.ts';
+import type { PublishedWorkflows } from '../workflow-uses.ts';
 import type { WriterGate } from '../writer-gate.ts';
 import { causeOf, withReadModel } from './cause.ts';
 

@@ -1,4 +1,4 @@
-import { DomainError, type FieldIssue, invalid } from '../errors.ts';
+import { DomainError, type FieldIssue, invalid, MAX_ISSUES } from '../errors.ts';
 import type { Field, FieldType, JsonValue, Types, Values } from './fields.ts';
 import { isSame } from './json-values.ts';
 import { checkValue, type Misfit } from './values.ts';
@@ -22,6 +22,7 @@ export interface Resolved {
   readonly changed: readonly string[];
   /** Of the changed ones. */
   readonly links: readonly Link[];
+  /** The first {@link MAX_ISSUES}; of unknown keys, which come from the caller, only their beginning. */
   readonly misfits: readonly (Misfit & { readonly key: string })[];
 }
 
@@ -35,6 +36,9 @@ const MISSING: Misfit = {
 };
 const UNKNOWN: Misfit = { kind: 'type', code: 'unknown_field', message: 'The entity has no such field.' };
 
+/** Keys of fields are shorter. */
+const MAX_KEY = 100;
+
 /** @param before the record's values; undefined for a new record, which gets defaults */
 export const resolve = (fields: readonly Field[], before: Values | undefined, input: Input): Resolved => {
   const byKey = new Map(fields.map((field) => [field.key, field]));
@@ -42,7 +46,9 @@ export const resolve = (fields: readonly Field[], before: Values | undefined, in
   const values = new Map<string, JsonValue>(Object.entries(before ?? {}));
   for (const [key, given] of Object.entries(input)) {
     const field = byKey.get(key);
-    if (field === undefined) misfits.push({ key, ...UNKNOWN });
+    // Whatever is left, this is refused: looking further would only make the answer longer.
+    if (misfits.length >= MAX_ISSUES) break;
+    if (field === undefined) misfits.push({ key: key.slice(0, MAX_KEY).toWellFormed(), ...UNKNOWN });
     else if (given === null || given === undefined || (given === '' && field.required)) {
       if (field.required && (before !== undefined || field.default === undefined)) {
         misfits.push({ key, ...MISSING });
@@ -95,7 +101,7 @@ const outcome = (
 export const constraintViolated = (issues: readonly FieldIssue[]): DomainError =>
   new DomainError('constraint_violated', issues[0]?.message ?? 'A constraint is violated.', {
     field: issues[0]?.path ?? '',
-    issues,
+    issues: issues.slice(0, MAX_ISSUES),
   });
 
 export const hasWrongTypes = ({ misfits }: Resolved): boolean => misfits.some(({ kind }) => kind === 'type');

@@ -15,8 +15,18 @@ type Known = FieldSpec | 'any' | undefined;
 
 const TEXT: FieldSpec = { type: 'text' };
 
+/** What a guard's names are checked against. */
+export interface GuardNames {
+  /** Of the entity; left out where it is not known, and then every field may be anything. */
+  readonly fields?: FieldSpecs | undefined;
+  /** Keys of the states that there are; left out where they are not known. */
+  readonly states?: readonly string[] | undefined;
+}
+
+const ROLES = ['admin', 'operator'];
+
 /** Problems of a guard's names and types, as sentences. */
-export function guardProblems(expression: Expression, fields: FieldSpecs): string[] {
+export function guardProblems(expression: Expression, fields: GuardNames): string[] {
   const problems = (each: Expression): string[] => guardProblems(each, fields);
   switch (expression.kind) {
     case 'and':
@@ -53,17 +63,29 @@ export function guardProblems(expression: Expression, fields: FieldSpecs): strin
 }
 
 /** The names of a guard's context (decisions, section 6). */
-function knownOf({ names }: Path, fields: FieldSpecs): Known {
+function knownOf({ names }: Path, { fields }: GuardNames): Known {
   const [first, second] = names;
   if (first === 'payload') return 'any';
   if (names.length === 1 && first === 'state') return TEXT;
   if (names.length === 1 && first === 'now') return { type: 'datetime' };
   if (names.length !== 2 || second === undefined) return undefined;
   if (first === 'actor') return second === 'id' || second === 'role' ? TEXT : undefined;
-  return first === 'record' && Object.hasOwn(fields, second) ? fields[second] : undefined;
+  if (first !== 'record') return undefined;
+  if (fields === undefined) return 'any';
+  return Object.hasOwn(fields, second) ? fields[second] : undefined;
 }
 
-function comparison(left: Operand, operator: CompareOperator, right: Operand, fields: FieldSpecs): string[] {
+/** A text that is none of the few that a name can be: the comparison would be the same for ever. */
+function strangers(path: Path, literal: Constant, { states }: GuardNames): string[] {
+  if (literal.kind !== 'literal' || typeof literal.value !== 'string') return [];
+  const { value } = literal;
+  const name = path.names.join('.');
+  if (name === 'state' && states?.includes(value) === false) return [`There is no state ${shown(value)}.`];
+  if (name === 'actor.role' && !ROLES.includes(value)) return [`There is no role ${shown(value)}.`];
+  return [];
+}
+
+function comparison(left: Operand, operator: CompareOperator, right: Operand, fields: GuardNames): string[] {
   if (left.kind !== 'path') {
     return right.kind === 'path'
       ? comparison(right, operator, left, fields)
@@ -80,7 +102,10 @@ function comparison(left: Operand, operator: CompareOperator, right: Operand, fi
       return [`${each === known ? name : nameOf(right)}: ${each.type} has no order.`];
     }
   }
-  if (right.kind !== 'path') return typeof known === 'object' ? literalProblems(name, known, right) : [];
+  if (right.kind !== 'path') {
+    const problems = typeof known === 'object' ? literalProblems(name, known, right) : [];
+    return isOrder ? problems : [...problems, ...strangers(left, right, fields)];
+  }
   const types = [known, other].map((each) => (typeof each === 'object' ? classOf(each.type) : 'any'));
   if (types.includes('json')) return [`${name} and ${nameOf(right)}: json compares with null only.`];
   if (types.includes('any') || types[0] === types[1]) return [];
@@ -94,7 +119,7 @@ function literalProblems(name: string, spec: FieldSpec, literal: Constant): stri
   return 'problem' in resolved ? [`${name} ${resolved.problem}.`] : [];
 }
 
-function textProblems(path: Path, fields: FieldSpecs): string[] {
+function textProblems(path: Path, fields: GuardNames): string[] {
   const known = knownOf(path, fields);
   if (known === undefined) return [unknown(path)];
   return known === 'any' || isText(known.type)
@@ -102,7 +127,7 @@ function textProblems(path: Path, fields: FieldSpecs): string[] {
     : [`${nameOf(path)}: ${known.type} is no text to look into.`];
 }
 
-function argumentProblems(argument: Operand, fields: FieldSpecs): string[] {
+function argumentProblems(argument: Operand, fields: GuardNames): string[] {
   if (argument.kind === 'path') return textProblems(argument, fields);
   const isString = argument.kind === 'literal' && typeof argument.value === 'string';
   return isString ? [] : ['contains, startsWith and endsWith take a string.'];
@@ -116,5 +141,6 @@ function classOf(type: FieldType): string {
 
 const nameOf = (operand: Operand): string =>
   operand.kind === 'path' ? operand.names.join('.').slice(0, 80) : 'a literal';
+const shown = (value: string): string => JSON.stringify(value.slice(0, 80));
 const unknown = (path: Path): string => `There is no ${nameOf(path)}.`;
 const notACondition = (what: string): string => `${what} is no condition: it is neither true nor false.`;

@@ -1,6 +1,6 @@
 import { invalid } from '../errors.ts';
 import { isTrue, select, typed, Unevaluable, untyped, type Value } from './evaluate.ts';
-import { guardProblems } from './guard-types.ts';
+import { type GuardNames, guardProblems } from './guard-types.ts';
 import { ownValue } from './order-key.ts';
 import { parseExpression } from './parser.ts';
 import { type Expression, ExpressionError, type FieldSpecs, type Path } from './tree.ts';
@@ -32,9 +32,9 @@ export function parseGuard(text: string, path: string): Guard {
   return { text, tree: parseAt(text, path) };
 }
 
-/** Problems of names and types against an entity's fields, as sentences; empty when there is none. */
-export function checkGuard(guard: Guard, fields: FieldSpecs): readonly string[] {
-  return [...new Set(guardProblems(guard.tree, fields))];
+/** Problems of names and types, as sentences; empty when there is none. */
+export function checkGuard(guard: Guard, names: GuardNames): readonly string[] {
+  return [...new Set(guardProblems(guard.tree, names))];
 }
 
 /** Whether the guard is true. One that cannot be evaluated counts as false. */

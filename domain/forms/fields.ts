@@ -141,6 +141,20 @@ export const submissionIssues = (
   return [...own.map(({ key: _key, ...issue }) => issue), ...others].slice(0, MAX_ISSUES);
 };
 
+/** Everything that is wrong with the values, whether the form or the entity says it. */
+export const everyIssue = (
+  fields: readonly PublicField[],
+  entity: readonly Field[],
+  values: Input,
+): FieldIssue[] => {
+  const own = submissionIssues(fields, entity, values);
+  if (own.length > 0) return own;
+  const { misfits } = resolve(entity, undefined, values);
+  return misfits
+    .slice(0, MAX_ISSUES)
+    .map(({ key, code, message }) => ({ path: `values.${key}`, code, message }));
+};
+
 /** UTF-8 bytes that a submission's values may have as JSON: record and submission then fit into an event each. */
 export const MAX_SUBMISSION_BYTES = 384 * 1024;
 

@@ -60,26 +60,38 @@ const guardOf = (
   }
 };
 
-/** What keeps a definition from being published, before any entity is looked at: its structure, its guards' syntax. */
+/**
+ * What keeps a definition from being published, before any entity is looked at: its structure, its guards' syntax,
+ * and what can be said of their names and types whatever the entity.
+ */
 export const definitionIssues = (definition: Definition): readonly FieldIssue[] => [
   ...structureIssues(definition),
-  ...definition.transitions.flatMap((transition, i) => guardOf(transition, i).issues),
+  ...definition.transitions.flatMap((transition, i) => {
+    const { guard, issues } = guardOf(transition, i);
+    return guard === undefined ? issues : misfits(ownProblems(definition, guard), i);
+  }),
 ];
+
+const ownProblems = ({ states }: Definition, guard: Guard): readonly string[] =>
+  checkGuard(guard, { states: states.map(({ key }) => key) });
+
+const misfits = (problems: readonly string[], i: number): readonly FieldIssue[] =>
+  problems.map((message) => ({ path: `transitions.${i}.guard`, code: 'type_mismatch', message }));
 
 /**
  * What does not fit an entity with these fields: guards that name other fields or compare what cannot be compared,
- * and required fields that are none of its own. Guards that cannot be read are left to {@link definitionIssues}.
+ * and required fields that are none of its own. What is wrong whatever the entity is left to {@link definitionIssues}.
  */
 export const fitIssues = (definition: Definition, fields: FieldSpecs): readonly FieldIssue[] =>
   definition.transitions.flatMap((transition, i) => {
     const { guard } = guardOf(transition, i);
-    const problems = guard === undefined ? [] : checkGuard(guard, fields);
+    const own = guard === undefined ? [] : ownProblems(definition, guard);
+    const problems = guard === undefined ? [] : checkGuard(guard, { fields });
     return [
-      ...problems.map((message) => ({
-        path: `transitions.${i}.guard`,
-        code: 'type_mismatch',
-        message,
-      })),
+      ...misfits(
+        problems.filter((message) => !own.includes(message)),
+        i,
+      ),
       ...(transition.required_fields ?? []).flatMap((key, k) =>
         Object.hasOwn(fields, key)
           ? []

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Decider } from '../decider.ts';
+import type { Decider, DecisionContext } from '../decider.ts';
 import { DomainError, type FieldIssue, invalid, notFound } from '../errors.ts';
 import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
 import { type Definition, sameDefinition, sizeIssues, workflowDefinition } from './definition.ts';
@@ -25,10 +25,43 @@ export const WorkflowPublished = defineEvent(
   z.object({ name: z.string(), version: z.number().int(), definition: workflowDefinition }),
 );
 
-export const workflowEvents = [WorkflowCreated, WorkflowDraftSaved, WorkflowPublished] as const;
+/**
+ * An entity is about to change such that it runs the workflow, or such that what the workflow says of its fields may
+ * no longer fit. Nothing is published until that has been settled (docs/decisions/0012-schema-changes-are-proposed.md).
+ */
+export const WorkflowUseAnnounced = defineEvent(
+  'WorkflowUseAnnounced',
+  z.object({ name: z.string(), entity_name: z.string() }),
+);
+/** Whoever announced it has changed the entity, or has given up. */
+export const WorkflowUseSettled = defineEvent(
+  'WorkflowUseSettled',
+  z.object({
+    name: z.string(),
+    entity_name: z.string(),
+    /** Revision of the announcement. */
+    announced: z.number().int(),
+  }),
+);
+
+export const workflowEvents = [
+  WorkflowCreated,
+  WorkflowDraftSaved,
+  WorkflowPublished,
+  WorkflowUseAnnounced,
+  WorkflowUseSettled,
+] as const;
 export type WorkflowEvent = EventOf<(typeof workflowEvents)[number]>;
 
 // State
+
+/** That an entity is about to change. */
+export interface Announcement {
+  /** Of its event: no two announcements have the same. */
+  readonly revision: number;
+  /** ms */
+  readonly at: number;
+}
 
 export interface ExistingWorkflow {
   readonly exists: true;
@@ -40,6 +73,10 @@ export interface ExistingWorkflow {
   readonly publishedAt: number | undefined;
   /** Revision of each version's event, from version 1 on: older definitions are read from there. */
   readonly versions: readonly number[];
+  /** Names of entities that run it, or once did: as many as the tenant has entities at most. */
+  readonly usedBy: readonly string[];
+  /** Announcements that have not been settled. */
+  readonly open: readonly Announcement[];
   readonly createdAt: number;
   readonly updatedAt: number;
 }
@@ -47,6 +84,14 @@ export type Workflow = { readonly exists: false } | ExistingWorkflow;
 
 /** Bounds the state; a workflow that is published daily takes 27 years to get there. */
 export const MAX_VERSIONS = 10_000;
+
+/** Whoever announced a use must have changed the entity after this long (ms). */
+export const ANNOUNCED_MS = 5000;
+/** An announcement whose process died is in nobody's way after this long (ms). */
+const FORGOTTEN_MS = 2 * ANNOUNCED_MS;
+
+const underWay = (open: readonly Announcement[], now: number): readonly Announcement[] =>
+  open.filter(({ at }) => now - at < FORGOTTEN_MS);
 
 const evolve = (state: Workflow, event: WorkflowEvent, { at, revision }: EventMeta): Workflow => {
   if (event.type === 'WorkflowCreated') {
@@ -58,6 +103,8 @@ const evolve = (state: Workflow, event: WorkflowEvent, { at, revision }: EventMe
       published: undefined,
       publishedAt: undefined,
       versions: [],
+      usedBy: [],
+      open: [],
       createdAt: at,
       updatedAt: at,
     };
@@ -73,8 +120,17 @@ const evolve = (state: Workflow, event: WorkflowEvent, { at, revision }: EventMe
         published: event.data.definition,
         publishedAt: at,
         versions: [...state.versions, revision],
+        // Whoever is still at it finds that it is out of time.
+        open: [],
         updatedAt: at,
       };
+    case 'WorkflowUseAnnounced': {
+      const { entity_name: name } = event.data;
+      const usedBy = state.usedBy.includes(name) ? state.usedBy : [...state.usedBy, name];
+      return { ...state, usedBy, open: [...underWay(state.open, at), { revision, at }] };
+    }
+    case 'WorkflowUseSettled':
+      return { ...state, open: state.open.filter((each) => each.revision !== event.data.announced) };
     default:
       return event satisfies never;
   }
@@ -82,7 +138,7 @@ const evolve = (state: Workflow, event: WorkflowEvent, { at, revision }: EventMe
 
 export const workflowDecider: Decider<Workflow, WorkflowEvent> = {
   category: 'workflow',
-  stateVersion: 1,
+  stateVersion: 2,
   initial: { exists: false },
   evolve,
 };
@@ -121,14 +177,19 @@ export const saveDraft = (state: Workflow, definition: Definition): readonly Wor
 /**
  * What is published already is not published again.
  * @param issuesOf everything that keeps a definition from being published
- * @throws `not_found`, `validation_failed` with every issue, `constraint_violated` after 10,000 versions
+ * @throws `not_found`, `conflict` while an entity is about to change, `validation_failed` with every issue,
+ * `constraint_violated` after 10,000 versions
  */
 export const publishWorkflow = (
   state: Workflow,
   issuesOf: (definition: Definition) => readonly FieldIssue[],
+  { now }: DecisionContext,
 ): readonly WorkflowEvent[] => {
   if (!state.exists) throw notFound();
   if (isPublished(state)) return [];
+  if (underWay(state.open, now).length > 0) {
+    throw new DomainError('conflict', 'An entity that runs this workflow is being changed. Try again.');
+  }
   const issues = issuesOf(state.draft);
   if (issues.length > 0) throw invalid(issues);
   if (state.versions.length >= MAX_VERSIONS) {
@@ -139,4 +200,20 @@ export const publishWorkflow = (
   }
   const { name, draft: definition, versions } = state;
   return [{ type: 'WorkflowPublished', data: { name, version: versions.length + 1, definition } }];
+};
+
+/** @throws `not_found` */
+export const announceUse = (state: Workflow, entityName: string): readonly WorkflowEvent[] => {
+  if (!state.exists) throw notFound();
+  return [{ type: 'WorkflowUseAnnounced', data: { name: state.name, entity_name: entityName } }];
+};
+
+/** What is settled already, or was forgotten, needs no settling. */
+export const settleUse = (
+  state: Workflow,
+  use: { readonly entityName: string; readonly announced: number },
+): readonly WorkflowEvent[] => {
+  if (!state.exists || !state.open.some(({ revision }) => revision === use.announced)) return [];
+  const data = { name: state.name, entity_name: use.entityName, announced: use.announced };
+  return [{ type: 'WorkflowUseSettled', data }];
 };

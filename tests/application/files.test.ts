@@ -77,6 +77,31 @@ describe('Files', () => {
   });
   afterEach(() => rm(folder, { recursive: true }));
 
+  it('and records of another node are found, although there was none when this one asked', async () => {
+    const elsewhere = filesOn(node.events);
+    const id = randomUUID();
+    const { entityName } = record;
+    expect(await refusalCode(elsewhere.checkRecord(TENANT, entityName, id))).to.equal('not_found');
+    await onRecord(id, {
+      type: 'RecordCreated',
+      data: {
+        record_id: id,
+        entity_name: entityName,
+        values: {},
+        types: {},
+        schema_revision: 0,
+        created_by: 'ann',
+      },
+    });
+    await elsewhere.checkRecord(TENANT, entityName, id);
+    const context = keyed('of another node');
+    const fileId = keyed('of another node').newId();
+    expect(await refusalCode(elsewhere.open(TENANT, fileId))).to.equal('not_found');
+    const { id: attached } = await attach(context);
+    expect(attached).to.equal(fileId);
+    expect((await elsewhere.open(TENANT, fileId)).file.record_id).to.equal(record.id);
+  });
+
   const deleteRecord = (id = record.id) =>
     onRecord(id, {
       type: 'RecordDeleted',

@@ -1,6 +1,8 @@
+import type { FindCursor } from 'mongodb';
 import type { FindQuery, FindResult } from '../../../application/ports/read-store.ts';
-import { type Row, type Rows, textIn, textsIn } from '../../mongodb/calls.ts';
+import { optionalTextIn, type Row, type Rows, textIn, textsIn } from '../../mongodb/calls.ts';
 import { cursorOf, encodeAll, type IndexPlan, type KeyRange, rangeOf, splitKey } from '../index-keys.ts';
+import { pageRoom } from '../page-room.ts';
 import { parseDocument } from '../stored-values.ts';
 
 /** A row of a page, with its key in the index. */
@@ -9,34 +11,61 @@ interface Hit {
   readonly row: Row;
 }
 
+interface Hits {
+  readonly hits: readonly Hit[];
+  readonly hasMore: boolean;
+}
+
+/** Rows that are asked for at once: what a page has no room for is not all sent. */
+const BATCH = 25;
+
+/** As many of the rows as a page has room for; `bytes` of documents, by default the most of {@link pageRoom}. */
+export async function pageRows(
+  cursor: FindCursor<Row>,
+  limit: number,
+  bytes?: number,
+): Promise<{ page: Row[]; hasMore: boolean }> {
+  const size = bytes === undefined ? BATCH : limit + 1;
+  const hasRoom = pageRoom(limit, bytes);
+  const page: Row[] = [];
+  // Leaving the loop closes the cursor.
+  for await (const row of cursor.limit(limit + 1).batchSize(size)) {
+    if (!hasRoom(optionalTextIn(row, 'value') ?? '')) return { page, hasMore: true };
+    page.push(row);
+  }
+  return { page, hasMore: false };
+}
+
 export async function findPage(rows: Rows, plan: IndexPlan, query: FindQuery): Promise<FindResult> {
   const range = rangeOf(plan, query);
-  const hits = await hitsOf(rows, plan, query, range);
-  const page = hits.slice(0, query.limit);
-  const docs = page.map(({ row }) => ({
+  const { hits, hasMore } = await hitsOf(rows, plan, query, range);
+  const docs = hits.map(({ row }) => ({
     id: textIn(row, 'doc_id'),
     value: parseDocument(textIn(row, 'value')),
   }));
-  const last = page.at(-1);
-  if (last === undefined || hits.length <= query.limit) return { docs };
+  const last = hits.at(-1);
+  if (last === undefined || !hasMore) return { docs };
   return { docs, next: cursorOf(plan, last.key, query.equals?.length ?? 0) };
 }
 
-function hitsOf(rows: Rows, plan: IndexPlan, query: FindQuery, range: KeyRange): Promise<Hit[]> {
+function hitsOf(rows: Rows, plan: IndexPlan, query: FindQuery, range: KeyRange): Promise<Hits> {
   if (plan.multi === undefined) return singleValued(rows, plan, query, range);
   const equals = query.equals ?? [];
   if (equals.length < plan.splitAt) return unwound(rows, plan, query, range);
   return withinHead(rows, plan, query, range, encodeAll(equals.slice(0, plan.splitAt)));
 }
 
-async function singleValued(rows: Rows, plan: IndexPlan, query: FindQuery, range: KeyRange): Promise<Hit[]> {
+/** Infinite where the page is not bounded. */
+const bytesOf = ({ bounded }: FindQuery): number | undefined =>
+  bounded === true ? undefined : Number.POSITIVE_INFINITY;
+
+async function singleValued(rows: Rows, plan: IndexPlan, query: FindQuery, range: KeyRange): Promise<Hits> {
   const field = `k_${plan.name}`;
-  const found = await rows
+  const found = rows
     .find({ tenant: query.tenant, [field]: { $gt: range.low, $lt: range.high } })
-    .sort({ [field]: range.descending ? -1 : 1 })
-    .limit(query.limit + 1)
-    .toArray();
-  return found.map((row) => ({ key: textIn(row, field), row }));
+    .sort({ [field]: range.descending ? -1 : 1 });
+  const { page, hasMore } = await pageRows(found, query.limit, bytesOf(query));
+  return { hits: page.map((row) => ({ key: textIn(row, field), row })), hasMore };
 }
 
 /** The array's field is fixed by `equals`: one element matches, and the tail orders by a native multikey index. */
@@ -46,17 +75,16 @@ async function withinHead(
   query: FindQuery,
   range: KeyRange,
   head: string,
-): Promise<Hit[]> {
+): Promise<Hits> {
   const field = `t_${plan.name}`;
   const low = range.low.slice(head.length);
   const bounded = range.high.startsWith(head);
   const bounds = bounded ? { $gt: low, $lt: range.high.slice(head.length) } : { $gt: low };
-  const found = await rows
+  const found = rows
     .find({ tenant: query.tenant, [`h_${plan.name}`]: head, [field]: bounds })
-    .sort({ [field]: range.descending ? -1 : 1 })
-    .limit(query.limit + 1)
-    .toArray();
-  return found.map((row) => ({ key: head + textIn(row, field), row }));
+    .sort({ [field]: range.descending ? -1 : 1 });
+  const { page, hasMore } = await pageRows(found, query.limit, bytesOf(query));
+  return { hits: page.map((row) => ({ key: head + textIn(row, field), row })), hasMore };
 }
 
 /**
@@ -64,7 +92,7 @@ async function withinHead(
  * the keys of all matching documents are read and ordered here, and then the page's documents. The cost grows
  * with the tenant's matching documents; a projection whose common query this is needs another index.
  */
-async function unwound(rows: Rows, plan: IndexPlan, query: FindQuery, range: KeyRange): Promise<Hit[]> {
+async function unwound(rows: Rows, plan: IndexPlan, query: FindQuery, range: KeyRange): Promise<Hits> {
   const head = `h_${plan.name}`;
   const tail = `t_${plan.name}`;
   const [lowHead] = splitKey(range.low, plan.splitAt);
@@ -89,5 +117,8 @@ async function unwound(rows: Rows, plan: IndexPlan, query: FindQuery, range: Key
     return row === undefined || row.value === null ? [] : [{ key, row }];
   });
   // A document went in between: a short page would look like the last one.
-  return hits.length < entries.length ? unwound(rows, plan, query, range) : hits;
+  if (hits.length < entries.length) return unwound(rows, plan, query, range);
+  const hasRoom = pageRoom(query.limit, bytesOf(query));
+  const end = hits.findIndex(({ row }) => !hasRoom(textIn(row, 'value')));
+  return end < 0 ? { hits, hasMore: false } : { hits: hits.slice(0, end), hasMore: true };
 }

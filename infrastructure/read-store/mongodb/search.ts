@@ -1,11 +1,11 @@
 import { type Document, MongoServerError } from 'mongodb';
-import { StoreUnavailable } from '../../../application/ports/event-store.ts';
-import type {
-  Cursor,
-  FindResult,
-  Scalar,
-  SearchQuery,
-  Selection,
+import {
+  type Cursor,
+  type FindResult,
+  type Scalar,
+  SearchGivenUp,
+  type SearchQuery,
+  type Selection,
 } from '../../../application/ports/read-store.ts';
 import type { SortField } from '../../../domain/expressions/filter-tree.ts';
 import { type Row, textIn } from '../../mongodb/calls.ts';
@@ -13,6 +13,7 @@ import { cursorOf, rangeOf } from '../index-keys.ts';
 import { searchedIndex, sortedAfter } from '../searched.ts';
 import { parseDocument } from '../stored-values.ts';
 import { fieldPath, filterQuery } from './filter-query.ts';
+import { pageRows } from './find.ts';
 import type { OpenCollection } from './generations.ts';
 
 /** Less than the time after which a whole call is given up, so that the server stops too. */
@@ -66,16 +67,17 @@ async function pageOf(
           [path, way],
           ['doc_id', way],
         ];
-  const found = await inTime(() =>
-    rows
-      .find(where, { projection: { ...columns, doc_id: 1, [path]: 1 }, maxTimeMS: SERVER_MS })
-      .sort(order)
-      .limit(query.limit + 1)
-      .toArray(),
+  const { page, hasMore } = await inTime(() =>
+    pageRows(
+      rows
+        .find(where, { projection: { ...columns, doc_id: 1, [path]: 1 }, maxTimeMS: SERVER_MS })
+        .sort(order),
+      query.limit,
+      columns.value === undefined ? Number.POSITIVE_INFINITY : undefined,
+    ),
   );
-  const page = found.slice(0, query.limit);
   const last = page.at(-1);
-  if (last === undefined || found.length <= query.limit) return { page, next: undefined };
+  if (last === undefined || !hasMore) return { page, next: undefined };
   const next =
     sort === undefined
       ? cursorOf(plan, textIn(last, key), query.equals?.length ?? 0)
@@ -120,6 +122,6 @@ async function inTime<T>(query: () => Promise<T>): Promise<T> {
     return await query();
   } catch (error) {
     if (!(error instanceof MongoServerError) || error.code !== MAX_TIME_EXPIRED) throw error;
-    throw new StoreUnavailable('a search took too long', { cause: error });
+    throw new SearchGivenUp('a search took too long', { cause: error });
   }
 }

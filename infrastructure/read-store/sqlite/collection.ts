@@ -5,10 +5,12 @@ import type {
   DocWrite,
   FindQuery,
   FindResult,
+  JsonObject,
   StoredDoc,
 } from '../../../application/ports/read-store.ts';
 import { optionalTextOf, type SqliteConnection, textOf } from '../../sqlite/connection.ts';
 import { cursorOf, entriesOf, type IndexPlan, planIndex, rangeOf, singleKey } from '../index-keys.ts';
+import { pageRoom } from '../page-room.ts';
 import { searchedFields } from '../searched.ts';
 import { parseDocument, positionOf, specOf } from '../stored-values.ts';
 import { findSql, type TableShape, upsertSql } from './tables.ts';
@@ -95,12 +97,16 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
     if (plan === undefined) throw new Error(`collection ${query.collection} has no index ${query.index}`);
     const { low, high, descending } = rangeOf(plan, query);
     const statement = connection.prepare(findSql(shape, at, descending));
-    const rows = statement.all(query.tenant, low, high, query.limit + 1);
-    const page = rows.slice(0, query.limit);
-    const docs = page.map((row) => ({ id: textOf(row, 'id'), value: parseDocument(textOf(row, 'doc')) }));
-    const last = page.at(-1);
-    if (last === undefined || rows.length <= query.limit) return { docs };
-    return { docs, next: cursorOf(plan, textOf(last, 'key'), query.equals?.length ?? 0) };
+    const hasRoom = pageRoom(query.limit, query.bounded ? undefined : Number.POSITIVE_INFINITY);
+    const docs: { id: string; value: JsonObject }[] = [];
+    let last = '';
+    for (const row of statement.iterate(query.tenant, low, high, query.limit + 1)) {
+      const text = textOf(row, 'doc');
+      if (!hasRoom(text)) return { docs, next: cursorOf(plan, last, query.equals?.length ?? 0) };
+      docs.push({ id: textOf(row, 'id'), value: parseDocument(text) });
+      last = textOf(row, 'key');
+    }
+    return { docs };
   }
 
   return { shape, apply, load, find };

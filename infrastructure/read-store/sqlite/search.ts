@@ -1,70 +1,76 @@
-import type { SQLInputValue } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { StoreUnavailable } from '../../../application/ports/event-store.ts';
 import type {
   Cursor,
   FindResult,
+  JsonObject,
   Scalar,
   SearchQuery,
   Selection,
 } from '../../../application/ports/read-store.ts';
 import { compareKeys, compareText } from '../../../domain/expressions/compare.ts';
-import {
-  numberOf,
-  optionalTextOf,
-  type Row,
-  type SqliteConnection,
-  textOf,
-} from '../../sqlite/connection.ts';
-import { cursorOf, type IndexPlan, type KeyRange, rangeOf } from '../index-keys.ts';
+import { numberOf, optionalTextOf, type Row, textOf } from '../../sqlite/connection.ts';
+import { cursorOf } from '../index-keys.ts';
+import { pageRoom } from '../page-room.ts';
 import { searchedIndex, sortedAfter } from '../searched.ts';
 import { parseDocument } from '../stored-values.ts';
 import { bound, fieldSql, filterSql, type Sql } from './filter-sql.ts';
-import type { TableShape } from './tables.ts';
+import { isPlain, type Scan, searchedRange, slices } from './slices.ts';
 
-/**
- * Searches walk the range of an index in slices, each a statement of its own, and give others their turn in between:
- * SQLite answers in this thread. A slice is half or twice as many rows as the one before, to take about so long; by
- * this thread's processor time, so that a machine at work does not make them smaller.
- */
-const SLICE_MS = 15;
-const FIRST_SLICE = 250;
-const LARGEST_SLICE = 4_000;
-const DEADLINE_MS = 10_000;
-
-/** Runs one step; undefined when the generation is not there. */
-export type Step = <T>(
-  step: (connection: SqliteConnection, shape: TableShape) => T,
-) => Promise<T | undefined>;
-
+/** A row that was found, without its document: those of the final page alone are read. */
 interface Found {
-  readonly row: Row;
   readonly id: string;
+  /** Of the document that was looked at. */
+  readonly position: string;
+  /** Where a page ends that ends with this row. */
+  readonly end: Cursor;
+}
+
+/** A row within the walk. */
+interface Hit {
+  readonly id: string;
+  readonly position: string;
+  readonly key: string | undefined;
   /** Of a sorted search. */
   readonly value: Scalar;
 }
 
-export async function searchPage(step: Step, query: SearchQuery): Promise<FindResult | undefined> {
-  const found = await pageOf(step, query, ', doc');
-  if (found === undefined) return undefined;
-  const docs = found.page.map(({ row, id }) => ({ id, value: parseDocument(textOf(row, 'doc')) }));
-  return found.next === undefined ? { docs } : { docs, next: found.next };
+interface FoundPage {
+  readonly page: readonly Found[];
+  readonly next: Cursor | undefined;
 }
 
+/** Undefined when the generation is not there. @throws {SearchGivenUp} */
+export async function searchPage(scan: Scan, query: SearchQuery): Promise<FindResult | undefined> {
+  let { after } = query;
+  for (;;) {
+    const found = await pageOf(scan, { ...query, after });
+    if (found === undefined) return undefined;
+    const { docs, next } = await documentsOf(scan, query, found);
+    // All that were found went in between: an empty page that others follow would be of no use.
+    if (docs.length === 0 && next !== undefined) {
+      after = next;
+      continue;
+    }
+    return next === undefined ? { docs } : { docs, next };
+  }
+}
+
+/** As {@link searchPage}. */
 export async function searchIds(
-  step: Step,
+  scan: Scan,
   query: SearchQuery,
 ): Promise<{ ids: string[]; next?: Cursor } | undefined> {
-  const found = await pageOf(step, query, '');
+  const found = await pageOf(scan, query);
   if (found === undefined) return undefined;
   const ids = found.page.map(({ id }) => id);
   return found.next === undefined ? { ids } : { ids, next: found.next };
 }
 
-export async function countRows(step: Step, selection: Selection): Promise<number | undefined> {
+/** As {@link searchPage}. */
+export async function countRows(scan: Scan, selection: Selection): Promise<number | undefined> {
   const condition = conditionOf(selection);
   let count = 0;
-  const found = await slices(step, { ...selection, limit: 1 }, FIRST_SLICE, (slice) => {
+  const found = await slices(scan, { ...selection, limit: 1 }, false, (slice) => {
     const { text, params } = condition;
     const sql = `SELECT count(*) AS n FROM ${slice.table} WHERE ${slice.where} AND ${text}`;
     const row = slice.connection.prepareOnce(sql).get(...slice.params, ...params);
@@ -74,110 +80,87 @@ export async function countRows(step: Step, selection: Selection): Promise<numbe
   return found === undefined ? undefined : count;
 }
 
-async function pageOf(
-  step: Step,
-  query: SearchQuery,
-  columns: string,
-): Promise<{ page: Found[]; next: Cursor | undefined } | undefined> {
+/** The documents of as many rows as one page has room for. */
+async function documentsOf({ step }: Scan, query: SearchQuery, { page, next }: FoundPage) {
+  const docs: { id: string; value: JsonObject }[] = [];
+  const hasRoom = pageRoom(query.limit);
+  let end: Cursor | undefined;
+  for (const row of page) {
+    const text = await step(({ prepare }, { number }) => {
+      const stored = prepare(`SELECT position, doc FROM d${number} WHERE tenant = ? AND id = ?`);
+      const now = stored.get(query.tenant, row.id);
+      const doc = now === undefined ? undefined : optionalTextOf(now, 'doc');
+      return now === undefined || doc === undefined ? undefined : { doc, position: textOf(now, 'position') };
+    });
+    const isStill =
+      text !== undefined && (text.position === row.position || (await isSelected(step, query, row.id)));
+    if (isStill) {
+      if (!hasRoom(text.doc)) return { docs, next: end };
+      docs.push({ id: row.id, value: parseDocument(text.doc) });
+    }
+    end = row.end;
+  }
+  return { docs, next };
+}
+
+/** Whether a document that has changed since it was found would be found again. */
+async function isSelected(step: Scan['step'], query: SearchQuery, id: string): Promise<boolean> {
+  const { text, params } = conditionOf(query);
+  await nextTurn();
+  const found = await step((connection, shape) => {
+    const { plan, at } = searchedIndex(shape, query);
+    const { low, high } = searchedRange(plan, query);
+    const where = `tenant = ? AND id = ? AND k${at} > ? AND k${at} < ? AND ${text}`;
+    const sql = `SELECT 1 FROM d${shape.number} WHERE ${where}`;
+    return connection.prepareOnce(sql).get(query.tenant, id, low, high, ...params) !== undefined;
+  });
+  return found ?? false;
+}
+
+async function pageOf(scan: Scan, query: SearchQuery): Promise<FoundPage | undefined> {
   const { sort, limit } = query;
   const condition = conditionOf(query);
   const sorted = sort === undefined ? undefined : { sort, by: fieldSql(sort.field), after: afterSql(query) };
-  let rows: Found[] = [];
-  // Without a filter the index alone gives the page.
-  const size = query.filter === undefined && sort === undefined ? Number.POSITIVE_INFINITY : FIRST_SLICE;
-  const plan = await slices(step, query, size, (slice) => {
+  let rows: Hit[] = [];
+  const plan = await slices(scan, query, isPlain(query), (slice) => {
     const { connection, table, where, params, key, direction } = slice;
     if (sorted === undefined) {
-      const sql = `SELECT ${key} AS key, id${columns} FROM ${table} WHERE ${where} AND ${condition.text}
+      const sql = `SELECT ${key} AS key, id, position FROM ${table} WHERE ${where} AND ${condition.text}
         ORDER BY ${key} ${direction} LIMIT ?`;
       const left = limit + 1 - rows.length;
       const found = connection.prepareOnce(sql).all(...params, ...condition.params, left);
-      rows.push(...found.map((row) => ({ row, id: textOf(row, 'id'), value: null })));
+      rows.push(...found.map((row) => ({ ...named(row), key: textOf(row, 'key'), value: null })));
       return rows.length > limit;
     }
     const { by, after } = sorted;
     const way = sorted.sort.direction === 'desc' ? 'DESC' : 'ASC';
-    const sql = `SELECT ${by.text} AS sorted, id${columns} FROM ${table}
+    const sql = `SELECT ${by.text} AS sorted, id, position FROM ${table}
       WHERE ${where} AND ${condition.text} AND ${after.text} ORDER BY sorted ${way}, id ${way} LIMIT ?`;
     const all = [...by.params, ...params, ...condition.params, ...after.params, limit + 1];
     const found = connection.prepareOnce(sql).all(...all);
     if (found.length === 0) return false;
-    const kind = sorted.sort.field.type;
+    const isBoolean = sorted.sort.field.type === 'boolean';
     const added = found.map((row) => ({
-      row,
-      id: textOf(row, 'id'),
-      value: sortedValue(row, kind === 'boolean'),
+      ...named(row),
+      key: undefined,
+      value: sortedValue(row, isBoolean),
     }));
     rows = [...rows, ...added].sort(inOrder(way === 'DESC')).slice(0, limit + 1);
     return false;
   });
   if (plan === undefined) return undefined;
-  const page = rows.slice(0, limit);
-  const last = page.at(-1);
-  if (last === undefined || rows.length <= limit) return { page, next: undefined };
-  if (sort !== undefined) return { page, next: { values: [last.value], id: last.id } };
-  return { page, next: cursorOf(plan, textOf(last.row, 'key'), query.equals?.length ?? 0) };
+  const page = rows.slice(0, limit).map(({ id, position, key, value }) => ({
+    id,
+    position,
+    end: key === undefined ? { values: [value], id } : cursorOf(plan, key, query.equals?.length ?? 0),
+  }));
+  return { page, next: rows.length > limit ? page.at(-1)?.end : undefined };
 }
 
-interface Slice {
-  readonly connection: SqliteConnection;
-  readonly table: string;
-  /** The column of the index. */
-  readonly key: string;
-  readonly direction: 'ASC' | 'DESC';
-  readonly where: string;
-  readonly params: readonly SQLInputValue[];
-}
-
-/**
- * Runs `look` on slice after slice until it answers true; undefined when the generation is not there.
- * @throws {StoreUnavailable} when time is up
- */
-async function slices(
-  step: Step,
-  query: SearchQuery,
-  firstSize: number,
-  look: (slice: Slice) => boolean,
-): Promise<IndexPlan | undefined> {
-  const deadline = performance.now() + DEADLINE_MS;
-  let rest: KeyRange | undefined;
-  let size = firstSize;
-  for (;;) {
-    const done = await step((connection, shape) => {
-      const began = process.threadCpuUsage();
-      const { plan, at } = searchedIndex(shape, query);
-      const { sort, after, ...unsorted } = query;
-      // A sorted search looks at the whole range for each page: its cursor is one of another order.
-      rest ??= sort === undefined ? rangeOf(plan, query) : rangeOf(plan, { ...unsorted, order: 'asc' });
-      const [table, key] = [`d${shape.number}`, `k${at}`];
-      const { low, high, descending } = rest;
-      const direction = descending ? 'DESC' : 'ASC';
-      const within = `tenant = ? AND ${key} > ? AND ${key} < ?`;
-      const end = Number.isFinite(size)
-        ? connection
-            .prepare(
-              `SELECT ${key} AS key FROM ${table} WHERE ${within} ORDER BY ${key} ${direction} LIMIT 1 OFFSET ?`,
-            )
-            .get(query.tenant, low, high, size - 1)
-        : undefined;
-      const last = end === undefined ? undefined : optionalTextOf(end, 'key');
-      // One bound on each side: SQLite would seek by one of two, and read on to the other.
-      const bounds = last === undefined ? ['>', '<'] : descending ? ['>=', '<'] : ['>', '<='];
-      const where = `tenant = ? AND ${key} ${bounds[0]} ? AND ${key} ${bounds[1]} ?`;
-      const slice = descending ? [last ?? low, high] : [low, last ?? high];
-      const enough = look({ connection, table, key, direction, where, params: [query.tenant, ...slice] });
-      const used = process.threadCpuUsage(began);
-      const took = (used.user + used.system) / 1000;
-      size = took > SLICE_MS ? Math.max(1, Math.floor(size / 2)) : Math.min(LARGEST_SLICE, size * 2);
-      if (last !== undefined) rest = descending ? { ...rest, high: last } : { ...rest, low: last };
-      return { plan, over: enough || last === undefined };
-    });
-    if (done === undefined) return undefined;
-    if (done.over) return done.plan;
-    if (performance.now() > deadline) throw new StoreUnavailable('a search took too long');
-    await nextTurn();
-  }
-}
+const named = (row: Row): Pick<Hit, 'id' | 'position'> => ({
+  id: textOf(row, 'id'),
+  position: textOf(row, 'position'),
+});
 
 function conditionOf({ filter, now }: Selection): Sql {
   return filter === undefined ? { text: '1', params: [] } : filterSql(filter, now);
@@ -211,7 +194,7 @@ function sortedValue(row: Row, isBoolean: boolean): Scalar {
 
 const inOrder =
   (descending: boolean) =>
-  (a: Found, b: Found): number => {
+  (a: Hit, b: Hit): number => {
     const order = byValue(a.value, b.value) || compareText(a.id, b.id);
     return descending ? -order : order;
   };

@@ -4,6 +4,8 @@ import {
   type Generation,
   leaseNameOf,
   type ReadStore,
+  type SearchQuery,
+  type Selection,
   type StoredDoc,
 } from '../../../application/ports/read-store.ts';
 import {
@@ -18,14 +20,36 @@ import { type Collection, openCollection, tableShape } from './collection.ts';
 import { checkFence, sqliteLeases } from './leases.ts';
 import { advanceCheckpoint, sqliteProgress } from './progress.ts';
 import { PRAGMAS, SCHEMA } from './schema.ts';
-import { countRows, type Step, searchIds, searchPage } from './search.ts';
+import { countRows, searchIds, searchPage } from './search.ts';
+import { isPlain, type Scan, type SliceLimits, type Step } from './slices.ts';
 import { createSql, dropSql, sweepSql } from './tables.ts';
+import { searchTurns, type TurnLimits } from './turns.ts';
+
+const LIMITS: SliceLimits & TurnLimits = {
+  firstRows: 8,
+  sliceMs: 15,
+  atOnce: 2,
+  waiting: 128,
+  waitingOfTenant: 32,
+  deadlineMs: 10_000,
+};
+
+export interface SqliteReadStoreOptions {
+  readonly path: string;
+  /** For tests: of searches. */
+  readonly limits?: Partial<SliceLimits & TurnLimits> | undefined;
+}
 
 /**
  * Read models in one SQLite file, which several threads and processes of a machine may open.
  * @throws {StoreUnavailable} when the file cannot be opened
  */
-export async function openSqliteReadStore({ path }: { path: string }): Promise<ReadStore> {
+export async function openSqliteReadStore({
+  path,
+  limits: given,
+}: SqliteReadStoreOptions): Promise<ReadStore> {
+  const limits = { ...LIMITS, ...given };
+  const turns = searchTurns(limits);
   const connection = await openSqlite({ path, pragmas: PRAGMAS, schema: SCHEMA });
   const { prepare, read, write } = connection;
   const leases = sqliteLeases(connection);
@@ -71,6 +95,19 @@ export async function openSqliteReadStore({ path }: { path: string }): Promise<R
       );
   }
 
+  /** A plain page is no scan, so it need not wait for its turn. */
+  function inTurn<T>(
+    generation: Generation,
+    { collection, tenant, isScan }: Pick<Selection, 'collection' | 'tenant'> & { isScan: boolean },
+    search: (scan: Scan) => Promise<T>,
+  ): Promise<T> {
+    const step = searching(generation, collection);
+    if (!isScan) return search({ step, limits, deadline: performance.now() + limits.deadlineMs });
+    return turns(tenant, (deadline) => search({ step, limits, deadline }));
+  }
+
+  const ofPage = (query: SearchQuery) => ({ ...query, isScan: !isPlain(query) });
+
   return {
     ...sqliteProgress(connection),
     async prepare(generation, specs) {
@@ -82,11 +119,11 @@ export async function openSqliteReadStore({ path }: { path: string }): Promise<R
     find: (generation, query) =>
       read(() => sinceDrops(() => collectionOf(generation, query.collection)?.find(query) ?? { docs: [] })),
     search: async (generation, query) =>
-      (await searchPage(searching(generation, query.collection), query)) ?? { docs: [] },
+      (await inTurn(generation, ofPage(query), (scan) => searchPage(scan, query))) ?? { docs: [] },
     ids: async (generation, query) =>
-      (await searchIds(searching(generation, query.collection), query)) ?? { ids: [] },
+      (await inTurn(generation, ofPage(query), (scan) => searchIds(scan, query))) ?? { ids: [] },
     count: async (generation, selection) =>
-      (await countRows(searching(generation, selection.collection), selection)) ?? 0,
+      (await inTurn(generation, { ...selection, isScan: true }, (scan) => countRows(scan, selection))) ?? 0,
     commit: ({ generation, fence, writes, checkpoint }) =>
       write(() => {
         checkFence(connection, leaseNameOf(generation), fence);

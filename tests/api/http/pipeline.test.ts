@@ -121,6 +121,20 @@ describe('the pipeline of a request', () => {
     expect(away.text).not.to.contain('mongodb');
   });
 
+  it('warns of a search that was given up, without a stack', async () => {
+    lines.length = 0;
+    const given = await server.request('POST', '/api/v1/boom/costly', { as: 'admin' });
+    expect([given.status, given.json.error, given.headers.get('retry-after')]).to.deep.equal([
+      503,
+      'unavailable',
+      '1',
+    ]);
+    expect(lines.filter(({ level }) => level === 'error')).to.deep.equal([]);
+    const [line] = lines.filter(({ level }) => level === 'warn');
+    expect(line?.fields).to.include({ status: 503, reason: 'a search took too long' });
+    expect(line?.fields).not.to.have.property('err');
+  });
+
   it('gives the assistant’s refusal no details', async () => {
     const { json } = await server.request('POST', '/api/v1/boom/assistant', { as: 'admin' });
     expect(json).to.deep.equal({ error: 'assistant_not_entitled', message: 'Not part of the plan.' });

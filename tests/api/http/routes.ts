@@ -4,6 +4,7 @@ import { type Reply, route } from '../../../api/http/route.ts';
 import { cursor, idParams, limit, text } from '../../../api/http/schemas.ts';
 import type { Position } from '../../../application/ports/event-store.ts';
 import { StoreUnavailable } from '../../../application/ports/event-store.ts';
+import { SearchGivenUp } from '../../../application/ports/read-store.ts';
 import { DomainError, notFound } from '../../../domain/errors.ts';
 
 /** A small route table that touches every part of the ground. */
@@ -24,6 +25,7 @@ const thing = z.object({ id: z.string(), title: z.string() }).meta({ id: 'Thing'
 
 export const THROWN: Readonly<Record<string, () => Error>> = {
   unavailable: () => new StoreUnavailable('mongodb://user:pass@host is down'),
+  costly: () => new SearchGivenUp('a search took too long'),
   unknown: () => new TypeError('SELECT * FROM secrets'),
   assistant: () => new DomainError('assistant_not_entitled', 'Not part of the plan.', { plan: 'pro' }),
   behind: () => new DomainError('read_model_behind', 'Not there yet.'),

@@ -30,7 +30,10 @@ describe('errors', () => {
       status: 503,
       headers: { 'Retry-After': '1' },
     });
-    expect(errorAnswer(new EventTooLarge('x'))).to.have.nested.property('body.error', 'payload_too_large');
+    expect(errorAnswer(new EventTooLarge('x')).body).to.deep.include({
+      error: 'payload_too_large',
+      details: { limit: 524_288 },
+    });
     for (const odd of [new Error('inside'), 'text', undefined, null, { code: 'not_found' }]) {
       expect(errorAnswer(odd).status).to.equal(500);
       expect(JSON.stringify(errorAnswer(odd))).not.to.contain('inside');

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { recordDecider } from '../../../domain/entities/record.ts';
 import type { RecordEvent } from '../../../domain/entities/record-events.ts';
+import { type SchemaEvent, schemaDecider } from '../../../domain/entities/schema.ts';
 import { DomainError } from '../../../domain/errors.ts';
 import type { Definition } from '../../../domain/workflow/definition.ts';
 import { change, INVOICES } from '../../domain/workflow/samples.ts';
@@ -82,6 +83,40 @@ describe('jobs', () => {
     for (let round = 0; round < 10; round += 1) {
       for (const each of [one, other]) expect(await codeOf(move(each, 'shared'))).to.equal('moved');
     }
+  });
+
+  it('are not refused for a field that another node has given the entity', async () => {
+    const stores = memoryStores();
+    const [one, other] = [startJobs(stores), startJobs(stores)];
+    await one.defineInvoice();
+    const [first] = INVOICES.transitions;
+    const transitions = INVOICES.transitions.map((each) =>
+      each === first ? { ...each, guard: 'record.size == null' } : each,
+    );
+    await one.publish('sized', change({ transitions }));
+    await one.startJob('sized', 'sized', { title: 'x' });
+    expect(await codeOf(move(other, 'sized', 'submit'))).to.equal('guard_rejected');
+    const grown: SchemaEvent = {
+      type: 'EntityChanged',
+      data: {
+        entity_name: 'invoice',
+        label: 'Invoice',
+        workflow: null,
+        fields: [
+          { key: 'title', label: 'Title', type: 'text', required: false },
+          { key: 'size', label: 'Size', type: 'integer', required: false },
+        ],
+        workflow_attached: false,
+      },
+    };
+    await one.commands.execute({
+      tenantId: TENANT,
+      decider: schemaDecider,
+      id: 'invoice',
+      cause: causeOf('grown'),
+      decide: () => [grown],
+    });
+    expect(await codeOf(move(other, 'sized', 'submit'))).to.equal('moved');
   });
 
   it('are not held up by a change of values at the same time', async () => {

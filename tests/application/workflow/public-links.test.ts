@@ -19,7 +19,9 @@ describe('public links', () => {
     const node = startJobs({ clock });
     const { commands, states, directory, jobs, events } = node;
     /** Finds what was ever created, like a read model that is behind all that came later. */
+    let lookups = 0;
     const lookUp = async (tokenHash: string): Promise<LinkTarget | undefined> => {
+      lookups += 1;
       for (const stored of await events.readAll({})) {
         const { type, data, tenantId } = node.codec.decode(stored);
         // The type says whose data it is.
@@ -32,6 +34,9 @@ describe('public links', () => {
       return undefined;
     };
     const links = new PublicLinks({ commands, states, directory, jobs, clock, lookUp });
+    // Its memory is told nothing of what this node does.
+    const other = startJobs({ clock, events, keyStore: node.keyStore, snapshots: node.snapshots });
+    const elsewhere = new PublicLinks({ ...other, clock, lookUp });
     const append = (id: string, ...appended: TenantEvent[]) =>
       commands.execute({
         tenantId: 'platform',
@@ -57,7 +62,7 @@ describe('public links', () => {
     await node.defineInvoice();
     await node.publish('invoices', INVOICES);
     await node.startJob('one', 'invoices');
-    return { ...node, clock, links, suspend };
+    return { ...node, clock, links, elsewhere, lookedUp: () => lookups, suspend };
   };
 
   const refusal = (attempt: Promise<unknown>) =>
@@ -120,6 +125,30 @@ describe('public links', () => {
     answers.push(await refusal(links.validate(old.token)));
     expect(new Set(answers).size).to.equal(1);
     expect(answers[0]).to.contain('not_found');
+  });
+
+  it('count as the other node has made and revoked them, whatever this one has in memory', async () => {
+    const { links, elsewhere } = await start();
+    const make = async () => {
+      const { id, token = '' } = await links.create(TENANT, 'one', LINK, request());
+      return { id, token };
+    };
+    const first = await make();
+    expect(await refusal(elsewhere.validate(first.token))).to.equal('it is good');
+    const second = await make();
+    expect(await refusal(elsewhere.validate(second.token))).to.equal('it is good');
+    await links.revoke(TENANT, 'one', first.id, request());
+    expect(await refusal(elsewhere.validate(first.token))).to.contain('not_found');
+  });
+
+  it('are looked up only by what can be a token', async () => {
+    const { links, lookedUp } = await start();
+    for (const token of ['', 'x', 'a'.repeat(42), 'a'.repeat(44), `${'a'.repeat(42)}=`]) {
+      expect(await refusal(links.validate(token))).to.contain('not_found');
+    }
+    expect(lookedUp()).to.equal(0);
+    expect(await refusal(links.validate('a'.repeat(43)))).to.contain('not_found');
+    expect(lookedUp()).to.equal(1);
   });
 
   it('keep no token: only its hash is in the log', async () => {

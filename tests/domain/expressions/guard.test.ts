@@ -123,7 +123,7 @@ describe('guards', () => {
   const sound = rows.map(([text]) => text).filter((text) => !/unknown|actor\.name|nothing/.test(text));
   it('are found sound where names and types fit', () => {
     for (const text of [...sound, 'true', 'record.seen < record.seen', 'record.qty == null']) {
-      expect(checkGuard(parseGuard(text, 'guard'), fields), text).to.deep.equal([]);
+      expect(checkGuard(parseGuard(text, 'guard'), { fields }), text).to.deep.equal([]);
     }
   });
 
@@ -159,11 +159,43 @@ describe('guards', () => {
   ];
   for (const [text, part] of unsound) {
     it(`are found unsound: ${text}`, () => {
-      const problems = checkGuard(parseGuard(text, 'guard'), fields);
+      const problems = checkGuard(parseGuard(text, 'guard'), { fields });
       expect(problems).to.have.length(1);
       expect(problems[0]).to.include(part);
     });
   }
+
+  const strange: [string, string | undefined][] = [
+    ['state == "draft"', undefined],
+    ['state in ["draft", "sent"]', undefined],
+    ['state == payload.state', undefined],
+    ['state.startsWith("dr")', undefined],
+    ['state != null', undefined],
+    ['state > "e"', undefined],
+    ['actor.role == "admin" || "operator" == actor.role', undefined],
+    ['actor.id == "admins"', undefined],
+    ['state == "gone"', '"gone"'],
+    ['"gone" != state', '"gone"'],
+    ['state in ["draft", "gone"]', '"gone"'],
+    ['!(true && actor.role == "king")', '"king"'],
+    ['actor.role in ["admin", "king"]', '"king"'],
+  ];
+  for (const [text, part] of strange) {
+    it(`compare with states and roles that there are: ${text}`, () => {
+      const problems = checkGuard(parseGuard(text, 'guard'), { states: ['draft', 'sent'] });
+      expect(problems).to.have.length(part === undefined ? 0 : 1);
+      if (part !== undefined) expect(problems[0]).to.include(part);
+    });
+  }
+
+  it('are checked in all but the fields where no entity is known', () => {
+    for (const text of ['record.any', 'record.any == 1', 'record.a < record.b', 'record.a.contains("x")']) {
+      expect(checkGuard(parseGuard(text, 'guard'), {}), text).to.deep.equal([]);
+    }
+    for (const text of ['1', 'actor.foo == 1', 'actor == null', 'record == null', 'record.a.b == 1', 'now']) {
+      expect(checkGuard(parseGuard(text, 'guard'), {}), text).to.have.length(1);
+    }
+  });
 
   it('that are no expressions are refused where they stand', () => {
     for (const text of ['', 'record.qty >', 'x.matches("a")', 'record.qty + 1 > 2', '('.repeat(4096)]) {

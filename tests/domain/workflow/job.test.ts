@@ -256,6 +256,27 @@ describe('the fit of a workflow', () => {
     expect(fitIssues(broken, FIELDS)).to.deep.equal([]);
   });
 
+  it('needs guards that fit whatever entity there is, and states and roles that there are', () => {
+    const guards = ['1', 'actor.foo == 1', 'actor == null', 'state == "zzz"', 'actor.role == "king"'];
+    for (const guard of guards) {
+      const broken = change({
+        transitions: [...INVOICES.transitions, { event_name: 'go', from: 'draft', to: 'paid', guard }],
+      });
+      expect(
+        definitionIssues(broken).map(({ path, code }) => [path, code]),
+        guard,
+      ).to.deep.equal([['transitions.5.guard', 'type_mismatch']]);
+      // It is said once, not for each entity again.
+      expect(fitIssues(broken, FIELDS), guard).to.deep.equal([]);
+    }
+    const guard = 'state == "draft" && actor.role in ["admin", "operator"] && record.anything == 1';
+    const sound = change({
+      transitions: [...INVOICES.transitions, { event_name: 'go', from: 'draft', to: 'paid', guard }],
+    });
+    expect(definitionIssues(sound)).to.deep.equal([]);
+    expect(fitIssues(sound, FIELDS).map(({ path }) => path)).to.deep.equal(['transitions.5.guard']);
+  });
+
   it('needs the fields that it names, in types that compare', () => {
     expect(fitIssues(INVOICES, FIELDS)).to.deep.equal([]);
     expect(fitIssues(INVOICES, {}).map(({ path }) => path)).to.deep.equal([

@@ -1,10 +1,12 @@
 import { expect } from 'chai';
 import {
+  announceUse,
   createWorkflow,
   isPublished,
   MAX_VERSIONS,
   publishWorkflow,
   saveDraft,
+  settleUse,
   type WorkflowEvent,
   workflowDecider,
 } from '../../../domain/workflow/workflow.ts';
@@ -50,36 +52,40 @@ describe('a workflow', () => {
 
   it('is published as version 1, 2, 3 …, and what is published not again', () => {
     workflow(created)
-      .when((state) => publishWorkflow(state, fine))
+      .when((state, at) => publishWorkflow(state, fine, at))
       .gives(published(1));
     workflow(created, published(1))
-      .when((state) => publishWorkflow(state, fine))
+      .when((state, at) => publishWorkflow(state, fine, at))
       .givesNothing();
     workflow(created, published(1), saved())
-      .when((state) => publishWorkflow(state, fine))
+      .when((state, at) => publishWorkflow(state, fine, at))
       .gives(published(2, OTHER));
     workflow(created, published(1), saved(), saved(INVOICES))
-      .when((state) => publishWorkflow(state, fine))
+      .when((state, at) => publishWorkflow(state, fine, at))
       .givesNothing();
     workflow()
-      .when((state) => publishWorkflow(state, fine))
+      .when((state, at) => publishWorkflow(state, fine, at))
       .isRefused('not_found');
   });
 
   it('is not published while something is wrong, and says what', () => {
     workflow(created)
-      .when((state) => publishWorkflow(state, () => [wrong]))
+      .when((state, at) => publishWorkflow(state, () => [wrong], at))
       .isRefused('validation_failed', { field: 'initial', issues: [wrong] });
   });
 
   it('is asked about its draft, not about what is published', () => {
     const asked: unknown[] = [];
     workflow(created, published(1), saved())
-      .when((state) =>
-        publishWorkflow(state, (definition) => {
-          asked.push(definition);
-          return [];
-        }),
+      .when((state, at) =>
+        publishWorkflow(
+          state,
+          (definition) => {
+            asked.push(definition);
+            return [];
+          },
+          at,
+        ),
       )
       .events();
     expect(asked).to.deep.equal([OTHER]);
@@ -99,12 +105,65 @@ describe('a workflow', () => {
     expect(state.exists && isPublished(state)).to.equal(false);
   });
 
+  describe('that an entity is about to run', () => {
+    const announced = (entity_name: string): WorkflowEvent => ({
+      type: 'WorkflowUseAnnounced',
+      data: { name: 'invoices', entity_name },
+    });
+    const settled = (entity_name: string, revision: number): WorkflowEvent => ({
+      type: 'WorkflowUseSettled',
+      data: { name: 'invoices', entity_name, announced: revision },
+    });
+    const publish = (story: ReturnType<typeof workflow>, now?: number) =>
+      story.when((state, at) => publishWorkflow(state, fine, at), now);
+    const isBusy = (...events: WorkflowEvent[]) =>
+      publish(workflow(created, published(1), saved(), ...events)).isRefused('conflict');
+
+    it('is not published until each announcement has been settled', () => {
+      isBusy(announced('bill'));
+      isBusy(announced('bill'), announced('bill'), settled('bill', 3));
+      isBusy(announced('bill'), announced('note'), settled('bill', 3));
+      const all = [announced('bill'), announced('bill'), settled('bill', 4), settled('bill', 3)];
+      publish(workflow(created, published(1), saved(), ...all)).gives(published(2, OTHER));
+    });
+
+    it('is published ten seconds after an announcement whose process died, which is forgotten then', () => {
+      const story = workflow(created, published(1), saved(), announced('bill'));
+      const at = BEGINNING + 4000;
+      publish(story, at + 9999).isRefused('conflict');
+      publish(story, at + 10_000).gives(published(2, OTHER));
+      const { state } = workflow(created, published(1), announced('bill'), published(2, OTHER));
+      expect(state).to.deep.include({ open: [], usedBy: ['bill'] });
+    });
+
+    it('knows each entity once, whatever became of it, and open announcements only', () => {
+      const many = Array.from({ length: 50 }, () => announced('bill'));
+      const { state } = workflow(created, published(1), ...many, announced('note'));
+      expect(state).to.deep.include({ usedBy: ['bill', 'note'] });
+      // A second lies between two: older ones than ten seconds are dropped.
+      expect(state.exists && state.open.length).to.equal(10);
+    });
+
+    it('settles what is open, once', () => {
+      const use = { entityName: 'bill', announced: 2 };
+      workflow(created, published(1), announced('bill'))
+        .when((state) => settleUse(state, use))
+        .gives(settled('bill', 2));
+      workflow(created, published(1), announced('bill'), settled('bill', 2))
+        .when((state) => settleUse(state, use))
+        .givesNothing();
+      workflow()
+        .when((state) => announceUse(state, 'bill'))
+        .isRefused('not_found');
+    });
+  });
+
   it('has so many versions at most', () => {
     const { state } = workflow(created, published(1), saved());
     if (!state.exists) throw new Error('it is there');
     const full = { ...state, versions: Array.from({ length: MAX_VERSIONS }, (_, i) => i) };
     workflow()
-      .when(() => publishWorkflow(full, fine))
+      .when((_state, at) => publishWorkflow(full, fine, at))
       .isRefused('constraint_violated');
   });
 });

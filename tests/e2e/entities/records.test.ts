@@ -120,6 +120,36 @@ describe('Records', () => {
       });
     }
 
+    it('are told of 1,000 issues, however many there are, and of a long key its beginning', async () => {
+      const made = await create(ada, task, { title: 'x' });
+      const many = Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`k${i}`, i]));
+      for (const answer of [
+        await ada.api.post(at(task), { values: { size: 'big', ...many } }),
+        await change(ada, made, { size: 'big', ...many }),
+      ]) {
+        expect([answer.status, answer.error]).to.deep.equal([400, 'validation_failed']);
+        const issues = issuesOf(answer.json);
+        expect(issues).to.have.length(1000).and.to.include('values.size type_mismatch');
+        expect(answer.text.length).to.be.lessThan(150_000);
+      }
+      const long = await ada.api.post(at(task), { values: { title: 'x', ['\u0001'.repeat(150_000)]: 1 } });
+      expect([long.status, long.text.length < 2000]).to.deep.equal([400, true]);
+      expect(await read(ada, made)).to.deep.equal(made);
+    });
+
+    it('are refused with more than an event holds, which is told', async () => {
+      const keys = ['a', 'b', 'c', 'd', 'e', 'f'];
+      const wide = await define(admin, ...keys.map((key) => ({ key, type: 'long_text' })));
+      const values = Object.fromEntries(keys.map((key) => [key, 'x'.repeat(90_000)]));
+      const made = await create(ada, wide, { a: 'x' });
+      for (const answer of [await ada.api.post(at(wide), { values }), await change(ada, made, values)]) {
+        expect([answer.status, answer.error]).to.deep.equal([413, 'payload_too_large']);
+        expect(answer.json).to.have.deep.property('details', { limit: 524_288 });
+      }
+      expect(await read(ada, made)).to.deep.equal(made);
+      expect((await ada.api.post(at(wide), { values: { ...values, f: null } })).status).to.equal(201);
+    });
+
     it('are refused with a key called __proto__', async () => {
       const raw = '{"values": {"title": "x", "__proto__": {"size": 1}}}';
       const answer = await ada.api.post(at(task), undefined, { raw });

@@ -244,6 +244,10 @@ describe('The page of a public form', () => {
     const refused = await sendForm(world.server, `${path}/submissions`, bad);
     expect(refused.status).to.equal(400);
     expect(formOn(refused.page, path).hidden._submission_id).to.match(/^[0-9a-f-]{36}$/);
+    const all = { people: 'many', secret: 'y', _submission_id: 'a b' };
+    const { page } = await sendForm(world.server, `${path}/submissions`, all);
+    for (const key of ['name', 'people', 'terms']) expect(page, key).to.contain(`href="#field-${key}"`);
+    expect(page).to.contain('<li>secret: ').and.to.contain('<li>A submission_id has');
   });
 
   it('refuses several values for one field, and a body that is no form', async () => {
@@ -259,7 +263,10 @@ describe('The page of a public form', () => {
     const twice = await post('name=a&name=b&terms=true');
     expect(twice.status).to.equal(400);
     expect(twice.text).to.contain('href="#field-name"');
-    expect((await post('name=%zz')).status).to.equal(400);
+    const broken = await post('name=%zz');
+    expect(broken.status).to.equal(400);
+    expect(broken.text).to.contain('<h1>').and.to.contain('Go back in your browser');
+    expectSafe(broken.text);
     expect((await post(`name=${'x'.repeat(1_048_576)}`)).status).to.equal(413);
     const zeros = performance.now();
     expect((await post(`price=${'0'.repeat(900_000)}x&people=${'1'.repeat(100_000)}`)).status).to.equal(400);

@@ -8,7 +8,9 @@ import { at, ENTITIES, type FieldInput, fieldsOf, issuesOf, record, remove } fro
 import { defineEntity, readJob } from '../workflows/support.ts';
 import {
   act,
+  BROWSER,
   draft,
+  expectSafe,
   FORMS,
   type Form,
   form,
@@ -17,6 +19,7 @@ import {
   published,
   recordsOf,
   send,
+  sendForm,
   submissionsIn,
   submitted,
 } from './support.ts';
@@ -174,6 +177,17 @@ describe('Public forms', () => {
         const body = { values: VALUES, submission_id: wrong };
         const answer = await world.anybody.post(`${path}/submissions`, body);
         expect(answer.as(validationFailed, 400).details.field).to.equal('submission_id');
+        // What is wrong with the values is told with it; that the form is not there comes after it.
+        const both = await world.anybody.post(`${path}/submissions`, { ...body, values: { amount: 'x' } });
+        expect([both.status, ...issuesOf(both.json)]).to.deep.equal([
+          400,
+          'submission_id invalid_format',
+          'values.amount type_mismatch',
+          'values.mail missing_required',
+          'values.name missing_required',
+        ]);
+        const nowhere = await world.anybody.post(`${path}-x/submissions`, body);
+        expect(nowhere.as(validationFailed, 400).details.field).to.equal('submission_id');
         expect(await count()).to.equal(before);
       });
     }
@@ -408,6 +422,24 @@ describe('Public forms', () => {
         expect(Number(answer.header('retry-after'))).to.be.greaterThan(0);
       }
       expect(await count()).to.equal(before + 40 - refused.length);
+      const typed = await sendForm(world.server, `${path}/submissions`, VALUES);
+      const asked = await fetch(`${world.server.base}${path}/submissions`, {
+        method: 'POST',
+        headers: { accept: BROWSER, 'content-type': 'application/json' },
+        body: JSON.stringify({ values: VALUES }),
+      });
+      for (const [response, page] of [
+        [typed, typed.page],
+        [asked, await asked.text()],
+      ] as const) {
+        expect(response.status).to.equal(429);
+        expect(response.headers.get('content-type')).to.equal('text/html; charset=utf-8');
+        expect(response.headers.get('content-security-policy')).to.contain("default-src 'none'");
+        const wait = Number(response.headers.get('retry-after'));
+        expect(wait).to.be.greaterThan(0);
+        expect(page).to.contain(`try again in ${wait} second`).and.to.contain('Nothing is lost');
+        expectSafe(page);
+      }
       // Looking at forms, and what the tenant does, goes on.
       expect((await world.anybody.get(path)).status).to.equal(200);
     });

@@ -302,6 +302,13 @@ describe('Jobs', () => {
     let next: string | undefined = `${JOBS}?limit=3&workflow=one_flow`;
     while (next !== undefined) {
       const answer = await who.api.get(next);
+      if (next.includes('cursor=')) {
+        const ofAll = await who.api.get(next.replace('workflow=one_flow', ''));
+        expect([ofAll.status, ofAll.error], 'a cursor of another list').to.deep.equal([
+          400,
+          'validation_failed',
+        ]);
+      }
       seen.push(...answer.as(jobs).map(({ id }) => id));
       next = /^<([^>]+)>; rel="next"$/.exec(answer.header('link') ?? '')?.[1];
     }

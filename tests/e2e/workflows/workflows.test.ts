@@ -240,6 +240,11 @@ describe('Workflows', () => {
       more({ guard: 'record.title.matches("a+")' }),
       ['transitions.4.guard'],
     ],
+    ['a guard that is no condition', more({ guard: '1' }), ['transitions.4.guard']],
+    ['a guard on what nobody has', more({ guard: 'actor.foo == 1' }), ['transitions.4.guard']],
+    ['a guard on what is no value', more({ guard: 'actor == null' }), ['transitions.4.guard']],
+    ['a guard on a state that is none', more({ guard: 'state == "zzz"' }), ['transitions.4.guard']],
+    ['a guard on a role that is none', more({ guard: 'actor.role == "king"' }), ['transitions.4.guard']],
     [
       'several of these',
       { initial: 'nowhere', ...more({ to: 'there', guard: '(' }) },

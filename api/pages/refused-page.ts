@@ -1,0 +1,41 @@
+import { html } from './html.ts';
+import { page } from './page.ts';
+
+/** What is shown instead of a form whose answers never came to it: they are still in the browser, one page back. */
+
+export interface Refused {
+  /** HTTP status. */
+  readonly status: number;
+  /** Of the error. */
+  readonly message: string;
+  /** Whole seconds after which it may be tried again. */
+  readonly seconds: string | undefined;
+}
+
+const whenAgain = (seconds: string | undefined): string =>
+  seconds === undefined ? 'later' : `in ${seconds} ${seconds === '1' ? 'second' : 'seconds'}`;
+
+const BACK = 'Go back in your browser: what you entered is still there.';
+
+const textOf = ({ status, message, seconds }: Refused): { title: string; said: string; next: string } => {
+  if (status === 429) {
+    const said = `Your answers have not been sent, because too many came from your network. Please try again ${whenAgain(seconds)}.`;
+    return { title: 'Please wait a moment', said, next: `Nothing is lost. ${BACK}` };
+  }
+  if (status >= 500) {
+    const said = `Something went wrong on our side. Please try again ${whenAgain(seconds)}.`;
+    return { title: 'Not sent yet', said, next: `${BACK} Sending it twice counts once.` };
+  }
+  const said = `Your answers could not be read, and have not been sent. ${message}`;
+  return { title: 'Your answers could not be read', said, next: `Nothing is lost. ${BACK}` };
+};
+
+export const refusedPage = (refused: Refused): string => {
+  const { title, said, next } = textOf(refused);
+  return page(
+    `Error: ${title}`,
+    html`<h1>${title}</h1>
+<p role="alert">${said}</p>
+<p>${next}</p>`,
+  );
+};

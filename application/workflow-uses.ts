@@ -1,0 +1,173 @@
+import type { Field } from '../domain/entities/fields.ts';
+import { constraintViolated } from '../domain/entities/record-values.ts';
+import { DomainError, type FieldIssue, invalid } from '../domain/errors.ts';
+import type { FieldSpecs } from '../domain/expressions/tree.ts';
+import {
+  ANNOUNCED_MS,
+  type Announcement,
+  announceUse,
+  settleUse,
+  type Workflow,
+  workflowDecider,
+} from '../domain/workflow/workflow.ts';
+import type { Cause } from './codec.ts';
+import type { CommandHandler } from './command-handler.ts';
+import type { StreamStates } from './stream-states.ts';
+import { streamName } from './streams.ts';
+
+/** What attaching a workflow needs to know of it, as the store has it; undefined when none is published under the name. */
+export type PublishedWorkflows = (
+  tenantId: string,
+  name: string,
+) => Promise<
+  | {
+      readonly version: number;
+      readonly initial: string;
+      readonly checkAgainst: (fields: FieldSpecs) => readonly FieldIssue[];
+    }
+  | undefined
+>;
+
+interface EntityUse {
+  readonly tenantId: string;
+  readonly entityName: string;
+  readonly cause: Cause;
+}
+
+/** An announcement of this very change. */
+interface Announced {
+  readonly workflow: string;
+  readonly revision: number;
+}
+
+/** For whoever changes an entity: each is called while the change is decided. */
+export interface HeldUse {
+  /** @throws `constraint_violated` without such a published workflow, `validation_failed` where it does not fit */
+  readonly checkFit: (workflow: string | null, fields: readonly Field[]) => Promise<void>;
+  /** Undefined for no workflow. After {@link checkFit}, it says that nothing has been published since. */
+  readonly announced: (workflow: string | null) => Promise<Announcement | undefined>;
+}
+
+/** The change must be announced in the stream of this workflow before it is decided. */
+class NotAnnounced extends Error {
+  readonly workflow: string;
+
+  constructor(workflow: string) {
+    super(`not announced to ${workflow}`);
+    this.workflow = workflow;
+  }
+}
+
+/** The entity may be given another workflow meanwhile; so often is announced anew. */
+const TRIES = 5;
+
+/**
+ * Puts changes of entities and the publishing of their workflows into one order, that of the workflow's stream
+ * (docs/decisions/0012-schema-changes-are-proposed.md).
+ */
+export class WorkflowUses {
+  readonly #commands: CommandHandler;
+  readonly #states: StreamStates;
+  readonly #workflows: PublishedWorkflows;
+
+  constructor(deps: { commands: CommandHandler; states: StreamStates; workflows: PublishedWorkflows }) {
+    this.#commands = deps.commands;
+    this.#states = deps.states;
+    this.#workflows = deps.workflows;
+  }
+
+  /** Runs a change, again when it turns out that it must be announced, and settles the announcement at the end. */
+  async within<T>(use: EntityUse, change: (held: HeldUse) => Promise<T>): Promise<T> {
+    let announced: Announced | undefined;
+    try {
+      for (let tries = 0; tries < TRIES; tries += 1) {
+        try {
+          return await change(this.#held(use.tenantId, announced));
+        } catch (error) {
+          if (!(error instanceof NotAnnounced)) throw error;
+          await this.#settle(use, announced);
+          announced = undefined;
+          announced = await this.#announce(use, error.workflow);
+        }
+      }
+      throw new DomainError('conflict', 'The workflow of this entity keeps changing. Try again.');
+    } finally {
+      await this.#settle(use, announced);
+    }
+  }
+
+  #held(tenantId: string, announced: Announced | undefined): HeldUse {
+    return {
+      checkFit: async (name, fields) => {
+        if (name === null) return;
+        const workflow = await this.#workflows(tenantId, name);
+        if (workflow === undefined) {
+          const message = 'There is no published workflow of this name.';
+          throw constraintViolated([{ path: 'workflow', code: 'reference_not_found', message }]);
+        }
+        const issues = workflow.checkAgainst(specsOf(fields));
+        if (issues.length > 0) {
+          throw invalid(issues.map(({ code, message }) => ({ path: 'workflow', code, message })));
+        }
+      },
+      announced: async (name) => {
+        if (name === null) return undefined;
+        if (announced?.workflow !== name) throw new NotAnnounced(name);
+        const state = await this.#now(tenantId, name);
+        const open = state.exists
+          ? state.open.find(({ revision }) => revision === announced.revision)
+          : undefined;
+        if (open === undefined) throw tooLate();
+        return open;
+      },
+    };
+  }
+
+  async #announce(use: EntityUse, workflow: string): Promise<Announced> {
+    const { events } = await this.#on(use, workflow, (state) => announceUse(state, use.entityName));
+    const [event] = events;
+    if (event === undefined) throw new Error('the command left no announcement');
+    return { workflow, revision: event.revision };
+  }
+
+  /** Where it fails, whoever publishes waits a little longer: the change itself stands. */
+  async #settle(use: EntityUse, announced: Announced | undefined): Promise<void> {
+    if (announced === undefined) return;
+    const { entityName } = use;
+    const { workflow, revision } = announced;
+    await this.#on(use, workflow, (state) => settleUse(state, { entityName, announced: revision })).catch(
+      () => undefined,
+    );
+  }
+
+  #on(use: EntityUse, workflow: string, decide: (state: Workflow) => ReturnType<typeof announceUse>) {
+    return this.#commands.execute({
+      tenantId: use.tenantId,
+      decider: workflowDecider,
+      id: workflow,
+      // It is no effect of the request: what the request does is the change of the entity.
+      cause: { ...use.cause, trail: undefined },
+      decide,
+    });
+  }
+
+  async #now(tenantId: string, name: string): Promise<Workflow> {
+    const stream = streamName(tenantId, workflowDecider.category, name);
+    // The stream's name says which decider folded it.
+    return (await this.#states.refresh(stream, workflowDecider)).state as Workflow;
+  }
+}
+
+/** Whoever publishes does not wait for ever. @throws `conflict` */
+export const refuseLate = (announcement: Announcement | undefined, now: number): void => {
+  if (announcement !== undefined && now - announcement.at > ANNOUNCED_MS) throw tooLate();
+};
+
+const tooLate = (): DomainError =>
+  new DomainError('conflict', 'The workflow was published meanwhile. Try again.');
+
+/** What the expression language needs to know of an entity's fields. */
+export const specsOf = (fields: readonly Field[]): FieldSpecs =>
+  Object.fromEntries(
+    fields.map(({ key, type, options }) => [key, options === undefined ? { type } : { type, options }]),
+  );

@@ -1,0 +1,134 @@
+import type { SQLInputValue } from 'node:sqlite';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { SearchGivenUp, type SearchQuery } from '../../../application/ports/read-store.ts';
+import { numberOf, optionalTextOf, type SqliteConnection } from '../../sqlite/connection.ts';
+import { type IndexPlan, type KeyRange, rangeOf } from '../index-keys.ts';
+import { searchedIndex } from '../searched.ts';
+import type { TableShape } from './tables.ts';
+
+/**
+ * Searches walk the range of an index in slices, each a statement of its own, and give others their turn in between:
+ * SQLite answers in this thread. The first slice is small; each following one is at most twice as large, and smaller
+ * after one that took too long, by this thread's processor time, so that a machine at work does not make them smaller.
+ * A slice is measured in rows and in bytes of what filters look at, because large documents may follow small ones.
+ */
+export interface SliceLimits {
+  readonly firstRows: number;
+  readonly sliceMs: number;
+  /** For tests: told of each slice. */
+  readonly onSlice?: ((slice: { readonly rows: number; readonly bytes: number }) => void) | undefined;
+}
+
+const MOST_ROWS = 4_000;
+const FIRST_BYTES = 256 * 1024;
+/** Slices are not made smaller than this for their bytes alone. */
+const LEAST_BYTES = 64 * 1024;
+
+/** Runs one step; undefined when the generation is not there. */
+export type Step = <T>(
+  step: (connection: SqliteConnection, shape: TableShape) => T,
+) => Promise<T | undefined>;
+
+/** One search as it runs. */
+export interface Scan {
+  readonly step: Step;
+  readonly limits: SliceLimits;
+  /** As `performance.now()`. */
+  readonly deadline: number;
+}
+
+export interface Slice {
+  readonly connection: SqliteConnection;
+  readonly table: string;
+  /** The column of the index. */
+  readonly key: string;
+  readonly direction: 'ASC' | 'DESC';
+  readonly where: string;
+  readonly params: readonly SQLInputValue[];
+}
+
+/** A page in the index's order that nothing is filtered out of: the index alone gives it, without a scan. */
+export const isPlain = ({ filter, sort }: SearchQuery): boolean => filter === undefined && sort === undefined;
+
+/** The range that a search walks. A sorted one looks at all of it for each page: its cursor is one of another order. */
+export function searchedRange(plan: IndexPlan, query: SearchQuery): KeyRange {
+  const { sort, after, ...unsorted } = query;
+  return sort === undefined ? rangeOf(plan, query) : rangeOf(plan, { ...unsorted, order: 'asc' });
+}
+
+/**
+ * Runs `look` on slice after slice until it answers true; undefined when the generation is not there.
+ * @param whole one slice for all
+ * @throws {SearchGivenUp} when time is up
+ */
+export async function slices(
+  { step, limits, deadline }: Scan,
+  query: SearchQuery,
+  whole: boolean,
+  look: (slice: Slice) => boolean,
+): Promise<IndexPlan | undefined> {
+  let rest: KeyRange | undefined;
+  let most = { rows: limits.firstRows, bytes: FIRST_BYTES };
+  for (;;) {
+    if (performance.now() > deadline) throw new SearchGivenUp('a search took too long');
+    const done = await step((connection, shape) => {
+      const began = process.threadCpuUsage();
+      const { plan, at } = searchedIndex(shape, query);
+      rest ??= searchedRange(plan, query);
+      const [table, key] = [`d${shape.number}`, `k${at}`];
+      const { low, high, descending } = rest;
+      const direction = descending ? 'DESC' : 'ASC';
+      const part = { connection, table, key, direction } as const;
+      const size = whole ? undefined : sizeOf(part, [query.tenant, low, high], most);
+      const last = size?.last;
+      // One bound on each side: SQLite would seek by one of two, and read on to the other.
+      const bounds = last === undefined ? ['>', '<'] : descending ? ['>=', '<'] : ['>', '<='];
+      const where = `tenant = ? AND ${key} ${bounds[0]} ? AND ${key} ${bounds[1]} ?`;
+      const ends = descending ? [last ?? low, high] : [low, last ?? high];
+      const enough = look({ ...part, where, params: [query.tenant, ...ends] });
+      if (size !== undefined) {
+        const used = process.threadCpuUsage(began);
+        const took = (used.user + used.system) / 1000;
+        most = grown(most, size, took > limits.sliceMs ? Math.min(0.5, limits.sliceMs / took) : 2);
+        limits.onSlice?.(size);
+      }
+      if (last !== undefined) rest = descending ? { ...rest, high: last } : { ...rest, low: last };
+      return { plan, over: enough || last === undefined };
+    });
+    if (done === undefined) return undefined;
+    if (done.over) return done.plan;
+    await nextTurn();
+  }
+}
+
+interface Size {
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+function grown(most: Size, last: Size, growth: number): Size {
+  return {
+    rows: Math.min(MOST_ROWS, Math.max(1, Math.floor(most.rows * growth))),
+    bytes: Math.max(LEAST_BYTES, Math.floor(last.bytes * growth)),
+  };
+}
+
+/** How far a slice goes: as many rows as may be, one at least; `last` is its last key where more may follow. */
+function sizeOf(
+  { connection, table, key, direction }: Pick<Slice, 'connection' | 'table' | 'key' | 'direction'>,
+  range: readonly string[],
+  most: Size,
+): Size & { readonly last: string | undefined } {
+  const sized = connection.prepare(
+    `SELECT ${direction === 'DESC' ? 'min' : 'max'}(key) AS last, count(*) AS n, ifnull(sum(bytes), 0) AS bytes
+     FROM (SELECT ${key} AS key, octet_length(s) AS bytes FROM ${table}
+       WHERE tenant = ? AND ${key} > ? AND ${key} < ? ORDER BY ${key} ${direction} LIMIT ?)`,
+  );
+  for (let limit = most.rows; ; limit = Math.max(1, Math.floor(limit / 2))) {
+    const row = sized.get(...range, limit);
+    if (row === undefined) throw new Error('an aggregate gave no row');
+    const [rows, bytes] = [numberOf(row, 'n'), numberOf(row, 'bytes')];
+    if (limit > 1 && rows > 1 && bytes > most.bytes) continue;
+    return { rows, bytes, last: rows < limit ? undefined : optionalTextOf(row, 'last') };
+  }
+}

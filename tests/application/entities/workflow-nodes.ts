@@ -1,0 +1,79 @@
+import type { EventStore } from '../../../application/ports/event-store.ts';
+import { type EntityChange, Schemas } from '../../../application/schemas.ts';
+import { Workflows } from '../../../application/workflows.ts';
+import { WriterGate } from '../../../application/writer-gate.ts';
+import type { Definition } from '../../../domain/workflow/definition.ts';
+import { severalTurns } from '../../support/eventually.ts';
+import { testClock } from '../../support/fakes.ts';
+import { memoryStores, startNode } from '../../support/node.ts';
+import { request, TENANT } from './support.ts';
+
+/** Nodes with entities and workflows. */
+
+export const field = (key: string) => ({ key, label: key, type: 'text' as const, required: false });
+export const definition = (guard?: string): Definition => ({
+  initial: 'a',
+  states: [
+    { key: 'a', label: 'A' },
+    { key: 'b', label: 'B' },
+  ],
+  transitions: [{ event_name: 'go', from: 'a', to: 'b', ...(guard === undefined ? {} : { guard }) }],
+});
+export const NEEDS_Z = definition('record.z == "q"');
+
+interface Options {
+  readonly wrap?: (events: EventStore) => EventStore;
+  /** While a change looks whether records stand against it. */
+  readonly looking?: () => Promise<void>;
+  /** While somebody who publishes waits for a change. */
+  readonly waiting?: () => Promise<void>;
+  /** Whenever a published workflow has been looked up. */
+  readonly lookedUp?: () => Promise<void>;
+  /** What the read model knows; nobody is told of what another one caches. */
+  readonly readModel?: readonly string[];
+}
+
+/** Two nodes tell each other nothing: what one has in memory stays as it was until it asks the store. */
+export const cluster = () => {
+  const shared = { ...memoryStores(), clock: testClock() };
+  const node = (options: Options = {}) => {
+    const { wrap = (events) => events, looking = async () => undefined } = options;
+    const { commands, states, events, codec } = startNode({ ...shared, events: wrap(shared.events) });
+    const workflows = new Workflows({
+      commands,
+      states,
+      events,
+      codec,
+      entitiesUsing: async () => options.readModel ?? [],
+      pause: options.waiting ?? severalTurns,
+    });
+    const schemas = new Schemas({
+      commands,
+      states,
+      gate: new WriterGate(),
+      workflows: async (tenantId, name) => {
+        const found = await workflows.published(tenantId, name);
+        await options.lookedUp?.();
+        return found;
+      },
+      findBroken: async () => {
+        await looking();
+        return undefined;
+      },
+      pause: async () => undefined,
+    });
+    return {
+      commands,
+      states,
+      schemas,
+      workflows,
+      define: (name: string, keys: readonly string[], workflow: string | null = null) =>
+        schemas.define(TENANT, { name, label: name, fields: keys.map(field), workflow }, request()),
+      change: (change: EntityChange) => schemas.change(TENANT, 'thing', change, request()),
+      publish: () => workflows.publish(TENANT, 'flow', request()),
+      save: (draft: Definition) => workflows.save(TENANT, 'flow', draft, request()),
+      fields: async () => (await schemas.fresh(TENANT, 'thing')).fields.map(({ key }) => key),
+    };
+  };
+  return { ...shared, node };
+};

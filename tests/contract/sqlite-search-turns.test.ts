@@ -1,0 +1,235 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { expect } from 'chai';
+import { StoreUnavailable } from '../../application/ports/event-store.ts';
+import { type DocWrite, type ReadStore, SearchGivenUp } from '../../application/ports/read-store.ts';
+import { parseFilter } from '../../domain/expressions/filter.ts';
+import type { FieldSpecs } from '../../domain/expressions/tree.ts';
+import { openSqliteReadStore } from '../../infrastructure/read-store/sqlite/store.ts';
+import { searchTurns, type TurnLimits } from '../../infrastructure/read-store/sqlite/turns.ts';
+import { documentOf } from '../support/filters.ts';
+import { put, rejectsWith, type Workbench, workbench } from './read-store/support.ts';
+
+/** How long one search may hold the thread: counted in rows and bytes, which a busy machine does not change. */
+describe('SQLite read store: costly searches', () => {
+  const SMALL = 600;
+  const LARGE = 300;
+  const fields: FieldSpecs = { t: { type: 'long_text' } };
+  const base = { collection: 'docs', tenant: 'acme', index: 'by_entity', equals: ['order'], now: 0 };
+  const filter = parseFilter(
+    Array.from({ length: 60 }, (_, n) => `t.contains("needle${n}")`).join(' || '),
+    fields,
+  );
+  let folder: string;
+  let store: ReadStore;
+  let bench: Workbench;
+  let slices: { rows: number; bytes: number }[] = [];
+  let turnsAtSlice: number[] = [];
+  let turns = 0;
+  /** Written after the next slice, before the documents of its page are read. */
+  let meanwhile: DocWrite[] = [];
+  let checkpoint = 10_000;
+
+  const open = (limits: Partial<TurnLimits> & { sliceMs?: number } = {}) =>
+    openSqliteReadStore({
+      path: join(folder, 'read.db'),
+      limits: {
+        ...limits,
+        onSlice: (slice) => {
+          slices.push(slice);
+          turnsAtSlice.push(turns);
+          if (meanwhile.length === 0) return;
+          checkpoint += 1;
+          // A commit to SQLite is over when the call returns.
+          void bench.commit(meanwhile.splice(0), checkpoint);
+        },
+      },
+    });
+
+  before(async function () {
+    this.timeout(60_000);
+    folder = await mkdtemp(join(tmpdir(), 'costly-'));
+    store = await open();
+    const indexes = [{ name: 'by_entity', fields: ['entity_name', 'created_at'] }];
+    bench = await workbench(store, { name: 'docs', indexes, searchable: true });
+    const large = 'x'.repeat(200_000);
+    const writes = Array.from({ length: SMALL + LARGE }, (_, n) => {
+      const at = new Date(n * 1000).toISOString();
+      const values = { t: n < SMALL ? 'x' : large };
+      const record = {
+        id: `r${String(n).padStart(3, '0')}`,
+        state: null,
+        created_at: at,
+        updated_at: at,
+        values,
+      };
+      return put(record.id, 1, documentOf(record, fields));
+    });
+    for (let from = 0; from < writes.length; from += 50) {
+      await bench.commit(writes.slice(from, from + 50), from + 1);
+    }
+  });
+  after(async () => {
+    await store.close();
+    await rm(folder, { recursive: true });
+  });
+  beforeEach(() => {
+    slices = [];
+    turnsAtSlice = [];
+    turns = 0;
+  });
+
+  /** Counts the turns that others get while `work` runs. */
+  async function counting<T>(work: Promise<T>): Promise<T> {
+    let over = false;
+    const turn = (): void => {
+      turns += 1;
+      if (!over) setImmediate(turn);
+    };
+    setImmediate(turn);
+    try {
+      return await work;
+    } finally {
+      over = true;
+    }
+  }
+
+  it('look at few rows at a time from the first on, and at few bytes, and let others in after each slice', async () => {
+    const other = await open({ deadlineMs: 60_000 });
+    const found = await counting(
+      other.search(bench.generation, { ...base, filter, order: 'desc', limit: 5 }),
+    );
+    await other.close();
+    expect(found).to.deep.equal({ docs: [] });
+    expect(slices.reduce((sum, { rows }) => sum + rows, 0)).to.equal(SMALL + LARGE);
+    expect(slices[0]?.rows, 'rows of 200 KB in the first slice').to.equal(1);
+    // 16 such rows cannot be looked through 60 times within 15 ms.
+    expect(Math.max(...slices.map(({ bytes }) => bytes))).to.be.below(16 * 201_000);
+    expect(new Set(turnsAtSlice).size, 'slices with a turn of others in between').to.equal(slices.length);
+  }).timeout(60_000);
+
+  it('do not go from many small rows to as many large ones', async () => {
+    // However fast the machine is: no slice is too long for this limit.
+    const other = await open({ sliceMs: 1e9, deadlineMs: 60_000 });
+    await other.count(bench.generation, { ...base, filter: parseFilter('t.contains("needle")', fields) });
+    await other.close();
+    expect(slices[0]?.rows).to.equal(8);
+    const largest = Math.max(...slices.map(({ rows }) => rows));
+    expect(largest, 'small rows in a slice').to.be.within(100, SMALL);
+    for (const [nth, { rows, bytes }] of slices.entries()) {
+      const allowed = Math.max(64 * 1024, 2 * (slices[nth - 1]?.bytes ?? 128 * 1024));
+      expect(rows === 1 || bytes <= allowed, `slice ${nth}: ${rows} rows, ${bytes} bytes`).to.equal(true);
+    }
+  }).timeout(60_000);
+
+  it('shrink to single rows while slices take too long', async () => {
+    const other = await open({ sliceMs: -1, deadlineMs: 60_000 });
+    await other.count(bench.generation, { ...base, filter: parseFilter('t == "x"', fields) });
+    await other.close();
+    expect(slices.slice(0, 5).map(({ rows }) => rows)).to.deep.equal([8, 1, 1, 1, 1]);
+    expect(slices.slice(5).every(({ rows }) => rows <= 1)).to.equal(true);
+  }).timeout(60_000);
+
+  it('are given up when their time is up, and a plain page is not held up', async () => {
+    const other = await open({ deadlineMs: 200, waiting: 1 });
+    const long = () => other.count(bench.generation, { ...base, filter });
+    const results = Promise.allSettled([long(), long(), long()]);
+    const page = await other.search(bench.generation, { ...base, limit: 2 });
+    expect(page.docs.map(({ id }) => id)).to.deep.equal(['r000', 'r001']);
+    for (const result of await results) {
+      expect(result.status).to.equal('rejected');
+      if (result.status === 'rejected') expect(result.reason).to.be.instanceOf(SearchGivenUp);
+    }
+    await other.close();
+  });
+
+  it('give documents as they are when the page is made, and none that no longer fits', async () => {
+    const at = new Date(2000).toISOString();
+    const changed = (id: string, state: string | null, t: string) =>
+      put(id, 2, documentOf({ id, state, created_at: at, updated_at: at, values: { t } }, fields));
+    meanwhile = [put('r001', 2, null), changed('r002', null, 'y'), changed('r003', 'new', 'x')];
+    const query = { ...base, filter: parseFilter('t == "x"', fields) };
+    const { docs, next } = await store.search(bench.generation, { ...query, limit: 4 });
+    expect(docs.map(({ id, value }) => [id, value.state])).to.deep.equal([
+      ['r000', null],
+      ['r003', 'new'],
+    ]);
+    expect(next?.id).to.equal('r003');
+    meanwhile = [put('r000', 2, null)];
+    const first = await store.search(bench.generation, { ...query, limit: 1 });
+    expect(
+      first.docs.map(({ id }) => id),
+      'no empty page that others follow',
+    ).to.deep.equal(['r003']);
+  });
+});
+
+describe('Turns of searches', () => {
+  const LIMITS: TurnLimits = { atOnce: 2, waiting: 4, waitingOfTenant: 2, deadlineMs: 60_000 };
+
+  /** Searches that end when they are told to. */
+  function bench(limits: Partial<TurnLimits> = {}) {
+    const turns = searchTurns({ ...LIMITS, ...limits });
+    const running = new Map<string, () => void>();
+    const begin = (name: string): Promise<string> =>
+      turns(name.slice(0, 1), async () => {
+        await new Promise<void>((resolve) => running.set(name, resolve));
+        running.delete(name);
+        return name;
+      });
+    const end = async (name: string): Promise<void> => {
+      running.get(name)?.();
+      for (let turn = 0; turn < 3; turn += 1) await nextTurn();
+    };
+    return { begin, end, names: () => [...running.keys()].join(' ') };
+  }
+
+  it('are taken by two at a time, one of each tenant, first come first served', async () => {
+    const { begin, end, names } = bench();
+    const all = Promise.all(['a1', 'a2', 'b1', 'c1', 'b2'].map(begin));
+    await nextTurn();
+    expect(names()).to.equal('a1 b1');
+    await end('b1');
+    expect(names(), 'another tenant goes before the second of one that runs').to.equal('a1 c1');
+    await end('a1');
+    expect(names()).to.equal('c1 a2');
+    await end('c1');
+    expect(names()).to.equal('a2 b2');
+    await end('a2');
+    await end('b2');
+    expect(await all).to.deep.equal(['a1', 'a2', 'b1', 'c1', 'b2']);
+  });
+
+  it('are refused when too many wait, of one tenant or of all', async () => {
+    const { begin, end } = bench();
+    const held = ['a1', 'a2', 'a3', 'b1', 'b2', 'c1'].map(begin);
+    await rejectsWith(begin('a4'), SearchGivenUp);
+    await rejectsWith(begin('d1'), StoreUnavailable);
+    for (const name of ['a1', 'b1', 'a2', 'b2', 'a3', 'c1', 'a3', 'c1']) await end(name);
+    expect(await Promise.all(held)).to.have.length(6);
+  });
+
+  it('are given on by a search that fails', async () => {
+    const turns = searchTurns({ ...LIMITS, atOnce: 1 });
+    const failing = turns('a', () => Promise.reject(new TypeError('broken')));
+    const next = turns('b', async () => 'next');
+    await rejectsWith(failing, TypeError);
+    expect(await next).to.equal('next');
+  });
+
+  it('count from when the search came, and end with the deadline', async () => {
+    const { begin, end } = bench({ deadlineMs: 20 });
+    const held = [begin('a1'), begin('b1')];
+    const began = performance.now();
+    await rejectsWith(begin('c1'), SearchGivenUp);
+    expect(performance.now() - began).to.be.least(15);
+    await end('a1');
+    await end('b1');
+    await Promise.all(held);
+    const turns = searchTurns(LIMITS);
+    const now = performance.now();
+    expect((await turns('a', async (deadline) => deadline)) - now).to.be.within(59_900, 60_100);
+  });
+});
