@@ -12,8 +12,10 @@ import type { Config } from '../infrastructure/config.ts';
 import { systemClock } from '../infrastructure/identity/ids.ts';
 import { projections } from '../projections/all.ts';
 import { composeApp } from './compose/app.ts';
+import { runBulkWork } from './compose/bulk.ts';
 import { composeCore } from './compose/core.ts';
 import { composeSubscribers } from './compose/subscribers.ts';
+import { runWebhooks } from './compose/webhooks.ts';
 import { createHttpApp } from './http/app.ts';
 import { createRateLimits } from './http/rate-limits.ts';
 import { createHttpServer } from './http/server.ts';
@@ -98,6 +100,8 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     const shared = { ...lease, store: stores.reads, events: stores.events, codec };
     for (const subscriber of composeSubscribers(core, app))
       work.push(runSubscriber(subscriber, shared, signal));
+    work.push(runWebhooks(core, { ...lease, store: stores.reads }, signal));
+    work.push(runBulkWork(core, app, signal));
     work.push(runBlobSweeps({ blobs: stores.blobs, events: stores.events, clock, logger }, signal));
   }
   const sweeper = setInterval(() => {
@@ -178,6 +182,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
       sockets.close();
       await closeServer(server);
       stopping.abort();
+      await app.bulkRunner.stop();
       await Promise.allSettled([...work, thread?.stop(), app.tokenUses.close()]);
       await stores.close();
     },

@@ -30,6 +30,7 @@ export interface DeleteRecord {
   readonly ifVersion?: number | undefined;
   /** What does not stand against it, because the same operation deletes it as well; it is cleared until then. */
   readonly besides?: Besides | undefined;
+  readonly untilSwept?: boolean | undefined;
 }
 
 const nothing: Besides = () => false;
@@ -81,12 +82,15 @@ export class Deletions {
     this.#looked = deps.looked ?? LOOKED;
   }
 
-  /** @throws `not_found`, `conflict`, `in_use` */
+  /**
+   * @param command.untilSwept waits for all that goes or changes with the record, however long that takes
+   * @throws `not_found`, `conflict`, `in_use`
+   */
   async delete(
     tenantId: string,
     entityName: string,
     id: string,
-    { ifVersion, besides = nothing }: DeleteRecord,
+    { ifVersion, besides = nothing, untilSwept }: DeleteRecord,
     { cause, newId }: RequestContext,
   ): Promise<Position | undefined> {
     await this.#refuseEarly(tenantId, entityName, id, ifVersion, besides);
@@ -98,7 +102,11 @@ export class Deletions {
         );
         return this.#run(tenantId, attempt, cause, besides);
       });
-      if (result.outcome === 'deleted') return this.#followed(tenantId, attempt, cause, result.position);
+      if (result.outcome === 'deleted') {
+        return untilSwept === true
+          ? this.sweep(tenantId, attempt.rootId, attempt, cause, result.position)
+          : this.#followed(tenantId, attempt, cause, result.position);
+      }
       if (result.outcome === 'in_use') throw inUse(result.hindrance);
       await pause(POLL_MS * 2 ** tries * (0.5 + Math.random()));
     }

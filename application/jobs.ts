@@ -81,11 +81,14 @@ export class Jobs {
     }
   }
 
-  /** As {@link transition}, with refusals as values: for callers that go on after one. */
+  /**
+   * As {@link transition}, with refusals as values: for callers that go on after one.
+   * @param command.ifVersion the record's version that is meant; at another one the race is lost
+   */
   async tryTransition(
     tenantId: string,
     jobId: string,
-    command: Omit<TransitionCommand, 'seen'>,
+    command: Omit<TransitionCommand, 'seen'> & { readonly ifVersion?: number | undefined },
     actor: JobActor,
     context: RequestContext,
     lostRace: LostRace,
@@ -114,6 +117,10 @@ export class Jobs {
           return [];
         }
         const { record, workflow, fields } = found;
+        if (command.ifVersion !== undefined && command.ifVersion !== record.version) {
+          refusal = { kind: 'lost_race', state: record.job.state };
+          return [];
+        }
         const wanted = { ...command, seen };
         const verdict = judgeTransition(record, wanted, { machine: workflow.machine, fields, actor, now });
         if (verdict.kind !== 'moves') {

@@ -53,7 +53,8 @@ export const holdLease = async (
   }
 };
 
-const whileRenewed = async (
+/** Runs work under a lease that was just taken: renews it, ends the work when it is lost, and lets go of it. */
+export const whileRenewed = async (
   lease: Lease,
   { store, owner, ttlMs }: LeaseOptions,
   signal: AbortSignal,

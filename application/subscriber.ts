@@ -11,6 +11,8 @@ import { Fenced, leaseNameOfSubscriber, type ReadStore } from './ports/read-stor
 export interface Subscriber {
   readonly name: string;
   readonly types: readonly string[];
+  /** Told each time that it begins at its checkpoint, which is perhaps not where this process left off. */
+  readonly begin?: () => void;
   readonly handle: (event: LoggedEvent) => Promise<void>;
   /** Told once when an event could not be handled in several tries; it is then passed over. */
   readonly onFailure?: (event: { id: string; position: Position }, error: unknown) => Promise<void>;
@@ -34,6 +36,7 @@ export const runSubscriber = (
   holdLease(leaseNameOfSubscriber(subscriber.name), options, signal, async (lease, held) => {
     const { store, events, codec, logger } = options;
     const after = await store.subscriberCheckpoint(subscriber.name);
+    subscriber.begin?.();
     let position = after;
     let unsaved: NodeJS.Timeout | undefined;
     const save = async (): Promise<void> => {

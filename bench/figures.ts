@@ -2,6 +2,7 @@ import { benchAppend } from './append.ts';
 import { benchAuthentication } from './authentication.ts';
 import { benchFanOut } from './fan-out.ts';
 import { benchLargeConversation } from './large-conversation.ts';
+import { benchLedger } from './ledger.ts';
 import { benchPostMessage } from './post-message.ts';
 import { benchProtection } from './protection.ts';
 import { benchRebuild } from './rebuild.ts';
@@ -45,4 +46,5 @@ export const figures: readonly Figure[] = [
   { name: 'read-store', run: readStore },
   { name: 'large', run: benchLargeConversation },
   { name: 'protection', run: benchProtection },
+  { name: 'ledger', run: benchLedger },
 ];

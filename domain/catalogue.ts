@@ -1,4 +1,5 @@
 import { profileEvents } from './billing/profile.ts';
+import { bulkEvents } from './bulk/session-events.ts';
 import { recordEvents } from './entities/record-events.ts';
 import { schemaEvents } from './entities/schema.ts';
 import type { EventDefinition } from './event.ts';
@@ -15,12 +16,16 @@ import { ssoIdentityEvents } from './identity/sso-identity.ts';
 import { testTokenEvents } from './identity/test-token.ts';
 import { tokenPrefixEvents } from './identity/token-prefix.ts';
 import { userEvents } from './identity/user.ts';
+import { entryEvents } from './ledger/entry-events.ts';
+import { journalEvents } from './ledger/journal.ts';
 import { conversationEvents } from './messaging/conversation.ts';
 import { inboxEvents } from './notifications/inbox.ts';
 import { operationsEvents } from './operations/operations.ts';
 import { assertionEvents } from './partners/assertion.ts';
 import { partnerEvents } from './partners/partner.ts';
 import { tenantEvents } from './tenancy/tenant.ts';
+import { deliveryEvents } from './webhooks/delivery-events.ts';
+import { subscriptionEvents } from './webhooks/subscription.ts';
 import { linkEvents } from './workflow/link.ts';
 import { workflowEvents } from './workflow/workflow.ts';
 
@@ -50,4 +55,9 @@ export const catalogue: readonly EventDefinition[] = [
   ...formEvents,
   ...formSlugEvents,
   ...submissionEvents,
+  ...journalEvents,
+  ...entryEvents,
+  ...subscriptionEvents,
+  ...deliveryEvents,
+  ...bulkEvents,
 ];

@@ -45,10 +45,17 @@ const secret = z
 const isNetwork = (text: string): boolean => {
   const [address = '', bits = '', ...rest] = text.split('/');
   const widest = isIP(address) === 4 ? 32 : 128;
-  return isIP(address) !== 0 && rest.length === 0 && /^[0-9]{1,3}$/.test(bits) && Number(bits) <= widest;
+  if (isIP(address) === 0 || address.includes('%') || rest.length > 0) return false;
+  return /^[0-9]{1,3}$/.test(bits) && Number(bits) <= widest;
 };
 
 const list = (text: string): string[] => text.split(',').map((part) => part.trim());
+
+const networks = z
+  .string()
+  .transform(list)
+  .refine((found) => found.every(isNetwork), 'must be a list of networks such as 10.0.0.0/8')
+  .default([]);
 
 /** As Express's `trust proxy`: a flag, a number of hops, or addresses and networks. */
 const trustProxy = z
@@ -122,12 +129,9 @@ const environment = z.object({
   MASTER_KEY: secret,
   RATE_LIMIT_PER_MINUTE: whole(0, 1_000_000_000, 600),
   LOGIN_LIMIT_PER_MINUTE: whole(0, 1_000_000_000, 10),
-  WEBHOOK_ALLOWED_NETWORKS: z
-    .string()
-    .transform(list)
-    .refine((networks) => networks.every(isNetwork), 'must be a list of networks such as 10.0.0.0/8')
-    .default([]),
+  WEBHOOK_ALLOWED_NETWORKS: networks,
   WEBHOOK_ALLOW_HTTP: flag.default(false),
+  SSO_ALLOWED_NETWORKS: networks,
   WEBHOOK_RETRY_SECONDS: z
     .string()
     .regex(

@@ -186,6 +186,31 @@ export const searchRecordsOf = (
     ...query,
   });
 
+/** What a filter selects, without an order of its own. */
+export interface SelectedBy {
+  readonly filter: Filter;
+  /** ms; what `now()` of the filter is. */
+  readonly now: number;
+}
+
+/** Ids of the records of an entity that a filter selects, newest first. */
+export const idsOfRecords = (
+  reader: DocumentReader,
+  tenantId: string,
+  entityName: string,
+  query: PageOf & SelectedBy,
+): Promise<Page<string>> =>
+  reader.ids('records', tenantId, { index: 'by_created_at', equals: [entityName], order: 'desc', ...query });
+
+/** How many records of an entity a filter selects. */
+export const countRecordsOf = (
+  reader: DocumentReader,
+  tenantId: string,
+  entityName: string,
+  { filter, now }: SelectedBy,
+): Promise<number> =>
+  reader.count('records', tenantId, { index: 'by_created_at', equals: [entityName], filter, now });
+
 /** All records of an entity, those being deleted included. */
 export const allRecordsOf = (
   reader: DocumentReader,

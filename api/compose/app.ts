@@ -4,17 +4,22 @@ import { Operations } from '../../application/operations.ts';
 import type { ProjectionHost } from '../../application/projection-host.ts';
 import { messageLookup } from '../message-lookup.ts';
 import type { App } from '../routes/app.ts';
+import { composeBulk } from './bulk.ts';
 import type { Core } from './core.ts';
 import { composeEntities } from './entities.ts';
 import { composeFiles } from './files.ts';
 import { composeForms } from './forms.ts';
 import { composeIdentity } from './identity.ts';
+import { composeLedger } from './ledger.ts';
+import { warnOfOpenings } from './outbound.ts';
 import { composeSso } from './sso.ts';
+import { composeWebhooks } from './webhooks.ts';
 import { composeWorkflow } from './workflow.ts';
 
 /** All use cases, area by area. */
 export const composeApp = (core: Core, hosts: readonly ProjectionHost[]): App => {
   const { commands, directory, states, stores, codec, keys, readModels, ids, clock } = core;
+  warnOfOpenings(core.config, core.logger);
   const identityArea = composeIdentity(core);
   const workflowArea = composeWorkflow(core);
   const entitiesArea = composeEntities(core, (tenantId, name) =>
@@ -25,8 +30,11 @@ export const composeApp = (core: Core, hosts: readonly ProjectionHost[]): App =>
     ...composeFiles(core),
     ...composeSso(core, identityArea.identity),
     ...workflowArea,
+    ...composeLedger(core),
     ...entitiesArea,
     ...composeForms(core, entitiesArea),
+    ...composeBulk(core, entitiesArea, workflowArea),
+    ...composeWebhooks(core),
     directory,
     messaging: new Messaging({
       commands,

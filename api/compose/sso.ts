@@ -8,6 +8,7 @@ import { signingSecrets } from '../../infrastructure/development-secrets.ts';
 import { openIdProvider } from '../../infrastructure/identity/sso-provider.ts';
 import { tokenFamily } from '../../infrastructure/identity/tokens.ts';
 import type { Core } from './core.ts';
+import { providerFetch } from './outbound.ts';
 
 /** Single sign-on. */
 export interface SsoArea {
@@ -31,7 +32,7 @@ export const composeSso = (core: Core, identity: Identity): SsoArea => {
       directory,
       identity,
       keys,
-      provider: openIdProvider({ fetch: (url, init) => fetch(url, init), clock, loopbackHttp }),
+      provider: openIdProvider({ fetch: providerFetch(config), clock, loopbackHttp }),
       transactions: new SsoTransactions(secrets.MASTER_KEY, clock),
       accounts: new SsoAccounts({ commands, states, directory, emailHash, identityHash }),
       tokens: tokenFamily(

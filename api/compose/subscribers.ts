@@ -9,6 +9,8 @@ import type { Core } from './core.ts';
 import { entitySubscribers } from './entities.ts';
 import { fileSubscribers } from './files.ts';
 import { formSubscribers } from './forms.ts';
+import { ledgerSubscribers } from './ledger.ts';
+import { webhookSubscribers } from './webhooks.ts';
 
 /** Every subscriber of the product; each runs on one node at a time, under a lease. */
 export const composeSubscribers = (core: Core, app: App): readonly Subscriber[] => {
@@ -20,6 +22,8 @@ export const composeSubscribers = (core: Core, app: App): readonly Subscriber[] 
     ...fileSubscribers(core),
     ...entitySubscribers(core, app, (tenantId, name) => app.workflows.published(tenantId, name)),
     ...formSubscribers(app),
+    ...ledgerSubscribers(app),
+    ...webhookSubscribers(core, app),
     firstAdmin({ identity: new Identity({ commands, directory, passwords, emailHash }), directory, keys }),
   ];
 };

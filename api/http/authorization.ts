@@ -10,6 +10,7 @@ import {
 } from '../../application/principal.ts';
 import { DomainError, invalid } from '../../domain/errors.ts';
 import { grants } from '../../domain/identity/scopes.ts';
+import { planRequired } from '../../domain/webhooks/subscription-decisions.ts';
 import type { Access } from './route.ts';
 
 /**
@@ -98,6 +99,7 @@ export const checkAccess = (access: Guarded, principal: Principal): void => {
   if (access.entitlement === 'assistant' && !hasAssistant(principal.rights)) {
     throw new DomainError('assistant_not_entitled', 'The tenant is not entitled to the assistant.');
   }
+  if (access.entitlement === 'webhooks' && principal.rights.plan === 'free') throw planRequired();
 };
 
 const checkPerson = (access: Guarded, principal: UserPrincipal): void => {

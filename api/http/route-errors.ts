@@ -45,5 +45,6 @@ const accessErrors = (access: Extract<Route['access'], { kind: 'principals' }>):
   if (access.kinds.includes('partner')) codes.push('partner_permission_missing');
   if (access.entitlement === 'ledger') codes.push('not_entitled');
   if (access.entitlement === 'assistant') codes.push('assistant_not_entitled');
+  if (access.entitlement === 'webhooks') codes.push('plan_required');
   return codes;
 };

@@ -32,8 +32,8 @@ export type Access =
       readonly scope?: Scope;
       /** `delegated_credential_refused` for these (`forbidden` for an impersonation). */
       readonly refuses?: readonly Delegated[];
-      /** What the tenant must be entitled to: `ledger` 402 before any 403, `assistant` 403. */
-      readonly entitlement?: 'ledger' | 'assistant';
+      /** What the tenant must be entitled to: `ledger` 402 before any 403, `assistant` 403, `webhooks` a paid plan, 403. */
+      readonly entitlement?: 'ledger' | 'assistant' | 'webhooks';
       /** Of partners; `partner_permission_missing` for others. */
       readonly permission?: string;
     };

@@ -2,6 +2,7 @@ import type { Route } from '../http/route.ts';
 import { apiTokenRoutes } from './api-tokens.ts';
 import type { App } from './app.ts';
 import { authRoutes } from './auth.ts';
+import { bulkRoutes } from './bulk.ts';
 import { entityRoutes } from './entities.ts';
 import { eventLogRoutes } from './event-log.ts';
 import { extensionRoutes } from './extensions.ts';
@@ -9,6 +10,10 @@ import { fileRoutes } from './files.ts';
 import { formRoutes } from './forms.ts';
 import { impersonationRoutes } from './impersonation.ts';
 import { jobRoutes } from './jobs.ts';
+import { ledgerAccountRoutes } from './ledger-accounts.ts';
+import { ledgerEntryRoutes } from './ledger-entries.ts';
+import { ledgerExportRoutes } from './ledger-exports.ts';
+import { ledgerReportRoutes } from './ledger-reports.ts';
 import { messagingRoutes } from './messaging.ts';
 import { noteRoutes } from './notes.ts';
 import { notificationRoutes } from './notifications.ts';
@@ -20,6 +25,8 @@ import { publicLinkRoutes } from './public-links.ts';
 import { recordRoutes } from './records.ts';
 import { ssoRoutes } from './sso.ts';
 import { userRoutes } from './users.ts';
+import { webhookDeliveryRoutes } from './webhook-deliveries.ts';
+import { webhookRoutes } from './webhooks.ts';
 import { workflowRoutes } from './workflows.ts';
 
 /** Every route of the product, beside those of each server (health, metrics, document). */
@@ -46,4 +53,11 @@ export const routesOf = (app: App): Route[] => [
   ...publicLinkRoutes(app),
   ...formRoutes(app),
   ...publicFormRoutes(app),
+  ...bulkRoutes(app),
+  ...ledgerAccountRoutes(app),
+  ...ledgerEntryRoutes(app),
+  ...ledgerReportRoutes(app),
+  ...ledgerExportRoutes(app),
+  ...webhookRoutes(app),
+  ...webhookDeliveryRoutes(app),
 ];

@@ -7,16 +7,28 @@ import type { Principal } from '../../application/principal.ts';
 import type { ReadModels } from '../../application/read-models.ts';
 import { type RequestContext, requestContext } from '../../application/request-context.ts';
 import type { KeyRing } from '../../application/sealing.ts';
+import type { BulkArea } from '../compose/bulk.ts';
 import type { EntitiesArea } from '../compose/entities.ts';
 import type { FilesArea } from '../compose/files.ts';
 import type { FormsArea } from '../compose/forms.ts';
 import type { IdentityArea } from '../compose/identity.ts';
+import type { LedgerArea } from '../compose/ledger.ts';
 import type { SsoArea } from '../compose/sso.ts';
+import type { WebhooksArea } from '../compose/webhooks.ts';
 import type { WorkflowArea } from '../compose/workflow.ts';
 import type { RouteRequest } from '../http/route.ts';
 
 /** What the routes act through: use cases, queries, and the little they need to make a request's context. */
-export interface App extends IdentityArea, EntitiesArea, FilesArea, FormsArea, SsoArea, WorkflowArea {
+export interface App
+  extends IdentityArea,
+    EntitiesArea,
+    BulkArea,
+    FilesArea,
+    FormsArea,
+    SsoArea,
+    LedgerArea,
+    WorkflowArea,
+    WebhooksArea {
   readonly directory: Directory;
   readonly messaging: Messaging;
   readonly notifications: Notifications;

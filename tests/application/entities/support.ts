@@ -99,7 +99,7 @@ export const startEntities = (
     }
   };
 
-  return { ...node, shared: plain, schemas, links, deletions, records, deliver };
+  return { ...node, shared: plain, schemas, links, deletions, records, deliver, finder };
 };
 export type Entities = ReturnType<typeof startEntities>;
 

@@ -118,11 +118,20 @@ export const TABLE: Table = {
     'POST /publish',
     'POST /archive',
   ),
+  ...rows(ADMIN, `${TENANT}/bulk-ops`, 'POST /preview', 'GET /sessions', 'GET /sessions/{id}'),
+  ...rows(ADMIN, `${TENANT}/bulk-ops/sessions/{id}`, 'POST /commit', 'POST /cancel', 'GET /errors.csv'),
+
+  ...rows(LEDGER, `${TENANT}/gl/accounts`, 'GET ', 'POST ', 'PATCH /{code}'),
+  ...rows(LEDGER, `${TENANT}/gl/entries`, 'GET ', 'POST ', 'GET /{id}', 'PATCH /{id}', 'DELETE /{id}'),
+  ...rows(LEDGER, `${TENANT}/gl/entries/{id}`, 'POST /post', 'POST /reverse'),
+  ...rows(LEDGER, `${TENANT}/gl`, 'GET /lock', 'GET /entries.csv', 'GET /journal.hledger'),
+  ...rows({ ...ADMIN, entitlement: 'ledger' }, `${TENANT}/gl`, 'PUT /lock'),
+  ...rows(LEDGER, `${TENANT}/reports`, 'GET /trial-balance', 'GET /trial-balance.csv', 'GET /pnl'),
+  ...rows(LEDGER, `${TENANT}/reports`, 'GET /balance-sheet'),
 };
 
 const GL = `${TENANT}/gl`;
 const HOOKS = `${TENANT}/webhooks`;
-const BULK = `${TENANT}/bulk-ops`;
 const INVOICES = '/api/v1/partner-portal/billing/invoices';
 const STATEMENTS = '/api/v1/partner-portal/billing/statements';
 
@@ -133,8 +142,6 @@ const STATEMENTS = '/api/v1/partner-portal/billing/statements';
 export const PLANNED: Table = {
   ...rows(ADMIN, TENANT, 'POST /users/{id}/forget'),
   ...rows(ADMIN, `${TENANT}/audit`, 'GET /events', 'GET /proof', 'GET /streams/{stream}/state'),
-  ...rows(ADMIN, BULK, 'POST /preview', 'GET /sessions', 'GET /sessions/{id}'),
-  ...rows(ADMIN, `${BULK}/sessions/{id}`, 'POST /commit', 'POST /cancel', 'GET /errors.csv'),
   ...rows(ASSISTANT, TENANT, 'POST /ai/assistant/ask', 'POST /rag/backfill'),
 
   ...rows(PERSON, HOOKS, 'GET ', 'POST ', 'GET /{id}', 'PATCH /{id}', 'DELETE /{id}'),
@@ -148,9 +155,6 @@ export const PLANNED: Table = {
   ),
   ...rows(PERSON, HOOKS, 'POST /deliveries/{delivery_id}/replay'),
 
-  ...rows(LEDGER, `${GL}/accounts`, 'GET ', 'POST ', 'PATCH /{code}'),
-  ...rows(LEDGER, `${GL}/entries`, 'GET ', 'POST ', 'GET /{id}', 'PATCH /{id}', 'DELETE /{id}'),
-  ...rows(LEDGER, `${GL}/entries/{id}`, 'POST /post', 'POST /reverse'),
   ...rows(
     LEDGER,
     `${GL}/posting-rules`,
@@ -161,10 +165,6 @@ export const PLANNED: Table = {
     'POST /{id}/preview',
   ),
   ...rows(LEDGER, `${GL}/posting-failures`, 'GET ', 'POST /{id}/retry'),
-  ...rows(LEDGER, GL, 'GET /lock', 'GET /entries.csv', 'GET /journal.hledger'),
-  ...rows({ ...ADMIN, entitlement: 'ledger' }, GL, 'PUT /lock'),
-  ...rows(LEDGER, `${TENANT}/reports`, 'GET /trial-balance', 'GET /trial-balance.csv', 'GET /pnl'),
-  ...rows(LEDGER, `${TENANT}/reports`, 'GET /balance-sheet'),
 
   ...rows(
     { family: 'partner', billing: true },

@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Options } from '../../support/client.ts';
 import { BASE, type Member, NOTIFICATIONS, USERS } from '../../support/world.ts';
+import { BULK_ROUTES } from './bulk-routes.ts';
 import { DELEGATION } from './delegation-routes.ts';
 import { ENTITY_ROUTES } from './entity-routes.ts';
 import { FILE_ROUTES } from './file-routes.ts';
 import { FORM_ROUTES } from './form-routes.ts';
+import { LEDGER_ROUTES } from './ledger-routes.ts';
+import { WEBHOOK_ROUTES } from './webhook-routes.ts';
 import { WORKFLOW } from './workflow-routes.ts';
 
 /** What tenant A has, or, with made-up ids, what nobody has. */
@@ -26,6 +29,15 @@ export interface Things {
   /** Of the record. */
   readonly file: string;
   readonly form: string;
+  /** The code of an account, a posted entry, and a draft. */
+  readonly account: string;
+  readonly entry: string;
+  readonly draft: string;
+  readonly webhook: string;
+  /** Of the webhook, delivered. */
+  readonly delivery: string;
+  /** Previewed. */
+  readonly bulkSession: string;
   /** A cursor of one of A's lists, and one that only looks like it. */
   readonly cursor: string;
 }
@@ -44,6 +56,12 @@ export const nothing = (cursor: string): Things => ({
   link: randomUUID(),
   file: randomUUID(),
   form: randomUUID(),
+  bulkSession: randomUUID(),
+  webhook: randomUUID(),
+  delivery: randomUUID(),
+  account: 'no_such_account',
+  entry: randomUUID(),
+  draft: randomUUID(),
   cursor,
 });
 
@@ -69,6 +87,9 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   ...FILE_ROUTES,
   ...FORM_ROUTES,
   ...ENTITY_ROUTES,
+  ...BULK_ROUTES,
+  ...WEBHOOK_ROUTES,
+  ...LEDGER_ROUTES,
   'GET /api/v1/tenant/me': ({ tenant, user }) => [
     { method: 'GET', path: `/api/v1/tenant/me?user_id=${user}&id=${user}` },
     { method: 'GET', path: `/api/v1/tenant/me?tenant=${tenant}` },

@@ -7,6 +7,7 @@ import { notifications } from '../../support/shapes.ts';
 import { tenantToken } from '../../support/tokens.ts';
 import { allMessages } from '../../support/unread-model.ts';
 import { filesOf, uploaded } from '../../support/uploads.ts';
+import { closeReceivers, startReceiver } from '../../support/webhook-receiver.ts';
 import {
   BASE,
   endWorld,
@@ -20,7 +21,10 @@ import {
   USERS,
   type World,
 } from '../../support/world.ts';
-import { draft, FORMS } from '../forms/support.ts';
+import { DELETE, preview, SESSIONS } from '../bulk/support.ts';
+import { draft as draftForm, FORMS } from '../forms/support.ts';
+import { ACCOUNTS, drafted, ENTRIES, entitle, posted } from '../ledger/support.ts';
+import { OPEN, ofStatus, subscribe, test, WEBHOOKS } from '../webhooks/support.ts';
 import { defineEntity, ENTITIES, JOBS, startJob, WORKFLOWS } from '../workflows/support.ts';
 import { ATTACKS, type Call, nothing, OUTSIDE, type Things } from './routes.ts';
 
@@ -60,18 +64,41 @@ describe('Isolation of tenants', () => {
     const link = made.as(z.looseObject({ id: z.string() }), 201).id;
     const { id: file } = await uploaded(tenant.admin.api, { entity, id: job }, `secret of ${tenant.id}`);
     const title = `secret of ${tenant.id}`;
-    const drafted = await draft(tenant.admin, {
+    const form = await draftForm(tenant.admin, {
       title,
       entity_name: entity,
       fields: [{ field_key: 'title' }],
     });
+    await entitle(world, tenant);
+    const account = `of_${tenant.id}`;
+    await tenant.admin.api.post(ACCOUNTS, { code: account, name: `secret of ${tenant.id}`, type: 'Asset' });
+    const lines = [
+      { account_code: account, debit: 5 },
+      { account_code: account, credit: 5 },
+    ];
+    const { id: entry } = await posted(tenant.admin.api, { memo: `secret of ${tenant.id}`, lines });
+    const { id: draft } = await drafted(tenant.admin.api, { memo: `secret of ${tenant.id}`, lines });
+    await world.platform.patch(`/super/tenants/${tenant.id}`, { plan: 'enterprise' });
+    const receiver = await startReceiver();
+    const { id: webhook } = await subscribe(tenant.admin, receiver.url, {
+      description: `secret of ${tenant.id}`,
+    });
+    const delivery = await test(tenant.admin, webhook);
+    await ofStatus(tenant.admin, webhook, 'delivered', 1);
+    const bulkSession = (await preview(tenant.admin, entity, DELETE, [job])).id;
     const things = {
+      webhook,
+      delivery,
+      account,
+      entry,
+      draft,
       entity,
       workflow: `${entity}_flow`,
       job,
       link,
       file,
-      form: drafted.id,
+      form: form.id,
+      bulkSession,
       conversation,
       apiToken,
       extension,
@@ -84,7 +111,7 @@ describe('Isolation of tenants', () => {
   };
 
   before(async () => {
-    world = await startWorld();
+    world = await startWorld({ env: OPEN });
     [a, b] = [await world.tenant(), await world.tenant()];
     [theirs, own] = [await fill(a), await fill(b)];
     const { paths } = documentShape.parse((await world.anybody.get('/openapi.json')).json);
@@ -92,7 +119,10 @@ describe('Isolation of tenants', () => {
       .flatMap(([path, item]) => Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`))
       .filter((route) => !OUTSIDE.test(route));
   });
-  after(endWorld);
+  after(async () => {
+    await closeReceivers();
+    await endWorld();
+  });
 
   it('has a case for every tenant route of the served document, and none for others', () => {
     expect(Object.keys(ATTACKS).sort()).to.deep.equal([...routes].sort());
@@ -140,6 +170,8 @@ describe('Isolation of tenants', () => {
     const paths = [
       BASE,
       `${BASE}/${theirs.conversation}/messages`,
+      WEBHOOKS,
+      `${WEBHOOKS}/${theirs.webhook}/deliveries`,
       NOTIFICATIONS,
       `${NOTIFICATIONS}/unread-count`,
       USERS,
@@ -153,6 +185,9 @@ describe('Isolation of tenants', () => {
       filesOf({ entity: theirs.entity, id: theirs.job }),
       FORMS,
       `${FORMS}/${theirs.form}`,
+      ACCOUNTS,
+      ENTRIES,
+      `${SESSIONS}/${theirs.bulkSession}`,
       `${ENTITIES}/${theirs.entity}/records?limit=200`,
       `${ENTITIES}/${theirs.entity}/records/${theirs.job}/notes`,
     ];

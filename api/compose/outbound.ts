@@ -1,0 +1,36 @@
+import type { Logger } from '../../application/ports/logger.ts';
+import type { Config } from '../../infrastructure/config.ts';
+import { type Fetch, guardedFetch } from '../../infrastructure/http/guarded-fetch.ts';
+import { guardedHttp } from '../../infrastructure/http/guarded-http.ts';
+
+/** Calls to the outside: each use has a guard of its own, which may go where its own allow-list says. */
+
+const LOOPBACK = ['127.0.0.0/8', '::1/128'];
+/** Metadata, key sets and tokens are a few KiB. */
+const PROVIDER_LIMITS = { timeoutMs: 10_000, maxResponseBytes: 1024 * 1024 };
+
+type Openings = Pick<
+  Config,
+  'WEBHOOK_ALLOWED_NETWORKS' | 'WEBHOOK_ALLOW_HTTP' | 'SSO_ALLOWED_NETWORKS' | 'NODE_ENV'
+>;
+
+/** Calls to identity providers; outside of production also to such on this machine, by plain http too. */
+export const providerFetch = (config: Openings): Fetch => {
+  const tryingOut = config.NODE_ENV !== 'production';
+  const http = guardedHttp({
+    allowedNetworks: [...config.SSO_ALLOWED_NETWORKS, ...(tryingOut ? LOOPBACK : [])],
+    allowHttp: tryingOut,
+  });
+  return guardedFetch(http, PROVIDER_LIMITS);
+};
+
+/** Says at the start where tenants can make this server call that they otherwise could not. */
+export const warnOfOpenings = (config: Openings, logger: Logger): void => {
+  for (const name of ['WEBHOOK_ALLOWED_NETWORKS', 'SSO_ALLOWED_NETWORKS'] as const) {
+    const networks = config[name];
+    if (networks.length > 0) logger.warn({ networks }, `${name}: calls into these networks are allowed`);
+  }
+  if (config.WEBHOOK_ALLOW_HTTP) {
+    logger.warn({}, 'WEBHOOK_ALLOW_HTTP: webhooks may go by plain http, readable on their way');
+  }
+};

@@ -1,0 +1,138 @@
+import { z } from 'zod';
+import { OUTCOME_CODES } from '../../domain/bulk/outcomes.ts';
+import { processedOf, type SessionState } from '../../domain/bulk/session.ts';
+import { cascade, opParams, type RowError, sample } from '../../domain/bulk/session-events.ts';
+import type { BulkPreviewDoc } from '../../projections/bulk.ts';
+import { timestamp } from '../http/schemas.ts';
+
+/** Sessions as they are answered (specification, Bulk operation session; decisions, section 5). */
+
+const count = z.int().nonnegative();
+
+const errorView = z.object({
+  record_id: z.string(),
+  current_state: z.string().meta({ description: 'Empty where the record has no job, or does not exist.' }),
+  code: z.enum(OUTCOME_CODES),
+  message: z.string(),
+});
+
+const previewView = z
+  .object({
+    total_resolved: count,
+    would_succeed: count,
+    would_skip: count,
+    would_error: count,
+    cascade_summary: cascade.optional(),
+    errors: z.array(errorView).meta({ description: 'The first 1,000.' }),
+    sample_affected: z.array(sample).meta({
+      description:
+        'The first 20. Of an edit the values that change, of a deletion all values, else the state.',
+    }),
+  })
+  .meta({ id: 'BulkOpPreview' });
+
+export const sessionView = z
+  .object({
+    id: z.string(),
+    entity_name: z.string(),
+    operation: z.enum(['edit', 'delete', 'transition']),
+    selection: z.discriminatedUnion('kind', [
+      z.object({
+        kind: z.literal('ids'),
+        ids: z.array(z.string()).meta({ description: 'The first 1,000, each once.' }),
+      }),
+      z.object({
+        kind: z.literal('filter'),
+        filter_expr: z.union([z.string(), z.record(z.string(), z.unknown())]),
+        count_at_preview: count.optional(),
+      }),
+    ]),
+    op_params: opParams,
+    status: z.enum(['previewed', 'committing', 'committed', 'errored', 'cancelled']),
+    preview: previewView,
+    result: z
+      .object({
+        succeeded: count,
+        skipped: count,
+        errored: count,
+        cascade_applied: cascade.optional(),
+        committed_at: timestamp,
+        not_processed: count.optional().meta({ description: 'Of an errored session: rows not reached.' }),
+      })
+      .optional(),
+    progress: z
+      .object({ processed: count, total: count })
+      .optional()
+      .meta({ description: 'Of a committing session.' }),
+    count_at_preview: count.optional().meta({ description: 'Of a selection by filter.' }),
+    count_at_commit: count.optional().meta({ description: 'Of a selection by filter.' }),
+    created_by: z.string(),
+    created_at: timestamp,
+    committed_by: z.string().optional(),
+    cancelled_at: timestamp.optional(),
+  })
+  .meta({ id: 'BulkOpSession' });
+type SessionView = z.output<typeof sessionView>;
+
+const iso = (ms: number): string => new Date(ms).toISOString();
+
+const errorOf = ({ record_id, current_state, code, message }: RowError): z.output<typeof errorView> => ({
+  record_id,
+  current_state,
+  code,
+  message,
+});
+
+const selectionOf = ({ selection }: SessionState, ids: readonly string[]): SessionView['selection'] => {
+  if (selection.kind === 'ids') return { kind: 'ids', ids: [...ids] };
+  const { filter_expr: expression, count_at_preview } = selection;
+  return {
+    kind: 'filter',
+    // A preview takes a text or an object and nothing else.
+    filter_expr: expression as string | Record<string, unknown>,
+    ...(count_at_preview === undefined ? {} : { count_at_preview }),
+  };
+};
+
+const countsOf = ({ selection, counts, countAtCommit }: SessionState) =>
+  selection.kind === 'ids'
+    ? {}
+    : {
+        count_at_preview: selection.count_at_preview ?? counts.total_resolved,
+        ...(countAtCommit === undefined ? {} : { count_at_commit: countAtCommit }),
+      };
+
+const resultOf = ({ result }: SessionState): Pick<SessionView, 'result'> => {
+  if (result === undefined) return {};
+  const { endedAt, ...totals } = result;
+  return { result: { ...totals, committed_at: iso(endedAt) } };
+};
+
+/** @param most so many ids and errors are shown */
+export const viewOf = (
+  session: SessionState,
+  { ids, errors, sample_affected }: Omit<BulkPreviewDoc, 'id' | 'attempt'>,
+  most = Infinity,
+): SessionView => ({
+  id: session.id,
+  entity_name: session.entityName,
+  operation: session.opParams.kind,
+  selection: selectionOf(session, ids.slice(0, most)),
+  op_params: session.opParams,
+  status: session.status,
+  preview: {
+    ...session.counts,
+    ...(session.cascadeSummary === undefined ? {} : { cascade_summary: session.cascadeSummary }),
+    errors: errors.slice(0, most).map(errorOf),
+    sample_affected: [...sample_affected],
+  },
+  ...resultOf(session),
+  ...(session.status === 'committing'
+    ? { progress: { processed: processedOf(session.done), total: session.counts.total_resolved } }
+    : {}),
+  ...countsOf(session),
+  created_by: session.createdBy,
+  created_at: iso(session.createdAt),
+  ...(session.committedBy === undefined ? {} : { committed_by: session.committedBy }),
+  ...(session.cancelledAt === undefined ? {} : { cancelled_at: iso(session.cancelledAt) }),
+});

@@ -1,0 +1,254 @@
+import { stringify } from 'csv-stringify/sync';
+import { z } from 'zod';
+import type { BulkRequest, SessionNow } from '../../application/bulk.ts';
+import type { Position } from '../../application/ports/event-store.ts';
+import { sessionIn } from '../../domain/bulk/session.ts';
+import type { OpParams } from '../../domain/bulk/session-events.ts';
+import type { JsonValue } from '../../domain/entities/fields.ts';
+import { jsonProblem } from '../../domain/entities/json-values.ts';
+import { isStorableText } from '../../domain/text.ts';
+import { type BulkPreviewDoc, bulkPreviewOf, bulkSessionsOf } from '../../projections/bulk.ts';
+import { attachment } from '../http/content-disposition.ts';
+import { decodeCursor, nextPage } from '../http/cursor.ts';
+import type { Route } from '../http/route.ts';
+import { cursor, idParams, limit, text } from '../http/schemas.ts';
+import { type App, contextOf } from './app.ts';
+import { sessionView, viewOf } from './bulk-views.ts';
+import { adminRoute } from './kinds.ts';
+
+/** Bulk operations (specification, Bulk operations; decisions, section 5). */
+
+const BASE = '/api/v1/tenant/bulk-ops';
+const SESSIONS = `${BASE}/sessions`;
+const TAG = 'Bulk operations';
+const READS = ['bulk'];
+
+/** 8 MiB: a preview may name 100,000 records. */
+const BODY_LIMIT = 8 * 1_048_576;
+/** Ids and errors of each session in the list. */
+const IN_LIST = 100;
+const MAX_FIELDS = 500;
+
+const isKeepable = (value: unknown): boolean =>
+  typeof value === 'string' ? isStorableText(value) : jsonProblem(value) === undefined;
+
+/** Kept exactly as it was sent: the entity's field says what it may be. */
+const newValue = z
+  .unknown()
+  .refine((value) => value !== undefined, 'new_value is required; null clears.')
+  .refine((value) => value === undefined || isKeepable(value), 'The value cannot be kept.')
+  .meta({ description: 'As the field wants it; null clears.' });
+
+const opParams = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('edit'),
+    fields: z
+      .array(z.strictObject({ field_key: text({ max: 200 }), new_value: newValue }))
+      .min(1)
+      .max(MAX_FIELDS)
+      .refine(
+        (fields) => new Set(fields.map(({ field_key }) => field_key)).size === fields.length,
+        'A field may be named once.',
+      ),
+  }),
+  z.strictObject({ kind: z.literal('delete') }),
+  z.strictObject({ kind: z.literal('transition'), event_name: text({ max: 200 }) }),
+]);
+
+/** Malformed ids are rows like others: there is no such record. What no store keeps is shown replaced. */
+const rowId = z
+  .string()
+  .max(1000)
+  .transform((id) => id.toWellFormed().replaceAll('\u0000', '\ufffd'));
+
+const selection = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('ids'), ids: z.array(rowId).min(1) }),
+  z.strictObject({
+    kind: z.literal('filter'),
+    filter_expr: z.union([z.string(), z.record(z.string(), z.unknown())]).meta({
+      description: 'An expression, or its object form.',
+    }),
+    count_at_preview: z.int().nonnegative().nullish(),
+  }),
+]);
+
+const previewBody = z
+  .object({
+    entity_name: text({ max: 200 }),
+    operation: z.enum(['edit', 'delete', 'transition']),
+    selection,
+    op_params: opParams,
+  })
+  .refine(({ operation, op_params }) => operation === op_params.kind, {
+    path: ['op_params', 'kind'],
+    message: 'op_params.kind must be the operation.',
+  });
+
+const requestOf = (body: z.output<typeof previewBody>): BulkRequest => {
+  const { entity_name: entityName, op_params, selection: chosen } = body;
+  return {
+    entityName,
+    // Each new value was found to be JSON.
+    opParams: op_params as OpParams,
+    selection:
+      chosen.kind === 'ids'
+        ? chosen
+        : {
+            kind: 'filter',
+            // Parsed from JSON just now.
+            filterExpr: chosen.filter_expr as JsonValue,
+            countAtPreview: chosen.count_at_preview ?? undefined,
+          },
+  };
+};
+
+export const bulkRoutes = (app: App): Route[] => {
+  const { bulk, readModels } = app;
+  const reader = readModels.reader('bulk');
+
+  /** What the preview showed: it does not change any more, but may have been made by another process just now. */
+  const previewOf = async (
+    tenantId: string,
+    id: string,
+    position: Position | undefined,
+  ): Promise<BulkPreviewDoc> => {
+    let doc = await bulkPreviewOf(reader, tenantId, id);
+    if (doc === undefined) {
+      await readModels.waitFor(tenantId, READS, position);
+      doc = await bulkPreviewOf(reader, tenantId, id);
+    }
+    if (doc === undefined) throw new Error(`the preview of session ${id} was not folded`);
+    return doc;
+  };
+
+  const view = async (tenantId: string, { session, position }: SessionNow) =>
+    viewOf(session, await previewOf(tenantId, session.id, position));
+
+  return [
+    adminRoute({
+      method: 'post',
+      path: `${BASE}/preview`,
+      operationId: 'previewBulkOperation',
+      summary: 'Decide what an operation would do to each of many records, and freeze these',
+      tag: TAG,
+      bodyLimit: BODY_LIMIT,
+      body: previewBody,
+      responses: { 201: sessionView },
+      errors: ['invalid_filter', 'conflict'],
+      reads: ['records', 'entities', 'bulk'],
+      handle: async (request) => {
+        const { tenantId } = request.principal;
+        const made = await bulk.preview(tenantId, requestOf(request.body), contextOf(app, request));
+        const { session, position, shown } = made;
+        const body = shown === undefined ? await view(tenantId, made) : viewOf(session, shown);
+        return { status: 201, body, position };
+      },
+    }),
+
+    adminRoute({
+      method: 'get',
+      path: SESSIONS,
+      operationId: 'listBulkSessions',
+      summary: 'Sessions, newest first; at most 100 ids and errors of each',
+      tag: TAG,
+      query: z.object({ limit: limit(), cursor }),
+      responses: { 200: z.array(sessionView) },
+      reads: READS,
+      handle: async ({ principal: { tenantId }, query }) => {
+        const after = decodeCursor(query.cursor);
+        const page = await bulkSessionsOf(reader, tenantId, { limit: query.limit, after });
+        const body = await Promise.all(
+          page.docs.map(async ({ id, session }) =>
+            viewOf(sessionIn(session), await previewOf(tenantId, id, undefined), IN_LIST),
+          ),
+        );
+        return { status: 200, body, next: nextPage(page.next) };
+      },
+    }),
+
+    adminRoute({
+      method: 'get',
+      path: `${SESSIONS}/:id`,
+      operationId: 'getBulkSession',
+      summary: 'A session with its preview and, once it has ended, its result',
+      tag: TAG,
+      params: idParams,
+      responses: { 200: sessionView },
+      reads: READS,
+      handle: async ({ principal: { tenantId }, params }) => {
+        const now = await bulk.session(tenantId, params.id);
+        // Whoever sees that a session has ended reads what it did from then on.
+        const position = now.session.status === 'committing' ? undefined : now.position;
+        return { status: 200, body: await view(tenantId, now), position };
+      },
+    }),
+
+    adminRoute({
+      method: 'post',
+      path: `${SESSIONS}/:id/commit`,
+      operationId: 'commitBulkSession',
+      summary: 'Do what was previewed: within the request up to 999 rows, else in the background',
+      tag: TAG,
+      params: idParams,
+      responses: { 200: sessionView, 202: sessionView },
+      errors: ['invalid_transition'],
+      reads: ['records', 'bulk'],
+      handle: async (request) => {
+        const { tenantId } = request.principal;
+        const now = await bulk.commit(tenantId, request.params.id, contextOf(app, request));
+        const status = now.session.status === 'committing' ? 202 : 200;
+        return { status, body: await view(tenantId, now), position: now.position };
+      },
+    }),
+
+    adminRoute({
+      method: 'post',
+      path: `${SESSIONS}/:id/cancel`,
+      operationId: 'cancelBulkSession',
+      summary: 'Give up a session that was previewed',
+      tag: TAG,
+      params: idParams,
+      responses: { 200: sessionView },
+      errors: ['invalid_transition'],
+      reads: READS,
+      handle: async (request) => {
+        const { tenantId } = request.principal;
+        const now = await bulk.cancel(tenantId, request.params.id, contextOf(app, request));
+        return { status: 200, body: await view(tenantId, now), position: now.position };
+      },
+    }),
+
+    adminRoute({
+      method: 'get',
+      path: `${SESSIONS}/:id/errors.csv`,
+      operationId: 'getBulkErrors',
+      summary: 'All per-row errors in the order of the preview: those of the commit once it has ended',
+      tag: TAG,
+      params: idParams,
+      responses: { 200: null },
+      produces: 'text/csv',
+      handle: async ({ principal: { tenantId }, params }) => {
+        const errors = await bulk.errors(tenantId, params.id);
+        return {
+          status: 200,
+          headers: {
+            'Content-Type': 'text/csv; charset=utf-8',
+            'Content-Disposition': attachment('errors.csv'),
+          },
+          body: csvOf(errors),
+        };
+      },
+    }),
+  ];
+};
+
+const COLUMNS = ['record_id', 'current_state', 'code', 'message'];
+
+/** RFC 4180. A cell that a spreadsheet would take for a formula begins with an apostrophe. */
+const csvOf = (errors: readonly Readonly<Record<string, unknown>>[]): string =>
+  stringify([...errors], {
+    header: true,
+    columns: COLUMNS,
+    escape_formulas: true,
+    record_delimiter: 'windows',
+  });

@@ -1,0 +1,168 @@
+import { Readable } from 'node:stream';
+import { hledgerAccount, hledgerEntry, hledgerHead } from '../../domain/ledger/hledger.ts';
+import type { Page, PageEnd } from '../../domain/projection.ts';
+import { wholeChart } from '../../projections/ledger.ts';
+import { currenciesOf } from '../../projections/ledger-balances.ts';
+import { bookedEntries, type EntryDoc, entriesOf } from '../../projections/ledger-entries.ts';
+import { attachment } from '../http/content-disposition.ts';
+import { CSV_TYPE, csvRows } from '../http/csv.ts';
+import type { Reply, Route } from '../http/route.ts';
+import type { App } from './app.ts';
+import { personRoute } from './kinds.ts';
+import { entryFilter, requireRange } from './ledger-entries.ts';
+import { rangeQuery, trialBalanceOf } from './ledger-reports.ts';
+import { GL, LEDGER_READS, LEDGER_TAG, REPORTS } from './ledger-views.ts';
+
+/** Exports of the ledger (decisions, section 9): read page by page as they are sent, however long they are. */
+
+/** Entries may have a thousand lines: few at a time. */
+const PAGE = 100;
+
+const ENTRY_COLUMNS = [
+  'number',
+  'id',
+  'state',
+  'date',
+  'memo',
+  'currency',
+  'line_no',
+  'account_code',
+  'account_name',
+  'debit',
+  'credit',
+  'line_memo',
+  'source_kind',
+  'reversal_of',
+  'reversed_by',
+  'created_at',
+  'posted_at',
+] as const;
+
+const SUMS = [
+  'opening_debit',
+  'opening_credit',
+  'debit',
+  'credit',
+  'closing_debit',
+  'closing_credit',
+] as const;
+
+type NameOf = (code: string) => string;
+
+const rowsOf = (entry: EntryDoc, nameOf: NameOf) =>
+  entry.lines.map((line, index) => [
+    entry.number,
+    entry.id,
+    entry.state,
+    entry.date,
+    entry.memo,
+    entry.currency,
+    index + 1,
+    line.account_code,
+    line.account_name ?? nameOf(line.account_code),
+    line.debit,
+    line.credit,
+    line.memo,
+    entry.source.kind,
+    entry.reversal_of,
+    entry.reversed_by,
+    entry.created_at,
+    entry.posted_at,
+  ]);
+
+async function* inPages(
+  head: string,
+  pageAfter: (page: { limit: number; after: PageEnd | undefined }) => Promise<Page<EntryDoc>>,
+  print: (entries: readonly EntryDoc[]) => string,
+): AsyncGenerator<string> {
+  yield head;
+  let after: PageEnd | undefined;
+  do {
+    const page = await pageAfter({ limit: PAGE, after });
+    if (page.docs.length > 0) yield print(page.docs);
+    after = page.next;
+  } while (after !== undefined);
+}
+
+const download = (type: string, filename: string, body: Readable | string): Reply => ({
+  status: 200,
+  headers: { 'Content-Type': type, 'Content-Disposition': attachment(filename) },
+  body,
+});
+
+export const ledgerExportRoutes = (app: App): Route[] => {
+  const reader = app.readModels.reader('ledger');
+  const of = { tag: LEDGER_TAG, entitlement: 'ledger', method: 'get', reads: LEDGER_READS } as const;
+
+  const names = async <T>(
+    tenantId: string,
+    nameOf: (account: Awaited<ReturnType<typeof wholeChart>>[number]) => T,
+  ): Promise<ReadonlyMap<string, T>> =>
+    new Map((await wholeChart(reader, tenantId)).map((account) => [account.code_key, nameOf(account)]));
+
+  return [
+    personRoute({
+      ...of,
+      path: `${GL}/entries.csv`,
+      operationId: 'exportEntries',
+      summary: 'Entries as CSV, a row for each line, newest date first; amounts in minor units',
+      query: entryFilter,
+      responses: { 200: null },
+      produces: 'text/csv',
+      handle: async ({ principal, query }) => {
+        requireRange(query);
+        const { tenantId } = principal;
+        const known = await names(tenantId, ({ name }) => name);
+        const nameOf: NameOf = (code) => known.get(code.toLowerCase()) ?? code;
+        const pages = inPages(
+          csvRows([ENTRY_COLUMNS]),
+          (page) => entriesOf(reader, tenantId, query, page),
+          (entries) => csvRows(entries.flatMap((entry) => rowsOf(entry, nameOf))),
+        );
+        return download(CSV_TYPE, 'entries.csv', Readable.from(pages));
+      },
+    }),
+
+    personRoute({
+      ...of,
+      path: `${REPORTS}/trial-balance.csv`,
+      operationId: 'exportTrialBalance',
+      summary: 'The trial balance as CSV; amounts in minor units',
+      query: rangeQuery,
+      responses: { 200: null },
+      produces: 'text/csv',
+      handle: async ({ principal, query }) => {
+        const { accounts, totals, currency } = await trialBalanceOf(app, principal.tenantId, query);
+        const rows = [
+          ['code', 'name', 'type', 'currency', ...SUMS],
+          ...accounts.map((row) => [row.code, row.name, row.type, currency, ...SUMS.map((key) => row[key])]),
+          ['', 'Total', '', currency, ...SUMS.map((key) => totals[key])],
+        ];
+        return download(CSV_TYPE, 'trial-balance.csv', csvRows(rows));
+      },
+    }),
+
+    personRoute({
+      ...of,
+      path: `${GL}/journal.hledger`,
+      operationId: 'exportJournal',
+      summary: 'Everything in the books as a plain-text journal that hledger reads, by number',
+      responses: { 200: null },
+      produces: 'text/plain',
+      handle: async ({ principal }) => {
+        const { tenantId } = principal;
+        const chart = await wholeChart(reader, tenantId);
+        const currencies = await currenciesOf(reader, tenantId);
+        const known = new Map(chart.map((account) => [account.code_key, hledgerAccount(account)]));
+        const nameOf: NameOf = (code) => known.get(code.toLowerCase()) ?? code;
+        const pages = inPages(
+          hledgerHead(chart, currencies),
+          (page) => bookedEntries(reader, tenantId, page),
+          (entries) =>
+            entries.map((entry) => hledgerEntry({ ...entry, number: entry.number ?? 0 }, nameOf)).join(''),
+        );
+        return download('text/plain; charset=utf-8', 'journal.hledger', Readable.from(pages));
+      },
+    }),
+  ];
+};

@@ -1,0 +1,174 @@
+import { z } from 'zod';
+import {
+  ACCOUNT_CODE,
+  ACCOUNT_TYPES,
+  type Account,
+  accountOf,
+  type Chart,
+} from '../../domain/ledger/account.ts';
+import { MAX_LINES, MIN_LINES } from '../../domain/ledger/content.ts';
+import { isDay } from '../../domain/ledger/dates.ts';
+import type { Draft } from '../../domain/ledger/entry.ts';
+import { CURRENCY, MAX_MONEY } from '../../domain/ledger/money.ts';
+import { iso } from '../../domain/projection.ts';
+import type { AccountDoc } from '../../projections/ledger.ts';
+import { draftDoc, type EntryDoc } from '../../projections/ledger-entries.ts';
+import { text, timestamp, uuid } from '../http/schemas.ts';
+
+/** Shapes of the ledger's requests and answers (decisions, section 9). */
+
+export const LEDGER_TAG = 'Ledger';
+export const GL = '/api/v1/tenant/gl';
+export const REPORTS = '/api/v1/tenant/reports';
+export const LEDGER_READS = ['ledger'];
+
+/** A day of the calendar, `YYYY-MM-DD`. */
+export const day = z
+  .string()
+  .refine(isDay, 'This is not a day of the calendar, YYYY-MM-DD.')
+  .meta({ override: { format: 'date' } });
+
+export const currencyCode = z.string().regex(CURRENCY, 'This is not an ISO 4217 currency code.');
+
+export const accountCode = z
+  .string()
+  .regex(ACCOUNT_CODE, 'A code has 1 to 32 letters, digits, dots, underscores and hyphens.');
+
+/** Minor units of one amount. */
+const amount = z.int().min(0).max(MAX_MONEY);
+
+/** A sum of minor units: a whole number with all its digits, however large. */
+export const money = z.number().meta({ override: { type: 'integer' } });
+
+/** Exact as JSON also where a number is not. */
+export const moneyJson = (value: bigint): unknown => {
+  const number = Number(value);
+  return Number.isSafeInteger(number) ? number : exactJson.rawJSON(value.toString());
+};
+
+// Node 24 has it; the types of this language level do not know it yet.
+const exactJson = JSON as typeof JSON & { rawJSON(text: string): unknown };
+
+/** An answer with its sums as {@link moneyJson}. */
+export const withMoney = (value: unknown): unknown => {
+  if (typeof value === 'bigint') return moneyJson(value);
+  if (Array.isArray(value)) return value.map(withMoney);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, withMoney(each)]));
+};
+
+const memo = text({ min: 0, max: 500 });
+
+// Accounts
+
+export const accountView = z.object({
+  code: z.string(),
+  name: z.string(),
+  type: z.enum(ACCOUNT_TYPES),
+  category: z.string().optional(),
+  active: z.boolean(),
+  created_at: timestamp,
+  updated_at: timestamp,
+});
+
+const accountName = text({ max: 200 }).refine((name) => name.trim() !== '', 'A name must not be blank.');
+const category = text({ max: 100 });
+
+export const newAccount = z.object({
+  code: accountCode,
+  name: accountName,
+  type: z.enum(ACCOUNT_TYPES),
+  category: category.nullish(),
+  active: z.boolean().default(true),
+});
+
+export const accountChange = z.object({
+  code: accountCode.optional(),
+  name: accountName.optional(),
+  category: category.nullish(),
+  type: z.enum(ACCOUNT_TYPES).optional(),
+  active: z.boolean().optional(),
+});
+
+export const viewOfAccountDoc = ({ id: _id, code_key: _key, ...account }: AccountDoc) => account;
+
+export const viewOfAccount = (account: Account) => ({
+  code: account.code,
+  name: account.name,
+  type: account.type,
+  ...(account.category === undefined ? {} : { category: account.category }),
+  active: account.active,
+  created_at: iso(account.openedAt),
+  updated_at: iso(account.changedAt),
+});
+
+// Entries
+
+/** Money is at stake: an unknown key is refused. */
+const givenLine = z.strictObject({
+  account_code: text({ max: 200 }),
+  debit: amount.optional(),
+  credit: amount.optional(),
+  memo: memo.optional(),
+  currency: currencyCode.optional(),
+});
+
+const givenLines = z.array(givenLine).min(MIN_LINES).max(MAX_LINES);
+
+export const newEntry = z.object({
+  date: day,
+  memo: memo.optional(),
+  currency: currencyCode.optional(),
+  lines: givenLines,
+});
+
+export const entryChange = z.object({
+  date: day.optional(),
+  memo: memo.optional(),
+  currency: currencyCode.optional(),
+  lines: givenLines.optional(),
+});
+
+export const reversal = z.object({ date: day.optional(), memo: memo.optional() });
+
+export const entryView = z.object({
+  id: uuid,
+  number: z.int().nullable(),
+  state: z.enum(['draft', 'posted', 'reversed']),
+  date: day,
+  memo: z.string(),
+  currency: z.string(),
+  lines: z.array(
+    z.object({
+      line_no: z.int(),
+      account_code: z.string(),
+      account_name: z.string(),
+      debit: amount,
+      credit: amount,
+      memo: z.string().optional(),
+    }),
+  ),
+  total_debit: amount,
+  total_credit: amount,
+  source: z.object({ kind: z.string(), id: z.string().optional(), rule_id: z.string().optional() }),
+  reversal_of: uuid.optional(),
+  reversed_by: uuid.optional(),
+  created_at: timestamp,
+  posted_at: timestamp.optional(),
+});
+
+/** A draft shows its accounts' present names; what is posted, the names of then. */
+export const viewOfEntry = ({ facets: _facets, ...entry }: EntryDoc, chart: Chart) => ({
+  ...entry,
+  lines: entry.lines.map((line, index) => ({
+    line_no: index + 1,
+    account_code: line.account_code,
+    account_name: line.account_name ?? accountOf(chart, line.account_code)?.name ?? line.account_code,
+    debit: line.debit,
+    credit: line.credit,
+    ...(line.memo === undefined ? {} : { memo: line.memo }),
+  })),
+});
+
+export const viewOfDraft = ({ id, content, source, createdAt }: Draft, chart: Chart) =>
+  viewOfEntry(draftDoc(id, content, source, iso(createdAt)), chart);

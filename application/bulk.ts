@@ -1,0 +1,206 @@
+import {
+  type BulkState,
+  bulkDecider,
+  MAX_ROWS,
+  QUEUED_FROM,
+  type SessionState,
+  sessionIn,
+} from '../domain/bulk/session.ts';
+import { cancelSession, startCommit } from '../domain/bulk/session-decisions.ts';
+import type { BulkEvent, OpParams, RowError, Selection } from '../domain/bulk/session-events.ts';
+import { invalid } from '../domain/errors.ts';
+import { type Filter, parseFilter } from '../domain/expressions/filter.ts';
+import { readErrors } from './bulk/frozen.ts';
+import type { RecordSelector } from './bulk/ports.ts';
+import type { BulkPreviews, Shown } from './bulk/preview.ts';
+import type { BulkRunner } from './bulk/runner.ts';
+import type { EventCodec } from './codec.ts';
+import type { CommandHandler } from './command-handler.ts';
+import type { Clock } from './ports/clock.ts';
+import type { EventStore, Position } from './ports/event-store.ts';
+import type { RequestContext } from './request-context.ts';
+import { type Schemas, specsOf } from './schemas.ts';
+import type { StreamStates } from './stream-states.ts';
+import { streamName } from './streams.ts';
+
+export interface BulkRequest {
+  readonly entityName: string;
+  readonly opParams: OpParams;
+  readonly selection:
+    | { readonly kind: 'ids'; readonly ids: readonly string[] }
+    | {
+        readonly kind: 'filter';
+        /** A text, or the object form. */
+        readonly filterExpr: Extract<Selection, { kind: 'filter' }>['filter_expr'];
+        readonly countAtPreview: number | undefined;
+      };
+}
+
+export interface SessionNow {
+  readonly session: SessionState;
+  readonly position: Position | undefined;
+}
+
+/** How long (ms) a commit within the request is waited for; after that the background worker's word counts. */
+const PATIENCE_MS = 120_000;
+const POLL_MS = 100;
+
+/** Use cases on bulk operation sessions (specification, Bulk operations; decisions, section 5). */
+export class Bulk {
+  readonly #commands: CommandHandler;
+  readonly #states: StreamStates;
+  readonly #schemas: Schemas;
+  readonly #selector: RecordSelector;
+  readonly #previews: BulkPreviews;
+  readonly #runner: BulkRunner;
+  readonly #events: EventStore;
+  readonly #codec: EventCodec;
+  readonly #clock: Clock;
+
+  constructor(deps: {
+    commands: CommandHandler;
+    states: StreamStates;
+    schemas: Schemas;
+    selector: RecordSelector;
+    previews: BulkPreviews;
+    runner: BulkRunner;
+    events: EventStore;
+    codec: EventCodec;
+    clock: Clock;
+  }) {
+    this.#commands = deps.commands;
+    this.#states = deps.states;
+    this.#schemas = deps.schemas;
+    this.#selector = deps.selector;
+    this.#previews = deps.previews;
+    this.#runner = deps.runner;
+    this.#events = deps.events;
+    this.#codec = deps.codec;
+    this.#clock = deps.clock;
+  }
+
+  /**
+   * Decides each row as its own command would, and writes nothing but the session.
+   * @throws `not_found` for an unknown entity, `invalid_filter`, `validation_failed` for too many rows
+   */
+  async preview(
+    tenantId: string,
+    request: BulkRequest,
+    context: RequestContext,
+  ): Promise<SessionNow & { readonly shown?: Shown }> {
+    const id = context.newId();
+    if (context.again !== undefined) {
+      const { state, position } = await this.#now(tenantId, id);
+      if (state.status !== 'none' && state.status !== 'previewing') return { session: state, position };
+    }
+    const { entityName, opParams } = request;
+    const { fields } = await this.#schemas.fresh(tenantId, entityName);
+    const filter =
+      request.selection.kind === 'filter'
+        ? parseFilter(request.selection.filterExpr, specsOf(fields))
+        : undefined;
+    const rows = await this.#resolve(tenantId, request, filter);
+    const session = {
+      id,
+      entityName,
+      opParams,
+      selection: selectionOf(request.selection, filter),
+      createdBy: context.cause.actor.id,
+    };
+    const { state, position, shown } = await this.#previews.make(tenantId, session, rows, context.cause);
+    return { session: sessionIn(state), position, shown };
+  }
+
+  /**
+   * Up to 999 rows are worked on before this resolves; from 1,000 on, and when somebody else has to go on, the
+   * session that is answered is still committing.
+   * @throws `not_found`, `invalid_transition`
+   */
+  async commit(tenantId: string, id: string, context: RequestContext): Promise<SessionNow> {
+    const session = sessionIn((await this.#now(tenantId, id)).state);
+    const countAtCommit = session.status === 'previewed' ? await this.#count(tenantId, session) : undefined;
+    const committedBy = context.cause.actor.id;
+    const { state, position } = await this.#commands.execute({
+      tenantId,
+      decider: bulkDecider,
+      id,
+      cause: context.cause,
+      again: context.again,
+      decide: (present) => startCommit(present, { committedBy, countAtCommit }),
+    });
+    const started = sessionIn(state);
+    if (started.counts.total_resolved >= QUEUED_FROM) return { session: started, position };
+    const deadline = performance.now() + PATIENCE_MS;
+    while (!(await this.#runner.run(tenantId, id)) && !this.#runner.isStopped) {
+      const present = await this.#now(tenantId, id);
+      if (sessionIn(present.state).status !== 'committing' || performance.now() > deadline) break;
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    }
+    return this.session(tenantId, id);
+  }
+
+  /** @throws `not_found`, `invalid_transition` */
+  async cancel(tenantId: string, id: string, context: RequestContext): Promise<SessionNow> {
+    const { state, position } = await this.#commands.execute<BulkState, BulkEvent>({
+      tenantId,
+      decider: bulkDecider,
+      id,
+      cause: context.cause,
+      again: context.again,
+      decide: cancelSession,
+    });
+    return { session: sessionIn(state), position };
+  }
+
+  /** As its stream has it now. @throws `not_found` */
+  async session(tenantId: string, id: string): Promise<SessionNow> {
+    const { state, position } = await this.#now(tenantId, id);
+    return { session: sessionIn(state), position };
+  }
+
+  /** All per-row errors, in the order of the preview. @throws `not_found` */
+  async errors(tenantId: string, id: string): Promise<readonly RowError[]> {
+    const { session } = await this.session(tenantId, id);
+    return readErrors({ events: this.#events, codec: this.#codec }, tenantId, session);
+  }
+
+  async #resolve(tenantId: string, request: BulkRequest, filter: Filter | undefined): Promise<string[]> {
+    const { selection, entityName } = request;
+    const rows = new Set<string>(selection.kind === 'ids' ? selection.ids : []);
+    if (filter !== undefined) {
+      for await (const id of this.#selector.ids(tenantId, entityName, { filter, now: this.#clock.now() })) {
+        rows.add(id);
+        if (rows.size > MAX_ROWS) break;
+      }
+    }
+    if (rows.size <= MAX_ROWS) return [...rows];
+    const message = `A bulk operation works on at most ${MAX_ROWS} records.`;
+    throw invalid([{ path: 'selection', code: 'too_big', message }]);
+  }
+
+  async #count(tenantId: string, { selection, entityName }: SessionState): Promise<number | undefined> {
+    if (selection.kind !== 'filter') return undefined;
+    // Written by the preview from a checked filter.
+    const filter = selection.filter as Filter;
+    return this.#selector.count(tenantId, entityName, { filter, now: this.#clock.now() });
+  }
+
+  async #now(tenantId: string, id: string): Promise<{ state: BulkState; position: Position | undefined }> {
+    const stream = streamName(tenantId, bulkDecider.category, id);
+    const { state, position } = await this.#states.refresh(stream, bulkDecider);
+    // The stream's name says which decider folded it.
+    return { state: state as BulkState, position };
+  }
+}
+
+const selectionOf = (selection: BulkRequest['selection'], filter: Filter | undefined): Selection => {
+  if (selection.kind === 'ids' || filter === undefined) return { kind: 'ids' };
+  const { filterExpr: filter_expr, countAtPreview } = selection;
+  return {
+    kind: 'filter',
+    filter_expr,
+    // A checked filter is plain JSON.
+    filter: JSON.parse(JSON.stringify(filter)),
+    ...(countAtPreview === undefined ? {} : { count_at_preview: countAtPreview }),
+  };
+};

@@ -1,0 +1,81 @@
+import { bulkDecider, type SessionState } from '../../domain/bulk/session.ts';
+import {
+  BulkCommitStarted,
+  BulkErrorsPreviewed,
+  BulkRowsProcessed,
+  BulkRowsResolved,
+  type RowError,
+} from '../../domain/bulk/session-events.ts';
+import { type Cause, dataOf, type EventCodec, type LoggedEvent } from '../codec.ts';
+import type { EventStore, Position } from '../ports/event-store.ts';
+import { streamName } from '../streams.ts';
+
+/** What a session's stream holds beside its state: rows, and what became of them. */
+
+/** Each event may hold a thousand rows. */
+const PAGE = 16;
+
+interface Log {
+  readonly events: EventStore;
+  readonly codec: EventCodec;
+}
+
+const eventsOf = async function* (
+  { events, codec }: Log,
+  tenantId: string,
+  sessionId: string,
+): AsyncIterable<LoggedEvent> {
+  const stream = streamName(tenantId, bulkDecider.category, sessionId);
+  for (let from = 0; ; from += PAGE) {
+    const page = await events.readStream(stream, { from, limit: PAGE });
+    for (const stored of page) yield codec.decode(stored);
+    if (page.length < PAGE) return;
+  }
+};
+
+export interface Frozen {
+  /** Ids as they were selected, in the order of the preview. */
+  readonly rows: readonly string[];
+  /** 1 for each row that is recorded as done. */
+  readonly over: Uint8Array;
+  /** Of the commit. */
+  readonly cause: Cause;
+  readonly since: Position;
+}
+
+/** Everything that whoever works on a committing session needs. */
+export const readFrozen = async (log: Log, tenantId: string, session: SessionState): Promise<Frozen> => {
+  const rows: string[] = [];
+  const over = new Uint8Array(session.counts.total_resolved);
+  let commit: LoggedEvent | undefined;
+  for await (const event of eventsOf(log, tenantId, session.id)) {
+    const frozen = dataOf(BulkRowsResolved, event);
+    if (frozen?.attempt === session.attempt) for (const row of frozen.rows) rows.push(row.record_id);
+    if (event.type === BulkCommitStarted.type) commit = event;
+    const done = dataOf(BulkRowsProcessed, event);
+    if (done === undefined) continue;
+    for (const row of [...done.succeeded, ...done.skipped]) over[row] = 1;
+    for (const { row } of done.errors) over[row] = 1;
+  }
+  if (commit === undefined || rows.length !== over.length)
+    throw new Error(`session ${session.id} is not whole`);
+  const { actor, impersonatedBy, correlationId, id: causationId, position: since } = commit;
+  return { rows, over, cause: { actor, impersonatedBy, correlationId, causationId }, since };
+};
+
+/** All per-row errors, in the order of the preview: those of the commit once it has ended, else the preview's. */
+export const readErrors = async (
+  log: Log,
+  tenantId: string,
+  session: SessionState,
+): Promise<readonly RowError[]> => {
+  const isOver = session.status === 'committed' || session.status === 'errored';
+  const errors: RowError[] = [];
+  for await (const event of eventsOf(log, tenantId, session.id)) {
+    const previewed = isOver ? undefined : dataOf(BulkErrorsPreviewed, event);
+    if (previewed?.attempt === session.attempt) errors.push(...previewed.errors);
+    const processed = isOver ? dataOf(BulkRowsProcessed, event) : undefined;
+    if (processed !== undefined) errors.push(...processed.errors);
+  }
+  return errors.toSorted((a, b) => a.row - b.row);
+};

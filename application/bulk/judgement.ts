@@ -1,0 +1,98 @@
+import {
+  type RowRefusal,
+  recordNotFound,
+  refusalOfError,
+  refusalOfTransition,
+  withoutJob,
+} from '../../domain/bulk/outcomes.ts';
+import type { OpParams, Sample } from '../../domain/bulk/session-events.ts';
+import type { JsonValue, Values } from '../../domain/entities/fields.ts';
+import type { LiveRecord, RecordState } from '../../domain/entities/record.ts';
+import type { Jobs } from '../jobs.ts';
+import type { Records } from '../records.ts';
+
+/** What would become of a record, decided as the command itself would, and not written. */
+export type Judgement =
+  | { readonly kind: 'succeeds'; readonly before: Values; readonly after: Values | null }
+  | { readonly kind: 'skips' }
+  | { readonly kind: 'refused'; readonly refusal: RowRefusal };
+
+export interface Asked {
+  readonly tenantId: string;
+  readonly entityName: string;
+  readonly opParams: OpParams;
+  /** Whoever asks; an admin. */
+  readonly askedBy: string;
+}
+
+/** The values that an edit sets, by field. */
+export const inputOf = ({
+  fields,
+}: Extract<OpParams, { kind: 'edit' }>): Readonly<Record<string, JsonValue>> =>
+  Object.fromEntries(fields.map(({ field_key, new_value }) => [field_key, new_value]));
+
+/** Empty for what has none. */
+export const stateOf = (state: RecordState): string =>
+  state.status === 'live' ? (state.job?.state ?? '') : '';
+
+const refused = (refusal: RowRefusal): Judgement => ({ kind: 'refused', refusal });
+
+/** Of deletions, what the record alone says: what points to it is seen for all of them together. */
+export const judge = async (
+  { records, jobs }: { readonly records: Records; readonly jobs: Jobs },
+  { tenantId, entityName, opParams, askedBy }: Asked,
+  state: RecordState,
+): Promise<Judgement> => {
+  if (state.status !== 'live' || state.entityName !== entityName) return refused(recordNotFound);
+  switch (opParams.kind) {
+    case 'edit':
+      return judgeEdit(records, tenantId, state, inputOf(opParams));
+    case 'delete':
+      return { kind: 'succeeds', before: state.values, after: null };
+    case 'transition': {
+      if (state.job === undefined) return refused(withoutJob);
+      const actor = { id: askedBy, role: 'admin' } as const;
+      const verdict = await jobs.judge(tenantId, state, { eventName: opParams.event_name }, actor);
+      if (verdict.kind === 'not_found') return refused(recordNotFound);
+      if (verdict.kind === 'moves') {
+        return { kind: 'succeeds', before: { state: state.job.state }, after: { state: verdict.edge.to } };
+      }
+      return refused(refusalOfTransition(verdict) ?? recordNotFound);
+    }
+    default:
+      return opParams satisfies never;
+  }
+};
+
+const judgeEdit = async (
+  records: Records,
+  tenantId: string,
+  state: LiveRecord,
+  values: Readonly<Record<string, JsonValue>>,
+): Promise<Judgement> => {
+  try {
+    const [event] = await records.preview(tenantId, state.entityName, state.id, { kind: 'update', values });
+    if (event?.type !== 'RecordUpdated') return { kind: 'skips' };
+    const { changed, values: after } = event.data;
+    return { kind: 'succeeds', before: only(changed, state.values), after: only(changed, after) };
+  } catch (error) {
+    const refusal = refusalOfError(error);
+    if (refusal === undefined) throw error;
+    return refused(refusal);
+  }
+};
+
+/** The values of some fields; null where there is none. */
+const only = (keys: readonly string[], values: Values): Values =>
+  Object.fromEntries(keys.map((key) => [key, (Object.hasOwn(values, key) ? values[key] : null) ?? null]));
+
+export const sampleOf = (
+  recordId: string,
+  state: RecordState,
+  judgement: Extract<Judgement, { kind: 'succeeds' }>,
+): Sample => ({
+  record_id: recordId,
+  current_state: stateOf(state),
+  before: { ...judgement.before },
+  after: judgement.after === null ? null : { ...judgement.after },
+});

@@ -1,0 +1,28 @@
+import type { Filter } from '../../domain/expressions/filter.ts';
+
+/** What bulk operations ask of the read models. */
+
+export interface SelectedBy {
+  readonly filter: Filter;
+  /** ms; what `now()` of the filter is. */
+  readonly now: number;
+}
+
+export interface RecordSelector {
+  /** Ids of the records that a filter selects, newest first. */
+  ids(tenantId: string, entityName: string, by: SelectedBy): AsyncIterable<string>;
+  count(tenantId: string, entityName: string, by: SelectedBy): Promise<number>;
+}
+
+export interface Referrers {
+  /** Whether records of any entity can point to records of this one. */
+  canPointTo(tenantId: string, entityName: string): Promise<boolean>;
+  /** Records that point to one. */
+  of(tenantId: string, recordId: string): AsyncIterable<{ readonly id: string }>;
+}
+
+/** A session that is being committed. */
+export interface RunningSession {
+  readonly tenantId: string;
+  readonly sessionId: string;
+}

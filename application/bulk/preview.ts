@@ -1,0 +1,210 @@
+import { type RowRefusal, recordNotFound, restricted } from '../../domain/bulk/outcomes.ts';
+import { type BulkState, bulkDecider, CHUNK } from '../../domain/bulk/session.ts';
+import {
+  finishPreview,
+  freezeRows,
+  type NewSession,
+  noteErrors,
+  startPreview,
+} from '../../domain/bulk/session-decisions.ts';
+import type { BulkEvent, Cascade, RowError, Sample } from '../../domain/bulk/session-events.ts';
+import { type RecordState, recordDecider } from '../../domain/entities/record.ts';
+import type { Cause } from '../codec.ts';
+import type { CommandHandler } from '../command-handler.ts';
+import type { Jobs } from '../jobs.ts';
+import type { Ids } from '../ports/clock.ts';
+import type { Position } from '../ports/event-store.ts';
+import type { Records } from '../records.ts';
+import type { Schemas } from '../schemas.ts';
+import type { StreamStates } from '../stream-states.ts';
+import { DeletionPlan } from './deletion-plan.ts';
+import { type Asked, type Judgement, judge, sampleOf, stateOf } from './judgement.ts';
+import { inBatches, packed } from './packing.ts';
+import type { Referrers } from './ports.ts';
+import { isRecordId } from './rows.ts';
+
+const SAMPLES = 20;
+/** Bytes of all samples together, as JSON: larger ones are left out. */
+const SAMPLE_BYTES = 128 * 1024;
+
+const SUCCEEDS = 0;
+const SKIPS = 1;
+const REFUSED = 2;
+
+/** What is shown of a preview beside its counts. */
+export interface Shown {
+  readonly ids: readonly string[];
+  readonly errors: readonly RowError[];
+  readonly sample_affected: readonly Sample[];
+}
+
+interface Judged {
+  /** The record's version; 0 for none. */
+  readonly versions: Uint32Array;
+  /** What becomes of each row. */
+  readonly kinds: Uint8Array;
+  readonly errors: RowError[];
+  readonly cascade: Cascade | undefined;
+}
+
+/** Previews: what would become of each row, and the rows as they are frozen (decisions, section 5). */
+export class BulkPreviews {
+  readonly #commands: CommandHandler;
+  readonly #states: StreamStates;
+  readonly #schemas: Schemas;
+  readonly #referrers: Referrers;
+  readonly #ids: Ids;
+  readonly #judges: { readonly records: Records; readonly jobs: Jobs };
+
+  constructor(deps: {
+    commands: CommandHandler;
+    states: StreamStates;
+    schemas: Schemas;
+    records: Records;
+    jobs: Jobs;
+    referrers: Referrers;
+    ids: Ids;
+  }) {
+    this.#commands = deps.commands;
+    this.#states = deps.states;
+    this.#schemas = deps.schemas;
+    this.#referrers = deps.referrers;
+    this.#ids = deps.ids;
+    this.#judges = deps;
+  }
+
+  /** @param rows ids as they were given or selected, each once; @throws `conflict` while the entity is being changed */
+  async make(
+    tenantId: string,
+    begun: Omit<NewSession, 'attempt'>,
+    rows: readonly string[],
+    cause: Cause,
+  ): Promise<{ state: BulkState; position: Position | undefined; shown: Shown }> {
+    const asked = {
+      tenantId,
+      entityName: begun.entityName,
+      opParams: begun.opParams,
+      askedBy: begun.createdBy,
+    };
+    const judged = await this.#judgeAll(asked, rows);
+    const sample = await this.#sample(asked, rows, judged);
+    const session = { ...begun, attempt: this.#ids.next() };
+    const { state, position } = await this.#store(tenantId, session, rows, judged, sample, cause);
+    const shown = {
+      ids: rows.slice(0, CHUNK),
+      errors: judged.errors.slice(0, CHUNK),
+      sample_affected: sample,
+    };
+    return { state, position, shown };
+  }
+
+  async #judgeAll(asked: Asked, rows: readonly string[]): Promise<Judged> {
+    const versions = new Uint32Array(rows.length);
+    const kinds = new Uint8Array(rows.length);
+    const errors: RowError[] = [];
+    const refuse = (row: number, refusal: RowRefusal, current_state: string): void => {
+      kinds[row] = REFUSED;
+      errors.push({ row, record_id: rows[row] ?? '', current_state, ...refusal });
+    };
+    await inBatches(rows, async (id, row) => {
+      const { state, judgement } = await this.#judge(asked, id);
+      if (state.status === 'live' && state.entityName === asked.entityName) versions[row] = state.version;
+      if (judgement.kind === 'refused') {
+        const isThere = judgement.refusal.code !== 'record_not_found';
+        refuse(row, judgement.refusal, isThere ? stateOf(state) : '');
+      } else kinds[row] = judgement.kind === 'skips' ? SKIPS : SUCCEEDS;
+    });
+    const cascade =
+      asked.opParams.kind === 'delete' ? await this.#plan(asked, rows, kinds, refuse) : undefined;
+    return { versions, kinds, errors: errors.toSorted((a, b) => a.row - b.row), cascade };
+  }
+
+  async #judge(asked: Asked, id: string): Promise<{ state: RecordState; judgement: Judgement }> {
+    // What is no id of a record names none, and no stream either.
+    if (!isRecordId(id)) {
+      return { state: recordDecider.initial, judgement: { kind: 'refused', refusal: recordNotFound } };
+    }
+    const state = await this.#state(asked.tenantId, id);
+    return { state, judgement: await judge(this.#judges, asked, state) };
+  }
+
+  async #plan(
+    { tenantId, entityName }: Asked,
+    rows: readonly string[],
+    kinds: Uint8Array,
+    refuse: (row: number, refusal: RowRefusal, currentState: string) => void,
+  ): Promise<Cascade> {
+    if (!(await this.#referrers.canPointTo(tenantId, entityName))) return { by_entity: [], total: 0 };
+    const plan = new DeletionPlan({
+      state: (id) => this.#state(tenantId, id),
+      referrers: (id) => this.#referrers.of(tenantId, id),
+      onDelete: async (name, fieldKey) => {
+        const schema = await this.#schemas.known(tenantId, name);
+        return schema?.fields.find(({ key }) => key === fieldKey)?.reference?.on_delete;
+      },
+    });
+    const selected = new Set<string>();
+    for (const [row, id] of rows.entries()) {
+      if (kinds[row] !== SUCCEEDS) continue;
+      selected.add(id);
+      await plan.consider(id, entityName);
+      if (row % CHUNK === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+    for (const [row, id] of rows.entries()) {
+      const hindrance = kinds[row] === SUCCEEDS ? plan.hindranceOf(id) : undefined;
+      if (hindrance === undefined) continue;
+      refuse(row, restricted(hindrance), stateOf(await this.#state(tenantId, id)));
+    }
+    return plan.summary(selected);
+  }
+
+  async #sample(asked: Asked, rows: readonly string[], { kinds }: Judged): Promise<readonly Sample[]> {
+    const samples: Sample[] = [];
+    let bytes = 0;
+    for (const [row, id] of rows.entries()) {
+      if (samples.length >= SAMPLES) break;
+      if (kinds[row] !== SUCCEEDS) continue;
+      const { state, judgement } = await this.#judge(asked, id);
+      if (judgement.kind !== 'succeeds') continue;
+      const sample = sampleOf(id, state, judgement);
+      bytes += Buffer.byteLength(JSON.stringify(sample));
+      if (bytes > SAMPLE_BYTES) break;
+      samples.push(sample);
+    }
+    return samples;
+  }
+
+  async #store(
+    tenantId: string,
+    session: NewSession,
+    rows: readonly string[],
+    { versions, kinds, errors, cascade }: Judged,
+    sample: readonly Sample[],
+    cause: Cause,
+  ): Promise<{ state: BulkState; position: Position | undefined }> {
+    const { id, attempt } = session;
+    const append = (decide: (state: BulkState) => readonly BulkEvent[]) =>
+      this.#commands.execute({ tenantId, decider: bulkDecider, id, cause, decide });
+    await append((state) => startPreview(state, session));
+    let first = 0;
+    const frozen = rows.map((record_id, i) => ({ record_id, version: versions[i] ?? 0 }));
+    for (const part of packed(frozen, CHUNK)) {
+      const at = first;
+      await append((state) => freezeRows(state, attempt, at, part));
+      first += part.length;
+    }
+    for (const part of packed(errors, CHUNK)) await append((state) => noteErrors(state, attempt, part));
+    const count = (kind: number): number => kinds.reduce((sum, each) => sum + (each === kind ? 1 : 0), 0);
+    const counts = {
+      total_resolved: rows.length,
+      would_succeed: count(SUCCEEDS),
+      would_skip: count(SKIPS),
+      would_error: count(REFUSED),
+    };
+    return append((state) => finishPreview(state, attempt, { counts, cascadeSummary: cascade, sample }));
+  }
+
+  async #state(tenantId: string, id: string): Promise<RecordState> {
+    return (await this.#states.load(tenantId, recordDecider, id)).state;
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * The order in which the rows of a commit are taken: as they were frozen. A row that another one of them stands in the
+ * way of is put back until that one is done; when nothing else is left, all that were put back are tried again, for as
+ * long as that clears the way of any.
+ */
+export class RowQueue {
+  readonly #rows: readonly string[];
+  /** 1 for a row that is done for good. */
+  readonly #over: Uint8Array;
+  #next = 0;
+  readonly #ready: number[] = [];
+  /** Rows by the row that they wait for. */
+  readonly #waiting = new Map<number, number[]>();
+  #late: number[] = [];
+  #index: ReadonlyMap<string, number> | undefined;
+  #underWay = 0;
+  /** Counts rows that may have cleared the way of another. */
+  #freed = 0;
+  #freedBefore = -1;
+  #isLast = false;
+
+  /** @param rows ids of records @param over 1 for each row that was done before; taken over */
+  constructor(rows: readonly string[], over: Uint8Array) {
+    this.#rows = rows;
+    this.#over = over;
+  }
+
+  /** Undefined when there is none at this moment, or none any more. */
+  take(): number | undefined {
+    const row = this.#ready.pop() ?? this.#unseen();
+    if (row !== undefined) {
+      this.#underWay += 1;
+      return row;
+    }
+    if (this.#underWay > 0) return undefined;
+    const back = [...this.#late, ...[...this.#waiting.values()].flat()];
+    if (back.length === 0) return undefined;
+    this.#isLast = this.#freed === this.#freedBefore;
+    this.#freedBefore = this.#freed;
+    this.#late = [];
+    this.#waiting.clear();
+    this.#ready.push(...back.toReversed());
+    return this.take();
+  }
+
+  /** @param frees whether others may have waited for just that */
+  done(row: number, frees: boolean): void {
+    this.#underWay -= 1;
+    this.#over[row] = 1;
+    if (frees) {
+      this.#freed += 1;
+      this.#isLast = false;
+    }
+    const waiting = this.#waiting.get(row);
+    if (waiting === undefined) return;
+    this.#waiting.delete(row);
+    this.#ready.push(...waiting);
+  }
+
+  /** Puts a row back; false when nothing is left that could clear its way. */
+  putBack(row: number, hinderedBy: string): boolean {
+    if (this.#isLast) return false;
+    this.#underWay -= 1;
+    this.#index ??= new Map(this.#rows.map((id, i) => [id, i]));
+    const other = this.#index.get(hinderedBy);
+    if (other === undefined || this.#over[other] === 1) this.#late.push(row);
+    else {
+      const waiting = this.#waiting.get(other);
+      if (waiting === undefined) this.#waiting.set(other, [row]);
+      else waiting.push(row);
+    }
+    return true;
+  }
+
+  /** Rows that are not done. */
+  *left(): Iterable<number> {
+    for (let row = 0; row < this.#rows.length; row += 1) if (this.#over[row] !== 1) yield row;
+  }
+
+  #unseen(): number | undefined {
+    while (this.#next < this.#rows.length && this.#over[this.#next] === 1) this.#next += 1;
+    if (this.#next >= this.#rows.length) return undefined;
+    this.#next += 1;
+    return this.#next - 1;
+  }
+}

@@ -1,0 +1,289 @@
+import {
+  type RowRefusal,
+  recordNotFound,
+  refusalOfError,
+  refusalOfTransition,
+  selectionDrift,
+  tooLarge,
+  withoutJob,
+} from '../../domain/bulk/outcomes.ts';
+import type { OpParams } from '../../domain/bulk/session-events.ts';
+import { type LiveRecord, type RecordState, recordDecider } from '../../domain/entities/record.ts';
+import { DomainError } from '../../domain/errors.ts';
+import { matches } from '../../domain/expressions/filter.ts';
+import type { Cause } from '../codec.ts';
+import type { CommandHandler } from '../command-handler.ts';
+import type { Deletions } from '../deletions.ts';
+import type { Jobs } from '../jobs.ts';
+import type { Ids } from '../ports/clock.ts';
+import { EventTooLarge, type Position } from '../ports/event-store.ts';
+import type { Records } from '../records.ts';
+import type { RequestContext } from '../request-context.ts';
+import type { StreamState, StreamStates } from '../stream-states.ts';
+import { streamName } from '../streams.ts';
+import { inputOf, stateOf } from './judgement.ts';
+import type { SelectedBy } from './ports.ts';
+
+/** A commit, as each of its rows needs to know it. */
+export interface RowJob {
+  readonly tenantId: string;
+  readonly sessionId: string;
+  readonly entityName: string;
+  readonly opParams: OpParams;
+  /** Of a selection by filter: rows that it does not select any more are left alone. */
+  readonly selectedBy: SelectedBy | undefined;
+  readonly committedBy: string;
+  /** Of the commit; each row has a causation of its own. */
+  readonly cause: Cause;
+  /** Where the commit began in the log. */
+  readonly since: Position;
+  /** Somebody worked on the session before, and may have had rows done that were not recorded. */
+  readonly isRetaken: boolean;
+}
+
+export type RowResult =
+  | { readonly kind: 'succeeded' }
+  | { readonly kind: 'skipped' }
+  | { readonly kind: 'error'; readonly currentState: string; readonly refusal: RowRefusal }
+  /** The deletion is refused as long as the referrer is there. */
+  | {
+      readonly kind: 'restricted';
+      readonly currentState: string;
+      readonly refusal: RowRefusal;
+      readonly referrerId: string;
+    };
+
+type Head = Pick<StreamState<RecordState>, 'state' | 'position'>;
+
+const SUCCEEDED: RowResult = { kind: 'succeeded' };
+const SKIPPED: RowResult = { kind: 'skipped' };
+
+/** A lost race is tried again so often before the row has to wait for a while. */
+const TRIES = 20;
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+export const isRecordId = (text: string): boolean => UUID.test(text);
+
+/**
+ * The causation of what a session does to a row. It tells which session that was, and no request can name it: a colon
+ * is in no request id.
+ */
+export const rowCausation = (sessionId: string, recordId: string): string => `bulk:${sessionId}:${recordId}`;
+
+/** Deletions of a session bear its name: a record that is gone tells whether the session deleted it. */
+const deletionPrefix = (sessionId: string): string => `bulk:${sessionId}:`;
+
+export const isDeletionOf = (sessionId: string, deletionId: string): boolean =>
+  deletionId.startsWith(deletionPrefix(sessionId));
+
+const error = (refusal: RowRefusal, currentState: string): RowResult => ({
+  kind: 'error',
+  currentState,
+  refusal,
+});
+
+/** Does to one row what its session asks, by the same commands as single edits, and once however often it is tried. */
+export class Rows {
+  readonly #commands: CommandHandler;
+  readonly #states: StreamStates;
+  readonly #records: Records;
+  readonly #deletions: Deletions;
+  readonly #jobs: Jobs;
+  readonly #ids: Ids;
+  readonly #pause: (ms: number) => Promise<void>;
+
+  constructor(deps: {
+    commands: CommandHandler;
+    states: StreamStates;
+    records: Records;
+    deletions: Deletions;
+    jobs: Jobs;
+    ids: Ids;
+    pause?: (ms: number) => Promise<void>;
+  }) {
+    this.#commands = deps.commands;
+    this.#states = deps.states;
+    this.#records = deps.records;
+    this.#deletions = deps.deletions;
+    this.#jobs = deps.jobs;
+    this.#ids = deps.ids;
+    this.#pause = deps.pause ?? ((ms) => new Promise((resolve) => setTimeout(resolve, ms)));
+  }
+
+  /** @throws {StoreUnavailable}, `unavailable`, `read_model_behind`: it may be done or not, and is to be tried again */
+  async apply(job: RowJob, recordId: string): Promise<RowResult> {
+    const result = await this.#attempt(job, recordId);
+    if (result.kind === 'succeeded' || !job.isRetaken) return result;
+    // What a row looks like once it is done must not be taken for a reason to leave it alone.
+    return (await this.isDone(job, recordId)) ? SUCCEEDED : result;
+  }
+
+  /** Whether the session has done the row before. @throws as {@link apply} */
+  async isDone(job: RowJob, recordId: string): Promise<boolean> {
+    if (!isRecordId(recordId)) return false;
+    if (job.opParams.kind === 'delete') {
+      const { state } = await this.#fresh(job.tenantId, recordId);
+      return state.status === 'deleted' && isDeletionOf(job.sessionId, state.deletion.id);
+    }
+    const { events } = await this.#commands.execute({
+      tenantId: job.tenantId,
+      decider: recordDecider,
+      id: recordId,
+      ...this.#context(job, recordId),
+      decide: () => [],
+    });
+    return events.length > 0;
+  }
+
+  async #attempt(job: RowJob, recordId: string): Promise<RowResult> {
+    if (!isRecordId(recordId)) return error(recordNotFound, '');
+    let head: Head = await this.#states.load(job.tenantId, recordDecider, recordId);
+    for (let tries = 0; tries < TRIES; tries += 1) {
+      if (tries > 1) await this.#pause(Math.min(5 * 2 ** tries, 500) * (0.5 + Math.random()));
+      if (tries > 0) head = await this.#fresh(job.tenantId, recordId);
+      const result = await this.#decide(job, head);
+      // That a row is left alone is not said from a state that another node may have left behind.
+      if (result !== 'again' && (tries > 0 || result.kind !== 'error')) return result;
+    }
+    throw new DomainError('unavailable', 'The record is too busy at the moment.');
+  }
+
+  async #decide(job: RowJob, { state, position }: Head): Promise<RowResult | 'again'> {
+    if (state.status !== 'live' || state.entityName !== job.entityName) {
+      return job.opParams.kind === 'delete' ? this.#gone(job, state, position) : error(recordNotFound, '');
+    }
+    const { selectedBy } = job;
+    if (selectedBy !== undefined && !matches(selectedBy.filter, shown(state), selectedBy.now)) {
+      return error(selectionDrift, stateOf(state));
+    }
+    // Where the filter was asked, the answer must hold for the very version that is changed.
+    const ifVersion = selectedBy === undefined ? undefined : state.version;
+    switch (job.opParams.kind) {
+      case 'edit':
+        return this.#edit(job, state, inputOf(job.opParams), ifVersion);
+      case 'delete':
+        return this.#delete(job, state, ifVersion);
+      case 'transition':
+        return this.#transition(job, state, job.opParams.event_name, ifVersion);
+      default:
+        return job.opParams satisfies never;
+    }
+  }
+
+  async #edit(
+    job: RowJob,
+    state: LiveRecord,
+    values: Readonly<Record<string, unknown>>,
+    ifVersion: number | undefined,
+  ): Promise<RowResult | 'again'> {
+    const { tenantId, entityName } = job;
+    try {
+      const context = this.#context(job, state.id);
+      const { changed } = await this.#records.update(
+        tenantId,
+        entityName,
+        state.id,
+        { values, ifVersion },
+        context,
+      );
+      return changed ? SUCCEEDED : SKIPPED;
+    } catch (thrown) {
+      return refused(thrown, state);
+    }
+  }
+
+  async #transition(
+    job: RowJob,
+    state: LiveRecord,
+    eventName: string,
+    ifVersion: number | undefined,
+  ): Promise<RowResult | 'again'> {
+    if (state.job === undefined) return error(withoutJob, '');
+    const actor = { id: job.committedBy, role: 'admin' } as const;
+    const context = this.#context(job, state.id);
+    const command = { eventName, ifVersion };
+    const result = await this.#jobs.tryTransition(
+      job.tenantId,
+      state.id,
+      command,
+      actor,
+      context,
+      'decide_again',
+    );
+    if (result.outcome === 'moved') return SUCCEEDED;
+    if (result.outcome === 'not_found') return 'again';
+    const refusal = refusalOfTransition(result.refusal);
+    return refusal === undefined ? 'again' : error(refusal, stateOf(state));
+  }
+
+  async #delete(job: RowJob, state: LiveRecord, ifVersion: number | undefined): Promise<RowResult | 'again'> {
+    const { tenantId, entityName, sessionId } = job;
+    const newId = () => `${deletionPrefix(sessionId)}${this.#ids.next()}`;
+    try {
+      const context = { ...this.#context(job, state.id), again: undefined, newId };
+      await this.#deletions.delete(tenantId, entityName, state.id, { ifVersion, untilSwept: true }, context);
+      return SUCCEEDED;
+    } catch (thrown) {
+      const result = refused(thrown, state);
+      const referrerId = referrerIn(thrown);
+      if (result === 'again' || result.kind !== 'error' || referrerId === undefined) return result;
+      return { ...result, kind: 'restricted', referrerId };
+    }
+  }
+
+  /** A record that is not there to be deleted: this session may have deleted it, by itself or along with another. */
+  async #gone(job: RowJob, state: RecordState, position: Position | undefined): Promise<RowResult | 'again'> {
+    const { tenantId, sessionId } = job;
+    if (state.status !== 'deleting' && state.status !== 'deleted') return error(recordNotFound, '');
+    const { id: deletionId, cascadeOf } = state.deletion;
+    if (!isDeletionOf(sessionId, deletionId)) return error(recordNotFound, '');
+    const attempt = { deletionId, rootId: cascadeOf ?? state.id };
+    const { cause } = this.#context(job, state.id);
+    if (state.status === 'deleting') {
+      if (cascadeOf === undefined) await this.#deletions.resume(tenantId, attempt, cause);
+      return 'again';
+    }
+    // It was cut off before all that goes with the record was done.
+    if (cascadeOf === undefined) await this.#deletions.sweep(tenantId, state.id, attempt, cause, position);
+    return SUCCEEDED;
+  }
+
+  #context({ cause, sessionId, since }: RowJob, recordId: string): RequestContext {
+    return {
+      cause: { ...cause, causationId: rowCausation(sessionId, recordId) },
+      again: { after: since },
+      newId: () => this.#ids.next(),
+    };
+  }
+
+  async #fresh(tenantId: string, recordId: string): Promise<Head> {
+    const stream = streamName(tenantId, recordDecider.category, recordId);
+    // The stream's name says which decider folded it.
+    return (await this.#states.refresh(stream, recordDecider)) as Head;
+  }
+}
+
+/** As filters look at it. */
+const shown = (record: LiveRecord) => ({
+  id: record.id,
+  state: record.job?.state ?? null,
+  created_at: new Date(record.createdAt).toISOString(),
+  updated_at: new Date(record.updatedAt).toISOString(),
+  values: record.values,
+});
+
+/** @throws what is no outcome of a row */
+const refused = (thrown: unknown, state: LiveRecord): RowResult | 'again' => {
+  if (thrown instanceof EventTooLarge) return error(tooLarge, stateOf(state));
+  if (thrown instanceof DomainError && (thrown.code === 'conflict' || thrown.code === 'not_found'))
+    return 'again';
+  const refusal = refusalOfError(thrown);
+  if (refusal === undefined) throw thrown;
+  return error(refusal, stateOf(state));
+};
+
+const referrerIn = (thrown: unknown): string | undefined => {
+  if (!(thrown instanceof DomainError) || thrown.code !== 'in_use') return undefined;
+  const id = thrown.details?.record_id;
+  return typeof id === 'string' ? id : undefined;
+};

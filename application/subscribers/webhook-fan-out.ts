@@ -1,0 +1,77 @@
+import { deliveryDecider, scheduleDelivery } from '../../domain/webhooks/delivery.ts';
+import { wants } from '../../domain/webhooks/event-types.ts';
+import {
+  type Subscription,
+  WebhookActivated,
+  WebhookChanged,
+  WebhookCreated,
+  WebhookDeleted,
+  WebhookPaused,
+} from '../../domain/webhooks/subscription.ts';
+import type { EventCodec, LoggedEvent } from '../codec.ts';
+import type { CommandHandler } from '../command-handler.ts';
+import type { EventStore } from '../ports/event-store.ts';
+import { uuidFromName } from '../request-context.ts';
+import type { StreamStates } from '../stream-states.ts';
+import type { Subscriber } from '../subscriber.ts';
+import { storedBody } from '../webhooks/body.ts';
+import { envelopeText, type Notice, noticeOf, WEBHOOK_SOURCES } from '../webhooks/envelopes.ts';
+import { SubscriptionHistory } from '../webhooks/subscription-history.ts';
+import { causeOf } from './cause.ts';
+
+const AT_ONCE = 32;
+
+/**
+ * One delivery for each event and each subscription that was active and wanted it when it happened (specification,
+ * Webhook events, Sources). The id is made of both, and the first body stays: seen twice, an event is one delivery.
+ */
+export const webhookFanOut = (deps: {
+  readonly commands: CommandHandler;
+  readonly events: EventStore;
+  readonly codec: EventCodec;
+  readonly states: StreamStates;
+}): Subscriber => {
+  const history = new SubscriptionHistory(deps);
+  const schedule = async (event: LoggedEvent, notice: Notice, subscription: Subscription): Promise<void> => {
+    const id = uuidFromName(`webhook\n${event.id}\n${subscription.id}`);
+    const { tenantId } = event;
+    const body = envelopeText({ id, event: notice.event, occurredAt: event.at, tenantId, data: notice.data });
+    await deps.commands.execute({
+      tenantId,
+      decider: deliveryDecider,
+      id,
+      cause: causeOf(event),
+      decide: (state) =>
+        scheduleDelivery(state, {
+          id,
+          subscriptionId: subscription.id,
+          event: notice.event,
+          ...storedBody(body),
+        }),
+    });
+  };
+  return {
+    name: 'webhook-fan-out',
+    // In one order with what happens to subscriptions.
+    types: [
+      ...WEBHOOK_SOURCES,
+      ...[WebhookCreated, WebhookChanged, WebhookPaused, WebhookActivated, WebhookDeleted].map(
+        ({ type }) => type,
+      ),
+    ],
+    begin: () => history.reset(),
+    handle: async (event) => {
+      if (history.takes(event)) return;
+      const notice = noticeOf(event);
+      if (notice === undefined) return;
+      const { byId } = await history.at(event);
+      const wanting = Object.values(byId).filter(
+        ({ state, events }) => state === 'active' && wants(events, notice.event),
+      );
+      for (let from = 0; from < wanting.length; from += AT_ONCE) {
+        const some = wanting.slice(from, from + AT_ONCE);
+        await Promise.all(some.map((subscription) => schedule(event, notice, subscription)));
+      }
+    },
+  };
+};

@@ -1,0 +1,66 @@
+import { DeliveryDeadLettered, DeliverySucceeded } from '../../domain/webhooks/delivery-events.ts';
+import {
+  SUBSCRIPTIONS,
+  secretKeyOf,
+  subscriptionsDecider,
+  WebhookDeadLettersReplayed,
+  WebhookDeleted,
+} from '../../domain/webhooks/subscription.ts';
+import { countEnd } from '../../domain/webhooks/subscription-decisions.ts';
+import { dataOf } from '../codec.ts';
+import type { CommandHandler } from '../command-handler.ts';
+import type { KeyRing } from '../sealing.ts';
+import type { Subscriber } from '../subscriber.ts';
+import type { WebhookDeliveries } from '../webhook-deliveries.ts';
+import { systemCause } from '../webhooks/system-cause.ts';
+
+/**
+ * Counts dead letters, in the order of the log, and so pauses a subscription at the tenth (specification, Webhook
+ * subscription). What was counted carries its place in the log: seen twice, it counts once.
+ */
+export const deadLetterCounter = (deps: { readonly commands: CommandHandler }): Subscriber => ({
+  name: 'webhook-dead-letter-counter',
+  types: [DeliveryDeadLettered.type, DeliverySucceeded.type],
+  handle: async (event) => {
+    const dead = dataOf(DeliveryDeadLettered, event);
+    const end = dead ?? dataOf(DeliverySucceeded, event);
+    if (end === undefined) return;
+    await deps.commands.execute({
+      tenantId: event.tenantId,
+      decider: subscriptionsDecider,
+      id: SUBSCRIPTIONS,
+      cause: systemCause(event),
+      decide: (state) =>
+        countEnd(state, {
+          subscriptionId: end.subscription_id,
+          deliveryId: end.delivery_id,
+          outcome: dead === undefined ? 'delivered' : 'dead',
+          position: event.position,
+          at: event.at,
+        }),
+    });
+  },
+});
+
+/** Asks for each delivery of a dead-letter log that is to be replayed; goes on where a crash cut it off. */
+export const deadLetterReplayer = (deps: { readonly webhookDeliveries: WebhookDeliveries }): Subscriber => ({
+  name: 'webhook-dead-letter-replayer',
+  types: [WebhookDeadLettersReplayed.type],
+  handle: async (event) => {
+    const asked = dataOf(WebhookDeadLettersReplayed, event);
+    if (asked !== undefined) await deps.webhookDeliveries.replayEach(event, asked);
+  },
+});
+
+/**
+ * Destroys the secrets of deleted subscriptions. The request that deletes does so itself; this makes good what a crash
+ * in between left.
+ */
+export const webhookSecretEraser = (deps: { readonly keys: KeyRing }): Subscriber => ({
+  name: 'webhook-secret-eraser',
+  types: [WebhookDeleted.type],
+  handle: async (event) => {
+    const deleted = dataOf(WebhookDeleted, event);
+    if (deleted !== undefined) await deps.keys.destroy(`${event.tenantId}/${secretKeyOf(deleted)}`);
+  },
+});

@@ -1,0 +1,163 @@
+import { notFound } from '../domain/errors.ts';
+import {
+  type Delivery,
+  deliveryDecider,
+  requestReplay,
+  type ScheduledDelivery,
+  scheduleDelivery,
+} from '../domain/webhooks/delivery.ts';
+import { TEST_DATA, TEST_EVENT } from '../domain/webhooks/event-types.ts';
+import {
+  SUBSCRIPTIONS,
+  subscriptionsDecider,
+  WebhookDeadLettersReplayed,
+} from '../domain/webhooks/subscription.ts';
+import { replayDeadLetters } from '../domain/webhooks/subscription-decisions.ts';
+import { dataOf, type LoggedEvent } from './codec.ts';
+import type { CommandHandler } from './command-handler.ts';
+import type { Clock } from './ports/clock.ts';
+import type { Position } from './ports/event-store.ts';
+import type { RequestContext } from './request-context.ts';
+import type { StreamStates } from './stream-states.ts';
+import { streamName } from './streams.ts';
+import { storedBody } from './webhooks/body.ts';
+import { envelopeText } from './webhooks/envelopes.ts';
+import { SubscriptionLookup } from './webhooks/subscription-lookup.ts';
+import { systemCause } from './webhooks/system-cause.ts';
+
+/** A delivery in a dead-letter log. */
+export interface DeadLetter {
+  readonly id: string;
+  /** Since when (RFC 3339); the log's order, ties by id. */
+  readonly deadAt: string;
+}
+
+/** A dead-letter log as of a place in the event log or later, oldest first. */
+export type DeadLetterLog = (
+  tenantId: string,
+  subscriptionId: string,
+  position: Position | undefined,
+) => AsyncIterable<DeadLetter>;
+
+interface Deps {
+  readonly commands: CommandHandler;
+  readonly states: StreamStates;
+  readonly clock: Clock;
+  readonly deadLetters: DeadLetterLog;
+  readonly head: () => Promise<Position | undefined>;
+}
+
+/** What people do with deliveries: test and replay (specification, Webhooks; decisions, section 8). */
+export class WebhookDeliveries {
+  readonly #deps: Deps;
+  readonly #subscriptions: SubscriptionLookup;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+    this.#subscriptions = new SubscriptionLookup(deps.states);
+  }
+
+  /** @throws `not_found`, `subscription_paused` */
+  async test(
+    tenantId: string,
+    id: string,
+    context: RequestContext,
+  ): Promise<{ deliveryId: string; position: Position | undefined }> {
+    await this.#subscriptions.active(tenantId, id);
+    const deliveryId = context.newId();
+    const occurredAt = this.#deps.clock.now();
+    const body = envelopeText({ id: deliveryId, event: TEST_EVENT, occurredAt, tenantId, data: TEST_DATA });
+    const { position } = await this.#deps.commands.execute({
+      tenantId,
+      decider: deliveryDecider,
+      id: deliveryId,
+      cause: context.cause,
+      again: context.again,
+      decide: (state) =>
+        scheduleDelivery(state, {
+          id: deliveryId,
+          subscriptionId: id,
+          event: TEST_EVENT,
+          ...storedBody(body),
+        }),
+    });
+    return { deliveryId, position };
+  }
+
+  /** @throws `not_found`, `subscription_paused` */
+  async replay(tenantId: string, deliveryId: string, context: RequestContext): Promise<Position | undefined> {
+    const { subscriptionId } = await this.#delivery(tenantId, deliveryId);
+    await this.#subscriptions.active(tenantId, subscriptionId);
+    const replayId = context.newId();
+    const { position } = await this.#deps.commands.execute({
+      tenantId,
+      decider: deliveryDecider,
+      id: deliveryId,
+      cause: context.cause,
+      again: context.again,
+      decide: (current, { now }) => requestReplay(current, { id: replayId, dueAt: now }),
+    });
+    return position;
+  }
+
+  /**
+   * Notes that the whole dead-letter log is to be tried once more; {@link replayEach} does it.
+   * @returns how many deliveries that is
+   * @throws `not_found`, `subscription_paused`
+   */
+  async replayDeadLetters(
+    tenantId: string,
+    id: string,
+    context: RequestContext,
+  ): Promise<{ replayed: number; position: Position | undefined }> {
+    await this.#subscriptions.active(tenantId, id);
+    let count = 0;
+    let until = '';
+    for await (const { deadAt } of this.#deps.deadLetters(tenantId, id, await this.#deps.head())) {
+      count += 1;
+      until = deadAt;
+    }
+    const replayId = context.newId();
+    const { events, position } = await this.#deps.commands.execute({
+      tenantId,
+      decider: subscriptionsDecider,
+      id: SUBSCRIPTIONS,
+      cause: context.cause,
+      again: context.again,
+      decide: (state) => replayDeadLetters(state, id, { id: replayId, until, count }),
+    });
+    const noted = events.map((event) => dataOf(WebhookDeadLettersReplayed, event)?.count ?? 0);
+    return { replayed: noted[0] ?? 0, position };
+  }
+
+  /** One after the other, so that the order holds wherever this is cut off. Doing it again changes nothing. */
+  async replayEach(
+    event: LoggedEvent,
+    asked: { readonly subscription_id: string; readonly replay_id: string; readonly until: string },
+  ): Promise<void> {
+    const { tenantId, position, at } = event;
+    const { subscription_id: id, replay_id: replayId, until } = asked;
+    for await (const { id: deliveryId, deadAt } of this.#deps.deadLetters(tenantId, id, position)) {
+      if (deadAt > until) return;
+      await this.#deps.commands.execute({
+        tenantId,
+        decider: deliveryDecider,
+        id: deliveryId,
+        cause: systemCause(event),
+        decide: (state) =>
+          state.kind === 'scheduled' ? requestReplay(state, { id: replayId, dueAt: at, order: deadAt }) : [],
+      });
+    }
+  }
+
+  /** @throws `not_found` */
+  async #delivery(tenantId: string, id: string): Promise<ScheduledDelivery> {
+    const { states } = this.#deps;
+    const { state } = await states.load(tenantId, deliveryDecider, id);
+    if (state.kind === 'scheduled') return state;
+    const stream = streamName(tenantId, deliveryDecider.category, id);
+    const fresh = (await states.refresh(stream, deliveryDecider)).state as Delivery;
+    if (fresh.kind !== 'scheduled') throw notFound();
+    return fresh;
+  }
+}

@@ -1,0 +1,149 @@
+import { notFound } from '../domain/errors.ts';
+import type { Plan } from '../domain/tenancy/tenant.ts';
+import type { Subscribed } from '../domain/webhooks/event-types.ts';
+import {
+  SUBSCRIPTIONS,
+  type Subscription,
+  type SubscriptionEvent,
+  type Subscriptions,
+  secretKeyOf,
+  subscriptionsDecider,
+  WebhookCreated,
+  WebhookSecretRotated,
+} from '../domain/webhooks/subscription.ts';
+import {
+  type ChangeSubscription,
+  changeSubscription,
+  createSubscription,
+  deleteSubscription,
+  rotateSecret,
+  subscriptionOf,
+} from '../domain/webhooks/subscription-decisions.ts';
+import { dataOf } from './codec.ts';
+import type { Command, CommandHandler } from './command-handler.ts';
+import type { Position } from './ports/event-store.ts';
+import type { OutboundHttp } from './ports/outbound-http.ts';
+import type { RequestContext } from './request-context.ts';
+import type { KeyRing } from './sealing.ts';
+import type { StreamStates } from './stream-states.ts';
+import { SubscriptionLookup } from './webhooks/subscription-lookup.ts';
+import { checkedUrl } from './webhooks/url-check.ts';
+
+export interface NewSubscription {
+  readonly url: string;
+  readonly events: readonly Subscribed[];
+  readonly description: string;
+}
+
+interface Deps {
+  readonly commands: CommandHandler;
+  readonly states: StreamStates;
+  readonly keys: KeyRing;
+  readonly http: Pick<OutboundHttp, 'check'>;
+  /** Makes a signing secret. */
+  readonly newSecret: () => string;
+  /** How long a secret signs beside the one that follows it. */
+  readonly graceMs: number;
+}
+
+interface Changed {
+  readonly subscription: Subscription;
+  readonly position: Position | undefined;
+}
+
+/** Use cases on webhook subscriptions (specification, Webhooks; decisions, section 8). */
+export class Webhooks {
+  readonly #deps: Deps;
+  readonly #subscriptions: SubscriptionLookup;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+    this.#subscriptions = new SubscriptionLookup(deps.states);
+  }
+
+  /**
+   * @returns the secret in the clear: nothing shows it again
+   * @throws `url_refused`, `plan_required`, `subscription_limit_reached`
+   */
+  async create(
+    tenantId: string,
+    { url, events, description }: NewSubscription,
+    plan: Plan,
+    context: RequestContext,
+  ): Promise<Changed & { secret: string }> {
+    await checkedUrl(this.#deps.http, url);
+    const id = context.newId();
+    const secret = this.#deps.newSecret();
+    const outcome = await this.#execute(tenantId, context, (state) =>
+      createSubscription(state, { id, url, events, description, secret, plan }),
+    );
+    const made = outcome.events.map((event) => dataOf(WebhookCreated, event)?.secret);
+    return { ...this.#changed(outcome, id), secret: await this.#shown(made) };
+  }
+
+  /** Equal values change nothing. @throws `not_found`, and as {@link create} */
+  async change(
+    tenantId: string,
+    id: string,
+    change: ChangeSubscription,
+    plan: Plan,
+    context: RequestContext,
+  ): Promise<Changed> {
+    const now = await this.#subscriptions.find(tenantId, id);
+    if (change.url !== undefined && change.url !== now.url) await checkedUrl(this.#deps.http, change.url);
+    const outcome = await this.#execute(tenantId, context, (state) =>
+      changeSubscription(state, id, change, plan),
+    );
+    return this.#changed(outcome, id);
+  }
+
+  /** @throws `not_found` */
+  async rotate(tenantId: string, id: string, context: RequestContext): Promise<Changed & { secret: string }> {
+    const secret = this.#deps.newSecret();
+    const { graceMs } = this.#deps;
+    const outcome = await this.#execute(tenantId, context, (state, at) =>
+      rotateSecret(state, id, { secret, graceMs }, at),
+    );
+    const made = outcome.events.map((event) => dataOf(WebhookSecretRotated, event)?.secret);
+    return { ...this.#changed(outcome, id), secret: await this.#shown(made) };
+  }
+
+  /** The secret is gone when this resolves; what waits to be delivered is dropped. @throws `not_found` */
+  async delete(tenantId: string, id: string, context: RequestContext): Promise<Position | undefined> {
+    const { position } = await this.#execute(tenantId, context, (state) => deleteSubscription(state, id));
+    await this.#deps.keys.destroy(`${tenantId}/${secretKeyOf({ subscription_id: id })}`);
+    return position;
+  }
+
+  /** @throws `not_found` */
+  async exists(tenantId: string, id: string): Promise<void> {
+    await this.#subscriptions.find(tenantId, id);
+  }
+
+  #execute(
+    tenantId: string,
+    { cause, again }: RequestContext,
+    decide: Command<Subscriptions, SubscriptionEvent>['decide'],
+  ) {
+    return this.#deps.commands.execute<Subscriptions, SubscriptionEvent>({
+      tenantId,
+      decider: subscriptionsDecider,
+      id: SUBSCRIPTIONS,
+      cause,
+      again,
+      decide,
+    });
+  }
+
+  #changed(outcome: { state: Subscriptions; position: Position | undefined }, id: string): Changed {
+    return { subscription: subscriptionOf(outcome.state, id), position: outcome.position };
+  }
+
+  /** Of a keyed request that is tried again: the secret that its first try has made. */
+  async #shown(sealed: readonly (string | undefined)[]): Promise<string> {
+    const [made] = sealed.filter((each) => each !== undefined);
+    const secret = made === undefined ? undefined : await this.#deps.keys.open(made);
+    if (secret === undefined) throw notFound();
+    return secret;
+  }
+}

@@ -1,0 +1,198 @@
+import { DomainError } from '../../domain/errors.ts';
+import {
+  type AttemptOutcome,
+  deliveryDecider,
+  dropDelivery,
+  recordAttempt,
+  type ScheduledDelivery,
+} from '../../domain/webhooks/delivery.ts';
+import { retryAfterOf, retryDelayMs } from '../../domain/webhooks/schedule.ts';
+import {
+  SUBSCRIPTIONS,
+  type Subscription,
+  subscriptionsDecider,
+} from '../../domain/webhooks/subscription.ts';
+import type { Cause, EventCodec } from '../codec.ts';
+import type { CommandHandler } from '../command-handler.ts';
+import type { Clock } from '../ports/clock.ts';
+import { type EventStore, type Position, StoreUnavailable } from '../ports/event-store.ts';
+import type { Logger } from '../ports/logger.ts';
+import type { OutboundAnswer, OutboundHttp } from '../ports/outbound-http.ts';
+import type { KeyRing } from '../sealing.ts';
+import type { StreamStates } from '../stream-states.ts';
+import { streamName } from '../streams.ts';
+import { bodyOf, partsOf } from './body.ts';
+import { headersOf } from './signature.ts';
+import { systemCause } from './system-cause.ts';
+
+export interface AttemptDeps {
+  readonly commands: CommandHandler;
+  readonly states: StreamStates;
+  readonly events: EventStore;
+  readonly codec: EventCodec;
+  readonly keys: KeyRing;
+  readonly http: Pick<OutboundHttp, 'request'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** From 0 to 1: jitter. */
+  readonly random: () => number;
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly retrySeconds: readonly number[];
+  readonly timeoutMs: number;
+}
+
+const MAX_RESPONSE_BYTES = 16 * 1024;
+const MAX_ERROR = 500;
+const RECORD_TRIES = 6;
+
+/**
+ * One attempt of one delivery: sign, call, record. It is recorded after the call, so that one that a crash cut off is
+ * made again, under the same id, number and body; a record that comes too late changes nothing.
+ */
+export class Attempts {
+  readonly #deps: AttemptDeps;
+
+  constructor(deps: AttemptDeps) {
+    this.#deps = deps;
+  }
+
+  /** Undefined for one that was deleted. */
+  async subscription(tenantId: string, id: string): Promise<Subscription | undefined> {
+    const { state } = await this.#deps.states.load(tenantId, subscriptionsDecider, SUBSCRIPTIONS);
+    return Object.hasOwn(state.byId, id) ? state.byId[id] : undefined;
+  }
+
+  /**
+   * @param signal gives the call up; such an attempt is not recorded
+   * @returns how far the log is known of the delivery; undefined when there was nothing to do for now
+   */
+  async make(tenantId: string, deliveryId: string, signal: AbortSignal): Promise<Position | undefined> {
+    const { states, clock } = this.#deps;
+    const { state, position } = await states.load(tenantId, deliveryDecider, deliveryId);
+    // The read model was behind: nothing is due, and it will say so when it has come this far.
+    if (state.kind !== 'scheduled' || state.dueAt === null || state.dueAt > clock.now()) return position;
+    const subscription = await this.subscription(tenantId, state.subscriptionId);
+    if (subscription === undefined || subscription.state === 'paused') return undefined;
+    const events = await this.#bodyEvents(tenantId, deliveryId);
+    const [first] = events;
+    const secret = await this.#deps.keys.open(subscription.secret);
+    // The key goes after the subscription: it is about to be dropped.
+    if (secret === undefined || first === undefined) return undefined;
+    const attempt = state.attempts + 1;
+    const answer = await this.#call(state, subscription, secret, bodyOf(events), signal);
+    const outcome = this.#outcomeOf(answer, attempt);
+    return this.#record(
+      tenantId,
+      state,
+      { attempt, replayId: state.replay?.id, outcome },
+      systemCause(first),
+    );
+  }
+
+  /** Of a delivery whose subscription is gone. */
+  async drop(tenantId: string, deliveryId: string): Promise<Position | undefined> {
+    const [first] = await this.#bodyEvents(tenantId, deliveryId);
+    if (first === undefined) return undefined;
+    const { position } = await this.#deps.commands.execute({
+      tenantId,
+      decider: deliveryDecider,
+      id: deliveryId,
+      cause: systemCause(first),
+      decide: dropDelivery,
+    });
+    this.#deps.states.drop(streamName(tenantId, deliveryDecider.category, deliveryId));
+    return position;
+  }
+
+  async #bodyEvents(tenantId: string, deliveryId: string) {
+    const { events, codec } = this.#deps;
+    const stream = streamName(tenantId, deliveryDecider.category, deliveryId);
+    const read = async (from: number, limit: number) =>
+      (await events.readStream(stream, { from, limit })).map((stored) => codec.decode(stored));
+    const [first] = await read(0, 1);
+    if (first === undefined) return [];
+    const parts = partsOf(first);
+    return parts === 1 ? [first] : [first, ...(await read(1, parts - 1))];
+  }
+
+  async #call(
+    { id, event, attempts }: ScheduledDelivery,
+    { url, previous }: Subscription,
+    secret: string,
+    body: Buffer,
+    signal: AbortSignal,
+  ): Promise<OutboundAnswer> {
+    const { keys, clock, http, timeoutMs } = this.#deps;
+    const isGrace = previous !== undefined && clock.now() < previous.until;
+    const before = isGrace ? await keys.open(previous.secret) : undefined;
+    const signed = { event, deliveryId: id, attempt: attempts + 1, body, now: clock.now(), secret };
+    const headers = headersOf({ ...signed, previous: before });
+    const maxResponseBytes = MAX_RESPONSE_BYTES;
+    return http.request({ url, method: 'POST', headers, body, timeoutMs, maxResponseBytes }, signal);
+  }
+
+  #outcomeOf(answer: OutboundAnswer, attempt: number): AttemptOutcome {
+    const { clock, random, retrySeconds } = this.#deps;
+    switch (answer.kind) {
+      case 'refused':
+        return { kind: 'refused', error: cut(answer.message) };
+      case 'failed': {
+        const delayMs = retryDelayMs({ retrySeconds, attempt, random: random() });
+        return { kind: 'failed', responseCode: null, error: cut(answer.message), delayMs };
+      }
+      case 'answered': {
+        const { status, headers, body } = answer;
+        if (status >= 200 && status < 300) return { kind: 'delivered', responseCode: status };
+        const retryAfterMs = retryAfterOf(status, headers['retry-after'], clock.now());
+        const delayMs = retryDelayMs({ retrySeconds, attempt, random: random(), retryAfterMs });
+        const text = body.toString('utf8').trim();
+        const error = cut(text === '' ? `HTTP ${status}` : `HTTP ${status}: ${text}`);
+        return { kind: 'failed', responseCode: status, error, delayMs };
+      }
+      default:
+        return answer satisfies never;
+    }
+  }
+
+  /** What happened outside is worth a few tries to write down: else it happens again. */
+  async #record(
+    tenantId: string,
+    { id }: ScheduledDelivery,
+    record: Parameters<typeof recordAttempt>[1],
+    cause: Cause,
+  ): Promise<Position | undefined> {
+    const { commands, states, logger, sleep } = this.#deps;
+    for (let tries = 1; ; tries += 1) {
+      try {
+        const { state, position } = await commands.execute({
+          tenantId,
+          decider: deliveryDecider,
+          id,
+          cause,
+          decide: (current, at) => recordAttempt(current, record, at),
+        });
+        // Most are never looked at again: memory is for others.
+        if (state.kind !== 'scheduled' || state.dueAt === null) {
+          states.drop(streamName(tenantId, deliveryDecider.category, id));
+        }
+        return position;
+      } catch (error) {
+        const passes = error instanceof StoreUnavailable || isBusy(error);
+        if (!passes || tries >= RECORD_TRIES) throw error;
+        logger.warn({ err: error, delivery_id: id }, 'an attempt could not be recorded yet');
+        await sleep(50 * 2 ** tries, NEVER);
+      }
+    }
+  }
+}
+
+const NEVER = new AbortController().signal;
+
+const isBusy = (error: unknown): boolean => error instanceof DomainError && error.code === 'unavailable';
+
+/** A message from outside, so that it can be kept and shown: no control characters, at most 500 characters. */
+const cut = (message: string): string => {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
+  const plain = message.toWellFormed().replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ');
+  return [...plain.slice(0, 2 * MAX_ERROR)].slice(0, MAX_ERROR).join('').toWellFormed();
+};

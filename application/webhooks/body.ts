@@ -1,0 +1,40 @@
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import { DeliveryBodyContinued, DeliveryScheduled } from '../../domain/webhooks/delivery-events.ts';
+import { type AnyEvent, dataOf } from '../codec.ts';
+
+/**
+ * How a delivery's body is kept: as it is, or, when it is long, compressed and in parts, since a record of nearly the
+ * size of an event would not fit into another event together with what surrounds it.
+ */
+export interface StoredBody {
+  readonly encoding: 'plain' | 'deflate';
+  readonly bodyParts: readonly string[];
+}
+
+/** Bytes as JSON. */
+const PLAIN = 128 * 1024;
+/** Characters of base64. */
+const PART = 300_000;
+
+export const storedBody = (body: string): StoredBody => {
+  if (Buffer.byteLength(JSON.stringify(body)) <= PLAIN) return { encoding: 'plain', bodyParts: [body] };
+  const text = deflateRawSync(body).toString('base64');
+  const bodyParts: string[] = [];
+  for (let at = 0; at < text.length; at += PART) bodyParts.push(text.slice(at, at + PART));
+  return { encoding: 'deflate', bodyParts };
+};
+
+/** How many events hold the body whose first is this one. */
+export const partsOf = (first: AnyEvent): number => dataOf(DeliveryScheduled, first)?.parts ?? 1;
+
+/** The bytes to send, from the events that hold them, in order. */
+export const bodyOf = (events: readonly AnyEvent[]): Buffer => {
+  const [first, ...rest] = events;
+  const scheduled = first === undefined ? undefined : dataOf(DeliveryScheduled, first);
+  if (scheduled === undefined || rest.length !== scheduled.parts - 1) {
+    throw new Error('a delivery without its body');
+  }
+  if (scheduled.encoding === 'plain') return Buffer.from(scheduled.body);
+  const text = rest.map((event) => dataOf(DeliveryBodyContinued, event)?.body ?? '').join('');
+  return inflateRawSync(Buffer.from(scheduled.body + text, 'base64'));
+};

@@ -1,0 +1,102 @@
+import { z } from 'zod';
+import { DeliveryReplayRequested, DeliveryScheduled } from '../../domain/webhooks/delivery-events.ts';
+import { WebhookActivated, WebhookDeleted, WebhookPaused } from '../../domain/webhooks/subscription.ts';
+import type { EventCodec, LoggedEvent } from '../codec.ts';
+import { holdLease, type LeaseOptions } from '../lease-holder.ts';
+import type { EventStore } from '../ports/event-store.ts';
+import { leaseNameOfSubscriber } from '../ports/read-store.ts';
+import type { StreamStates } from '../stream-states.ts';
+import { Lane, type LaneDeps } from './lane.ts';
+
+export interface DispatcherDeps extends LaneDeps {
+  readonly events: EventStore;
+  readonly codec: EventCodec;
+  readonly states: StreamStates;
+}
+
+/** When it has to stop, calls under way get so long to end. */
+const LAST_CALLS_MS = 2000;
+
+const concerned = z.object({ subscription_id: z.string() });
+
+/**
+ * Sends what is due, from the read model of deliveries; the log tells it when something was added. One node does, under
+ * a lease. Should two do for a moment, a receiver may see an attempt twice, under one number; it is recorded once.
+ */
+export const runWebhookDispatcher = (
+  deps: DispatcherDeps,
+  lease: LeaseOptions,
+  signal: AbortSignal,
+): Promise<void> =>
+  holdLease(leaseNameOfSubscriber('webhook-dispatcher'), lease, signal, (_lease, held) =>
+    dispatch(deps, held),
+  );
+
+const dispatch = async (deps: DispatcherDeps, held: AbortSignal): Promise<void> => {
+  const stopping = new AbortController();
+  const calls = new AbortController();
+  const lanes = new Map<string, Lane>();
+  const running: Promise<void>[] = [];
+  const lanesOf = (tenantId: string, subscriptionId: string): Lane[] =>
+    [false, true].map((ordered) => {
+      const key = `${tenantId}/${subscriptionId}/${ordered}`;
+      const present = lanes.get(key);
+      if (present !== undefined) return present;
+      const signals = { stopping: stopping.signal, calls: calls.signal };
+      const lane = new Lane({ tenantId, subscriptionId, ordered }, deps, signals);
+      lanes.set(key, lane);
+      running.push(lane.run());
+      return lane;
+    });
+  let lastCalls: NodeJS.Timeout | undefined;
+  const stop = (): void => {
+    stopping.abort();
+    lastCalls ??= setTimeout(() => calls.abort(), LAST_CALLS_MS);
+  };
+  held.addEventListener('abort', stop);
+  if (held.aborted) stop();
+  try {
+    const after = await deps.events.head();
+    await Promise.all([
+      follow(deps, after, stopping.signal, (event) => {
+        const { subscription_id } = concerned.parse(event.data);
+        for (const lane of lanesOf(event.tenantId, subscription_id)) lane.wake(event.position);
+      }),
+      (async () => {
+        for await (const { tenantId, subscriptionId } of deps.queue.subscriptions(after)) {
+          if (stopping.signal.aborted) return;
+          lanesOf(tenantId, subscriptionId);
+        }
+      })(),
+    ]);
+  } finally {
+    stop();
+    held.removeEventListener('abort', stop);
+    await Promise.all(running);
+    clearTimeout(lastCalls);
+  }
+};
+
+/** What gives a lane something to do, or nothing more to do. */
+const TYPES = [
+  DeliveryScheduled,
+  DeliveryReplayRequested,
+  WebhookPaused,
+  WebhookActivated,
+  WebhookDeleted,
+].map(({ type }) => type);
+
+const follow = async (
+  { events, codec, states }: DispatcherDeps,
+  after: Awaited<ReturnType<EventStore['head']>>,
+  signal: AbortSignal,
+  tell: (event: LoggedEvent) => void,
+): Promise<void> => {
+  for await (const batch of events.subscribe({ after, filter: { types: TYPES }, signal })) {
+    for (const stored of batch.events) {
+      // What this node remembers of the stream may be older than what it was just told.
+      states.noticed(stored.stream, stored.revision);
+      tell(codec.decode(stored));
+    }
+  }
+};

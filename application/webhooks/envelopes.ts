@@ -1,0 +1,97 @@
+import {
+  JobOverridden,
+  JobTransitioned,
+  RecordCreated,
+  RecordDeleted,
+  RecordUpdated,
+} from '../../domain/entities/record-events.ts';
+import { FormSubmitted } from '../../domain/forms/submission.ts';
+import type { TEST_EVENT, WebhookEvent } from '../../domain/webhooks/event-types.ts';
+import { dataOf, type LoggedEvent } from '../codec.ts';
+
+/** Event types that webhooks are told of. */
+export const WEBHOOK_SOURCES = [
+  JobTransitioned,
+  JobOverridden,
+  FormSubmitted,
+  RecordCreated,
+  RecordUpdated,
+  RecordDeleted,
+].map(({ type }) => type);
+
+/** What an event is to those outside (decisions, section 8, Data). */
+export interface Notice {
+  readonly event: WebhookEvent;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** Undefined for an event that no webhook is told of. */
+export const noticeOf = (logged: LoggedEvent): Notice | undefined => {
+  const actor = { kind: logged.actor.kind, id: logged.actor.id };
+  const moved = dataOf(JobTransitioned, logged);
+  if (moved !== undefined) {
+    return { event: 'job.transition', data: { ...jobOf(moved), event_name: moved.event_name, actor } };
+  }
+  const overridden = dataOf(JobOverridden, logged);
+  if (overridden !== undefined) {
+    const { reason } = overridden;
+    return {
+      event: 'job.admin_override',
+      data: { ...jobOf(overridden), event_name: 'admin_override', actor, reason },
+    };
+  }
+  const form = dataOf(FormSubmitted, logged);
+  if (form !== undefined) {
+    const { form_id, submission_id, entity_name, entity_id, values } = form;
+    return { event: 'form.submitted', data: { form_id, submission_id, entity_name, entity_id, values } };
+  }
+  return recordNoticeOf(logged);
+};
+
+const recordNoticeOf = (logged: LoggedEvent): Notice | undefined => {
+  const created = dataOf(RecordCreated, logged);
+  if (created !== undefined) {
+    return { event: 'entity.created', data: { ...entityOf(created), values: created.values, version: 1 } };
+  }
+  const updated = dataOf(RecordUpdated, logged);
+  if (updated !== undefined) {
+    const { values, changed, version } = updated;
+    return { event: 'entity.updated', data: { ...entityOf(updated), values, changed, version } };
+  }
+  const deleted = dataOf(RecordDeleted, logged);
+  if (deleted !== undefined) {
+    const { values, version } = deleted;
+    return { event: 'entity.deleted', data: { ...entityOf(deleted), values, version } };
+  }
+  return undefined;
+};
+
+const entityOf = (data: { record_id: string; entity_name: string }) => ({
+  entity_name: data.entity_name,
+  entity_id: data.record_id,
+});
+
+/** A job's id is its record's. */
+const jobOf = (data: { record_id: string; entity_name: string; from_state: string; to_state: string }) => ({
+  job_id: data.record_id,
+  ...entityOf(data),
+  from_state: data.from_state,
+  to_state: data.to_state,
+});
+
+/** The body of a delivery (specification, Webhook events, Envelope). */
+export const envelopeText = (envelope: {
+  readonly id: string;
+  readonly event: WebhookEvent | typeof TEST_EVENT;
+  /** ms */
+  readonly occurredAt: number;
+  readonly tenantId: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}): string =>
+  JSON.stringify({
+    id: envelope.id,
+    event: envelope.event,
+    occurred_at: new Date(envelope.occurredAt).toISOString(),
+    tenant_id: envelope.tenantId,
+    data: envelope.data,
+  });

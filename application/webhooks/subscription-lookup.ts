@@ -1,0 +1,40 @@
+import {
+  SUBSCRIPTIONS,
+  type Subscription,
+  type Subscriptions,
+  subscriptionsDecider,
+} from '../../domain/webhooks/subscription.ts';
+import { subscriptionOf, subscriptionPaused } from '../../domain/webhooks/subscription-decisions.ts';
+import type { StreamStates } from '../stream-states.ts';
+import { streamName } from '../streams.ts';
+
+/** Subscriptions as they are, from the folded stream. Nobody is refused because of what one node remembers. */
+export class SubscriptionLookup {
+  readonly #states: StreamStates;
+
+  constructor(states: StreamStates) {
+    this.#states = states;
+  }
+
+  /** @param isEnough else, and before anybody is refused, the store is asked @throws `not_found` */
+  async find(
+    tenantId: string,
+    id: string,
+    isEnough: (known: Subscription) => boolean = () => true,
+  ): Promise<Subscription> {
+    const { state } = await this.#states.load(tenantId, subscriptionsDecider, SUBSCRIPTIONS);
+    const known = Object.hasOwn(state.byId, id) ? state.byId[id] : undefined;
+    if (known !== undefined && isEnough(known)) return known;
+    const stream = streamName(tenantId, subscriptionsDecider.category, SUBSCRIPTIONS);
+    const fresh = await this.#states.refresh(stream, subscriptionsDecider);
+    // The stream's name says which decider folded it.
+    return subscriptionOf(fresh.state as Subscriptions, id);
+  }
+
+  /** @throws `not_found`, `subscription_paused` */
+  async active(tenantId: string, id: string): Promise<Subscription> {
+    const found = await this.find(tenantId, id, ({ state }) => state === 'active');
+    if (found.state === 'paused') throw subscriptionPaused();
+    return found;
+  }
+}

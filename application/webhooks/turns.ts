@@ -1,0 +1,74 @@
+/**
+ * Who may call out next. So many calls at once in all and for each tenant; those that wait are taken in turn, tenant by
+ * tenant, and within a tenant subscription by subscription.
+ */
+export interface TurnLimits {
+  readonly total: number;
+  readonly perTenant: number;
+}
+
+type Grant = () => void;
+
+/** The lanes of one tenant that wait, in turn; each lane's own waiters in order. */
+interface Waiting {
+  readonly lanes: Map<string, Grant[]>;
+}
+
+export class Turns {
+  readonly #limits: TurnLimits;
+  #taken = 0;
+  readonly #takenOf = new Map<string, number>();
+  /** In turn: who was served goes to the end. */
+  readonly #waiting = new Map<string, Waiting>();
+
+  constructor(limits: TurnLimits) {
+    this.#limits = limits;
+  }
+
+  /** Resolves when it is the lane's turn; the caller gives the turn back by calling what it gets, once. */
+  take(tenantId: string, lane: string): Promise<() => void> {
+    const { promise, resolve } = Promise.withResolvers<() => void>();
+    const waiting = this.#waiting.get(tenantId) ?? { lanes: new Map() };
+    this.#waiting.set(tenantId, waiting);
+    const grants = waiting.lanes.get(lane) ?? [];
+    waiting.lanes.set(lane, grants);
+    grants.push(() => resolve(() => this.#giveBack(tenantId)));
+    this.#serve();
+    return promise;
+  }
+
+  #giveBack(tenantId: string): void {
+    this.#taken -= 1;
+    const left = (this.#takenOf.get(tenantId) ?? 1) - 1;
+    if (left === 0) this.#takenOf.delete(tenantId);
+    else this.#takenOf.set(tenantId, left);
+    this.#serve();
+  }
+
+  #serve(): void {
+    while (this.#taken < this.#limits.total) {
+      const next = [...this.#waiting].find(
+        ([tenantId]) => (this.#takenOf.get(tenantId) ?? 0) < this.#limits.perTenant,
+      );
+      if (next === undefined) return;
+      const [tenantId, waiting] = next;
+      const grant = nextOf(waiting.lanes);
+      this.#waiting.delete(tenantId);
+      if (waiting.lanes.size > 0) this.#waiting.set(tenantId, waiting);
+      if (grant === undefined) continue;
+      this.#taken += 1;
+      this.#takenOf.set(tenantId, (this.#takenOf.get(tenantId) ?? 0) + 1);
+      grant();
+    }
+  }
+}
+
+const nextOf = (lanes: Map<string, Grant[]>): Grant | undefined => {
+  const [first] = lanes;
+  if (first === undefined) return undefined;
+  const [lane, grants] = first;
+  const grant = grants.shift();
+  lanes.delete(lane);
+  if (grants.length > 0) lanes.set(lane, grants);
+  return grant;
+};

@@ -1,0 +1,11 @@
+import { DomainError, invalid } from '../../domain/errors.ts';
+import type { OutboundHttp } from '../ports/outbound-http.ts';
+
+/** @throws 400 for what is no URL, `url_refused` for one that the guard would not let calls go to */
+export const checkedUrl = async (http: Pick<OutboundHttp, 'check'>, url: string): Promise<void> => {
+  if (!URL.canParse(url)) {
+    throw invalid([{ path: 'url', code: 'invalid_format', message: 'This is not a URL.' }]);
+  }
+  const verdict = await http.check(url);
+  if (!verdict.ok) throw new DomainError('url_refused', verdict.message, { reason: verdict.reason });
+};

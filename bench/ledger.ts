@@ -1,0 +1,205 @@
+import { startPlatform } from '../api/platform.ts';
+import type { App } from '../api/routes/app.ts';
+import type { Position } from '../application/ports/event-store.ts';
+import { readConfig } from '../infrastructure/config.ts';
+import { createLogger } from '../infrastructure/logger.ts';
+import type { Child } from './http/child.ts';
+import { Connection, closedLoop, requestBytes } from './http/load.ts';
+import {
+  conversationsPath,
+  inFolder,
+  messagesPath,
+  platformEnvironment,
+  startPlatformChild,
+} from './http/platform.ts';
+import { tenantToken } from './http/tokens.ts';
+import { causeOf, ids } from './logs.ts';
+import { BODY } from './post-message.ts';
+import { type Line, milliseconds, perSecond } from './report.ts';
+import { alternate, median, scaled } from './rounds.ts';
+
+const LARGE = 1_000_000;
+const SMALL = 10_000;
+const SAME = 1.3;
+const ACCOUNTS = 20;
+const DAYS = 60;
+/** Of an entry. */
+const LINES = 100;
+
+const CALLERS = 50;
+const ROUNDS = 3;
+const OF_MESSAGES = 0.5;
+
+const GL = '/api/v1/tenant/gl';
+const REPORTS = [
+  'trial-balance?from=2026-02-10&to=2026-02-20',
+  'pnl?from=2026-01-10&to=2026-02-20',
+  'balance-sheet?as_of=2026-02-20',
+].map((path) => `/api/v1/tenant/reports/${path}`);
+
+const context = (userId: string) => ({ cause: causeOf(userId), again: undefined, newId: () => ids.next() });
+
+/**
+ * Reports over books of a million lines beside reports over ten thousand, of the same accounts and days; and postings
+ * of 50 callers at once on the same two accounts, beside messages of as many.
+ */
+export const benchLedger = (scale: number): Promise<Line[]> =>
+  inFolder(async (folder) => {
+    const many = scaled(LARGE, scale, 2 * SMALL);
+    await makeBooks(folder, { large: many, small: SMALL, posting: 0 });
+    const platform = await startPlatformChild(folder);
+    try {
+      return [await timeReports(platform, many, scale), await ratePostings(platform, scale)];
+    } finally {
+      await platform.stop();
+    }
+  });
+
+const timeReports = async ({ port }: Child, many: number, scale: number): Promise<Line> => {
+  const connection = await Connection.open(port);
+  const times = { large: [] as number[], small: [] as number[] };
+  try {
+    const rounds = scaled(200, scale, 40);
+    for (let nth = 0; nth < rounds; nth += 1) {
+      // In turns, and each first as often as the other.
+      const kinds = nth % 2 === 0 ? (['large', 'small'] as const) : (['small', 'large'] as const);
+      for (const kind of kinds) {
+        const began = performance.now();
+        for (const path of REPORTS) {
+          await ask(connection, requestBytes('GET', path, { token: tenantToken(kind, 'ann') }), 200);
+        }
+        if (nth >= rounds / 4) times[kind].push((performance.now() - began) / REPORTS.length);
+      }
+    }
+  } finally {
+    connection.close();
+  }
+  const [value, yardstick] = [median(times.large), median(times.small)];
+  return {
+    figure: `a report over ${many.toLocaleString('en')} lines`,
+    value: milliseconds(value),
+    yardstick: { name: `the same over ${SMALL.toLocaleString('en')}`, value: milliseconds(yardstick) },
+    target: { text: `≤ ${SAME}`, met: value / yardstick <= SAME },
+  };
+};
+
+const ratePostings = async ({ port }: Child, scale: number): Promise<Line> => {
+  const each = scaled(300, scale, 4);
+  const connections = await Promise.all(Array.from({ length: CALLERS }, () => Connection.open(port)));
+  const tokens = Array.from({ length: CALLERS }, (_, nth) => tenantToken('posting', `user-${nth}`));
+  const [opener] = connections;
+  if (opener === undefined) throw new Error('no connection');
+  const messages: Buffer[][] = [];
+  for (const token of tokens) await ask(opener, requestBytes('GET', conversationsPath, { token }), 200);
+  for (let nth = 0; nth < CALLERS; nth += 2) {
+    const people = { participant_user_ids: [`user-${nth}`, `user-${nth + 1}`] };
+    const token = tokens[nth] ?? '';
+    const started = await ask(opener, requestBytes('POST', conversationsPath, { token, body: people }), 201);
+    const path = messagesPath(JSON.parse(started).id);
+    for (const own of tokens.slice(nth, nth + 2)) {
+      messages.push([requestBytes('POST', path, { token: own, body: BODY })]);
+    }
+  }
+  const body = {
+    date: '2026-03-15',
+    memo: 'A sale as many are made',
+    lines: [
+      { account_code: 'A0', debit: 100 },
+      { account_code: 'A1', credit: 100 },
+    ],
+  };
+  /** Each caller posts drafts of its own; drafting them is not measured. */
+  const post = async (count: number): Promise<number> => {
+    const prepared = await Promise.all(
+      connections.map(async (connection, nth) => {
+        const token = tokens[nth] ?? '';
+        const posts: Buffer[] = [];
+        for (let made = 0; made < count; made += 1) {
+          const draft = await ask(connection, requestBytes('POST', `${GL}/entries`, { token, body }), 201);
+          posts.push(requestBytes('POST', `${GL}/entries/${JSON.parse(draft).id}/post`, { token }));
+        }
+        return posts;
+      }),
+    );
+    const began = performance.now();
+    await Promise.all(
+      prepared.map(async (posts, nth) => {
+        const connection = connections[nth];
+        for (const request of posts) if (connection !== undefined) await ask(connection, request, 200);
+      }),
+    );
+    return ((count * CALLERS) / (performance.now() - began)) * 1000;
+  };
+  const send = (seconds: number) => closedLoop({ port, requests: messages, seconds, expectedStatus: 201 });
+  try {
+    const seconds = Math.max(0.3, 3 * scale);
+    await alternate(1, { postings: () => post(each), messages: () => send(seconds) });
+    const rates = await alternate(ROUNDS, { postings: () => post(each), messages: () => send(seconds) });
+    return {
+      figure: `POST …/post, ${CALLERS} callers, the same accounts`,
+      value: perSecond(rates.postings),
+      yardstick: { name: `POST message, ${CALLERS} callers`, value: perSecond(rates.messages) },
+      target: { text: `≥ ${OF_MESSAGES}`, met: rates.postings / rates.messages >= OF_MESSAGES },
+    };
+  } finally {
+    for (const connection of connections) connection.close();
+  }
+};
+
+const ask = async (connection: Connection, request: Buffer, status: number): Promise<string> => {
+  const answer = await connection.request(request);
+  if (answer.status !== status) throw new Error(`answered ${answer.status}: ${answer.body.slice(0, 300)}`);
+  return answer.body;
+};
+
+const AT_ONCE = 100;
+
+/** Made through the use cases without HTTP: streams and read models come out as in life. */
+const makeBooks = async (dataDir: string, tenants: Readonly<Record<string, number>>): Promise<void> => {
+  const config = readConfig(platformEnvironment(dataDir));
+  const platform = await startPlatform({ config, logger: createLogger('error') });
+  const { app } = platform;
+  try {
+    for (const [id, lines] of Object.entries(tenants)) {
+      await openBooks(app, id);
+      const entries = Math.ceil(lines / LINES);
+      for (let made = 0; made < entries; made += AT_ONCE) {
+        const batch = Array.from({ length: Math.min(AT_ONCE, entries - made) }, (_, at) => made + at);
+        const recorded = await Promise.all(batch.map((nth) => record(app, id, nth)));
+        await keptPace(app, id, recorded.at(-1)?.position);
+      }
+    }
+  } finally {
+    await platform.stop();
+  }
+};
+
+const openBooks = async (app: App, id: string): Promise<void> => {
+  const tenant = { id, name: 'Bench', plan: 'enterprise', currency: 'EUR', timezone: 'UTC' } as const;
+  await app.tenancy.create({ ...tenant, entitlements: { ledger: true, assistant: false } }, context('bench'));
+  await app.authentication.authenticate(tenantToken(id, 'ann'), 'tenant');
+  for (let nth = 0; nth < ACCOUNTS; nth += 1) {
+    const type = nth % 2 === 0 ? 'Asset' : 'Revenue';
+    await app.books.openAccount(
+      id,
+      { code: `A${nth}`, name: `Account ${nth}`, type, active: true },
+      context('ann'),
+    );
+  }
+};
+
+const record = (app: App, tenantId: string, nth: number) => {
+  const date = new Date(Date.UTC(2026, 0, 1 + (nth % DAYS))).toISOString().slice(0, 10);
+  const lines = Array.from({ length: LINES / 2 }, (_, at) => [
+    { account_code: `A${at % ACCOUNTS}`, debit: 100 + at },
+    { account_code: `A${ACCOUNTS - 1 - (at % ACCOUNTS)}`, credit: 100 + at },
+  ]).flat();
+  const entry = { id: ids.next(), given: { date, lines }, source: { kind: 'bench' }, mode: 'post' } as const;
+  return app.ledger.record(tenantId, entry, context('ann'));
+};
+
+/** The read model is let come along: at the end it would be waited for longer than a request waits. */
+const keptPace = async (app: App, tenantId: string, position: Position | undefined): Promise<void> => {
+  if (position !== undefined) app.readModels.answered(tenantId, position);
+  await app.readModels.waitFor(tenantId, ['ledger'], undefined);
+};

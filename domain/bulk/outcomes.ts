@@ -1,0 +1,122 @@
+import { DomainError } from '../errors.ts';
+import type { Refusal } from '../workflow/job.ts';
+
+/** What can become of a row that is not changed (specification, Bulk operation session). The set is closed. */
+export const OUTCOME_CODES = [
+  'record_not_found',
+  'invalid_fsm_from_state',
+  'guard_failed',
+  'missing_required',
+  'type_mismatch',
+  'unknown_enum',
+  'unknown_field',
+  'selection_drift',
+] as const;
+export type OutcomeCode = (typeof OUTCOME_CODES)[number];
+
+/** Why a row was left as it is. */
+export interface RowRefusal {
+  readonly code: OutcomeCode;
+  readonly message: string;
+}
+
+/** Messages are shown and kept by the thousand: at most so many characters each. */
+const MAX_MESSAGE = 300;
+
+const refusal = (code: OutcomeCode, message: string): RowRefusal => ({
+  code,
+  message: message.length <= MAX_MESSAGE ? message : `${[...message].slice(0, MAX_MESSAGE - 1).join('')}…`,
+});
+
+export const recordNotFound: RowRefusal = refusal('record_not_found', 'The record does not exist.');
+
+export const selectionDrift: RowRefusal = refusal(
+  'selection_drift',
+  'The record did not match the filter any more when the session was committed.',
+);
+
+/** A record without a job has no state that a transition could lead out of. */
+export const withoutJob: RowRefusal = refusal('invalid_fsm_from_state', 'The record has no job.');
+
+/** Something that nobody foresaw; the log says more. */
+export const notProcessable: RowRefusal = refusal('guard_failed', 'The row could not be processed.');
+
+export const tooLarge: RowRefusal = refusal('type_mismatch', 'The record would become too large to be kept.');
+
+interface Issue {
+  readonly path: string;
+  readonly code: string;
+  readonly message: string;
+}
+
+/** What breaks `min`, `max`, `max_length` or a reference is a mismatch too (decisions, section 5). */
+const codeOfIssue = (code: string): OutcomeCode => {
+  switch (code) {
+    case 'missing_required':
+    case 'unknown_enum':
+    case 'unknown_field':
+      return code;
+    default:
+      return 'type_mismatch';
+  }
+};
+
+/** The issues of a refused edit: an array of {@link Issue}, as `domain/errors.ts` makes them. */
+const issuesOf = ({ details }: DomainError): readonly Issue[] => {
+  const issues: unknown = details?.issues;
+  // Made by `invalid` and `constraintViolated`, which know no other shape.
+  return Array.isArray(issues) ? (issues as readonly Issue[]) : [];
+};
+
+/** The row outcome of an error of a single edit or deletion; undefined for what is none: a lost race, a failure. */
+export const refusalOfError = (error: unknown): RowRefusal | undefined => {
+  if (!(error instanceof DomainError)) return undefined;
+  switch (error.code) {
+    case 'not_found':
+      return recordNotFound;
+    case 'validation_failed':
+    case 'constraint_violated': {
+      const [first] = issuesOf(error);
+      if (first === undefined) return refusal('type_mismatch', error.message);
+      const key = first.path.replace(/^values\./, '');
+      return refusal(codeOfIssue(first.code), `${key}: ${first.message}`);
+    }
+    case 'in_use':
+      return refusal('guard_failed', error.message);
+    default:
+      return undefined;
+  }
+};
+
+/** The row outcome of a refused transition; undefined for a lost race. */
+export const refusalOfTransition = (refused: Refusal): RowRefusal | undefined => {
+  switch (refused.kind) {
+    case 'no_transition':
+      return refusal('invalid_fsm_from_state', `No such transition leads out of ${refused.state}.`);
+    case 'role_not_admitted':
+      return refusal('guard_failed', 'The transition does not admit the role.');
+    case 'fields_missing':
+      return refusal('missing_required', `The transition needs a value of ${refused.keys.join(', ')}.`);
+    case 'guard_rejected':
+      return refusal(
+        'guard_failed',
+        `The guard of the transition from ${refused.from} to ${refused.to} does not hold: ${refused.guard}`,
+      );
+    case 'lost_race':
+    case 'unexpected_state':
+      return undefined;
+    default:
+      return refused satisfies never;
+  }
+};
+
+/** The row outcome of a deletion that a record outside the selection stands against. */
+export const restricted = (referrer: {
+  readonly referrerId: string;
+  readonly entityName: string;
+  readonly fieldKey: string;
+}): RowRefusal =>
+  refusal(
+    'guard_failed',
+    `The record is in use: ${referrer.entityName} ${referrer.referrerId} points to it by ${referrer.fieldKey}.`,
+  );

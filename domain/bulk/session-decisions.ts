@@ -1,0 +1,201 @@
+import { DomainError } from '../errors.ts';
+import {
+  type Begun,
+  type BulkState,
+  type PreviewCounts,
+  type PreviewingState,
+  processedOf,
+  type SessionState,
+  type SessionStatus,
+  sessionIn,
+} from './session.ts';
+import type { BulkEvent, Cascade, FrozenRow, RowError, Sample } from './session-events.ts';
+
+/** What can be decided on a session: its preview is made, it is cancelled or committed, its rows are recorded. */
+
+// Preview
+
+export type NewSession = Begun;
+
+/** Nothing for a session whose preview an earlier try of the same request has completed. */
+export const startPreview = (state: BulkState, session: NewSession): readonly BulkEvent[] => {
+  if (state.status !== 'none' && state.status !== 'previewing') return [];
+  const { id, attempt, entityName, opParams, selection, createdBy } = session;
+  const data = {
+    session_id: id,
+    attempt,
+    entity_name: entityName,
+    op_params: opParams,
+    selection,
+    created_by: createdBy,
+  };
+  return [{ type: 'BulkPreviewStarted', data }];
+};
+
+/** @throws `conflict` when another try of the same request has taken over */
+const previewing = (state: BulkState, attempt: string): PreviewingState => {
+  if (state.status === 'previewing' && state.attempt === attempt) return state;
+  throw new DomainError('conflict', 'Another preview has taken the place of this one.');
+};
+
+/** @param first where the first of the rows stands @throws `conflict` */
+export const freezeRows = (
+  state: BulkState,
+  attempt: string,
+  first: number,
+  rows: readonly FrozenRow[],
+): readonly BulkEvent[] => {
+  const { id, frozen } = previewing(state, attempt);
+  if (first !== frozen) throw new Error(`row ${first} is frozen after ${frozen}`);
+  const data = {
+    session_id: id,
+    attempt,
+    first,
+    rows: [...rows],
+  };
+  return [{ type: 'BulkRowsResolved', data }];
+};
+
+/** @throws `conflict` */
+export const noteErrors = (
+  state: BulkState,
+  attempt: string,
+  errors: readonly RowError[],
+): readonly BulkEvent[] => {
+  const { id } = previewing(state, attempt);
+  return [{ type: 'BulkErrorsPreviewed', data: { session_id: id, attempt, errors: [...errors] } }];
+};
+
+/** @throws `conflict` */
+export const finishPreview = (
+  state: BulkState,
+  attempt: string,
+  preview: {
+    readonly counts: PreviewCounts;
+    readonly cascadeSummary: Cascade | undefined;
+    readonly sample: readonly Sample[];
+  },
+): readonly BulkEvent[] => {
+  const { id, frozen } = previewing(state, attempt);
+  const { total_resolved, would_succeed, would_skip, would_error } = preview.counts;
+  if (would_succeed + would_skip + would_error !== total_resolved || frozen !== total_resolved) {
+    throw new Error('the counts of a preview do not add up');
+  }
+  const data = {
+    session_id: id,
+    attempt,
+    ...preview.counts,
+    ...(preview.cascadeSummary === undefined ? {} : { cascade_summary: preview.cascadeSummary }),
+    sample_affected: [...preview.sample],
+  };
+  return [{ type: 'BulkPreviewed', data }];
+};
+
+// Commit and cancel
+
+const ALLOWED: Readonly<Record<SessionStatus, readonly string[]>> = {
+  previewed: ['commit', 'cancel'],
+  committing: [],
+  committed: [],
+  errored: [],
+  cancelled: [],
+};
+
+/** @throws `not_found`, `invalid_transition` with `details.state` and `details.allowed` */
+const inState = (state: BulkState, wanted: SessionStatus): SessionState => {
+  const session = sessionIn(state);
+  if (session.status === wanted) return session;
+  throw new DomainError('invalid_transition', `The session is ${session.status}.`, {
+    state: session.status,
+    allowed: ALLOWED[session.status],
+  });
+};
+
+/** @throws `not_found`, `invalid_transition` */
+export const cancelSession = (state: BulkState): readonly BulkEvent[] => {
+  const { id } = inState(state, 'previewed');
+  return [{ type: 'BulkCancelled', data: { session_id: id } }];
+};
+
+/** @throws `not_found`, `invalid_transition` */
+export const startCommit = (
+  state: BulkState,
+  commit: { readonly committedBy: string; readonly countAtCommit: number | undefined },
+): readonly BulkEvent[] => {
+  const { id } = inState(state, 'previewed');
+  const { committedBy, countAtCommit } = commit;
+  const data = {
+    session_id: id,
+    committed_by: committedBy,
+    ...(countAtCommit === undefined ? {} : { count_at_commit: countAtCommit }),
+  };
+  return [{ type: 'BulkCommitStarted', data }];
+};
+
+/** Whoever works on the rows takes the session over first. Nothing when it has ended. @throws `not_found` */
+export const startRun = (state: BulkState): readonly BulkEvent[] => {
+  const session = sessionIn(state);
+  if (session.status !== 'committing') return [];
+  return [{ type: 'BulkRunStarted', data: { session_id: session.id, run: session.run + 1 } }];
+};
+
+/** Somebody else has taken the session over. */
+export class TakenOver extends Error {
+  override readonly name = 'TakenOver';
+}
+
+/** @throws {TakenOver} */
+const ownRun = (state: BulkState, run: number): SessionState => {
+  const session = sessionIn(state);
+  if (session.status !== 'committing' || session.run !== run) throw new TakenOver();
+  return session;
+};
+
+export interface Processed {
+  readonly succeeded: readonly number[];
+  readonly skipped: readonly number[];
+  readonly errors: readonly RowError[];
+}
+
+/** @throws {TakenOver} */
+export const recordRows = (state: BulkState, run: number, rows: Processed): readonly BulkEvent[] => {
+  const { id, done, counts } = ownRun(state, run);
+  const { succeeded, skipped, errors } = rows;
+  const more = succeeded.length + skipped.length + errors.length;
+  if (more === 0) return [];
+  if (processedOf(done) + more > counts.total_resolved) throw new Error('more rows are done than there are');
+  const data = {
+    session_id: id,
+    run,
+    succeeded: [...succeeded],
+    skipped: [...skipped],
+    errors: [...errors],
+  };
+  return [{ type: 'BulkRowsProcessed', data }];
+};
+
+const cascadeIn = (applied: Cascade | undefined) =>
+  applied === undefined ? {} : { cascade_applied: applied };
+
+/** @throws {TakenOver} */
+export const finishCommit = (
+  state: BulkState,
+  run: number,
+  applied: Cascade | undefined,
+): readonly BulkEvent[] => {
+  const { id, done, counts } = ownRun(state, run);
+  if (processedOf(done) !== counts.total_resolved) throw new Error('not all rows are done');
+  return [{ type: 'BulkCommitted', data: { session_id: id, run, ...done, ...cascadeIn(applied) } }];
+};
+
+/** Ends a commit for which a store was out of reach for too long. @throws {TakenOver} */
+export const failCommit = (
+  state: BulkState,
+  run: number,
+  applied: Cascade | undefined,
+): readonly BulkEvent[] => {
+  const { id, done, counts } = ownRun(state, run);
+  const not_processed = counts.total_resolved - processedOf(done);
+  const data = { session_id: id, run, ...done, ...cascadeIn(applied), not_processed };
+  return [{ type: 'BulkCommitErrored', data }];
+};

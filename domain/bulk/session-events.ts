@@ -1,0 +1,156 @@
+import { z } from 'zod';
+import { json } from '../entities/fields.ts';
+import { defineEvent, type EventOf } from '../event.ts';
+import { OUTCOME_CODES } from './outcomes.ts';
+
+/** The events of `bulk-<id>`: a session, its frozen rows, its progress (specification, Bulk operation session). */
+
+const base = { session_id: z.string() };
+const count = z.int().nonnegative();
+
+/** What is to become of each row. */
+export const opParams = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('edit'),
+    fields: z.array(z.object({ field_key: z.string(), new_value: json })),
+  }),
+  z.object({ kind: z.literal('delete') }),
+  z.object({ kind: z.literal('transition'), event_name: z.string() }),
+]);
+export type OpParams = z.output<typeof opParams>;
+
+/** The ids of a selection by id are the frozen rows. */
+const selection = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('ids') }),
+  z.object({
+    kind: z.literal('filter'),
+    /** As it was given: a text, or the object form. */
+    filter_expr: json,
+    /** The same filter, parsed and checked (domain/expressions/filter-tree.ts). */
+    filter: json,
+    count_at_preview: count.optional(),
+  }),
+]);
+export type Selection = z.output<typeof selection>;
+
+/** A row that cannot be changed as asked. */
+export const rowError = z.object({
+  /** Where the row stands in the preview, from 0. */
+  row: count,
+  record_id: z.string(),
+  /** Empty for a record without a job, and for none. */
+  current_state: z.string(),
+  code: z.enum(OUTCOME_CODES),
+  message: z.string(),
+});
+export type RowError = z.output<typeof rowError>;
+
+const values = z.record(z.string(), json);
+export const sample = z.object({
+  record_id: z.string(),
+  current_state: z.string(),
+  /** An edit: the values that change; a transition: the state; a deletion: all values. */
+  before: values,
+  /** The same afterwards; null for a record that goes. */
+  after: values.nullable(),
+});
+export type Sample = z.output<typeof sample>;
+
+/** What happens to records beside the selected ones. */
+export const cascade = z.object({
+  by_entity: z.array(
+    z.object({ entity_name: z.string(), action: z.enum(['delete', 'clear']), count: z.int().positive() }),
+  ),
+  total: count,
+});
+export type Cascade = z.output<typeof cascade>;
+
+/** A preview that was cut off is begun anew under another `attempt`; what the earlier one left does not count. */
+const attempt = { ...base, attempt: z.string() };
+
+export const BulkPreviewStarted = defineEvent(
+  'BulkPreviewStarted',
+  z.object({ ...attempt, entity_name: z.string(), op_params: opParams, selection, created_by: z.string() }),
+);
+
+/** A row as it was selected; version 0 for a record that is not there. */
+export const frozenRow = z.object({ record_id: z.string(), version: count });
+export type FrozenRow = z.output<typeof frozenRow>;
+
+/** At most 1,000 rows, which are frozen by it: a commit touches no others. */
+export const BulkRowsResolved = defineEvent(
+  'BulkRowsResolved',
+  z.object({ ...attempt, first: count, rows: z.array(frozenRow) }),
+);
+
+export const BulkErrorsPreviewed = defineEvent(
+  'BulkErrorsPreviewed',
+  z.object({ ...attempt, errors: z.array(rowError) }),
+);
+
+export const BulkPreviewed = defineEvent(
+  'BulkPreviewed',
+  z.object({
+    ...attempt,
+    total_resolved: count,
+    would_succeed: count,
+    would_skip: count,
+    would_error: count,
+    cascade_summary: cascade.optional(),
+    sample_affected: z.array(sample),
+  }),
+);
+
+export const BulkCancelled = defineEvent('BulkCancelled', z.object(base));
+
+export const BulkCommitStarted = defineEvent(
+  'BulkCommitStarted',
+  z.object({
+    ...base,
+    committed_by: z.string(),
+    /** Of a selection by filter: how many records it selects now. */
+    count_at_commit: count.optional(),
+  }),
+);
+
+/** Somebody works on the rows from here on, and whoever did before does no longer. */
+export const BulkRunStarted = defineEvent('BulkRunStarted', z.object({ ...base, run: z.int().positive() }));
+
+/** What became of some rows, by where they stand in the preview. */
+export const BulkRowsProcessed = defineEvent(
+  'BulkRowsProcessed',
+  z.object({
+    ...base,
+    run: z.int().positive(),
+    succeeded: z.array(count),
+    skipped: z.array(count),
+    errors: z.array(rowError),
+  }),
+);
+
+const totals = { succeeded: count, skipped: count, errored: count, cascade_applied: cascade.optional() };
+
+export const BulkCommitted = defineEvent(
+  'BulkCommitted',
+  z.object({ ...base, run: z.int().positive(), ...totals }),
+);
+
+/** The store was out of reach for too long; what had been done by then stays. */
+export const BulkCommitErrored = defineEvent(
+  'BulkCommitErrored',
+  z.object({ ...base, run: z.int().positive(), ...totals, not_processed: count }),
+);
+
+export const bulkEvents = [
+  BulkPreviewStarted,
+  BulkRowsResolved,
+  BulkErrorsPreviewed,
+  BulkPreviewed,
+  BulkCancelled,
+  BulkCommitStarted,
+  BulkRunStarted,
+  BulkRowsProcessed,
+  BulkCommitted,
+  BulkCommitErrored,
+] as const;
+export type BulkEvent = EventOf<(typeof bulkEvents)[number]>;

@@ -1,0 +1,166 @@
+import type { Decider } from '../decider.ts';
+import { notFound } from '../errors.ts';
+import type { EventMeta } from '../event.ts';
+import type { BulkEvent, Cascade, OpParams, Selection } from './session-events.ts';
+
+/**
+ * A bulk operation session (specification, States): a preview freezes rows, a commit works on these and no others, a
+ * cancel ends it. The rows themselves are in the stream's events, not in the state.
+ */
+
+/** A selection resolves to at most so many rows. */
+export const MAX_ROWS = 100_000;
+/** Rows frozen by one event. */
+export const CHUNK = 1_000;
+/** From so many rows on a commit is queued. */
+export const QUEUED_FROM = 1_000;
+
+export type SessionStatus = 'previewed' | 'committing' | 'committed' | 'errored' | 'cancelled';
+
+export interface Tally {
+  readonly succeeded: number;
+  readonly skipped: number;
+  readonly errored: number;
+}
+
+export interface PreviewCounts {
+  readonly total_resolved: number;
+  readonly would_succeed: number;
+  readonly would_skip: number;
+  readonly would_error: number;
+}
+
+export interface SessionResult extends Tally {
+  readonly cascade_applied?: Cascade | undefined;
+  /** ms; when the commit ended. */
+  readonly endedAt: number;
+  /** Of an errored session: rows that were not reached. */
+  readonly not_processed?: number | undefined;
+}
+
+export interface Begun {
+  readonly id: string;
+  readonly attempt: string;
+  readonly entityName: string;
+  readonly opParams: OpParams;
+  readonly selection: Selection;
+  readonly createdBy: string;
+}
+
+export interface PreviewingState extends Begun {
+  readonly status: 'previewing';
+  readonly frozen: number;
+}
+
+export interface SessionState extends Begun {
+  readonly status: SessionStatus;
+  readonly counts: PreviewCounts;
+  readonly cascadeSummary?: Cascade | undefined;
+  /** ms */
+  readonly createdAt: number;
+  readonly countAtCommit?: number | undefined;
+  readonly committedBy?: string | undefined;
+  /** ms; what `now()` of the filter is at commit. */
+  readonly commitStartedAt?: number | undefined;
+  /** Counts those who worked on it, one after the other; the last one's word counts. */
+  readonly run: number;
+  readonly done: Tally;
+  readonly result?: SessionResult | undefined;
+  /** ms */
+  readonly cancelledAt?: number | undefined;
+}
+
+export type BulkState = { readonly status: 'none' } | PreviewingState | SessionState;
+
+const NOTHING: Tally = { succeeded: 0, skipped: 0, errored: 0 };
+
+export const processedOf = ({ succeeded, skipped, errored }: Tally): number => succeeded + skipped + errored;
+
+const evolve = (state: BulkState, event: BulkEvent, { at }: EventMeta): BulkState => {
+  if (event.type === 'BulkPreviewStarted') {
+    const { session_id, attempt, entity_name, op_params, selection, created_by } = event.data;
+    return {
+      status: 'previewing',
+      id: session_id,
+      attempt,
+      entityName: entity_name,
+      opParams: op_params,
+      selection,
+      createdBy: created_by,
+      frozen: 0,
+    };
+  }
+  if (state.status === 'none') return state;
+  return state.status === 'previewing' ? evolvePreview(state, event, at) : evolveSession(state, event, at);
+};
+
+const evolvePreview = (state: PreviewingState, event: BulkEvent, at: number): BulkState => {
+  if (!('attempt' in event.data) || event.data.attempt !== state.attempt) return state;
+  if (event.type === 'BulkRowsResolved') return { ...state, frozen: state.frozen + event.data.rows.length };
+  if (event.type !== 'BulkPreviewed') return state;
+  const { total_resolved, would_succeed, would_skip, would_error, cascade_summary } = event.data;
+  const { frozen: _counted, ...begun } = state;
+  return {
+    ...begun,
+    status: 'previewed',
+    counts: { total_resolved, would_succeed, would_skip, would_error },
+    ...(cascade_summary === undefined ? {} : { cascadeSummary: cascade_summary }),
+    createdAt: at,
+    run: 0,
+    done: NOTHING,
+  };
+};
+
+const evolveSession = (state: SessionState, event: BulkEvent, at: number): SessionState => {
+  switch (event.type) {
+    case 'BulkCancelled':
+      return { ...state, status: 'cancelled', cancelledAt: at };
+    case 'BulkCommitStarted': {
+      const { committed_by: committedBy, count_at_commit: countAtCommit } = event.data;
+      return {
+        ...state,
+        status: 'committing',
+        committedBy,
+        commitStartedAt: at,
+        ...(countAtCommit === undefined ? {} : { countAtCommit }),
+      };
+    }
+    case 'BulkRunStarted':
+      return { ...state, run: event.data.run };
+    case 'BulkRowsProcessed': {
+      const { succeeded, skipped, errors } = event.data;
+      const done = {
+        succeeded: state.done.succeeded + succeeded.length,
+        skipped: state.done.skipped + skipped.length,
+        errored: state.done.errored + errors.length,
+      };
+      return { ...state, done };
+    }
+    case 'BulkCommitted':
+    case 'BulkCommitErrored': {
+      const { session_id: _id, run: _run, ...totals } = event.data;
+      const status = event.type === 'BulkCommitted' ? 'committed' : 'errored';
+      return { ...state, status, result: { ...totals, endedAt: at } };
+    }
+    case 'BulkPreviewStarted':
+    case 'BulkRowsResolved':
+    case 'BulkErrorsPreviewed':
+    case 'BulkPreviewed':
+      return state;
+    default:
+      return event satisfies never;
+  }
+};
+
+export const bulkDecider: Decider<BulkState, BulkEvent> = {
+  category: 'bulk',
+  stateVersion: 1,
+  initial: { status: 'none' },
+  evolve,
+};
+
+/** A session whose preview is complete. @throws `not_found` */
+export const sessionIn = (state: BulkState): SessionState => {
+  if (state.status === 'none' || state.status === 'previewing') throw notFound();
+  return state;
+};

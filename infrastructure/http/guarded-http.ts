@@ -1,0 +1,171 @@
+import type { Socket } from 'node:net';
+import { Client } from 'undici';
+import type {
+  Failed,
+  OutboundAnswer,
+  OutboundHttp,
+  OutboundRequest,
+  Refused,
+  UrlVerdict,
+} from '../../application/ports/outbound-http.ts';
+import { type Destination, destinationOf, type UrlRefusal } from '../../domain/webhooks/url-rules.ts';
+import { addressesOfMachine, allowList, isRefusedAddress } from './addresses.ts';
+import { orStopped, TIMED_OUT, withDeadline } from './deadline.ts';
+import { nameServers, type Resolve } from './dns.ts';
+import { failed, failureOf } from './failures.ts';
+import { keptHeaders, limitedBody, sentHeaders } from './messages.ts';
+import { openPinned } from './pinned-socket.ts';
+
+export interface GuardOptions {
+  /**
+   * Such as `10.0.0.0/8`. There every address is called, at every port and by every name. With `0.0.0.0/0` and `::/0`
+   * it is the guard of an upstream whose URL is the operator's own.
+   */
+  readonly allowedNetworks: readonly string[];
+  /** Plain http and port 80 are taken, wherever that is. */
+  readonly allowHttp: boolean;
+  readonly resolve?: Resolve;
+  readonly ownAddresses?: () => readonly string[];
+  /** Instead of those that Node trusts; PEM. */
+  readonly authorities?: readonly string[];
+  /** For looking up a name in `check`. */
+  readonly checkTimeoutMs?: number;
+}
+
+/** Of what a server says before its body; more is no answer. */
+const MAX_HEADER_BYTES = 16 * 1024;
+const CHECK_TIMEOUT_MS = 3_000;
+
+type Judged = { readonly kind: 'open'; readonly to: Destination; readonly addresses: readonly string[] };
+
+const refused = ({ reason, message }: UrlRefusal): Refused => ({ kind: 'refused', reason, message });
+
+/**
+ * The guard of every call to a machine that somebody outside of the product has named (specification, "Webhooks";
+ * decisions, section 8). It judges the URL, looks the name up once, judges all addresses, and connects to these and
+ * no others. Proxies of the environment are not used: they would look names up themselves.
+ * @throws for a network that is none
+ */
+export const guardedHttp = (options: GuardOptions): OutboundHttp => {
+  const { allowHttp, authorities, checkTimeoutMs = CHECK_TIMEOUT_MS } = options;
+  const resolve = options.resolve ?? nameServers();
+  const ownAddresses = options.ownAddresses ?? addressesOfMachine;
+  const isAllowed = allowList(options.allowedNetworks);
+  const closedNetwork = options.allowedNetworks.length > 0;
+
+  const addressesOf = async ({ host }: Destination, signal: AbortSignal): Promise<readonly string[]> =>
+    host.kind === 'address' ? [host.address] : orStopped(resolve(host.name, signal), signal);
+
+  /** @throws the signal's reason */
+  const judge = async (url: string, signal: AbortSignal): Promise<Judged | Refused | Failed> => {
+    const to = destinationOf(url, { allowHttp });
+    if ('reason' in to) return refused(to);
+    // Nobody is to learn from us which internal names there are.
+    if (to.refusedOutside !== undefined && !closedNetwork) return refused(to.refusedOutside);
+    const unknown = (): Refused | Failed =>
+      to.refusedOutside === undefined
+        ? failed('dns', 'The name of the host has no address.')
+        : refused(to.refusedOutside);
+    let addresses: readonly string[];
+    try {
+      addresses = await addressesOf(to, signal);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      return unknown();
+    }
+    if (addresses.length === 0) return unknown();
+    const outside = addresses.filter((address) => !isAllowed(address));
+    const own = outside.length === 0 ? [] : ownAddresses();
+    // One is enough: which of a name's addresses is called is not ours to choose on the caller's behalf.
+    if (outside.some((address) => isRefusedAddress(address, own))) return refused(addressRefusal(to));
+    if (outside.length > 0 && to.refusedOutside !== undefined) return refused(to.refusedOutside);
+    return { kind: 'open', to, addresses };
+  };
+
+  const exchange = async (call: OutboundRequest, signal: AbortSignal): Promise<OutboundAnswer> => {
+    const judged = await judge(call.url, signal);
+    if (judged.kind !== 'open') return judged;
+    const { url, port, host } = judged.to;
+    const socket = await openPinned(
+      {
+        host: host.kind === 'address' ? host.address : host.name.replace(/\.$/, ''),
+        addresses: judged.addresses,
+        port,
+        tls: url.protocol === 'https:',
+        authorities,
+      },
+      signal,
+    );
+    return send(call, url, socket, signal);
+  };
+
+  return {
+    check: (url) =>
+      withDeadline(checkTimeoutMs, undefined, async (signal): Promise<UrlVerdict> => {
+        const judged = await judge(url, signal);
+        if (judged.kind !== 'refused') return { ok: true };
+        return { ok: false, reason: judged.reason, message: judged.message };
+      }).catch((error: unknown): UrlVerdict => {
+        // As a name without an answer.
+        if (error === TIMED_OUT) return { ok: true };
+        throw error;
+      }),
+
+    request: async (call, given) => {
+      try {
+        return await withDeadline(call.timeoutMs, given, (signal) => exchange(call, signal));
+      } catch (error) {
+        if (error === TIMED_OUT) return TIMED_OUT;
+        given?.throwIfAborted();
+        return failureOf(error);
+      }
+    },
+  };
+};
+
+const addressRefusal = ({ host }: Destination): UrlRefusal =>
+  host.kind === 'address'
+    ? { reason: 'literal_address', message: 'The address is not one that is called.' }
+    : { reason: 'resolved_address', message: 'The name of the host has an address that is not called.' };
+
+/** One exchange on a socket of its own, which is closed afterwards whatever happens. */
+const send = async (
+  call: OutboundRequest,
+  url: URL,
+  socket: Socket,
+  signal: AbortSignal,
+): Promise<OutboundAnswer> => {
+  let used = false;
+  const client = new Client(url.origin, {
+    // The socket is this exchange's; when it breaks there is none to go on with. Undici does not expect an answer
+    // before this has returned.
+    connect: (_options, callback) => {
+      const first = !used;
+      used = true;
+      process.nextTick(() => {
+        if (first) callback(null, socket);
+        else callback(new Error('the connection has ended'), null);
+      });
+    },
+    allowH2: false,
+    pipelining: 1,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+  try {
+    const { statusCode, headers, body } = await client.request({
+      path: `${url.pathname}${url.search}`,
+      method: call.method,
+      headers: sentHeaders(call.headers),
+      ...(call.body === undefined ? {} : { body: call.body }),
+      reset: true,
+      signal,
+    });
+    const read = await limitedBody(body, call.maxResponseBytes, signal);
+    return { kind: 'answered', status: statusCode, headers: keptHeaders(headers), ...read };
+  } finally {
+    socket.destroy();
+    await client.destroy().catch(() => undefined);
+  }
+};

@@ -1,0 +1,142 @@
+import { type BulkState, bulkDecider, CHUNK } from '../domain/bulk/session.ts';
+import type { BulkEvent, RowError, Sample } from '../domain/bulk/session-events.ts';
+import {
+  type DocumentReader,
+  iso,
+  type Page,
+  type PageEnd,
+  type ProjectedEvent,
+  projection,
+  type Touch,
+  touch,
+} from '../domain/projection.ts';
+
+/** Bulk operation sessions (specification, Bulk operation session). */
+
+export interface BulkSessionDoc {
+  readonly id: string;
+  /** False until the preview is complete. */
+  readonly listed: boolean;
+  /** Of the complete preview. */
+  readonly created_at: string;
+  /** As its stream folds it. */
+  readonly session: BulkState;
+}
+
+/** The parts of a preview that are shown, and that its stream's state does not keep. */
+export interface BulkPreviewDoc {
+  readonly id: string;
+  readonly attempt: string;
+  /** The first {@link SHOWN} of the rows. */
+  readonly ids: readonly string[];
+  /** The first {@link SHOWN}. */
+  readonly errors: readonly RowError[];
+  readonly sample_affected: readonly Sample[];
+}
+
+/** A session that somebody has to work on; kept under the platform, so that workers find those of all tenants. */
+export interface BulkRunningDoc {
+  readonly tenant_id: string;
+  readonly session_id: string;
+  readonly since: string;
+}
+
+/** So many errors and ids of a session are shown (decisions, section 5). */
+export const SHOWN = CHUNK;
+const PLATFORM = 'platform';
+
+type Folded = BulkEvent & Pick<ProjectedEvent, 'tenantId' | 'at' | 'revision'>;
+
+const session = (event: Folded): Touch =>
+  touch<BulkSessionDoc>('bulk_sessions', event.data.session_id, (doc) => {
+    const folded = bulkDecider.evolve(doc?.session ?? bulkDecider.initial, event, event);
+    const isListed = folded.status !== 'none' && folded.status !== 'previewing';
+    return {
+      id: event.data.session_id,
+      listed: isListed,
+      created_at: iso(isListed ? folded.createdAt : event.at),
+      session: folded,
+    };
+  });
+
+const details = (
+  event: Folded & { readonly data: { readonly attempt: string } },
+  change: (doc: BulkPreviewDoc) => Partial<BulkPreviewDoc>,
+): Touch => {
+  const { session_id: id, attempt } = event.data;
+  return touch<BulkPreviewDoc>('bulk_previews', id, (doc) => {
+    const of = doc?.attempt === attempt ? doc : { id, attempt, ids: [], errors: [], sample_affected: [] };
+    return { ...of, ...change(of) };
+  });
+};
+
+const ended = (event: Folded): readonly Touch[] => [session(event), running(event, () => undefined)];
+
+const running = ({ data, tenantId }: Folded, change: () => BulkRunningDoc | undefined): Touch =>
+  touch<BulkRunningDoc>('bulk_running', `${tenantId}/${data.session_id}`, change, PLATFORM);
+
+export const bulkProjection = projection<BulkEvent>({
+  name: 'bulk',
+  version: 1,
+  collections: [
+    { name: 'bulk_sessions', indexes: [{ name: 'by_created_at', fields: ['listed', 'created_at'] }] },
+    { name: 'bulk_previews', indexes: [] },
+    { name: 'bulk_running', indexes: [{ name: 'by_since', fields: ['since'] }] },
+  ],
+  on: {
+    BulkPreviewStarted: (event) => [session(event), details(event, () => ({}))],
+    BulkRowsResolved: (event) => [
+      session(event),
+      ...(event.data.first < SHOWN
+        ? [
+            details(event, ({ ids }) => ({
+              ids: [...ids, ...event.data.rows.map(({ record_id }) => record_id)].slice(0, SHOWN),
+            })),
+          ]
+        : []),
+    ],
+    BulkErrorsPreviewed: (event) => [
+      details(event, ({ errors }) => ({ errors: [...errors, ...event.data.errors].slice(0, SHOWN) })),
+    ],
+    BulkPreviewed: (event) => [
+      session(event),
+      details(event, () => ({ sample_affected: event.data.sample_affected })),
+    ],
+    BulkCancelled: (event) => [session(event)],
+    BulkCommitStarted: (event) => [
+      session(event),
+      running(event, () => ({
+        tenant_id: event.tenantId,
+        session_id: event.data.session_id,
+        since: iso(event.at),
+      })),
+    ],
+    BulkRunStarted: (event) => [session(event)],
+    BulkRowsProcessed: (event) => [session(event)],
+    BulkCommitted: ended,
+    BulkCommitErrored: ended,
+  },
+});
+
+// Queries
+
+/** Newest first. */
+export const bulkSessionsOf = (
+  reader: DocumentReader,
+  tenantId: string,
+  page: { limit: number; after: PageEnd | undefined },
+): Promise<Page<BulkSessionDoc>> =>
+  reader.find('bulk_sessions', tenantId, { index: 'by_created_at', equals: [true], order: 'desc', ...page });
+
+export const bulkPreviewOf = (
+  reader: DocumentReader,
+  tenantId: string,
+  id: string,
+): Promise<BulkPreviewDoc | undefined> => reader.get('bulk_previews', tenantId, id);
+
+/** Sessions of all tenants that are being committed, the one begun first at the head. */
+export const runningSessions = (
+  reader: DocumentReader,
+  page: { limit: number; after?: PageEnd | undefined },
+): Promise<Page<BulkRunningDoc>> =>
+  reader.find('bulk_running', PLATFORM, { index: 'by_since', equals: [], order: 'asc', ...page });

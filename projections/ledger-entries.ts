@@ -1,0 +1,140 @@
+import type { Content, PostedLine, Source } from '../domain/ledger/content.ts';
+import { totalsOf } from '../domain/ledger/content.ts';
+import { dayAfter, dayBefore } from '../domain/ledger/dates.ts';
+import type { PostingEvent } from '../domain/ledger/journal.ts';
+import { type DocumentReader, iso, type Page, type PageEnd } from '../domain/projection.ts';
+
+/** Entries as they are listed (decisions, section 9, Entry); a part of the projection `ledger`. */
+
+export type EntryState = 'draft' | 'posted' | 'reversed';
+
+export interface EntryDoc {
+  readonly id: string;
+  /** Null for a draft. */
+  readonly number: number | null;
+  readonly state: EntryState;
+  readonly date: string;
+  readonly memo: string;
+  readonly currency: string;
+  /** Names are frozen at posting; a draft has none. */
+  readonly lines: readonly (Omit<PostedLine, 'account_name'> & { readonly account_name?: string })[];
+  readonly total_debit: number;
+  readonly total_credit: number;
+  readonly source: Source;
+  readonly reversal_of?: string;
+  readonly reversed_by?: string;
+  readonly created_at: string;
+  readonly posted_at?: string;
+  /** One entry for each set of filters that finds it. */
+  readonly facets: readonly string[];
+}
+
+/** What finds an entry beside its date. Account codes are equal without regard to case. */
+interface Facet {
+  readonly account?: string | undefined;
+  readonly state?: string | undefined;
+}
+
+const facet = ({ account, state }: Facet): string =>
+  JSON.stringify([account?.toLowerCase() ?? null, state ?? null]);
+
+export const found = (entry: Omit<EntryDoc, 'facets'>): EntryDoc => {
+  const codes = new Set(entry.lines.map(({ account_code }) => account_code.toLowerCase()));
+  return {
+    ...entry,
+    facets: [undefined, ...codes].flatMap((account) =>
+      [undefined, entry.state].map((state) => facet({ account, state })),
+    ),
+  };
+};
+
+export const draftDoc = (id: string, draft: Content, source: Source, createdAt: string): EntryDoc => {
+  const { debit, credit } = totalsOf(draft.lines);
+  return found({
+    id,
+    number: null,
+    state: 'draft',
+    date: draft.date,
+    memo: draft.memo,
+    currency: draft.currency,
+    lines: draft.lines,
+    total_debit: debit,
+    total_credit: credit,
+    source,
+    created_at: createdAt,
+  });
+};
+
+/** @param at ms */
+export const postedDoc = (posting: PostingEvent, at: number): EntryDoc => {
+  const { data } = posting;
+  return found({
+    id: data.entry_id,
+    number: data.number,
+    state: 'posted',
+    date: data.date,
+    memo: data.memo,
+    currency: data.currency,
+    lines: data.lines,
+    total_debit: data.total,
+    total_credit: data.total,
+    source: data.source,
+    ...(posting.type === 'EntryReversed' ? { reversal_of: posting.data.reversal_of } : {}),
+    created_at: data.drafted_at,
+    posted_at: iso(at),
+  });
+};
+
+export const entriesCollection = {
+  name: 'entries',
+  indexes: [
+    { name: 'by_facet', fields: ['facets', 'date', 'created_at'], multi: 'facets' },
+    { name: 'by_number', fields: ['number'] },
+  ],
+};
+
+// Queries
+
+export interface EntryFilter extends Facet {
+  /** Both ends are in. */
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+}
+
+/** Newest date first, those of one day by when they were made. */
+export const entriesOf = (
+  reader: DocumentReader,
+  tenantId: string,
+  { from, to, ...by }: EntryFilter,
+  page: { limit: number; after: PageEnd | undefined },
+): Promise<Page<EntryDoc>> =>
+  reader.find('entries', tenantId, {
+    index: 'by_facet',
+    equals: [facet(by)],
+    range: {
+      ...(from === undefined ? {} : { gt: dayBefore(from) }),
+      ...(to === undefined ? {} : { lt: dayAfter(to) }),
+    },
+    order: 'desc',
+    ...page,
+  });
+
+export const entryById = (
+  reader: DocumentReader,
+  tenantId: string,
+  id: string,
+): Promise<EntryDoc | undefined> => reader.get('entries', tenantId, id);
+
+/** What is in the books, by number. */
+export const bookedEntries = (
+  reader: DocumentReader,
+  tenantId: string,
+  page: { limit: number; after: PageEnd | undefined },
+): Promise<Page<EntryDoc>> =>
+  reader.find('entries', tenantId, {
+    index: 'by_number',
+    equals: [],
+    range: { gt: 0 },
+    order: 'asc',
+    ...page,
+  });

@@ -1,0 +1,110 @@
+import type { AccountType } from '../domain/ledger/account.ts';
+import type { EntryEvent } from '../domain/ledger/entry-events.ts';
+import type { JournalEvent, PostingEvent } from '../domain/ledger/journal.ts';
+import {
+  type DocumentReader,
+  iso,
+  type Page,
+  type PageEnd,
+  type ProjectedEvent,
+  projection,
+  type Touch,
+  touch,
+} from '../domain/projection.ts';
+import { balanceCollections, balanceTouches } from './ledger-balances.ts';
+import { draftDoc, type EntryDoc, entriesCollection, found, postedDoc } from './ledger-entries.ts';
+
+/**
+ * The ledger (decisions, section 9): chart, entries and buckets. What is posted comes from the journal alone; of an
+ * entry's own stream only the draft is read.
+ */
+
+export interface AccountDoc {
+  readonly id: string;
+  readonly code: string;
+  /** The code in lower case. */
+  readonly code_key: string;
+  readonly name: string;
+  readonly type: AccountType;
+  readonly category?: string;
+  readonly active: boolean;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+type AccountData = Extract<JournalEvent, { type: 'AccountOpened' | 'AccountChanged' }>['data'];
+
+const accountTouch = (data: AccountData, at: number): Touch =>
+  touch<AccountDoc>('accounts', data.account_id, (account) => ({
+    id: data.account_id,
+    code: data.code,
+    code_key: data.code.toLowerCase(),
+    name: data.name,
+    type: data.type,
+    ...(data.category === undefined ? {} : { category: data.category }),
+    active: data.active,
+    created_at: account?.created_at ?? iso(at),
+    updated_at: iso(at),
+  }));
+
+const posted = (event: ProjectedEvent<PostingEvent> & PostingEvent): Touch[] => [
+  touch<EntryDoc>('entries', event.data.entry_id, () => postedDoc(event, event.at)),
+  ...balanceTouches(event),
+];
+
+export const ledgerProjection = projection<JournalEvent | EntryEvent>({
+  name: 'ledger',
+  version: 1,
+  collections: [
+    { name: 'accounts', indexes: [{ name: 'by_code', fields: ['code_key'] }] },
+    entriesCollection,
+    ...balanceCollections,
+  ],
+  on: {
+    AccountOpened: ({ data, at }) => [accountTouch(data, at)],
+    AccountChanged: ({ data, at }) => [accountTouch(data, at)],
+    EntryDrafted: ({ data, at }) => [
+      touch<EntryDoc>('entries', data.entry_id, () => draftDoc(data.entry_id, data, data.source, iso(at))),
+    ],
+    EntryDraftChanged: ({ data }) => [
+      touch<EntryDoc>('entries', data.entry_id, () =>
+        draftDoc(data.entry_id, data, data.source, data.drafted_at),
+      ),
+    ],
+    EntryDraftDiscarded: ({ data }) => [touch<EntryDoc>('entries', data.entry_id, () => undefined)],
+    EntryPosted: posted,
+    EntryReversed: (event) => [
+      ...posted(event),
+      touch<EntryDoc>('entries', event.data.reversal_of, (entry) =>
+        entry === undefined
+          ? undefined
+          : found({ ...entry, state: 'reversed', reversed_by: event.data.entry_id }),
+      ),
+    ],
+  },
+});
+
+// Queries
+
+/** The chart, by code. */
+export const accountsOf = (
+  reader: DocumentReader,
+  tenantId: string,
+  page: { limit: number; after: PageEnd | undefined },
+): Promise<Page<AccountDoc>> =>
+  reader.find('accounts', tenantId, { index: 'by_code', equals: [], order: 'asc', ...page });
+
+/** The whole chart, by code. */
+export const wholeChart = async (
+  reader: DocumentReader,
+  tenantId: string,
+): Promise<readonly AccountDoc[]> => {
+  const all: AccountDoc[] = [];
+  let after: PageEnd | undefined;
+  do {
+    const page = await accountsOf(reader, tenantId, { limit: 1000, after });
+    all.push(...page.docs);
+    after = page.next;
+  } while (after !== undefined);
+  return all;
+};

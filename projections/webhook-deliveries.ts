@@ -1,0 +1,139 @@
+import {
+  type DocumentReader,
+  iso,
+  type Page,
+  type PageEnd,
+  projection,
+  touch,
+} from '../domain/projection.ts';
+import { evolveDelivery, type ScheduledDelivery } from '../domain/webhooks/delivery.ts';
+import type { DeliveryEvent } from '../domain/webhooks/delivery-events.ts';
+
+/** Deliveries of webhooks: their history, what is due when, and the dead-letter logs (decisions, section 8). */
+
+export interface DeliveryDoc {
+  readonly subscription_id: string;
+  readonly created_at: string;
+  /** What waits for an attempt: `ordered` ones go one after the other. */
+  readonly queue: 'parallel' | 'ordered' | null;
+  /** ms */
+  readonly due_at: number | null;
+  readonly order: string;
+  /** Present in the dead-letter log. */
+  readonly dead_at: string | null;
+  readonly delivery: ScheduledDelivery;
+}
+
+/** Kept under the platform: a subscription that has had a delivery. */
+export interface LaneDoc {
+  readonly tenant_id: string;
+  readonly subscription_id: string;
+}
+
+const PLATFORM = 'platform';
+
+const docOf = (delivery: ScheduledDelivery): DeliveryDoc => {
+  const { dueAt, replay, deadAt } = delivery;
+  const isOrdered = replay?.order !== undefined;
+  return {
+    subscription_id: delivery.subscriptionId,
+    created_at: iso(delivery.createdAt),
+    queue: dueAt === null ? null : isOrdered ? 'ordered' : 'parallel',
+    due_at: dueAt,
+    order: replay?.order ?? '',
+    dead_at: deadAt === null ? null : iso(deadAt),
+    delivery,
+  };
+};
+
+const fold = (event: DeliveryEvent & { readonly at: number }) => [
+  touch<DeliveryDoc>('webhook_deliveries', event.data.delivery_id, (doc) => {
+    const after = evolveDelivery(doc?.delivery ?? { kind: 'none' }, event, event);
+    return after.kind === 'scheduled' ? docOf(after) : undefined;
+  }),
+];
+
+export const webhookDeliveriesProjection = projection<DeliveryEvent>({
+  name: 'webhook_deliveries',
+  version: 1,
+  collections: [
+    {
+      name: 'webhook_deliveries',
+      indexes: [
+        { name: 'by_subscription', fields: ['subscription_id', 'created_at'] },
+        { name: 'by_due', fields: ['subscription_id', 'queue', 'due_at', 'order'] },
+        { name: 'dead', fields: ['subscription_id', 'dead_at'] },
+      ],
+    },
+    { name: 'webhook_lanes', indexes: [{ name: 'by_tenant', fields: ['tenant_id'] }] },
+  ],
+  on: {
+    DeliveryScheduled: (event) => [
+      ...fold(event),
+      touch<LaneDoc>(
+        'webhook_lanes',
+        `${event.tenantId}.${event.data.subscription_id}`,
+        (lane) => lane ?? { tenant_id: event.tenantId, subscription_id: event.data.subscription_id },
+        PLATFORM,
+      ),
+    ],
+    DeliverySucceeded: fold,
+    DeliveryFailed: fold,
+    DeliveryDeadLettered: fold,
+    DeliveryRefused: fold,
+    DeliveryReplayRequested: fold,
+    DeliveryDropped: fold,
+  },
+});
+
+// Queries
+
+interface PageOf {
+  readonly limit: number;
+  readonly after: PageEnd | undefined;
+}
+
+/** Newest first. */
+export const deliveriesOf = (
+  reader: DocumentReader,
+  tenantId: string,
+  subscriptionId: string,
+  page: PageOf,
+): Promise<Page<DeliveryDoc>> =>
+  reader.find('webhook_deliveries', tenantId, {
+    index: 'by_subscription',
+    equals: [subscriptionId],
+    order: 'desc',
+    ...page,
+  });
+
+/** The next to be attempted first. */
+export const pendingDeliveriesOf = async (
+  reader: DocumentReader,
+  tenantId: string,
+  subscriptionId: string,
+  queue: 'parallel' | 'ordered',
+  limit: number,
+): Promise<readonly DeliveryDoc[]> => {
+  const query = { index: 'by_due', equals: [subscriptionId, queue], order: 'asc', limit } as const;
+  return (await reader.find<DeliveryDoc>('webhook_deliveries', tenantId, query)).docs;
+};
+
+/** Oldest dead letter first. */
+export const deadLettersOf = (
+  reader: DocumentReader,
+  tenantId: string,
+  subscriptionId: string,
+  page: PageOf,
+): Promise<Page<DeliveryDoc>> =>
+  reader.find('webhook_deliveries', tenantId, {
+    index: 'dead',
+    equals: [subscriptionId],
+    range: { gt: '' },
+    order: 'asc',
+    ...page,
+  });
+
+/** Of all tenants. */
+export const lanesOf = (reader: DocumentReader, page: PageOf): Promise<Page<LaneDoc>> =>
+  reader.find('webhook_lanes', PLATFORM, { index: 'by_tenant', equals: [], order: 'asc', ...page });

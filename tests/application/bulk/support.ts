@@ -1,0 +1,123 @@
+import { randomUUID } from 'node:crypto';
+import type { Referrers } from '../../../application/bulk/ports.ts';
+import { BulkPreviews } from '../../../application/bulk/preview.ts';
+import { Rows } from '../../../application/bulk/rows.ts';
+import { BulkRunner, type RunnerOptions } from '../../../application/bulk/runner.ts';
+import { Jobs } from '../../../application/jobs.ts';
+import type { EventStore } from '../../../application/ports/event-store.ts';
+import type { ReadStore } from '../../../application/ports/read-store.ts';
+import { Workflows } from '../../../application/workflows.ts';
+import { bulkDecider, type SessionState, sessionIn } from '../../../domain/bulk/session.ts';
+import { startCommit } from '../../../domain/bulk/session-decisions.ts';
+import type { OpParams } from '../../../domain/bulk/session-events.ts';
+import type { Filter } from '../../../domain/expressions/filter.ts';
+import { type Entities, request, startEntities, TENANT } from '../entities/support.ts';
+
+/** Leases of one machine, which anybody can take from the dead. */
+export const memoryLeases = (): Pick<ReadStore, 'acquireLease' | 'releaseLease'> & { expire(): void } => {
+  const held = new Map<string, { owner: string; fence: number }>();
+  let fence = 0;
+  return {
+    acquireLease: async (name, owner) => {
+      const present = held.get(name);
+      if (present !== undefined && present.owner !== owner) return undefined;
+      if (present === undefined) {
+        fence += 1;
+        held.set(name, { owner, fence });
+      }
+      return { name, owner, fence: held.get(name)?.fence ?? fence };
+    },
+    releaseLease: async ({ name, owner }) => {
+      if (held.get(name)?.owner === owner) held.delete(name);
+    },
+    expire: () => held.clear(),
+  };
+};
+
+export type Leases = ReturnType<typeof memoryLeases>;
+
+/** A node that previews and commits. */
+export const startBulk = (
+  shared: Parameters<typeof startEntities>[0],
+  leases: Leases,
+  options: { wrap?: (events: EventStore) => EventStore } & Partial<RunnerOptions> = {},
+) => {
+  const { wrap, ...more } = options;
+  const node = startEntities(shared, wrap);
+  const { commands, states, codec, ids, clock, records, deletions, schemas } = node;
+  const workflows = new Workflows({
+    commands,
+    states,
+    events: node.events,
+    codec,
+    entitiesUsing: async () => [],
+  });
+  const jobs = new Jobs({ commands, states, workflows, clock });
+  const referrers: Referrers = {
+    canPointTo: async () => true,
+    of: async function* (tenantId, id) {
+      await node.finder.readTo(tenantId, await node.shared.events.head());
+      yield* node.finder.referrers(tenantId, id);
+    },
+  };
+  const rows = new Rows({ commands, states, records, deletions, jobs, ids, pause: async () => undefined });
+  const runner = new BulkRunner(
+    {
+      commands,
+      events: node.events,
+      codec,
+      leases,
+      rows,
+      referrers,
+      clock,
+      logger: node.logger,
+      owner: randomUUID(),
+    },
+    { leaseMs: 60_000, outOfReachMs: 60_000, width: 4, pauseMs: 1, ...more },
+  );
+  const previews = new BulkPreviews({ commands, states, schemas, records, jobs, referrers, ids });
+
+  const session = async (id: string): Promise<SessionState> => {
+    const { state } = await commands.execute({
+      tenantId: TENANT,
+      decider: bulkDecider,
+      id,
+      cause: request().cause,
+      decide: () => [],
+    });
+    return sessionIn(state);
+  };
+
+  /** A session that is to be worked on; its id. */
+  const begin = async (rowIds: readonly string[], opParams: OpParams, filter?: Filter): Promise<string> => {
+    const id = randomUUID();
+    const begun = {
+      id,
+      entityName: 'node',
+      opParams,
+      selection:
+        filter === undefined
+          ? ({ kind: 'ids' } as const)
+          : ({ kind: 'filter', filter_expr: 'x', filter: JSON.parse(JSON.stringify(filter)) } as const),
+      createdBy: 'ann',
+    };
+    await previews.make(TENANT, begun, rowIds, request().cause);
+    await commands.execute({
+      tenantId: TENANT,
+      decider: bulkDecider,
+      id,
+      cause: request().cause,
+      decide: (state) => startCommit(state, { committedBy: 'ann', countAtCommit: undefined }),
+    });
+    return id;
+  };
+
+  return { ...node, runner, previews, begin, session };
+};
+export type BulkNode = ReturnType<typeof startBulk>;
+
+export const create = async (node: Entities, values: Record<string, unknown> = {}): Promise<string> =>
+  (await node.records.create(TENANT, 'node', values, request())).record.id;
+
+export const EDIT: OpParams = { kind: 'edit', fields: [{ field_key: 'n', new_value: 5 }] };
+export const DELETE: OpParams = { kind: 'delete' };

@@ -1,0 +1,153 @@
+import { expect } from 'chai';
+import { z } from 'zod';
+import type { LoggedEvent } from '../../../application/codec.ts';
+import { webhookFanOut } from '../../../application/subscribers/webhook-fan-out.ts';
+import { bodyOf } from '../../../application/webhooks/body.ts';
+import { recordDecider } from '../../../domain/entities/record.ts';
+import type { RecordEvent } from '../../../domain/entities/record-events.ts';
+import type { SubscriptionEvent } from '../../../domain/webhooks/subscription.ts';
+import { type Fault, faultyEvents } from '../../support/faults.ts';
+import { memoryStores, startNode, type TestNode } from '../../support/node.ts';
+import { cause, hook, writeSubscription } from './support.ts';
+
+const id = { subscription_id: 'one' };
+const paused: SubscriptionEvent = { type: 'WebhookPaused', data: { ...id, reason: 'request' } };
+const activated: SubscriptionEvent = { type: 'WebhookActivated', data: id };
+
+describe('the webhook fan-out', () => {
+  const village = () => {
+    const stores = memoryStores();
+    const node = startNode(stores);
+    return {
+      stores,
+      node,
+      change: (...events: SubscriptionEvent[]) => writeSubscription(node, 'acme', ...events),
+      happen: (name: string, tenantId = 'acme') =>
+        node.commands.execute({
+          tenantId,
+          decider: recordDecider,
+          id: name,
+          cause: cause(name),
+          decide: (): readonly RecordEvent[] => [
+            {
+              type: 'RecordCreated',
+              data: {
+                record_id: name,
+                entity_name: 'crate',
+                values: { title: name },
+                types: {},
+                schema_revision: 0,
+                created_by: 'ann',
+              },
+            },
+          ],
+        }),
+    };
+  };
+  /** All that it follows, in the order of the log. */
+  const log = async (node: TestNode): Promise<LoggedEvent[]> => {
+    const { types } = webhookFanOut(node);
+    const stored = await node.events.readAll({ filter: { types } });
+    return stored.map((event) => node.codec.decode(event));
+  };
+  const scheduled = async (node: TestNode) => {
+    const stored = await node.events.readAll({ filter: { types: ['DeliveryScheduled'] } });
+    return stored.map((each) => {
+      const event = node.codec.decode(each);
+      const body = bodyOf([event]).toString('utf8');
+      const { data } = z.object({ data: z.object({ entity_id: z.string() }) }).parse(JSON.parse(body));
+      const { subscription_id } = z.object({ subscription_id: z.string() }).parse(event.data);
+      return { of: `${data.entity_id} to ${subscription_id}`, stream: event.stream, body };
+    });
+  };
+  const names = async (node: TestNode): Promise<string[]> => (await scheduled(node)).map(({ of }) => of);
+
+  it('asks what was active and wanted when it happened, not when it is looked at', async () => {
+    for (const lag of ['each at once', 'all at the end', 'by a node that begins in the middle'] as const) {
+      const { node, stores, change, happen } = village();
+      let fanOut = webhookFanOut(node);
+      let done = 0;
+      const look = async (): Promise<void> => {
+        for (const event of (await log(node)).slice(done)) {
+          if (lag === 'by a node that begins in the middle') {
+            fanOut = webhookFanOut(startNode(stores));
+            fanOut.begin?.();
+          }
+          await fanOut.handle(event);
+          done += 1;
+        }
+      };
+      const steps: (() => Promise<unknown>)[] = [
+        () => happen('a'),
+        () => change(hook('one')),
+        () => happen('b'),
+        () => change(paused, hook('two')),
+        () => happen('c'),
+        () => change(activated),
+        () => happen('d'),
+        () => change({ type: 'WebhookChanged', data: { ...id, events: ['form.submitted'] } }),
+        () => happen('e'),
+        () => change({ type: 'WebhookDeleted', data: { subscription_id: 'two' } }),
+        () => happen('f'),
+        () => change(hook('three')),
+      ];
+      for (const step of steps) {
+        await step();
+        if (lag !== 'all at the end') await look();
+      }
+      await look();
+      expect(await names(node), lag).to.have.members([
+        'b to one',
+        'c to two',
+        'd to one',
+        'd to two',
+        'e to two',
+      ]);
+    }
+  });
+
+  it('makes one delivery, with one body, however often an event comes, and whoever handles it', async () => {
+    const { node, stores, change, happen } = village();
+    await change(hook('one'), hook('two'));
+    await happen('a');
+    await happen('b');
+    const events = await log(node);
+    for (let times = 0; times < 3; times += 1) {
+      const fanOut = webhookFanOut(startNode(stores));
+      for (const event of events) await fanOut.handle(event);
+    }
+    const nodes = [node, startNode(stores)].map((each) => webhookFanOut(each));
+    await Promise.all(nodes.flatMap((each) => events.map((event) => each.handle(event))));
+    const found = await scheduled(node);
+    expect(found).to.have.length(4);
+    for (const { stream, body } of found) {
+      expect(stream).to.equal(`acme.delivery-${JSON.parse(body).id}`);
+    }
+  });
+
+  it('leaves none out when a store fails in between', async () => {
+    for (const fault of ['unavailable before', 'unavailable after'] as Fault[]) {
+      for (const at of [0, 1, 2]) {
+        const { node, stores, change, happen } = village();
+        await change(hook('one'), hook('two'), hook('three'));
+        await happen('a');
+        const faults = [...Array.from({ length: at }, (): Fault => 'none'), fault];
+        const shaky = webhookFanOut(startNode({ ...stores, events: faultyEvents(stores.events, faults) }));
+        const [, , , event] = await log(node);
+        if (event === undefined) throw new Error('nothing happened');
+        await shaky.handle(event).catch(() => undefined);
+        await shaky.handle(event);
+        expect(await names(node)).to.have.members(['a to one', 'a to two', 'a to three']);
+      }
+    }
+  });
+
+  it('keeps tenants apart', async () => {
+    const { node, change, happen } = village();
+    await change(hook('one'));
+    await happen('a', 'other');
+    const fanOut = webhookFanOut(node);
+    for (const event of await log(node)) await fanOut.handle(event);
+    expect(await names(node)).to.deep.equal([]);
+  });
+});

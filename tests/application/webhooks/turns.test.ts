@@ -1,0 +1,49 @@
+import { expect } from 'chai';
+import { Turns } from '../../../application/webhooks/turns.ts';
+import { severalTurns } from '../../support/eventually.ts';
+
+describe('turns', () => {
+  const taking = (limits: { total: number; perTenant: number }) => {
+    const turns = new Turns(limits);
+    const served: string[] = [];
+    const open: (() => void)[] = [];
+    const take = (tenant: string, lane: string): void => {
+      void turns.take(tenant, lane).then((giveBack) => {
+        served.push(`${tenant}/${lane}`);
+        open.push(giveBack);
+      });
+    };
+    return {
+      take,
+      served,
+      giveBack: async () => {
+        open.shift()?.();
+        await severalTurns(2);
+      },
+    };
+  };
+
+  it('are so many at once and no more, in all and for each tenant', async () => {
+    const { take, served, giveBack } = taking({ total: 4, perTenant: 2 });
+    for (let i = 0; i < 5; i += 1) take('a', '1');
+    await severalTurns(2);
+    expect(served).to.have.length(2);
+    for (let i = 0; i < 5; i += 1) take('b', '1');
+    take('c', '1');
+    await severalTurns(2);
+    expect(served).to.deep.equal(['a/1', 'a/1', 'b/1', 'b/1']);
+    await giveBack();
+    expect(served).to.have.length(5);
+  });
+
+  it('go round tenants, and round the subscriptions of each', async () => {
+    const { take, served, giveBack } = taking({ total: 1, perTenant: 1 });
+    take('a', '0');
+    await severalTurns(2);
+    for (let i = 0; i < 4; i += 1) take('a', '1');
+    for (let i = 0; i < 2; i += 1) take('a', '2');
+    for (let i = 0; i < 3; i += 1) take('b', '1');
+    for (let i = 0; i < 9; i += 1) await giveBack();
+    expect(served.slice(1)).to.deep.equal(['a/1', 'b/1', 'a/2', 'b/1', 'a/1', 'b/1', 'a/2', 'a/1', 'a/1']);
+  });
+});

@@ -1,0 +1,138 @@
+import { expect } from 'chai';
+import type { AccountType } from '../../../domain/ledger/account.ts';
+import type { Content } from '../../../domain/ledger/content.ts';
+import {
+  answerPosting,
+  answerTo,
+  type JournalEvent,
+  journalDecider,
+  lockBooks,
+  type PostEntry,
+} from '../../../domain/ledger/journal.ts';
+import { given, type Past } from '../../support/given.ts';
+
+const opened = (code: string, type: AccountType = 'Asset', active = true): JournalEvent => ({
+  type: 'AccountOpened',
+  data: { account_id: `id-${code}`, code, name: `Name of ${code}`, type, active },
+});
+const CHART = [opened('1000'), opened('4000', 'Revenue'), opened('Old', 'Asset', false)];
+const LINES = [
+  { account_code: '1000', debit: 5, credit: 0 },
+  { account_code: '4000', debit: 0, credit: 5, memo: 'm' },
+];
+const content = (more: Partial<Content> = {}): Content => ({
+  date: '2026-03-15',
+  memo: 'A sale',
+  currency: 'EUR',
+  lines: LINES,
+  ...more,
+});
+const command = (attemptId: string, more: Partial<PostEntry> = {}): PostEntry => ({
+  entryId: `entry-of-${attemptId}`,
+  attemptId,
+  content: content(),
+  source: { kind: 'manual' },
+  draftedAt: '2026-03-14T00:00:00.000Z',
+  ...more,
+});
+const booksAfter = (...story: Past<JournalEvent>[]) => given(journalDecider, ...CHART, ...story);
+const answer = (state: typeof journalDecider.initial, one: PostEntry): JournalEvent =>
+  answerPosting(state, one);
+
+describe('The journal', () => {
+  it('posts with the next number, frozen names and the chart’s codes', () => {
+    const one = answer(booksAfter().state, command('a', { content: content({ lines: LINES }) }));
+    expect(one).to.deep.equal({
+      type: 'EntryPosted',
+      data: {
+        entry_id: 'entry-of-a',
+        attempt_id: 'a',
+        number: 1,
+        date: '2026-03-15',
+        memo: 'A sale',
+        currency: 'EUR',
+        lines: [
+          { ...LINES[0], account_name: 'Name of 1000' },
+          { ...LINES[1], account_name: 'Name of 4000' },
+        ],
+        total: 5,
+        source: { kind: 'manual' },
+        drafted_at: '2026-03-14T00:00:00.000Z',
+      },
+    });
+    const two = answer(booksAfter(one).state, command('b', { reversalOf: 'entry-of-a' }));
+    expect(two.type).to.equal('EntryReversed');
+    expect(two.data).to.deep.include({ number: 2, reversal_of: 'entry-of-a' });
+  });
+
+  it('refuses for good, without a number', () => {
+    const refusals: readonly [Partial<Content>, string][] = [
+      [{ lines: [{ account_code: '1000', debit: 5, credit: 0 }] }, 'unbalanced'],
+      [{ lines: LINES.map((line) => ({ ...line, account_code: 'nobody' })) }, 'unknown_account'],
+      [{ lines: LINES.map((line) => ({ ...line, account_code: 'OLD' })) }, 'account_inactive'],
+      [{ date: '2026-01-31' }, 'period_locked'],
+    ];
+    const books = booksAfter({ type: 'BooksLocked', data: { locked_through: '2026-01-31' } });
+    for (const [more, code] of refusals) {
+      const refused = answer(books.state, command('a', { content: content(more) }));
+      expect(refused.type).to.equal('PostingRefused');
+      expect(refused.data).to.include({ attempt_id: 'a', code });
+      const next = given(journalDecider, ...CHART, refused).state;
+      expect(answer(next, command('b')).data).to.include({ number: 1 });
+    }
+  });
+
+  it('lets a mirror use what is not active any more, and keeps it out of a locked period', () => {
+    const lines = LINES.map((line) => ({ ...line, account_code: 'Old' }));
+    const books = booksAfter({ type: 'BooksLocked', data: { locked_through: '2026-01-31' } });
+    const mirror = (date: string) =>
+      answer(books.state, command('m', { reversalOf: 'x', content: content({ lines, date }) })).type;
+    expect(mirror('2026-02-01')).to.equal('EntryReversed');
+    expect(mirror('2026-01-31')).to.equal('PostingRefused');
+  });
+
+  it('knows its latest answers, and says when an attempt is older than that', () => {
+    const posted = Array.from({ length: 300 }, (_, nth): JournalEvent => {
+      const one = answer(booksAfter().state, command(`a${nth}`));
+      return nth % 3 === 0
+        ? {
+            type: 'PostingRefused',
+            data: { entry_id: 'e', attempt_id: `a${nth}`, code: 'period_locked', message: 'm' },
+          }
+        : one;
+    });
+    const { state } = booksAfter(...posted);
+    const first = CHART.length;
+    expect(answerTo(state, 'a299', first - 1)).to.equal(first + 299);
+    expect(answerTo(state, 'a44', first - 1)).to.equal(first + 44);
+    expect(answerTo(state, 'a43', first - 1)).to.equal('forgotten');
+    expect(answerTo(state, 'never', first - 1)).to.equal('forgotten');
+    expect(answerTo(state, 'never', first + 42)).to.equal('forgotten');
+    expect(answerTo(state, 'never', first + 43)).to.equal('nothing');
+    // An answer from before an attempt is no answer to it.
+    expect(answerTo(state, 'a299', first + 299)).to.equal('nothing');
+    expect(state.recent).to.have.length(256);
+  });
+
+  it('marks accounts that lines were posted to, and no others', () => {
+    const { state } = booksAfter(answer(booksAfter().state, command('a')));
+    const used = Object.values(state.chart).flatMap(({ code, used: is }) => (is ? [code] : []));
+    expect(used.sort()).to.deep.equal(['1000', '4000']);
+  });
+
+  it('is locked and opened; saying so again changes nothing', () => {
+    booksAfter()
+      .when((state) => lockBooks(state, null))
+      .givesNothing();
+    const lock = { type: 'BooksLocked' as const, data: { locked_through: '2026-01-31' } };
+    booksAfter()
+      .when((state) => lockBooks(state, '2026-01-31'))
+      .gives(lock);
+    booksAfter(lock)
+      .when((state) => lockBooks(state, '2026-01-31'))
+      .givesNothing();
+    booksAfter(lock)
+      .when((state) => lockBooks(state, null))
+      .gives({ type: 'BooksLocked', data: { locked_through: null } });
+  });
+});

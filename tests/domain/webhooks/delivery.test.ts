@@ -1,0 +1,202 @@
+import { expect } from 'chai';
+import {
+  type AttemptOutcome,
+  type Delivery,
+  deliveryDecider,
+  dropDelivery,
+  recordAttempt,
+  requestReplay,
+  scheduleDelivery,
+} from '../../../domain/webhooks/delivery.ts';
+import type { DeliveryEvent } from '../../../domain/webhooks/delivery-events.ts';
+import { retryAfterOf, retryDelayMs } from '../../../domain/webhooks/schedule.ts';
+import { BEGINNING, given } from '../../support/given.ts';
+
+const ids = { delivery_id: 'd', subscription_id: 's' };
+const scheduled: DeliveryEvent = {
+  type: 'DeliveryScheduled',
+  data: { ...ids, event: 'entity.created', body: '{}', encoding: 'plain', parts: 1 },
+};
+const failed = (attempt: number): DeliveryEvent => ({
+  type: 'DeliveryFailed',
+  data: {
+    ...ids,
+    attempt,
+    response_code: 500,
+    error: 'HTTP 500',
+    next_attempt_at: new Date(BEGINNING + attempt * 60_000).toISOString(),
+  },
+});
+const dead = (attempt = 5, replay_id?: string): DeliveryEvent => ({
+  type: 'DeliveryDeadLettered',
+  data: {
+    ...ids,
+    attempt,
+    response_code: null,
+    error: 'no answer',
+    ...(replay_id === undefined ? {} : { replay_id }),
+  },
+});
+const succeeded = (attempt: number): DeliveryEvent => ({
+  type: 'DeliverySucceeded',
+  data: { ...ids, attempt, event: 'entity.created', response_code: 200 },
+});
+const asked = (replay_id: string, order?: string): DeliveryEvent => ({
+  type: 'DeliveryReplayRequested',
+  data: {
+    ...ids,
+    replay_id,
+    due_at: new Date(BEGINNING).toISOString(),
+    ...(order === undefined ? {} : { order }),
+  },
+});
+const FOUR = [1, 2, 3, 4].map(failed);
+
+const told = (...events: readonly DeliveryEvent[]) => given(deliveryDecider, ...events);
+const failure: AttemptOutcome = { kind: 'failed', responseCode: 500, error: 'HTTP 500', delayMs: 60_000 };
+const record =
+  (attempt: number, outcome: AttemptOutcome = failure, replayId?: string) =>
+  (state: Delivery) =>
+    recordAttempt(state, { attempt, replayId, outcome }, { now: BEGINNING });
+const scheduledState = (...events: readonly DeliveryEvent[]) => {
+  const { state } = told(...events);
+  if (state.kind !== 'scheduled') throw new Error('not scheduled');
+  return state;
+};
+
+describe('a webhook delivery', () => {
+  it('is scheduled once, with the body that it has from then on', () => {
+    const command = {
+      id: 'd',
+      subscriptionId: 's',
+      event: 'e',
+      encoding: 'plain',
+      bodyParts: ['x'],
+    } as const;
+    const schedule = (state: Delivery) => scheduleDelivery(state, command);
+    expect(told().when(schedule).events()).to.have.length(1);
+    told().when(schedule).thenAgainNothing();
+    told(scheduled, { type: 'DeliveryDropped', data: ids }).when(schedule).givesNothing();
+    const parts = told()
+      .when((s) => scheduleDelivery(s, { ...command, bodyParts: ['x', 'y'] }))
+      .events();
+    expect(parts.map(({ type }) => type)).to.deep.equal(['DeliveryScheduled', 'DeliveryBodyContinued']);
+  });
+
+  it('is tried again after the first four failures, and given up at the fifth', () => {
+    told(scheduled)
+      .when(record(1))
+      .gives({
+        type: 'DeliveryFailed',
+        data: {
+          ...ids,
+          attempt: 1,
+          response_code: 500,
+          error: 'HTTP 500',
+          next_attempt_at: '2026-01-01T00:01:00.000Z',
+        },
+      });
+    const [last] = told(scheduled, ...FOUR)
+      .when(record(5))
+      .events();
+    expect(last?.type).to.equal('DeliveryDeadLettered');
+    const state = scheduledState(scheduled, ...FOUR, dead());
+    expect(state).to.deep.include({ status: 'dead', attempts: 5, dueAt: null, ended: true });
+  });
+
+  it('is not recorded twice, nor by who comes too late', () => {
+    told(scheduled, failed(1)).when(record(1)).givesNothing();
+    told(scheduled).when(record(2)).givesNothing();
+    told(scheduled, { type: 'DeliveryDropped', data: ids }).when(record(1)).givesNothing();
+    told().when(record(1)).givesNothing();
+  });
+
+  it('ends at once when it is refused', () => {
+    const refused = told(scheduled)
+      .when(record(1, { kind: 'refused', error: 'no' }))
+      .events();
+    expect(refused).to.deep.equal([{ type: 'DeliveryRefused', data: { ...ids, attempt: 1, error: 'no' } }]);
+    const state = scheduledState(scheduled, ...refused);
+    expect(state).to.deep.include({ status: 'failed', dueAt: null, lastError: 'no', responseCode: null });
+  });
+
+  it('has one more attempt for each replay, and goes on counting', () => {
+    const pending = scheduledState(scheduled, ...FOUR, dead(), asked('r'));
+    expect(pending).to.deep.include({ status: 'pending', attempts: 5, dueAt: BEGINNING, deadAt: null });
+    const [again] = told(scheduled, ...FOUR, dead(), asked('r'))
+      .when(record(6, failure, 'r'))
+      .events();
+    expect(again).to.deep.include({ type: 'DeliveryDeadLettered' });
+    const back = scheduledState(scheduled, ...FOUR, dead(), asked('r'), dead(6, 'r'));
+    expect(back).to.deep.include({ status: 'dead', attempts: 6, dueAt: null });
+    expect(back.deadAt, 'at the back of the log').to.equal(back.lastAttemptAt);
+  });
+
+  it('answers a replay that was asked for while an attempt was under way by an attempt of its own', () => {
+    const owed = scheduledState(scheduled, asked('r'), succeeded(1));
+    expect(owed).to.deep.include({ status: 'pending', dueAt: BEGINNING, attempts: 1 });
+    const after = scheduledState(scheduled, asked('r'), succeeded(1), {
+      type: 'DeliverySucceeded',
+      data: { ...ids, attempt: 2, event: 'entity.created', response_code: 200, replay_id: 'r' },
+    });
+    expect(after).to.deep.include({ status: 'delivered', dueAt: null, attempts: 2 });
+  });
+
+  it('takes a replay of the dead-letter log only while it is in it, and each once', () => {
+    const replay = { id: 'r', dueAt: BEGINNING, order: 'o' };
+    const ask = (state: Delivery) => requestReplay(state, replay);
+    expect(
+      told(scheduled, ...FOUR, dead())
+        .when(ask)
+        .events(),
+    ).to.deep.equal([asked('r', 'o')]);
+    told(scheduled, ...FOUR, dead(), asked('r', 'o'), dead(6, 'r'))
+      .when(ask)
+      .givesNothing();
+    told(scheduled, ...FOUR, dead(), asked('x'))
+      .when(ask)
+      .givesNothing();
+    told(scheduled).when(ask).givesNothing();
+    told().when(ask).isRefused('not_found');
+    told(scheduled, succeeded(1))
+      .when((s) => requestReplay(s, { id: 'r', dueAt: BEGINNING }))
+      .gives(asked('r'));
+  });
+
+  it('is dropped with its subscription', () => {
+    told(scheduled).when(dropDelivery).gives({ type: 'DeliveryDropped', data: ids });
+    told(scheduled).when(dropDelivery).thenAgainNothing();
+  });
+});
+
+describe('the retry table', () => {
+  const retrySeconds = [60, 300, 1800, 7200];
+
+  it('is never cut short, and at most a tenth longer', () => {
+    retrySeconds.forEach((seconds, index) => {
+      const delay = (random: number) => retryDelayMs({ retrySeconds, attempt: index + 1, random });
+      expect(delay(0)).to.equal(seconds * 1000);
+      expect(delay(1)).to.be.within(seconds * 1100 - 1, seconds * 1100);
+    });
+  });
+
+  it('is lengthened by Retry-After, at most to twice its step, and never shortened', () => {
+    const delay = (retryAfterMs: number) =>
+      retryDelayMs({ retrySeconds, attempt: 1, random: 0.5, retryAfterMs });
+    expect([0, 1000, 90_000, 120_000, 9e12].map(delay)).to.deep.equal([
+      63_000, 63_000, 90_000, 120_000, 120_000,
+    ]);
+  });
+
+  it('knows seconds and dates, of a 429 and a 503 alone', () => {
+    const now = Date.UTC(2026, 0, 1);
+    const of = (header: string | undefined, status = 429) => retryAfterOf(status, header, now);
+    expect([of('30'), of(' 7 '), of('30', 503), of('0')]).to.deep.equal([30_000, 7000, 30_000, 0]);
+    expect(of('Thu, 01 Jan 2026 00:01:00 GMT')).to.equal(60_000);
+    expect(of('Wed, 21 Oct 2015 07:28:00 GMT')).to.equal(0);
+    for (const odd of ['-1', 'NaN', '1e9', '0x10', '9999999999', '', 'tomorrow', '30, 40', undefined]) {
+      expect(of(odd), String(odd)).to.equal(undefined);
+    }
+    expect([of('30', 500), of('30', 200)]).to.deep.equal([undefined, undefined]);
+  });
+});

@@ -1,0 +1,264 @@
+import { expect } from 'chai';
+import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import {
+  ACCOUNTS,
+  account,
+  drafted,
+  ENTRIES,
+  entitle,
+  entry,
+  LOCK,
+  move,
+  posted,
+  REPORTS,
+  refused,
+  withBooks,
+} from './support.ts';
+
+describe('The chart of accounts', () => {
+  let world: World;
+  let tenant: TestTenant;
+  before(async () => {
+    world = await startWorld();
+    tenant = await withBooks(world, []);
+  });
+  after(endWorld);
+
+  const open = (body: object) =>
+    tenant.admin.api.post(ACCOUNTS, { code: 'X', name: 'An account', type: 'Asset', ...body });
+
+  it('takes an account of each type, by any person', async () => {
+    const operator = await tenant.person('Olga');
+    for (const type of ['Asset', 'Liability', 'Equity', 'Revenue', 'Expense']) {
+      const made = (await operator.api.post(ACCOUNTS, { code: `t.${type}`, name: type, type })).as(
+        account,
+        201,
+      );
+      expect(made).to.include({ code: `t.${type}`, name: type, type, active: true });
+      expect(made.updated_at).to.equal(made.created_at);
+      expect(made).not.to.have.property('category');
+    }
+  });
+
+  it('takes types as they are written, and no others', async () => {
+    for (const type of ['asset', 'ASSET', 'Assets', 'Income', '', null, 1]) {
+      const answer = await open({ type });
+      expect(answer.status, String(type)).to.equal(400);
+      expect(answer.error).to.equal('validation_failed');
+      expect(refused(answer).details).to.have.property('field', 'type');
+    }
+  });
+
+  it('takes codes of 1 to 32 letters, digits, dots, underscores and hyphens', async () => {
+    for (const code of ['', ' 1', '1 ', 'ä', 'a b', 'x'.repeat(33), 1000, null]) {
+      expect((await open({ code })).status, JSON.stringify(code)).to.equal(400);
+    }
+    for (const code of ['x'.repeat(32), '-', '_.', '__proto__', 'constructor', '..']) {
+      expect((await open({ code })).status, code).to.equal(201);
+    }
+    for (const name of ['', '  ', 'x'.repeat(201), null]) {
+      expect((await open({ code: 'N', name })).status, JSON.stringify(name)).to.equal(400);
+    }
+  });
+
+  it('has each code once, without regard to case', async () => {
+    (await open({ code: 'Abc' })).as(account, 201);
+    for (const code of ['Abc', 'abc', 'ABC']) {
+      expect(refused(await open({ code }))).to.deep.equal({
+        status: 409,
+        error: 'already_exists',
+        details: { field: 'code' },
+      });
+    }
+    await open({ code: 'Def' });
+    expect((await tenant.admin.api.patch(`${ACCOUNTS}/def`, { code: 'aBC' })).error).to.equal(
+      'already_exists',
+    );
+  });
+
+  it('gives a code to one of many who want it at once', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, nth) => open({ code: nth % 2 === 0 ? 'Race' : 'rACE' })),
+    );
+    expect(answers.filter(({ status }) => status === 201)).to.have.length(1);
+    expect(answers.filter(({ error }) => error === 'already_exists')).to.have.length(19);
+  });
+
+  it('is changed by code, in any case', async () => {
+    const made = (await open({ code: 'C1', category: 'Current' })).as(account, 201);
+    const change = async (path: string, body: object) =>
+      (await tenant.admin.api.patch(`${ACCOUNTS}/${path}`, body)).as(account);
+    const changed = await change('c1', { name: 'Other', type: 'Expense', category: 'Fixed', active: false });
+    expect(changed).to.include({
+      code: 'C1',
+      name: 'Other',
+      type: 'Expense',
+      category: 'Fixed',
+      active: false,
+    });
+    expect(changed.created_at).to.equal(made.created_at);
+    expect(await change('C1', {})).to.deep.equal(changed);
+    expect(await change('C1', { category: null })).not.to.have.property('category');
+    expect((await change('C1', { code: 'c1' })).code).to.equal('c1');
+    expect((await change('C1', { code: 'C2' })).code).to.equal('C2');
+    for (const path of ['C1', 'nobody', 'a%20b', '%00']) {
+      expect((await tenant.admin.api.patch(`${ACCOUNTS}/${path}`, { name: 'x' })).status, path).to.equal(404);
+    }
+    for (const body of [{ type: 'asset' }, { code: 'a b' }, { active: 'no' }, { name: '' }]) {
+      expect((await tenant.admin.api.patch(`${ACCOUNTS}/C2`, body)).status).to.equal(400);
+    }
+  });
+
+  it('keeps code and type once a line was posted', async () => {
+    await open({ code: 'U1', type: 'Asset' });
+    await open({ code: 'U2', type: 'Revenue' });
+    const { id } = await drafted(tenant.admin.api, { lines: move('U1', 'U2', 1) });
+    const patch = (body: object) => tenant.admin.api.patch(`${ACCOUNTS}/U1`, body);
+    (await patch({ type: 'Expense' })).as(account);
+    (await patch({ type: 'Asset' })).as(account);
+    await tenant.admin.api.post(`${ENTRIES}/${id}/post`);
+    for (const body of [{ type: 'Expense' }, { code: 'U3' }, { code: 'u1' }]) {
+      expect(refused(await patch(body))).to.deep.include({ status: 409, error: 'in_use' });
+    }
+    expect((await patch({ code: 'U1', type: 'Asset', name: 'New name', active: false })).status).to.equal(
+      200,
+    );
+  });
+
+  it('is listed by code, in pages', async () => {
+    const other = await withBooks(world, []);
+    for (const code of ['b', 'A', '10', '2', 'C']) {
+      await other.admin.api.post(ACCOUNTS, { code, name: code, type: 'Asset' });
+    }
+    const seen: string[] = [];
+    let path: string | undefined = `${ACCOUNTS}?limit=2`;
+    while (path !== undefined) {
+      const page = await other.admin.api.get(path);
+      seen.push(...page.as(account.array()).map(({ code }) => code));
+      path = /<([^>]+)>; rel="next"/.exec(page.header('link') ?? '')?.[1];
+    }
+    expect(seen).to.deep.equal(['10', '2', 'A', 'b', 'C']);
+  });
+});
+
+describe('The lock of the books', () => {
+  let world: World;
+  let tenant: TestTenant;
+  before(async () => {
+    world = await startWorld();
+    tenant = await withBooks(world);
+  });
+  after(endWorld);
+
+  const lock = (locked_through: unknown) => tenant.admin.api.request('PUT', LOCK, { locked_through });
+
+  it('is open at first, and the admin’s to set', async () => {
+    const operator = await tenant.person('Olga');
+    expect((await operator.api.get(LOCK)).json).to.deep.equal({ locked_through: null });
+    expect((await operator.api.request('PUT', LOCK, { locked_through: '2026-01-31' })).error).to.equal(
+      'admin_required',
+    );
+    expect((await lock('2026-01-31')).json).to.deep.equal({ locked_through: '2026-01-31' });
+    expect((await operator.api.get(LOCK)).json).to.deep.equal({ locked_through: '2026-01-31' });
+    for (const wrong of ['2026-02-30', '', 1, undefined]) expect((await lock(wrong)).status).to.equal(400);
+    expect((await lock(null)).json).to.deep.equal({ locked_through: null });
+  });
+
+  it('stops postings and mirrors on its day and before, and no drafts', async () => {
+    const { api } = tenant.admin;
+    const before = await posted(api, { date: '2026-01-10' });
+    await lock('2026-01-31');
+    const inside = await drafted(api, { date: '2026-01-31' });
+    expect(refused(await api.post(`${ENTRIES}/${inside.id}/post`))).to.deep.equal({
+      status: 422,
+      error: 'period_locked',
+      details: { locked_through: '2026-01-31', date: '2026-01-31' },
+    });
+    expect((await posted(api, { date: '2026-02-01' })).state).to.equal('posted');
+    const reverse = (date: string) => api.post(`${ENTRIES}/${before.id}/reverse`, { date });
+    expect((await reverse('2026-01-31')).error).to.equal('period_locked');
+    expect((await reverse('2026-02-01')).as(entry, 201).date).to.equal('2026-02-01');
+    await api.patch(`${ENTRIES}/${inside.id}`, { memo: 'free' });
+    await lock('2026-01-30');
+    expect((await api.post(`${ENTRIES}/${inside.id}/post`)).as(entry).memo).to.equal('free');
+  });
+
+  it('is kept to by everybody who posts at the same moment', async () => {
+    const { api } = tenant.admin;
+    await lock(null);
+    const drafts = await Promise.all(Array.from({ length: 20 }, () => drafted(api, { date: '2026-05-31' })));
+    const [locked, ...answers] = await Promise.all([
+      lock('2026-05-31'),
+      ...drafts.map(({ id }) => api.post(`${ENTRIES}/${id}/post`)),
+    ]);
+    expect(locked?.status).to.equal(200);
+    for (const answer of answers) {
+      if (answer.status !== 200)
+        expect(refused(answer)).to.deep.include({ status: 422, error: 'period_locked' });
+    }
+    await lock(null);
+    // Those refused are drafts as before, and go through now.
+    const left = drafts.filter((_, nth) => answers[nth]?.status !== 200);
+    for (const { id } of left) expect((await api.post(`${ENTRIES}/${id}/post`)).status).to.equal(200);
+    const numbers = (await api.get(`${ENTRIES}?state=posted&limit=200`))
+      .as(entry.array())
+      .map(({ number }) => number ?? 0);
+    const all = (await api.get(`${ENTRIES}?limit=200`)).as(entry.array());
+    const given = all.flatMap(({ number }) => number ?? []).sort((a, b) => a - b);
+    expect(given).to.deep.equal(given.map((_, nth) => nth + 1));
+    expect(numbers.length).to.be.greaterThan(20);
+  });
+});
+
+describe('The entitlement of the ledger', () => {
+  let world: World;
+  let tenant: TestTenant;
+  before(async () => {
+    world = await startWorld();
+    tenant = await world.tenant();
+  });
+  after(endWorld);
+
+  const ID = '01890000-0000-7000-8000-000000000000';
+  const CALLS: readonly (readonly [string, string])[] = [
+    ['GET', ACCOUNTS],
+    ['POST', ACCOUNTS],
+    ['PATCH', `${ACCOUNTS}/1000`],
+    ['GET', ENTRIES],
+    ['POST', ENTRIES],
+    ['GET', `${ENTRIES}/${ID}`],
+    ['PATCH', `${ENTRIES}/${ID}`],
+    ['DELETE', `${ENTRIES}/${ID}`],
+    ['POST', `${ENTRIES}/${ID}/post`],
+    ['POST', `${ENTRIES}/${ID}/reverse`],
+    ['GET', LOCK],
+    ['PUT', LOCK],
+    ['GET', `${ENTRIES}.csv`],
+    ['GET', '/api/v1/tenant/gl/journal.hledger'],
+    ['GET', `${REPORTS}/trial-balance`],
+    ['GET', `${REPORTS}/trial-balance.csv`],
+    ['GET', `${REPORTS}/pnl`],
+    ['GET', `${REPORTS}/balance-sheet`],
+  ];
+
+  it('is needed on every route, before anything else is looked at', async () => {
+    const operator = await tenant.person('Olga');
+    for (const who of [tenant.admin, operator]) {
+      for (const [method, path] of CALLS) {
+        const answer = await who.api.request(method, path, method === 'GET' ? undefined : { nonsense: true });
+        expect(refused(answer), `${method} ${path}`).to.deep.equal({
+          status: 402,
+          error: 'not_entitled',
+          details: { listing_slug: 'service.ledger' },
+        });
+      }
+    }
+  });
+
+  it('counts at once, both ways', async () => {
+    await entitle(world, tenant);
+    expect((await tenant.admin.api.get(ACCOUNTS)).json).to.deep.equal([]);
+    await entitle(world, tenant, false);
+    expect((await tenant.admin.api.get(ACCOUNTS)).status).to.equal(402);
+  });
+});

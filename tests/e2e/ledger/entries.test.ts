@@ -1,0 +1,479 @@
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import { endWorld, type Member, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { ACCOUNTS, drafted, ENTRIES, entry, move, posted, read, refused, withBooks } from './support.ts';
+
+const MAX = Number.MAX_SAFE_INTEGER;
+
+describe('Ledger entries', () => {
+  let world: World;
+  let tenant: TestTenant;
+  let admin: Member;
+  let operator: Member;
+  before(async () => {
+    world = await startWorld();
+    tenant = await withBooks(world);
+    admin = tenant.admin;
+    operator = await tenant.person('Olga');
+  });
+  after(endWorld);
+
+  const draft = (body: object) =>
+    admin.api.post(ENTRIES, { date: '2026-03-15', lines: move('1000', '4000', 100), ...body });
+
+  describe('a draft', () => {
+    it('is made with lines, by any person', async () => {
+      const made = (
+        await operator.api.post(ENTRIES, {
+          date: '2026-03-15',
+          memo: 'A sale',
+          lines: [
+            { account_code: '1000', debit: 70, memo: 'in cash' },
+            { account_code: '1200', debit: 30, credit: 0 },
+            { account_code: '4000', debit: 0, credit: 100, currency: 'EUR' },
+          ],
+        })
+      ).as(entry, 201);
+      expect(made).to.deep.include({
+        number: null,
+        state: 'draft',
+        date: '2026-03-15',
+        memo: 'A sale',
+        currency: 'EUR',
+        total_debit: 100,
+        total_credit: 100,
+        source: { kind: 'manual' },
+        lines: [
+          { line_no: 1, account_code: '1000', account_name: 'Cash', debit: 70, credit: 0, memo: 'in cash' },
+          { line_no: 2, account_code: '1200', account_name: 'Receivables', debit: 30, credit: 0 },
+          { line_no: 3, account_code: '4000', account_name: 'Sales', debit: 0, credit: 100 },
+        ],
+      });
+      expect(made).not.to.have.any.keys('posted_at', 'reversal_of', 'reversed_by');
+      expect(await read(admin.api, made.id)).to.deep.equal(made);
+    });
+
+    it('takes its currency, and days of the calendar only', async () => {
+      expect((await drafted(admin.api, { currency: 'JPY' })).currency).to.equal('JPY');
+      expect((await drafted(admin.api, { date: '2028-02-29' })).date).to.equal('2028-02-29');
+      for (const date of [
+        '2027-02-29',
+        '2026-13-01',
+        '2026-3-15',
+        '2026-03-15T00:00:00Z',
+        '',
+        20260315,
+        null,
+      ]) {
+        expect((await draft({ date })).status, JSON.stringify(date)).to.equal(400);
+      }
+      for (const currency of ['eur', 'EURO', '', 1]) {
+        expect((await draft({ currency })).status, JSON.stringify(currency)).to.equal(400);
+      }
+      expect((await admin.api.post(ENTRIES, { lines: move('1000', '4000', 1) })).status).to.equal(400);
+    });
+
+    it('refuses what is no amount', async () => {
+      const wrong: object[] = [
+        { debit: 0 },
+        {},
+        { debit: 1, credit: 1 },
+        { debit: -1 },
+        { debit: 0.5 },
+        { debit: '1' },
+        { debit: 1e21 },
+        { debit: MAX + 1 },
+        { debit: null },
+        { debit: 1, cents: 1 },
+        { debit: 1, memo: 'a\u0000b' },
+      ];
+      for (const line of wrong) {
+        const lines = [
+          { account_code: '1000', ...line },
+          { account_code: '4000', credit: 1 },
+        ];
+        const answer = await draft({ lines });
+        expect(answer.status, JSON.stringify(line)).to.equal(400);
+        expect(answer.error).to.equal('validation_failed');
+      }
+      const fraction = await draft({ lines: move('1000', '4000', 0.5) });
+      expect(refused(fraction).details).to.have.property('field', 'lines.0.debit');
+    });
+
+    it('has 2 to 1,000 lines', async () => {
+      const of = (pairs: number) => Array.from({ length: pairs }, () => move('1000', '4000', 1)).flat();
+      expect((await draft({ lines: [] })).status).to.equal(400);
+      expect((await draft({ lines: of(1).slice(1) })).status).to.equal(400);
+      expect((await draft({ lines: [...of(500), { account_code: '1000', debit: 1 }] })).status).to.equal(400);
+      const largest = (await draft({ lines: of(500) })).as(entry, 201);
+      const { lines } = (await admin.api.post(`${ENTRIES}/${largest.id}/post`)).as(entry);
+      expect(lines).to.have.length(1000);
+    });
+
+    it('takes totals up to 2^53 - 1', async () => {
+      const largest = await posted(admin.api, { currency: 'XTS', lines: move('1000', '4000', MAX) });
+      expect(largest.total_debit).to.equal(MAX);
+      const lines = [...move('1000', '4000', MAX), ...move('1000', '4000', 1)];
+      expect(refused(await draft({ lines }))).to.deep.include({ status: 400, error: 'validation_failed' });
+    });
+
+    it('refuses lines that do not balance, and says by how much', async () => {
+      const lines = [
+        { account_code: '1000', debit: 101 },
+        { account_code: '4000', credit: 100 },
+      ];
+      expect(refused(await draft({ lines }))).to.deep.equal({
+        status: 422,
+        error: 'unbalanced',
+        details: { total_debit: 101, total_credit: 100, difference: 1, currency: 'EUR' },
+      });
+    });
+
+    it('refuses another currency, and accounts that are not there or not active', async () => {
+      const mixed = [
+        { account_code: '1000', debit: 1, currency: 'USD' },
+        { account_code: '4000', credit: 1 },
+      ];
+      expect(refused(await draft({ lines: mixed }))).to.deep.include({
+        status: 422,
+        error: 'mixed_currency',
+      });
+      expect(refused(await draft({ lines: move('1000', '9999', 1) }))).to.deep.equal({
+        status: 422,
+        error: 'unknown_account',
+        details: { line_no: 2, account_code: '9999' },
+      });
+      expect(refused(await draft({ lines: move('__proto__', '4000', 1) }))).to.include({
+        error: 'unknown_account',
+      });
+      await admin.api.post(ACCOUNTS, { code: 'OLD', name: 'Old', type: 'Asset', active: false });
+      expect(refused(await draft({ lines: move('old', '4000', 1) }))).to.deep.include({
+        status: 422,
+        error: 'account_inactive',
+      });
+    });
+
+    it('names accounts without regard to case', async () => {
+      await admin.api.post(ACCOUNTS, { code: 'Bank.Main', name: 'Bank', type: 'Asset' });
+      const made = await drafted(admin.api, { lines: move('bank.MAIN', '4000', 1) });
+      expect(made.lines[0]).to.include({ account_code: 'Bank.Main', account_name: 'Bank' });
+    });
+
+    it('is changed, even out of balance until it is posted', async () => {
+      const { id } = await drafted(admin.api, { memo: 'as it was' });
+      const lines = [
+        { account_code: '1000', debit: 5 },
+        { account_code: '4000', credit: 4 },
+      ];
+      const changed = (await admin.api.patch(`${ENTRIES}/${id}`, { lines, date: '2026-04-01' })).as(entry);
+      expect(changed).to.deep.include({
+        date: '2026-04-01',
+        memo: 'as it was',
+        total_debit: 5,
+        total_credit: 4,
+      });
+      expect(await read(admin.api, id)).to.deep.equal(changed);
+      expect(refused(await admin.api.post(`${ENTRIES}/${id}/post`))).to.deep.equal({
+        status: 422,
+        error: 'unbalanced',
+        details: { total_debit: 5, total_credit: 4, difference: 1, currency: 'EUR' },
+      });
+      expect((await read(admin.api, id)).state).to.equal('draft');
+      const mixed = [
+        { account_code: '1000', debit: 1, currency: 'EUR' },
+        { account_code: '4000', credit: 1 },
+      ];
+      expect((await admin.api.patch(`${ENTRIES}/${id}`, { lines: mixed, currency: 'USD' })).error).to.equal(
+        'mixed_currency',
+      );
+      expect((await admin.api.patch(`${ENTRIES}/${id}`, { lines: move('1000', 'x', 1) })).error).to.equal(
+        'unknown_account',
+      );
+      expect((await admin.api.patch(`${ENTRIES}/${id}`, { lines: [] })).status).to.equal(400);
+      const same = await admin.api.patch(`${ENTRIES}/${id}`, {});
+      expect(same.as(entry)).to.deep.equal(changed);
+    });
+
+    it('is discarded', async () => {
+      const { id } = await drafted(admin.api, {});
+      expect((await admin.api.delete(`${ENTRIES}/${id}`)).status).to.equal(204);
+      for (const answer of [
+        await admin.api.get(`${ENTRIES}/${id}`),
+        await admin.api.patch(`${ENTRIES}/${id}`, {}),
+        await admin.api.delete(`${ENTRIES}/${id}`),
+        await admin.api.post(`${ENTRIES}/${id}/post`),
+        await admin.api.post(`${ENTRIES}/${id}/reverse`, {}),
+      ]) {
+        expect(answer.status).to.equal(404);
+      }
+    });
+  });
+
+  it('knows nothing of an unknown id', async () => {
+    for (const id of [randomUUID(), 'no-id', 'A0000000-0000-4000-8000-000000000000']) {
+      for (const [method, path] of [
+        ['GET', ''],
+        ['PATCH', ''],
+        ['DELETE', ''],
+        ['POST', '/post'],
+        ['POST', '/reverse'],
+      ] as const) {
+        const answer = await admin.api.request(
+          method,
+          `${ENTRIES}/${id}${path}`,
+          method === 'GET' ? undefined : {},
+        );
+        expect(answer.status, `${method} ${id}${path}`).to.equal(404);
+      }
+    }
+  });
+
+  describe('posting', () => {
+    it('gives numbers without a gap, also after refusals', async () => {
+      const books = await withBooks(world);
+      const { api } = books.admin;
+      expect((await posted(api)).number).to.equal(1);
+      const { id } = await drafted(api, {});
+      await api.patch(`${ENTRIES}/${id}`, {
+        lines: [...move('1000', '4000', 1), { account_code: '1000', debit: 1 }],
+      });
+      expect((await api.post(`${ENTRIES}/${id}/post`)).error).to.equal('unbalanced');
+      expect((await posted(api)).number).to.equal(2);
+      const done = await posted(api);
+      expect(done).to.include({ number: 3, state: 'posted' });
+      expect(Date.parse(done.posted_at ?? '')).to.be.at.least(Date.parse(done.created_at));
+      expect(await read(api, done.id)).to.deep.equal(done);
+    });
+
+    it('freezes the names of accounts', async () => {
+      await admin.api.post(ACCOUNTS, { code: 'N1', name: 'Before', type: 'Asset' });
+      const waiting = await drafted(admin.api, { lines: move('N1', '4000', 1) });
+      const { id } = await posted(admin.api, { lines: move('N1', '4000', 1) });
+      await admin.api.patch(`${ACCOUNTS}/N1`, { name: 'After' });
+      expect((await read(admin.api, id)).lines[0]?.account_name).to.equal('Before');
+      expect((await read(admin.api, waiting.id)).lines[0]?.account_name).to.equal('After');
+    });
+
+    it('refuses an account that was deactivated meanwhile', async () => {
+      await admin.api.post(ACCOUNTS, { code: 'N2', name: 'Closing', type: 'Asset' });
+      const { id } = await drafted(admin.api, { lines: move('N2', '4000', 1) });
+      await admin.api.patch(`${ACCOUNTS}/N2`, { active: false });
+      expect(refused(await admin.api.post(`${ENTRIES}/${id}/post`))).to.deep.include({
+        status: 422,
+        error: 'account_inactive',
+      });
+      await admin.api.patch(`${ACCOUNTS}/N2`, { active: true });
+      expect((await admin.api.post(`${ENTRIES}/${id}/post`)).status).to.equal(200);
+    });
+
+    it('leaves an entry that nothing can change', async () => {
+      const done = await posted(admin.api);
+      for (const answer of [
+        await admin.api.patch(`${ENTRIES}/${done.id}`, { memo: 'other' }),
+        await admin.api.patch(`${ENTRIES}/${done.id}`, { lines: move('1000', 'no-such', 1) }),
+        await admin.api.delete(`${ENTRIES}/${done.id}`),
+        await admin.api.post(`${ENTRIES}/${done.id}/post`),
+      ]) {
+        expect(refused(answer)).to.deep.include({ status: 409, error: 'immutable' });
+      }
+      expect(await read(admin.api, done.id)).to.deep.equal(done);
+    });
+
+    it('is won by one of many callers', async () => {
+      const { id } = await drafted(admin.api, {});
+      const answers = await Promise.all(
+        Array.from({ length: 50 }, () => admin.api.post(`${ENTRIES}/${id}/post`)),
+      );
+      expect(answers.filter(({ status }) => status === 200)).to.have.length(1);
+      const lost = answers.filter(({ status }) => status !== 200).map(refused);
+      expect(lost.every(({ status, error }) => status === 409 && error === 'immutable')).to.equal(true);
+    });
+
+    it('is repeated with its key, also after a reversal', async () => {
+      const { id } = await drafted(admin.api, {});
+      const key = { headers: { 'idempotency-key': randomUUID() } };
+      const first = await admin.api.post(`${ENTRIES}/${id}/post`, undefined, key);
+      expect((await admin.api.post(`${ENTRIES}/${id}/reverse`, {})).status).to.equal(201);
+      const again = await admin.api.post(`${ENTRIES}/${id}/post`, undefined, key);
+      expect(again.json).to.deep.equal(first.json);
+      expect(again.header('idempotency-replayed')).to.equal('true');
+    });
+  });
+
+  describe('reversing', () => {
+    it('writes a mirror, and links both', async () => {
+      const original = await posted(admin.api, {
+        lines: [
+          { account_code: '1000', debit: 60, memo: 'a' },
+          { account_code: '1200', debit: 40 },
+          { account_code: '4000', credit: 100 },
+        ],
+      });
+      const mirror = (
+        await admin.api.post(`${ENTRIES}/${original.id}/reverse`, { date: '2026-03-20', memo: 'a mistake' })
+      ).as(entry, 201);
+      expect(mirror).to.deep.include({
+        state: 'posted',
+        date: '2026-03-20',
+        memo: 'a mistake',
+        number: (original.number ?? 0) + 1,
+        reversal_of: original.id,
+        source: { kind: 'reversal', id: original.id },
+        total_debit: 100,
+        total_credit: 100,
+      });
+      expect(
+        mirror.lines.map(({ account_code, debit, credit, memo }) => [account_code, debit, credit, memo]),
+      ).to.deep.equal([
+        ['1000', 0, 60, 'a'],
+        ['1200', 0, 40, undefined],
+        ['4000', 100, 0, undefined],
+      ]);
+      expect(await read(admin.api, mirror.id)).to.deep.equal(mirror);
+      expect(await read(admin.api, original.id)).to.deep.equal({
+        ...original,
+        state: 'reversed',
+        reversed_by: mirror.id,
+      });
+    });
+
+    it('dates the mirror today, or as a later original', async () => {
+      const today = new Date().toISOString().slice(0, 10);
+      const past = await posted(admin.api, { date: '2020-01-31' });
+      const future = await posted(admin.api, { date: '2999-12-31' });
+      const [one, two] = [
+        (await admin.api.post(`${ENTRIES}/${past.id}/reverse`)).as(entry, 201),
+        (await admin.api.post(`${ENTRIES}/${future.id}/reverse`, {})).as(entry, 201),
+      ];
+      expect([today, new Date().toISOString().slice(0, 10)]).to.include(one.date);
+      expect(two.date).to.equal('2999-12-31');
+    });
+
+    it('refuses a day before the original’s', async () => {
+      const { id } = await posted(admin.api, { date: '2026-03-15' });
+      const answer = await admin.api.post(`${ENTRIES}/${id}/reverse`, { date: '2026-03-14' });
+      expect(refused(answer)).to.deep.include({ status: 422, error: 'constraint_violated' });
+      expect((await admin.api.post(`${ENTRIES}/${id}/reverse`, { date: 'tomorrow' })).status).to.equal(400);
+      expect((await admin.api.post(`${ENTRIES}/${id}/reverse`, { date: '2026-03-15' })).status).to.equal(201);
+    });
+
+    it('refuses drafts, reversed entries and mirrors', async () => {
+      const draftOnly = await drafted(admin.api, {});
+      const original = await posted(admin.api);
+      const mirror = (await admin.api.post(`${ENTRIES}/${original.id}/reverse`, {})).as(entry, 201);
+      for (const id of [draftOnly.id, original.id, mirror.id]) {
+        const answer = await admin.api.post(`${ENTRIES}/${id}/reverse`, {});
+        expect(refused(answer)).to.deep.include({ status: 409, error: 'immutable' });
+      }
+      for (const id of [original.id, mirror.id]) {
+        for (const answer of [
+          await admin.api.post(`${ENTRIES}/${id}/post`),
+          await admin.api.patch(`${ENTRIES}/${id}`, {}),
+          await admin.api.delete(`${ENTRIES}/${id}`),
+        ]) {
+          expect(refused(answer)).to.deep.include({ status: 409, error: 'immutable' });
+        }
+      }
+    });
+
+    it('may use accounts that are not active any more', async () => {
+      await admin.api.post(ACCOUNTS, { code: 'N3', name: 'Gone', type: 'Asset' });
+      const { id } = await posted(admin.api, { lines: move('N3', '4000', 1) });
+      await admin.api.patch(`${ACCOUNTS}/N3`, { active: false });
+      expect((await admin.api.post(`${ENTRIES}/${id}/reverse`, {})).status).to.equal(201);
+    });
+
+    it('is won by one of many callers', async () => {
+      const { id } = await posted(admin.api);
+      const answers = await Promise.all(
+        Array.from({ length: 50 }, () => admin.api.post(`${ENTRIES}/${id}/reverse`, {})),
+      );
+      expect(answers.filter(({ status }) => status === 201)).to.have.length(1);
+      const lost = answers.filter(({ status }) => status !== 201).map(refused);
+      expect(lost.every(({ status, error }) => status === 409 && error === 'immutable')).to.equal(true);
+    });
+
+    it('of a draft that is being posted has one order', async () => {
+      for (let round = 0; round < 10; round += 1) {
+        const { id } = await drafted(admin.api, {});
+        const [post, change, reverse] = await Promise.all([
+          admin.api.post(`${ENTRIES}/${id}/post`),
+          admin.api.patch(`${ENTRIES}/${id}`, { memo: 'changed' }),
+          admin.api.post(`${ENTRIES}/${id}/reverse`, {}),
+        ]);
+        expect(post.status).to.equal(200);
+        const memo = post.as(entry).memo;
+        expect(memo).to.equal(change.status === 200 ? 'changed' : '');
+        expect([201, 409]).to.include(reverse.status);
+        const now = await read(admin.api, id);
+        expect(now.state).to.equal(reverse.status === 201 ? 'reversed' : 'posted');
+        expect(now.memo).to.equal(memo);
+      }
+    });
+  });
+
+  describe('the list', () => {
+    it('is filtered by state, days and account, newest date first, in pages', async () => {
+      const books = await withBooks(world);
+      const { api } = books.admin;
+      const dates = ['2026-01-31', '2026-02-01', '2026-02-01', '2026-02-28', '2026-03-01'];
+      for (const date of dates) await posted(api, { date });
+      const open = await drafted(api, { date: '2026-02-10', lines: move('5000', '2100', 7) });
+      const list = async (query: string) => (await api.get(`${ENTRIES}?${query}`)).as(entry.array());
+      expect((await list('')).map(({ date }) => date)).to.deep.equal([
+        '2026-03-01',
+        '2026-02-28',
+        '2026-02-10',
+        '2026-02-01',
+        '2026-02-01',
+        '2026-01-31',
+      ]);
+      expect((await list('from=2026-02-01&to=2026-02-28')).map(({ number }) => number)).to.deep.equal([
+        4,
+        null,
+        3,
+        2,
+      ]);
+      expect((await list('from=2026-02-01&to=2026-02-01')).map(({ number }) => number)).to.deep.equal([3, 2]);
+      expect(await list('state=draft')).to.deep.equal([open]);
+      expect(await list('account=5000')).to.deep.equal([open]);
+      expect(await list('account=1000&state=draft')).to.deep.equal([]);
+      expect(await list('account=nobody')).to.deep.equal([]);
+      expect(
+        (await list('account=1000&state=posted&to=2026-02-01')).map(({ number }) => number),
+      ).to.deep.equal([3, 2, 1]);
+      for (const query of [
+        'state=open',
+        'from=2026-02-30',
+        'from=2026-02-02&to=2026-02-01',
+        'limit=x',
+        'cursor=x',
+      ]) {
+        expect((await api.get(`${ENTRIES}?${query}`)).status, query).to.equal(400);
+      }
+      const seen: string[] = [];
+      let path: string | undefined = `${ENTRIES}?limit=2&from=2026-02-01`;
+      while (path !== undefined) {
+        const page = await api.get(path);
+        seen.push(...page.as(entry.array()).map(({ id }) => id));
+        path = /<([^>]+)>; rel="next"/.exec(page.header('link') ?? '')?.[1];
+      }
+      expect(seen).to.deep.equal((await list('from=2026-02-01')).map(({ id }) => id));
+      expect(seen).to.have.length(5);
+    });
+
+    it('shows a posted entry once, with its new state', async () => {
+      const books = await withBooks(world);
+      const { api } = books.admin;
+      const done = await posted(api);
+      await api.post(`${ENTRIES}/${done.id}/reverse`, { date: done.date });
+      const states = (await api.get(ENTRIES)).as(entry.array()).map(({ state }) => state);
+      expect(states).to.deep.equal(['posted', 'reversed']);
+      expect((await api.get(`${ENTRIES}?state=draft`)).json).to.deep.equal([]);
+      const drilled = (
+        await api.get(`${ENTRIES}?account=4000&from=2026-03-15&to=2026-03-15&state=reversed`)
+      ).as(entry.array());
+      expect(drilled.map(({ id }) => id)).to.deep.equal([done.id]);
+    });
+  });
+});

@@ -1,0 +1,219 @@
+import { expect } from 'chai';
+import { z } from 'zod';
+import { eventually } from '../../support/server.ts';
+import { closeReceivers, type Receiver, startReceiver, verifies } from '../../support/webhook-receiver.ts';
+import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { ENTITIES } from '../workflows/support.ts';
+import {
+  addRecord,
+  deliveries,
+  OPEN,
+  ofStatus,
+  paidTenant,
+  plainEntity,
+  subscribe,
+  test,
+  WEBHOOKS,
+} from './support.ts';
+
+describe('Webhooks and kill -9', () => {
+  let world: World;
+  let tenant: TestTenant;
+
+  beforeEach(async () => {
+    const env = { ...OPEN, WEBHOOK_RETRY_SECONDS: '0.2,0.2,0.2,0.2', WEBHOOK_TIMEOUT_MS: '10000' };
+    world = await startWorld({ env });
+    tenant = await paidTenant(world);
+    await plainEntity(tenant, 'crate');
+  });
+  afterEach(closeReceivers);
+  after(endWorld);
+
+  const revive = async (): Promise<void> => {
+    await world.server.kill();
+    await world.restart();
+    await world.ready();
+  };
+
+  /** Record ids by delivery; every delivery must have had one body, whatever happened. */
+  const bodiesOf = (receiver: Receiver): Map<string, string> => {
+    const bodies = new Map<string, string>();
+    for (const { envelope, body, headers } of receiver.received) {
+      expect(headers['x-service-delivery']).to.equal(envelope.id);
+      const text = body.toString('utf8');
+      expect(bodies.get(envelope.id) ?? text, 'one id, one body').to.equal(text);
+      bodies.set(envelope.id, text);
+    }
+    return bodies;
+  };
+
+  it('lose no event and make no second delivery of one, whenever the server dies', async () => {
+    let sinceDeath = 0;
+    // Killed at each stage: as the call arrives, while it is answered, and between calls.
+    let doom: (() => void) | undefined;
+    const receiver = await startReceiver((_one, response) => {
+      sinceDeath += 1;
+      if (sinceDeath % 7 === 3) doom?.();
+      if (sinceDeath % 5 === 0) return 500;
+      setTimeout(() => response.writeHead(204).end(), sinceDeath % 3);
+      return undefined;
+    });
+    const hook = await subscribe(tenant.admin, receiver.url, { events: ['entity.created'] });
+    const acknowledged = new Set<string>();
+    const write = async (until: Promise<unknown>): Promise<void> => {
+      let over = false;
+      void until.then(() => {
+        over = true;
+      });
+      for (let i = 0; !over && i < 40; i += 1) {
+        try {
+          acknowledged.add(await addRecord(tenant.admin, 'crate', `record ${i}`));
+        } catch (error) {
+          if (error instanceof TypeError) return;
+          throw error;
+        }
+      }
+    };
+    for (let round = 0; round < 5; round += 1) {
+      const { server } = world;
+      const dies = Promise.withResolvers<void>();
+      doom = () => {
+        server.signal('SIGKILL');
+        dies.resolve();
+      };
+      const fallback = setTimeout(() => doom?.(), 300 + 250 * round);
+      await Promise.all([write(dies.promise), write(dies.promise), dies.promise]);
+      clearTimeout(fallback);
+      await server.exited;
+      doom = undefined;
+      sinceDeath = round;
+      await world.restart();
+      await world.ready();
+    }
+    expect(acknowledged.size).to.be.greaterThan(20);
+    const ids = async () => {
+      const found: string[] = [];
+      let next: string | undefined = `${ENTITIES}/crate/records?limit=200`;
+      while (next !== undefined) {
+        const answer = await tenant.admin.api.get(next);
+        found.push(...answer.as(z.array(z.looseObject({ id: z.string() }))).map(({ id }) => id));
+        next = /^<([^>]+)>/.exec(answer.header('link') ?? '')?.[1];
+      }
+      return found;
+    };
+    const records = await ids();
+    for (const id of acknowledged) expect(records).to.include(id);
+    await ofStatus(tenant.admin, hook.id, 'delivered', records.length, 30_000);
+    const bodies = [...bodiesOf(receiver).values()].map((text) => JSON.parse(text));
+    expect(bodies.map(({ data }) => data.entity_id).sort(), 'each record once').to.deep.equal(records.sort());
+    expect(receiver.received.every((one) => verifies(one, hook.secret))).to.equal(true);
+    expect((await deliveries(tenant.admin, hook.id)).length).to.equal(records.length);
+    for (const { headers } of receiver.received) {
+      expect(Number(headers['x-service-attempt'])).to.be.within(1, 5);
+    }
+  }).timeout(180_000);
+
+  it('keep to the schedule: a retry that was due while the server was down is made, under the next number', async () => {
+    const receiver = await startReceiver(() => 500);
+    const hook = await subscribe(tenant.admin, receiver.url);
+    const id = await test(tenant.admin, hook.id);
+    for (let attempt = 1; attempt < 5; attempt += 1) {
+      await eventually('an attempt', async () => {
+        const [one] = await deliveries(tenant.admin, hook.id);
+        return (one?.attempts ?? 0) >= attempt;
+      });
+      await revive();
+    }
+    const [dead] = await ofStatus(tenant.admin, hook.id, 'dead', 1, 15_000);
+    expect(dead).to.deep.include({ id, attempts: 5 });
+    const numbers = new Set(receiver.received.map(({ headers }) => headers['x-service-attempt']));
+    expect([...numbers]).to.deep.equal(['1', '2', '3', '4', '5']);
+    expect(bodiesOf(receiver).size).to.equal(1);
+  }).timeout(90_000);
+
+  it('repeat an attempt that was cut off, under the same number', async () => {
+    const receiver = await startReceiver(() => undefined);
+    const hook = await subscribe(tenant.admin, receiver.url);
+    const id = await test(tenant.admin, hook.id);
+    await eventually('the call', () => receiver.received.length === 1);
+    await world.server.kill();
+    receiver.behave(() => 200);
+    await world.restart();
+    await world.ready();
+    await ofStatus(tenant.admin, hook.id, 'delivered', 1);
+    expect(receiver.received.map(({ headers }) => headers['x-service-attempt'])).to.deep.equal(['1', '1']);
+    expect([...bodiesOf(receiver).keys()]).to.deep.equal([id]);
+  }).timeout(40_000);
+
+  it('let calls that are under way end when the server is told to stop, and give up those that take long', async () => {
+    const receiver = await startReceiver((one, response) => {
+      if (one.path === '/hook?silent') return undefined;
+      setTimeout(() => response.writeHead(200).end(), 700);
+      return undefined;
+    });
+    const slow = await subscribe(tenant.admin, `${receiver.url}?slow`);
+    const silent = await subscribe(tenant.admin, `${receiver.url}?silent`);
+    await Promise.all([test(tenant.admin, slow.id), test(tenant.admin, silent.id)]);
+    await eventually('both calls', () => receiver.received.length === 2);
+    const started = Date.now();
+    expect(await world.server.stop()).to.deep.equal({ code: 0, signal: null });
+    expect(Date.now() - started).to.be.below(8000);
+    receiver.behave(() => 200);
+    await world.restart();
+    await world.ready();
+    await ofStatus(tenant.admin, silent.id, 'delivered', 1);
+    await ofStatus(tenant.admin, slow.id, 'delivered', 1);
+    expect(receiver.at('/hook?slow'), 'answered in time, and recorded').to.have.length(1);
+    const numbers = receiver.at('/hook?silent').map(({ headers }) => headers['x-service-attempt']);
+    expect(numbers).to.deep.equal(['1', '1']);
+  }).timeout(40_000);
+
+  it('take a replay of dead letters up where it was cut off, in order', async () => {
+    const receiver = await startReceiver(() => 500);
+    const hook = await subscribe(tenant.admin, receiver.url);
+    for (let i = 0; i < 8; i += 1) await test(tenant.admin, hook.id);
+    const dead = await ofStatus(tenant.admin, hook.id, 'dead', 8, 20_000);
+    receiver.received.length = 0;
+    receiver.behave((_one, response) => {
+      setTimeout(() => response.writeHead(200).end(), 60);
+      return undefined;
+    });
+    const answer = await tenant.admin.api.post(`${WEBHOOKS}/${hook.id}/replay-dlq`);
+    expect(answer.json).to.deep.equal({ replayed: 8 });
+    for (const calls of [1, 4]) {
+      await eventually('calls', () => receiver.received.length >= calls);
+      await revive();
+    }
+    await ofStatus(tenant.admin, hook.id, 'delivered', 8, 20_000);
+    const order = receiver.received.map(({ envelope }) => envelope.id);
+    const once = order.filter((id, index) => order.indexOf(id) === index);
+    expect(once).to.have.length(8);
+    expect(once).to.have.members(dead.map(({ id }) => id));
+    expect(
+      order.filter((id, index) => id !== order[index - 1]),
+      'repeated at once or not at all',
+    ).to.deep.equal(once);
+    expect(order.length).to.be.at.most(10);
+  }).timeout(90_000);
+
+  it('are told apart: a dead endpoint and a slow one hold up nobody', async () => {
+    const live = await startReceiver();
+    const silent = await startReceiver(() => undefined);
+    const other = await paidTenant(world);
+    await plainEntity(other, 'crate');
+    for (let i = 0; i < 12; i += 1) await subscribe(tenant.admin, `${silent.url}?${i}`);
+    const mine = await subscribe(tenant.admin, `${live.url}?mine`);
+    await subscribe(other.admin, `${live.url}?other`);
+    for (let i = 0; i < 15; i += 1) await addRecord(tenant.admin, 'crate', `${i}`);
+    await eventually('calls that hang', () => silent.received.length >= 30, 10_000);
+    for (let i = 0; i < 10; i += 1) {
+      const started = Date.now();
+      const id = await addRecord(other.admin, 'crate', 'another tenant’s');
+      await eventually('the call', () =>
+        live.at('/hook?other').some(({ envelope }) => envelope.data.entity_id === id),
+      );
+      expect(Date.now() - started).to.be.below(1500);
+    }
+    await ofStatus(tenant.admin, mine.id, 'delivered', 15);
+  }).timeout(60_000);
+});

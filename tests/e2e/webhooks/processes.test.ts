@@ -1,0 +1,68 @@
+import { expect } from 'chai';
+import { eventually, newDataFolder, type Server, startServer } from '../../support/server.ts';
+import { closeReceivers, startReceiver } from '../../support/webhook-receiver.ts';
+import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { deliveries, OPEN, ofStatus, paidTenant, subscribe, test, WEBHOOKS } from './support.ts';
+
+/** Two processes on one data folder: one sends, and whichever it is, what the other was told counts. */
+describe('Webhooks of two processes', () => {
+  let world: World;
+  let other: Server;
+  let tenant: TestTenant;
+
+  before(async () => {
+    const dataDir = await newDataFolder();
+    other = await startServer({ dataDir, env: OPEN });
+    world = await startWorld({ dataDir, env: OPEN });
+    tenant = await paidTenant(world);
+  });
+  afterEach(closeReceivers);
+  after(endWorld);
+
+  it('send each delivery once, pause at one what the other sends, and share one cap', async () => {
+    const receiver = await startReceiver();
+    const hook = await subscribe(tenant.admin, receiver.url);
+    const there = { ...tenant.admin, api: tenant.admin.api.at(other) };
+    for (let i = 0; i < 20; i += 1) await test(i % 2 ? tenant.admin : there, hook.id);
+    await ofStatus(tenant.admin, hook.id, 'delivered', 20);
+    expect(new Set(receiver.received.map(({ envelope }) => envelope.id)).size).to.equal(20);
+    expect(receiver.received).to.have.length(20);
+    receiver.behave(() => 500);
+    for (const at of [tenant.admin, there]) {
+      for (let i = 0; i < 4; i += 1) await test(at, hook.id);
+      await at.api.patch(`${WEBHOOKS}/${hook.id}`, { state: 'paused' });
+      // What was under way ends, and a moment is needed to hear of it.
+      await new Promise((resolve) => setTimeout(resolve, 400));
+      const before = receiver.received.length;
+      await new Promise((resolve) => setTimeout(resolve, 400));
+      expect(receiver.received.length).to.equal(before);
+      await at.api.patch(`${WEBHOOKS}/${hook.id}`, { state: 'active' });
+    }
+    const small = await paidTenant(world, 'pro');
+    const both = [small.admin.api, small.admin.api.at(other)];
+    const tries = Array.from({ length: 20 }, (_, i) =>
+      both[i % 2]?.post(WEBHOOKS, { url: receiver.url, events: '*' }),
+    );
+    const statuses = (await Promise.all(tries)).map((answer) => answer?.status);
+    expect(statuses.filter((status) => status === 201)).to.have.length(5);
+    expect(statuses.filter((status) => status === 422)).to.have.length(15);
+  }).timeout(40_000);
+
+  it('go on at the other when the one that sends is killed', async () => {
+    const receiver = await startReceiver();
+    const hook = await subscribe(tenant.admin, receiver.url);
+    await test(tenant.admin, hook.id);
+    await ofStatus(tenant.admin, hook.id, 'delivered', 1);
+    await other.kill();
+    for (let i = 0; i < 5; i += 1) await test(tenant.admin, hook.id);
+    await eventually(
+      'all',
+      async () => {
+        const found = await deliveries(tenant.admin, hook.id);
+        return found.filter(({ status }) => status === 'delivered').length === 6;
+      },
+      20_000,
+    );
+    expect(new Set(receiver.received.map(({ body }) => body.toString('hex'))).size).to.equal(6);
+  }).timeout(40_000);
+});

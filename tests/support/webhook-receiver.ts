@@ -1,0 +1,95 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { z } from 'zod';
+
+/** A receiver of webhooks as somebody outside would write it, from the specification alone. */
+
+export const envelope = z.strictObject({
+  id: z.string(),
+  event: z.string(),
+  occurred_at: z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+  tenant_id: z.string(),
+  data: z.record(z.string(), z.unknown()),
+});
+export type Envelope = z.output<typeof envelope>;
+
+export interface Received {
+  readonly path: string;
+  readonly method: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+  readonly envelope: Envelope;
+  /** ms */
+  readonly at: number;
+}
+
+/** What it answers: a status, or whatever it likes to do with the response. */
+export type Behaviour = (received: Received, response: ServerResponse) => number | undefined;
+
+export interface Receiver {
+  readonly url: string;
+  readonly received: Received[];
+  behave(behaviour: Behaviour): void;
+  /** Those of one path, `/hook` unless said otherwise. */
+  at(path: string): Received[];
+  close(): Promise<void>;
+}
+
+const receivers: Receiver[] = [];
+export const closeReceivers = async (): Promise<void> => {
+  await Promise.all(receivers.splice(0).map((each) => each.close()));
+};
+
+export const startReceiver = async (first: Behaviour = () => 204): Promise<Receiver> => {
+  let behaviour = first;
+  const received: Received[] = [];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const body = Buffer.concat(chunks);
+      const one: Received = {
+        path: request.url ?? '',
+        method: request.method ?? '',
+        headers: request.headers,
+        body,
+        envelope: envelope.parse(JSON.parse(body.toString('utf8'))),
+        at: Date.now(),
+      };
+      received.push(one);
+      const status = behaviour(one, response);
+      if (status !== undefined) response.writeHead(status).end();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const receiver: Receiver = {
+    url: `http://127.0.0.1:${port}/hook`,
+    received,
+    behave: (next) => {
+      behaviour = next;
+    },
+    at: (path) => received.filter((one) => one.path === path),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+  receivers.push(receiver);
+  return receiver;
+};
+
+/** As the specification says: HMAC-SHA256 of the raw bytes, compared in constant time. */
+export const verifies = (
+  { headers, body }: Received,
+  secret: string,
+  name = 'x-service-signature',
+): boolean => {
+  const given = headers[name];
+  if (typeof given !== 'string' || !given.startsWith('sha256=')) return false;
+  const wanted = createHmac('sha256', secret).update(body).digest();
+  const sent = Buffer.from(given.slice('sha256='.length), 'hex');
+  return sent.length === wanted.length && timingSafeEqual(sent, wanted);
+};
