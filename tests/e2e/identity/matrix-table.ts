@@ -49,6 +49,7 @@ const both = (rule: Rule, base: string, ...routes: readonly string[]): Table => 
 });
 
 const TENANT = '/api/v1/tenant';
+const HOOKS = `${TENANT}/webhooks`;
 const CONVERSATIONS = `${TENANT}/messaging/conversations`;
 const RECORDS = `${TENANT}/entities/{name}/records`;
 
@@ -121,6 +122,17 @@ export const TABLE: Table = {
   ...rows(ADMIN, `${TENANT}/bulk-ops`, 'POST /preview', 'GET /sessions', 'GET /sessions/{id}'),
   ...rows(ADMIN, `${TENANT}/bulk-ops/sessions/{id}`, 'POST /commit', 'POST /cancel', 'GET /errors.csv'),
 
+  ...rows(PERSON, HOOKS, 'GET ', 'POST ', 'GET /{id}', 'PATCH /{id}', 'DELETE /{id}'),
+  ...rows(
+    PERSON,
+    `${HOOKS}/{id}`,
+    'POST /rotate-secret',
+    'POST /test',
+    'GET /deliveries',
+    'POST /replay-dlq',
+  ),
+  ...rows(PERSON, HOOKS, 'POST /deliveries/{delivery_id}/replay'),
+
   ...rows(LEDGER, `${TENANT}/gl/accounts`, 'GET ', 'POST ', 'PATCH /{code}'),
   ...rows(LEDGER, `${TENANT}/gl/entries`, 'GET ', 'POST ', 'GET /{id}', 'PATCH /{id}', 'DELETE /{id}'),
   ...rows(LEDGER, `${TENANT}/gl/entries/{id}`, 'POST /post', 'POST /reverse'),
@@ -131,7 +143,6 @@ export const TABLE: Table = {
 };
 
 const GL = `${TENANT}/gl`;
-const HOOKS = `${TENANT}/webhooks`;
 const INVOICES = '/api/v1/partner-portal/billing/invoices';
 const STATEMENTS = '/api/v1/partner-portal/billing/statements';
 
@@ -143,17 +154,6 @@ export const PLANNED: Table = {
   ...rows(ADMIN, TENANT, 'POST /users/{id}/forget'),
   ...rows(ADMIN, `${TENANT}/audit`, 'GET /events', 'GET /proof', 'GET /streams/{stream}/state'),
   ...rows(ASSISTANT, TENANT, 'POST /ai/assistant/ask', 'POST /rag/backfill'),
-
-  ...rows(PERSON, HOOKS, 'GET ', 'POST ', 'GET /{id}', 'PATCH /{id}', 'DELETE /{id}'),
-  ...rows(
-    PERSON,
-    `${HOOKS}/{id}`,
-    'POST /rotate-secret',
-    'POST /test',
-    'GET /deliveries',
-    'POST /replay-dlq',
-  ),
-  ...rows(PERSON, HOOKS, 'POST /deliveries/{delivery_id}/replay'),
 
   ...rows(
     LEDGER,
