@@ -19,9 +19,10 @@ import type { CommandHandler } from './command-handler.ts';
 import type { Clock } from './ports/clock.ts';
 import type { EventStore, Position } from './ports/event-store.ts';
 import type { RequestContext } from './request-context.ts';
-import { type Schemas, specsOf } from './schemas.ts';
+import type { Schemas } from './schemas.ts';
 import type { StreamStates } from './stream-states.ts';
 import { streamName } from './streams.ts';
+import { specsOf } from './workflow-uses.ts';
 
 export interface BulkRequest {
   readonly entityName: string;
