@@ -26,6 +26,9 @@ export interface SubscriberOptions extends LeaseOptions {
 
 const TRIES = 5;
 const SAVE_MS = 250;
+/** Events that are none of the subscriber's are soon passed over again. */
+const SAVE_UNMATCHED_MS = 2000;
+const LINGER_MS = 20;
 
 /** Runs a subscriber under its lease until aborted, from its stored checkpoint on. */
 export const runSubscriber = (
@@ -54,12 +57,18 @@ export const runSubscriber = (
           position = stored.position;
         }
         position = batch.position;
-        unsaved ??= setTimeout(() => {
-          save().catch((error: unknown) => {
-            if (!(error instanceof Fenced))
-              logger.warn({ err: error, subscriber: subscriber.name }, 'a checkpoint was not saved');
-          });
-        }, SAVE_MS);
+        const matched = batch.events.length > 0;
+        unsaved ??= setTimeout(
+          () => {
+            save().catch((error: unknown) => {
+              if (!(error instanceof Fenced))
+                logger.warn({ err: error, subscriber: subscriber.name }, 'a checkpoint was not saved');
+            });
+          },
+          matched ? SAVE_MS : SAVE_UNMATCHED_MS,
+        );
+        // While the log is busy with what is none of its business it looks less often, and at more at once.
+        if (!matched) await pause(LINGER_MS, held);
       }
       await save();
     } finally {
