@@ -72,11 +72,17 @@ const alone = async (path: string, count: number) => {
       each((eventId) => {
         chainHash(CHAIN_START.hash, stream, 1, eventId, stored.type, stored.data, stored.metadata);
       }),
-    encode: () =>
-      each((eventId) => {
+    encode: async () => {
+      await keys.load([`${TENANT}/${textKey}`]);
+      return each((eventId) => {
         encodeOne(eventId);
-      }),
-    seal: () => each(() => sealWith(textKey)),
+      });
+    },
+    seal: async () => {
+      // The round before has taken so many keys that this one is not in memory any more.
+      await keys.load([`${TENANT}/${textKey}`]);
+      return each(() => sealWith(textKey));
+    },
     sealAndTake: () =>
       each((): void | Promise<void> => {
         const taken = keys.newTextKey(TENANT);
