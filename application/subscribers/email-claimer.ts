@@ -5,6 +5,7 @@ import { dataOf } from '../codec.ts';
 import type { CommandHandler } from '../command-handler.ts';
 import type { KeyRing } from '../sealing.ts';
 import type { Subscriber } from '../subscriber.ts';
+import { causeOf } from './cause.ts';
 
 /**
  * Claims the address of everybody who was registered. The request that registers does so itself; this makes good what
@@ -29,12 +30,7 @@ export const emailClaimer = (deps: {
         tenantId: event.tenantId,
         decider: emailDecider,
         id: emailHash,
-        cause: {
-          actor: event.actor,
-          impersonatedBy: event.impersonatedBy,
-          correlationId: event.correlationId,
-          causationId: event.id,
-        },
+        cause: causeOf(event),
         decide: (state) => claimEmail(state, { emailHash, userId: user.user_id }),
       })
       .catch((error: unknown) => {

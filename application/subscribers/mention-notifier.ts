@@ -7,6 +7,7 @@ import { uuidFromName } from '../request-context.ts';
 import type { KeyRing } from '../sealing.ts';
 import type { StreamStates } from '../stream-states.ts';
 import type { Subscriber } from '../subscriber.ts';
+import { causeOf } from './cause.ts';
 
 /**
  * Raises a notification for everybody a message mentions (specification, Messaging). The id is made from message
@@ -32,12 +33,7 @@ export const mentionNotifier = (deps: {
         tenantId: event.tenantId,
         decider: inboxDecider,
         id: recipientId,
-        cause: {
-          actor: event.actor,
-          impersonatedBy: event.impersonatedBy,
-          correlationId: event.correlationId,
-          causationId: event.id,
-        },
+        cause: causeOf(event),
         again: { after: event.position },
         decide: () =>
           raiseNotification({
