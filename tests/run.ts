@@ -1,22 +1,87 @@
+import { fork } from 'node:child_process';
 import { globSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { dirname } from 'node:path';
 import Mocha from 'mocha';
 
 /**
- * `npm run test:all`: every test file, unit tests first, and one closing line with the counts. Exits with 1 when
- * anything failed or nothing ran.
+ * `npm run test:all`: every test file, in batches of neighbours, each in a process of its own and several at a time;
+ * one closing line with the counts. Exits with 1 when anything failed or nothing ran.
+ *
+ * `TEST_PROCESSES` says how many at a time (default: as many as there are cores, at most 4).
  */
+
+interface Counts {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+}
+
+/** Tests that start servers wait more than they compute; a machine that is shared by several needs patience. */
+const TIMEOUT_MS = 40_000;
+const BATCH = 8;
+
+/** Runs the files in this process and tells the parent. */
+const runBatch = async (files: readonly string[]): Promise<void> => {
+  const mocha = new Mocha({ timeout: TIMEOUT_MS, reporter: 'spec', forbidOnly: true });
+  for (const file of files) mocha.addFile(file);
+  await mocha.loadFilesAsync();
+  const runner = mocha.run((failed) => {
+    const { passes = 0, pending = 0 } = runner.stats ?? {};
+    // Servers and handles that a test forgot must not keep a red or green run from ending.
+    process.send?.({ passed: passes, failed, skipped: pending } satisfies Counts, () => process.exit(0));
+  });
+};
+
+const batches = (): string[][] => {
+  const folders = Map.groupBy(globSync('tests/**/*.test.ts').sort(), dirname);
+  const parts = [...folders.values()].flatMap((files) => {
+    const size = Math.ceil(files.length / Math.ceil(files.length / BATCH));
+    return Array.from({ length: Math.ceil(files.length / size) }, (_, n) =>
+      files.slice(n * size, (n + 1) * size),
+    );
+  });
+  // Those that start servers take longest and come first, so that no core is idle at the end.
+  const serves = (files: string[]): boolean => files.some((file) => file.includes('/e2e/'));
+  return parts.sort((a, b) => Number(serves(b)) - Number(serves(a)));
+};
+
+/** What a batch wrote, and how it ended. One that died without a word has failed. */
+const inChild = (files: readonly string[]): Promise<Counts> =>
+  new Promise((resolve) => {
+    const child = fork(import.meta.filename, files, { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
+    const output: Buffer[] = [];
+    let counts: Counts | undefined;
+    child.stdout?.on('data', (data: Buffer) => output.push(data));
+    child.stderr?.on('data', (data: Buffer) => output.push(data));
+    child.on('message', (message: Counts) => {
+      counts = message;
+    });
+    child.on('close', (code, signal) => {
+      process.stdout.write(Buffer.concat(output));
+      if (counts === undefined) process.stdout.write(`\n${files.join(' ')} ended with ${signal ?? code}\n`);
+      resolve(counts ?? { passed: 0, failed: 1, skipped: 0 });
+    });
+  });
+
+const runAll = async (): Promise<void> => {
+  const queue = batches();
+  const total = { passed: 0, failed: 0, skipped: 0 };
+  const worker = async (): Promise<void> => {
+    for (let files = queue.shift(); files !== undefined; files = queue.shift()) {
+      const { passed, failed, skipped } = await inChild(files);
+      total.passed += passed;
+      total.failed += failed;
+      total.skipped += skipped;
+    }
+  };
+  const processes = Number(process.env.TEST_PROCESSES ?? Math.min(availableParallelism(), 4));
+  await Promise.all(Array.from({ length: Math.max(processes, 1) }, worker));
+  process.stdout.write(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped\n`);
+  process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0;
+};
+
 // Servers write all that they can: every line is searched for credentials (`support/log-check.ts`).
 process.env.TEST_LOG_LEVEL ??= 'trace';
-const files = globSync('tests/**/*.test.ts').sort(
-  (a, b) => Number(a.includes('/e2e/')) - Number(b.includes('/e2e/')) || a.localeCompare(b),
-);
-const mocha = new Mocha({ timeout: 20_000, reporter: 'spec', forbidOnly: true });
-for (const file of files) mocha.addFile(file);
-await mocha.loadFilesAsync();
-const runner = mocha.run((failures) => {
-  const { passes = 0, pending = 0 } = runner.stats ?? {};
-  // Servers and handles that a test forgot must not keep a red or green run from ending.
-  process.stdout.write(`\n${passes} passed, ${failures} failed, ${pending} skipped\n`, () =>
-    process.exit(failures > 0 || passes === 0 ? 1 : 0),
-  );
-});
+const files = process.argv.slice(2);
+await (files.length > 0 ? runBatch(files) : runAll());
