@@ -1,7 +1,7 @@
 import { DomainError } from '../domain/errors.ts';
 import type { EventCodec, LoggedEvent } from './codec.ts';
 import { holdLease, type LeaseOptions, pause } from './lease-holder.ts';
-import { type EventStore, type Position, StoreUnavailable } from './ports/event-store.ts';
+import { type EventStore, type Position, type StoredEvent, StoreUnavailable } from './ports/event-store.ts';
 import { Fenced, leaseNameOfSubscriber, type ReadStore } from './ports/read-store.ts';
 
 /**
@@ -14,6 +14,11 @@ export interface Subscriber {
   /** Told each time that it begins at its checkpoint, which is perhaps not where this process left off. */
   readonly begin?: () => void;
   readonly handle: (event: LoggedEvent) => Promise<void>;
+  /**
+   * Several events, in the order of the log, in place of {@link handle} for each: for what need not wait for one another.
+   * When it fails, `begin` is told and they are handled one by one.
+   */
+  readonly handleAll?: (events: readonly LoggedEvent[]) => Promise<void>;
   /** Told once when an event could not be handled in several tries; it is then passed over. */
   readonly onFailure?: (event: { id: string; position: Position }, error: unknown) => Promise<void>;
 }
@@ -25,6 +30,8 @@ export interface SubscriberOptions extends LeaseOptions {
 }
 
 const TRIES = 5;
+/** Events that are handled together. */
+const AT_ONCE = 128;
 const SAVE_MS = 250;
 /** Events that are none of the subscriber's are soon passed over again. */
 const SAVE_UNMATCHED_MS = 2000;
@@ -51,10 +58,18 @@ export const runSubscriber = (
     const batches = events.subscribe({ after, filter: { types: subscriber.types }, signal: held });
     try {
       for await (const batch of batches) {
-        for (const stored of batch.events) {
-          await withRetries(subscriber, held, logger, stored, () => subscriber.handle(codec.decode(stored)));
+        for (const part of partsOf(subscriber, batch.events)) {
+          if (!(await handledTogether(subscriber, codec, part))) {
+            for (const stored of part) {
+              await withRetries(subscriber, held, logger, stored, () =>
+                subscriber.handle(codec.decode(stored)),
+              );
+              if (held.aborted) return;
+              position = stored.position;
+            }
+          }
           if (held.aborted) return;
-          position = stored.position;
+          position = part.at(-1)?.position ?? position;
         }
         position = batch.position;
         const matched = batch.events.length > 0;
@@ -77,6 +92,31 @@ export const runSubscriber = (
   });
 
 const isBusy = (error: unknown): boolean => error instanceof DomainError && error.code === 'unavailable';
+
+/** What is handled in one go: as much as is worth to be held in memory. */
+const partsOf = ({ handleAll }: Subscriber, events: readonly StoredEvent[]): readonly StoredEvent[][] => {
+  const size = handleAll === undefined ? 1 : AT_ONCE;
+  return Array.from({ length: Math.ceil(events.length / size) }, (_, nth) =>
+    events.slice(nth * size, (nth + 1) * size),
+  );
+};
+
+/** False when they are to be handled one by one: which of them is at fault is not known. */
+const handledTogether = async (
+  subscriber: Subscriber,
+  codec: EventCodec,
+  part: readonly StoredEvent[],
+): Promise<boolean> => {
+  if (subscriber.handleAll === undefined) return false;
+  try {
+    await subscriber.handleAll(part.map((stored) => codec.decode(stored)));
+    return true;
+  } catch (error) {
+    if (error instanceof StoreUnavailable || isBusy(error)) throw error;
+    subscriber.begin?.();
+    return false;
+  }
+};
 
 const withRetries = async (
   subscriber: Subscriber,

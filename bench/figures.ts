@@ -9,6 +9,7 @@ import { benchRebuild } from './rebuild.ts';
 import { type Line, perSecond } from './report.ts';
 import { scaled } from './rounds.ts';
 import { benchSqliteReadStore } from './sqlite-read-store.ts';
+import { benchWebhooks } from './webhooks.ts';
 
 export interface Figure {
   readonly name: string;
@@ -47,4 +48,5 @@ export const figures: readonly Figure[] = [
   { name: 'large', run: benchLargeConversation },
   { name: 'protection', run: benchProtection },
   { name: 'ledger', run: benchLedger },
+  { name: 'webhooks', run: benchWebhooks },
 ];

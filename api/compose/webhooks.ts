@@ -29,7 +29,7 @@ const PROJECTION = 'webhook_deliveries';
 const PAGE = 200;
 const HOUR_MS = 3_600_000;
 /** Calls at once: of all tenants, and of each. */
-const LIMITS = { total: 512, perTenant: 128 };
+const LIMITS = { total: 512, perTenant: 128, reserved: 4 };
 
 const guarded = ({ config }: Core): OutboundHttp =>
   guardedHttp({ allowedNetworks: config.WEBHOOK_ALLOWED_NETWORKS, allowHttp: config.WEBHOOK_ALLOW_HTTP });
@@ -101,7 +101,7 @@ export const webhookSubscribers = (
   { webhookDeliveries }: WebhooksArea,
 ): readonly Subscriber[] => [
   webhookFanOut({ commands, states, codec, events: stores.events }),
-  deadLetterCounter({ commands }),
+  deadLetterCounter({ commands, states }),
   deadLetterReplayer({ webhookDeliveries }),
   webhookSecretEraser({ keys }),
 ];

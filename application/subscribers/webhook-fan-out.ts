@@ -19,7 +19,8 @@ import { envelopeText, type Notice, noticeOf, WEBHOOK_SOURCES } from '../webhook
 import { SubscriptionHistory } from '../webhooks/subscription-history.ts';
 import { causeOf } from './cause.ts';
 
-const AT_ONCE = 32;
+/** Deliveries that are made at once, and so go to disk together. */
+const AT_ONCE = 256;
 
 /**
  * One delivery for each event and each subscription that was active and wanted it when it happened (specification,
@@ -50,6 +51,21 @@ export const webhookFanOut = (deps: {
         }),
     });
   };
+  /** What is to be made of an event; the order of the log says which subscriptions there were. */
+  const deliveriesOf = async (event: LoggedEvent): Promise<readonly (() => Promise<void>)[]> => {
+    if (history.takes(event)) return [];
+    const notice = noticeOf(event);
+    if (notice === undefined) return [];
+    const { byId } = await history.at(event);
+    return Object.values(byId)
+      .filter(({ state, events }) => state === 'active' && wants(events, notice.event))
+      .map((subscription) => () => schedule(event, notice, subscription));
+  };
+  const handleAll = async (events: readonly LoggedEvent[]): Promise<void> => {
+    const deliveries: (() => Promise<void>)[] = [];
+    for (const event of events) for (const each of await deliveriesOf(event)) deliveries.push(each);
+    await allOf(deliveries);
+  };
   return {
     name: 'webhook-fan-out',
     // In one order with what happens to subscriptions.
@@ -60,18 +76,20 @@ export const webhookFanOut = (deps: {
       ),
     ],
     begin: () => history.reset(),
-    handle: async (event) => {
-      if (history.takes(event)) return;
-      const notice = noticeOf(event);
-      if (notice === undefined) return;
-      const { byId } = await history.at(event);
-      const wanting = Object.values(byId).filter(
-        ({ state, events }) => state === 'active' && wants(events, notice.event),
-      );
-      for (let from = 0; from < wanting.length; from += AT_ONCE) {
-        const some = wanting.slice(from, from + AT_ONCE);
-        await Promise.all(some.map((subscription) => schedule(event, notice, subscription)));
-      }
-    },
+    handle: (event) => handleAll([event]),
+    handleAll,
   };
+};
+
+/** Begun in their order, so many at a time. Ends when all have ended. @throws the first error */
+const allOf = async (works: readonly (() => Promise<void>)[]): Promise<void> => {
+  let next = 0;
+  const errors: unknown[] = [];
+  const worker = async (): Promise<void> => {
+    for (let work = works[next++]; work !== undefined && errors.length === 0; work = works[next++]) {
+      await work().catch((error: unknown) => errors.push(error));
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, works.length) }, worker));
+  if (errors.length > 0) throw errors[0];
 };

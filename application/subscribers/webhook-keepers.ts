@@ -7,9 +7,10 @@ import {
   WebhookDeleted,
 } from '../../domain/webhooks/subscription.ts';
 import { countEnd } from '../../domain/webhooks/subscription-decisions.ts';
-import { dataOf } from '../codec.ts';
+import { dataOf, type LoggedEvent } from '../codec.ts';
 import type { CommandHandler } from '../command-handler.ts';
 import type { KeyRing } from '../sealing.ts';
+import type { StreamStates } from '../stream-states.ts';
 import type { Subscriber } from '../subscriber.ts';
 import type { WebhookDeliveries } from '../webhook-deliveries.ts';
 import { systemCause } from '../webhooks/system-cause.ts';
@@ -18,13 +19,24 @@ import { systemCause } from '../webhooks/system-cause.ts';
  * Counts dead letters, in the order of the log, and so pauses a subscription at the tenth (specification, Webhook
  * subscription). What was counted carries its place in the log: seen twice, it counts once.
  */
-export const deadLetterCounter = (deps: { readonly commands: CommandHandler }): Subscriber => ({
-  name: 'webhook-dead-letter-counter',
-  types: [DeliveryDeadLettered.type, DeliverySucceeded.type],
-  handle: async (event) => {
+export const deadLetterCounter = (deps: {
+  readonly commands: CommandHandler;
+  readonly states: StreamStates;
+}): Subscriber => {
+  /** Tenants whose count this process has looked up in the store since it began; nobody else counts meanwhile. */
+  const known = new Set<string>();
+  /** Most deliveries succeed, and there is nothing to count back. */
+  const isNothing = async (tenantId: string, subscriptionId: string): Promise<boolean> => {
+    if (!known.has(tenantId)) return false;
+    const { state } = await deps.states.load(tenantId, subscriptionsDecider, SUBSCRIPTIONS);
+    const found = Object.hasOwn(state.byId, subscriptionId) ? state.byId[subscriptionId] : undefined;
+    return found?.deadLetters.length === 0;
+  };
+  const handle = async (event: LoggedEvent): Promise<void> => {
     const dead = dataOf(DeliveryDeadLettered, event);
     const end = dead ?? dataOf(DeliverySucceeded, event);
     if (end === undefined) return;
+    if (dead === undefined && (await isNothing(event.tenantId, end.subscription_id))) return;
     await deps.commands.execute({
       tenantId: event.tenantId,
       decider: subscriptionsDecider,
@@ -39,8 +51,15 @@ export const deadLetterCounter = (deps: { readonly commands: CommandHandler }): 
           at: event.at,
         }),
     });
-  },
-});
+    known.add(event.tenantId);
+  };
+  return {
+    name: 'webhook-dead-letter-counter',
+    types: [DeliveryDeadLettered.type, DeliverySucceeded.type],
+    begin: () => known.clear(),
+    handle,
+  };
+};
 
 /** Asks for each delivery of a dead-letter log that is to be replayed; goes on where a crash cut it off. */
 export const deadLetterReplayer = (deps: { readonly webhookDeliveries: WebhookDeliveries }): Subscriber => ({

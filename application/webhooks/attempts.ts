@@ -1,4 +1,5 @@
 import { DomainError } from '../../domain/errors.ts';
+import { tenantDecider } from '../../domain/tenancy/tenant.ts';
 import {
   type AttemptOutcome,
   deliveryDecider,
@@ -7,11 +8,7 @@ import {
   type ScheduledDelivery,
 } from '../../domain/webhooks/delivery.ts';
 import { retryAfterOf, retryDelayMs } from '../../domain/webhooks/schedule.ts';
-import {
-  SUBSCRIPTIONS,
-  type Subscription,
-  subscriptionsDecider,
-} from '../../domain/webhooks/subscription.ts';
+import type { Subscription } from '../../domain/webhooks/subscription.ts';
 import type { Cause, EventCodec } from '../codec.ts';
 import type { CommandHandler } from '../command-handler.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -20,9 +17,10 @@ import type { Logger } from '../ports/logger.ts';
 import type { OutboundAnswer, OutboundHttp } from '../ports/outbound-http.ts';
 import type { KeyRing } from '../sealing.ts';
 import type { StreamStates } from '../stream-states.ts';
-import { streamName } from '../streams.ts';
+import { PLATFORM, streamName } from '../streams.ts';
 import { bodyOf, partsOf } from './body.ts';
 import { headersOf } from './signature.ts';
+import { SubscriptionLookup } from './subscription-lookup.ts';
 import { systemCause } from './system-cause.ts';
 
 export interface AttemptDeps {
@@ -41,6 +39,12 @@ export interface AttemptDeps {
   readonly timeoutMs: number;
 }
 
+/** What became of an attempt, and how far the log is known of its delivery. */
+export interface Made {
+  readonly outcome: AttemptOutcome['kind'];
+  readonly position: Position | undefined;
+}
+
 const MAX_RESPONSE_BYTES = 16 * 1024;
 const MAX_ERROR = 500;
 const RECORD_TRIES = 6;
@@ -51,28 +55,40 @@ const RECORD_TRIES = 6;
  */
 export class Attempts {
   readonly #deps: AttemptDeps;
+  readonly #subscriptions: SubscriptionLookup;
 
   constructor(deps: AttemptDeps) {
     this.#deps = deps;
+    this.#subscriptions = new SubscriptionLookup(deps.states);
   }
 
-  /** Undefined for one that was deleted. */
-  async subscription(tenantId: string, id: string): Promise<Subscription | undefined> {
-    const { state } = await this.#deps.states.load(tenantId, subscriptionsDecider, SUBSCRIPTIONS);
-    return Object.hasOwn(state.byId, id) ? state.byId[id] : undefined;
+  /** Undefined for one that was deleted: what this node remembers may be older than what it was just told. */
+  subscription(tenantId: string, id: string): Promise<Subscription | undefined> {
+    return this.#subscriptions.look(tenantId, id);
+  }
+
+  /** Deliveries wait while the subscription is paused or the tenant suspended. */
+  async waits(tenantId: string, { state }: Subscription): Promise<boolean> {
+    if (state === 'paused') return true;
+    const { state: tenant } = await this.#deps.states.load(PLATFORM, tenantDecider, tenantId);
+    return tenant.exists && tenant.status === 'suspended';
   }
 
   /**
    * @param signal gives the call up; such an attempt is not recorded
-   * @returns how far the log is known of the delivery; undefined when there was nothing to do for now
+   * @returns undefined when there was nothing to do for now; without an outcome when nothing is due
    */
-  async make(tenantId: string, deliveryId: string, signal: AbortSignal): Promise<Position | undefined> {
+  async make(
+    tenantId: string,
+    deliveryId: string,
+    signal: AbortSignal,
+  ): Promise<Made | Pick<Made, 'position'> | undefined> {
     const { states, clock } = this.#deps;
     const { state, position } = await states.load(tenantId, deliveryDecider, deliveryId);
     // The read model was behind: nothing is due, and it will say so when it has come this far.
-    if (state.kind !== 'scheduled' || state.dueAt === null || state.dueAt > clock.now()) return position;
+    if (state.kind !== 'scheduled' || state.dueAt === null || state.dueAt > clock.now()) return { position };
     const subscription = await this.subscription(tenantId, state.subscriptionId);
-    if (subscription === undefined || subscription.state === 'paused') return undefined;
+    if (subscription === undefined || (await this.waits(tenantId, subscription))) return undefined;
     const events = await this.#bodyEvents(tenantId, deliveryId);
     const [first] = events;
     const secret = await this.#deps.keys.open(subscription.secret);
@@ -81,12 +97,9 @@ export class Attempts {
     const attempt = state.attempts + 1;
     const answer = await this.#call(state, subscription, secret, bodyOf(events), signal);
     const outcome = this.#outcomeOf(answer, attempt);
-    return this.#record(
-      tenantId,
-      state,
-      { attempt, replayId: state.replay?.id, outcome },
-      systemCause(first),
-    );
+    const record = { attempt, replayId: state.replay?.id, outcome };
+    const recorded = await this.#record(tenantId, state, record, systemCause(first));
+    return { outcome: outcome.kind, position: recorded };
   }
 
   /** Of a delivery whose subscription is gone. */

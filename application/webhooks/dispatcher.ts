@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { TenantStatusChanged } from '../../domain/tenancy/tenant.ts';
 import { DeliveryReplayRequested, DeliveryScheduled } from '../../domain/webhooks/delivery-events.ts';
 import { WebhookActivated, WebhookDeleted, WebhookPaused } from '../../domain/webhooks/subscription.ts';
-import type { EventCodec, LoggedEvent } from '../codec.ts';
+import { dataOf, type EventCodec, type LoggedEvent } from '../codec.ts';
 import { holdLease, type LeaseOptions } from '../lease-holder.ts';
 import type { EventStore } from '../ports/event-store.ts';
 import { leaseNameOfSubscriber } from '../ports/read-store.ts';
@@ -36,18 +37,22 @@ const dispatch = async (deps: DispatcherDeps, held: AbortSignal): Promise<void> 
   const stopping = new AbortController();
   const calls = new AbortController();
   const lanes = new Map<string, Lane>();
-  const running: Promise<void>[] = [];
-  const lanesOf = (tenantId: string, subscriptionId: string): Lane[] =>
-    [false, true].map((ordered) => {
-      const key = `${tenantId}/${subscriptionId}/${ordered}`;
-      const present = lanes.get(key);
-      if (present !== undefined) return present;
-      const signals = { stopping: stopping.signal, calls: calls.signal };
-      const lane = new Lane({ tenantId, subscriptionId, ordered }, deps, signals);
-      lanes.set(key, lane);
-      running.push(lane.run());
-      return lane;
-    });
+  const running = new Set<Promise<void>>();
+  const laneOf = (tenantId: string, subscriptionId: string, ordered: boolean): Lane => {
+    const key = `${tenantId}/${subscriptionId}/${ordered}`;
+    const present = lanes.get(key);
+    if (present !== undefined) return present;
+    const signals = { stopping: stopping.signal, calls: calls.signal };
+    const lane = new Lane({ tenantId, subscriptionId, ordered }, deps, signals);
+    lanes.set(key, lane);
+    const run = lane.run(() => lanes.delete(key)).finally(() => running.delete(run));
+    running.add(run);
+    return lane;
+  };
+  const lanesOf = (tenantId: string, subscriptionId: string): readonly [Lane, Lane] => [
+    laneOf(tenantId, subscriptionId, false),
+    laneOf(tenantId, subscriptionId, true),
+  ];
   let lastCalls: NodeJS.Timeout | undefined;
   const stop = (): void => {
     stopping.abort();
@@ -59,8 +64,17 @@ const dispatch = async (deps: DispatcherDeps, held: AbortSignal): Promise<void> 
     const after = await deps.events.head();
     await Promise.all([
       follow(deps, after, stopping.signal, (event) => {
+        const tenant = dataOf(TenantStatusChanged, event);
+        if (tenant !== undefined) {
+          for (const [key, lane] of lanes) if (key.startsWith(`${tenant.tenant_id}/`)) lane.wake();
+          return;
+        }
         const { subscription_id } = concerned.parse(event.data);
-        for (const lane of lanesOf(event.tenantId, subscription_id)) lane.wake(event.position);
+        const [parallel, ordered] = lanesOf(event.tenantId, subscription_id);
+        const made = dataOf(DeliveryScheduled, event);
+        if (made !== undefined) return parallel.offer(made.delivery_id, event.position);
+        parallel.wake(event.position);
+        ordered.wake(event.position);
       }),
       (async () => {
         for await (const { tenantId, subscriptionId } of deps.queue.subscriptions(after)) {
@@ -84,6 +98,7 @@ const TYPES = [
   WebhookPaused,
   WebhookActivated,
   WebhookDeleted,
+  TenantStatusChanged,
 ].map(({ type }) => type);
 
 const follow = async (

@@ -40,6 +40,13 @@ const PAGE = 32;
 /** A timer beyond this would be a long time to trust one clock. */
 const LONGEST_SLEEP_MS = 60_000;
 const NOTHING_DONE_MS = 25;
+/**
+ * Where nobody has answered well for so many attempts, the next ones come at a pace: a dead endpoint with thousands
+ * waiting must not be what the server is busy with. The first success ends it.
+ */
+const PACED_AFTER = 8;
+const PACE_STEP_MS = 20;
+const PACE_MS = 160;
 
 /**
  * The deliveries of one subscription: waits until one is due, and until it is told of something new; never asks again
@@ -55,6 +62,10 @@ export class Lane {
   readonly #width: number;
   readonly #underWay = new Map<string, Promise<void>>();
   #seen: Position | undefined;
+  /** Attempts since the last success. */
+  #failures = 0;
+  /** The last look has found nothing that is due. */
+  #caughtUp = false;
   #woken = false;
   #ring: () => void = () => undefined;
 
@@ -73,15 +84,31 @@ export class Lane {
     this.#ring();
   }
 
-  /** Until stopping, and until what is under way has ended. */
-  async run(): Promise<void> {
+  /**
+   * A delivery that has just been made, at this place in the log. Where nothing waits before it, it is sent without
+   * asking the read model, which would have to come that far first.
+   */
+  offer(id: string, position: Position): void {
+    const isNext = this.#caughtUp && this.#underWay.size < this.#width && !this.#stopping.aborted;
+    if (isNext && !this.#underWay.has(id)) {
+      this.#saw(position);
+      this.#start(id);
+    } else this.wake(position);
+  }
+
+  /**
+   * Until stopping, or until nothing is left of a subscription that was deleted; and until what is under way has ended.
+   * @param over told, before anybody can wake the lane in vain, that it will do nothing more
+   */
+  async run(over: () => void): Promise<void> {
     const signal = this.#stopping;
     const stop = (): void => this.wake();
     signal.addEventListener('abort', stop);
     for (let failures = 0; !signal.aborted; ) {
       try {
-        await this.#work();
+        const isGone = (await this.#work()) === 'gone';
         failures = 0;
+        if (isGone && !this.#woken) break;
       } catch (error) {
         failures += 1;
         const { tenantId, subscriptionId } = this.#name;
@@ -92,30 +119,35 @@ export class Lane {
         await this.#deps.sleep(Math.min(100 * 2 ** failures, 10_000), signal);
       }
     }
+    over();
     signal.removeEventListener('abort', stop);
     await Promise.all(this.#underWay.values());
   }
 
-  async #work(): Promise<void> {
+  async #work(): Promise<'gone' | undefined> {
     const { queue, attempts, clock } = this.#deps;
     this.#woken = false;
     const subscription = await attempts.subscription(this.#name.tenantId, this.#name.subscriptionId);
-    if (subscription?.state === 'paused') return this.#wait(undefined);
+    if (subscription !== undefined && (await attempts.waits(this.#name.tenantId, subscription))) {
+      return this.#wait(undefined);
+    }
     const found = await queue.pending(this.#name, PAGE + this.#underWay.size, this.#seen);
     const waiting = found.filter(({ id }) => !this.#underWay.has(id));
     if (subscription === undefined) return this.#drop(waiting);
     const now = clock.now();
     const due = waiting.filter(({ dueAt }) => dueAt <= now);
+    this.#caughtUp = due.length === 0;
     if (due.length === 0) {
       const [next] = waiting;
       return this.#wait(next === undefined ? undefined : Math.min(next.dueAt - now, LONGEST_SLEEP_MS));
     }
     for (const { id } of due) {
       while (this.#underWay.size >= this.#width) await Promise.race(this.#underWay.values());
-      if (this.#stopping.aborted) return;
+      if (this.#stopping.aborted) return undefined;
       this.#start(id);
     }
     if (this.#underWay.size >= this.#width) await Promise.race(this.#underWay.values());
+    return undefined;
   }
 
   #start(id: string): void {
@@ -133,9 +165,10 @@ export class Lane {
     const giveBack = await turns.take(tenantId, `${subscriptionId} ${this.#name.ordered}`);
     try {
       if (this.#stopping.aborted) return;
-      const position = await attempts.make(tenantId, id, this.#calls);
-      this.#saw(position);
-      if (position === undefined) await sleep(NOTHING_DONE_MS, this.#calls);
+      const made = await attempts.make(tenantId, id, this.#calls);
+      this.#saw(made?.position);
+      if (made === undefined) await sleep(NOTHING_DONE_MS, this.#calls);
+      else if ('outcome' in made) this.#failures = made.outcome === 'delivered' ? 0 : this.#failures + 1;
     } catch (error) {
       if (this.#calls.aborted) return;
       logger.warn(
@@ -146,12 +179,15 @@ export class Lane {
     } finally {
       giveBack();
     }
+    const beyond = this.#failures - PACED_AFTER;
+    if (beyond > 0) await sleep(Math.min(beyond * PACE_STEP_MS, PACE_MS), this.#stopping);
   }
 
   /** Of a subscription that was deleted. */
-  async #drop(waiting: readonly Due[]): Promise<void> {
-    if (waiting.length === 0) return this.#wait(undefined);
+  async #drop(waiting: readonly Due[]): Promise<'gone' | undefined> {
+    if (waiting.length === 0) return this.#underWay.size === 0 ? 'gone' : this.#wait(undefined);
     for (const { id } of waiting) this.#saw(await this.#deps.attempts.drop(this.#name.tenantId, id));
+    return undefined;
   }
 
   #saw(position: Position | undefined): void {
@@ -159,12 +195,13 @@ export class Lane {
   }
 
   /** Until woken, or for so long (ms). */
-  async #wait(ms: number | undefined): Promise<void> {
-    if (this.#woken) return;
+  async #wait(ms: number | undefined): Promise<undefined> {
+    if (this.#woken) return undefined;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#ring = resolve;
     const timer = new AbortController();
     await Promise.race(ms === undefined ? [promise] : [promise, this.#deps.sleep(ms, timer.signal)]);
     timer.abort();
+    return undefined;
   }
 }

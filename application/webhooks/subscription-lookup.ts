@@ -1,10 +1,11 @@
+import { notFound } from '../../domain/errors.ts';
 import {
   SUBSCRIPTIONS,
   type Subscription,
   type Subscriptions,
   subscriptionsDecider,
 } from '../../domain/webhooks/subscription.ts';
-import { subscriptionOf, subscriptionPaused } from '../../domain/webhooks/subscription-decisions.ts';
+import { subscriptionPaused } from '../../domain/webhooks/subscription-decisions.ts';
 import type { StreamStates } from '../stream-states.ts';
 import { streamName } from '../streams.ts';
 
@@ -22,13 +23,24 @@ export class SubscriptionLookup {
     id: string,
     isEnough: (known: Subscription) => boolean = () => true,
   ): Promise<Subscription> {
+    const found = await this.look(tenantId, id, isEnough);
+    if (found === undefined) throw notFound();
+    return found;
+  }
+
+  /** As {@link find}; undefined for what the store does not know. */
+  async look(
+    tenantId: string,
+    id: string,
+    isEnough: (known: Subscription) => boolean = () => true,
+  ): Promise<Subscription | undefined> {
     const { state } = await this.#states.load(tenantId, subscriptionsDecider, SUBSCRIPTIONS);
     const known = Object.hasOwn(state.byId, id) ? state.byId[id] : undefined;
     if (known !== undefined && isEnough(known)) return known;
     const stream = streamName(tenantId, subscriptionsDecider.category, SUBSCRIPTIONS);
-    const fresh = await this.#states.refresh(stream, subscriptionsDecider);
     // The stream's name says which decider folded it.
-    return subscriptionOf(fresh.state as Subscriptions, id);
+    const { byId } = (await this.#states.refresh(stream, subscriptionsDecider)).state as Subscriptions;
+    return Object.hasOwn(byId, id) ? byId[id] : undefined;
   }
 
   /** @throws `not_found`, `subscription_paused` */

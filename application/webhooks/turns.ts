@@ -5,6 +5,8 @@
 export interface TurnLimits {
   readonly total: number;
   readonly perTenant: number;
+  /** A tenant has so many even when the others have taken all: whose endpoints hang holds up no other tenant. */
+  readonly reserved: number;
 }
 
 type Grant = () => void;
@@ -46,10 +48,10 @@ export class Turns {
   }
 
   #serve(): void {
-    while (this.#taken < this.#limits.total) {
-      const next = [...this.#waiting].find(
-        ([tenantId]) => (this.#takenOf.get(tenantId) ?? 0) < this.#limits.perTenant,
-      );
+    for (;;) {
+      const { total, perTenant, reserved } = this.#limits;
+      const most = this.#taken < total ? perTenant : Math.min(reserved, perTenant);
+      const next = [...this.#waiting].find(([tenantId]) => (this.#takenOf.get(tenantId) ?? 0) < most);
       if (next === undefined) return;
       const [tenantId, waiting] = next;
       const grant = nextOf(waiting.lanes);

@@ -10,7 +10,8 @@ import { SECRETS, tenantToken } from './tokens.ts';
 
 export const TENANT = 'bench';
 const API = '/api/v1/tenant/messaging/conversations';
-const ADMIN = { email: 'root@bench.example', password: 'bench-password' };
+/** The platform's admin. */
+export const ADMIN = { email: 'root@bench.example', password: 'bench-password' };
 
 /** Of the server under test: limits off, nothing logged, secrets known. */
 export const platformEnvironment = (dataDir: string): Record<string, string> => ({
@@ -29,8 +30,12 @@ const nodeOptions = `--max-semi-space-size=32 ${process.env.BENCH_NODE_OPTIONS ?
   .split(' ')
   .filter((option) => option !== '');
 
-export const startPlatformChild = (dataDir: string): Promise<Child> =>
-  startChild('../api/main.ts', '/health/ready', platformEnvironment(dataDir), nodeOptions);
+/** @param own put over the usual environment */
+export const startPlatformChild = (
+  dataDir: string,
+  own: Readonly<Record<string, string>> = {},
+): Promise<Child> =>
+  startChild('../api/main.ts', '/health/ready', { ...platformEnvironment(dataDir), ...own }, nodeOptions);
 
 /** A conversation of two people. */
 export interface Pair {

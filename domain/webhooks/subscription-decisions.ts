@@ -15,6 +15,9 @@ const CAPS: Readonly<Record<Plan, number | null>> = {
   enterprise: null,
 };
 
+/** In all, whatever their state and the plan: what one command looks at and one snapshot holds stays bounded. */
+export const MAX_SUBSCRIPTIONS = 1_000;
+
 /** So many distinct dead letters without a success between them pause a subscription. */
 export const DEAD_LETTERS_TO_PAUSE = 10;
 
@@ -44,6 +47,18 @@ const checkRoom = ({ byId }: Subscriptions, plan: Plan): void => {
   });
 };
 
+/** @throws `subscription_limit_reached` */
+const checkTotal = ({ byId }: Subscriptions): void => {
+  const all = Object.values(byId);
+  if (all.length < MAX_SUBSCRIPTIONS) return;
+  const active = all.filter(({ state }) => state === 'active').length;
+  throw new DomainError(
+    'subscription_limit_reached',
+    `A tenant has at most ${MAX_SUBSCRIPTIONS} subscriptions, paused ones included.`,
+    { limit: MAX_SUBSCRIPTIONS, active },
+  );
+};
+
 export interface CreateSubscription {
   readonly id: string;
   readonly url: string;
@@ -60,6 +75,7 @@ export const createSubscription = (
 ): readonly SubscriptionEvent[] => {
   if (Object.hasOwn(state.byId, id)) return [];
   checkRoom(state, plan);
+  checkTotal(state);
   const data = { subscription_id: id, url, events: [...eventsOf(events)], description, secret };
   return [{ type: 'WebhookCreated', data }];
 };

@@ -1,5 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { z } from 'zod';
 
@@ -41,10 +42,21 @@ export const closeReceivers = async (): Promise<void> => {
   await Promise.all(receivers.splice(0).map((each) => each.close()));
 };
 
-export const startReceiver = async (first: Behaviour = () => 204): Promise<Receiver> => {
+export interface ReceiverOptions {
+  /** With it, https. */
+  readonly certificate?: { readonly key: string; readonly cert: string };
+  readonly port?: number;
+  /** Of the URL; must lead to 127.0.0.1. */
+  readonly host?: string;
+}
+
+export const startReceiver = async (
+  first: Behaviour = () => 204,
+  { certificate, port: wanted = 0, host = '127.0.0.1' }: ReceiverOptions = {},
+): Promise<Receiver> => {
   let behaviour = first;
   const received: Received[] = [];
-  const server = createServer((request, response) => {
+  const listener: RequestListener = (request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
@@ -61,11 +73,13 @@ export const startReceiver = async (first: Behaviour = () => 204): Promise<Recei
       const status = behaviour(one, response);
       if (status !== undefined) response.writeHead(status).end();
     });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  };
+  const server =
+    certificate === undefined ? createServer(listener) : createSecureServer(certificate, listener);
+  await new Promise<void>((resolve) => server.listen(wanted, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const receiver: Receiver = {
-    url: `http://127.0.0.1:${port}/hook`,
+    url: `${certificate === undefined ? 'http' : 'https'}://${host}:${port}/hook`,
     received,
     behave: (next) => {
       behaviour = next;

@@ -78,6 +78,46 @@ describe('a subscriber', () => {
     await eventually(() => expect(seen).to.deep.equal(['a', 'b', 'c']));
   });
 
+  it('handles events together, and one by one where that fails, and passes over none but the one at fault', async () => {
+    const together: string[][] = [];
+    const { seen, passedOver, subscriber } = listening((entry) => {
+      if (entry === 'b') throw new Error('it cannot be');
+    });
+    let begun = 0;
+    const handleAll: Subscriber['handleAll'] = async (events) => {
+      together.push(events.map(({ data }) => entryOf(data)));
+      if (together.at(-1)?.includes('b')) throw new Error('one of them cannot be');
+      seen.push(...(together.at(-1) ?? []));
+    };
+    await writeAll('a', 'b', 'c');
+    running({
+      ...subscriber,
+      handleAll,
+      begin: () => {
+        begun += 1;
+      },
+    });
+    await eventually(() => expect(seen).to.deep.equal(['a', 'c']));
+    expect([together, begun, passedOver.length]).to.deep.equal([[['a', 'b', 'c']], 2, 1]);
+    await writeAll('d', 'e');
+    await eventually(() => expect(seen).to.deep.equal(['a', 'c', 'd', 'e']));
+    expect(together.slice(1).flat()).to.deep.equal(['d', 'e']);
+  });
+
+  it('begins again with what was handled together when a store was out of reach', async () => {
+    const { seen, subscriber } = listening();
+    let times = 0;
+    const handleAll: Subscriber['handleAll'] = async (events) => {
+      times += 1;
+      if (times === 1) throw new StoreUnavailable('away');
+      seen.push(...events.map(({ data }) => entryOf(data)));
+    };
+    await writeAll('a', 'b');
+    running({ ...subscriber, handleAll });
+    await eventually(() => expect(seen).to.deep.equal(['a', 'b']));
+    expect(times).to.equal(2);
+  });
+
   it('stores how far it came soon, also without being stopped', async () => {
     const { seen, subscriber } = listening();
     running(subscriber);

@@ -125,6 +125,48 @@ describe('the webhook fan-out', () => {
     }
   });
 
+  it('is the same for many events at once as for one after the other', async () => {
+    const { node, stores, change, happen } = village();
+    await happen('before');
+    await change(hook('one'));
+    for (let nth = 0; nth < 300; nth += 1) {
+      await happen(`${nth}`);
+      if (nth === 100) await change(paused, hook('two'));
+      if (nth === 200) await change(activated, { type: 'WebhookDeleted', data: { subscription_id: 'two' } });
+    }
+    const events = await log(node);
+    const fanOut = webhookFanOut(startNode(stores));
+    for (const cut of [0, 150]) await fanOut.handleAll?.(events.slice(cut, 150 + 2 * cut));
+    const wanted = Array.from(
+      { length: 300 },
+      (_, nth) => `${nth} to ${nth > 100 && nth <= 200 ? 'two' : 'one'}`,
+    );
+    expect(await names(node), 'and in their order').to.deep.equal(wanted);
+    const again = webhookFanOut(startNode(stores));
+    await again.handleAll?.(events);
+    again.begin?.();
+    for (const event of events) await again.handle(event);
+    expect(await names(node)).to.have.length(300);
+  });
+
+  it('leaves none out when a store fails among many', async () => {
+    for (const fault of ['unavailable before', 'unavailable after', 'lost race'] as Fault[]) {
+      const { node, stores, change, happen } = village();
+      await change(hook('one'), hook('two'));
+      for (let nth = 0; nth < 20; nth += 1) await happen(`${nth}`);
+      const faults = [...Array.from({ length: 13 }, (): Fault => 'none'), fault];
+      const shaky = webhookFanOut(startNode({ ...stores, events: faultyEvents(stores.events, faults) }));
+      const events = await log(node);
+      await shaky.handleAll?.(events).catch(() => undefined);
+      shaky.begin?.();
+      await shaky.handleAll?.(events);
+      const wanted = Array.from({ length: 20 }, (_, nth) => [`${nth} to one`, `${nth} to two`]).flat();
+      expect(await names(node), fault)
+        .to.have.members(wanted)
+        .and.to.have.length(40);
+    }
+  });
+
   it('leaves none out when a store fails in between', async () => {
     for (const fault of ['unavailable before', 'unavailable after'] as Fault[]) {
       for (const at of [0, 1, 2]) {

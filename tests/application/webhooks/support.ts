@@ -1,9 +1,11 @@
 import type { OutboundAnswer, OutboundRequest } from '../../../application/ports/outbound-http.ts';
 import { uuidFromName } from '../../../application/request-context.ts';
+import { PLATFORM } from '../../../application/streams.ts';
 import { Attempts } from '../../../application/webhooks/attempts.ts';
 import { runWebhookDispatcher } from '../../../application/webhooks/dispatcher.ts';
 import type { DeliveryQueue } from '../../../application/webhooks/lane.ts';
 import { Turns } from '../../../application/webhooks/turns.ts';
+import { type TenantEvent, tenantDecider } from '../../../domain/tenancy/tenant.ts';
 import {
   deliveryDecider,
   requestReplay,
@@ -74,6 +76,31 @@ export const writeSubscription = (node: TestNode, tenantId: string, ...events: S
     decide: () => events,
   });
 
+export const writeTenant = (node: TestNode, tenantId: string, status: 'active' | 'suspended') =>
+  node.commands.execute({
+    tenantId: PLATFORM,
+    decider: tenantDecider,
+    id: tenantId,
+    cause: cause('c'),
+    decide: (tenant): readonly TenantEvent[] => [
+      ...(tenant.exists ? [] : [created(tenantId)]),
+      { type: 'TenantStatusChanged', data: { tenant_id: tenantId, status } },
+    ],
+  });
+
+const created = (tenant_id: string): TenantEvent => ({
+  type: 'TenantCreated',
+  data: {
+    tenant_id,
+    name: 'A tenant',
+    plan: 'enterprise',
+    partner_id: null,
+    entitlements: { ledger: false, assistant: false },
+    currency: 'EUR',
+    timezone: 'UTC',
+  },
+});
+
 export const hook = (id: string, events: ['*'] | ['entity.created'] = ['*']): SubscriptionEvent => ({
   type: 'WebhookCreated',
   data: {
@@ -104,6 +131,7 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
   const calls: { call: OutboundRequest; at: number }[] = [];
   const scheduled: { id: string; subscriptionId: string; tenantId: string }[] = [];
   const looks = { count: 0 };
+  let hidden = false;
   let answers: Answers = () => answered(200);
 
   const schedule = async (name: string, subscriptionId = 'one', tenantId = 'acme'): Promise<string> => {
@@ -156,6 +184,7 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
     },
     pending: async ({ tenantId, subscriptionId, ordered }, limit) => {
       looks.count += 1;
+      if (hidden) return [];
       const own = scheduled.filter(
         (each) => each.tenantId === tenantId && each.subscriptionId === subscriptionId,
       );
@@ -179,7 +208,7 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
       ...on,
       clock,
       attempts: attemptsOf(on),
-      turns: new Turns({ total: 64, perTenant: 32 }),
+      turns: new Turns({ total: 64, perTenant: 32, reserved: 4 }),
       queue: queueOf(on),
       sleep: clock.sleep,
     };
@@ -198,6 +227,10 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
     node,
     calls,
     looks,
+    /** Whether the read model knows of nothing. */
+    hide: (on: boolean) => {
+      hidden = on;
+    },
     schedule,
     replay,
     attemptsOf,

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { Turns } from '../../../application/webhooks/turns.ts';
+import { type TurnLimits, Turns } from '../../../application/webhooks/turns.ts';
 import { severalTurns } from '../../support/eventually.ts';
 
 describe('turns', () => {
-  const taking = (limits: { total: number; perTenant: number }) => {
+  const taking = (limits: TurnLimits) => {
     const turns = new Turns(limits);
     const served: string[] = [];
     const open: (() => void)[] = [];
@@ -24,7 +24,7 @@ describe('turns', () => {
   };
 
   it('are so many at once and no more, in all and for each tenant', async () => {
-    const { take, served, giveBack } = taking({ total: 4, perTenant: 2 });
+    const { take, served, giveBack } = taking({ total: 4, perTenant: 2, reserved: 0 });
     for (let i = 0; i < 5; i += 1) take('a', '1');
     await severalTurns(2);
     expect(served).to.have.length(2);
@@ -36,8 +36,20 @@ describe('turns', () => {
     expect(served).to.have.length(5);
   });
 
+  it('are there for a tenant that has none while others have taken all', async () => {
+    const { take, served, giveBack } = taking({ total: 4, perTenant: 4, reserved: 2 });
+    for (let i = 0; i < 9; i += 1) take('a', '1');
+    for (let i = 0; i < 3; i += 1) take('b', '1');
+    take('c', '1');
+    await severalTurns(2);
+    expect(served).to.deep.equal(['a/1', 'a/1', 'a/1', 'a/1', 'b/1', 'b/1', 'c/1']);
+    // As long as more are out than there are in all, nobody has more than what is reserved.
+    for (let i = 0; i < 3; i += 1) await giveBack();
+    expect(served.slice(7)).to.deep.equal(['a/1']);
+  });
+
   it('go round tenants, and round the subscriptions of each', async () => {
-    const { take, served, giveBack } = taking({ total: 1, perTenant: 1 });
+    const { take, served, giveBack } = taking({ total: 1, perTenant: 1, reserved: 0 });
     take('a', '0');
     await severalTurns(2);
     for (let i = 0; i < 4; i += 1) take('a', '1');

@@ -1,9 +1,11 @@
 import { expect } from 'chai';
+import { DomainError } from '../../../domain/errors.ts';
 import type { Plan } from '../../../domain/tenancy/tenant.ts';
 import { eventsOf, wants } from '../../../domain/webhooks/event-types.ts';
 import {
   evolveSubscription,
   type SubscriptionEvent,
+  type Subscriptions,
   subscriptionsDecider,
 } from '../../../domain/webhooks/subscription.ts';
 import {
@@ -11,6 +13,7 @@ import {
   countEnd,
   createSubscription,
   deleteSubscription,
+  MAX_SUBSCRIPTIONS,
   replayDeadLetters,
   rotateSecret,
 } from '../../../domain/webhooks/subscription-decisions.ts';
@@ -81,6 +84,35 @@ describe('webhook subscriptions', () => {
     told(created(), paused())
       .when((s) => changeSubscription(s, 'a', { state: 'active' }, 'free'))
       .isRefused('plan_required');
+  });
+
+  it('are a thousand at most, whatever the plan and their state', () => {
+    let state: Subscriptions = subscriptionsDecider.initial;
+    const create = (id: string) =>
+      createSubscription(state, {
+        id,
+        url: 'u',
+        events: ['*'],
+        description: '',
+        secret: 's',
+        plan: 'enterprise',
+      });
+    const apply = (events: readonly SubscriptionEvent[]): void => {
+      for (const event of events) state = subscriptionsDecider.evolve(state, event, { at: 0, revision: 0 });
+    };
+    for (let nth = 0; nth < MAX_SUBSCRIPTIONS; nth += 1) {
+      apply(create(`${nth}`));
+      if (nth % 2 === 0) apply(changeSubscription(state, `${nth}`, { state: 'paused' }, 'enterprise'));
+    }
+    expect(() => create('more'))
+      .to.throw(DomainError)
+      .that.deep.includes({
+        code: 'subscription_limit_reached',
+        details: { limit: MAX_SUBSCRIPTIONS, active: MAX_SUBSCRIPTIONS / 2 },
+      });
+    expect(create('0'), 'the same again changes nothing').to.deep.equal([]);
+    apply(deleteSubscription(state, '1'));
+    expect(create('more')).to.have.length(1);
   });
 
   it('take each event once, and all of them as one', () => {

@@ -1,0 +1,272 @@
+import { Pool } from 'undici';
+import { z } from 'zod';
+import { startPlatform } from '../api/platform.ts';
+import type { App } from '../api/routes/app.ts';
+import { type Config, readConfig } from '../infrastructure/config.ts';
+import { createLogger } from '../infrastructure/logger.ts';
+import { deliveriesOf } from '../projections/webhook-deliveries.ts';
+import { type Child, startChild } from './http/child.ts';
+import { Connection, requestBytes } from './http/load.ts';
+import { ADMIN, inFolder, platformEnvironment, startPlatformChild } from './http/platform.ts';
+import { tenantToken } from './http/tokens.ts';
+import { causeOf, ids } from './logs.ts';
+import { type Line, milliseconds, perSecond } from './report.ts';
+import { percentile, scaled } from './rounds.ts';
+
+const TENANT = 'bench';
+const ENTITY = 'crate';
+/** Four calls of each are under way at a time. */
+const SUBSCRIPTIONS = 16;
+const CALLERS = 4 * SUBSCRIPTIONS;
+const OF_UNDICI = 0.5;
+const PER_SECOND = 100;
+const MOST_MS = 100;
+const PENDING = 10_000;
+const DEAD_AS_LIVE = 1.5;
+const PATIENCE_MS = 180_000;
+
+const OPEN = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_ALLOW_HTTP: '1' };
+
+const context = () => ({ cause: causeOf('ann'), again: undefined, newId: () => ids.next() });
+
+/**
+ * Deliveries to a receiver on this machine beside a loop of undici with the same bodies and as many calls at once; how
+ * late a delivery begins at 100 events a second; and how much later with ten thousand more for a host that is dead.
+ */
+export const benchWebhooks = async (scale: number): Promise<Line[]> => {
+  const receiver = await startChild('http/receiver.ts', '/');
+  try {
+    return [
+      await inFolder((folder) => rateDeliveries(folder, receiver, scale)),
+      ...(await inFolder((folder) => timeAttempts(folder, receiver, scale))),
+    ];
+  } finally {
+    await receiver.stop();
+  }
+};
+
+const urlOf = ({ port }: Child): string => `http://127.0.0.1:${port}/hook`;
+
+const rateDeliveries = async (folder: string, receiver: Child, scale: number): Promise<Line> => {
+  const records = scaled(600, scale, 20);
+  const count = records * SUBSCRIPTIONS;
+  await within(folder, async (app) => {
+    await openTenant(app);
+    const hooks: string[] = [];
+    for (let nth = 0; nth < SUBSCRIPTIONS; nth += 1) {
+      hooks.push(await subscribe(app, urlOf(receiver), 'entity.created'));
+    }
+    await fill(app, hooks, records);
+  });
+  const platform = await startPlatformChild(folder, OPEN);
+  try {
+    const bare = [await bareLoop(receiver, count)];
+    const began = performance.now();
+    await activate(platform);
+    await arrived(receiver, count);
+    const rate = (count / (performance.now() - began)) * 1000;
+    bare.push(await bareLoop(receiver, count));
+    const yardstick = (bare[0] ?? 0) / 2 + (bare[1] ?? 0) / 2;
+    return {
+      figure: `webhook deliveries, ${CALLERS} calls at once`,
+      value: perSecond(rate),
+      yardstick: { name: `undici, ${CALLERS} kept connections`, value: perSecond(yardstick) },
+      target: { text: `≥ ${OF_UNDICI}`, met: rate / yardstick >= OF_UNDICI },
+    };
+  } finally {
+    await platform.stop();
+  }
+};
+
+const bareLoop = async (receiver: Child, count: number): Promise<number> => {
+  const pool = new Pool(`http://127.0.0.1:${receiver.port}`, { connections: CALLERS });
+  const body = JSON.stringify({
+    id: ids.next(),
+    event: 'entity.created',
+    occurred_at: new Date().toISOString(),
+    tenant_id: TENANT,
+    data: { entity_name: ENTITY, entity_id: ids.next(), values: valuesOf(1), version: 1 },
+  });
+  let left = count;
+  const call = async (): Promise<void> => {
+    while (left-- > 0) {
+      const headers = { 'content-type': 'application/json' };
+      const answer = await pool.request({ path: '/hook', method: 'POST', headers, body });
+      await answer.body.dump();
+    }
+  };
+  const began = performance.now();
+  await Promise.all(Array.from({ length: CALLERS }, call));
+  const rate = (count / (performance.now() - began)) * 1000;
+  await pool.close();
+  await timesOf(receiver);
+  return rate;
+};
+
+const timeAttempts = async (folder: string, receiver: Child, scale: number): Promise<Line[]> => {
+  const count = scaled(1500, scale, 50);
+  const pending = scaled(PENDING, scale, 200);
+  const records = await within(folder, async (app) => {
+    await openTenant(app);
+    await subscribe(app, urlOf(receiver), 'entity.updated');
+    return addRecords(app, PER_SECOND);
+  });
+  const alone = await steadily(folder, receiver, records, count);
+  const gone = await startChild('http/receiver.ts', '/');
+  await gone.stop();
+  await within(folder, async (app) => {
+    await suspend(app);
+    await fill(app, [await subscribe(app, urlOf(gone), 'entity.created')], pending);
+  });
+  const beside = await steadily(folder, receiver, records, count);
+  return [
+    {
+      figure: `event to first attempt at ${PER_SECOND}/s, p99`,
+      value: milliseconds(alone),
+      target: { text: `≤ ${MOST_MS} ms`, met: alone <= MOST_MS },
+    },
+    {
+      figure: `… with ${pending.toLocaleString('en')} pending for a dead host`,
+      value: milliseconds(beside),
+      yardstick: { name: 'without', value: milliseconds(alone) },
+      target: { text: `≤ ${DEAD_AS_LIVE}`, met: beside / alone <= DEAD_AS_LIVE },
+    },
+  ];
+};
+
+/** The 99th percentile, in ms, from the event to the receiver; changes are sent at their times. */
+const steadily = async (
+  folder: string,
+  receiver: Child,
+  records: readonly string[],
+  count: number,
+): Promise<number> => {
+  const platform = await startPlatformChild(folder, OPEN);
+  const idle = await Promise.all(Array.from({ length: 8 }, () => Connection.open(platform.port)));
+  const all = [...idle];
+  try {
+    await activate(platform);
+    const token = tenantToken(TENANT, 'ann');
+    const send = async (changes: number): Promise<void> => {
+      const began = performance.now();
+      const sent: Promise<void>[] = [];
+      for (let nth = 0; nth < changes; nth += 1) {
+        await until(began + (nth * 1000) / PER_SECOND);
+        const connection = idle.pop() ?? (await Connection.open(platform.port));
+        if (!all.includes(connection)) all.push(connection);
+        const path = `/api/v1/tenant/entities/${ENTITY}/records/${records[nth % records.length]}`;
+        const body = { values: { title: `changed ${ids.next()}` } };
+        sent.push(
+          ask(connection, requestBytes('PATCH', path, { token, body })).then(
+            () => void idle.push(connection),
+          ),
+        );
+      }
+      await Promise.all(sent);
+      await arrived(receiver, changes);
+    };
+    await send(records.length * 2);
+    await timesOf(receiver);
+    await send(count);
+    return percentile(await timesOf(receiver), 0.99);
+  } finally {
+    for (const connection of all) connection.close();
+    await platform.stop();
+  }
+};
+
+// What there is before
+
+/** Runs with the product in this process, without HTTP. */
+const within = async <T>(dataDir: string, run: (app: App) => Promise<T>): Promise<T> => {
+  const config: Config = readConfig({ ...platformEnvironment(dataDir), ...OPEN });
+  const platform = await startPlatform({ config, logger: createLogger('error') });
+  try {
+    return await run(platform.app);
+  } finally {
+    await platform.stop();
+  }
+};
+
+const openTenant = async (app: App): Promise<void> => {
+  const tenant = { id: TENANT, name: 'Bench', plan: 'enterprise', currency: 'EUR', timezone: 'UTC' } as const;
+  await app.tenancy.create({ ...tenant, entitlements: { ledger: false, assistant: false } }, context());
+  await app.authentication.authenticate(tenantToken(TENANT, 'ann'), 'tenant');
+  const fields = [{ key: 'title', label: 'Title', type: 'text', required: true }] as const;
+  await app.schemas.define(TENANT, { name: ENTITY, label: 'Crate', fields }, context());
+};
+
+const suspend = (app: App) => app.tenancy.change(TENANT, { status: 'suspended' }, context());
+
+const subscribe = async (app: App, url: string, event: 'entity.created' | 'entity.updated') => {
+  const wanted = { url, events: [event], description: '' };
+  return (await app.webhooks.create(TENANT, wanted, 'enterprise', context())).subscription.id;
+};
+
+const valuesOf = (nth: number) => ({ title: `A crate of an ordinary size, number ${nth}` });
+
+const AT_ONCE = 100;
+const addRecords = async (app: App, count: number): Promise<string[]> => {
+  const made: string[] = [];
+  for (let from = 0; from < count; from += AT_ONCE) {
+    const some = Array.from({ length: Math.min(AT_ONCE, count - from) }, (_, at) =>
+      app.records.create(TENANT, ENTITY, valuesOf(from + at), context()),
+    );
+    for (const { record } of await Promise.all(some)) made.push(record.id);
+  }
+  return made;
+};
+
+/** So many deliveries for each, which wait since the tenant is suspended. */
+const fill = async (app: App, hooks: readonly string[], count: number): Promise<void> => {
+  await suspend(app);
+  await addRecords(app, count);
+  const reader = app.readModels.reader('webhook_deliveries');
+  const deadline = performance.now() + PATIENCE_MS;
+  for (const hook of hooks) {
+    for (let found = 0; found < count; ) {
+      if (performance.now() > deadline) throw new Error('the deliveries were not made');
+      await until(performance.now() + 100);
+      found = 0;
+      let page = await deliveriesOf(reader, TENANT, hook, { limit: 200, after: undefined });
+      for (found += page.docs.length; page.next !== undefined; found += page.docs.length) {
+        page = await deliveriesOf(reader, TENANT, hook, { limit: 200, after: page.next });
+      }
+    }
+  }
+};
+
+// Over HTTP
+
+const activate = async ({ port }: Child): Promise<void> => {
+  const connection = await Connection.open(port);
+  const login = await ask(connection, requestBytes('POST', '/super/auth/login', { body: ADMIN }));
+  const { token } = z.object({ token: z.string() }).parse(JSON.parse(login));
+  const body = { status: 'active' };
+  await ask(connection, requestBytes('PATCH', `/super/tenants/${TENANT}`, { token, body }));
+  connection.close();
+};
+
+const ask = async (connection: Connection, request: Buffer): Promise<string> => {
+  const answer = await connection.request(request);
+  if (answer.status !== 200) throw new Error(`answered ${answer.status}: ${answer.body.slice(0, 300)}`);
+  return answer.body;
+};
+
+const told = async ({ port }: Child, path: string): Promise<number[]> =>
+  z.array(z.number()).parse(await (await fetch(`http://127.0.0.1:${port}${path}`)).json());
+
+const timesOf = (receiver: Child): Promise<number[]> => told(receiver, '/times');
+
+const arrived = async (receiver: Child, count: number): Promise<void> => {
+  const deadline = performance.now() + PATIENCE_MS;
+  for (;;) {
+    const [found = 0] = await told(receiver, '/count');
+    if (found >= count) return;
+    if (performance.now() > deadline) throw new Error(`${count - found} deliveries are missing`);
+    await until(performance.now() + 10);
+  }
+};
+
+const until = (at: number): Promise<void> =>
+  new Promise((resolve) => setTimeout(resolve, Math.max(0, at - performance.now())));

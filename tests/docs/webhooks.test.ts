@@ -1,0 +1,93 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { expect } from 'chai';
+import { z } from 'zod';
+import { signatureOf } from '../../application/webhooks/signature.ts';
+
+const PAGE = join(import.meta.dirname, '../../docs/webhooks.md');
+const vectors = z
+  .array(z.strictObject({ secret: z.string(), body: z.string(), signature: z.string() }))
+  .min(4);
+type Verify = (headers: Record<string, string | undefined>, body: Uint8Array, secret: string) => boolean;
+
+/** The kit for receivers is taken from the page as customers take it. */
+describe('The page on webhooks', () => {
+  let page: string;
+  let folder: string;
+  const blocks = (language: string): string[] =>
+    [...page.matchAll(new RegExp(`\`\`\`${language}\\n([^]*?)\`\`\``, 'g'))].map(([, code = '']) => code);
+  const known = () => vectors.parse(JSON.parse(blocks('json').at(-1) ?? ''));
+
+  before(async () => {
+    page = await readFile(PAGE, 'utf8');
+    folder = await mkdtemp(join(tmpdir(), 'receiver-kit-'));
+  });
+  after(() => rm(folder, { recursive: true, force: true }));
+
+  it('has vectors that hold for what signs here, and for openssl', () => {
+    for (const { secret, body, signature } of known()) {
+      expect(signatureOf(secret, Buffer.from(body))).to.equal(signature);
+      const options = { input: Buffer.from(body), encoding: 'utf8' } as const;
+      const said = spawnSync('openssl', ['dgst', '-sha256', '-hmac', secret], options);
+      expect(said.stdout, said.stderr).to.match(new RegExp(`= ${signature.slice('sha256='.length)}\\s*$`));
+    }
+  });
+
+  const cases = () => {
+    const [one] = known();
+    if (one === undefined) throw new Error('no vectors');
+    const other = signatureOf('whsec_another', Buffer.from(one.body));
+    const bad: (string | undefined)[] = [
+      undefined,
+      '',
+      other,
+      one.signature.slice(0, -1),
+      `${one.signature}0`,
+      one.signature.toUpperCase(),
+      one.signature.slice('sha256='.length),
+      `sha256=${'zz'.repeat(32)}`,
+      `${one.signature}, ${one.signature}`,
+      'sha256=größe',
+    ];
+    return [
+      ...known().flatMap(({ secret, body, signature }) => [
+        { headers: { 'x-service-signature': signature }, body, secret, good: true },
+        {
+          headers: { 'x-service-signature': other, 'x-service-signature-previous': signature },
+          body,
+          secret,
+          good: true,
+        },
+        { headers: { 'x-service-signature': signature }, body: `${body} `, secret, good: false },
+        { headers: { 'x-service-signature': signature }, body, secret: secret.slice(6), good: false },
+      ]),
+      ...bad.map((signature) => ({
+        headers: signature === undefined ? {} : { 'x-service-signature': signature },
+        body: one.body,
+        secret: one.secret,
+        good: false,
+      })),
+    ];
+  };
+
+  it('has verifiers that take the vectors, by both secrets’ headers, and nothing else', async () => {
+    const [typescript = ''] = blocks('ts');
+    const file = join(folder, 'verify.ts');
+    await writeFile(file, typescript);
+    // What the page exports.
+    const { verify } = (await import(pathToFileURL(file).href)) as { verify: Verify };
+    for (const { headers, body, secret, good } of cases()) {
+      expect(verify(headers, Buffer.from(body), secret), JSON.stringify(headers)).to.equal(good);
+    }
+    const [python = ''] = blocks('python');
+    const script = `${python}
+import json, sys
+print(json.dumps([verify(c["headers"], c["body"].encode(), c["secret"]) for c in json.load(sys.stdin)]))`;
+    const said = spawnSync('python3', ['-c', script], { input: JSON.stringify(cases()), encoding: 'utf8' });
+    expect(said.status, said.stderr).to.equal(0);
+    expect(JSON.parse(said.stdout)).to.deep.equal(cases().map(({ good }) => good));
+  });
+});

@@ -1,0 +1,154 @@
+import { expect } from 'chai';
+import {
+  closeRawReceivers,
+  secureEnvironment,
+  startMuteListener,
+  startSecureReceiver,
+} from '../../support/https-receiver.ts';
+import { eventually, newDataFolder, type Server, startServer } from '../../support/server.ts';
+import { closeReceivers, type Received, verifies } from '../../support/webhook-receiver.ts';
+import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { addRecord, deliveries, ofStatus, paidTenant, plainEntity, subscribe, test } from './support.ts';
+
+/** One instruction each: where exactly the process is when it dies is known, not hoped for. */
+describe('A webhook delivery whose server dies', () => {
+  let world: World;
+  let tenant: TestTenant;
+  let env: Record<string, string>;
+
+  beforeEach(async () => {
+    env = { ...(await secureEnvironment()), WEBHOOK_TIMEOUT_MS: '60000' };
+    world = await startWorld({ env });
+    tenant = await paidTenant(world);
+    await plainEntity(tenant, 'crate');
+  });
+  afterEach(() => Promise.all([closeReceivers(), closeRawReceivers()]));
+  after(endWorld);
+
+  const revive = async (own: Record<string, string> = {}): Promise<void> => {
+    await world.server.kill();
+    await world.restart(own);
+  };
+  const numbers = (received: readonly Received[]) =>
+    received.map(({ headers }) => headers['x-service-attempt']);
+
+  it('after the event is stored and before the delivery exists: is made and sent once', async () => {
+    const receiver = await startSecureReceiver();
+    const hook = await subscribe(tenant.admin, receiver.url);
+    // A process that stores events and makes no deliveries of them.
+    await revive({ ROLE: 'api' });
+    const made: string[] = [];
+    for (let nth = 0; nth < 5; nth += 1) made.push(await addRecord(tenant.admin, 'crate', `${nth}`));
+    await revive({ ROLE: 'all' });
+    await world.ready();
+    await ofStatus(tenant.admin, hook.id, 'delivered', 5, 15_000);
+    const told = receiver.received.map(({ envelope }) => envelope.data.entity_id);
+    expect(told.sort()).to.deep.equal(made.sort());
+  }).timeout(60_000);
+
+  it('between claim and send: is sent, as the first attempt', async () => {
+    const connected = Promise.withResolvers<void>();
+    const port = await startMuteListener(() => connected.resolve());
+    const hook = await subscribe(tenant.admin, `https://127.0.0.1:${port}/hook`);
+    const id = await test(tenant.admin, hook.id);
+    // It has connected and cannot send: nobody shakes hands.
+    await connected.promise;
+    await world.server.kill();
+    await closeRawReceivers();
+    const receiver = await startSecureReceiver(() => 200, { port });
+    await world.restart();
+    await world.ready();
+    const [done] = await ofStatus(tenant.admin, hook.id, 'delivered', 1, 15_000);
+    expect(done).to.deep.include({ id, attempts: 1 });
+    expect(numbers(receiver.received)).to.deep.equal(['1']);
+  }).timeout(60_000);
+
+  it('after the send and before the answer, and after a 2xx and before it is recorded: is sent again, the same', async () => {
+    for (const answer of ['none', 'a 2xx whose body is still to come'] as const) {
+      const receiver = await startSecureReceiver((_one, response) => {
+        if (answer !== 'none') {
+          response.writeHead(200, { 'content-length': 100 });
+          response.write('the first part');
+        }
+        return undefined;
+      });
+      const hook = await subscribe(tenant.admin, receiver.url);
+      const id = await test(tenant.admin, hook.id);
+      await eventually('the call', () => receiver.received.length === 1);
+      // Time for what was answered to come there; it cannot be recorded before its body has ended.
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      await world.server.kill();
+      receiver.behave(() => 200);
+      await world.restart();
+      await world.ready();
+      const [done] = await ofStatus(tenant.admin, hook.id, 'delivered', 1, 15_000);
+      expect(done, answer).to.deep.include({ id, attempts: 1, response_code: 200 });
+      expect(numbers(receiver.received), answer).to.deep.equal(['1', '1']);
+      const [one, other] = receiver.received;
+      expect(one?.body.equals(other?.body ?? Buffer.alloc(0)), answer).to.equal(true);
+      expect(receiver.received.every((each) => verifies(each, hook.secret))).to.equal(true);
+    }
+  }).timeout(60_000);
+
+  it('the moment that its answer has gone out: is delivered, and seen twice at most, under one id', async () => {
+    const receiver = await startSecureReceiver();
+    const hook = await subscribe(tenant.admin, receiver.url);
+    for (let round = 0; round < 4; round += 1) {
+      const { server } = world;
+      receiver.received.length = 0;
+      receiver.behave((_one, response) => {
+        response.writeHead(204).end(() => setTimeout(() => server.signal('SIGKILL'), round));
+        return undefined;
+      });
+      // The answer to the request may die with the process.
+      await test(tenant.admin, hook.id).catch(() => undefined);
+      await server.exited;
+      receiver.behave(() => 204);
+      await world.restart();
+      await world.ready();
+      await ofStatus(tenant.admin, hook.id, 'delivered', round + 1, 15_000);
+      expect(receiver.received.length).to.be.within(1, 2);
+      expect(new Set(receiver.received.map(({ envelope }) => envelope.id)).size).to.equal(1);
+    }
+  }).timeout(90_000);
+});
+
+describe('A webhook delivery of two nodes', () => {
+  after(endWorld);
+  afterEach(closeReceivers);
+
+  it('is recorded once when the node that sent it was frozen and another has sent it meanwhile', async () => {
+    const env = { ...(await secureEnvironment()), WEBHOOK_TIMEOUT_MS: '60000' };
+    const dataDir = await newDataFolder();
+    // The first to start holds the lease.
+    const frozen: Server = await startServer({ dataDir, env });
+    const world = await startWorld({ dataDir, env });
+    const tenant = await paidTenant(world);
+    const late: (() => void)[] = [];
+    const receiver = await startSecureReceiver((_one, response) => {
+      late.push(() => response.writeHead(500).end());
+      return undefined;
+    });
+    const hook = await subscribe(tenant.admin, receiver.url);
+    const id = await test(tenant.admin, hook.id);
+    await eventually('the call', () => receiver.received.length === 1, 15_000);
+    frozen.signal('SIGSTOP');
+    receiver.behave(() => 200);
+    const [done] = await ofStatus(tenant.admin, hook.id, 'delivered', 1, 30_000);
+    expect(done).to.deep.include({ id, attempts: 1, response_code: 200 });
+    late[0]?.();
+    frozen.signal('SIGCONT');
+    // It hears the 500 and has lost its lease; what it does about that is over before it answers this.
+    await eventually('the other', async () => (await fetch(`${frozen.base}/health/ready`)).ok, 15_000);
+    const there = { ...tenant.admin, api: tenant.admin.api.at(frozen) };
+    const next = await test(there, hook.id);
+    const found = await ofStatus(tenant.admin, hook.id, 'delivered', 2, 30_000);
+    expect(found.map((each) => each.id)).to.have.members([id, next]);
+    expect(found.every(({ attempts }) => attempts === 1)).to.equal(true);
+    expect((await deliveries(there, hook.id)).map(({ status }) => status)).to.deep.equal([
+      'delivered',
+      'delivered',
+    ]);
+    expect(receiver.received.filter(({ envelope }) => envelope.id === id)).to.have.length(2);
+  }).timeout(90_000);
+});
