@@ -1,7 +1,7 @@
 import { DomainError } from '../domain/errors.ts';
 import type { EventCodec, LoggedEvent } from './codec.ts';
 import { holdLease, type LeaseOptions, pause } from './lease-holder.ts';
-import { type EventStore, type Position, StoreUnavailable } from './ports/event-store.ts';
+import { type EventStore, type Position, type StoredEvent, StoreUnavailable } from './ports/event-store.ts';
 import { Fenced, leaseNameOfSubscriber, type ReadStore } from './ports/read-store.ts';
 
 /**
@@ -14,6 +14,11 @@ export interface Subscriber {
   /** Told each time that it begins at its checkpoint, which is perhaps not where this process left off. */
   readonly begin?: () => void;
   readonly handle: (event: LoggedEvent) => Promise<void>;
+  /**
+   * Takes several events of the log at once, in its order, and so can work on them side by side. Where it fails, each
+   * of them is handled by itself.
+   */
+  readonly handleAll?: (events: readonly LoggedEvent[]) => Promise<void>;
   /** Told once when an event could not be handled in several tries; it is then passed over. */
   readonly onFailure?: (event: { id: string; position: Position }, error: unknown) => Promise<void>;
 }
@@ -51,7 +56,9 @@ export const runSubscriber = (
     const batches = events.subscribe({ after, filter: { types: subscriber.types }, signal: held });
     try {
       for await (const batch of batches) {
-        for (const stored of batch.events) {
+        const rest = (await handledTogether(subscriber, logger, codec, batch.events)) ? [] : batch.events;
+        if (held.aborted) return;
+        for (const stored of rest) {
           await withRetries(subscriber, held, logger, stored, () => subscriber.handle(codec.decode(stored)));
           if (held.aborted) return;
           position = stored.position;
@@ -75,6 +82,24 @@ export const runSubscriber = (
       clearTimeout(unsaved);
     }
   });
+
+/** True when all were handled at once. */
+const handledTogether = async (
+  subscriber: Subscriber,
+  logger: SubscriberOptions['logger'],
+  codec: EventCodec,
+  events: readonly StoredEvent[],
+): Promise<boolean> => {
+  if (subscriber.handleAll === undefined || events.length < 2) return false;
+  try {
+    await subscriber.handleAll(events.map((stored) => codec.decode(stored)));
+    return true;
+  } catch (error) {
+    if (error instanceof StoreUnavailable || isBusy(error)) throw error;
+    logger.warn({ err: error, subscriber: subscriber.name }, 'events are handled one by one');
+    return false;
+  }
+};
 
 const isBusy = (error: unknown): boolean => error instanceof DomainError && error.code === 'unavailable';
 

@@ -114,6 +114,49 @@ describe('a subscriber', () => {
     expect(node.logger.lines.map((line) => line.message)).to.include('an event was passed over');
   });
 
+  it('gives several events at once to who takes them, and one by one where that fails', async () => {
+    await writeAll('a', 'b', 'c');
+    const given: string[][] = [];
+    let isBroken = true;
+    const { seen, passedOver, subscriber } = listening((entry) => {
+      if (entry === 'b') throw new Error('a bug');
+    });
+    running({
+      ...subscriber,
+      handleAll: async (events) => {
+        given.push(events.map(({ data }) => entryOf(data)));
+        if (isBroken) throw new Error('a bug');
+      },
+    });
+    await eventually(() => expect(seen).to.deep.equal(['a', 'c']));
+    expect(passedOver).to.have.length(1);
+    isBroken = false;
+    await node.commands.execute(write('d', { book: 'one' }));
+    await eventually(() => expect(seen.at(-1)).to.equal('d'));
+    expect(given).to.deep.equal([['a', 'b', 'c']]);
+  });
+
+  it('gives events at once again where a store was out of reach', async () => {
+    await writeAll('a', 'b');
+    const given: string[][] = [];
+    const { seen, subscriber } = listening();
+    running({
+      ...subscriber,
+      handleAll: async (events) => {
+        given.push(events.map(({ data }) => entryOf(data)));
+        if (given.length < 3) throw new StoreUnavailable('gone');
+      },
+    });
+    const head = await stores.events.head();
+    await eventually(async () => expect(await store.subscriberCheckpoint('listener')).to.equal(head), 15_000);
+    expect(given).to.deep.equal([
+      ['a', 'b'],
+      ['a', 'b'],
+      ['a', 'b'],
+    ]);
+    expect(seen).to.deep.equal([]);
+  }).timeout(20_000);
+
   it('never passes over an event because a store is out of reach', async () => {
     await writeAll('a');
     let tries = 0;
