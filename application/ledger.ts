@@ -22,13 +22,13 @@ import {
   UnderWay,
 } from '../domain/ledger/entry.ts';
 import type { EntryEvent } from '../domain/ledger/entry-events.ts';
-import { resolveLines } from '../domain/ledger/journal.ts';
+import { judgePosting, resolveLines } from '../domain/ledger/journal.ts';
 import type { RecordedEvent } from './codec.ts';
 import type { CommandHandler, Outcome } from './command-handler.ts';
 import type { Directory } from './directory.ts';
 import type { Clock } from './ports/clock.ts';
 import type { Position } from './ports/event-store.ts';
-import type { Posted, Postings } from './postings.ts';
+import type { Posted, Postings, Turn } from './postings.ts';
 import type { RequestContext } from './request-context.ts';
 
 /** An entry as a caller gives it. */
@@ -124,6 +124,7 @@ export class Ledger {
       readonly mode: 'draft' | 'post';
     },
     context: RequestContext,
+    turn?: Turn,
   ): Promise<DraftOutcome | Posted | undefined> {
     const { id, given, source, mode } = entry;
     // What is there is not checked again: the books may have changed since.
@@ -131,11 +132,30 @@ export class Ledger {
       return mode === 'post' ? this.#postings.postOld(tenantId, id, context) : undefined;
     }
     const content = await this.checked(tenantId, given);
-    if (mode === 'post') return this.#postings.postNew(tenantId, id, { content, source }, context);
+    if (mode === 'post') {
+      return this.#postings.postNew(tenantId, id, { content, source }, context, turn);
+    }
     const outcome = await this.#onEntry(tenantId, id, context, (state) =>
       draftEntry(state, id, content, source),
     );
     return outcome.events.length === 0 ? undefined : draftIn(outcome);
+  }
+
+  /** Whether {@link record} has had its effect, as the store knows. */
+  async isRecorded(tenantId: string, entryId: string): Promise<boolean> {
+    return !isVacant(await this.#postings.entry(tenantId, entryId, 'store'));
+  }
+
+  /**
+   * What an entry would say, if it were recorded now.
+   * @throws as {@link record}
+   */
+  async foreseen(tenantId: string, given: GivenEntry, mode: 'draft' | 'post'): Promise<Content> {
+    const content = await this.checked(tenantId, given);
+    if (mode === 'post') {
+      await this.#postings.checked(tenantId, (books) => judgePosting(books, { content }));
+    }
+    return content;
   }
 
   /**

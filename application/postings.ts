@@ -25,6 +25,13 @@ import { streamName } from './streams.ts';
 
 export type Posted = Extract<Answer, { kind: 'posted' }>;
 
+/** Who posts several entries at once says in which order they come into the books. */
+export interface Turn {
+  /** Resolves when all before it have been brought to the journal. */
+  readonly comes: Promise<void>;
+  readonly done: () => void;
+}
+
 /**
  * Posting and reversing, over two streams (docs/decisions/0014-posting-over-two-streams.md). The entry's own stream says who has won; the journal
  * says, once for each attempt, whether it is posted and with which number; then the entry's stream is closed. Each step
@@ -112,6 +119,7 @@ export class Postings {
     entryId: string,
     { content, source }: Pick<Posting, 'content' | 'source'>,
     context: RequestContext,
+    turn?: Turn,
   ): Promise<Posted | undefined> {
     const { journal } = await this.checked(tenantId, (books) => {
       judgePosting(books, { content });
@@ -122,8 +130,11 @@ export class Postings {
       draftAndPost(now, { id: entryId, content, source }, attemptId, journal.revision),
     );
     if (claim === undefined) return this.postOld(tenantId, entryId, context);
+    await turn?.comes;
     try {
-      return await this.#end(tenantId, claim, context.cause);
+      const ending = this.#end(tenantId, claim, context.cause);
+      turn?.done();
+      return await ending;
     } catch (error) {
       if (error instanceof DomainError) {
         await this.#attempts.write(tenantId, entryId, context.cause, attemptId, discardRefused);

@@ -59,7 +59,7 @@ export const runSubscriber = (
     try {
       for await (const batch of batches) {
         for (const part of partsOf(subscriber, batch.events)) {
-          if (!(await handledTogether(subscriber, codec, part))) {
+          if (!(await handledTogether(subscriber, logger, codec, part))) {
             for (const stored of part) {
               await withRetries(subscriber, held, logger, stored, () =>
                 subscriber.handle(codec.decode(stored)),
@@ -104,6 +104,7 @@ const partsOf = ({ handleAll }: Subscriber, events: readonly StoredEvent[]): rea
 /** False when they are to be handled one by one: which of them is at fault is not known. */
 const handledTogether = async (
   subscriber: Subscriber,
+  logger: SubscriberOptions['logger'],
   codec: EventCodec,
   part: readonly StoredEvent[],
 ): Promise<boolean> => {
@@ -113,6 +114,7 @@ const handledTogether = async (
     return true;
   } catch (error) {
     if (error instanceof StoreUnavailable || isBusy(error)) throw error;
+    logger.warn({ err: error, subscriber: subscriber.name }, 'events are handled one by one');
     subscriber.begin?.();
     return false;
   }

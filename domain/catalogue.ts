@@ -18,6 +18,8 @@ import { tokenPrefixEvents } from './identity/token-prefix.ts';
 import { userEvents } from './identity/user.ts';
 import { entryEvents } from './ledger/entry-events.ts';
 import { journalEvents } from './ledger/journal.ts';
+import { postingFailureEvents } from './ledger/posting-failure.ts';
+import { postingRuleEvents } from './ledger/posting-rule.ts';
 import { conversationEvents } from './messaging/conversation.ts';
 import { inboxEvents } from './notifications/inbox.ts';
 import { operationsEvents } from './operations/operations.ts';
@@ -57,6 +59,8 @@ export const catalogue: readonly EventDefinition[] = [
   ...submissionEvents,
   ...journalEvents,
   ...entryEvents,
+  ...postingRuleEvents,
+  ...postingFailureEvents,
   ...subscriptionEvents,
   ...deliveryEvents,
   ...bulkEvents,

@@ -11,6 +11,7 @@ import { ledgerProjection } from './ledger.ts';
 import { linksProjection } from './links.ts';
 import { notificationsProjection } from './notifications.ts';
 import { partnersProjection } from './partners.ts';
+import { postingRulesProjection } from './posting-rules.ts';
 import { recordsProjection } from './records.ts';
 import { tenantsProjection } from './tenants.ts';
 import { loginsProjection, usersProjection } from './users.ts';
@@ -36,6 +37,7 @@ export const projections: readonly Projection[] = [
   linksProjection,
   formsProjection,
   ledgerProjection,
+  postingRulesProjection,
   webhooksProjection,
   webhookDeliveriesProjection,
   bulkProjection,

@@ -22,7 +22,7 @@ export const composeSubscribers = (core: Core, app: App): readonly Subscriber[] 
     ...fileSubscribers(core),
     ...entitySubscribers(core, app, (tenantId, name) => app.workflows.published(tenantId, name)),
     ...formSubscribers(app),
-    ...ledgerSubscribers(app),
+    ...ledgerSubscribers(core, app),
     ...webhookSubscribers(core, app),
     firstAdmin({ identity: new Identity({ commands, directory, passwords, emailHash }), directory, keys }),
   ];

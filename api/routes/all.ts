@@ -14,6 +14,7 @@ import { ledgerAccountRoutes } from './ledger-accounts.ts';
 import { ledgerEntryRoutes } from './ledger-entries.ts';
 import { ledgerExportRoutes } from './ledger-exports.ts';
 import { ledgerReportRoutes } from './ledger-reports.ts';
+import { ledgerRuleRoutes } from './ledger-rules.ts';
 import { messagingRoutes } from './messaging.ts';
 import { noteRoutes } from './notes.ts';
 import { notificationRoutes } from './notifications.ts';
@@ -56,6 +57,7 @@ export const routesOf = (app: App): Route[] => [
   ...bulkRoutes(app),
   ...ledgerAccountRoutes(app),
   ...ledgerEntryRoutes(app),
+  ...ledgerRuleRoutes(app),
   ...ledgerReportRoutes(app),
   ...ledgerExportRoutes(app),
   ...webhookRoutes(app),

@@ -160,15 +160,18 @@ export const entryView = z.object({
 /** A draft shows its accounts' present names; what is posted, the names of then. */
 export const viewOfEntry = ({ facets: _facets, ...entry }: EntryDoc, chart: Chart) => ({
   ...entry,
-  lines: entry.lines.map((line, index) => ({
+  lines: viewOfLines(entry.lines, chart),
+});
+
+export const viewOfLines = (lines: EntryDoc['lines'], chart: Chart) =>
+  lines.map((line, index) => ({
     line_no: index + 1,
     account_code: line.account_code,
     account_name: line.account_name ?? accountOf(chart, line.account_code)?.name ?? line.account_code,
     debit: line.debit,
     credit: line.credit,
     ...(line.memo === undefined ? {} : { memo: line.memo }),
-  })),
-});
+  }));
 
 export const viewOfDraft = ({ id, content, source, createdAt }: Draft, chart: Chart) =>
   viewOfEntry(draftDoc(id, content, source, iso(createdAt)), chart);

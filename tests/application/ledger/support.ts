@@ -7,6 +7,7 @@ import { Postings } from '../../../application/postings.ts';
 import type { RequestContext } from '../../../application/request-context.ts';
 import { PLATFORM } from '../../../application/streams.ts';
 import { postingFinisher } from '../../../application/subscribers/posting-finisher.ts';
+import type { EventDefinition } from '../../../domain/event.ts';
 import type { EntryEvent } from '../../../domain/ledger/entry-events.ts';
 import type { JournalEvent, PostingEvent } from '../../../domain/ledger/journal.ts';
 import { createTenant, tenantDecider } from '../../../domain/tenancy/tenant.ts';
@@ -43,7 +44,10 @@ export const request = (keyed?: { readonly name: string }): RequestContext => {
 
 /** A node with a ledger. */
 export const startLedger = (
-  shared: Partial<SharedStores> & { readonly clock?: Clock } = memoryStores(),
+  shared: Partial<SharedStores> & {
+    readonly clock?: Clock;
+    readonly definitions?: readonly EventDefinition[];
+  } = memoryStores(),
   wrap: (events: EventStore) => EventStore = (events) => events,
 ) => {
   const events = shared.events ?? memoryStores().events;

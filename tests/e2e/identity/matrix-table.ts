@@ -137,12 +137,14 @@ export const TABLE: Table = {
   ...rows(LEDGER, `${TENANT}/gl/entries`, 'GET ', 'POST ', 'GET /{id}', 'PATCH /{id}', 'DELETE /{id}'),
   ...rows(LEDGER, `${TENANT}/gl/entries/{id}`, 'POST /post', 'POST /reverse'),
   ...rows(LEDGER, `${TENANT}/gl`, 'GET /lock', 'GET /entries.csv', 'GET /journal.hledger'),
+  ...rows(LEDGER, `${TENANT}/gl/posting-rules`, 'GET ', 'POST ', 'GET /sources', 'PATCH /{id}'),
+  ...rows(LEDGER, `${TENANT}/gl/posting-rules/{id}`, 'POST /preview'),
+  ...rows(LEDGER, `${TENANT}/gl/posting-failures`, 'GET ', 'POST /{id}/retry'),
   ...rows({ ...ADMIN, entitlement: 'ledger' }, `${TENANT}/gl`, 'PUT /lock'),
   ...rows(LEDGER, `${TENANT}/reports`, 'GET /trial-balance', 'GET /trial-balance.csv', 'GET /pnl'),
   ...rows(LEDGER, `${TENANT}/reports`, 'GET /balance-sheet'),
 };
 
-const GL = `${TENANT}/gl`;
 const INVOICES = '/api/v1/partner-portal/billing/invoices';
 const STATEMENTS = '/api/v1/partner-portal/billing/statements';
 
@@ -154,17 +156,6 @@ export const PLANNED: Table = {
   ...rows(ADMIN, TENANT, 'POST /users/{id}/forget'),
   ...rows(ADMIN, `${TENANT}/audit`, 'GET /events', 'GET /proof', 'GET /streams/{stream}/state'),
   ...rows(ASSISTANT, TENANT, 'POST /ai/assistant/ask', 'POST /rag/backfill'),
-
-  ...rows(
-    LEDGER,
-    `${GL}/posting-rules`,
-    'GET ',
-    'POST ',
-    'GET /sources',
-    'PATCH /{id}',
-    'POST /{id}/preview',
-  ),
-  ...rows(LEDGER, `${GL}/posting-failures`, 'GET ', 'POST /{id}/retry'),
 
   ...rows(
     { family: 'partner', billing: true },

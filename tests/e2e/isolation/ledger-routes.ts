@@ -10,6 +10,16 @@ const lines = (account: string) => [
   { account_code: account, credit: 5 },
 ];
 
+const rule = (account: string) => ({
+  name: 'Taken',
+  source_kind: 'entity.created',
+  mode: 'post',
+  lines: [
+    { account_code: account, side: 'debit', amount: { fixed: 5 } },
+    { account_code: account, side: 'credit', amount: { fixed: 5 } },
+  ],
+});
+
 const named =
   (path: string): Attack =>
   ({ tenant, account }) => [
@@ -68,6 +78,36 @@ export const LEDGER_ROUTES: Readonly<Record<string, Attack>> = {
   'POST /api/v1/tenant/gl/entries/{id}/reverse': ({ entry, draft }) => [
     { method: 'POST', path: `${GL}/entries/${entry}/reverse`, body: {} },
     { method: 'POST', path: `${GL}/entries/${draft}/reverse`, body: {} },
+  ],
+  'GET /api/v1/tenant/gl/posting-rules': ({ tenant, cursor }) => [
+    { method: 'GET', path: `${GL}/posting-rules?cursor=${cursor}` },
+    { method: 'GET', path: `${GL}/posting-rules?tenant_id=${tenant}` },
+  ],
+  'POST /api/v1/tenant/gl/posting-rules': ({ account, tenant }, own) => [
+    { method: 'POST', path: `${GL}/posting-rules`, body: rule(account) },
+    { method: 'POST', path: `${GL}/posting-rules`, body: { ...rule(own.account), tenant_id: tenant } },
+  ],
+  'GET /api/v1/tenant/gl/posting-rules/sources': ({ tenant }) => [
+    { method: 'GET', path: `${GL}/posting-rules/sources?tenant_id=${tenant}` },
+  ],
+  'PATCH /api/v1/tenant/gl/posting-rules/{id}': ({ postingRule, account }, own) => [
+    { method: 'PATCH', path: `${GL}/posting-rules/${postingRule}`, body: { active: false } },
+    { method: 'PATCH', path: `${GL}/posting-rules/${postingRule}`, body: rule(own.account) },
+    {
+      method: 'PATCH',
+      path: `${GL}/posting-rules/${own.postingRule}`,
+      body: { lines: rule(account).lines },
+    },
+  ],
+  'POST /api/v1/tenant/gl/posting-rules/{id}/preview': ({ postingRule }) => [
+    { method: 'POST', path: `${GL}/posting-rules/${postingRule}/preview`, body: { payload: {} } },
+  ],
+  'GET /api/v1/tenant/gl/posting-failures': ({ tenant, cursor }) => [
+    { method: 'GET', path: `${GL}/posting-failures?cursor=${cursor}` },
+    { method: 'GET', path: `${GL}/posting-failures?tenant_id=${tenant}` },
+  ],
+  'POST /api/v1/tenant/gl/posting-failures/{id}/retry': ({ postingFailure }) => [
+    { method: 'POST', path: `${GL}/posting-failures/${postingFailure}/retry` },
   ],
   'GET /api/v1/tenant/gl/lock': named(`${GL}/lock`),
   'PUT /api/v1/tenant/gl/lock': ({ tenant }) => [

@@ -33,6 +33,8 @@ export interface Things {
   readonly account: string;
   readonly entry: string;
   readonly draft: string;
+  readonly postingRule: string;
+  readonly postingFailure: string;
   readonly webhook: string;
   /** Of the webhook, delivered. */
   readonly delivery: string;
@@ -62,6 +64,8 @@ export const nothing = (cursor: string): Things => ({
   account: 'no_such_account',
   entry: randomUUID(),
   draft: randomUUID(),
+  postingRule: randomUUID(),
+  postingFailure: randomUUID(),
   cursor,
 });
 

@@ -23,6 +23,7 @@ import {
 } from '../../support/world.ts';
 import { DELETE, preview, SESSIONS } from '../bulk/support.ts';
 import { draft as draftForm, FORMS } from '../forms/support.ts';
+import { FAILURES, failuresOf, makeRule, RULES } from '../ledger/rules-support.ts';
 import { ACCOUNTS, drafted, ENTRIES, entitle, posted } from '../ledger/support.ts';
 import { OPEN, ofStatus, subscribe, test, WEBHOOKS } from '../webhooks/support.ts';
 import { defineEntity, ENTITIES, JOBS, startJob, WORKFLOWS } from '../workflows/support.ts';
@@ -78,6 +79,16 @@ describe('Isolation of tenants', () => {
     ];
     const { id: entry } = await posted(tenant.admin.api, { memo: `secret of ${tenant.id}`, lines });
     const { id: draft } = await drafted(tenant.admin.api, { memo: `secret of ${tenant.id}`, lines });
+    const rule = await makeRule(tenant.admin.api, {
+      name: `secret of ${tenant.id}`,
+      lines: [
+        { account_code: account, side: 'debit', amount: { path: 'values.nothing' } },
+        { account_code: account, side: 'credit', amount: { remainder: true } },
+      ],
+    });
+    await startJob(tenant.admin, entity);
+    const [failure] = await failuresOf(tenant.admin.api, rule, 1);
+    await tenant.admin.api.patch(`${RULES}/${rule.id}`, { active: false });
     await world.platform.patch(`/super/tenants/${tenant.id}`, { plan: 'enterprise' });
     const receiver = await startReceiver();
     const { id: webhook } = await subscribe(tenant.admin, receiver.url, {
@@ -92,6 +103,8 @@ describe('Isolation of tenants', () => {
       account,
       entry,
       draft,
+      postingRule: rule.id,
+      postingFailure: failure?.id ?? '',
       entity,
       workflow: `${entity}_flow`,
       job,
@@ -187,6 +200,8 @@ describe('Isolation of tenants', () => {
       `${FORMS}/${theirs.form}`,
       ACCOUNTS,
       ENTRIES,
+      RULES,
+      FAILURES,
       `${SESSIONS}/${theirs.bulkSession}`,
       `${ENTITIES}/${theirs.entity}/records?limit=200`,
       `${ENTITIES}/${theirs.entity}/records/${theirs.job}/notes`,

@@ -7,6 +7,7 @@ import {
   ENTRIES,
   entitle,
   entry,
+  GL,
   LOCK,
   move,
   posted,
@@ -117,6 +118,7 @@ describe('The chart of accounts', () => {
     (await patch({ type: 'Expense' })).as(account);
     (await patch({ type: 'Asset' })).as(account);
     await tenant.admin.api.post(`${ENTRIES}/${id}/post`);
+    expect((await tenant.admin.api.delete(`${ACCOUNTS}/U1`)).error).to.equal('method_not_allowed');
     for (const body of [{ type: 'Expense' }, { code: 'U3' }, { code: 'u1' }]) {
       expect(refused(await patch(body))).to.deep.include({ status: 409, error: 'in_use' });
     }
@@ -181,6 +183,9 @@ describe('The lock of the books', () => {
     await api.patch(`${ENTRIES}/${inside.id}`, { memo: 'free' });
     await lock('2026-01-30');
     expect((await api.post(`${ENTRIES}/${inside.id}/post`)).as(entry).memo).to.equal('free');
+    await lock('2026-01-31');
+    const late = await drafted(api, { date: '2026-01-31' });
+    expect((await api.post(`${ENTRIES}/${late.id}/post`)).error).to.equal('period_locked');
   });
 
   it('is kept to by everybody who posts at the same moment', async () => {
@@ -231,6 +236,13 @@ describe('The entitlement of the ledger', () => {
     ['DELETE', `${ENTRIES}/${ID}`],
     ['POST', `${ENTRIES}/${ID}/post`],
     ['POST', `${ENTRIES}/${ID}/reverse`],
+    ['GET', `${GL}/posting-rules`],
+    ['POST', `${GL}/posting-rules`],
+    ['GET', `${GL}/posting-rules/sources`],
+    ['PATCH', `${GL}/posting-rules/${ID}`],
+    ['POST', `${GL}/posting-rules/${ID}/preview`],
+    ['GET', `${GL}/posting-failures`],
+    ['POST', `${GL}/posting-failures/${ID}/retry`],
     ['GET', LOCK],
     ['PUT', LOCK],
     ['GET', `${ENTRIES}.csv`],

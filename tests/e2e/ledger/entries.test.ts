@@ -5,6 +5,8 @@ import { ACCOUNTS, drafted, ENTRIES, entry, move, posted, read, refused, withBoo
 
 const MAX = Number.MAX_SAFE_INTEGER;
 
+const RAW = { 'content-type': 'application/json' };
+
 describe('Ledger entries', () => {
   let world: World;
   let tenant: TestTenant;
@@ -81,6 +83,10 @@ describe('Ledger entries', () => {
         { debit: -1 },
         { debit: 0.5 },
         { debit: '1' },
+        { debit: '0.1' },
+        { debit: '1e3' },
+        { debit: -0 },
+        { debit: true },
         { debit: 1e21 },
         { debit: MAX + 1 },
         { debit: null },
@@ -95,6 +101,16 @@ describe('Ledger entries', () => {
         const answer = await draft({ lines });
         expect(answer.status, JSON.stringify(line)).to.equal(400);
         expect(answer.error).to.equal('validation_failed');
+      }
+      expect((await draft({ lines: move('1000', '4000', 0) })).status, 'all zero').to.equal(400);
+      for (const none of ['9007199254740993', '1e400', '-1e3', 'NaN', '01']) {
+        const text = `{"date":"2026-03-15","lines":[{"account_code":"1000","debit":${none}},{"account_code":"4000","credit":${none}}]}`;
+        const raw = {
+          method: 'POST',
+          headers: { ...RAW, authorization: `Bearer ${admin.token}` },
+          body: text,
+        };
+        expect((await fetch(`${world.server.base}${ENTRIES}`, raw)).status, none).to.equal(400);
       }
       const fraction = await draft({ lines: move('1000', '4000', 0.5) });
       expect(refused(fraction).details).to.have.property('field', 'lines.0.debit');
@@ -282,7 +298,7 @@ describe('Ledger entries', () => {
     it('is won by one of many callers', async () => {
       const { id } = await drafted(admin.api, {});
       const answers = await Promise.all(
-        Array.from({ length: 50 }, () => admin.api.post(`${ENTRIES}/${id}/post`)),
+        Array.from({ length: 100 }, () => admin.api.post(`${ENTRIES}/${id}/post`)),
       );
       expect(answers.filter(({ status }) => status === 200)).to.have.length(1);
       const lost = answers.filter(({ status }) => status !== 200).map(refused);
@@ -297,6 +313,11 @@ describe('Ledger entries', () => {
       const again = await admin.api.post(`${ENTRIES}/${id}/post`, undefined, key);
       expect(again.json).to.deep.equal(first.json);
       expect(again.header('idempotency-replayed')).to.equal('true');
+      const body = { date: '2026-03-15', lines: move('1000', '4000', 1) };
+      const made = { headers: { 'idempotency-key': randomUUID() } };
+      expect((await admin.api.post(ENTRIES, body, made)).status).to.equal(201);
+      const other = await admin.api.post(ENTRIES, { ...body, lines: move('1000', '4000', 2) }, made);
+      expect(refused(other)).to.deep.include({ status: 422, error: 'idempotency_key_reused' });
     });
   });
 
@@ -376,6 +397,15 @@ describe('Ledger entries', () => {
       }
     });
 
+    it('may be dated ahead', async () => {
+      const { id } = await posted(admin.api);
+      const mirror = (await admin.api.post(`${ENTRIES}/${id}/reverse`, { date: '2999-12-31' })).as(
+        entry,
+        201,
+      );
+      expect(mirror).to.include({ state: 'posted', date: '2999-12-31' });
+    });
+
     it('may use accounts that are not active any more', async () => {
       await admin.api.post(ACCOUNTS, { code: 'N3', name: 'Gone', type: 'Asset' });
       const { id } = await posted(admin.api, { lines: move('N3', '4000', 1) });
@@ -386,7 +416,7 @@ describe('Ledger entries', () => {
     it('is won by one of many callers', async () => {
       const { id } = await posted(admin.api);
       const answers = await Promise.all(
-        Array.from({ length: 50 }, () => admin.api.post(`${ENTRIES}/${id}/reverse`, {})),
+        Array.from({ length: 100 }, () => admin.api.post(`${ENTRIES}/${id}/reverse`, {})),
       );
       expect(answers.filter(({ status }) => status === 201)).to.have.length(1);
       const lost = answers.filter(({ status }) => status !== 201).map(refused);

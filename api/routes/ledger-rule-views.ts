@@ -1,0 +1,181 @@
+import { z } from 'zod';
+import type { Preview } from '../../application/posting-rules.ts';
+import { MAX_LINES } from '../../domain/ledger/content.ts';
+import { MAX_MONEY } from '../../domain/ledger/money.ts';
+import type { PostingFailure } from '../../domain/ledger/posting-failure.ts';
+import {
+  contentOf,
+  MAX_RULE_LINES,
+  MODES,
+  type PostingRule,
+  SIDES,
+} from '../../domain/ledger/posting-rule.ts';
+import { isPercent, MAX_PERCENT, PERCENT_PLACES } from '../../domain/ledger/rule-amounts.ts';
+import { PAYLOAD_TYPES, SOURCE_KINDS } from '../../domain/ledger/rule-sources.ts';
+import { iso } from '../../domain/projection.ts';
+import { text, timestamp, uuid } from '../http/schemas.ts';
+import { day, entryView } from './ledger-views.ts';
+
+/** Shapes of posting rules (decisions, section 9, Posting rule). Money and rules: an unknown key is refused. */
+
+const path = text({ max: 200 }).refine(
+  (value) => value.split('.').every((name) => name !== ''),
+  'A path is names with dots between them.',
+);
+
+const DECIMAL = /^(0|[1-9][0-9]{0,37})(\.[0-9]{1,38})?$/;
+const fixed = z.union(
+  [
+    z.int().min(1).max(MAX_MONEY),
+    z
+      .string()
+      .regex(DECIMAL)
+      .refine((value) => /[1-9]/.test(value)),
+  ],
+  'A fixed amount is a whole number of minor units or a decimal text of major units, above zero.',
+);
+
+const percent = z
+  .number()
+  .refine(
+    isPercent,
+    `A percentage is above 0, at most ${MAX_PERCENT}, and has at most ${PERCENT_PLACES} decimal places.`,
+  );
+
+const amount = z.union(
+  [
+    z.strictObject({ path }),
+    z.strictObject({ fixed }),
+    z.strictObject({ percent, path }),
+    z.strictObject({ remainder: z.literal(true) }),
+  ],
+  'An amount is {path}, {fixed}, {percent, path} or {remainder: true}.',
+);
+
+const memo = text({ min: 0, max: 500 });
+const line = z.strictObject({
+  account_code: text({ max: 200 }),
+  side: z.enum(SIDES),
+  amount,
+  memo: memo.optional(),
+});
+
+const name = text({ max: 200 }).refine((value) => value.trim() !== '', 'A name must not be blank.');
+const when = text({ max: 4096 });
+const lines = z.array(line).min(2).max(MAX_RULE_LINES);
+const sourceKind = z.enum(SOURCE_KINDS);
+const mode = z.enum(MODES);
+
+/** The claim's own tenant may be named, as everywhere. */
+const tenantId = z.string().nullish();
+
+export const newRule = z.strictObject({
+  name,
+  source_kind: sourceKind,
+  active: z.boolean().default(true),
+  when: when.nullish(),
+  date: path.nullish(),
+  lines,
+  mode: mode.default('draft'),
+  tenant_id: tenantId,
+});
+
+export const ruleChange = z.strictObject({
+  name: name.optional(),
+  source_kind: sourceKind.optional(),
+  active: z.boolean().optional(),
+  when: when.nullish(),
+  date: path.nullish(),
+  lines: lines.optional(),
+  mode: mode.optional(),
+  tenant_id: tenantId,
+});
+
+export const ruleView = z.object({
+  id: uuid,
+  name: z.string(),
+  source_kind: sourceKind,
+  active: z.boolean(),
+  when: z.string().optional(),
+  date: z.string().optional(),
+  lines: z.array(
+    z.object({
+      account_code: z.string(),
+      side: z.enum(SIDES),
+      amount: z.union([
+        z.object({ percent: z.number(), path: z.string() }),
+        z.object({ path: z.string() }),
+        z.object({ fixed: z.union([z.int(), z.string()]) }),
+        z.object({ remainder: z.literal(true) }),
+      ]),
+      memo: z.string().optional(),
+    }),
+  ),
+  mode,
+  created_at: timestamp,
+  updated_at: timestamp,
+});
+
+export const viewOfRule = (rule: PostingRule) => ({
+  id: rule.id,
+  ...contentOf(rule),
+  lines: [...rule.lines],
+  created_at: iso(rule.createdAt),
+  updated_at: iso(rule.updatedAt),
+});
+
+export const sourceView = z.object({
+  kind: sourceKind,
+  title: z.string(),
+  payload: z.array(z.object({ path: z.string(), type: z.enum(PAYLOAD_TYPES) })),
+});
+
+export const previewBody = z.strictObject({
+  payload: z.record(z.string(), z.unknown()),
+  tenant_id: tenantId,
+});
+
+const entryShape = entryView.shape;
+/** An entry that is not there: it has no id, no number and no times. */
+export const previewView = z.object({
+  matches: z.boolean(),
+  entry: z
+    .object({
+      state: z.enum(['draft', 'posted']),
+      date: day,
+      memo: z.string(),
+      currency: z.string(),
+      lines: entryShape.lines.max(MAX_LINES),
+      total_debit: entryShape.total_debit,
+      total_credit: entryShape.total_credit,
+      source: entryShape.source,
+    })
+    .optional()
+    .meta({ description: 'Left out where the rule does not match, and where every line is zero.' }),
+});
+
+export type PreviewedEntry = NonNullable<Preview['entry']>;
+
+export const failureView = z.object({
+  id: uuid,
+  rule_id: uuid,
+  event_id: uuid,
+  source_kind: sourceKind,
+  code: z.string(),
+  message: z.string(),
+  attempts: z.int(),
+  created_at: timestamp,
+  resolved_at: timestamp.optional(),
+});
+
+export const viewOfFailure = (failure: PostingFailure) => ({
+  id: failure.id,
+  rule_id: failure.ruleId,
+  event_id: failure.eventId,
+  source_kind: failure.kind,
+  code: failure.code,
+  message: failure.message,
+  attempts: failure.attempts,
+  created_at: iso(failure.createdAt),
+  ...(failure.resolvedAt === undefined ? {} : { resolved_at: iso(failure.resolvedAt) }),
+});

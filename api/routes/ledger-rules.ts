@@ -1,0 +1,187 @@
+import { z } from 'zod';
+import { totalsOf } from '../../domain/ledger/content.ts';
+import type { RuleContent } from '../../domain/ledger/posting-rule.ts';
+import { SOURCES } from '../../domain/ledger/rule-sources.ts';
+import { failuresOf, rulesOf } from '../../projections/posting-rules.ts';
+import { decodeCursor, nextPage } from '../http/cursor.ts';
+import type { Route } from '../http/route.ts';
+import { cursor, idParams, limit } from '../http/schemas.ts';
+import { type App, contextOf } from './app.ts';
+import { personRoute } from './kinds.ts';
+import {
+  failureView,
+  newRule,
+  type PreviewedEntry,
+  previewBody,
+  previewView,
+  ruleChange,
+  ruleView,
+  sourceView,
+  viewOfFailure,
+  viewOfRule,
+} from './ledger-rule-views.ts';
+import { GL, LEDGER_TAG, viewOfLines } from './ledger-views.ts';
+
+/** Posting rules and their failures (specification, Ledger; decisions, section 9, Posting rule). */
+
+const RULES = `${GL}/posting-rules`;
+const FAILURES = `${GL}/posting-failures`;
+const READS = ['posting_rules'];
+const ACCOUNTS = ['unknown_account', 'account_inactive'];
+
+export const ledgerRuleRoutes = (app: App): Route[] => {
+  const reader = app.readModels.reader('posting_rules');
+  const of = { tag: LEDGER_TAG, entitlement: 'ledger' } as const;
+
+  const entryView = async (tenantId: string, { content, rule }: PreviewedEntry) => {
+    const { debit, credit } = totalsOf(content.lines);
+    const { date, memo, currency, lines } = content;
+    return {
+      state: rule.mode === 'post' ? ('posted' as const) : ('draft' as const),
+      date,
+      memo,
+      currency,
+      lines: viewOfLines(lines, await app.ledger.chart(tenantId)),
+      total_debit: debit,
+      total_credit: credit,
+      source: { kind: rule.source_kind, rule_id: rule.id },
+    };
+  };
+
+  return [
+    personRoute({
+      ...of,
+      method: 'get',
+      path: RULES,
+      operationId: 'listPostingRules',
+      summary: 'The tenant’s posting rules, newest first',
+      query: z.object({ limit: limit(), cursor }),
+      responses: { 200: z.array(ruleView) },
+      reads: READS,
+      handle: async ({ principal, query }) => {
+        const after = decodeCursor(query.cursor);
+        const page = await rulesOf(reader, principal.tenantId, { limit: query.limit, after });
+        return {
+          status: 200,
+          body: page.docs.map(({ rule }) => viewOfRule(rule)),
+          next: nextPage(page.next),
+        };
+      },
+    }),
+
+    personRoute({
+      ...of,
+      method: 'post',
+      path: RULES,
+      operationId: 'createPostingRule',
+      summary: 'A rule that makes an entry of each event of its kind from now on',
+      body: newRule,
+      responses: { 201: ruleView },
+      errors: [...ACCOUNTS, 'constraint_violated'],
+      handle: async (request) => {
+        const { when, date, tenant_id: _own, ...given } = request.body;
+        const content: RuleContent = {
+          ...given,
+          ...(when === undefined || when === null ? {} : { when }),
+          ...(date === undefined || date === null ? {} : { date }),
+        };
+        const { rule, position } = await app.postingRules.create(
+          request.principal.tenantId,
+          content,
+          contextOf(app, request),
+        );
+        return { status: 201, body: viewOfRule(rule), position };
+      },
+    }),
+
+    personRoute({
+      ...of,
+      method: 'get',
+      path: `${RULES}/sources`,
+      operationId: 'listPostingRuleSources',
+      summary: 'What rules can be made for, and what the payload of each kind holds',
+      responses: { 200: z.array(sourceView) },
+      handle: async () => ({
+        status: 200,
+        body: SOURCES.map(({ kind, title, payload }) => ({ kind, title, payload: [...payload] })),
+      }),
+    }),
+
+    personRoute({
+      ...of,
+      method: 'patch',
+      path: `${RULES}/:id`,
+      operationId: 'changePostingRule',
+      summary: 'Change a rule, or switch it on or off; equal values change nothing',
+      params: idParams,
+      body: ruleChange,
+      responses: { 200: ruleView },
+      errors: ACCOUNTS,
+      handle: async (request) => {
+        const { tenant_id: _own, ...change } = request.body;
+        const { rule, position } = await app.postingRules.change(
+          request.principal.tenantId,
+          request.params.id,
+          change,
+          contextOf(app, request),
+        );
+        return { status: 200, body: viewOfRule(rule), position };
+      },
+    }),
+
+    personRoute({
+      ...of,
+      method: 'post',
+      path: `${RULES}/:id/preview`,
+      operationId: 'previewPostingRule',
+      summary: 'What the rule would make of a payload now; nothing is saved',
+      params: idParams,
+      body: previewBody,
+      responses: { 200: previewView },
+      errors: [...ACCOUNTS, 'constraint_violated', 'unbalanced', 'period_locked'],
+      handle: async ({ principal, params, body }) => {
+        const { tenantId } = principal;
+        const { matches, entry } = await app.postingRules.preview(tenantId, params.id, body.payload);
+        return {
+          status: 200,
+          body: { matches, ...(entry === undefined ? {} : { entry: await entryView(tenantId, entry) }) },
+        };
+      },
+    }),
+
+    personRoute({
+      ...of,
+      method: 'get',
+      path: FAILURES,
+      operationId: 'listPostingFailures',
+      summary: 'Events that a rule could not be applied to, newest first',
+      query: z.object({ limit: limit(), cursor }),
+      responses: { 200: z.array(failureView) },
+      reads: READS,
+      handle: async ({ principal, query }) => {
+        const after = decodeCursor(query.cursor);
+        const page = await failuresOf(reader, principal.tenantId, { limit: query.limit, after });
+        const body = page.docs.map(({ failure }) => viewOfFailure(failure));
+        return { status: 200, body, next: nextPage(page.next) };
+      },
+    }),
+
+    personRoute({
+      ...of,
+      method: 'post',
+      path: `${FAILURES}/:id/retry`,
+      operationId: 'retryPostingFailure',
+      summary: 'Apply the rule as it is now to the event; the answer says whether it is resolved',
+      params: idParams,
+      responses: { 200: failureView },
+      handle: async (request) => {
+        const { failure, position } = await app.postingRules.retry(
+          request.principal.tenantId,
+          request.params.id,
+          contextOf(app, request),
+        );
+        return { status: 200, body: viewOfFailure(failure), position };
+      },
+    }),
+  ];
+};

@@ -1,0 +1,210 @@
+import type { Content } from '../domain/ledger/content.ts';
+import {
+  type FailureState,
+  failAgain,
+  failureOf,
+  type PostingFailure,
+  type PostingFailureEvent,
+  postingFailureDecider,
+  resolveFailure,
+} from '../domain/ledger/posting-failure.ts';
+import {
+  changeRule,
+  createRule,
+  evolveRule,
+  POSTING_RULES,
+  type PostingRule,
+  type PostingRuleEvent,
+  type PostingRuleSet,
+  postingRulesDecider,
+  type RuleChange,
+  type RuleContent,
+  requireRule,
+  ruleOf,
+} from '../domain/ledger/posting-rule.ts';
+import { applyRule } from '../domain/ledger/rule-entry.ts';
+import type { EventCodec } from './codec.ts';
+import type { CommandHandler, Outcome } from './command-handler.ts';
+import type { Directory } from './directory.ts';
+import type { Ledger } from './ledger.ts';
+import type { Clock } from './ports/clock.ts';
+import type { EventStore, Position } from './ports/event-store.ts';
+import type { PostingSources } from './posting-sources.ts';
+import type { RequestContext } from './request-context.ts';
+import { entryIdOf, type RuleRunner } from './rule-runner.ts';
+import type { StreamStates } from './stream-states.ts';
+import { streamName } from './streams.ts';
+
+interface Deps {
+  readonly commands: CommandHandler;
+  readonly states: StreamStates;
+  readonly directory: Directory;
+  readonly events: EventStore;
+  readonly codec: EventCodec;
+  readonly clock: Clock;
+  readonly ledger: Ledger;
+  readonly sources: PostingSources;
+  readonly runner: RuleRunner;
+}
+
+export interface RuleOutcome {
+  readonly rule: PostingRule;
+  readonly position: Position | undefined;
+}
+export interface FailureOutcome {
+  readonly failure: PostingFailure;
+  readonly position: Position | undefined;
+}
+
+/** What a rule makes of a payload; nothing of it is kept. */
+export interface Preview {
+  readonly matches: boolean;
+  readonly entry?: { readonly content: Content; readonly rule: PostingRule } | undefined;
+}
+
+/** Use cases on posting rules and their failures (decisions, section 9, Posting rule). */
+export class PostingRules {
+  readonly #deps: Deps;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /** @throws 400 for what no rule can say; `unknown_account`, `account_inactive`; `constraint_violated` */
+  async create(tenantId: string, given: RuleContent, context: RequestContext): Promise<RuleOutcome> {
+    const id = context.newId();
+    requireRule(given);
+    const earlier = await this.#earlier(tenantId, context, id);
+    if (earlier !== undefined) return earlier;
+    await this.#requireAccounts(tenantId, given);
+    return ruleIn(await this.#onRules(tenantId, context, (state) => createRule(state, id, given)), id);
+  }
+
+  /** Equal values change nothing. @throws `not_found`, and as {@link create} */
+  async change(
+    tenantId: string,
+    id: string,
+    change: RuleChange,
+    context: RequestContext,
+  ): Promise<RuleOutcome> {
+    const now = await this.#rule(tenantId, id);
+    const earlier = await this.#earlier(tenantId, context, id);
+    if (earlier !== undefined) return earlier;
+    // A rule whose account was deactivated can still be renamed, or switched off.
+    const isActivated = change.active === true && !now.active;
+    if (change.lines !== undefined || isActivated) {
+      await this.#requireAccounts(tenantId, { lines: change.lines ?? now.lines });
+    }
+    return ruleIn(await this.#onRules(tenantId, context, (state) => changeRule(state, id, change)), id);
+  }
+
+  /**
+   * As if the payload came with an event of this moment; also of a rule that is not active.
+   * @throws `not_found`; whatever the rule would fail with
+   */
+  async preview(tenantId: string, id: string, payload: unknown): Promise<Preview> {
+    const rule = await this.#rule(tenantId, id);
+    const { directory, clock, ledger } = this.#deps;
+    const tenant = await directory.tenant(tenantId);
+    const { timezone = 'UTC', currency = '' } = tenant ?? {};
+    const outcome = applyRule(rule, { payload, at: clock.now(), timezone, currency });
+    if (!outcome.matches || outcome.entry === undefined) return { matches: outcome.matches };
+    const content = await ledger.foreseen(tenantId, outcome.entry, rule.mode);
+    return { matches: true, entry: { content, rule } };
+  }
+
+  /**
+   * Applies the rule as it is now, active or not, to the event that it failed at. A rule that does not match any more
+   * resolves the failure, without an entry. Repeated, or by many at once, it makes one entry.
+   * @throws `not_found`
+   */
+  async retry(tenantId: string, id: string, context: RequestContext): Promise<FailureOutcome> {
+    const known = await this.#onFailure(tenantId, id, context, () => []);
+    const failure = failureOf(known.state);
+    // An earlier try of the same request has said what came of it.
+    if (failure.resolvedAt !== undefined || known.events.length > 0) {
+      return { failure, position: known.position };
+    }
+    const refusal = await this.#applied(tenantId, failure, context);
+    const decide = (state: FailureState): readonly PostingFailureEvent[] =>
+      refusal === undefined
+        ? resolveFailure(state, entryIdOf({ rule: { id: failure.ruleId }, event: { id: failure.eventId } }))
+        : failAgain(state, refusal);
+    const { state, position } = await this.#onFailure(tenantId, id, context, decide);
+    return { failure: failureOf(state), position };
+  }
+
+  async #applied(tenantId: string, failure: PostingFailure, context: RequestContext) {
+    const { events, codec, sources, runner } = this.#deps;
+    const { stream, revision } = failure.source;
+    const [stored] = await events.readStream(stream, { from: revision, limit: 1 });
+    if (stored === undefined) throw new Error(`${stream} has no revision ${revision}`);
+    const event = codec.decode(stored);
+    const source = await sources.read(event);
+    const rule = ruleOf(await this.#fresh(tenantId), failure.ruleId);
+    if (source === undefined || source.kind !== rule.source_kind) return undefined;
+    // Whatever has become of where events go: the failure is in these books.
+    return runner.apply({ rule, event, source: { ...source, tenantId } }, { ...context, again: undefined });
+  }
+
+  #requireAccounts(tenantId: string, { lines }: Pick<RuleContent, 'lines'>): Promise<void> {
+    return this.#deps.ledger.requireAccounts(
+      tenantId,
+      lines.map(({ account_code }) => account_code),
+    );
+  }
+
+  /** Nobody is refused because of what one node remembers. @throws `not_found` */
+  async #rule(tenantId: string, id: string): Promise<PostingRule> {
+    const { state } = await this.#deps.states.load(tenantId, postingRulesDecider, POSTING_RULES);
+    return Object.hasOwn(state.byId, id) ? ruleOf(state, id) : ruleOf(await this.#fresh(tenantId), id);
+  }
+
+  async #fresh(tenantId: string): Promise<PostingRuleSet> {
+    const stream = streamName(tenantId, postingRulesDecider.category, POSTING_RULES);
+    // The stream's name says which decider folded it.
+    return (await this.#deps.states.refresh(stream, postingRulesDecider)).state as PostingRuleSet;
+  }
+
+  /** What an earlier try of the same keyed request did: its answer does not depend on what has changed since. */
+  async #earlier(tenantId: string, context: RequestContext, id: string): Promise<RuleOutcome | undefined> {
+    if (context.again === undefined) return undefined;
+    const outcome = await this.#onRules(tenantId, context, () => []);
+    return outcome.events.length === 0 ? undefined : ruleIn(outcome, id);
+  }
+
+  #onRules(
+    tenantId: string,
+    { cause, again }: RequestContext,
+    decide: (state: PostingRuleSet) => readonly PostingRuleEvent[],
+  ): Promise<Outcome<PostingRuleSet, PostingRuleEvent>> {
+    const decider = postingRulesDecider;
+    return this.#deps.commands.execute({ tenantId, decider, id: POSTING_RULES, cause, again, decide });
+  }
+
+  #onFailure(
+    tenantId: string,
+    id: string,
+    { cause, again }: RequestContext,
+    decide: (state: FailureState) => readonly PostingFailureEvent[],
+  ): Promise<Outcome<FailureState, PostingFailureEvent>> {
+    return this.#deps.commands.execute({
+      tenantId,
+      decider: postingFailureDecider,
+      id,
+      cause,
+      again,
+      decide,
+    });
+  }
+}
+
+/** As the request left it, whatever others have done since. */
+const ruleIn = (
+  { events, state, position }: Outcome<PostingRuleSet, PostingRuleEvent>,
+  id: string,
+): RuleOutcome => {
+  const now = ruleOf(state, id);
+  const event = events.find(({ data }) => data.rule_id === id);
+  return { rule: event === undefined ? now : evolveRule(now, event, event), position };
+};

@@ -1,0 +1,83 @@
+import type { Decider } from '../domain/decider.ts';
+import type { AnyEvent, EventCodec, LoggedEvent } from './codec.ts';
+import type { EventStore, Position } from './ports/event-store.ts';
+import type { StreamStates } from './stream-states.ts';
+
+const MAX_STREAMS = 10_000;
+const PAGE = 1000;
+
+/**
+ * States of streams as they were at a place in the log, for a reader that goes through the log in order: what held when
+ * something happened must not depend on when it is looked at.
+ */
+export class StateHistory<S, E extends AnyEvent> {
+  readonly types: readonly string[];
+  readonly #decider: Decider<S, E>;
+  readonly #events: EventStore;
+  readonly #codec: EventCodec;
+  readonly #states: StreamStates;
+  /** As they were before the next event of the log. */
+  readonly #known = new Map<string, S>();
+
+  /** @param types of the events that matter; the reader gives each of them to {@link takes} */
+  constructor(
+    decider: Decider<S, E>,
+    types: readonly string[],
+    deps: { events: EventStore; codec: EventCodec; states: StreamStates },
+  ) {
+    this.#decider = decider;
+    this.types = types;
+    this.#events = deps.events;
+    this.#codec = deps.codec;
+    this.#states = deps.states;
+  }
+
+  /** The reader begins anew, perhaps elsewhere in the log. */
+  reset(): void {
+    this.#known.clear();
+  }
+
+  /** True for an event that changes such a state, which is taken in. */
+  takes(event: LoggedEvent): boolean {
+    if (!this.types.includes(event.type)) return false;
+    const known = this.#known.get(event.stream);
+    if (known !== undefined) this.#known.set(event.stream, this.#evolved(known, event));
+    return true;
+  }
+
+  /** As it was just before the event at `position`. */
+  at(stream: string, position: Position): S | Promise<S> {
+    const known = this.#known.get(stream);
+    return known === undefined ? this.#remembered(stream, position) : known;
+  }
+
+  async #remembered(stream: string, position: Position): Promise<S> {
+    const state = await this.#load(stream, position);
+    this.#known.set(stream, state);
+    if (this.#known.size > MAX_STREAMS) {
+      const oldest = this.#known.keys().next().value;
+      if (oldest !== undefined) this.#known.delete(oldest);
+    }
+    return state;
+  }
+
+  async #load(stream: string, position: Position): Promise<S> {
+    const head = await this.#states.refresh(stream, this.#decider);
+    // The stream's name says which decider folded it.
+    if (head.position === undefined || head.position < position) return head.state as S;
+    let state = this.#decider.initial;
+    for (let from = 0; ; from += PAGE) {
+      const page = await this.#events.readStream(stream, { from, limit: PAGE });
+      for (const stored of page) {
+        if (stored.position >= position) return state;
+        state = this.#evolved(state, this.#codec.decode(stored));
+      }
+      if (page.length < PAGE) return state;
+    }
+  }
+
+  #evolved(state: S, event: LoggedEvent): S {
+    // The stream's name and the catalogue say that it is one of the decider's events.
+    return this.#decider.evolve(state, event as unknown as E, event);
+  }
+}

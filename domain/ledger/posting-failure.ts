@@ -1,0 +1,159 @@
+import { z } from 'zod';
+import type { Decider } from '../decider.ts';
+import { type DomainError, type FieldIssue, notFound } from '../errors.ts';
+import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
+import { SOURCE_KINDS, type SourceKind } from './rule-sources.ts';
+
+/**
+ * A posting rule that could not be applied to an event (decisions, section 9, Posting rule). The stream's id is made of
+ * both, so that there is one failure for them, however often it is tried.
+ */
+
+// Events
+
+const base = { failure_id: z.string(), rule_id: z.string(), event_id: z.string() };
+const reason = {
+  /** An error code of the interface, or why the payload gives no entry (rule-entry.ts). */
+  code: z.string(),
+  message: z.string(),
+};
+
+export const PostingRuleFailed = defineEvent(
+  'PostingRuleFailed',
+  z.object({
+    ...base,
+    source_kind: z.enum(SOURCE_KINDS),
+    /** Where the event is. */
+    source: z.object({ stream: z.string(), revision: z.number() }),
+    ...reason,
+  }),
+);
+export const PostingRetryFailed = defineEvent('PostingRetryFailed', z.object({ ...base, ...reason }));
+export const PostingFailureResolved = defineEvent(
+  'PostingFailureResolved',
+  z.object({
+    ...base,
+    /** Left out where the rule does not match any more, or gives nothing to write down. */
+    entry_id: z.string().optional(),
+  }),
+);
+
+export const postingFailureEvents = [PostingRuleFailed, PostingRetryFailed, PostingFailureResolved] as const;
+export type PostingFailureEvent = EventOf<(typeof postingFailureEvents)[number]>;
+
+// State
+
+export interface PostingFailure {
+  readonly id: string;
+  readonly ruleId: string;
+  readonly eventId: string;
+  readonly kind: SourceKind;
+  readonly source: { readonly stream: string; readonly revision: number };
+  readonly code: string;
+  readonly message: string;
+  readonly attempts: number;
+  /** ms */
+  readonly createdAt: number;
+  readonly resolvedAt?: number | undefined;
+}
+
+export const evolveFailure = (
+  state: PostingFailure | undefined,
+  event: PostingFailureEvent,
+  { at }: Pick<EventMeta, 'at'>,
+): PostingFailure | undefined => {
+  if (event.type === 'PostingRuleFailed') {
+    const { failure_id, rule_id, event_id, source_kind, source, code, message } = event.data;
+    return {
+      id: failure_id,
+      ruleId: rule_id,
+      eventId: event_id,
+      kind: source_kind,
+      source,
+      code,
+      message,
+      attempts: 1,
+      createdAt: at,
+    };
+  }
+  if (state === undefined) return undefined;
+  switch (event.type) {
+    case 'PostingRetryFailed': {
+      const { code, message } = event.data;
+      return { ...state, code, message, attempts: state.attempts + 1 };
+    }
+    case 'PostingFailureResolved':
+      return { ...state, resolvedAt: at };
+    default:
+      return event satisfies never;
+  }
+};
+
+/** Wrapped: the state of a decider is an object. */
+export interface FailureState {
+  readonly failure?: PostingFailure | undefined;
+}
+
+export const postingFailureDecider: Decider<FailureState, PostingFailureEvent> = {
+  category: 'posting_failure',
+  stateVersion: 1,
+  initial: {},
+  evolve: ({ failure }, event, meta) => ({ failure: evolveFailure(failure, event, meta) }),
+};
+
+// Decide
+
+/** @throws `not_found` */
+export const failureOf = ({ failure }: FailureState): PostingFailure => {
+  if (failure === undefined) throw notFound();
+  return failure;
+};
+
+/** Nothing where it is there: an event that comes twice is no second attempt. */
+export const recordFailure = (
+  { failure }: FailureState,
+  given: Pick<PostingFailure, 'id' | 'ruleId' | 'eventId' | 'kind' | 'source' | 'code' | 'message'>,
+): readonly PostingFailureEvent[] => {
+  if (failure !== undefined) return [];
+  const { id, ruleId, eventId, kind, source, code, message } = given;
+  const which = { failure_id: id, rule_id: ruleId, event_id: eventId };
+  return [{ type: 'PostingRuleFailed', data: { ...which, source_kind: kind, source, code, message } }];
+};
+
+/** Nothing where somebody has succeeded meanwhile. @throws `not_found` */
+export const failAgain = (
+  state: FailureState,
+  { code, message }: Pick<PostingFailure, 'code' | 'message'>,
+): readonly PostingFailureEvent[] => {
+  const failure = failureOf(state);
+  if (failure.resolvedAt !== undefined) return [];
+  return [{ type: 'PostingRetryFailed', data: { ...named(failure), code, message } }];
+};
+
+/** Nothing where there is none to resolve. */
+export const resolveFailure = (
+  { failure }: FailureState,
+  entryId: string | undefined,
+): readonly PostingFailureEvent[] =>
+  failure === undefined || failure.resolvedAt !== undefined
+    ? []
+    : [
+        {
+          type: 'PostingFailureResolved',
+          data: { ...named(failure), ...(entryId === undefined ? {} : { entry_id: entryId }) },
+        },
+      ];
+
+const named = ({ id, ruleId, eventId }: PostingFailure) => ({
+  failure_id: id,
+  rule_id: ruleId,
+  event_id: eventId,
+});
+
+/** What a failure is listed with: of a refused value the issue's own code. */
+export const reasonOf = ({ code, message, details }: DomainError): { code: string; message: string } => {
+  if (code !== 'constraint_violated' && code !== 'validation_failed') return { code, message };
+  // Both codes carry their issues (domain/errors.ts).
+  const [first] = (details?.issues ?? []) as readonly FieldIssue[];
+  return { code: first?.code ?? code, message };
+};

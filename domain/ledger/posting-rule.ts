@@ -1,0 +1,190 @@
+import { z } from 'zod';
+import type { Decider } from '../decider.ts';
+import type { JsonValue } from '../entities/fields.ts';
+import { isSame } from '../entities/json-values.ts';
+import { DomainError, type FieldIssue, invalid, notFound } from '../errors.ts';
+import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
+import { parseCondition } from '../expressions/condition.ts';
+import { isPathOf, SOURCE_KINDS, sourceOf } from './rule-sources.ts';
+
+/**
+ * The posting rules of a tenant (decisions, section 9, Posting rule). All are in one stream, `posting_rules-main`, so
+ * that what applied when something happened is the log's own order.
+ */
+
+// Events
+
+/** Exactly one form; the forms are closed, so that each value has one reading. */
+export const ruleAmount = z.union([
+  z.strictObject({ path: z.string() }),
+  /** Minor units, or a decimal text of major units. */
+  z.strictObject({ fixed: z.union([z.number(), z.string()]) }),
+  z.strictObject({ percent: z.number(), path: z.string() }),
+  z.strictObject({ remainder: z.literal(true) }),
+]);
+export type RuleAmount = z.output<typeof ruleAmount>;
+
+export const SIDES = ['debit', 'credit'] as const;
+export const MODES = ['draft', 'post'] as const;
+
+const ruleLine = z.object({
+  account_code: z.string(),
+  side: z.enum(SIDES),
+  amount: ruleAmount,
+  memo: z.string().optional(),
+});
+export type RuleLine = z.output<typeof ruleLine>;
+
+const content = z.object({
+  name: z.string(),
+  source_kind: z.enum(SOURCE_KINDS),
+  active: z.boolean(),
+  when: z.string().optional(),
+  date: z.string().optional(),
+  lines: z.array(ruleLine),
+  mode: z.enum(MODES),
+});
+export type RuleContent = z.output<typeof content>;
+
+const rule = content.extend({ rule_id: z.string() });
+export const PostingRuleCreated = defineEvent('PostingRuleCreated', rule);
+/** With all that the rule is from now on. */
+export const PostingRuleChanged = defineEvent('PostingRuleChanged', rule);
+
+export const postingRuleEvents = [PostingRuleCreated, PostingRuleChanged] as const;
+export type PostingRuleEvent = EventOf<(typeof postingRuleEvents)[number]>;
+
+// State
+
+export interface PostingRule extends RuleContent {
+  readonly id: string;
+  /** ms */
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+export interface PostingRuleSet {
+  readonly byId: Readonly<Record<string, PostingRule>>;
+}
+
+export const evolveRule = (
+  before: PostingRule | undefined,
+  { data }: PostingRuleEvent,
+  { at }: Pick<EventMeta, 'at'>,
+): PostingRule => {
+  const { rule_id: id, ...now } = data;
+  return { ...now, id, createdAt: before?.createdAt ?? at, updatedAt: at };
+};
+
+export const postingRulesDecider: Decider<PostingRuleSet, PostingRuleEvent> = {
+  category: 'posting_rules',
+  stateVersion: 1,
+  initial: { byId: {} },
+  evolve: ({ byId }, event, meta) => {
+    const id = event.data.rule_id;
+    return { byId: { ...byId, [id]: evolveRule(byId[id], event, meta) } };
+  },
+};
+
+/** The id of the one stream: `<tenant>.posting_rules-main`. */
+export const POSTING_RULES = 'main';
+
+// Decide
+
+/** The state holds them all. */
+export const MAX_RULES = 200;
+export const MAX_RULE_LINES = 100;
+
+export type RuleChange = { readonly [K in keyof RuleContent]?: RuleContent[K] | null | undefined };
+
+/** @throws `constraint_violated` for one too many */
+export const createRule = (
+  { byId }: PostingRuleSet,
+  id: string,
+  given: RuleContent,
+): readonly PostingRuleEvent[] => {
+  if (Object.keys(byId).length >= MAX_RULES) {
+    const message = `A tenant has at most ${MAX_RULES} posting rules.`;
+    throw new DomainError('constraint_violated', message, {
+      issues: [{ path: '', code: 'too_many', message }],
+    });
+  }
+  return [{ type: 'PostingRuleCreated', data: { rule_id: id, ...given } }];
+};
+
+/** Equal values change nothing; null takes `when` or `date` away. @throws `not_found`, 400 as {@link requireRule} */
+export const changeRule = (
+  state: PostingRuleSet,
+  id: string,
+  change: RuleChange,
+): readonly PostingRuleEvent[] => {
+  const before = ruleOf(state, id);
+  const after = changed(before, change);
+  requireRule(after);
+  if (isSame(asJson(after), asJson(contentOf(before)))) return [];
+  return [{ type: 'PostingRuleChanged', data: { rule_id: id, ...after } }];
+};
+
+/** @throws `not_found` */
+export const ruleOf = ({ byId }: PostingRuleSet, id: string): PostingRule => {
+  const found = Object.hasOwn(byId, id) ? byId[id] : undefined;
+  if (found === undefined) throw notFound();
+  return found;
+};
+
+export const contentOf = ({
+  name,
+  source_kind,
+  active,
+  when,
+  date,
+  lines,
+  mode,
+}: RuleContent): RuleContent => ({
+  name,
+  source_kind,
+  active,
+  ...(when === undefined ? {} : { when }),
+  ...(date === undefined ? {} : { date }),
+  lines,
+  mode,
+});
+
+/** Texts, numbers, flags and lists of them, and nothing that is undefined. */
+const asJson = (content: RuleContent): JsonValue => content as unknown as JsonValue;
+
+const changed = (before: PostingRule, change: RuleChange): RuleContent =>
+  contentOf({
+    name: change.name ?? before.name,
+    source_kind: change.source_kind ?? before.source_kind,
+    active: change.active ?? before.active,
+    when: change.when === undefined ? before.when : (change.when ?? undefined),
+    date: change.date === undefined ? before.date : (change.date ?? undefined),
+    lines: change.lines ?? before.lines,
+    mode: change.mode ?? before.mode,
+  });
+
+/**
+ * What a rule says must be sayable: its condition, the paths of its source, one remainder.
+ * @throws 400 with every issue
+ */
+export const requireRule = ({ source_kind, when, date, lines }: RuleContent): void => {
+  if (when !== undefined) parseCondition(when, ['payload'], 'when');
+  const source = sourceOf(source_kind);
+  const issues: FieldIssue[] = [];
+  const requirePath = (value: string, path: string): void => {
+    if (isPathOf(source, value)) return;
+    const message = `A payload of ${source_kind} has no ${JSON.stringify(value.slice(0, 80))}.`;
+    issues.push({ path, code: 'unknown_path', message });
+  };
+  if (date !== undefined) requirePath(date, 'date');
+  for (const [index, { amount }] of lines.entries()) {
+    if ('path' in amount) requirePath(amount.path, `lines.${index}.amount.path`);
+  }
+  const remainders = lines.flatMap(({ amount }, index) => ('remainder' in amount ? [index] : []));
+  if (remainders.length > 1) {
+    const message = 'At most one line takes the remainder.';
+    issues.push({ path: `lines.${remainders[1]}.amount`, code: 'second_remainder', message });
+  }
+  if (issues.length > 0) throw invalid(issues);
+};

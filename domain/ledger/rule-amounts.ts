@@ -1,0 +1,77 @@
+import { MAX_MONEY, minorDigits } from './money.ts';
+
+/** Amounts of posting rules: exact, without a float between (decisions, section 9, Posting rule). */
+
+/** An amount cannot be told from what is there. */
+export class AmountProblem extends Error {
+  override readonly name = 'AmountProblem';
+  readonly code: 'invalid_amount' | 'negative_amount';
+
+  constructor(code: AmountProblem['code'], message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+const DECIMAL = /^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?$/;
+/** More than any amount has, so that no text makes much work. */
+const MAX_CHARACTERS = 60;
+
+const problem = (message: string): AmountProblem => new AmountProblem('invalid_amount', message);
+
+/**
+ * A whole number is one of minor units; a text is a decimal number of major units, whose digits beyond the currency's
+ * can only be zeros.
+ * @returns minor units, 0 or more
+ * @throws {AmountProblem}
+ */
+export const minorUnits = (value: unknown, currency: string): bigint => {
+  const minor = typeof value === 'string' ? fromMajor(value, currency) : fromMinor(value);
+  if (minor < 0n) throw new AmountProblem('negative_amount', 'an amount is not negative');
+  return atMost(minor);
+};
+
+/** @throws {AmountProblem} above 2^53 - 1 */
+export const atMost = (minor: bigint): bigint => {
+  if (minor > MAX_MONEY) throw problem('an amount is at most 2^53 - 1 minor units');
+  return minor;
+};
+
+const fromMinor = (value: unknown): bigint => {
+  if (typeof value === 'number' && Number.isSafeInteger(value)) return BigInt(value);
+  if (value === undefined || value === null) throw problem('there is no value');
+  throw problem('this is neither a whole number of minor units nor a decimal text of major units');
+};
+
+const fromMajor = (text: string, currency: string): bigint => {
+  const parts = text.length > MAX_CHARACTERS ? null : DECIMAL.exec(text);
+  if (parts === null) throw problem('this text is no decimal number');
+  const [, sign = '', whole = '', fraction = ''] = parts;
+  const digits = minorDigits(currency);
+  if (/[1-9]/.test(fraction.slice(digits))) {
+    throw problem(`${currency} has ${digits} decimal places, and the number has more`);
+  }
+  return BigInt(`${sign}${whole}${fraction.slice(0, digits).padEnd(digits, '0')}`);
+};
+
+/** Places of a percentage. */
+export const PERCENT_PLACES = 6;
+export const MAX_PERCENT = 100;
+
+/** Above 0, at most 100, and with at most six decimal places. */
+export const isPercent = (percent: number): boolean =>
+  percent > 0 && percent <= MAX_PERCENT && Number(percent.toFixed(PERCENT_PLACES)) === percent;
+
+/** @param base minor units, 0 or more @param percent as {@link isPercent} @returns rounded half-even */
+export const percentOf = (base: bigint, percent: number): bigint => {
+  const scaled = BigInt(percent.toFixed(PERCENT_PLACES).replace('.', ''));
+  return halfEven(base * scaled, 100n * 10n ** BigInt(PERCENT_PLACES));
+};
+
+/** The whole number next to a fraction of 0 or more; of two equally near ones the even one. */
+const halfEven = (numerator: bigint, denominator: bigint): bigint => {
+  const quotient = numerator / denominator;
+  const twice = 2n * (numerator % denominator);
+  const isUp = twice > denominator || (twice === denominator && quotient % 2n === 1n);
+  return isUp ? quotient + 1n : quotient;
+};

@@ -1,0 +1,133 @@
+import { DomainError } from '../errors.ts';
+import { type Condition, evaluateCondition, parseCondition } from '../expressions/condition.ts';
+import { select } from '../expressions/evaluate.ts';
+import { instantOf } from '../expressions/times.ts';
+import { requireBalance } from './content.ts';
+import { dayIn, isDay } from './dates.ts';
+import { CURRENCY } from './money.ts';
+import type { PostingRule, RuleLine } from './posting-rule.ts';
+import { AmountProblem, atMost, minorUnits, percentOf } from './rule-amounts.ts';
+import { sourceOf } from './rule-sources.ts';
+
+/** What a posting rule makes of a payload (decisions, section 9, Posting rule). Pure: the same every time. */
+
+export interface RuleInput {
+  readonly payload: unknown;
+  /** When it happened, ms. */
+  readonly at: number;
+  /** Of the tenant whose books they are. */
+  readonly timezone: string;
+  readonly currency: string;
+}
+
+export interface RuleEntry {
+  readonly date: string;
+  readonly memo: string;
+  readonly currency: string;
+  readonly lines: readonly {
+    readonly account_code: string;
+    readonly debit: number;
+    readonly credit: number;
+    readonly memo?: string | undefined;
+  }[];
+}
+
+export type RuleOutcome =
+  | { readonly matches: false }
+  /** Without an entry where every line is zero: there is nothing to write down. */
+  | { readonly matches: true; readonly entry?: RuleEntry | undefined };
+
+/**
+ * @throws `constraint_violated` with the issue `invalid_amount`, `negative_amount`, `invalid_date` or
+ * `invalid_currency`, and `unbalanced` for a single line; else whether it balances, and whether the books take it, is
+ * not looked at
+ */
+export const applyRule = (rule: PostingRule, input: RuleInput): RuleOutcome => {
+  const { payload, at } = input;
+  const condition = conditionOf(rule);
+  if (condition !== undefined && !evaluateCondition(condition, { payload }, at)) return { matches: false };
+  const currency = currencyOf(rule, input);
+  const amounts = amountsOf(rule.lines, payload, currency);
+  const lines = rule.lines.flatMap(({ account_code, side, memo }, index) => {
+    const amount = Number(amounts[index] ?? 0n);
+    if (amount === 0) return [];
+    const sides = side === 'debit' ? { debit: amount, credit: 0 } : { debit: 0, credit: amount };
+    return [{ account_code, ...sides, ...(memo === undefined ? {} : { memo }) }];
+  });
+  if (lines.length === 0) return { matches: true };
+  // One side of nothing: that the other is zero is no reason to let it go.
+  if (lines.length === 1) requireBalance({ lines, currency });
+  return { matches: true, entry: { date: dateOf(rule, input), memo: rule.name, currency, lines } };
+};
+
+const parsed = new WeakMap<PostingRule, Condition>();
+
+const conditionOf = (rule: PostingRule): Condition | undefined => {
+  if (rule.when === undefined) return undefined;
+  const condition = parsed.get(rule) ?? parseCondition(rule.when, ['payload'], 'when');
+  parsed.set(rule, condition);
+  return condition;
+};
+
+const valueAt = (payload: unknown, path: string): unknown => select(payload, path.split('.'));
+
+/** The issue's code is what a failure is listed with. What the payload holds is not told: it may be erased later. */
+const refused = (code: string, path: string, message: string): DomainError =>
+  new DomainError('constraint_violated', message, { field: path, issues: [{ path, code, message }] });
+
+const currencyOf = (rule: PostingRule, { payload, currency }: RuleInput): string => {
+  const { currency: path } = sourceOf(rule.source_kind);
+  if (path === undefined) return currency;
+  const named = valueAt(payload, path) ?? currency;
+  if (typeof named === 'string' && CURRENCY.test(named)) return named;
+  throw refused('invalid_currency', `payload.${path}`, `${path} is no ISO 4217 currency code.`);
+};
+
+const dateOf = (rule: PostingRule, { payload, at, timezone }: RuleInput): string => {
+  if (rule.date === undefined) return dayIn(at, timezone);
+  const value = valueAt(payload, rule.date);
+  if (typeof value === 'string') {
+    if (isDay(value)) return value;
+    const ms = instantOf(value);
+    const day = ms === undefined ? '' : dayIn(ms, timezone);
+    if (isDay(day)) return day;
+  }
+  const message = `${rule.date} is neither a day of the calendar nor an instant.`;
+  throw refused('invalid_date', `payload.${rule.date}`, message);
+};
+
+/** Minor units, line by line. */
+const amountsOf = (lines: readonly RuleLine[], payload: unknown, currency: string): readonly bigint[] => {
+  const amounts = lines.map(({ amount }, index) => {
+    if ('remainder' in amount) return undefined;
+    const [path, what, value] =
+      'fixed' in amount
+        ? [`lines.${index}.amount.fixed`, 'The fixed amount', amount.fixed]
+        : [`payload.${amount.path}`, amount.path, valueAt(payload, amount.path)];
+    return stated(path, what, () => {
+      const base = minorUnits(value, currency);
+      return 'percent' in amount ? percentOf(base, amount.percent) : base;
+    });
+  });
+  const rest = amounts.indexOf(undefined);
+  const side = lines[rest]?.side;
+  if (side === undefined) return amounts.map((amount) => amount ?? 0n);
+  const left = lines.reduce((sum, line, index) => {
+    const amount = amounts[index] ?? 0n;
+    return line.side === side ? sum - amount : sum + amount;
+  }, 0n);
+  const remainder = stated(`lines.${rest}.amount`, 'The remainder', () => {
+    if (left < 0n) throw new AmountProblem('negative_amount', 'an amount is not negative');
+    return atMost(left);
+  });
+  return amounts.map((amount) => amount ?? remainder);
+};
+
+const stated = (path: string, what: string, amount: () => bigint): bigint => {
+  try {
+    return amount();
+  } catch (error) {
+    if (!(error instanceof AmountProblem)) throw error;
+    throw refused(error.code, path, `${what}: ${error.message}.`);
+  }
+};

@@ -1,0 +1,127 @@
+import { z } from 'zod';
+import type { LoggedEvent, RecordedEvent } from '../../../application/codec.ts';
+import { PartnerDirectory } from '../../../application/partner-directory.ts';
+import type { EventStore } from '../../../application/ports/event-store.ts';
+import { PostingRules } from '../../../application/posting-rules.ts';
+import { PostingSources } from '../../../application/posting-sources.ts';
+import { RuleRunner } from '../../../application/rule-runner.ts';
+import { PLATFORM } from '../../../application/streams.ts';
+import { rulePoster } from '../../../application/subscribers/rule-poster.ts';
+import { catalogue } from '../../../domain/catalogue.ts';
+import { recordDecider } from '../../../domain/entities/record.ts';
+import type { RecordEvent } from '../../../domain/entities/record-events.ts';
+import { defineEvent } from '../../../domain/event.ts';
+import { type PostingFailureEvent, postingFailureEvents } from '../../../domain/ledger/posting-failure.ts';
+import type { RuleContent } from '../../../domain/ledger/posting-rule.ts';
+import { changeTenant, tenantDecider } from '../../../domain/tenancy/tenant.ts';
+import { causeOf } from '../../support/book.ts';
+import type { SharedStores } from '../../support/node.ts';
+import { request, startLedger, TENANT } from './support.ts';
+
+/** As partner billing is to tell of it, where it does not yet. */
+export const InvoiceIssued = defineEvent(
+  'InvoiceIssued',
+  z.looseObject({
+    invoice_id: z.string(),
+    number: z.string(),
+    customer: z.object({ id: z.string(), name: z.string() }),
+    window: z.object({ from: z.string(), to: z.string() }),
+    revision: z.number(),
+    currency: z.string(),
+    totals: z.object({
+      wholesale: z.number(),
+      retail: z.number(),
+      margin: z.number(),
+      margin_pct: z.number().nullable(),
+    }),
+    lines: z.array(z.looseObject({})),
+    upstream_ref: z.string(),
+    issued_at: z.string(),
+  }),
+);
+
+const isKnown = catalogue.some(({ type }) => type === InvoiceIssued.type);
+const definitions = isKnown ? catalogue : [...catalogue, InvoiceIssued];
+
+const FAILURES: readonly string[] = postingFailureEvents.map(({ type }) => type);
+
+/** A ledger with posting rules, and their subscriber. */
+export const startRules = (shared: Partial<SharedStores> = {}, wrap?: (events: EventStore) => EventStore) => {
+  const node = startLedger({ ...shared, definitions }, wrap);
+  const { commands, states, directory, events, codec, clock, ledger, logger } = node;
+  const partners = new PartnerDirectory(states);
+  const sources = new PostingSources(async (id) => (await partners.find(id))?.home_tenant_id ?? undefined);
+  const runner = new RuleRunner({ commands, directory, events, ledger, logger });
+  const deps = { commands, states, directory, events, codec, clock, ledger, sources, runner };
+  const poster = rulePoster({ runner, sources, events, codec, states });
+
+  return {
+    ...node,
+    rules: new PostingRules(deps),
+    poster,
+    /** All that the subscriber follows, in the order of the log. */
+    log: async (): Promise<LoggedEvent[]> => {
+      const stored = await events.readAll({ limit: 100_000, filter: { types: poster.types } });
+      return stored.map((each) => codec.decode(each));
+    },
+    /** What failed, and what came of it. */
+    failures: async () =>
+      (await node.readAll())
+        .filter(({ type }) => FAILURES.includes(type))
+        // The catalogue gives each of these types its shape.
+        .map((event) => event as RecordedEvent<PostingFailureEvent>),
+  };
+};
+export type RulesNode = ReturnType<typeof startRules>;
+
+export const SALE: RuleContent = {
+  name: 'Sales',
+  source_kind: 'entity.created',
+  active: true,
+  mode: 'post',
+  lines: [
+    { account_code: '1200', side: 'debit', amount: { path: 'values.total' } },
+    { account_code: '4000', side: 'credit', amount: { remainder: true } },
+  ],
+};
+
+export const makeRule = async ({ rules }: RulesNode, more: Partial<RuleContent> = {}): Promise<string> =>
+  (await rules.create(TENANT, { ...SALE, ...more }, request())).rule.id;
+
+/** A record is created; its id. */
+export const happen = async (
+  { commands }: RulesNode,
+  id: string,
+  total: number,
+  tenantId: string = TENANT,
+): Promise<void> => {
+  await commands.execute({
+    tenantId,
+    decider: recordDecider,
+    id,
+    cause: causeOf(id),
+    decide: (): readonly RecordEvent[] => [
+      {
+        type: 'RecordCreated',
+        data: {
+          record_id: id,
+          entity_name: 'sale',
+          values: { total },
+          types: {},
+          schema_revision: 0,
+          created_by: 'ann',
+        },
+      },
+    ],
+  });
+};
+
+export const entitle = async ({ commands }: RulesNode, ledger: boolean): Promise<void> => {
+  await commands.execute({
+    tenantId: PLATFORM,
+    decider: tenantDecider,
+    id: TENANT,
+    cause: causeOf('entitle'),
+    decide: (state) => changeTenant(state, { entitlements: { ledger } }),
+  });
+};
