@@ -6,9 +6,11 @@ import { entitiesProjection } from './entities.ts';
 import { extensionsProjection } from './extensions.ts';
 import { filesProjection } from './files.ts';
 import { formsProjection } from './forms.ts';
+import { invoicesProjection } from './invoices.ts';
 import { jobsProjection } from './jobs.ts';
 import { ledgerProjection } from './ledger.ts';
 import { linksProjection } from './links.ts';
+import { meteringProjection } from './metering.ts';
 import { notificationsProjection } from './notifications.ts';
 import { partnersProjection } from './partners.ts';
 import { recordsProjection } from './records.ts';
@@ -22,6 +24,7 @@ import { workflowsProjection } from './workflows.ts';
 export const projections: readonly Projection[] = [
   tenantsProjection,
   partnersProjection,
+  invoicesProjection,
   loginsProjection,
   usersProjection,
   apiTokensProjection,
@@ -36,6 +39,7 @@ export const projections: readonly Projection[] = [
   linksProjection,
   formsProjection,
   ledgerProjection,
+  meteringProjection,
   webhooksProjection,
   webhookDeliveriesProjection,
   bulkProjection,

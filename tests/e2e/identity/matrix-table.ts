@@ -73,6 +73,24 @@ export const TABLE: Table = {
     '/api/v1/partner-portal/billing',
     'GET /profile',
     'PUT /profile',
+    'GET /rate-card',
+    'PUT /rate-card',
+    'GET /statements',
+    'GET /statements.csv',
+    'GET /statements/{customer_id}/usage',
+    'GET /reconciliation',
+    'GET /reconciliation.csv',
+  ),
+  ...rows(
+    { family: 'partner', billing: true },
+    '/api/v1/partner-portal/billing/invoices',
+    'GET ',
+    'POST /generate',
+    'GET /{id}',
+    'GET /{id}/page',
+    'PATCH /{id}',
+    'POST /{id}/issue',
+    'POST /{id}/void',
   ),
 
   ...rows(PERSON, TENANT, 'GET /me', 'GET /users'),
@@ -143,8 +161,6 @@ export const TABLE: Table = {
 };
 
 const GL = `${TENANT}/gl`;
-const INVOICES = '/api/v1/partner-portal/billing/invoices';
-const STATEMENTS = '/api/v1/partner-portal/billing/statements';
 
 /**
  * Rows of the documents whose routes need not be served yet. Each is checked from the moment it is; then it belongs
@@ -165,22 +181,4 @@ export const PLANNED: Table = {
     'POST /{id}/preview',
   ),
   ...rows(LEDGER, `${GL}/posting-failures`, 'GET ', 'POST /{id}/retry'),
-
-  ...rows(
-    { family: 'partner', billing: true },
-    '/api/v1/partner-portal/billing',
-    'GET /rate-card',
-    'PUT /rate-card',
-    'GET /reconciliation',
-  ),
-  ...rows({ family: 'partner', billing: true }, STATEMENTS, 'GET ', 'GET /{customer_id}/usage'),
-  ...rows(
-    { family: 'partner', billing: true },
-    INVOICES,
-    'GET ',
-    'POST /generate',
-    'GET /{id}',
-    'PATCH /{id}',
-  ),
-  ...rows({ family: 'partner', billing: true }, `${INVOICES}/{id}`, 'POST /issue', 'POST /void'),
 };
