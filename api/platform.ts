@@ -14,6 +14,7 @@ import { projections } from '../projections/all.ts';
 import { composeApp } from './compose/app.ts';
 import { runBulkWork } from './compose/bulk.ts';
 import { composeCore } from './compose/core.ts';
+import { runInvoiceWork } from './compose/invoices.ts';
 import { composeSubscribers } from './compose/subscribers.ts';
 import { runWebhooks } from './compose/webhooks.ts';
 import { createHttpApp } from './http/app.ts';
@@ -48,6 +49,8 @@ const LEASE_MS = 3000;
 /** Under load many events are folded together; who waits for a projection cuts this short. */
 const LINGER_MS = 40;
 const SWEEP_MS = 60_000;
+/** When it has to stop, calls of requests to an upstream get so long to end. */
+const LAST_CALLS_MS = 2000;
 
 /** Puts the product together and starts its background work. The HTTP server is not listening yet. */
 export const startPlatform = async (options: PlatformOptions): Promise<Platform> => {
@@ -102,6 +105,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
       work.push(runSubscriber(subscriber, shared, signal));
     work.push(runWebhooks(core, { ...lease, store: stores.reads }, signal));
     work.push(runBulkWork(core, app, signal));
+    work.push(runInvoiceWork(core, app, { ...lease, store: stores.reads }, signal));
     work.push(runBlobSweeps({ blobs: stores.blobs, events: stores.events, clock, logger }, signal));
   }
   const sweeper = setInterval(() => {
@@ -180,6 +184,8 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     stop: async () => {
       clearInterval(sweeper);
       sockets.close();
+      // Requests that wait for an upstream are answered in time: the intent is stored.
+      setTimeout(() => app.invoices.stop(), LAST_CALLS_MS).unref();
       await closeServer(server);
       stopping.abort();
       await app.bulkRunner.stop();

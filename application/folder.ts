@@ -227,7 +227,11 @@ export class Folder {
       // A document remembers the last event it has seen: an event that comes again changes nothing.
       if (held?.position !== undefined && held.position >= event.position) continue;
       const earlier = staged.get(key);
-      staged.set(key, { docKey, value: touch.change(earlier === undefined ? held?.value : earlier.value) });
+      const before = earlier === undefined ? held?.value : earlier.value;
+      const value = touch.change(before);
+      // What comes out as it was need not be written: it would come out the same again.
+      if (value === before && value !== undefined) continue;
+      staged.set(key, { docKey, value });
     }
     for (const [key, { docKey, value }] of staged) {
       this.#cache.set(key, { value, position: event.position });

@@ -1,5 +1,6 @@
 import { benchAppend } from './append.ts';
 import { benchAuthentication } from './authentication.ts';
+import { benchBilling } from './billing.ts';
 import { benchFanOut } from './fan-out.ts';
 import { benchLargeConversation } from './large-conversation.ts';
 import { benchLedger } from './ledger.ts';
@@ -49,4 +50,5 @@ export const figures: readonly Figure[] = [
   { name: 'protection', run: benchProtection },
   { name: 'ledger', run: benchLedger },
   { name: 'webhooks', run: benchWebhooks },
+  { name: 'billing', run: benchBilling },
 ];

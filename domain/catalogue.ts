@@ -1,4 +1,6 @@
+import { invoiceEvents } from './billing/invoice-events.ts';
 import { profileEvents } from './billing/profile.ts';
+import { rateCardEvents } from './billing/rate-card.ts';
 import { bulkEvents } from './bulk/session-events.ts';
 import { recordEvents } from './entities/record-events.ts';
 import { schemaEvents } from './entities/schema.ts';
@@ -51,6 +53,8 @@ export const catalogue: readonly EventDefinition[] = [
   ...partnerEvents,
   ...assertionEvents,
   ...profileEvents,
+  ...rateCardEvents,
+  ...invoiceEvents,
   ...schemaEvents,
   ...recordEvents,
   ...fileEvents,

@@ -24,9 +24,16 @@ export interface ProjectedEvent<E extends { type: string; data: unknown } = { ty
   /** ms */
   readonly at: number;
   readonly actor: { readonly kind: string; readonly id: string };
+  /** The platform admin who acts as {@link actor}; undefined: it is the actor itself. */
+  readonly impersonatedBy: string | undefined;
+  /** Its place in the log: opaque, in the order of text. */
+  readonly position: string;
 }
 
-/** One touched document. `change` gets the document as it is (undefined: none) and returns it anew (undefined: gone). */
+/**
+ * One touched document. `change` gets the document as it is (undefined: none) and returns it anew (undefined: gone), or
+ * the very same where nothing changes: it is then not written.
+ */
 export interface Touch {
   readonly collection: string;
   readonly id: string;

@@ -148,7 +148,10 @@ const environment = z.object({
   ASSISTANT_TIMEOUT_MS: whole(1, 600_000, 30_000),
   EMBEDDING_MODEL: z.enum(['bundled', 'off'], 'must be bundled or off').default('bundled'),
   BILLING_UPSTREAM_URL: httpUrl.optional(),
-  BILLING_UPSTREAM_TOKEN: z.string().optional(),
+  BILLING_UPSTREAM_TOKEN: z
+    .string()
+    .regex(/^[\x21-\x7e]+$/, 'must be printable characters without spaces')
+    .optional(),
 });
 
 type Environment = z.output<typeof environment>;

@@ -6,9 +6,11 @@ import { entitiesProjection } from './entities.ts';
 import { extensionsProjection } from './extensions.ts';
 import { filesProjection } from './files.ts';
 import { formsProjection } from './forms.ts';
+import { invoicesProjection } from './invoices.ts';
 import { jobsProjection } from './jobs.ts';
 import { ledgerProjection } from './ledger.ts';
 import { linksProjection } from './links.ts';
+import { meteringProjection } from './metering.ts';
 import { notificationsProjection } from './notifications.ts';
 import { partnersProjection } from './partners.ts';
 import { postingRulesProjection } from './posting-rules.ts';
@@ -23,6 +25,7 @@ import { workflowsProjection } from './workflows.ts';
 export const projections: readonly Projection[] = [
   tenantsProjection,
   partnersProjection,
+  invoicesProjection,
   loginsProjection,
   usersProjection,
   apiTokensProjection,
@@ -38,6 +41,7 @@ export const projections: readonly Projection[] = [
   formsProjection,
   ledgerProjection,
   postingRulesProjection,
+  meteringProjection,
   webhooksProjection,
   webhookDeliveriesProjection,
   bulkProjection,

@@ -29,8 +29,16 @@ export interface TenantDoc {
 
 export const tenantsProjection = projection<TenantEvent>({
   name: 'tenants',
-  version: 2,
-  collections: [{ name: 'tenants', indexes: [{ name: 'by_created_at', fields: ['created_at'] }] }],
+  version: 3,
+  collections: [
+    {
+      name: 'tenants',
+      indexes: [
+        { name: 'by_created_at', fields: ['created_at'] },
+        { name: 'by_partner', fields: ['partner_id', 'created_at'] },
+      ],
+    },
+  ],
   on: {
     TenantCreated: ({ data, at }) => {
       return [
@@ -88,3 +96,24 @@ export const allTenants = (
   page: { limit: number; after: PageEnd | undefined },
 ): Promise<Page<TenantDoc>> =>
   reader.find('tenants', 'platform', { index: 'by_created_at', equals: [], order: 'asc', ...page });
+
+/** A partner's customers, oldest first. */
+export const customersOf = async (
+  reader: DocumentReader,
+  partnerId: string,
+): Promise<readonly { readonly id: string; readonly name: string }[]> => {
+  const customers: { id: string; name: string }[] = [];
+  let after: PageEnd | undefined;
+  do {
+    const page: Page<TenantDoc> = await reader.find<TenantDoc>('tenants', 'platform', {
+      index: 'by_partner',
+      equals: [partnerId],
+      order: 'asc',
+      limit: 1000,
+      after,
+    });
+    for (const { id, name } of page.docs) customers.push({ id, name });
+    after = page.next;
+  } while (after !== undefined);
+  return customers;
+};

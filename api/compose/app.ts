@@ -4,12 +4,14 @@ import { Operations } from '../../application/operations.ts';
 import type { ProjectionHost } from '../../application/projection-host.ts';
 import { messageLookup } from '../message-lookup.ts';
 import type { App } from '../routes/app.ts';
+import { composeBilling } from './billing.ts';
 import { composeBulk } from './bulk.ts';
 import type { Core } from './core.ts';
 import { composeEntities } from './entities.ts';
 import { composeFiles } from './files.ts';
 import { composeForms } from './forms.ts';
 import { composeIdentity } from './identity.ts';
+import { composeInvoices } from './invoices.ts';
 import { composeLedger } from './ledger.ts';
 import { warnOfOpenings } from './outbound.ts';
 import { composeSso } from './sso.ts';
@@ -21,12 +23,15 @@ export const composeApp = (core: Core, hosts: readonly ProjectionHost[]): App =>
   const { commands, directory, states, stores, codec, keys, readModels, ids, clock } = core;
   warnOfOpenings(core.config, core.logger);
   const identityArea = composeIdentity(core);
+  const billingArea = composeBilling(core, identityArea.partnerDirectory);
   const workflowArea = composeWorkflow(core);
   const entitiesArea = composeEntities(core, (tenantId, name) =>
     workflowArea.workflows.published(tenantId, name),
   );
   return {
     ...identityArea,
+    ...billingArea,
+    ...composeInvoices(core, { ...identityArea, ...billingArea }),
     ...composeFiles(core),
     ...composeSso(core, identityArea.identity),
     ...workflowArea,

@@ -1,6 +1,6 @@
 import { stringify } from 'csv-stringify/sync';
 
-/** Rows of CSV (RFC 4180). A cell that a spreadsheet would take for a formula gets a leading `'`. */
+/** Rows of CSV (RFC 4180). A text that a spreadsheet would take for a formula gets a leading `'`. */
 
 export type Cell = string | number | bigint | boolean | null | undefined;
 
@@ -8,7 +8,7 @@ const FORMULA = /^[=+\-@]/;
 
 const safe = (cell: Cell): string => {
   const text = cell === null || cell === undefined ? '' : String(cell);
-  return FORMULA.test(text) ? `'${text}` : text;
+  return typeof cell !== 'number' && typeof cell !== 'bigint' && FORMULA.test(text) ? `'${text}` : text;
 };
 
 export const csvRows = (rows: readonly (readonly Cell[])[]): string =>

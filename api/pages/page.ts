@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Html, html } from './html.ts';
 
-/** The frame of pages that strangers see: no script, one style of ours, nothing from elsewhere. */
+/** The frame of pages: no script, one style of ours, nothing from elsewhere. */
 
 const STYLE = `
 *,*::before,*::after{box-sizing:border-box}
@@ -36,29 +36,33 @@ a{color:#1d4ed8}
 .summary a{color:#a8071a;font-weight:600}
 `;
 
-const POLICY = [
-  "default-src 'none'",
-  `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
-  "form-action 'self'",
-  "frame-ancestors 'none'",
-  "base-uri 'none'",
-].join('; ');
+const policyOf = (style: string): string =>
+  [
+    "default-src 'none'",
+    `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ].join('; ');
 
 /** Beside `Cache-Control: no-store` and `nosniff`, which every answer has, and the `Referrer-Policy` of public ones. */
-export const PAGE_HEADERS: Readonly<Record<string, string>> = {
+export const pageHeaders = (style: string): Readonly<Record<string, string>> => ({
   'Content-Type': 'text/html; charset=utf-8',
-  'Content-Security-Policy': POLICY,
+  'Content-Security-Policy': policyOf(style),
   Vary: 'Accept',
-};
+});
 
-export const page = (title: string, content: Html): string =>
+export const PAGE_HEADERS: Readonly<Record<string, string>> = pageHeaders(STYLE);
+
+/** @param style that the headers were made for */
+export const page = (title: string, content: Html, style = STYLE): string =>
   html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title}</title>
-<style>${new Html(STYLE)}</style>
+<style>${new Html(style)}</style>
 </head>
 <body>
 <main>

@@ -2,6 +2,7 @@ import type { Route } from '../http/route.ts';
 import { apiTokenRoutes } from './api-tokens.ts';
 import type { App } from './app.ts';
 import { authRoutes } from './auth.ts';
+import { billingRoutes } from './billing.ts';
 import { bulkRoutes } from './bulk.ts';
 import { entityRoutes } from './entities.ts';
 import { eventLogRoutes } from './event-log.ts';
@@ -9,6 +10,7 @@ import { extensionRoutes } from './extensions.ts';
 import { fileRoutes } from './files.ts';
 import { formRoutes } from './forms.ts';
 import { impersonationRoutes } from './impersonation.ts';
+import { invoiceRoutes } from './invoices.ts';
 import { jobRoutes } from './jobs.ts';
 import { ledgerAccountRoutes } from './ledger-accounts.ts';
 import { ledgerEntryRoutes } from './ledger-entries.ts';
@@ -39,6 +41,8 @@ export const routesOf = (app: App): Route[] => [
   ...projectionRoutes(app),
   ...partnerRoutes(app),
   ...partnerPortalRoutes(app),
+  ...invoiceRoutes(app),
+  ...billingRoutes(app),
   ...userRoutes(app),
   ...eventLogRoutes(app),
   ...apiTokenRoutes(app),

@@ -7,11 +7,13 @@ import type { Principal } from '../../application/principal.ts';
 import type { ReadModels } from '../../application/read-models.ts';
 import { type RequestContext, requestContext } from '../../application/request-context.ts';
 import type { KeyRing } from '../../application/sealing.ts';
+import type { BillingArea } from '../compose/billing.ts';
 import type { BulkArea } from '../compose/bulk.ts';
 import type { EntitiesArea } from '../compose/entities.ts';
 import type { FilesArea } from '../compose/files.ts';
 import type { FormsArea } from '../compose/forms.ts';
 import type { IdentityArea } from '../compose/identity.ts';
+import type { InvoicesArea } from '../compose/invoices.ts';
 import type { LedgerArea } from '../compose/ledger.ts';
 import type { SsoArea } from '../compose/sso.ts';
 import type { WebhooksArea } from '../compose/webhooks.ts';
@@ -21,6 +23,8 @@ import type { RouteRequest } from '../http/route.ts';
 /** What the routes act through: use cases, queries, and the little they need to make a request's context. */
 export interface App
   extends IdentityArea,
+    BillingArea,
+    InvoicesArea,
     EntitiesArea,
     BulkArea,
     FilesArea,

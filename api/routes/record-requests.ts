@@ -81,5 +81,5 @@ export const ifMatch = (headers: IncomingHttpHeaders): number | undefined => {
     const message = 'If-Match must be an entity tag: a version in quotes.';
     throw invalid([{ path: 'If-Match', code: 'invalid_format', message }]);
   }
-  return /^[1-9][0-9]{0,14}$/.test(tag) ? Number(tag) : NEVER;
+  return /^(?:0|[1-9][0-9]{0,14})$/.test(tag) ? Number(tag) : NEVER;
 };

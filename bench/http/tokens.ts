@@ -24,3 +24,15 @@ export const tenantToken = (tenantId: string, userId: string): string =>
     { sub: userId, email: `${userId}@${tenantId}.example`, tenant_id: tenantId, role: 'operator' },
     SECRETS.TENANT_JWT_SECRET,
   );
+
+/** A token of a person of a partner who may see its billing. */
+export const partnerToken = (partnerId: string): string =>
+  sign(
+    {
+      sub: 'nora',
+      email: 'nora@partner.example',
+      partner_id: partnerId,
+      permissions: ['partner-billing'],
+    },
+    SECRETS.PARTNER_JWT_SECRET,
+  );

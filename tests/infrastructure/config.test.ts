@@ -117,6 +117,8 @@ describe('configuration', () => {
     ['ASSISTANT_TIMEOUT_MS', 'soon'],
     ['EMBEDDING_MODEL', 'other'],
     ['BILLING_UPSTREAM_URL', 'hush'],
+    ['BILLING_UPSTREAM_TOKEN', 'two words'],
+    ['BILLING_UPSTREAM_TOKEN', 'hush\n'],
   ];
   for (const [name, value] of bad) {
     it(`stops for ${name}=${value}, in one sentence without the value`, () => {

@@ -66,6 +66,8 @@ const booksOf = async (moves: readonly Move[]) => {
       tenantId: TENANT,
       stream: 'acme.journal-main',
       actor: { kind: 'user', id: 'ann' },
+      impersonatedBy: undefined,
+      position: String(revision).padStart(16, '0'),
     };
     model.fold({ ...event, ...meta, revision, at: BEGINNING + revision });
   };

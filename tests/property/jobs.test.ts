@@ -97,6 +97,8 @@ describe('any walk of a job', () => {
             revision,
             at,
             actor: { kind: 'user', id: 'ann' },
+            impersonatedBy: undefined,
+            position: String(revision).padStart(16, '0'),
           };
           for (const { collection, id, change } of jobsProjection.fold(projected)) {
             const changed = change(documents.get(`${collection}/${id}`));

@@ -24,6 +24,8 @@ export const folded = (projection: Projection, story: readonly Told[]): Map<stri
       revision,
       at,
       actor: { kind: 'user', id: 'ann' },
+      impersonatedBy: undefined,
+      position: String(revision).padStart(16, '0'),
     };
     for (const touch of projection.fold(event)) {
       const key = `${touch.collection}/${touch.tenantId ?? event.tenantId}/${touch.id}`;

@@ -1,15 +1,19 @@
 import { expect } from 'chai';
-import type { Folder } from '../../../application/folder.ts';
+import { Folder } from '../../../application/folder.ts';
 import { StoreUnavailable } from '../../../application/ports/event-store.ts';
-import { Fenced, type ReadStore } from '../../../application/ports/read-store.ts';
+import { type BatchWrite, Fenced, type ReadStore } from '../../../application/ports/read-store.ts';
+import { projection, touch } from '../../../domain/projection.ts';
 import { openSqliteReadStore } from '../../../infrastructure/read-store/sqlite/store.ts';
+import type { BookEvent } from '../../support/book.ts';
 import { gate, rejection } from '../../support/eventually.ts';
+import { silentMetrics } from '../../support/fakes.ts';
 import {
   endOf,
   GENERATION,
   poison,
   type ReadModelKit,
   readModelKit,
+  type Tally,
   takeLease,
   tallies,
 } from '../../support/read-model-kit.ts';
@@ -112,6 +116,52 @@ describe('the folder', () => {
     const again = await started(kit);
     await again.apply(log, endOf(log));
     expect((await everything(kit)).acme).to.deep.equal(['a1', 'a2', 'a3', 'a4', 'a5']);
+  });
+
+  it('does not write a document that comes out as it was', async () => {
+    const kit = await readModelKit();
+    for (const entry of ['a1', 'a2', 'a3']) await kit.write('acme', entry);
+    const kept = projection<BookEvent>({
+      name: 'tallies',
+      version: 1,
+      collections: [{ name: 'tallies', indexes: [] }],
+      on: {
+        EntryWritten: ({ data }) => [
+          touch<Tally>('tallies', 'one', (tally) => tally ?? { entries: [data.entry] }),
+          // Changed and left as it is by the same event: the change counts.
+          touch<Tally>('tallies', 'two', (tally) => ({ entries: [...(tally?.entries ?? []), data.entry] })),
+          touch<Tally>('tallies', 'two', (tally) => tally),
+        ],
+      },
+    });
+    const { codec, logger, clock } = kit.node;
+    const written: string[] = [];
+    const store: ReadStore = {
+      ...kit.store,
+      commit: (batch: BatchWrite) => {
+        written.push(...batch.writes.map(({ id }) => id));
+        return kit.store.commit(batch);
+      },
+    };
+    const folder = new Folder(kept, GENERATION, {
+      events: kit.events,
+      store,
+      codec,
+      logger,
+      clock,
+      metrics: silentMetrics,
+    });
+    await kit.store.prepare(GENERATION, kept.collections);
+    await folder.begin(await kit.lease());
+    for (const event of await kit.events.readAll()) await folder.apply([event], event.position);
+    expect(written).to.deep.equal(['one', 'two', 'two', 'two']);
+    const key = { collection: 'tallies', tenant: 'acme' };
+    expect((await kit.store.get(GENERATION, { ...key, id: 'one' }))?.value).to.deep.equal({
+      entries: ['a1'],
+    });
+    expect((await kit.store.get(GENERATION, { ...key, id: 'two' }))?.value).to.deep.equal({
+      entries: ['a1', 'a2', 'a3'],
+    });
   });
 
   it('deletes documents, and begins them anew', async () => {

@@ -1,0 +1,45 @@
+import { z } from 'zod';
+import type { Window } from '../../domain/billing/shapes.ts';
+import { invalid } from '../../domain/errors.ts';
+import { isDay } from '../../domain/ledger/dates.ts';
+import { instant } from '../http/schemas.ts';
+
+/** Windows as callers give them (decisions, section 10): instants or dates, `[from, to)`, in UTC. */
+
+const day = z
+  .string()
+  .refine(isDay, 'This is neither a day nor an instant.')
+  .transform((text) => `${text}T00:00:00.000Z`);
+
+/** An offset can lead out of the years that an instant is written with. */
+const isInYears = (text: string): boolean => /^[0-9]{4}-/.test(text) && !text.startsWith('0000');
+
+/** An instant, or a day for its first moment; becomes UTC with milliseconds. */
+const moment = z
+  .union([instant.refine(isInYears, 'This is not within the years 0001 to 9999.'), day])
+  .meta({ description: 'An instant, or a day (UTC) for its first moment.' });
+
+/** For a query or a body. */
+export const windowFields = { from: moment.optional(), to: moment.optional() };
+
+const monthOf = (now: number): Window => {
+  const date = new Date(now);
+  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
+  const start = (ahead: number): string => new Date(Date.UTC(year, month + ahead)).toISOString();
+  return { from: start(0), to: start(1) };
+};
+
+/**
+ * What is not given is this calendar month's.
+ * @param now ms
+ * @throws 400 for a window that ends where it begins, or before
+ */
+export const windowOf = (
+  given: { readonly from?: string | undefined; readonly to?: string | undefined },
+  now: number,
+): Window => {
+  const month = monthOf(now);
+  const { from = month.from, to = month.to } = given;
+  if (from < to) return { from, to };
+  throw invalid([{ path: 'to', code: 'not_after_from', message: '`to` must be after `from`.' }]);
+};

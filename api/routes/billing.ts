@@ -1,0 +1,194 @@
+import { z } from 'zod';
+import type { Position } from '../../application/ports/event-store.ts';
+import type { RateCard } from '../../domain/billing/rate-card.ts';
+import { SCOPES } from '../../domain/billing/reconciliation.ts';
+import { METERS } from '../../domain/billing/shapes.ts';
+import { invalid } from '../../domain/errors.ts';
+import { attachment } from '../http/content-disposition.ts';
+import { CSV_TYPE, csvRows } from '../http/csv.ts';
+import { decodeCursor, listName, nextPage } from '../http/cursor.ts';
+import type { Reply, Route } from '../http/route.ts';
+import { cursor, limit } from '../http/schemas.ts';
+import { type App, contextOf } from './app.ts';
+import {
+  newRateCard,
+  rateCardView,
+  reconciliationRows,
+  reconciliationView,
+  statementRows,
+  statementView,
+  usageView,
+  viewOfCard,
+} from './billing-views.ts';
+import { windowFields, windowOf } from './billing-window.ts';
+import { partnerRoute } from './kinds.ts';
+import { BILLING_PERMISSION } from './partner-portal.ts';
+import { etagOf, ifMatch } from './record-requests.ts';
+
+/**
+ * Partner billing but its invoices (decisions, section 10): rate card, statements with the events behind them, and
+ * reconciliation. The partner is the credential's.
+ */
+
+const BASE = '/api/v1/partner-portal/billing';
+const READS = ['metering', 'tenants', 'invoices'];
+
+const windowQuery = z.object(windowFields);
+const reconciliationQuery = windowQuery.extend({ scope: z.enum(SCOPES).default('customer') });
+
+const cardReply = (card: RateCard, position?: Position): Reply => ({
+  status: 200,
+  body: viewOfCard(card),
+  headers: etagOf(card),
+  position,
+});
+
+const download = (filename: string, rows: Parameters<typeof csvRows>[0]): Reply => ({
+  status: 200,
+  headers: { 'Content-Type': CSV_TYPE, 'Content-Disposition': attachment(filename) },
+  body: csvRows(rows),
+});
+
+export const billingRoutes = (app: App): Route[] => {
+  const of = { tag: 'Partner billing', permission: BILLING_PERMISSION } as const;
+  const statementsOf = (partnerId: string, query: z.output<typeof windowQuery>) =>
+    app.statements.statements(partnerId, windowOf(query, app.clock.now()));
+  const reconciliationOf = (partnerId: string, query: z.output<typeof reconciliationQuery>) =>
+    app.statements.reconciliation(partnerId, windowOf(query, app.clock.now()), query.scope);
+
+  return [
+    partnerRoute({
+      ...of,
+      method: 'get',
+      path: `${BASE}/rate-card`,
+      operationId: 'getRateCard',
+      summary: 'What each meter costs; `ETag` is the version',
+      responses: { 200: rateCardView },
+      handle: async ({ principal }) => cardReply(await app.rateCards.get(principal.partnerId)),
+    }),
+
+    partnerRoute({
+      ...of,
+      method: 'put',
+      path: `${BASE}/rate-card`,
+      operationId: 'replaceRateCard',
+      summary: 'Replace the whole rate card; a meter that is left out is not priced any more',
+      body: newRateCard,
+      responses: { 200: rateCardView },
+      errors: ['conflict'],
+      honoursIfMatch: true,
+      reads: ['invoices'],
+      handle: async (request) => {
+        const { card, position } = await app.rateCards.replace(
+          request.principal.partnerId,
+          { ...request.body, ifVersion: ifMatch(request.headers) },
+          contextOf(app, request),
+        );
+        return cardReply(card, position);
+      },
+    }),
+
+    partnerRoute({
+      ...of,
+      method: 'get',
+      path: `${BASE}/statements`,
+      operationId: 'listStatements',
+      summary:
+        'What each customer used and what it costs, of this calendar month (UTC) unless said otherwise',
+      query: windowQuery,
+      responses: { 200: z.array(statementView) },
+      reads: READS,
+      errors: ['constraint_violated'],
+      handle: async ({ principal, query }) => ({
+        status: 200,
+        body: await statementsOf(principal.partnerId, query),
+      }),
+    }),
+
+    partnerRoute({
+      ...of,
+      method: 'get',
+      path: `${BASE}/statements.csv`,
+      operationId: 'exportStatements',
+      summary: 'The statements as CSV, a row for each line; amounts in minor units',
+      query: windowQuery,
+      responses: { 200: null },
+      produces: 'text/csv',
+      reads: READS,
+      errors: ['constraint_violated'],
+      handle: async ({ principal, query }) =>
+        download('statements.csv', statementRows(await statementsOf(principal.partnerId, query))),
+    }),
+
+    partnerRoute({
+      ...of,
+      method: 'get',
+      path: `${BASE}/statements/:customer_id/usage`,
+      operationId: 'listUsage',
+      summary:
+        'The events behind a count, in the order of the log; of active users each person’s first in the window',
+      params: z.object({ customer_id: z.string() }),
+      query: windowQuery.extend({ meter: z.enum(METERS), limit: limit(), cursor }),
+      responses: { 200: z.array(usageView) },
+      reads: ['metering'],
+      handle: async ({ principal, params, query }) => {
+        const { meter, limit: size, cursor: given, ...rest } = query;
+        const window = windowOf(rest, app.clock.now());
+        // Without the window: the default one moves on while a list is paged through.
+        const list = listName('usage', params.customer_id, meter);
+        const page = await app.statements.usage(
+          principal.partnerId,
+          params.customer_id,
+          { meter, window },
+          { limit: size, after: beginOf(app, given, list) },
+        );
+        const next = page.next === undefined ? undefined : nextPage({ values: [page.next], id: '' }, list);
+        return { status: 200, body: page.events, next };
+      },
+    }),
+
+    partnerRoute({
+      ...of,
+      method: 'get',
+      path: `${BASE}/reconciliation`,
+      operationId: 'getReconciliation',
+      summary: 'The sums of the statements, by customer or by meter, and what of them is invoiced',
+      query: reconciliationQuery,
+      responses: { 200: reconciliationView },
+      reads: READS,
+      errors: ['constraint_violated'],
+      handle: async ({ principal, query }) => ({
+        status: 200,
+        body: await reconciliationOf(principal.partnerId, query),
+      }),
+    }),
+
+    partnerRoute({
+      ...of,
+      method: 'get',
+      path: `${BASE}/reconciliation.csv`,
+      operationId: 'exportReconciliation',
+      summary: 'Reconciliation as CSV, a row for each bucket and one for all; amounts in minor units',
+      query: reconciliationQuery,
+      responses: { 200: null },
+      produces: 'text/csv',
+      reads: READS,
+      errors: ['constraint_violated'],
+      handle: async ({ principal, query }) =>
+        download(
+          'reconciliation.csv',
+          reconciliationRows(await reconciliationOf(principal.partnerId, query)),
+        ),
+    }),
+  ];
+};
+
+/** @throws 400 for a cursor of another list */
+const beginOf = (app: App, given: string | undefined, list: string): Position | undefined => {
+  const end = decodeCursor(given, list);
+  if (end === undefined) return undefined;
+  const [text] = end.values;
+  const found = typeof text === 'string' ? app.statements.parsePosition(text) : undefined;
+  if (found !== undefined) return found;
+  throw invalid([{ path: 'cursor', code: 'invalid_format', message: 'This is not a cursor of this list.' }]);
+};

@@ -1,0 +1,168 @@
+import { z } from 'zod';
+import type { InvoiceNow } from '../../application/billing/invoices.ts';
+import type { Invoice } from '../../domain/billing/invoice-view.ts';
+import { notFound } from '../../domain/errors.ts';
+import { partnerScope } from '../../domain/partners/partner.ts';
+import { invoiceById, invoicesOf, invoicesProjection } from '../../projections/invoices.ts';
+import { decodeCursor, listName, nextPage } from '../http/cursor.ts';
+import type { Reply, Route } from '../http/route.ts';
+import { cursor, idParams, limit } from '../http/schemas.ts';
+import { INVOICE_PAGE_HEADERS, invoicePage } from '../pages/invoice-page.ts';
+import { type App, contextOf } from './app.ts';
+import { windowFields, windowOf } from './billing-window.ts';
+import { INVOICE_STATES, invoiceView, viewOfInvoice } from './invoice-views.ts';
+import { partnerRoute } from './kinds.ts';
+import { BILLING_PERMISSION } from './partner-portal.ts';
+
+/** Invoices of a partner's customers (decisions, section 10). The partner is the credential's. */
+
+const BASE = '/api/v1/partner-portal/billing/invoices';
+const READS = [invoicesProjection.name];
+
+const filterQuery = z.object({
+  /** A customer that is none selects nothing. */
+  customer_id: z.string().max(200).optional(),
+  state: z.enum(INVOICE_STATES).optional(),
+  limit: limit(),
+  cursor,
+});
+
+const generation = z.object({ customer_id: z.string().min(1).max(200), ...windowFields });
+
+const reply = (status: number, { invoice, position }: InvoiceNow): Reply => ({
+  status,
+  body: viewOfInvoice(invoice),
+  position,
+});
+
+export const invoiceRoutes = (app: App): Route[] => {
+  const reader = app.readModels.reader(invoicesProjection.name);
+  const of = { tag: 'Partner billing', permission: BILLING_PERMISSION } as const;
+
+  const find = async (partnerId: string, id: string): Promise<Invoice> => {
+    const invoice = await invoiceById(reader, partnerScope(partnerId), id);
+    if (invoice === undefined) throw notFound();
+    return invoice;
+  };
+
+  return [
+    partnerRoute({
+      ...of,
+      method: 'get',
+      path: BASE,
+      operationId: 'listInvoices',
+      summary: 'Invoices, newest first',
+      query: filterQuery,
+      responses: { 200: z.array(invoiceView) },
+      reads: READS,
+      handle: async ({ principal, query }) => {
+        const { limit: size, cursor: at, ...filter } = query;
+        const list = listName(filter.customer_id, filter.state);
+        const after = decodeCursor(at, list);
+        const page = await invoicesOf(reader, partnerScope(principal.partnerId), filter, {
+          limit: size,
+          after,
+        });
+        return { status: 200, body: page.docs.map(viewOfInvoice), next: nextPage(page.next, list) };
+      },
+    }),
+
+    partnerRoute({
+      ...of,
+      method: 'post',
+      path: `${BASE}/generate`,
+      operationId: 'generateInvoice',
+      summary:
+        'Freeze the statement of a window, this calendar month unless given; 200 when that was done before',
+      body: generation,
+      responses: { 200: invoiceView, 201: invoiceView },
+      errors: ['window_overlap', 'nothing_to_invoice'],
+      handle: async (request) => {
+        const { customer_id, ...given } = request.body;
+        const { partnerId } = request.principal;
+        const window = windowOf(given, app.clock.now());
+        const made = await app.invoices.generate(partnerId, customer_id, window, contextOf(app, request));
+        return reply(made.isNew ? 201 : 200, made);
+      },
+    }),
+
+    partnerRoute({
+      ...of,
+      method: 'get',
+      path: `${BASE}/:id`,
+      operationId: 'getInvoice',
+      summary: 'One invoice',
+      params: idParams,
+      responses: { 200: invoiceView },
+      reads: READS,
+      handle: async ({ principal, params }) => ({
+        status: 200,
+        body: viewOfInvoice(await find(principal.partnerId, params.id)),
+      }),
+    }),
+
+    partnerRoute({
+      ...of,
+      method: 'get',
+      path: `${BASE}/:id/page`,
+      operationId: 'printInvoice',
+      summary: 'One invoice as a page to print for the customer: with retail amounts alone',
+      params: idParams,
+      responses: { 200: null },
+      produces: 'text/html',
+      reads: READS,
+      handle: async ({ principal, params }) => ({
+        status: 200,
+        headers: INVOICE_PAGE_HEADERS,
+        body: invoicePage(await find(principal.partnerId, params.id)),
+      }),
+    }),
+
+    partnerRoute({
+      ...of,
+      method: 'patch',
+      path: `${BASE}/:id`,
+      operationId: 'changeInvoice',
+      summary: 'Refused: an invoice is frozen',
+      params: idParams,
+      body: z.object({}),
+      responses: { 200: invoiceView },
+      errors: ['invoice_locked'],
+      reads: READS,
+      handle: ({ principal, params }) => app.invoices.change(principal.partnerId, params.id),
+    }),
+
+    partnerRoute({
+      ...of,
+      method: 'post',
+      path: `${BASE}/:id/issue`,
+      operationId: 'issueInvoice',
+      summary: 'Hand the invoice to the upstream billing system; 202 while that does not answer',
+      params: idParams,
+      responses: { 200: invoiceView, 202: invoiceView },
+      errors: ['invoice_locked', 'upstream_refused'],
+      reads: READS,
+      handle: async (request) => {
+        const { principal, params } = request;
+        const issued = await app.invoices.issue(principal.partnerId, params.id, contextOf(app, request));
+        return reply(issued.invoice.state === 'issued' ? 200 : 202, issued);
+      },
+    }),
+
+    partnerRoute({
+      ...of,
+      method: 'post',
+      path: `${BASE}/:id/void`,
+      operationId: 'voidInvoice',
+      summary: 'Void an invoice that is not issued: its window is free again',
+      params: idParams,
+      responses: { 200: invoiceView },
+      errors: ['invoice_locked'],
+      reads: READS,
+      handle: async (request) => {
+        const { principal, params } = request;
+        return reply(200, await app.invoices.void(principal.partnerId, params.id, contextOf(app, request)));
+      },
+    }),
+  ];
+};

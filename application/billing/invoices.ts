@@ -1,0 +1,207 @@
+import {
+  generateInvoice,
+  type InvoicesState,
+  invoiceOfWindow,
+  invoicesDecider,
+  liveInvoice,
+  startIssue,
+  voidInvoice,
+} from '../../domain/billing/invoice.ts';
+import type { InvoiceEvent } from '../../domain/billing/invoice-events.ts';
+import type { Invoice } from '../../domain/billing/invoice-view.ts';
+import type { Window } from '../../domain/billing/shapes.ts';
+import { DomainError, notFound } from '../../domain/errors.ts';
+import { partnerScope } from '../../domain/partners/partner.ts';
+import { isTenantId } from '../../domain/tenancy/tenant.ts';
+import type { CommandHandler } from '../command-handler.ts';
+import type { Directory } from '../directory.ts';
+import type { PartnerDirectory } from '../partner-directory.ts';
+import type { Position } from '../ports/event-store.ts';
+import type { RequestContext } from '../request-context.ts';
+import type { StreamState } from '../stream-states.ts';
+import type { InvoiceLog } from './invoice-log.ts';
+import type { InvoiceIssuing, Issuing } from './issuing.ts';
+import type { Statements } from './statements.ts';
+
+export interface InvoiceNow {
+  readonly invoice: Invoice;
+  readonly position: Position | undefined;
+}
+
+/** Finds the customer of an invoice of a partner; undefined for an unknown one, and for another partner's. */
+export type CustomerOfInvoice = (partnerId: string, invoiceId: string) => Promise<string | undefined>;
+
+/** Use cases on invoices (decisions, section 10). The partner is the credential's. */
+export class Invoices {
+  readonly #commands: CommandHandler;
+  readonly #directory: Directory;
+  readonly #partners: PartnerDirectory;
+  readonly #log: InvoiceLog;
+  readonly #statements: Pick<Statements, 'draft'>;
+  readonly #issuing: InvoiceIssuing;
+  readonly #customerOf: CustomerOfInvoice;
+  readonly #wrote: (position: Position) => void;
+  readonly #stopping = new AbortController();
+
+  constructor(deps: {
+    commands: CommandHandler;
+    directory: Directory;
+    partners: PartnerDirectory;
+    log: InvoiceLog;
+    statements: Pick<Statements, 'draft'>;
+    issuing: InvoiceIssuing;
+    customerOf: CustomerOfInvoice;
+    /** Told how far a request wrote that is refused all the same: its caller reads that from then on. */
+    wrote: (position: Position) => void;
+  }) {
+    this.#commands = deps.commands;
+    this.#directory = deps.directory;
+    this.#partners = deps.partners;
+    this.#log = deps.log;
+    this.#statements = deps.statements;
+    this.#issuing = deps.issuing;
+    this.#customerOf = deps.customerOf;
+    this.#wrote = deps.wrote;
+  }
+
+  /** Gives up calls of requests: the intent is stored, and the background worker goes on. */
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  /**
+   * Freezes what the statement of the window says now.
+   * @returns `isNew`: false when the window had its invoice already
+   * @throws `not_found` for who is no customer of the partner, `window_overlap`, `nothing_to_invoice`
+   */
+  async generate(
+    partnerId: string,
+    customerId: string,
+    window: Window,
+    context: RequestContext,
+  ): Promise<InvoiceNow & { readonly isNew: boolean }> {
+    if (!isTenantId(customerId)) throw notFound();
+    const customer = await this.#directory.tenant(customerId);
+    if (customer?.partner_id !== partnerId) throw notFound();
+    const partner = await this.#partners.find(partnerId);
+    if (partner === undefined) throw notFound();
+    const scope = partnerScope(partnerId);
+    const id = context.newId();
+    const prepare = async ({ state: head, revision }: StreamState<InvoicesState>) => {
+      if (invoiceOfWindow(head, window) !== undefined) return undefined;
+      const draft = await this.#statements.draft(partnerId, customerId, window);
+      // What the draft left to other invoices must be so at the revision that is decided at.
+      if ((await this.#log.head(scope, customerId)).revision !== revision) throw new Moved();
+      return { ...draft, partner: { id: partnerId, name: partner.name } };
+    };
+    const { events, state, position } = await whileItMoves(() =>
+      this.#commands.execute({
+        tenantId: scope,
+        decider: invoicesDecider,
+        id: customerId,
+        cause: context.cause,
+        again: context.again,
+        prepare,
+        decide: (head, _context, draft) => generateInvoice(head, id, window, draft),
+      }),
+    );
+    const made = generatedBy(events);
+    const invoiceId = made ?? invoiceOfWindow(state, window)?.id;
+    if (invoiceId === undefined) throw new Error('no invoice was generated');
+    const invoice = await this.#invoice({ scope, customerId, invoiceId }, state);
+    return { invoice, position, isNew: made !== undefined };
+  }
+
+  /**
+   * Stores the intent, then calls the upstream once.
+   * @returns the invoice as issued, or still issuing while there is no answer
+   * @throws `not_found`, `invoice_locked` for a void one, `upstream_refused`
+   */
+  async issue(partnerId: string, invoiceId: string, context: RequestContext): Promise<InvoiceNow> {
+    const one = await this.#find(partnerId, invoiceId);
+    let isFirst = false;
+    const outcome = await this.#on(one, context, (state) => {
+      const events = startIssue(state, invoiceId);
+      // An earlier try of the request, which may have called, is found and not decided again.
+      isFirst = events.length > 0;
+      return events;
+    });
+    const entry = liveInvoice(outcome.state, invoiceId);
+    const isOwn = outcome.events.length > 0;
+    if (entry?.state === 'issuing') {
+      // Who did not begin it waits for a call that is under way, and makes none: retries have their own times.
+      await (isOwn ? this.#issuing.attempt(one, isFirst, this.#stopping.signal) : this.#issuing.running(one));
+    }
+    const { state, position } = await this.#on(one, context, () => []);
+    const invoice = await this.#invoice(one, state);
+    if (invoice.state === 'generated' || invoice.state === 'void') {
+      if (position !== undefined) this.#wrote(position);
+      const message = 'The upstream billing system has refused the invoice.';
+      throw new DomainError('upstream_refused', message, { reason: invoice.last_error });
+    }
+    return { invoice, position };
+  }
+
+  /** @throws `not_found`, `invoice_locked` */
+  async void(partnerId: string, invoiceId: string, context: RequestContext): Promise<InvoiceNow> {
+    const one = await this.#find(partnerId, invoiceId);
+    const { state, position } = await this.#on(one, context, (head) => voidInvoice(head, invoiceId));
+    return { invoice: await this.#invoice(one, state), position };
+  }
+
+  /** Nothing of a frozen invoice can be changed, and there are no others. @throws always: `not_found`, `invoice_locked` */
+  async change(partnerId: string, invoiceId: string): Promise<never> {
+    const { scope, customerId } = await this.#find(partnerId, invoiceId);
+    const state = liveInvoice(await this.#log.state(scope, customerId), invoiceId)?.state ?? 'void';
+    throw new DomainError('invoice_locked', 'An invoice is frozen when it is generated.', { state });
+  }
+
+  async #find(partnerId: string, invoiceId: string): Promise<Issuing> {
+    const customerId = await this.#customerOf(partnerId, invoiceId);
+    if (customerId === undefined) throw notFound();
+    return { scope: partnerScope(partnerId), customerId, invoiceId };
+  }
+
+  #on(
+    { scope, customerId }: Issuing,
+    { cause, again }: RequestContext,
+    decide: (state: InvoicesState) => readonly InvoiceEvent[],
+  ) {
+    return this.#commands.execute({
+      tenantId: scope,
+      decider: invoicesDecider,
+      id: customerId,
+      cause,
+      again,
+      decide,
+    });
+  }
+
+  async #invoice({ scope, customerId, invoiceId }: Issuing, state: InvoicesState): Promise<Invoice> {
+    const from = liveInvoice(state, invoiceId)?.at;
+    const invoice = await this.#log.invoice(scope, customerId, invoiceId, from);
+    if (invoice === undefined) throw notFound();
+    return invoice;
+  }
+}
+
+/** Another process has written to the stream while something was drafted from it. */
+class Moved extends Error {}
+
+const MOVES = 20;
+
+/** @throws `unavailable` */
+const whileItMoves = async <T>(work: () => Promise<T>): Promise<T> => {
+  for (let moves = 0; moves < MOVES; moves += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof Moved)) throw error;
+    }
+  }
+  throw new DomainError('unavailable', 'The resource is too busy at the moment.');
+};
+
+const generatedBy = (
+  events: readonly { readonly type: string; readonly data: { readonly invoice_id: string } }[],
+): string | undefined => events.find(({ type }) => type === 'InvoiceGenerated')?.data.invoice_id;

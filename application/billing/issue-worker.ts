@@ -1,0 +1,71 @@
+import { holdLease, type LeaseOptions } from '../lease-holder.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Logger } from '../ports/logger.ts';
+import { leaseNameOfSubscriber } from '../ports/read-store.ts';
+import type { InvoiceIssuing, Issuing } from './issuing.ts';
+
+/** An invoice that is being issued, and since when (ms). */
+export interface Pending extends Issuing {
+  readonly since: number;
+}
+
+export interface IssueWorkerDeps {
+  readonly issuing: Pick<InvoiceIssuing, 'attempt'>;
+  /** Of all partners, the one that began first at the head. */
+  readonly pending: () => AsyncIterable<Pending>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+}
+
+/** Invoices that wait are looked for so often (ms). */
+const POLL_MS = 250;
+/** Calls at the same time. */
+const WIDTH = 8;
+const FIRST_WAIT_MS = 1000;
+const LONGEST_WAIT_MS = 60_000;
+
+/**
+ * Goes on with what a request has begun and got no answer to: after 1, 2, 4, … at most 60 s (decisions, section 10,
+ * Issue), for as long as it takes. One node does, under a lease.
+ */
+export const runIssueWorker = (
+  deps: IssueWorkerDeps,
+  lease: LeaseOptions,
+  signal: AbortSignal,
+): Promise<void> =>
+  holdLease(leaseNameOfSubscriber('invoice-issuer'), lease, signal, (_lease, held) => work(deps, held));
+
+const work = async (
+  { issuing, pending, clock, logger, sleep }: IssueWorkerDeps,
+  held: AbortSignal,
+): Promise<void> => {
+  const active = new Map<string, Promise<void>>();
+  const waits = new Map<string, { readonly due: number; readonly ms: number }>();
+
+  const attempt = async (one: Pending, key: string, ms: number): Promise<void> => {
+    const outcome = await issuing.attempt(one, false, held);
+    active.delete(key);
+    // One that has ended is asked once more at most: until the read model has heard of it.
+    const next = outcome === 'waiting' ? Math.min(ms * 2, LONGEST_WAIT_MS) : ms;
+    waits.set(key, { due: clock.now() + (outcome === 'busy' ? FIRST_WAIT_MS : next), ms: next });
+  };
+
+  while (!held.aborted) {
+    try {
+      const seen = new Set<string>();
+      for await (const one of pending()) {
+        const key = `${one.scope}/${one.invoiceId}/${one.since}`;
+        seen.add(key);
+        const wait = waits.get(key) ?? { due: one.since + FIRST_WAIT_MS, ms: FIRST_WAIT_MS };
+        if (held.aborted || active.size >= WIDTH || active.has(key) || wait.due > clock.now()) continue;
+        active.set(key, attempt(one, key, wait.ms));
+      }
+      for (const key of waits.keys()) if (!seen.has(key) && !active.has(key)) waits.delete(key);
+    } catch (error) {
+      logger.warn({ err: error }, 'invoices to be issued could not be looked for');
+    }
+    await sleep(POLL_MS, held);
+  }
+  await Promise.all(active.values());
+};

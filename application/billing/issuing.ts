@@ -1,0 +1,203 @@
+import {
+  type InvoicesState,
+  invoicesDecider,
+  type LiveInvoice,
+  liveInvoice,
+  recordDelayed,
+  recordIssued,
+  recordRefused,
+} from '../../domain/billing/invoice.ts';
+import type { InvoiceEvent } from '../../domain/billing/invoice-events.ts';
+import type { Invoice } from '../../domain/billing/invoice-view.ts';
+import type { DecisionContext } from '../../domain/decider.ts';
+import type { Cause } from '../codec.ts';
+import type { CommandHandler } from '../command-handler.ts';
+import { whileRenewed } from '../lease-holder.ts';
+import type { BillingUpstream, SendAnswer } from '../ports/billing-upstream.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Logger } from '../ports/logger.ts';
+import type { ReadStore } from '../ports/read-store.ts';
+import type { InvoiceLog } from './invoice-log.ts';
+
+/** An invoice that is being issued. */
+export interface Issuing {
+  /** `partner_<id>` */
+  readonly scope: string;
+  readonly customerId: string;
+  readonly invoiceId: string;
+}
+
+/** `busy`: somebody else is at it. `waiting`: there is no answer, or it could not be written down. */
+export type IssueOutcome = 'ended' | 'waiting' | 'busy';
+
+interface Deps {
+  readonly commands: CommandHandler;
+  readonly log: InvoiceLog;
+  readonly upstream: BillingUpstream;
+  readonly leases: Pick<ReadStore, 'acquireLease' | 'releaseLease'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly owner: string;
+  readonly leaseMs?: number;
+}
+
+const LEASE_MS = 3000;
+/** So long after the intent an upstream may have forgotten a key (ms). */
+const LATE_MS = 3_600_000;
+
+/** The same for every call about one invoice, for ever. */
+export const upstreamKey = ({ id, revision }: { id: string; revision: number }): string =>
+  `partner-invoice-${id}-${revision}`;
+
+/** What is sent: of what was frozen alone, so that it is the same bytes each time. */
+export const upstreamDocument = (invoice: Invoice): string => {
+  const { id, number, revision, partner, customer, window, currency, lines, totals } = invoice;
+  const { rate_card_version, generated_at } = invoice;
+  return JSON.stringify({
+    id,
+    number,
+    revision,
+    partner,
+    customer,
+    window,
+    currency,
+    lines,
+    totals,
+    rate_card_version,
+    generated_at,
+  });
+};
+
+/**
+ * One call to the upstream at a time for each invoice, under a lease, and what comes of it written down. Whoever does it
+ * after a crash does the same under the same key: the upstream has one invoice, and the stream ends in its answer.
+ */
+export class InvoiceIssuing {
+  readonly #deps: Deps;
+  readonly #running = new Map<string, Promise<IssueOutcome>>();
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /** The call of this process that is under way. */
+  running({ scope, invoiceId }: Issuing): Promise<IssueOutcome> | undefined {
+    return this.#running.get(`${scope}/${invoiceId}`);
+  }
+
+  /**
+   * Never rejects for what an upstream or a store does.
+   * @param isFirst nobody can have called before, so that a refusal is the whole truth
+   */
+  attempt(issuing: Issuing, isFirst: boolean, signal: AbortSignal): Promise<IssueOutcome> {
+    const key = `${issuing.scope}/${issuing.invoiceId}`;
+    const running = this.#running.get(key);
+    if (running !== undefined) return running;
+    const started = this.#underLease(issuing, isFirst, signal)
+      .catch((error: unknown): IssueOutcome => {
+        this.#deps.logger.warn(
+          { err: error, invoice_id: issuing.invoiceId },
+          'an invoice could not be worked on',
+        );
+        return 'waiting';
+      })
+      .finally(() => this.#running.delete(key));
+    this.#running.set(key, started);
+    return started;
+  }
+
+  async #underLease(issuing: Issuing, isFirst: boolean, signal: AbortSignal): Promise<IssueOutcome> {
+    const { leases, owner, logger, leaseMs = LEASE_MS } = this.#deps;
+    if (signal.aborted) return 'waiting';
+    const lease = await leases.acquireLease(`billing:${issuing.scope}/${issuing.invoiceId}`, owner, leaseMs);
+    if (lease === undefined) return 'busy';
+    let outcome: IssueOutcome = 'waiting';
+    // Of the store, leases alone are asked of it here.
+    const options = { store: leases as ReadStore, logger, owner, ttlMs: leaseMs };
+    await whileRenewed(lease, options, signal, async (_lease, held) => {
+      outcome = await this.#attempt(issuing, isFirst, held);
+    });
+    return outcome;
+  }
+
+  async #attempt(issuing: Issuing, isFirst: boolean, signal: AbortSignal): Promise<IssueOutcome> {
+    const { log } = this.#deps;
+    const { scope, customerId, invoiceId } = issuing;
+    const entry = liveInvoice(await log.state(scope, customerId), invoiceId);
+    if (entry?.state !== 'issuing') return 'ended';
+    const invoice = await log.generated(scope, customerId, entry.at);
+    const isFirstCall = isFirst && entry.error === undefined;
+    const answer = await this.#call(entry, invoice, isFirstCall, signal).catch((error: unknown) => {
+      if (signal.aborted) return undefined;
+      throw error;
+    });
+    // Given up: somebody else goes on, or the next start does.
+    if (answer === undefined) return 'waiting';
+    switch (answer.kind) {
+      case 'accepted':
+        await this.#record(issuing, (state, context) =>
+          recordIssued(state, invoiceId, answer.reference, invoice, context),
+        );
+        return 'ended';
+      case 'refused':
+        await this.#record(issuing, (state) =>
+          recordRefused(state, invoiceId, entry.attempt, answer.message),
+        );
+        return 'ended';
+      case 'unknown':
+        await this.#record(issuing, (state) =>
+          recordDelayed(state, invoiceId, entry.attempt, answer.message),
+        );
+        return 'waiting';
+      default:
+        return answer satisfies never;
+    }
+  }
+
+  async #call(
+    entry: LiveInvoice,
+    invoice: Invoice,
+    isFirst: boolean,
+    signal: AbortSignal,
+  ): Promise<SendAnswer> {
+    const { upstream, clock } = this.#deps;
+    const key = upstreamKey(invoice);
+    if (clock.now() - (entry.since ?? 0) > LATE_MS) {
+      const found = await upstream.find(key, signal);
+      if (found.kind === 'found') return { kind: 'accepted', reference: found.reference };
+      if (found.kind === 'unknown') return found;
+    }
+    const answer = await upstream.send(key, upstreamDocument(invoice), signal);
+    if (answer.kind !== 'refused' || isFirst) return answer;
+    // An earlier call may have been taken although its answer never came: a refusal alone does not say.
+    const found = await upstream.find(key, signal);
+    switch (found.kind) {
+      case 'found':
+        return { kind: 'accepted', reference: found.reference };
+      case 'absent':
+        return answer;
+      case 'unknown':
+        return found;
+      default:
+        return found satisfies never;
+    }
+  }
+
+  async #record(
+    { scope, customerId, invoiceId }: Issuing,
+    decide: (state: InvoicesState, context: DecisionContext) => readonly InvoiceEvent[],
+  ): Promise<void> {
+    const cause: Cause = {
+      actor: { kind: 'system', id: 'invoice-issuer' },
+      correlationId: invoiceId,
+      causationId: invoiceId,
+    };
+    await this.#deps.commands.execute({
+      tenantId: scope,
+      decider: invoicesDecider,
+      id: customerId,
+      cause,
+      decide,
+    });
+  }
+}

@@ -1,0 +1,73 @@
+import type { z } from 'zod';
+import { JobOverridden, JobStarted, JobTransitioned, RecordCreated } from '../entities/record-events.ts';
+import { FormSubmitted } from '../forms/submission.ts';
+import { MessageSent } from '../messaging/conversation.ts';
+import { DeliverySucceeded } from '../webhooks/delivery-events.ts';
+import { TEST_EVENT } from '../webhooks/event-types.ts';
+import type { Meter } from './shapes.ts';
+
+/** What is metered (decisions, section 10, Meters): each event counts once, for the tenant whose stream it is in. */
+
+/** Meters that count events; `active_users` counts who caused them. */
+export type CountMeter = Exclude<Meter, 'active_users'>;
+
+type MetersOf = (data: unknown) => readonly CountMeter[];
+
+const always = (...meters: readonly CountMeter[]): MetersOf => {
+  return () => meters;
+};
+
+const CREATED: readonly CountMeter[] = ['records_created'];
+const CREATED_WITH_JOB: readonly CountMeter[] = ['records_created', 'jobs_started'];
+const DELIVERED: readonly CountMeter[] = ['webhooks_delivered'];
+const NONE: readonly CountMeter[] = [];
+
+// The data is that of the type, as the codec has checked it.
+const created: MetersOf = (data) =>
+  (data as z.output<typeof RecordCreated.schema>).job === undefined ? CREATED : CREATED_WITH_JOB;
+const delivered: MetersOf = (data) =>
+  (data as z.output<typeof DeliverySucceeded.schema>).event === TEST_EVENT ? NONE : DELIVERED;
+
+interface Counted {
+  /** What an event of the type can count for. */
+  readonly meters: readonly CountMeter[];
+  readonly of: MetersOf;
+}
+
+const each = (meter: CountMeter): Counted => ({ meters: [meter], of: always(meter) });
+
+/**
+ * The one table from event types to meters. A record of an entity with a workflow is created with its job. A type that
+ * no event has yet counts from its first event on.
+ */
+const COUNTED: ReadonlyMap<string, Counted> = new Map<string, Counted>([
+  [RecordCreated.type, { meters: CREATED_WITH_JOB, of: created }],
+  [JobStarted.type, each('jobs_started')],
+  [JobTransitioned.type, each('job_transitions')],
+  [JobOverridden.type, each('job_transitions')],
+  [FormSubmitted.type, each('forms_submitted')],
+  [MessageSent.type, each('messages_sent')],
+  [DeliverySucceeded.type, { meters: DELIVERED, of: delivered }],
+  ['AssistantQuestionAsked', each('assistant_questions')],
+]);
+
+/** Types of the events that a meter counts. */
+export const typesOf = (meter: CountMeter): readonly string[] =>
+  [...COUNTED].filter(([, { meters }]) => meters.includes(meter)).map(([type]) => type);
+
+export const COUNTED_TYPES: readonly string[] = [...COUNTED.keys()];
+
+/** The meters that an event counts for, once each. */
+export const metersOf = (event: { readonly type: string; readonly data: unknown }): readonly CountMeter[] =>
+  COUNTED.get(event.type)?.of(event.data) ?? NONE;
+
+/** The person whom an event makes an active user: not who acts as somebody else, and nobody's program. */
+export const activeUserOf = (event: {
+  readonly actor: { readonly kind: string; readonly id: string };
+  readonly impersonatedBy?: string | undefined;
+}): string | undefined =>
+  event.actor.kind === 'user' && event.impersonatedBy === undefined ? event.actor.id : undefined;
+
+/** Streams of the platform and of partners are nobody's usage. */
+export const isMetered = (tenantId: string): boolean =>
+  tenantId !== 'platform' && !tenantId.startsWith('partner_');

@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import type { Decider } from '../decider.ts';
+import { DomainError } from '../errors.ts';
+import { defineEvent, type EventOf } from '../event.ts';
+import { METERS, type Meter } from './shapes.ts';
+
+/** A partner's rate card: what it pays and what it asks for each meter (decisions, section 10). One stream per partner. */
+
+// Events
+
+/** Up to six places; no sign, no exponent, no needless zeros in front. */
+export const RATE = /^(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,6})?$/;
+
+const rate = z.object({
+  /** Minor units for one, as decimal text. */
+  wholesale: z.string(),
+  retail: z.string(),
+  /** Free of charge in each calendar month (UTC). */
+  included: z.number().optional(),
+});
+
+/** The whole card, however little of it is new. */
+export const RateCardReplaced = defineEvent(
+  'RateCardReplaced',
+  z.object({ version: z.number(), currency: z.string(), rates: z.partialRecord(z.enum(METERS), rate) }),
+);
+
+export const rateCardEvents = [RateCardReplaced] as const;
+export type RateCardEvent = EventOf<(typeof rateCardEvents)[number]>;
+
+// State
+
+export interface Rate {
+  readonly wholesale: string;
+  readonly retail: string;
+  readonly included?: number | undefined;
+}
+export type Rates = Readonly<Partial<Record<Meter, Rate>>>;
+
+/** A card in force. */
+export interface RateCard {
+  /** 0: none was ever put, and nothing is priced. */
+  readonly version: number;
+  readonly currency: string;
+  readonly rates: Rates;
+  /** ms; null for version 0. */
+  readonly updatedAt: number | null;
+}
+
+/** Undefined until a partner has put one. */
+export interface RateCardState {
+  readonly card?: RateCard;
+}
+
+export const rateCardDecider: Decider<RateCardState, RateCardEvent> = {
+  category: 'ratecard',
+  stateVersion: 1,
+  initial: {},
+  evolve: (_state, event, meta) => ({ card: { ...event.data, updatedAt: meta.at } }),
+};
+
+/** The id of the one card of a partner. */
+export const RATE_CARD_ID = 'main';
+
+export const rateCardOf = (state: RateCardState, currency: string): RateCard =>
+  state.card ?? { version: 0, currency, rates: {}, updatedAt: null };
+
+// Commands and decide
+
+export interface ReplaceRateCard {
+  readonly currency: string;
+  readonly rates: Rates;
+  /** Of `If-Match`. */
+  readonly ifVersion?: number | undefined;
+}
+
+/**
+ * Always a new version, equal values too. What is priced is invoiced in one currency: it stays while an invoice holds.
+ * @param invoicedIn currencies of the partner's invoices that are not void
+ * @throws `conflict`
+ */
+export const replaceRateCard = (
+  state: RateCardState,
+  { currency, rates, ifVersion }: ReplaceRateCard,
+  invoicedIn: readonly string[],
+): readonly RateCardEvent[] => {
+  const version = state.card?.version ?? 0;
+  if (ifVersion !== undefined && ifVersion !== version) {
+    throw new DomainError('conflict', 'The rate card has another version by now.', { version });
+  }
+  const other = invoicedIn.find((each) => each !== currency);
+  if (other !== undefined) {
+    throw new DomainError('conflict', 'There are invoices in another currency.', { currency: other });
+  }
+  return [{ type: 'RateCardReplaced', data: { version: version + 1, currency, rates } }];
+};

@@ -1,0 +1,202 @@
+import { lineOf, type Measure, type Texts, totalsOf } from './pricing.ts';
+import type { RateCard } from './rate-card.ts';
+import {
+  type FrozenInvoice,
+  METERS,
+  type Meter,
+  type StatementLine,
+  type Totals,
+  type Window,
+} from './shapes.ts';
+import { isWithin, less, measure, monthStart, type Slice, without } from './usage.ts';
+
+/** Statements (decisions, section 10): what was invoiced in a window, and what is not, at today's card. */
+
+export interface Statement {
+  readonly customer: { readonly id: string; readonly name: string };
+  readonly window: Window & { readonly open: boolean };
+  readonly currency: string;
+  readonly rate_card_version: number;
+  readonly lines: readonly StatementLine[];
+  readonly totals: Totals;
+}
+
+/** A statement whose lines are told apart. */
+export interface StatementParts {
+  readonly statement: Statement;
+  /** In the order of time. */
+  readonly invoiced: readonly StatementLine[];
+  readonly unbilled: readonly StatementLine[];
+}
+
+export interface Priced {
+  readonly window: Window;
+  readonly card: RateCard;
+  /** How a line of so much of a meter reads, of a window. */
+  readonly textsOf: (meter: Meter, quantity: number, window: Window) => Texts;
+}
+
+const lateLinesOf = (invoices: readonly FrozenInvoice[]): readonly LateLine[] =>
+  invoices.flatMap(({ lines }) =>
+    lines.flatMap((line) => (line.late && line.window ? [{ ...line, window: line.window }] : [])),
+  );
+
+type LateLine = StatementLine & { readonly window: Window };
+
+/** Instants at which usage must be told apart for {@link unbilledLines}, in order; the first and last bound it all. */
+export const cutsFor = (
+  window: Window,
+  invoices: readonly FrozenInvoice[],
+  lookedAfter: readonly FrozenInvoice[],
+): readonly string[] => {
+  const windows = invoices.map((invoice) => invoice.window);
+  const late = lateLinesOf(invoices).map((line) => line.window);
+  // Where late usage was invoiced, it is looked for in all that was.
+  const needed = late.length > 0 ? windows : lookedAfter.map((invoice) => invoice.window);
+  const parts = [window, ...needed, ...late];
+  const [first = window.from] = parts.map(({ from }) => monthStart(from)).sort();
+  const [last = window.to] = parts
+    .map(({ to }) => to)
+    .sort()
+    .reverse();
+  const bounds = [window, ...windows, ...late].flatMap(({ from, to }) => [from, to]);
+  return [...new Set([first, ...bounds, last])].filter((cut) => cut >= first && cut <= last).sort();
+};
+
+const NOTHING: Measure = { quantity: 0, billable: 0 };
+
+const plus = (a: Measure, b: Measure): Measure => ({
+  quantity: a.quantity + b.quantity,
+  billable: a.billable + b.billable,
+});
+
+/** What an invoice's own lines hold of its window. */
+const ownOf = (invoice: FrozenInvoice, meter: Meter): Measure =>
+  invoice.lines.filter((line) => line.meter === meter && !line.late).reduce(plus, NOTHING);
+
+/** A part of time that late usage can have been in. */
+interface Place {
+  readonly window: Pick<Window, 'from'>;
+  readonly invoice: FrozenInvoice | undefined;
+  /** How much that is in no line yet. */
+  room: number;
+  held: Measure;
+}
+
+/**
+ * Where the late usage lies that invoices hold: in the window of its line, which is an invoice's own unless that was
+ * voided since. Then it is looked for in what came in its place.
+ */
+const placesOf = (
+  meter: Meter,
+  slices: readonly Slice[],
+  invoices: readonly FrozenInvoice[],
+  measured: (some: readonly Window[]) => Measure,
+): readonly Place[] => {
+  const lines = lateLinesOf(invoices).filter((line) => line.meter === meter);
+  if (lines.length === 0) return [];
+  const places = new Map<string, Place>();
+  for (const slice of slices) {
+    const invoice = invoices.find((each) => isWithin(slice.from, each.window));
+    const from = invoice?.window.from ?? slice.from;
+    if (places.has(from)) continue;
+    const room =
+      invoice === undefined
+        ? meter === 'active_users'
+          ? slice.users.size
+          : (slice.counts[meter] ?? 0)
+        : less(measured([invoice.window]), ownOf(invoice, meter)).quantity;
+    places.set(from, { window: { from }, invoice, room, held: NOTHING });
+  }
+  for (const line of lines.toSorted((a, b) => (a.window.to < b.window.to ? -1 : 1))) {
+    let left: Measure = line;
+    for (const place of places.values()) {
+      const { invoice } = place;
+      const covers = invoice !== undefined && isWithin(line.window.from, invoice.window);
+      if (!covers && !isWithin(place.window.from, line.window)) continue;
+      const quantity = Math.min(place.room, left.quantity);
+      const billable = Math.min(quantity, left.billable);
+      place.room -= quantity;
+      place.held = plus(place.held, { quantity, billable });
+      left = { quantity: left.quantity - quantity, billable: left.billable - billable };
+    }
+  }
+  return [...places.values()];
+};
+
+/**
+ * Lines of what no invoice holds: of the window, as far as no invoice's window covers it, and of what came late to the
+ * windows of `lookedAfter`.
+ * @param slices cut at {@link cutsFor}
+ * @param invoices all of the customer that are not void
+ */
+export const unbilledLines = (
+  { window, card, textsOf }: Priced,
+  slices: readonly Slice[],
+  invoices: readonly FrozenInvoice[],
+  lookedAfter: readonly FrozenInvoice[],
+): readonly StatementLine[] => {
+  const gaps = without(
+    window,
+    invoices.map((invoice) => invoice.window),
+  );
+  const isIn = (some: readonly Window[], instant: string): boolean =>
+    some.some((each) => isWithin(instant, each));
+
+  const linesOf = (meter: Meter): readonly StatementLine[] => {
+    const rate = card.rates[meter];
+    const measured = (some: readonly Window[]): Measure =>
+      measure(slices, meter, (slice) => isIn(some, slice.from), rate?.included ?? 0);
+    const places = placesOf(meter, slices, invoices, measured);
+    const heldAt = (chosen: (place: Place) => boolean): Measure =>
+      places
+        .filter(chosen)
+        .map(({ held }) => held)
+        .reduce(plus, NOTHING);
+    const lineIf = (left: Measure, of: Window, late?: Window): StatementLine[] => {
+      if (left.quantity === 0) return [];
+      const shown = rate === undefined ? { ...left, billable: left.quantity } : left;
+      return [lineOf(meter, shown, rate, textsOf(meter, left.quantity, of), late)];
+    };
+    const inGaps = heldAt((place) => place.invoice === undefined && isIn(gaps, place.window.from));
+    return [
+      ...lineIf(less(measured(gaps), inGaps), window),
+      ...lookedAfter.flatMap((invoice) => {
+        const billed = plus(
+          ownOf(invoice, meter),
+          heldAt((place) => place.invoice === invoice),
+        );
+        return lineIf(less(measured([invoice.window]), billed), invoice.window, invoice.window);
+      }),
+    ];
+  };
+  const lines = METERS.flatMap(linesOf);
+  return [...lines.filter((line) => !line.late), ...lines.filter((line) => line.late)];
+};
+
+/** @param now ms */
+export const statementOf = (
+  customer: Statement['customer'],
+  { window, card }: Pick<Priced, 'window' | 'card'>,
+  currency: string,
+  invoices: readonly FrozenInvoice[],
+  unbilled: readonly StatementLine[],
+  now: number,
+): StatementParts => {
+  const invoiced = invoices
+    .toSorted((a, b) => (a.window.from < b.window.from ? -1 : 1))
+    .flatMap((invoice) => invoice.lines);
+  const lines = [...invoiced, ...unbilled];
+  return {
+    statement: {
+      customer,
+      window: { ...window, open: Date.parse(window.to) > now },
+      currency,
+      rate_card_version: card.version,
+      lines,
+      totals: totalsOf(lines),
+    },
+    invoiced,
+    unbilled,
+  };
+};

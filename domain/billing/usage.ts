@@ -1,0 +1,82 @@
+import type { Measure } from './pricing.ts';
+import { METERS, type Meter, type Window } from './shapes.ts';
+
+/** Usage in slices of time, and how much of a meter some of them hold. */
+
+/** What was used in a part of a calendar month (UTC). Slices of a customer do not overlap. */
+export interface Slice {
+  /** Instant of its beginning. */
+  readonly from: string;
+  readonly counts: Readonly<Partial<Record<Meter, number>>>;
+  /** Who was active in it. */
+  readonly users: ReadonlySet<string>;
+}
+
+export const isWithin = (instant: string, window: Window): boolean =>
+  instant >= window.from && instant < window.to;
+
+/** The instant at which the calendar month (UTC) of an instant begins. */
+export const monthStart = (instant: string): string => `${instant.slice(0, 7)}-01T00:00:00.000Z`;
+
+/** What windows leave of a window, in order. They may overlap one another. */
+export const without = (window: Window, taken: readonly Window[]): readonly Window[] => {
+  const gaps: Window[] = [];
+  let { from } = window;
+  for (const each of taken.toSorted((a, b) => (a.from < b.from ? -1 : 1))) {
+    if (each.to <= from || each.from >= window.to) continue;
+    if (each.from > from) gaps.push({ from, to: each.from });
+    from = each.to;
+  }
+  if (from < window.to) gaps.push({ from, to: window.to });
+  return gaps;
+};
+
+const distinct = (slice: Slice, seen: ReadonlySet<string>): string[] =>
+  [...slice.users].filter((user) => !seen.has(user));
+
+/**
+ * How much of a meter the chosen slices hold, and how much of that is not included. What is included is used up by a
+ * calendar month's usage in the order of time, by what was not chosen as well; a user counts in the first chosen slice.
+ * @param slices in order, each chosen one's month from its beginning
+ */
+export const measure = (
+  slices: readonly Slice[],
+  meter: Meter,
+  isChosen: (slice: Slice) => boolean,
+  included: number,
+): Measure => {
+  const counted = new Set<string>();
+  let [quantity, billable, used, month] = [0, 0, 0, ''];
+  let before = new Set<string>();
+  for (const slice of slices) {
+    if (monthStart(slice.from) !== month) {
+      month = monthStart(slice.from);
+      used = 0;
+      before = new Set();
+    }
+    const users = meter === 'active_users';
+    if (!isChosen(slice)) {
+      if (users) {
+        for (const user of slice.users) before.add(user);
+        used = Math.max(used, before.size);
+      } else used += slice.counts[meter] ?? 0;
+      continue;
+    }
+    const fresh = users ? distinct(slice, counted) : [];
+    const amount = users ? fresh.length : (slice.counts[meter] ?? 0);
+    for (const user of fresh) counted.add(user);
+    if (users) for (const user of slice.users) before.add(user);
+    quantity += amount;
+    billable += Math.max(0, amount - Math.max(0, included - used));
+    used += amount;
+  }
+  return { quantity, billable };
+};
+
+/** What is left of a measure when a part of it was billed before. Never negative. */
+export const less = (all: Measure, billed: Measure): Measure => {
+  const quantity = Math.max(0, all.quantity - billed.quantity);
+  return { quantity, billable: Math.min(quantity, Math.max(0, all.billable - billed.billable)) };
+};
+
+export const isMeter = (text: string): text is Meter => METERS.some((meter) => meter === text);

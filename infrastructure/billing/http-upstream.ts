@@ -1,0 +1,110 @@
+import {
+  type BillingUpstream,
+  type FindAnswer,
+  MAX_REFERENCE,
+  type SendAnswer,
+} from '../../application/ports/billing-upstream.ts';
+import type { OutboundAnswer, OutboundHttp } from '../../application/ports/outbound-http.ts';
+import { codePoints, isStorableText, truncate } from '../../domain/text.ts';
+
+/** The upstream of `BILLING_UPSTREAM_URL` (decisions, section 10, Issue). */
+
+export interface HttpUpstreamOptions {
+  readonly url: string;
+  readonly token?: string | undefined;
+  readonly http: Pick<OutboundHttp, 'request'>;
+  /** Of one call, look-up or not. */
+  readonly timeoutMs?: number;
+}
+
+const TIMEOUT_MS = 10_000;
+/** An answer is a reference; what is longer is no answer. */
+const MAX_RESPONSE_BYTES = 64 * 1024;
+const MAX_MESSAGE = 500;
+/** Statuses of the 4xx that say nothing of the invoice: too slow, somebody else is at it, too many. */
+const PASSING: ReadonlySet<number> = new Set([408, 409, 429]);
+
+export const httpUpstream = ({
+  url,
+  token,
+  http,
+  timeoutMs = TIMEOUT_MS,
+}: HttpUpstreamOptions): BillingUpstream => {
+  const call = (
+    key: string,
+    more: { readonly url: string; readonly method: 'GET' | 'POST'; readonly body?: string },
+    signal: AbortSignal,
+  ): Promise<OutboundAnswer> => {
+    const headers = {
+      accept: 'application/json',
+      'idempotency-key': key,
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(more.body === undefined ? {} : { 'content-type': 'application/json' }),
+    };
+    return http.request({ ...more, headers, timeoutMs, maxResponseBytes: MAX_RESPONSE_BYTES }, signal);
+  };
+  const plain = (message: string): string => withoutToken(message, token);
+
+  return {
+    send: async (key, document, signal): Promise<SendAnswer> => {
+      const answer = await call(key, { url, method: 'POST', body: document }, signal);
+      if (answer.kind !== 'answered') return { kind: 'unknown', message: plain(answer.message) };
+      const { status } = answer;
+      if (status >= 400 && status < 500 && !PASSING.has(status)) {
+        return { kind: 'refused', message: plain(said(answer)) };
+      }
+      const reference = status >= 200 && status < 300 ? referenceIn(answer) : undefined;
+      return reference === undefined
+        ? { kind: 'unknown', message: plain(said(answer)) }
+        : { kind: 'accepted', reference };
+    },
+
+    find: async (key, signal): Promise<FindAnswer> => {
+      const asked = new URL(url);
+      asked.searchParams.set('key', key);
+      const answer = await call(key, { url: asked.href, method: 'GET' }, signal);
+      if (answer.kind !== 'answered') return { kind: 'unknown', message: plain(answer.message) };
+      if (answer.status === 404) return { kind: 'absent' };
+      const reference = answer.status === 200 ? referenceIn(answer) : undefined;
+      return reference === undefined
+        ? { kind: 'unknown', message: `Look-up: ${plain(said(answer))}` }
+        : { kind: 'found', reference };
+    },
+  };
+};
+
+type Answered = Extract<OutboundAnswer, { kind: 'answered' }>;
+
+const objectIn = ({ body, truncated }: Answered): Readonly<Record<string, unknown>> | undefined => {
+  if (truncated) return undefined;
+  try {
+    const value: unknown = JSON.parse(body.toString('utf8'));
+    // Any object can be asked for any key.
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+/** A text that can be kept and shown. */
+const referenceIn = (answer: Answered): string | undefined => {
+  const reference = objectIn(answer)?.reference;
+  if (typeof reference !== 'string' || reference.trim() === '') return undefined;
+  return isStorableText(reference) && codePoints(reference) <= MAX_REFERENCE ? reference : undefined;
+};
+
+/** The status, and the upstream's own words where it has some in JSON. */
+const said = (answer: Answered): string => {
+  const { status } = answer;
+  if (status >= 200 && status < 300) return `HTTP ${status} without a reference.`;
+  const { message, error } = objectIn(answer) ?? {};
+  const words = [message, error].find((text) => typeof text === 'string' && text.trim() !== '');
+  return words === undefined ? `HTTP ${status}` : `HTTP ${status}: ${String(words)}`;
+};
+
+/** An upstream may repeat what it was sent. Cut, and without control characters. */
+const withoutToken = (message: string, token: string | undefined): string => {
+  const open = token === undefined || token === '' ? message : message.replaceAll(token, '***');
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
+  return truncate(open.toWellFormed().replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' '), MAX_MESSAGE);
+};

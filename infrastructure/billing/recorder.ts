@@ -1,0 +1,103 @@
+import { randomUUID } from 'node:crypto';
+import { link, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { BillingUpstream } from '../../application/ports/billing-upstream.ts';
+
+/**
+ * Stands in for a billing system where none is configured: each invoice is a file `<key>.json` in a folder of the data
+ * folder, on disk before it is acknowledged. Several processes may use the folder; one key is one file for ever.
+ */
+export const recorder = ({ path: folder }: { path: string }): BillingUpstream => {
+  const incoming = join(folder, '.incoming');
+  let ready: Promise<void> | undefined;
+
+  /** When the first invoice comes; again where that failed. */
+  const prepared = (): Promise<void> => {
+    ready ??= prepare(folder, incoming).catch((error: unknown) => {
+      ready = undefined;
+      throw error;
+    });
+    return ready;
+  };
+
+  const fileOf = (key: string): string => {
+    if (!KEY.test(key)) throw new Error('this is no key of an invoice');
+    return join(folder, `${key}.json`);
+  };
+
+  return {
+    send: async (key, document) => {
+      const target = fileOf(key);
+      try {
+        await prepared();
+        await place(incoming, target, document);
+        await syncFolder(folder);
+        return { kind: 'accepted', reference: referenceOf(key) };
+      } catch {
+        return { kind: 'unknown', message: 'The invoice could not be written to the data folder.' };
+      }
+    },
+    find: async (key) => {
+      const target = fileOf(key);
+      try {
+        await stat(target);
+        await syncFolder(folder);
+        return { kind: 'found', reference: referenceOf(key) };
+      } catch (error) {
+        if (isCode(error, 'ENOENT')) return { kind: 'absent' };
+        return { kind: 'unknown', message: 'The data folder cannot be read.' };
+      }
+    },
+  };
+};
+
+/** Names a file. */
+const KEY = /^[a-z0-9-]{1,100}$/;
+const HOUR_MS = 3_600_000;
+
+/** The folder on disk, and gone from it what killed processes were still writing long ago. */
+const prepare = async (folder: string, incoming: string): Promise<void> => {
+  await mkdir(incoming, { recursive: true });
+  await syncFolder(dirname(folder));
+  await syncFolder(folder);
+  for (const name of await readdir(incoming)) {
+    const part = join(incoming, name);
+    const found = await stat(part).catch(() => undefined);
+    if (found !== undefined && found.mtimeMs < Date.now() - HOUR_MS) await rm(part, { force: true });
+  }
+};
+
+/** The same on every machine, whose data folders may differ. */
+const referenceOf = (key: string): string => `recorded-${key}`;
+
+/** Whole under its name or not there at all; who comes second changes nothing. */
+const place = async (incoming: string, target: string, document: string): Promise<void> => {
+  const part = join(incoming, randomUUID());
+  const file = await open(part, 'wx', 0o600);
+  try {
+    await file.writeFile(document);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  try {
+    await link(part, target).catch((error: unknown) => {
+      if (!isCode(error, 'EEXIST')) throw error;
+    });
+  } finally {
+    await rm(part, { force: true });
+  }
+};
+
+/** A new name is only on disk when its folder is; that of who came first may not be yet. */
+const syncFolder = async (folder: string): Promise<void> => {
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+};
+
+const isCode = (error: unknown, code: string): boolean =>
+  error instanceof Error && 'code' in error && error.code === code;

@@ -1,0 +1,124 @@
+import type { InvoiceEvent } from '../domain/billing/invoice-events.ts';
+import { foldInvoice, type Invoice, type InvoiceState } from '../domain/billing/invoice-view.ts';
+import {
+  type DocumentReader,
+  type Page,
+  type PageEnd,
+  type ProjectedEvent,
+  projection,
+  type Touch,
+  touch,
+} from '../domain/projection.ts';
+
+/** Invoices of partners (decisions, section 10), kept where their streams are: under `partner_<id>`. */
+
+export interface InvoiceDoc {
+  readonly invoice: Invoice;
+  readonly generated_at: string;
+  /** One entry for each set of filters that finds it. */
+  readonly facets: readonly string[];
+}
+
+/** An invoice that is being issued; kept under the platform, so that the worker finds those of all partners. */
+export interface IssuingDoc {
+  /** `partner_<id>` */
+  readonly scope: string;
+  readonly customer_id: string;
+  readonly invoice_id: string;
+  /** ms */
+  readonly since: number;
+}
+
+export interface InvoiceFilter {
+  readonly customer_id?: string | undefined;
+  /** `live`: all that are not void. */
+  readonly state?: InvoiceState | 'live' | undefined;
+}
+
+const PLATFORM = 'platform';
+
+const facet = ({ customer_id, state }: InvoiceFilter): string =>
+  JSON.stringify([customer_id ?? null, state ?? null]);
+
+const facetsOf = ({ customer, state }: Invoice): readonly string[] => {
+  const states = [undefined, state, ...(state === 'void' ? [] : (['live'] as const))];
+  return [undefined, customer.id].flatMap((customer_id) =>
+    states.map((each) => facet({ customer_id, state: each })),
+  );
+};
+
+type Folded = InvoiceEvent & Pick<ProjectedEvent, 'tenantId' | 'stream' | 'at'>;
+
+const invoice = (event: Folded): Touch =>
+  touch<InvoiceDoc>('invoices', event.data.invoice_id, (doc) => {
+    const folded = foldInvoice(doc?.invoice, event, event.at);
+    if (folded === undefined) return doc;
+    return { invoice: folded, generated_at: folded.generated_at, facets: facetsOf(folded) };
+  });
+
+const issuing = ({ data, tenantId }: Folded, change: () => IssuingDoc | undefined): Touch =>
+  touch<IssuingDoc>('issuing', `${tenantId}/${data.invoice_id}`, change, PLATFORM);
+
+/** `partner_<p>.invoices-<customer>` */
+const customerOf = (stream: string): string => stream.slice(stream.indexOf('-') + 1);
+
+const ended = (event: Folded): readonly Touch[] => [invoice(event), issuing(event, () => undefined)];
+
+export const invoicesProjection = projection<InvoiceEvent>({
+  name: 'invoices',
+  version: 1,
+  collections: [
+    {
+      name: 'invoices',
+      indexes: [{ name: 'by_facet', fields: ['facets', 'generated_at'], multi: 'facets' }],
+    },
+    { name: 'issuing', indexes: [{ name: 'by_since', fields: ['since'] }] },
+  ],
+  on: {
+    InvoiceGenerated: (event) => [invoice(event)],
+    InvoiceIssueStarted: (event) => [
+      invoice(event),
+      issuing(event, () => ({
+        scope: event.tenantId,
+        customer_id: customerOf(event.stream),
+        invoice_id: event.data.invoice_id,
+        since: event.at,
+      })),
+    ],
+    InvoiceIssueDelayed: (event) => [invoice(event)],
+    InvoiceIssueRefused: ended,
+    InvoiceIssued: ended,
+    InvoiceVoided: (event) => [invoice(event)],
+  },
+});
+
+// Queries
+
+type PageOf = { readonly limit: number; readonly after: PageEnd | undefined };
+
+/** Newest first. */
+export const invoicesOf = async (
+  reader: DocumentReader,
+  scope: string,
+  filter: InvoiceFilter,
+  page: PageOf,
+): Promise<Page<Invoice>> => {
+  const { docs, next } = await reader.find<InvoiceDoc>('invoices', scope, {
+    index: 'by_facet',
+    equals: [facet(filter)],
+    order: 'desc',
+    bounded: true,
+    ...page,
+  });
+  return { docs: docs.map((doc) => doc.invoice), next };
+};
+
+export const invoiceById = async (
+  reader: DocumentReader,
+  scope: string,
+  id: string,
+): Promise<Invoice | undefined> => (await reader.get<InvoiceDoc>('invoices', scope, id))?.invoice;
+
+/** Of all partners, the one that began first at the head. */
+export const issuingInvoices = (reader: DocumentReader, page: PageOf): Promise<Page<IssuingDoc>> =>
+  reader.find('issuing', PLATFORM, { index: 'by_since', equals: [], order: 'asc', ...page });

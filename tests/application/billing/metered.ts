@@ -1,0 +1,189 @@
+import type { InvoiceBook } from '../../../application/billing/invoice-book.ts';
+import { MeteredUsage } from '../../../application/billing/metered-usage.ts';
+import { RateCards } from '../../../application/billing/rate-cards.ts';
+import { Statements } from '../../../application/billing/statements.ts';
+import { CHAIN_START } from '../../../application/codec.ts';
+import { PartnerDirectory } from '../../../application/partner-directory.ts';
+import type { Position } from '../../../application/ports/event-store.ts';
+import { PLATFORM } from '../../../application/streams.ts';
+import type { Rates } from '../../../domain/billing/rate-card.ts';
+import type { FrozenInvoice, Meter, Window } from '../../../domain/billing/shapes.ts';
+import { createPartner, partnerDecider } from '../../../domain/partners/partner.ts';
+import { createTenant, tenantDecider } from '../../../domain/tenancy/tenant.ts';
+import { activeOf, daysOf, meteringProjection } from '../../../projections/metering.ts';
+import { causeOf } from '../../support/book.ts';
+import { memoryReadModel } from '../../support/memory-reader.ts';
+import { startNode } from '../../support/node.ts';
+
+/** Partner billing over a log in memory, with invoices that a test keeps itself. */
+
+export const PARTNER = 'north';
+export const ACME = 'acme';
+export const BETA = 'beta';
+
+/** Something that is used: at an instant, by a person. */
+export interface Use {
+  readonly meter: keyof typeof EVENTS;
+  readonly at: string;
+  readonly user: string;
+  readonly tenantId?: string;
+  /** A platform admin acts as the person. */
+  readonly impersonated?: boolean;
+}
+
+const running = { workflow: 'w', workflow_version: 1 };
+const job = { record_id: 'r', entity_name: 'thing', ...running };
+const record = { record_id: 'r', entity_name: 'thing', values: {}, types: {}, schema_revision: 0 };
+const delivery = { delivery_id: 'd', subscription_id: 's', attempt: 1, response_code: 200 };
+
+/** An event that counts for the meter and no other; what makes an active user counts for none else. */
+const EVENTS = {
+  active_users: { type: 'UserRoleChanged', data: { user_id: 'u', role: 'admin' } },
+  jobs_started: { type: 'JobStarted', data: { ...job, state: 'a' } },
+  job_transitions: {
+    type: 'JobTransitioned',
+    data: { ...job, from_state: 'a', to_state: 'b', event_name: 'go' },
+  },
+  records_created: { type: 'RecordCreated', data: { ...record, created_by: 'u' } },
+  forms_submitted: {
+    type: 'FormSubmitted',
+    data: { form_id: 'f', submission_id: 's', entity_name: 'thing', entity_id: 'r', values: {} },
+  },
+  webhooks_delivered: { type: 'DeliverySucceeded', data: { ...delivery, event: 'form.submitted' } },
+} as const satisfies Partial<Record<Meter, { type: string; data: unknown }>>;
+
+// The keys are those written above.
+export const USED = Object.keys(EVENTS) as readonly (keyof typeof EVENTS)[];
+
+export const startBilling = async () => {
+  const node = startNode();
+  const { commands, states, codec, clock, directory, events } = node;
+  const partners = new PartnerDirectory(states);
+  const model = memoryReadModel(meteringProjection);
+  const invoices: FrozenInvoice[] = [];
+  const book: InvoiceBook = {
+    live: async (_partner, customerId) => invoices.filter(({ customer }) => customer.id === customerId),
+    allLive: async () => invoices,
+  };
+  await commands.execute({
+    tenantId: PLATFORM,
+    decider: partnerDecider,
+    id: PARTNER,
+    cause: causeOf('partner'),
+    decide: (state) => createPartner(state, { partnerId: PARTNER, name: 'North', home_tenant_id: null }),
+  });
+  const customers = [ACME, BETA].map((id) => ({ id, name: `${id} & sons` }));
+  for (const { id, name } of customers) {
+    await commands.execute({
+      tenantId: PLATFORM,
+      decider: tenantDecider,
+      id,
+      cause: causeOf(id),
+      decide: (state) =>
+        createTenant(state, {
+          tenantId: id,
+          name,
+          plan: 'pro',
+          partner_id: PARTNER,
+          entitlements: { ledger: false, assistant: false },
+          currency: 'EUR',
+          timezone: 'UTC',
+        }),
+    });
+  }
+
+  let folded: Position | undefined;
+  /** Folds what is new in the log. */
+  const fold = async (): Promise<void> => {
+    for (const stored of await events.readAll({ from: folded, limit: 100_000 })) {
+      folded = stored.position;
+      if (meteringProjection.types.includes(stored.type)) model.fold(codec.decode(stored));
+    }
+  };
+
+  let written = 0;
+  const append = async (
+    stream: string,
+    tenantId: string,
+    event: { readonly type: string; readonly data: unknown; readonly at: string },
+    actor: { readonly user: string; readonly kind?: 'user' | 'system'; readonly impersonated?: boolean },
+  ): Promise<void> => {
+    written += 1;
+    const { stored } = codec.encode(
+      `${tenantId}.${stream}-${written}`,
+      tenantId,
+      CHAIN_START,
+      { id: node.ids.next(), type: event.type, data: event.data, at: Date.parse(event.at) },
+      {
+        ...causeOf(String(written)),
+        actor: { kind: actor.kind ?? 'user', id: actor.user },
+        ...(actor.impersonated ? { impersonatedBy: 'root@platform.example' } : {}),
+      },
+    );
+    await events.append(`${tenantId}.${stream}-${written}`, 'no_stream', [stored]);
+  };
+  const use = ({ meter, at, user, tenantId = ACME, impersonated = false }: Use): Promise<void> =>
+    append('usage', tenantId, { ...EVENTS[meter], at }, { user, impersonated });
+
+  const rateCards = new RateCards({ commands, states, directory, partners, invoices: book });
+  const statements = new Statements({
+    usage: new MeteredUsage({
+      model: {
+        days: (tenantId, range) => daysOf(model.reader, tenantId, range),
+        active: (tenantId, range) => activeOf(model.reader, tenantId, range),
+      },
+      events,
+      codec,
+    }),
+    counted: fold,
+    head: () => events.head(),
+    customersOf: async () => customers,
+    invoices: book,
+    rateCards,
+    states,
+    directory,
+    partners,
+    clock,
+  });
+
+  let requests = 0;
+  const put = (rates: Rates, currency = 'EUR') => {
+    requests += 1;
+    const context = { cause: causeOf(`card-${requests}`), again: undefined, newId: () => 'x' };
+    return rateCards.replace(PARTNER, { currency, rates, ifVersion: undefined }, context);
+  };
+
+  let generated = 0;
+  /** Freezes what the draft of a window says, and keeps it. */
+  const generate = async (window: Window, customerId = ACME): Promise<FrozenInvoice> => {
+    generated += 1;
+    const draft = await statements.draft(PARTNER, customerId, window);
+    const { customer, currency, lines, totals, rate_card_version } = draft;
+    const invoice: FrozenInvoice = {
+      id: `invoice-${generated}`,
+      customer,
+      window,
+      revision: 1,
+      currency,
+      lines,
+      totals,
+      rate_card_version,
+      generated_at: '2026-01-01T00:00:00.000Z',
+    };
+    invoices.push(invoice);
+    return invoice;
+  };
+  const discard = (invoice: FrozenInvoice): void => {
+    invoices.splice(invoices.indexOf(invoice), 1);
+  };
+
+  return { ...node, statements, rateCards, use, append, put, generate, discard, invoices, fold, model };
+};
+
+export type Billing = Awaited<ReturnType<typeof startBilling>>;
+
+/** A window between two days or instants. */
+export const between = (from: string, to: string): Window => ({
+  from: new Date(from).toISOString(),
+  to: new Date(to).toISOString(),
+});

@@ -1,0 +1,100 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { recorder } from '../../../infrastructure/billing/recorder.ts';
+
+describe('The embedded recorder of invoices', () => {
+  let data: string;
+  let path: string;
+  const never = new AbortController().signal;
+
+  beforeEach(async () => {
+    data = await mkdtemp(join(tmpdir(), 'recorder-'));
+    path = join(data, 'billing');
+  });
+  afterEach(() => rm(data, { recursive: true, force: true }));
+
+  const files = async () => (await readdir(path)).filter((name) => name.endsWith('.json')).sort();
+
+  it('keeps a file for each key, and finds it again', async () => {
+    const upstream = recorder({ path });
+    expect(await upstream.find('partner-invoice-a-1', never)).to.deep.equal({ kind: 'absent' });
+    const accepted = { kind: 'accepted', reference: 'recorded-partner-invoice-a-1' };
+    expect(await upstream.send('partner-invoice-a-1', '{"a":1}', never)).to.deep.equal(accepted);
+    expect(await upstream.send('partner-invoice-a-1', '{"a":2}', never)).to.deep.equal(accepted);
+    expect(await recorder({ path }).find('partner-invoice-a-1', never)).to.deep.equal({
+      kind: 'found',
+      reference: accepted.reference,
+    });
+    await recorder({ path }).send('partner-invoice-b-1', '{}', never);
+    expect(await files()).to.deep.equal(['partner-invoice-a-1.json', 'partner-invoice-b-1.json']);
+    expect(await readFile(join(path, 'partner-invoice-a-1.json'), 'utf8')).to.equal('{"a":1}');
+    expect(await readdir(join(path, '.incoming'))).to.deep.equal([]);
+  });
+
+  it('keeps one whole document of many callers at once', async () => {
+    const upstreams = Array.from({ length: 8 }, () => recorder({ path }));
+    const key = 'partner-invoice-a-1';
+    const answers = await Promise.all(
+      upstreams.map((upstream, i) =>
+        upstream.send(key, JSON.stringify({ i, text: 'x'.repeat(50_000) }), never),
+      ),
+    );
+    expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).to.equal(1);
+    expect(await files()).to.deep.equal([`${key}.json`]);
+    expect(JSON.parse(await readFile(join(path, `${key}.json`), 'utf8'))).to.have.property('text');
+  });
+
+  it('takes no name that leads elsewhere', async () => {
+    const key = '../escaped';
+    const caught = await recorder({ path })
+      .send(key, '{}', never)
+      .catch((error: unknown) => error);
+    expect(caught).to.be.instanceOf(Error);
+    expect(await readdir(data)).to.deep.equal([]);
+  });
+
+  it('does not know when the folder cannot be written, and goes on when it can', async () => {
+    await writeFile(path, 'in the way');
+    const upstream = recorder({ path });
+    expect((await upstream.send('partner-invoice-a-1', '{}', never)).kind).to.equal('unknown');
+    expect((await upstream.find('partner-invoice-a-1', never)).kind).to.equal('unknown');
+    await rm(path);
+    expect((await upstream.send('partner-invoice-a-1', '{}', never)).kind).to.equal('accepted');
+  });
+
+  it('has what it acknowledged, whole, after kill -9 at any moment', async () => {
+    const script = `
+      import { recorder } from ${JSON.stringify(join(import.meta.dirname, '../../../infrastructure/billing/recorder.ts'))};
+      const upstream = recorder({ path: ${JSON.stringify(path)} });
+      const { signal } = new AbortController();
+      for (let i = 0; ; i += 1) {
+        const key = 'partner-invoice-' + process.pid + '-' + i;
+        await upstream.send(key, JSON.stringify({ key, text: 'x'.repeat(20000) }), signal);
+        process.stdout.write(key + '\\n');
+      }`;
+    const acknowledged: string[] = [];
+    for (const after of [1, 7, 20]) {
+      const child: ChildProcess = spawn(process.execPath, ['--input-type=module', '-e', script], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      let output = '';
+      child.stdout?.on('data', (chunk: Buffer) => {
+        output += chunk.toString();
+        if (output.split('\n').length > after) child.kill('SIGKILL');
+      });
+      await once(child, 'close');
+      acknowledged.push(...output.split('\n').slice(0, -1));
+    }
+    const there = await files();
+    for (const key of acknowledged) expect(there).to.include(`${key}.json`);
+    for (const name of there) {
+      const { key } = JSON.parse(await readFile(join(path, name), 'utf8')) as { key: string };
+      expect(`${key}.json`).to.equal(name);
+    }
+    expect(acknowledged.length).to.be.greaterThan(27);
+  }).timeout(60_000);
+});
