@@ -1,5 +1,6 @@
 import { benchAppend } from './append.ts';
 import { benchAuthentication } from './authentication.ts';
+import { benchBulk } from './bulk.ts';
 import { benchFanOut } from './fan-out.ts';
 import { benchLargeConversation } from './large-conversation.ts';
 import { benchLedger } from './ledger.ts';
@@ -47,4 +48,5 @@ export const figures: readonly Figure[] = [
   { name: 'large', run: benchLargeConversation },
   { name: 'protection', run: benchProtection },
   { name: 'ledger', run: benchLedger },
+  { name: 'bulk', run: benchBulk },
 ];
