@@ -121,7 +121,7 @@ export class Deciding {
     const nothing = { head, events: [], bytes: 0 };
     try {
       if (command.again !== undefined) {
-        const earlier = await this.#appendedBefore(stream, command.cause, command.again);
+        const earlier = await this.#appendedBefore(stream, head, command.cause, command.again);
         if (earlier.length > 0) {
           const settle: Settle = (position) => resolve({ events: earlier, state: head.state, position });
           return { ...nothing, settle };
@@ -194,7 +194,14 @@ export class Deciding {
   }
 
   /** The actor counts too: a request without a key names its causation itself, and must not pass for another's. */
-  async #appendedBefore(stream: string, cause: Cause, bound: Again): Promise<RecordedEvent[]> {
+  async #appendedBefore(
+    stream: string,
+    head: StreamState,
+    cause: Cause,
+    bound: Again,
+  ): Promise<RecordedEvent[]> {
+    // At the revision that is decided on nothing is as young as that; a younger revision is decided on anew.
+    if ('after' in bound ? (head.position ?? '') <= bound.after : head.at < bound.since) return [];
     const found: RecordedEvent[] = [];
     let from: number | undefined;
     // Mostly there is next to nothing to look through; where there is much, pages grow.

@@ -69,6 +69,8 @@ export class Schemas {
   readonly #findBroken: FindBroken;
   readonly #pause: (ms: number) => Promise<void>;
   readonly #running = new Map<string, Promise<unknown>>();
+  /** Reads that are about to begin, by stream. */
+  readonly #asked = new Map<string, Promise<StreamState<SchemaState>>>();
 
   constructor(deps: {
     commands: CommandHandler;
@@ -253,10 +255,18 @@ export class Schemas {
     return state.exists ? state : undefined;
   }
 
-  async #refreshed(tenantId: string, name: string): Promise<StreamState<SchemaState>> {
+  /** Those who ask in the same breath share a read, which begins after all of them have asked. */
+  #refreshed(tenantId: string, name: string): Promise<StreamState<SchemaState>> {
     const stream = streamName(tenantId, schemaDecider.category, name);
-    // The stream's name says which decider folded it.
-    return (await this.#states.refresh(stream, schemaDecider)) as StreamState<SchemaState>;
+    const asked = this.#asked.get(stream);
+    if (asked !== undefined) return asked;
+    const reading = Promise.resolve().then(() => {
+      this.#asked.delete(stream);
+      // The stream's name says which decider folded it.
+      return this.#states.refresh(stream, schemaDecider) as Promise<StreamState<SchemaState>>;
+    });
+    this.#asked.set(stream, reading);
+    return reading;
   }
 
   async #checkReferences(tenantId: string, own: string, fields: readonly Field[]): Promise<void> {

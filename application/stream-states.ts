@@ -23,6 +23,15 @@ const BOUNDS = { maxCount: 20_000, maxBytes: 64 * 1024 * 1024 };
 const PAGE = 1000;
 /** A snapshot every so many events keeps a cold load to about one page of a hundred. */
 const SNAPSHOT_EVERY = 100;
+/** Fewer events than any snapshot is taken of. */
+const SHORT = 16;
+
+const emptyOf = (decider: AnyDecider): StreamState => ({
+  ...CHAIN_START,
+  state: decider.initial,
+  at: 0,
+  position: undefined,
+});
 
 /** Folded states by stream, loaded from snapshot and tail, kept in memory until somebody else writes. */
 export class StreamStates {
@@ -77,7 +86,20 @@ export class StreamStates {
   }
 
   async #read(stream: string, decider: AnyDecider): Promise<StreamState> {
-    let state = this.#cache.get(stream) ?? (await this.#fromSnapshot(stream, decider));
+    const cached = this.#cache.get(stream);
+    if (cached !== undefined) return this.#readOn(stream, cached, decider);
+    // Most streams are short, and a short one has no snapshot.
+    const first = await this.#events.readStream(stream, { limit: SHORT });
+    if (first.length >= SHORT) {
+      return this.#readOn(stream, await this.#fromSnapshot(stream, decider), decider);
+    }
+    let state = emptyOf(decider);
+    for (const event of first) state = this.#fold(state, event, decider);
+    return state;
+  }
+
+  async #readOn(stream: string, from: StreamState, decider: AnyDecider): Promise<StreamState> {
+    let state = from;
     for (;;) {
       const page = await this.#events.readStream(stream, { from: state.revision + 1, limit: PAGE });
       for (const event of page) state = this.#fold(state, event, decider);
@@ -121,7 +143,7 @@ export class StreamStates {
   }
 
   async #fromSnapshot(stream: string, decider: AnyDecider): Promise<StreamState> {
-    const empty = { ...CHAIN_START, state: decider.initial, at: 0, position: undefined };
+    const empty = emptyOf(decider);
     const snapshot = await this.#snapshots.get(stream).catch((error: unknown) => {
       this.#logger.warn({ err: error, stream }, 'a snapshot could not be read; folding from the first event');
       return undefined;

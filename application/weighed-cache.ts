@@ -4,6 +4,11 @@
  */
 export class WeighedCache<V> {
   readonly #entries = new Map<string, { value: V; bytes: number; asked: boolean }>();
+  /**
+   * Stands before the oldest entry: all that it came by went, or to the end. A walk from the beginning would come by
+   * the places of thousands that went before.
+   */
+  #walk = this.#entries.entries();
   readonly #maxCount: number;
   readonly #maxBytes: number;
   readonly #dropped: (key: string) => void;
@@ -66,9 +71,13 @@ export class WeighedCache<V> {
 
   /** Lets entries go until it is within its bounds; the last one stays, however big it is. */
   trim(): void {
-    for (const [key, entry] of this.#entries) {
-      const full = this.#entries.size > this.#maxCount || this.#bytes > this.#maxBytes;
-      if (!full || this.#entries.size <= 1) return;
+    while (this.#entries.size > 1 && (this.#entries.size > this.#maxCount || this.#bytes > this.#maxBytes)) {
+      const next = this.#walk.next();
+      if (next.done) {
+        this.#walk = this.#entries.entries();
+        continue;
+      }
+      const [key, entry] = next.value;
       this.#entries.delete(key);
       if (entry.asked) {
         // To the end of the line; the walk comes to it again only when all others were spared or went.

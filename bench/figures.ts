@@ -1,6 +1,7 @@
 import { benchAppend } from './append.ts';
 import { benchAuthentication } from './authentication.ts';
 import { benchBilling } from './billing.ts';
+import { benchBulk } from './bulk.ts';
 import { benchFanOut } from './fan-out.ts';
 import { benchLargeConversation } from './large-conversation.ts';
 import { benchLedger } from './ledger.ts';
@@ -51,4 +52,5 @@ export const figures: readonly Figure[] = [
   { name: 'ledger', run: benchLedger },
   { name: 'webhooks', run: benchWebhooks },
   { name: 'billing', run: benchBilling },
+  { name: 'bulk', run: benchBulk },
 ];

@@ -132,6 +132,7 @@ const environment = z.object({
   WEBHOOK_ALLOWED_NETWORKS: networks,
   WEBHOOK_ALLOW_HTTP: flag.default(false),
   SSO_ALLOWED_NETWORKS: networks,
+  BULK_GIVE_UP_SECONDS: whole(1, 86_400, 900),
   WEBHOOK_RETRY_SECONDS: z
     .string()
     .regex(

@@ -3,7 +3,7 @@ import type { RecordSelector, Referrers, RunningSession } from '../../applicatio
 import { BulkPreviews } from '../../application/bulk/preview.ts';
 import { Rows } from '../../application/bulk/rows.ts';
 import { BulkRunner, RUNNER } from '../../application/bulk/runner.ts';
-import { runBulkWorker } from '../../application/bulk/worker.ts';
+import { ofEachTenant, runBulkWorker } from '../../application/bulk/worker.ts';
 import { Bulk } from '../../application/bulk.ts';
 import type { DocumentReader, PageEnd } from '../../domain/projection.ts';
 import { runningSessions } from '../../projections/bulk.ts';
@@ -78,7 +78,7 @@ export const composeBulk = (
       logger,
       owner: randomUUID(),
     },
-    RUNNER,
+    { ...RUNNER, outOfReachMs: core.config.BULK_GIVE_UP_SECONDS * 1000 },
   );
   const bulk = new Bulk({
     commands,
@@ -94,15 +94,19 @@ export const composeBulk = (
   return { bulk, bulkRunner };
 };
 
-/** Committing sessions that are looked at in one go. */
-const LOOKED_AT = 200;
-
 /** Works on queued commits, and on those whose process died, until aborted. */
 export const runBulkWork = (core: Core, { bulkRunner }: BulkArea, signal: AbortSignal): Promise<void> => {
   const reader = core.readModels.reader('bulk');
-  const running = async (): Promise<readonly RunningSession[]> => {
-    const { docs } = await runningSessions(reader, { limit: LOOKED_AT });
-    return docs.map(({ tenant_id: tenantId, session_id: sessionId }) => ({ tenantId, sessionId }));
+  const pages = async function* (): AsyncIterable<readonly RunningSession[]> {
+    let after: PageEnd | undefined;
+    do {
+      const page = await runningSessions(reader, { limit: PAGE, after });
+      yield page.docs.map(({ tenant_id: tenantId, session_id: sessionId }) => ({ tenantId, sessionId }));
+      after = page.next;
+    } while (after !== undefined);
   };
-  return runBulkWorker({ runner: bulkRunner, running, logger: core.logger }, signal);
+  return runBulkWorker(
+    { runner: bulkRunner, running: () => ofEachTenant(pages()), logger: core.logger },
+    signal,
+  );
 };

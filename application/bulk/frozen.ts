@@ -12,8 +12,8 @@ import { streamName } from '../streams.ts';
 
 /** What a session's stream holds beside its state: rows, and what became of them. */
 
-/** Each event may hold a thousand rows. */
-const PAGE = 16;
+/** Each event may hold a thousand rows: others get their turn after a few of them. */
+const PAGE = 4;
 
 interface Log {
   readonly events: EventStore;
@@ -30,6 +30,7 @@ const eventsOf = async function* (
     const page = await events.readStream(stream, { from, limit: PAGE });
     for (const stored of page) yield codec.decode(stored);
     if (page.length < PAGE) return;
+    await new Promise((resolve) => setImmediate(resolve));
   }
 };
 

@@ -11,6 +11,27 @@ const WIDTH = 4;
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 5000;
 
+/** Sessions of one tenant that are looked at, and tenants, in one go. */
+const OF_EACH = 50;
+const TENANTS = 32;
+
+/** The first sessions of the first tenants: however many one of them has waiting, the next one's are seen. */
+export const ofEachTenant = async (
+  pages: AsyncIterable<readonly RunningSession[]>,
+): Promise<readonly RunningSession[]> => {
+  const found: RunningSession[] = [];
+  const counts = new Map<string, number>();
+  for await (const page of pages) {
+    for (const session of page) {
+      const count = counts.get(session.tenantId) ?? 0;
+      counts.set(session.tenantId, count + 1);
+      if (count < OF_EACH) found.push(session);
+    }
+    if (counts.size >= TENANTS) break;
+  }
+  return found;
+};
+
 /**
  * The background worker: takes up committing sessions of all tenants, also those whose process died. Tenants take
  * turns: each has one session at a time.

@@ -10,6 +10,8 @@ export interface Child {
   readonly pid: number;
   /** CPU seconds the process has used so far, all threads; NaN where the system does not tell. */
   cpuSeconds(): number;
+  /** Bytes that were resident at most since the start; NaN where the system does not tell. */
+  peakBytes(): number;
   stop(): Promise<void>;
 }
 
@@ -40,7 +42,13 @@ export const startChild = async (
     throw error;
   }
   const pid = child.pid ?? 0;
-  return { port, pid, cpuSeconds: () => cpuSeconds(pid), stop: () => stop(child) };
+  return {
+    port,
+    pid,
+    cpuSeconds: () => cpuSeconds(pid),
+    peakBytes: () => peakBytes(pid),
+    stop: () => stop(child),
+  };
 };
 
 /** What a server needs of our environment; its configuration is the caller's alone. */
@@ -95,6 +103,15 @@ const stop = async (child: ChildProcess): Promise<void> => {
   const cutOff = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
   await ended;
   clearTimeout(cutOff);
+};
+
+const peakBytes = (pid: number): number => {
+  try {
+    const kibibytes = /^VmHWM:\s*([0-9]+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+    return kibibytes === undefined ? Number.NaN : Number(kibibytes) * 1024;
+  } catch {
+    return Number.NaN;
+  }
 };
 
 const TICKS_PER_SECOND = 100;

@@ -40,22 +40,23 @@ export class Connection {
   #settle: ((answer: Answer) => void) | undefined;
   #fail: ((error: Error) => void) | undefined;
 
-  private constructor(socket: Socket) {
+  private constructor(socket: Socket, silenceMs: number) {
     this.#socket = socket;
     socket.setNoDelay(true);
-    socket.setTimeout(SILENCE_MS, () => this.#fail?.(new Error('the server did not answer in time')));
+    socket.setTimeout(silenceMs, () => this.#fail?.(new Error('the server did not answer in time')));
     socket.on('data', (chunk) => this.#take(chunk));
     socket.on('error', (error) => this.#fail?.(error));
     socket.on('close', () => this.#fail?.(new Error('the server closed the connection')));
   }
 
-  static open(port: number): Promise<Connection> {
+  /** @param silenceMs how long an answer is waited for */
+  static open(port: number, silenceMs = SILENCE_MS): Promise<Connection> {
     return new Promise((resolve, reject) => {
       const socket = connect(port, '127.0.0.1');
       socket.once('error', reject);
       socket.once('connect', () => {
         socket.off('error', reject);
-        resolve(new Connection(socket));
+        resolve(new Connection(socket, silenceMs));
       });
     });
   }

@@ -19,9 +19,13 @@ const sign = (claims: object, secret: string): string => {
 };
 
 /** A tenant token; the first request with it registers its user. */
-export const tenantToken = (tenantId: string, userId: string): string =>
+export const tenantToken = (
+  tenantId: string,
+  userId: string,
+  role: 'admin' | 'operator' = 'operator',
+): string =>
   sign(
-    { sub: userId, email: `${userId}@${tenantId}.example`, tenant_id: tenantId, role: 'operator' },
+    { sub: userId, email: `${userId}@${tenantId}.example`, tenant_id: tenantId, role },
     SECRETS.TENANT_JWT_SECRET,
   );
 

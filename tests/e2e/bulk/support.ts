@@ -87,6 +87,7 @@ export const session = z
         errored: count,
         cascade_applied: cascade.optional(),
         committed_at: instant,
+        not_processed: count.optional(),
       })
       .optional(),
     progress: z.strictObject({ processed: count, total: count }).optional(),
@@ -99,6 +100,7 @@ export const session = z
   })
   .refine(({ status, result }) => (result !== undefined) === ['committed', 'errored'].includes(status))
   .refine(({ status, progress }) => (progress !== undefined) === (status === 'committing'))
+  .refine(({ status, result }) => (result?.not_processed !== undefined) === (status === 'errored'))
   .refine(
     ({ status, result, preview }) =>
       status !== 'committed' ||

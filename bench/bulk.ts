@@ -1,0 +1,241 @@
+import { startPlatform } from '../api/platform.ts';
+import type { Position } from '../application/ports/event-store.ts';
+import type { ReadModels } from '../application/read-models.ts';
+import { readConfig } from '../infrastructure/config.ts';
+import { createLogger } from '../infrastructure/logger.ts';
+import { benchAppend } from './append.ts';
+import { Connection, requestBytes } from './http/load.ts';
+import { inFolder, platformEnvironment, startPlatformChild } from './http/platform.ts';
+import { tenantToken } from './http/tokens.ts';
+import { causeOf, ids } from './logs.ts';
+import { type Line, mebibytes, milliseconds, perSecond } from './report.ts';
+import { median, percentile, scaled } from './rounds.ts';
+
+const MANY = 100_000;
+const FEW = 10_000;
+const OF_APPENDS = 0.25;
+const SAME_MEMORY = 1.3;
+const LINEAR = 12;
+const TIMES_IDLE = 3;
+const ABOVE_IDLE_MS = 25;
+
+const ROUNDS = 3;
+/** A preview of 100,000 rows may take a while. */
+const PREVIEW_MS = 120_000;
+const APPENDERS = 64;
+const ENTITY = 'thing';
+
+const BULK = '/api/v1/tenant/bulk-ops';
+const RECORDS = `/api/v1/tenant/entities/${ENTITY}/records`;
+
+const TENANTS = ['many', 'few', 'other'] as const;
+type Tenant = (typeof TENANTS)[number];
+const adminOf = (tenant: Tenant): string => tenantToken(tenant, 'ann', 'admin');
+
+const context = (userId: string) => ({ cause: causeOf(userId), again: undefined, newId: () => ids.next() });
+
+/**
+ * Bulk edits of 100,000 records: beside single appends to as many streams, beside edits of 10,000, and beside what
+ * other requests have to wait while one is committed.
+ */
+export const benchBulk = (scale: number): Promise<Line[]> =>
+  inFolder(async (folder) => {
+    const sizes = { many: scaled(MANY, scale, FEW / 5), few: scaled(FEW, scale, FEW / 10), other: 100 };
+    const known = await makeRecords(folder, sizes);
+    // Each in a process of its own, that does nothing else.
+    const few = await inPlatform(folder, async (bench) => bench.edited('few').then(() => bench.peak()));
+    const many = await inPlatform(folder, async (bench) => bench.edited('many').then(() => bench.peak()));
+    const memory: Line = {
+      figure: `peak memory, ${sizes.many.toLocaleString('en')} rows previewed and committed`,
+      value: mebibytes(many),
+      yardstick: { name: `the same of ${sizes.few.toLocaleString('en')}`, value: mebibytes(few) },
+      target: { text: `≤ ${SAME_MEMORY}`, met: many / few <= SAME_MEMORY },
+    };
+    const rest = await inPlatform(folder, async (bench) => [
+      await rate(bench, sizes.many),
+      await waits(bench, known, scale),
+      await previews(bench, sizes),
+    ]);
+    return [...rest, memory];
+  });
+
+/** Median of the commits, and the appends of the same run. */
+const rate = async (bench: Bench, rows: number): Promise<Line> => {
+  const rates: number[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) rates.push((rows / (await bench.edited('many'))) * 1000);
+  const { adapter } = await benchAppend(rows, Math.ceil(rows / APPENDERS));
+  const value = median(rates);
+  return {
+    figure: `bulk edit of ${rows.toLocaleString('en')} rows`,
+    value: perSecond(value),
+    yardstick: { name: 'single appends to as many streams', value: perSecond(adapter) },
+    target: { text: `≥ ${OF_APPENDS}`, met: value / adapter >= OF_APPENDS },
+  };
+};
+
+/** What others wait, half of them readers and half writers, at a steady and moderate pace. */
+const waits = async (bench: Bench, known: string, scale: number): Promise<Line> => {
+  const signal = new AbortController();
+  await bench.others(known, AbortSignal.timeout(Math.max(500, 2000 * scale)));
+  const idle = percentile(await bench.others(known, AbortSignal.timeout(Math.max(1000, 6000 * scale))), 0.99);
+  const during = bench.others(known, signal.signal);
+  await bench.edited('many');
+  signal.abort();
+  const busy = percentile(await during, 0.99);
+  return {
+    figure: 'other requests while rows are committed, p99',
+    value: milliseconds(busy),
+    yardstick: { name: 'the same when idle', value: milliseconds(idle) },
+    target: {
+      text: `≤ ${TIMES_IDLE} or +${ABOVE_IDLE_MS} ms`,
+      met: busy <= Math.max(TIMES_IDLE * idle, idle + ABOVE_IDLE_MS),
+    },
+  };
+};
+
+const previews = async (bench: Bench, sizes: Readonly<Record<Tenant, number>>): Promise<Line> => {
+  const times = { many: [] as number[], few: [] as number[] };
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const tenant of ['few', 'many'] as const) times[tenant].push((await bench.previewed(tenant)).ms);
+  }
+  const [value, yardstick] = [median(times.many), median(times.few)];
+  return {
+    figure: `preview by filter of ${sizes.many.toLocaleString('en')} rows`,
+    value: milliseconds(value),
+    yardstick: { name: `the same of ${sizes.few.toLocaleString('en')}`, value: milliseconds(yardstick) },
+    target: { text: `≤ ${LINEAR}`, met: value / yardstick <= LINEAR },
+  };
+};
+
+interface Bench {
+  previewed(tenant: Tenant): Promise<{ readonly id: string; readonly ms: number }>;
+  /** Edits all records of the tenant; ms from the commit's request to its end. */
+  edited(tenant: Tenant): Promise<number>;
+  /** ms that each request of another tenant took. */
+  others(known: string, signal: AbortSignal): Promise<number[]>;
+  peak(): number;
+}
+
+const inPlatform = async <T>(folder: string, work: (bench: Bench) => Promise<T>): Promise<T> => {
+  const platform = await startPlatformChild(folder);
+  const connection = await Connection.open(platform.port, PREVIEW_MS);
+  const bench: Bench = {
+    previewed: async (tenant) => {
+      edits += 1;
+      const body = {
+        entity_name: ENTITY,
+        operation: 'edit',
+        selection: { kind: 'filter', filter_expr: 'n >= 0' },
+        op_params: { kind: 'edit', fields: [{ field_key: 'n', new_value: edits }] },
+      };
+      const request = requestBytes('POST', `${BULK}/preview`, { token: adminOf(tenant), body });
+      const began = performance.now();
+      const { id } = await ask(connection, request, 201);
+      return { id, ms: performance.now() - began };
+    },
+    edited: async (tenant) => {
+      const { id } = await bench.previewed(tenant);
+      const token = adminOf(tenant);
+      const path = `${BULK}/sessions/${id}`;
+      const began = Date.now();
+      await ask(connection, requestBytes('POST', `${path}/commit`, { token }), 202);
+      for (;;) {
+        const { status, result } = await ask(connection, requestBytes('GET', path, { token }), 200);
+        if (result !== undefined) {
+          if (status !== 'committed' || result.errored > 0) throw new Error(`the session is ${status}`);
+          return Date.parse(result.committed_at) - began;
+        }
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    },
+    others: (known, signal) => others(platform.port, known, signal),
+    peak: () => platform.peakBytes(),
+  };
+  try {
+    return await work(bench);
+  } finally {
+    connection.close();
+    await platform.stop();
+  }
+};
+
+/** Each edit sets another value, or nothing would be done. */
+let edits = 0;
+
+const CALLERS = 4;
+const THINK_MS = 10;
+
+const others = async (port: number, known: string, signal: AbortSignal): Promise<number[]> => {
+  const token = adminOf('other');
+  const requests = [
+    { bytes: requestBytes('GET', `${RECORDS}/${known}`, { token }), status: 200 },
+    { bytes: requestBytes('POST', RECORDS, { token, body: { values: { n: 1 } } }), status: 201 },
+  ];
+  const times: number[] = [];
+  const work = async (nth: number): Promise<void> => {
+    const connection = await Connection.open(port);
+    try {
+      for (let at = nth; !signal.aborted; at += 1) {
+        const request = requests[at % requests.length];
+        if (request === undefined) return;
+        const began = performance.now();
+        await ask(connection, request.bytes, request.status);
+        times.push(performance.now() - began);
+        await new Promise((resolve) => setTimeout(resolve, THINK_MS));
+      }
+    } finally {
+      connection.close();
+    }
+  };
+  await Promise.all(Array.from({ length: CALLERS }, (_, nth) => work(nth)));
+  return times;
+};
+
+const ask = async (connection: Connection, request: Buffer, status: number) => {
+  const answer = await connection.request(request);
+  if (answer.status !== status) throw new Error(`answered ${answer.status}: ${answer.body.slice(0, 300)}`);
+  return JSON.parse(answer.body);
+};
+
+const AT_ONCE = 500;
+
+/** Made through the use cases without HTTP. @returns the id of a record of the tenant `other` */
+const makeRecords = async (dataDir: string, sizes: Readonly<Record<Tenant, number>>): Promise<string> => {
+  const config = readConfig(platformEnvironment(dataDir));
+  const platform = await startPlatform({ config, logger: createLogger('error') });
+  const { app } = platform;
+  let known = '';
+  try {
+    for (const id of TENANTS) {
+      const tenant = { id, name: 'Bench', plan: 'pro', currency: 'EUR', timezone: 'UTC' } as const;
+      await app.tenancy.create(
+        { ...tenant, entitlements: { ledger: false, assistant: false } },
+        context('bench'),
+      );
+      await app.authentication.authenticate(adminOf(id), 'tenant');
+      const fields = [{ key: 'n', label: 'N', type: 'integer' as const, required: false }];
+      await app.schemas.define(id, { name: ENTITY, label: 'Thing', fields }, context('ann'));
+      for (let made = 0; made < sizes[id]; made += AT_ONCE) {
+        const batch = Array.from({ length: Math.min(AT_ONCE, sizes[id] - made) }, () =>
+          app.records.create(id, ENTITY, { n: 0 }, context('ann')),
+        );
+        const written = await Promise.all(batch);
+        known = written.at(-1)?.record.id ?? '';
+        await keptPace(app.readModels, id, written.at(-1)?.position);
+      }
+    }
+    return known;
+  } finally {
+    await platform.stop();
+  }
+};
+
+/** The read model is let come along: at the end it would be waited for longer than a request waits. */
+const keptPace = async (
+  readModels: ReadModels,
+  tenantId: string,
+  position: Position | undefined,
+): Promise<void> => {
+  if (position !== undefined) readModels.answered(tenantId, position);
+  await readModels.waitFor(tenantId, ['records'], undefined);
+};

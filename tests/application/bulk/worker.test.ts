@@ -1,0 +1,34 @@
+import { expect } from 'chai';
+import type { RunningSession } from '../../../application/bulk/ports.ts';
+import { ofEachTenant } from '../../../application/bulk/worker.ts';
+
+const sessions = (tenantId: string, count: number): RunningSession[] =>
+  Array.from({ length: count }, (_, nth) => ({ tenantId, sessionId: `${tenantId} ${nth}` }));
+
+describe('The sessions that a bulk worker looks at', () => {
+  const pagesOf = (all: readonly RunningSession[], read: { pages: number }) =>
+    (async function* () {
+      for (let at = 0; at < all.length; at += 100) {
+        read.pages += 1;
+        yield all.slice(at, at + 100);
+      }
+    })();
+
+  it('are those of all tenants, however many one of them has waiting', async () => {
+    const read = { pages: 0 };
+    const found = await ofEachTenant(
+      pagesOf([...sessions('a', 5_000), ...sessions('b', 2), ...sessions('a', 300)], read),
+    );
+    expect(found.filter(({ tenantId }) => tenantId === 'a')).to.have.length(50);
+    expect(found.filter(({ tenantId }) => tenantId === 'b')).to.deep.equal(sessions('b', 2));
+    // The one begun first at the head.
+    expect(found[0]).to.deep.equal({ tenantId: 'a', sessionId: 'a 0' });
+  });
+
+  it('are no more than there can be work for', async () => {
+    const read = { pages: 0 };
+    const all = Array.from({ length: 2_000 }, (_, nth) => sessions(`t${nth}`, 1)).flat();
+    expect(await ofEachTenant(pagesOf(all, read))).to.have.length(100);
+    expect(read.pages).to.equal(1);
+  });
+});

@@ -1,0 +1,178 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { z } from 'zod';
+import type { EventStore } from '../../../application/ports/event-store.ts';
+import { openSqliteEventStore } from '../../../infrastructure/event-store/sqlite/store.ts';
+import { testLogger } from '../../support/fakes.ts';
+import { eventually } from '../../support/server.ts';
+import type { TestTenant, World } from '../../support/world.ts';
+import { csvOf, type Session } from './support.ts';
+
+/** Kills the process that works on a session, and reads in the log itself what that left. */
+
+/** Rounds of all kinds together: a session each, killed once to three times and compared with an undisturbed one. */
+export const KILL_ROUNDS = Number(process.env.BULK_KILL_ROUNDS ?? 12);
+
+/** How one round of several is to be worked through: all rows are the same, but for the names of their entities. */
+export interface Side {
+  readonly entity: string;
+  readonly ids: readonly string[];
+}
+
+export interface Stored {
+  readonly type: string;
+  readonly data: unknown;
+}
+
+const metadata = z.object({
+  $causationId: z.string(),
+  actor: z.object({ kind: z.string(), id: z.string() }),
+});
+export type Origin = z.output<typeof metadata>;
+
+const ID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}/g;
+
+export const indexed = (ids: readonly string[]): Map<string, string> =>
+  new Map(ids.map((id, i): [string, string] => [id, `row ${i}`]));
+
+const random = (most: number): number => Math.floor(Math.random() * most);
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+export class Killer {
+  readonly #world: World;
+  readonly #tenant: TestTenant;
+
+  constructor(world: World, tenant: TestTenant) {
+    this.#world = world;
+    this.#tenant = tenant;
+  }
+
+  async withLog<T>(read: (store: EventStore) => Promise<T>): Promise<T> {
+    const path = join(this.#world.server.dataDir, 'events.db');
+    const store = await openSqliteEventStore({ path, logger: testLogger() });
+    try {
+      return await read(store);
+    } finally {
+      await store.close();
+    }
+  }
+
+  /** Asks the log itself: the server is too busy with rows to answer before many more are done. */
+  rowIsDone(id: string, type: string, since: number): Promise<void> {
+    return this.withLog(async (store) => {
+      const stream = `${this.#tenant.id}.record-${id}`;
+      const isDone = async () =>
+        (await store.readStream(stream, { from: since })).some((event) => event.type === type);
+      await eventually(`${type} of ${id}`, isDone, 60_000);
+    });
+  }
+
+  /** How many runs the session has seen, and whether it has ended. */
+  look(sessionId: string): Promise<{ readonly runs: number; readonly hasEnded: boolean }> {
+    return this.withLog(async (store) => {
+      const types: string[] = [];
+      const stream = `${this.#tenant.id}.bulk-${sessionId}`;
+      for (let from = 0; ; from = types.length) {
+        const page = await store.readStream(stream, { from, limit: 100 });
+        types.push(...page.map(({ type }) => type));
+        if (page.length < 100) break;
+      }
+      const runs = types.filter((type) => type === 'BulkRunStarted').length;
+      return { runs, hasEnded: types.includes('BulkCommitted') || types.includes('BulkCommitErrored') };
+    });
+  }
+
+  /**
+   * Kills the process as soon as `isUnderWay`, and those that take over once or twice more, anywhere between their
+   * start and their end. @returns how many kills hit a process that was at the rows
+   */
+  async fireAt(sessionId: string, isUnderWay: () => Promise<void>): Promise<number> {
+    let hits = 0;
+    let seen = 0;
+    const most = 1 + random(3);
+    for (let nth = 0; nth < most; nth += 1) {
+      if (nth === 0) {
+        await isUnderWay();
+        // Somewhere within the work of a few rows.
+        await pause(random(40));
+      } else if (Math.random() < 0.5) await pause(random(1500));
+      else {
+        const isTakenUp = async () => (await this.look(sessionId)).runs > seen;
+        await eventually('another run', isTakenUp, 60_000);
+        await pause(random(120));
+      }
+      await this.#world.server.kill();
+      const { runs, hasEnded } = await this.look(sessionId);
+      expect(runs - seen, 'runs of one process').to.be.oneOf([0, 1]);
+      if (runs > seen && !hasEnded) hits += 1;
+      seen = runs;
+      await this.#world.restart();
+      if (hasEnded) break;
+    }
+    await this.#world.ready();
+    return hits;
+  }
+
+  /** Every process that was killed at the rows shows as one run, and whoever ended the work as one more. */
+  async expectRuns(sessionId: string, hits: number): Promise<void> {
+    expect((await this.look(sessionId)).runs, 'runs that the log knows').to.equal(hits + 1);
+  }
+
+  /** How many events each record has. */
+  lengths(ids: readonly string[]): Promise<number[]> {
+    return this.withLog((store) =>
+      Promise.all(
+        ids.map(async (id) => {
+          const stream = `${this.#tenant.id}.record-${id}`;
+          const [last] = await store.readStream(stream, { direction: 'backward', limit: 1 });
+          return last === undefined ? 0 : last.revision + 1;
+        }),
+      ),
+    );
+  }
+
+  /**
+   * The events of each record from some length on, and where they came from; ids by where their records stand, and
+   * both entities under one name.
+   */
+  histories(
+    { entity, ids }: Side,
+    since?: readonly number[],
+  ): Promise<{ readonly events: Stored[][]; readonly origins: Origin[][] }> {
+    const index = indexed(ids);
+    const plainText = (text: string): string =>
+      text.replaceAll(ID, (id) => index.get(id) ?? '<id>').replaceAll(entity, 'entity');
+    return this.withLog(async (store) => {
+      const found = await Promise.all(
+        ids.map((id, i) =>
+          store.readStream(`${this.#tenant.id}.record-${id}`, { from: since?.[i] ?? 0, limit: 100 }),
+        ),
+      );
+      return {
+        events: found.map((stored) =>
+          stored.map(({ type, data }): Stored => ({ type, data: JSON.parse(plainText(data)) })),
+        ),
+        origins: found.map((stored) => stored.map((event) => metadata.parse(JSON.parse(event.metadata)))),
+      };
+    });
+  }
+
+  /** What a session says of itself, with ids by where their records stand. */
+  async plain({ id, result }: Session, { ids }: Side) {
+    const index = indexed(ids);
+    const rows = await csvOf(this.#tenant.admin, id);
+    return {
+      result: { ...result, committed_at: '' },
+      errors: rows.map((row) => row.replaceAll(ID, (found) => index.get(found) ?? found)),
+    };
+  }
+}
+
+/** Runs rounds until so many of them were hit by a kill; one that ended first is no round. */
+export const rounds = async (count: number, round: (nth: number) => Promise<number>): Promise<void> => {
+  let hit = 0;
+  for (let nth = 0; hit < count; nth += 1) {
+    if (nth >= 3 * count + 10) throw new Error(`only ${hit} of ${nth} rounds were hit by a kill`);
+    if ((await round(nth)) > 0) hit += 1;
+  }
+};

@@ -1,0 +1,76 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { expect } from 'chai';
+import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { define } from '../entities/support.ts';
+import { Killer } from './kill-support.ts';
+import { cancel, commit, createMany, csvOf, edit, ended, preview, session } from './support.ts';
+
+const ROWS = 3_000;
+
+describe('A bulk commit whose store is out of reach', () => {
+  let world: World;
+  let tenant: TestTenant;
+  let killer: Killer;
+
+  before(async () => {
+    world = await startWorld({ env: { BULK_GIVE_UP_SECONDS: '2' } });
+    tenant = await world.tenant();
+    killer = new Killer(world, tenant);
+  });
+  after(endWorld);
+
+  /** Nobody else can write to the log meanwhile. */
+  const outOfReach = async (ms: number): Promise<void> => {
+    const db = new DatabaseSync(join(world.server.dataDir, 'events.db'), { timeout: 5_000 });
+    try {
+      db.exec('BEGIN IMMEDIATE');
+      await new Promise((resolve) => setTimeout(resolve, ms));
+      db.exec('ROLLBACK');
+    } finally {
+      db.close();
+    }
+  };
+
+  const begun = async (n: number, entity: string, ids: readonly string[]): Promise<string> => {
+    const since = await killer.lengths(ids);
+    const made = await preview(tenant.admin, entity, edit({ n }), [...ids]);
+    (await commit(tenant.admin, made.id)).as(session, 202);
+    await killer.rowIsDone(ids[200] ?? '', 'RecordUpdated', since[200] ?? 0);
+    return made.id;
+  };
+
+  it('for longer than is borne ends as errored, and says what was done and what was not', async () => {
+    const entity = await define(tenant.admin, { key: 'n', type: 'integer' });
+    const ids = await createMany(tenant.admin, entity, ROWS, () => ({ n: 0 }));
+    // A store gives up on a write after five seconds, and the commit on the store after two more.
+    const id = await begun(1, entity, ids);
+    await outOfReach(14_000);
+    const { status, result } = await ended(tenant.admin, id, 60_000);
+    expect(status).to.equal('errored');
+    const changed = (await killer.lengths(ids)).filter((length) => length > 1).length;
+    expect(changed).to.be.within(1, ROWS - 1);
+    expect(result).to.deep.include({
+      succeeded: changed,
+      skipped: 0,
+      errored: 0,
+      not_processed: ROWS - changed,
+    });
+    expect(await csvOf(tenant.admin, id)).to.deep.equal([]);
+    for (const act of [commit, cancel]) {
+      const answer = await act(tenant.admin, id);
+      expect([answer.status, answer.error]).to.deep.equal([409, 'invalid_transition']);
+    }
+  }).timeout(120_000);
+
+  it('for less goes on', async () => {
+    const entity = await define(tenant.admin, { key: 'n', type: 'integer' });
+    const ids = await createMany(tenant.admin, entity, ROWS, () => ({ n: 0 }));
+    const id = await begun(1, entity, ids);
+    await outOfReach(1_500);
+    const { status, result } = await ended(tenant.admin, id, 60_000);
+    expect(status).to.equal('committed');
+    expect(result).to.include({ succeeded: ROWS, skipped: 0, errored: 0 });
+    expect(new Set(await killer.lengths(ids))).to.deep.equal(new Set([2]));
+  }).timeout(120_000);
+});
