@@ -98,10 +98,15 @@ const accountIn = (
   code: string,
 ): AccountOutcome => {
   const event = events.find((each) => each.type === 'AccountOpened' || each.type === 'AccountChanged');
-  const now = accountOf(state.chart, event?.data.code ?? code);
-  if (now === undefined) throw notFound();
-  if (event === undefined) return { account: now, position };
+  if (event === undefined) {
+    const account = accountOf(state.chart, code);
+    if (account === undefined) throw notFound();
+    return { account, position };
+  }
   const { account_id: id, code: made, name, type, category, active } = event.data;
-  const account = { ...now, id, code: made, name, type, category, active, changedAt: event.at };
+  // It may have another code by now, and its code may be another account's.
+  const now = Object.values(state.chart).find((each) => each.id === id);
+  if (now === undefined) throw new Error(`the chart has lost the account ${id}`);
+  const account = { ...now, code: made, name, type, category, active, changedAt: event.at };
   return { account, position };
 };

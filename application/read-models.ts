@@ -102,6 +102,11 @@ export class ReadModels {
         const found = await this.#store.find(await at(), { ...query, collection, tenant });
         return { docs: found.docs.map((doc) => doc.value as D), next: found.next };
       },
+      findAll: async (tenant, queries) =>
+        this.#store.findAll(
+          await at(),
+          queries.map((query) => ({ ...query, tenant })),
+        ),
       search: async <D>(collection: string, tenant: string, query: SearchQuery) => {
         const found = await this.#store.search(await at(), { ...query, collection, tenant });
         return { docs: found.docs.map((doc) => doc.value as D), next: found.next };

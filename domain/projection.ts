@@ -116,6 +116,11 @@ export interface PageQuery {
   readonly after?: PageEnd | undefined;
 }
 
+/** All that a range of an index holds. */
+export interface RangeQuery extends Omit<PageQuery, 'limit' | 'bounded' | 'after'> {
+  readonly collection: string;
+}
+
 export interface Page<D> {
   readonly docs: readonly D[];
   /** Present when more rows follow. */
@@ -144,6 +149,8 @@ export interface SearchQuery extends DocumentSelection {
 export interface DocumentReader {
   get<D>(collection: string, tenantId: string, id: string): Promise<D | undefined>;
   find<D>(collection: string, tenantId: string, query: PageQuery): Promise<Page<D>>;
+  /** All documents of each query, read together: none has seen an event that another has not. For small ranges. */
+  findAll(tenantId: string, queries: readonly RangeQuery[]): Promise<readonly (readonly Document[])[]>;
   /** Of a searchable collection. */
   search<D>(collection: string, tenantId: string, query: SearchQuery): Promise<Page<D>>;
   /** As `search`, ids alone: `docs` are document ids. */

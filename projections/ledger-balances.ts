@@ -1,7 +1,7 @@
 import { dayBefore } from '../domain/ledger/dates.ts';
 import type { PostingEvent } from '../domain/ledger/journal.ts';
 import { plus, type Sum } from '../domain/ledger/money.ts';
-import type { DocumentReader, PageEnd } from '../domain/projection.ts';
+import type { Document, DocumentReader, RangeQuery } from '../domain/projection.ts';
 import { type Touch, touch } from '../domain/projection.ts';
 
 /**
@@ -68,86 +68,72 @@ export interface Turnover {
 /** Accounts by their code in lower case; only those that anything was posted to. */
 export type Turnovers = ReadonlyMap<string, Turnover>;
 
+/** From one day to another, both ends in; without `from`, from the beginning. */
+export interface Days {
+  readonly from: string | undefined;
+  readonly to: string;
+}
+
+const monthOf = (day: string): string => day.slice(0, 7);
+
+/** What lies before the first day of a range is nothing where it has none. */
+const cutsOf = ({ from, to }: Days): readonly string[] => (from === undefined ? [to] : [dayBefore(from), to]);
+
+/** The buckets that {@link turnoversIn} adds up: months of all years, and days of the months in which a range ends. */
+export const balanceQueries = (currency: string, days: Days): readonly RangeQuery[] => {
+  const cuts = cutsOf(days);
+  const last = cuts.toSorted().at(-1) ?? '';
+  const of = { index: 'by_period', order: 'asc' } as const;
+  return [
+    // No period lies between a year and the year with a sign that comes after every digit.
+    { ...of, collection: 'months', equals: [currency], range: { lt: `${last.slice(0, 4)}~` } },
+    ...[...new Set(cuts.map(monthOf))].map((month) => ({
+      ...of,
+      collection: 'days',
+      equals: [currency, month],
+    })),
+  ];
+};
+
 /**
- * All that was posted through each of some days.
- * @param days what lies before the first of all days is nothing
+ * What was posted before a range, and through its end.
+ * @param found what {@link balanceQueries} have found, read together
  */
-export const turnoversThrough = async (
-  reader: DocumentReader,
-  tenantId: string,
-  currency: string,
-  days: readonly string[],
-): Promise<readonly Turnovers[]> => {
-  const sums = days.map(() => new Map<string, Turnover>());
-  const add = (nth: number, account: string, [debit, credit]: Bucket): void => {
-    const before = sums[nth]?.get(account);
-    sums[nth]?.set(account, {
-      debit: (before?.debit ?? 0n) + BigInt(debit),
-      credit: (before?.credit ?? 0n) + BigInt(credit),
-    });
-  };
-  const last = days.toSorted().at(-1) ?? '';
-  for await (const doc of docsOf(reader, 'months', tenantId, {
-    equals: [currency],
-    through: last.slice(0, 4),
-  })) {
-    for (const [month, bucket] of Object.entries(doc.buckets)) {
-      days.forEach((day, nth) => {
-        if (`${doc.period}-${month}` < day.slice(0, 7)) add(nth, doc.account, bucket);
-      });
-    }
-  }
-  for (const period of new Set(days.map((day) => day.slice(0, 7)))) {
-    for await (const doc of docsOf(reader, 'days', tenantId, { equals: [currency, period] })) {
-      for (const [number, bucket] of Object.entries(doc.buckets)) {
-        days.forEach((day, nth) => {
-          if (period === day.slice(0, 7) && `${period}-${number}` <= day) add(nth, doc.account, bucket);
-        });
+export const turnoversIn = (
+  found: readonly (readonly Document[])[],
+  days: Days,
+): { readonly before: Turnovers; readonly through: Turnovers } => {
+  // These collections hold nothing else.
+  const [months = [], ...parts] =
+    found as readonly (readonly unknown[])[] as readonly (readonly BalanceDoc[])[];
+  const sums = cutsOf(days).map((cut) => {
+    const turnovers = new Map<string, Turnover>();
+    for (const { period, account, buckets } of months) {
+      for (const [month, bucket] of Object.entries(buckets)) {
+        if (`${period}-${month}` < monthOf(cut)) add(turnovers, account, bucket);
       }
     }
-  }
-  return sums;
+    for (const { period, account, buckets } of parts.flat()) {
+      if (period !== monthOf(cut)) continue;
+      for (const [day, bucket] of Object.entries(buckets)) {
+        if (`${period}-${day}` <= cut) add(turnovers, account, bucket);
+      }
+    }
+    return turnovers;
+  });
+  return {
+    before: days.from === undefined ? new Map() : (sums[0] ?? new Map()),
+    through: sums.at(-1) ?? new Map(),
+  };
 };
 
-/** What was posted through a day, and from one day to another, both ends in. */
-export const turnoversOf = async (
-  reader: DocumentReader,
-  tenantId: string,
-  currency: string,
-  { from, to }: { readonly from: string | undefined; readonly to: string },
-): Promise<{ readonly before: Turnovers; readonly through: Turnovers }> => {
-  if (from === undefined) {
-    const [through = new Map()] = await turnoversThrough(reader, tenantId, currency, [to]);
-    return { before: new Map(), through };
-  }
-  const days = [dayBefore(from), to];
-  const [before = new Map(), through = new Map()] = await turnoversThrough(reader, tenantId, currency, days);
-  return { before, through };
+const add = (turnovers: Map<string, Turnover>, account: string, [debit, credit]: Bucket): void => {
+  const sofar = turnovers.get(account);
+  turnovers.set(account, {
+    debit: (sofar?.debit ?? 0n) + BigInt(debit),
+    credit: (sofar?.credit ?? 0n) + BigInt(credit),
+  });
 };
-
-const PAGE = 1000;
-
-async function* docsOf(
-  reader: DocumentReader,
-  collection: string,
-  tenantId: string,
-  { equals, through }: { readonly equals: readonly string[]; readonly through?: string },
-): AsyncGenerator<BalanceDoc> {
-  let after: PageEnd | undefined;
-  do {
-    const page = await reader.find<BalanceDoc>(collection, tenantId, {
-      index: 'by_period',
-      equals,
-      // No period lies between a year and the year with a sign that comes after every digit.
-      ...(through === undefined ? {} : { range: { lt: `${through}~` } }),
-      order: 'asc',
-      limit: PAGE,
-      after,
-    });
-    yield* page.docs;
-    after = page.next;
-  } while (after !== undefined);
-}
 
 /** Currencies that anything was posted in. */
 export const currenciesOf = async (reader: DocumentReader, tenantId: string): Promise<readonly string[]> => {

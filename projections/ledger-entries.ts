@@ -116,6 +116,8 @@ export const entriesOf = (
       ...(to === undefined ? {} : { lt: dayAfter(to) }),
     },
     order: 'desc',
+    // An entry may have a thousand lines.
+    bounded: true,
     ...page,
   });
 
@@ -125,16 +127,30 @@ export const entryById = (
   id: string,
 ): Promise<EntryDoc | undefined> => reader.get('entries', tenantId, id);
 
-/** What is in the books, by number. */
+/** The number given last; 0 for empty books. */
+export const lastNumber = async (reader: DocumentReader, tenantId: string): Promise<number> => {
+  const { docs } = await reader.find<EntryDoc>('entries', tenantId, {
+    index: 'by_number',
+    equals: [],
+    range: { gt: 0 },
+    order: 'desc',
+    limit: 1,
+  });
+  return docs[0]?.number ?? 0;
+};
+
+/** What is in the books, by number. @param through the last number that is wanted */
 export const bookedEntries = (
   reader: DocumentReader,
   tenantId: string,
+  through: number,
   page: { limit: number; after: PageEnd | undefined },
 ): Promise<Page<EntryDoc>> =>
   reader.find('entries', tenantId, {
     index: 'by_number',
     equals: [],
-    range: { gt: 0 },
+    range: { gt: 0, lt: through + 1 },
     order: 'asc',
+    bounded: true,
     ...page,
   });

@@ -1,7 +1,7 @@
 import type { AccountType } from '../domain/ledger/account.ts';
 import type { DocumentReader } from '../domain/projection.ts';
-import { type AccountDoc, wholeChart } from './ledger.ts';
-import { type Turnover, type Turnovers, turnoversOf } from './ledger-balances.ts';
+import { type AccountDoc, WHOLE_CHART } from './ledger.ts';
+import { balanceQueries, type Days, type Turnover, type Turnovers, turnoversIn } from './ledger-balances.ts';
 
 /** Reports (decisions, section 9). Amounts are minor units, summed exactly, and signed as people read them. */
 
@@ -74,14 +74,25 @@ const SUMS = [
 const positive = (amount: bigint): bigint => (amount > 0n ? amount : 0n);
 const sum = (amounts: readonly bigint[]): bigint => amounts.reduce((all, each) => all + each, 0n);
 
+/** Chart and balances of one moment: read apart, a posting in between would be in one half of a report. */
+const booksOf = async (
+  reader: DocumentReader,
+  tenantId: string,
+  { currency, ...days }: Days & { readonly currency: string },
+): Promise<{ chart: readonly AccountDoc[]; before: Turnovers; through: Turnovers }> => {
+  const queries = [WHOLE_CHART, ...balanceQueries(currency, days)];
+  const [chart = [], ...balances] = await reader.findAll(tenantId, queries);
+  // The collection holds nothing else.
+  return { chart: chart as readonly unknown[] as readonly AccountDoc[], ...turnoversIn(balances, days) };
+};
+
 /** @param from undefined: from the beginning, with nothing before it */
 export const trialBalance = async (
   reader: DocumentReader,
   tenantId: string,
   { currency, from, to }: { currency: string; from: string | undefined; to: string },
 ): Promise<TrialBalance> => {
-  const chart = await wholeChart(reader, tenantId);
-  const { before, through } = await turnoversOf(reader, tenantId, currency, { from, to });
+  const { chart, before, through } = await booksOf(reader, tenantId, { currency, from, to });
   const accounts = chart.flatMap((account): TrialBalanceRow[] => {
     const closing = through.get(account.code_key);
     if (closing === undefined) return [];
@@ -140,8 +151,7 @@ export const profitAndLoss = async (
   tenantId: string,
   { currency, from, to }: { currency: string; from: string; to: string },
 ): Promise<ProfitAndLoss> => {
-  const chart = await wholeChart(reader, tenantId);
-  const { before, through } = await turnoversOf(reader, tenantId, currency, { from, to });
+  const { chart, before, through } = await booksOf(reader, tenantId, { currency, from, to });
   const moved = new Map<string, Turnover>();
   for (const [account, all] of through) {
     const earlier = before.get(account) ?? NONE;
@@ -160,8 +170,7 @@ export const balanceSheet = async (
   tenantId: string,
   { currency, asOf }: { currency: string; asOf: string },
 ): Promise<BalanceSheet> => {
-  const chart = await wholeChart(reader, tenantId);
-  const { through } = await turnoversOf(reader, tenantId, currency, { from: undefined, to: asOf });
+  const { chart, through } = await booksOf(reader, tenantId, { currency, from: undefined, to: asOf });
   const assets = linesOf(chart, 'Asset', through);
   const liabilities = linesOf(chart, 'Liability', through);
   const equity = linesOf(chart, 'Equity', through);

@@ -8,6 +8,7 @@ import {
   type PageEnd,
   type ProjectedEvent,
   projection,
+  type RangeQuery,
   type Touch,
   touch,
 } from '../domain/projection.ts';
@@ -95,16 +96,13 @@ export const accountsOf = (
   reader.find('accounts', tenantId, { index: 'by_code', equals: [], order: 'asc', ...page });
 
 /** The whole chart, by code. */
+export const WHOLE_CHART: RangeQuery = { collection: 'accounts', index: 'by_code', equals: [], order: 'asc' };
+
 export const wholeChart = async (
   reader: DocumentReader,
   tenantId: string,
 ): Promise<readonly AccountDoc[]> => {
-  const all: AccountDoc[] = [];
-  let after: PageEnd | undefined;
-  do {
-    const page = await accountsOf(reader, tenantId, { limit: 1000, after });
-    all.push(...page.docs);
-    after = page.next;
-  } while (after !== undefined);
-  return all;
+  const [chart = []] = await reader.findAll(tenantId, [WHOLE_CHART]);
+  // The collection holds nothing else.
+  return chart as readonly unknown[] as readonly AccountDoc[];
 };

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { DomainError, invalid } from '../../domain/errors.ts';
+import { requireExactNumbers } from './exact-numbers.ts';
 import { parseForm } from './form-body.ts';
 import { type BodyKind, bodyKindOf, JSON_ONLY } from './media-types.ts';
 
@@ -59,6 +60,7 @@ const parse = (bytes: Buffer, kind: BodyKind): JsonBody => {
   } catch {
     throw malformed('The body is not valid JSON.');
   }
+  requireExactNumbers(text);
   if (isObject(value)) return value;
   throw invalid([{ path: '', code: 'invalid_type', message: 'The body must be a JSON object.' }]);
 };

@@ -1,10 +1,13 @@
 import { stringify } from 'csv-stringify/sync';
 
-/** Rows of CSV (RFC 4180). A text that a spreadsheet would take for a formula gets a leading `'`. */
+/**
+ * Rows of CSV (RFC 4180). A text that a spreadsheet would take for a formula gets a leading `'`: also behind what it
+ * leaves out in front, and with the wide forms of the signs.
+ */
 
 export type Cell = string | number | bigint | boolean | null | undefined;
 
-const FORMULA = /^[=+\-@]/;
+const FORMULA = /^[\p{White_Space}\p{Cc}\p{Cf}]*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20]|^[\t\r\n]/u;
 
 const safe = (cell: Cell): string => {
   const text = cell === null || cell === undefined ? '' : String(cell);
@@ -14,7 +17,8 @@ const safe = (cell: Cell): string => {
 export const csvRows = (rows: readonly (readonly Cell[])[]): string =>
   stringify(
     rows.map((row) => row.map(safe)),
-    { record_delimiter: 'windows' },
+    // By itself it quotes a whole line end only, and many readers end a row at half of one.
+    { record_delimiter: 'windows', quoted_match: /[\r\n]/ },
   );
 
 export const CSV_TYPE = 'text/csv; charset=utf-8';

@@ -3,7 +3,7 @@ import { hledgerAccount, hledgerEntry, hledgerHead } from '../../domain/ledger/h
 import type { Page, PageEnd } from '../../domain/projection.ts';
 import { wholeChart } from '../../projections/ledger.ts';
 import { currenciesOf } from '../../projections/ledger-balances.ts';
-import { bookedEntries, type EntryDoc, entriesOf } from '../../projections/ledger-entries.ts';
+import { bookedEntries, type EntryDoc, entriesOf, lastNumber } from '../../projections/ledger-entries.ts';
 import { attachment } from '../http/content-disposition.ts';
 import { CSV_TYPE, csvRows } from '../http/csv.ts';
 import type { Reply, Route } from '../http/route.ts';
@@ -151,13 +151,15 @@ export const ledgerExportRoutes = (app: App): Route[] => {
       produces: 'text/plain',
       handle: async ({ principal }) => {
         const { tenantId } = principal;
+        // First, so that what is written has its account and its currency in the head, however much is posted meanwhile.
+        const last = await lastNumber(reader, tenantId);
         const chart = await wholeChart(reader, tenantId);
         const currencies = await currenciesOf(reader, tenantId);
         const known = new Map(chart.map((account) => [account.code_key, hledgerAccount(account)]));
         const nameOf: NameOf = (code) => known.get(code.toLowerCase()) ?? code;
         const pages = inPages(
           hledgerHead(chart, currencies),
-          (page) => bookedEntries(reader, tenantId, page),
+          (page) => bookedEntries(reader, tenantId, last, page),
           (entries) =>
             entries.map((entry) => hledgerEntry({ ...entry, number: entry.number ?? 0 }, nameOf)).join(''),
         );

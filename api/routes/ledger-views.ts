@@ -9,7 +9,7 @@ import {
 import { MAX_LINES, MIN_LINES } from '../../domain/ledger/content.ts';
 import { isDay } from '../../domain/ledger/dates.ts';
 import type { Draft } from '../../domain/ledger/entry.ts';
-import { CURRENCY, MAX_MONEY } from '../../domain/ledger/money.ts';
+import { CURRENCY, isCurrency, MAX_MONEY } from '../../domain/ledger/money.ts';
 import { iso } from '../../domain/projection.ts';
 import type { AccountDoc } from '../../projections/ledger.ts';
 import { draftDoc, type EntryDoc } from '../../projections/ledger-entries.ts';
@@ -28,7 +28,8 @@ export const day = z
   .refine(isDay, 'This is not a day of the calendar, YYYY-MM-DD.')
   .meta({ override: { format: 'date' } });
 
-export const currencyCode = z.string().regex(CURRENCY, 'This is not an ISO 4217 currency code.');
+const NO_CURRENCY = 'This is not an ISO 4217 currency code.';
+export const currencyCode = z.string().regex(CURRENCY, NO_CURRENCY).refine(isCurrency, NO_CURRENCY);
 
 export const accountCode = z
   .string()

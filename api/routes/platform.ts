@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isCurrency } from '../../domain/ledger/money.ts';
 import { isIssuer, isReturnOrigin, MAX_RETURN_ORIGINS } from '../../domain/tenancy/sso.ts';
 import { type ExistingTenant, isTenantId, PLANS } from '../../domain/tenancy/tenant.ts';
 import { allTenants, type TenantDoc } from '../../projections/tenants.ts';
@@ -24,7 +25,7 @@ const timezone = z.string().refine((zone) => {
     return false;
   }
 }, 'This is not a time zone.');
-const currency = z.string().regex(/^[A-Z]{3}$/, 'This is not an ISO 4217 currency code.');
+const currency = z.string().refine(isCurrency, 'This is not an ISO 4217 currency code.');
 const partnerId = z
   .string()
   .regex(/^[a-z][a-z0-9_]{0,39}$/, 'This is not a partner id.')

@@ -98,6 +98,9 @@ export interface Cursor {
   readonly id: string;
 }
 
+/** All that a range of an index holds. */
+export type RangeQuery = Omit<FindQuery, 'limit' | 'bounded' | 'after'>;
+
 export interface FindResult {
   readonly docs: readonly { id: string; value: JsonObject }[];
   /** Present when more rows follow. */
@@ -170,6 +173,14 @@ export interface ReadStore {
   unpark(generation: Generation, fence: number, tenant: string): Promise<void>;
   get(generation: Generation, key: DocKey): Promise<StoredDoc | undefined>;
   find(generation: Generation, query: FindQuery): Promise<FindResult>;
+  /**
+   * All documents of each query, in one go: for ranges that are known to be small. They are of one moment between two
+   * commits; where the store has no transactions, it reads again while commits come in between, a few times.
+   */
+  findAll(
+    generation: Generation,
+    queries: readonly RangeQuery[],
+  ): Promise<readonly (readonly JsonObject[])[]>;
   /**
    * A page of what a filter selects; a static set is paged through without a row skipped or repeated. A page ends
    * after about 2 MiB of documents (one at least), whatever its limit. Long scans leave the process free for others.

@@ -7,15 +7,26 @@ export const isDay = (text: string): boolean => isDate(text) && !text.startsWith
 
 /** Which day it is in a time zone. @param ms an instant */
 export const dayIn = (ms: number, timeZone: string): string => {
-  const parts = new Intl.DateTimeFormat('en-US', {
+  const parts = calendarOf(timeZone).formatToParts(ms);
+  const part = (type: string): string => parts.find((each) => each.type === type)?.value ?? '';
+  return `${part('year').padStart(4, '0')}-${part('month')}-${part('day')}`;
+};
+
+/** Making one costs far more than asking it; there are some hundred time zones, by all their names. */
+const calendars = new Map<string, Intl.DateTimeFormat>();
+
+const calendarOf = (timeZone: string): Intl.DateTimeFormat => {
+  const known = calendars.get(timeZone);
+  if (known !== undefined) return known;
+  const made = new Intl.DateTimeFormat('en-US', {
     timeZone,
     calendar: 'gregory',
     year: 'numeric',
     month: '2-digit',
     day: '2-digit',
-  }).formatToParts(ms);
-  const part = (type: string): string => parts.find((each) => each.type === type)?.value ?? '';
-  return `${part('year').padStart(4, '0')}-${part('month')}-${part('day')}`;
+  });
+  calendars.set(timeZone, made);
+  return made;
 };
 
 /** The day before; before the first day of all there is `0000-12-31`, on which nothing can be. */

@@ -8,6 +8,22 @@ export const MAX_MONEY = Number.MAX_SAFE_INTEGER;
 
 export const CURRENCY = /^[A-Z]{3}$/;
 
+/** ISO 4217, tables A.1 (with metals, funds and the codes for tests and for none) and what A.3 lately took over. */
+const CURRENCIES: ReadonlySet<string> = new Set(
+  (
+    'AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BOV BRL BSD BTN BWP BYN BZD CAD CDF ' +
+    'CHE CHF CHW CLF CLP CNY COP COU CRC CUC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD ' +
+    'GNF GTQ GYD HKD HNL HRK HTG HUF IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP ' +
+    'LKR LRD LSL LTL LVL LYD MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MXV MYR MZN NAD NGN NIO NOK NPR NZD OMR ' +
+    'PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SLL SOS SRD SSP STN SVC SYP SZL ' +
+    'THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD USN UYI UYU UYW UZS VED VES VND VUV WST XAD XAF XAG XAU XBA XBB ' +
+    'XBC XBD XCD XCG XDR XOF XPD XPF XPT XSU XTS XUA XXX YER ZAR ZMW ZWG ZWL'
+  ).split(' '),
+);
+
+/** A slip of the keyboard would be books of their own, which no report of the tenant's currency shows. */
+export const isCurrency = (code: string): boolean => CURRENCIES.has(code);
+
 /** A sum at rest: a number while it is exact as one, else decimal digits. */
 export type Sum = number | string;
 

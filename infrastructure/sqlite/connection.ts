@@ -21,6 +21,8 @@ export interface SqliteConnection {
    * until it commits. @throws {StoreUnavailable} and whatever `change` throws, after a rollback
    */
   write<T>(change: () => T): Promise<T>;
+  /** Runs `query` on one state of the file, whatever others commit meanwhile. To be used inside {@link read}. */
+  snapshot<T>(query: () => T): T;
   close(): void;
 }
 
@@ -46,8 +48,8 @@ export async function openSqlite({ path, pragmas, schema }: SqliteOptions): Prom
     return made;
   }
 
-  function transaction<T>(change: () => T): T {
-    prepare('BEGIN IMMEDIATE').run();
+  function transaction<T>(change: () => T, begin = 'BEGIN IMMEDIATE'): T {
+    prepare(begin).run();
     try {
       const result = change();
       prepare('COMMIT').run();
@@ -64,6 +66,7 @@ export async function openSqlite({ path, pragmas, schema }: SqliteOptions): Prom
     exec: (sql) => db.exec(sql),
     read: (query) => retrying(query),
     write: (change) => retrying(() => transaction(change)),
+    snapshot: (query) => transaction(query, 'BEGIN'),
     close() {
       statements.clear();
       if (db.isOpen) db.close();

@@ -6,6 +6,7 @@ import { pageTests } from './read-store/pages.ts';
 import { redeliveryTests } from './read-store/redelivery.ts';
 import { searchTests } from './read-store/searches.ts';
 import type { Context, ReadStoreHarness } from './read-store/support.ts';
+import { togetherTests } from './read-store/together.ts';
 
 export type { ReadStoreHarness } from './read-store/support.ts';
 
@@ -34,6 +35,7 @@ export function readStoreContract(name: string, start: () => Promise<ReadStoreHa
     indexTests(context);
     searchTests(context);
     pageTests(context);
+    togetherTests(context);
   });
 }
 

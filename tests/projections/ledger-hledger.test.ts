@@ -6,7 +6,7 @@ import type { JournalEvent } from '../../domain/ledger/journal.ts';
 import { majorText } from '../../domain/ledger/money.ts';
 import { ledgerProjection, wholeChart } from '../../projections/ledger.ts';
 import { currenciesOf } from '../../projections/ledger-balances.ts';
-import { bookedEntries } from '../../projections/ledger-entries.ts';
+import { bookedEntries, lastNumber } from '../../projections/ledger-entries.ts';
 import { trialBalance } from '../../projections/ledger-reports.ts';
 import { BEGINNING } from '../support/given.ts';
 import { hledgerBalances, hledgerVersion } from '../support/hledger.ts';
@@ -103,7 +103,10 @@ const booksOf = async (moves: readonly Move[]) => {
   });
   const chart = await wholeChart(model.reader, TENANT);
   const names = new Map(chart.map((account) => [account.code, hledgerAccount(account)]));
-  const entries = await bookedEntries(model.reader, TENANT, { limit: 10_000, after: undefined });
+  const entries = await bookedEntries(model.reader, TENANT, await lastNumber(model.reader, TENANT), {
+    limit: 10_000,
+    after: undefined,
+  });
   const text =
     hledgerHead(chart, await currenciesOf(model.reader, TENANT)) +
     entries.docs

@@ -1,9 +1,11 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { DomainError } from '../../domain/errors.ts';
+import { ACCOUNT_TYPES } from '../../domain/ledger/account.ts';
 import type { PostingEvent } from '../../domain/ledger/journal.ts';
 import type { Document } from '../../domain/projection.ts';
 import { ledgerProjection } from '../../projections/ledger.ts';
+import { entriesOf } from '../../projections/ledger-entries.ts';
 import { balanceSheet, profitAndLoss, trialBalance } from '../../projections/ledger-reports.ts';
 import {
   CHART,
@@ -26,7 +28,8 @@ const DAYS = [
   '2026-03-15',
   '2027-01-01',
 ];
-const CODES = CHART.map(([code]) => code);
+/** With one that is there only once it was opened, or an account renamed to it. */
+const CODES = [...CHART.map(([code]) => code), 'N1'];
 const CURRENCIES = ['EUR', 'USD'];
 
 const day = fc.constantFrom(...DAYS);
@@ -72,7 +75,10 @@ const step = fc.oneof(
     code,
     active: fc.boolean(),
     name: fc.string({ minLength: 1 }),
+    to: fc.option(fc.constantFrom(...CODES), { nil: undefined }),
+    type: fc.option(fc.constantFrom(...ACCOUNT_TYPES), { nil: undefined }),
   }),
+  fc.record({ kind: fc.constant('open' as const), code, type: fc.constantFrom(...ACCOUNT_TYPES) }),
   fc.record({ kind: fc.constant('time' as const), days: fc.nat(60) }),
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
@@ -140,8 +146,18 @@ const play = async () => {
         return tried(books.lock(TENANT, given.through, request()));
       case 'account':
         return tried(
-          books.changeAccount(TENANT, given.code, { active: given.active, name: given.name }, request()),
+          books.changeAccount(
+            TENANT,
+            given.code,
+            { active: given.active, name: given.name, code: given.to, type: given.type },
+            request(),
+          ),
         );
+      case 'open': {
+        const { code: opened, type } = given;
+        const account = { code: opened, name: 'Opened later', type, active: true };
+        return tried(books.openAccount(TENANT, account, request()));
+      }
       case 'time':
         clock.advance(given.days * 86_400_000);
         return;
@@ -198,6 +214,7 @@ const play = async () => {
         const moved = within.get(row.code) ?? { debit: 0n, credit: 0n };
         expect(row.opening_debit - row.opening_credit).to.equal(opening.debit - opening.credit);
         expect([row.debit, row.credit]).to.deep.equal([moved.debit, moved.credit]);
+        expect(await listedSums(row.code, currency, from, to), 'its entries').to.deep.equal(moved);
       }
       const sheet = await balanceSheet(model.reader, TENANT, { currency, asOf: to });
       expect(sheet.balanced, 'the balance sheet').to.equal(true);
@@ -212,6 +229,18 @@ const play = async () => {
       const earlier = await balanceSheet(model.reader, TENANT, { currency, asOf: dayBefore(from) });
       expect(pnl.net_income, 'net income').to.equal(sheet.current_earnings - earlier.current_earnings);
     }
+  };
+
+  /** What the entries add up to that a line of a report leads to. */
+  const listedSums = async (account: string, currency: string, from: string, to: string) => {
+    const page = { limit: 10_000, after: undefined };
+    const { docs } = await entriesOf(model.reader, TENANT, { account, from, to }, page);
+    const lines = docs
+      .filter((each) => each.number !== null && each.currency === currency)
+      .flatMap((each) => each.lines)
+      .filter((each) => each.account_code === account);
+    const sum = (side: 'debit' | 'credit') => lines.reduce((all, each) => all + BigInt(each[side]), 0n);
+    return { debit: sum('debit'), credit: sum('credit') };
   };
 
   return { run, foldNews, checkBooks, checkReports, model, node };

@@ -75,6 +75,13 @@ export const memoryReadModel = (projection: Projection) => {
     get: async <D>(collection: string, tenantId: string, id: string) =>
       of(collection, tenantId).get(id) as D | undefined,
     find,
+    findAll: (tenantId, queries) =>
+      Promise.all(
+        queries.map(async (query) => {
+          const all = { ...query, limit: Number.MAX_SAFE_INTEGER };
+          return (await find<Document>(query.collection, tenantId, all)).docs;
+        }),
+      ),
     search: none,
     ids: none,
     count: none,

@@ -2,8 +2,14 @@ import { type Db, MongoClient } from 'mongodb';
 import type { Position } from '../../../application/ports/event-store.ts';
 import {
   type BatchWrite,
+  type Cursor,
   Fenced,
+  type FindQuery,
+  type FindResult,
+  type Generation,
+  type JsonObject,
   leaseNameOf,
+  type RangeQuery,
   type ReadStore,
 } from '../../../application/ports/read-store.ts';
 import { CLIENT_OPTIONS, call, databaseIn, type Row, whereId } from '../../mongodb/calls.ts';
@@ -74,13 +80,16 @@ function readStore(
         const opened = await generations.open(generation, collection);
         return toStoredDoc(await opened?.rows.findOne({ _id: rowId(tenant, id) }));
       }),
-    find: (generation, query) =>
+    find: (generation, query) => call(() => findIn(generations, generation, query)),
+    findAll: (generation, queries) =>
       call(async () => {
-        const collection = await generations.open(generation, query.collection);
-        if (collection === undefined) return { docs: [] };
-        const plan = collection.indexes.find((each) => each.name === query.index);
-        if (plan === undefined) throw new Error(`collection ${query.collection} has no index ${query.index}`);
-        return findPage(collection.rows, plan, query);
+        for (let left = QUIET_TRIES; ; left -= 1) {
+          const before = await generations.checkpoint(generation);
+          const found = await Promise.all(
+            queries.map((query) => findEverything(generations, generation, query)),
+          );
+          if (left <= 1 || (await generations.checkpoint(generation)) === before) return found;
+        }
       }),
     search: (generation, query) =>
       call(async () => {
@@ -120,6 +129,37 @@ function readStore(
       }),
     close: () => client.close(),
   };
+}
+
+async function findIn(
+  generations: Generations,
+  generation: Generation,
+  query: FindQuery,
+): Promise<FindResult> {
+  const collection = await generations.open(generation, query.collection);
+  if (collection === undefined) return { docs: [] };
+  const plan = collection.indexes.find((each) => each.name === query.index);
+  if (plan === undefined) throw new Error(`collection ${query.collection} has no index ${query.index}`);
+  return findPage(collection.rows, plan, query);
+}
+
+/** How often a range is read for want of a moment without commits. */
+const QUIET_TRIES = 5;
+const PAGE = 1000;
+
+async function findEverything(
+  generations: Generations,
+  generation: Generation,
+  query: RangeQuery,
+): Promise<readonly JsonObject[]> {
+  const all: JsonObject[] = [];
+  let after: Cursor | undefined;
+  do {
+    const page = await findIn(generations, generation, { ...query, limit: PAGE, after });
+    for (const { value } of page.docs) all.push(value);
+    after = page.next;
+  } while (after !== undefined);
+  return all;
 }
 
 /** Before any document is written; the checkpoint's own update checks again. @throws {Fenced} */

@@ -2,7 +2,9 @@ import {
   type CollectionSpec,
   type DocKey,
   type Generation,
+  type JsonObject,
   leaseNameOf,
+  type RangeQuery,
   type ReadStore,
   type SearchQuery,
   type Selection,
@@ -33,6 +35,9 @@ const LIMITS: SliceLimits & TurnLimits = {
   waitingOfTenant: 32,
   deadlineMs: 10_000,
 };
+
+/** More documents than a collection has. */
+const ALL = 2 ** 31;
 
 export interface SqliteReadStoreOptions {
   readonly path: string;
@@ -84,6 +89,11 @@ export async function openSqliteReadStore({
     return collectionOf(generation, collection)?.load(tenant, id);
   }
 
+  function everything(generation: Generation, query: RangeQuery): readonly JsonObject[] {
+    const found = collectionOf(generation, query.collection)?.find({ ...query, limit: ALL });
+    return found?.docs.map(({ value }) => value) ?? [];
+  }
+
   /** Each step of a search is a read of its own, between which others have their turn. */
   function searching(generation: Generation, name: string): Step {
     return (step) =>
@@ -118,6 +128,11 @@ export async function openSqliteReadStore({
     get: (generation, key) => read(() => sinceDrops(() => load(generation, key))),
     find: (generation, query) =>
       read(() => sinceDrops(() => collectionOf(generation, query.collection)?.find(query) ?? { docs: [] })),
+    // Without a pause between them, and in one transaction: no other process commits in between either.
+    findAll: (generation, queries) =>
+      read(() =>
+        connection.snapshot(() => sinceDrops(() => queries.map((query) => everything(generation, query)))),
+      ),
     search: async (generation, query) =>
       (await inTurn(generation, ofPage(query), (scan) => searchPage(scan, query))) ?? { docs: [] },
     ids: async (generation, query) =>

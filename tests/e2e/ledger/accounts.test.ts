@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { z } from 'zod';
 import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
 import {
   ACCOUNTS,
@@ -215,6 +216,8 @@ describe('The lock of the books', () => {
   });
 });
 
+const paths = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) });
+
 describe('The entitlement of the ledger', () => {
   let world: World;
   let tenant: TestTenant;
@@ -252,6 +255,19 @@ describe('The entitlement of the ledger', () => {
     ['GET', `${REPORTS}/pnl`],
     ['GET', `${REPORTS}/balance-sheet`],
   ];
+
+  it('is needed on every route that the interface document has', async () => {
+    const document = paths.parse((await world.anybody.get('/openapi.json')).json);
+    const served = Object.entries(document.paths)
+      .filter(([path]) => /\/tenant\/(gl|reports)\//.test(path))
+      .flatMap(([path, methods]) =>
+        Object.keys(methods).map((method) => `${method.toUpperCase()} ${path.replaceAll(/\{\w+\}/g, '*')}`),
+      );
+    const tried = CALLS.map(
+      ([method, path]) => `${method} ${path.replace(ID, '*').replace(/\/1000$/, '/*')}`,
+    );
+    expect(tried.sort()).to.deep.equal(served.sort());
+  });
 
   it('is needed on every route, before anything else is looked at', async () => {
     const operator = await tenant.person('Olga');

@@ -5,6 +5,7 @@ import {
   balanceSheet,
   drafted,
   ENTRIES,
+  entry,
   GL,
   move,
   posted,
@@ -115,6 +116,30 @@ describe('Ledger reports', () => {
       `${ENTRIES}?account=5000&from=2026-01-01&to=2026-06-30&state=posted`,
     );
     expect(found.json).to.have.length(2);
+  });
+
+  it('have lines that are what their entries add up to', async () => {
+    const books = await withBooks(world);
+    const { api } = books.admin;
+    const first = await posted(api, { date: '2026-02-01', lines: move('1200', '4000', 700) });
+    await posted(api, { date: '2026-02-28', lines: move('1200', '1200', 55) });
+    await posted(api, { date: '2026-02-10', currency: 'JPY', lines: move('1200', '4000', 9) });
+    await posted(api, { date: '2026-01-31', lines: move('1200', '4000', 3) });
+    await api.post(`${ENTRIES}/${first.id}/reverse`, { date: '2026-02-20' });
+    await drafted(api, { date: '2026-02-15', lines: move('1200', '4000', 1_000) });
+    await api.patch(`${ACCOUNTS}/1200`, { active: false, name: 'Renamed' });
+    const range = 'from=2026-02-01&to=2026-02-28';
+    const { accounts, currency } = (await api.get(`${REPORTS}/trial-balance?${range}`)).as(trialBalance);
+    expect(accounts).to.have.length(2);
+    for (const { code, debit, credit } of accounts) {
+      const found = (await api.get(`${ENTRIES}?account=${code}&${range}`)).as(entry.array());
+      const lines = found
+        .filter((each) => each.number !== null && each.currency === currency)
+        .flatMap((each) => each.lines)
+        .filter((each) => each.account_code === code);
+      expect(lines.reduce((sum, each) => sum + each.debit, 0)).to.equal(debit);
+      expect(lines.reduce((sum, each) => sum + each.credit, 0)).to.equal(credit);
+    }
   });
 
   it('count a reversed entry and its mirror each on its day', async () => {

@@ -1,0 +1,33 @@
+import { invalid } from '../../domain/errors.ts';
+
+/** Fewer characters than this are read exactly, whatever whole number they come to. */
+const MAY_ROUND = /[\d.][\d.eE+-]{15}|[eE]-\d{2}/;
+const NUMBER = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
+
+/** The third argument of a reviver, which the types of this language level do not know yet. */
+type Reviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown;
+
+/**
+ * Refuses a number that only becomes a whole one because its last digits are lost: `9007199254740990.6` would be another
+ * amount than was sent, and a fraction would pass for a whole number.
+ * @param text valid JSON
+ * @throws 400
+ */
+export const requireExactNumbers = (text: string): void => {
+  if (!MAY_ROUND.test(text)) return;
+  const check: Reviver = (key, value, { source }) => {
+    if (source === undefined || !Number.isSafeInteger(value) || isWhole(source)) return value;
+    const message = 'This number has more digits than can be kept.';
+    throw invalid([{ path: key, code: 'inexact', message }]);
+  };
+  JSON.parse(text, check as (key: string, value: unknown) => unknown);
+};
+
+/** @param source a number as JSON writes it */
+const isWhole = (source: string): boolean => {
+  const [, whole = '', fraction = '', exponent = '0'] = NUMBER.exec(source) ?? [];
+  const digits = whole + fraction;
+  let zeros = 0;
+  while (zeros < digits.length && digits.charCodeAt(digits.length - 1 - zeros) === 0x30) zeros += 1;
+  return zeros === digits.length || zeros >= fraction.length - Number(exponent);
+};

@@ -1,0 +1,69 @@
+import { expect } from 'chai';
+import type { DocWrite } from '../../../application/ports/read-store.ts';
+import { type Context, DOCS, newGeneration, put, type Workbench, workbench } from './support.ts';
+
+/** Ranges that are read in one go. */
+export function togetherTests({ store, harness }: Context): void {
+  describe('ranges that are read together', function () {
+    this.timeout(60_000);
+    const query = { collection: 'docs', tenant: 'acme', index: 'by_n' };
+    let bench: Workbench;
+    const writes = (generation: number): DocWrite[] =>
+      Array.from({ length: 2500 }, (_, n) => put(`d${n}`, generation, { n, generation }));
+
+    before(async () => {
+      bench = await workbench(store());
+      await bench.commit(writes(1), 1);
+    });
+
+    it('are whole, however many documents they have, in their order', async () => {
+      const [all, some, backward, none] = await store().findAll(bench.generation, [
+        query,
+        { ...query, range: { gte: 10, lt: 13 } },
+        { ...query, range: { lt: 3 }, order: 'desc' },
+        { ...query, tenant: 'other' },
+      ]);
+      expect(all?.map(({ n }) => n)).to.deep.equal(Array.from({ length: 2500 }, (_, n) => n));
+      expect(some?.map(({ n }) => n)).to.deep.equal([10, 11, 12]);
+      expect(backward?.map(({ n }) => n)).to.deep.equal([2, 1, 0]);
+      expect(none).to.deep.equal([]);
+    });
+
+    it('are of one moment, while another process commits, where the store has transactions', async () => {
+      if (harness().openInterrupted !== undefined) return;
+      const other = await harness().open();
+      try {
+        const few = (n: number) => [
+          put('d0', n, { n: 0, generation: n }),
+          put('d2499', n, { n: 2499, generation: n }),
+        ];
+        let isOver = false;
+        const writing = (async () => {
+          for (let n = 2; !isOver && n < 400; n += 1) {
+            const { generation, fence } = bench;
+            await other.commit({ generation, fence, writes: few(n), checkpoint: few(n)[0]?.position });
+            await new Promise((resolve) => setTimeout(resolve, 2));
+          }
+        })();
+        for (let nth = 0; nth < 15; nth += 1) {
+          const [first, last] = await store().findAll(bench.generation, [
+            { ...query, range: { lte: 0 } },
+            { ...query, range: { gte: 2499 } },
+          ]);
+          expect(first?.[0]?.generation).to.equal(last?.[0]?.generation);
+          await new Promise((resolve) => setTimeout(resolve, 3));
+        }
+        isOver = true;
+        await writing;
+      } finally {
+        await other.close();
+      }
+    });
+
+    it('are empty in a generation that is not there', async () => {
+      expect(await store().findAll(newGeneration(), [{ ...query, collection: DOCS.name }])).to.deep.equal([
+        [],
+      ]);
+    });
+  });
+}

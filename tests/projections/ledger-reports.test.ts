@@ -1,0 +1,86 @@
+import { expect } from 'chai';
+import type { DocumentReader } from '../../domain/projection.ts';
+import { ledgerProjection } from '../../projections/ledger.ts';
+import { bookedEntries, lastNumber } from '../../projections/ledger-entries.ts';
+import { balanceSheet, profitAndLoss, trialBalance } from '../../projections/ledger-reports.ts';
+import { memoryReadModel } from '../support/memory-reader.ts';
+
+const TENANT = 'acme';
+
+const books = () => {
+  const model = memoryReadModel(ledgerProjection);
+  let revision = 0;
+  const fold = (type: string, data: object): void => {
+    const actor = { kind: 'user', id: 'ann' };
+    const at = Date.UTC(2026, 2, 15) + revision;
+    const id = `event-${revision}`;
+    model.fold({ type, data, id, tenantId: TENANT, stream: 'acme.journal-main', revision, at, actor });
+    revision += 1;
+  };
+  const open = (code: string): void =>
+    fold('AccountOpened', { account_id: `id-${code}`, code, name: code, type: 'Asset', active: true });
+  const post = (number: number, date: string): void => {
+    const line = { account_name: 'x', debit: 0, credit: 0 };
+    fold('EntryPosted', {
+      entry_id: `entry-${number}`,
+      attempt_id: `attempt-${number}`,
+      number,
+      date,
+      memo: '',
+      currency: 'EUR',
+      lines: [
+        { ...line, account_code: 'A', debit: 5 },
+        { ...line, account_code: 'B', credit: 5 },
+      ],
+      total: 5,
+      source: { kind: 'manual' },
+      drafted_at: '2026-01-01T00:00:00.000Z',
+    });
+  };
+  open('A');
+  open('B');
+  return { ...model, post };
+};
+
+describe('Reports of the ledger', () => {
+  it('read chart and balances together, so that no posting is in one half of them', async () => {
+    const { reader, post } = books();
+    post(1, '2026-01-15');
+    post(2, '2026-03-15');
+    let together = 0;
+    const apart = (): never => {
+      throw new Error('read apart from the rest');
+    };
+    const watched: DocumentReader = {
+      ...reader,
+      get: apart,
+      find: apart,
+      findAll: (tenantId, queries) => {
+        together += 1;
+        return reader.findAll(tenantId, queries);
+      },
+    };
+    const range = { currency: 'EUR', from: '2026-02-01', to: '2026-03-31' };
+    const report = await trialBalance(watched, TENANT, range);
+    expect(report.accounts.map(({ opening_debit, debit }) => [opening_debit, debit])).to.deep.equal([
+      [5n, 5n],
+      [0n, 0n],
+    ]);
+    await profitAndLoss(watched, TENANT, range);
+    await balanceSheet(watched, TENANT, { currency: 'EUR', asOf: '2026-03-31' });
+    expect(together).to.equal(3);
+  });
+
+  it('leave what is posted after an export began to the next one', async () => {
+    const { reader, post } = books();
+    expect(await lastNumber(reader, TENANT)).to.equal(0);
+    post(1, '2026-01-15');
+    post(2, '2026-03-15');
+    const last = await lastNumber(reader, TENANT);
+    post(3, '2026-01-01');
+    const page = { limit: 10, after: undefined };
+    const { docs } = await bookedEntries(reader, TENANT, last, page);
+    expect(docs.map(({ number }) => number)).to.deep.equal([1, 2]);
+    expect((await bookedEntries(reader, TENANT, 0, page)).docs).to.deep.equal([]);
+  });
+});
