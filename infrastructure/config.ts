@@ -37,6 +37,11 @@ const url = (protocols: readonly string[], message: string) =>
 
 const httpUrl = url(['http:', 'https:'], 'must be an http or https URL');
 
+const isWithoutPerson = (text: string): boolean => {
+  const found = URL.parse(text);
+  return !found?.username && !found?.password;
+};
+
 const secret = z
   .string()
   .refine((value) => Buffer.byteLength(value) >= 32, 'must have at least 32 bytes')
@@ -148,7 +153,10 @@ const environment = z.object({
   ASSISTANT_MODEL: z.string().optional(),
   ASSISTANT_TIMEOUT_MS: whole(1, 600_000, 30_000),
   EMBEDDING_MODEL: z.enum(['bundled', 'off'], 'must be bundled or off').default('bundled'),
-  BILLING_UPSTREAM_URL: httpUrl.optional(),
+  BILLING_UPSTREAM_URL: httpUrl
+    // Such a URL is never called: every invoice would wait for ever.
+    .refine((value) => isWithoutPerson(value), 'must not contain a user name or password')
+    .optional(),
   BILLING_UPSTREAM_TOKEN: z
     .string()
     .regex(/^[\x21-\x7e]+$/, 'must be printable characters without spaces')

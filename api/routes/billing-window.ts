@@ -6,9 +6,12 @@ import { instant } from '../http/schemas.ts';
 
 /** Windows as callers give them (decisions, section 10): instants or dates, `[from, to)`, in UTC. */
 
+const SENTENCE =
+  'This is neither a day such as 2026-11-01 nor an instant such as 2026-11-01T00:00:00Z, of the years 0001 to 9999.';
+
 const day = z
   .string()
-  .refine(isDay, 'This is neither a day nor an instant.')
+  .refine(isDay)
   .transform((text) => `${text}T00:00:00.000Z`);
 
 /** An offset can lead out of the years that an instant is written with. */
@@ -16,7 +19,7 @@ const isInYears = (text: string): boolean => /^[0-9]{4}-/.test(text) && !text.st
 
 /** An instant, or a day for its first moment; becomes UTC with milliseconds. */
 const moment = z
-  .union([instant.refine(isInYears, 'This is not within the years 0001 to 9999.'), day])
+  .union([instant.refine(isInYears, SENTENCE), day], SENTENCE)
   .meta({ description: 'An instant, or a day (UTC) for its first moment.' });
 
 /** For a query or a body. */

@@ -135,9 +135,7 @@ export class InvoiceIssuing {
     if (answer === undefined) return 'waiting';
     switch (answer.kind) {
       case 'accepted':
-        await this.#record(issuing, (state, context) =>
-          recordIssued(state, invoiceId, answer.reference, invoice, context),
-        );
+        await this.#accepted(issuing, invoice, answer.reference);
         return 'ended';
       case 'refused':
         await this.#record(issuing, (state) =>
@@ -152,6 +150,19 @@ export class InvoiceIssuing {
       default:
         return answer satisfies never;
     }
+  }
+
+  /** One that became void meanwhile stays so: that the upstream has it is for people to mend. */
+  async #accepted(issuing: Issuing, invoice: Invoice, reference: string): Promise<void> {
+    const { invoiceId } = issuing;
+    const state = await this.#record(issuing, (before, context) =>
+      recordIssued(before, invoiceId, reference, invoice, context),
+    );
+    if (liveInvoice(state, invoiceId) !== undefined) return;
+    this.#deps.logger.error(
+      { invoice_id: invoiceId, upstream_ref: reference },
+      'the upstream has taken an invoice that is void',
+    );
   }
 
   async #call(
@@ -186,18 +197,19 @@ export class InvoiceIssuing {
   async #record(
     { scope, customerId, invoiceId }: Issuing,
     decide: (state: InvoicesState, context: DecisionContext) => readonly InvoiceEvent[],
-  ): Promise<void> {
+  ): Promise<InvoicesState> {
     const cause: Cause = {
       actor: { kind: 'system', id: 'invoice-issuer' },
       correlationId: invoiceId,
       causationId: invoiceId,
     };
-    await this.#deps.commands.execute({
+    const { state } = await this.#deps.commands.execute({
       tenantId: scope,
       decider: invoicesDecider,
       id: customerId,
       cause,
       decide,
     });
+    return state;
   }
 }

@@ -143,8 +143,9 @@ export class Statements {
     const now = this.#deps.clock.now();
     const { currency } = priced.card;
     const parts: StatementParts[] = [];
+    const byCustomer = Map.groupBy(invoices, ({ customer }) => customer.id);
     for (const customer of customers) {
-      const own = invoices.filter((invoice) => invoice.customer.id === customer.id);
+      const own = byCustomer.get(customer.id) ?? [];
       const begun = own.filter((invoice) => isWithin(invoice.window.from, window));
       await this.#deps.counted(customer.id, undefined);
       const unbilled = await this.#unbilled(customer, priced, own, begun);

@@ -31,14 +31,26 @@ export class Tally {
   }
 
   #at(at: string) {
-    const next = this.#cuts.findIndex((cut) => cut > at);
+    const next = this.#after(at);
     const cut = this.#cuts[next - 1];
-    if (cut === undefined) return undefined;
+    // What lies beyond the last cut is in no slice.
+    if (cut === undefined || next === this.#cuts.length) return undefined;
     const month = monthStart(at);
     // The later of the two: both begin a part that this belongs to.
     const [, from = month] = [cut, month].sort();
     const slice = this.#slices.get(from) ?? { counts: {}, users: new Set<string>() };
     this.#slices.set(from, slice);
     return slice;
+  }
+
+  /** Index of the first cut after an instant: a customer of many years has hundreds of cuts and a million days of users. */
+  #after(at: string): number {
+    let [low, high] = [0, this.#cuts.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#cuts[middle] ?? '') > at) high = middle;
+      else low = middle + 1;
+    }
+    return low;
   }
 }

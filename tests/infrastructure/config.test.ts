@@ -119,6 +119,7 @@ describe('configuration', () => {
     ['ASSISTANT_TIMEOUT_MS', 'soon'],
     ['EMBEDDING_MODEL', 'other'],
     ['BILLING_UPSTREAM_URL', 'hush'],
+    ['BILLING_UPSTREAM_URL', 'https://north:hush@billing.test/invoices'],
     ['BILLING_UPSTREAM_TOKEN', 'two words'],
     ['BILLING_UPSTREAM_TOKEN', 'hush\n'],
   ];

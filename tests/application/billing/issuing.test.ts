@@ -1,10 +1,20 @@
 import { expect } from 'chai';
 import { upstreamKey } from '../../../application/billing/issuing.ts';
+import { invoicesDecider, recordRefused, voidInvoice } from '../../../domain/billing/invoice.ts';
 import type { Invoice } from '../../../domain/billing/invoice-view.ts';
 import { DomainError } from '../../../domain/errors.ts';
 import { eventually, severalTurns } from '../../support/eventually.ts';
 import { faultyEvents } from '../../support/faults.ts';
-import { type Invoicing, invoicing, JAN, SCOPE, type SendFault, statesOf, typesOf } from './support.ts';
+import {
+  cause,
+  type Invoicing,
+  invoicing,
+  JAN,
+  SCOPE,
+  type SendFault,
+  statesOf,
+  typesOf,
+} from './support.ts';
 
 const HOUR_MS = 3_600_000;
 const never = new AbortController().signal;
@@ -195,6 +205,22 @@ describe('Issuing an invoice to the upstream', () => {
     at.upstream.sends = ['refuse'];
     expect(await at.node.issuing.attempt(one(), false, never)).to.equal('ended');
     expect(await statesOf(at.node)).to.deep.equal(['issued']);
+  });
+
+  it('is void for ever where that came first, and says aloud that the upstream has it all the same', async () => {
+    at.upstream.pause = async () => {
+      // Another process has lost sight of this call, and was told no.
+      const of = { tenantId: SCOPE, decider: invoicesDecider, id: 'acme', cause: cause('another') };
+      await at.node.commands.execute({ ...of, decide: (state) => recordRefused(state, invoice.id, 1, 'no') });
+      await at.node.commands.execute({ ...of, decide: (state) => voidInvoice(state, invoice.id) });
+    };
+    await refusalOf(issue());
+    expect((await at.node.log.invoice(SCOPE, 'acme', invoice.id))?.state).to.equal('void');
+    expect(at.node.logger.lines).to.deep.include({
+      level: 'error',
+      fields: { invoice_id: invoice.id, upstream_ref: `ref-${key}` },
+      message: 'the upstream has taken an invoice that is void',
+    });
   });
 
   it('believes it where nothing is there', async () => {

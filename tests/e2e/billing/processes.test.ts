@@ -9,6 +9,7 @@ import {
   type Invoice,
   invoice,
   locked,
+  monthAhead,
   newCustomer,
   priceMessages,
   read,
@@ -53,6 +54,22 @@ describe('Invoices on two processes', () => {
       expect(answers.map(({ status }) => status).toSorted()).to.deep.equal([200, 200, 200, 200, 200, 201]);
       expect(new Set(answers.map(({ text }) => text)).size).to.equal(1);
     }
+  }).timeout(60_000);
+
+  it('are of one window, where twenty ask at once for windows that overlap', async () => {
+    const customer = await newCustomer(world, north);
+    await send(customer, 1);
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, i) =>
+        on(i).post(GENERATE, { customer_id: customer.id, from: monthAhead(-i), to: monthAhead(1) }),
+      ),
+    );
+    const statuses = answers.map(({ status }) => status).toSorted();
+    expect(statuses).to.deep.equal([201, ...Array<number>(19).fill(409)]);
+    for (const { status, error } of answers) if (status === 409) expect(error).to.equal('window_overlap');
+    const made = answers.find(({ status }) => status === 201)?.as(invoice, 201);
+    const listed = await north.api.get(`${INVOICES}?customer_id=${customer.id}`);
+    expect(listed.json).to.deep.equal([made]);
   }).timeout(60_000);
 
   it('are known at once to the other process', async () => {
