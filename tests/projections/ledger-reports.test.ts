@@ -14,7 +14,8 @@ const books = () => {
     const actor = { kind: 'user', id: 'ann' };
     const at = Date.UTC(2026, 2, 15) + revision;
     const id = `event-${revision}`;
-    model.fold({ type, data, id, tenantId: TENANT, stream: 'acme.journal-main', revision, at, actor });
+    const place = { stream: 'acme.journal-main', revision, position: String(revision).padStart(16, '0') };
+    model.fold({ type, data, id, tenantId: TENANT, ...place, at, actor, impersonatedBy: undefined });
     revision += 1;
   };
   const open = (code: string): void =>

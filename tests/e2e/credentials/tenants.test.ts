@@ -131,6 +131,7 @@ describe('Tenants', () => {
     ['plan', 'gold'],
     ['currency', 'eur'],
     ['currency', 'EURO'],
+    ['currency', 'ZZZ'],
     ['timezone', 'Mars/Olympus'],
     ['partner_id', 'No Slug'],
     ['entitlements', { ledger: 'yes' }],
