@@ -1,6 +1,6 @@
 import type { Decider } from '../domain/decider.ts';
-import { CHAIN_START, type ChainHead, type EventCodec } from './codec.ts';
-import type { EventStore, Position, StoredEvent } from './ports/event-store.ts';
+import { CHAIN_START, type ChainHead, type EventCodec, type LoggedEvent } from './codec.ts';
+import type { EventStore, Position } from './ports/event-store.ts';
 import type { Logger } from './ports/logger.ts';
 import type { SnapshotStore } from './ports/snapshot-store.ts';
 import { streamName } from './streams.ts';
@@ -60,13 +60,20 @@ export class StreamStates {
     return (cached ?? (await this.refresh(stream, decider))) as StreamState<S>;
   }
 
-  /** Brings a state up to the store's present head. */
-  async refresh(stream: string, decider: AnyDecider): Promise<StreamState> {
+  /**
+   * Brings a state up to the store's present head.
+   * @param see told of the events that were read for it: all of the stream, or those after what was known
+   */
+  async refresh(
+    stream: string,
+    decider: AnyDecider,
+    see?: (event: LoggedEvent) => void,
+  ): Promise<StreamState> {
     const load = { newest: -1 };
     const loads = this.#loads.get(stream) ?? new Set();
     this.#loads.set(stream, loads.add(load));
     try {
-      const state = await this.#read(stream, decider);
+      const state = await this.#read(stream, decider, see);
       // What was read before a newer event was told of is no state to keep.
       if (state.revision >= load.newest) this.set(stream, state, decider);
       return state;
@@ -76,11 +83,19 @@ export class StreamStates {
     }
   }
 
-  async #read(stream: string, decider: AnyDecider): Promise<StreamState> {
+  async #read(
+    stream: string,
+    decider: AnyDecider,
+    see: (event: LoggedEvent) => void = () => undefined,
+  ): Promise<StreamState> {
     let state = this.#cache.get(stream) ?? (await this.#fromSnapshot(stream, decider));
     for (;;) {
       const page = await this.#events.readStream(stream, { from: state.revision + 1, limit: PAGE });
-      for (const event of page) state = this.#fold(state, event, decider);
+      for (const stored of page) {
+        const event = this.#codec.decode(stored);
+        see(event);
+        state = this.#fold(state, event, decider);
+      }
       if (page.length < PAGE) return state;
     }
   }
@@ -91,7 +106,7 @@ export class StreamStates {
     if (present !== undefined && present.revision > state.revision) return;
     this.#cache.set(stream, state);
     this.#cache.trim();
-    if (state.revision - (this.#snapshotAt.get(stream) ?? -1) >= SNAPSHOT_EVERY) {
+    if (decider.isShort !== true && state.revision - (this.#snapshotAt.get(stream) ?? -1) >= SNAPSHOT_EVERY) {
       this.#takeSnapshot(stream, state, decider);
     }
   }
@@ -109,8 +124,7 @@ export class StreamStates {
     for (const load of this.#loads.get(stream) ?? []) load.newest = Math.max(load.newest, revision);
   }
 
-  #fold(state: StreamState, stored: StoredEvent, decider: AnyDecider): StreamState {
-    const event = this.#codec.decode(stored);
+  #fold(state: StreamState, event: LoggedEvent, decider: AnyDecider): StreamState {
     return {
       state: decider.evolve(state.state, event, { at: event.at, revision: event.revision }),
       revision: event.revision,
@@ -122,6 +136,7 @@ export class StreamStates {
 
   async #fromSnapshot(stream: string, decider: AnyDecider): Promise<StreamState> {
     const empty = { ...CHAIN_START, state: decider.initial, at: 0, position: undefined };
+    if (decider.isShort === true) return empty;
     const snapshot = await this.#snapshots.get(stream).catch((error: unknown) => {
       this.#logger.warn({ err: error, stream }, 'a snapshot could not be read; folding from the first event');
       return undefined;

@@ -35,10 +35,17 @@ export class Reader {
     this.#streamBackward = stream('<=', 'DESC');
   }
 
-  /** Events of a stream from a revision on; fewer than `limit` does not mean that there are no more. */
-  streamPage(stream: string, from: number, forward: boolean, limit: number): StoredEvent[] {
+  /** Events of a stream from a revision on; fewer than `limit` does not mean that there are no more, `atEnd` does. */
+  streamPage(
+    stream: string,
+    from: number,
+    forward: boolean,
+    limit: number,
+  ): { readonly events: StoredEvent[]; readonly atEnd: boolean } {
     const statement = forward ? this.#streamForward : this.#streamBackward;
-    return this.#collect(statement.iterate(stream, from, Math.min(limit, PAGE_EVENTS))).events;
+    const capped = Math.min(limit, PAGE_EVENTS);
+    const { events, stopped } = this.#collect(statement.iterate(stream, from, capped));
+    return { events, atEnd: !stopped && events.length < capped };
   }
 
   /** What matches after `after`, up to the head of the log as the state knows it. */

@@ -105,9 +105,10 @@ async function readStream(log: LiveLog, stream: string, options: ReadStreamOptio
   while (found.length < limit && from >= 0) {
     const wanted = limit - found.length;
     const page = await read(log, () => log.reader.streamPage(stream, from, forward, wanted));
-    const last = page.at(-1);
+    const last = page.events.at(-1);
     if (!last) break;
-    for (const event of page) found.push(event);
+    for (const event of page.events) found.push(event);
+    if (page.atEnd) break;
     from = forward ? last.revision + 1 : last.revision - 1;
     if (found.length < limit) await nextTurn();
   }
