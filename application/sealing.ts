@@ -199,6 +199,13 @@ export class KeyRing {
     return this.openLoaded(sealed);
   }
 
+  /** Whether the key of a sealed text is in memory, and not destroyed. */
+  opens(sealed: string): boolean {
+    const id = sealedKeyId(sealed);
+    const key = this.#cached(id).get(id);
+    return key !== undefined && key !== 'destroyed';
+  }
+
   /** As {@link open}, for a key that {@link load} was asked for before. */
   openLoaded(sealed: string): string | undefined {
     const id = sealedKeyId(sealed);

@@ -1,5 +1,5 @@
 import type { Decider } from '../domain/decider.ts';
-import { CHAIN_START, type ChainHead, type EventCodec } from './codec.ts';
+import { CHAIN_START, type ChainHead, type EventCodec, type LoggedEvent } from './codec.ts';
 import type { EventStore, Position, StoredEvent } from './ports/event-store.ts';
 import type { Logger } from './ports/logger.ts';
 import type { SnapshotStore } from './ports/snapshot-store.ts';
@@ -25,6 +25,8 @@ const PAGE = 1000;
 const SNAPSHOT_EVERY = 100;
 /** Fewer events than any snapshot is taken of. */
 const SHORT = 16;
+
+type See = (event: LoggedEvent) => void;
 
 const emptyOf = (decider: AnyDecider): StreamState => ({
   ...CHAIN_START,
@@ -69,13 +71,16 @@ export class StreamStates {
     return (cached ?? (await this.refresh(stream, decider))) as StreamState<S>;
   }
 
-  /** Brings a state up to the store's present head. */
-  async refresh(stream: string, decider: AnyDecider): Promise<StreamState> {
+  /**
+   * Brings a state up to the store's present head.
+   * @param see told of the events that were read for it: all of the stream, or those after what was known
+   */
+  async refresh(stream: string, decider: AnyDecider, see?: See): Promise<StreamState> {
     const load = { newest: -1 };
     const loads = this.#loads.get(stream) ?? new Set();
     this.#loads.set(stream, loads.add(load));
     try {
-      const state = await this.#read(stream, decider);
+      const state = await this.#read(stream, decider, see);
       // What was read before a newer event was told of is no state to keep.
       if (state.revision >= load.newest) this.set(stream, state, decider);
       return state;
@@ -85,26 +90,34 @@ export class StreamStates {
     }
   }
 
-  async #read(stream: string, decider: AnyDecider): Promise<StreamState> {
+  async #read(stream: string, decider: AnyDecider, see: See = () => undefined): Promise<StreamState> {
     const cached = this.#cache.get(stream);
-    if (cached !== undefined) return this.#readOn(stream, cached, decider);
+    if (cached !== undefined) return this.#readOn(stream, cached, decider, see);
     // Most streams are short, and a short one has no snapshot.
     const first = await this.#events.readStream(stream, { limit: SHORT });
     if (first.length >= SHORT) {
-      return this.#readOn(stream, await this.#fromSnapshot(stream, decider), decider);
+      return this.#readOn(stream, await this.#fromSnapshot(stream, decider), decider, see);
     }
-    let state = emptyOf(decider);
-    for (const event of first) state = this.#fold(state, event, decider);
-    return state;
+    return this.#foldAll(emptyOf(decider), first, decider, see);
   }
 
-  async #readOn(stream: string, from: StreamState, decider: AnyDecider): Promise<StreamState> {
+  async #readOn(stream: string, from: StreamState, decider: AnyDecider, see: See): Promise<StreamState> {
     let state = from;
     for (;;) {
       const page = await this.#events.readStream(stream, { from: state.revision + 1, limit: PAGE });
-      for (const event of page) state = this.#fold(state, event, decider);
+      state = this.#foldAll(state, page, decider, see);
       if (page.length < PAGE) return state;
     }
+  }
+
+  #foldAll(from: StreamState, events: readonly StoredEvent[], decider: AnyDecider, see: See): StreamState {
+    let state = from;
+    for (const stored of events) {
+      const event = this.#codec.decode(stored);
+      see(event);
+      state = this.#fold(state, event, decider);
+    }
+    return state;
   }
 
   /** Keeps a state in memory, unless there is a newer one. */
@@ -113,7 +126,7 @@ export class StreamStates {
     if (present !== undefined && present.revision > state.revision) return;
     this.#cache.set(stream, state);
     this.#cache.trim();
-    if (state.revision - (this.#snapshotAt.get(stream) ?? -1) >= SNAPSHOT_EVERY) {
+    if (decider.isShort !== true && state.revision - (this.#snapshotAt.get(stream) ?? -1) >= SNAPSHOT_EVERY) {
       this.#takeSnapshot(stream, state, decider);
     }
   }
@@ -131,8 +144,7 @@ export class StreamStates {
     for (const load of this.#loads.get(stream) ?? []) load.newest = Math.max(load.newest, revision);
   }
 
-  #fold(state: StreamState, stored: StoredEvent, decider: AnyDecider): StreamState {
-    const event = this.#codec.decode(stored);
+  #fold(state: StreamState, event: LoggedEvent, decider: AnyDecider): StreamState {
     return {
       state: decider.evolve(state.state, event, { at: event.at, revision: event.revision }),
       revision: event.revision,

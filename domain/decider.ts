@@ -20,4 +20,6 @@ export interface Decider<State, Event> {
   readonly stateVersion: number;
   readonly initial: State;
   readonly evolve: (state: State, event: Event, meta: EventMeta) => State;
+  /** Such streams end after a few events: nobody takes snapshots of them, or looks for any. */
+  readonly isShort?: boolean;
 }

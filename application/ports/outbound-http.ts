@@ -12,7 +12,8 @@ export interface OutboundHttp {
    */
   check(url: string): Promise<UrlVerdict>;
   /**
-   * One exchange on a connection of its own. Redirects are answers like any other and never followed. Never retried.
+   * One exchange, judged anew. Redirects are answers like any other and never followed. Never retried, but for what
+   * {@link OutboundRequest.reuse} says.
    * @param signal gives the call up
    * @throws the signal's reason, and nothing else
    */
@@ -29,6 +30,12 @@ export interface OutboundRequest {
   readonly timeoutMs: number;
   /** Of the body; what comes after it is not read. */
   readonly maxResponseBytes: number;
+  /**
+   * Without it, the call has a connection of its own. With it, one that an earlier call under the same text to the same
+   * place has left open a few seconds ago may be used, if it leads to an address that is judged good now. Should the
+   * server have closed that one without a word, the call is sent a second time, on a new one.
+   */
+  readonly reuse?: string | undefined;
 }
 
 export type OutboundAnswer = Answered | Refused | Failed;

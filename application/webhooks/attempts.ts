@@ -2,6 +2,7 @@ import { DomainError } from '../../domain/errors.ts';
 import { tenantDecider } from '../../domain/tenancy/tenant.ts';
 import {
   type AttemptOutcome,
+  type Delivery,
   deliveryDecider,
   dropDelivery,
   recordAttempt,
@@ -9,17 +10,17 @@ import {
 } from '../../domain/webhooks/delivery.ts';
 import { retryAfterOf, retryDelayMs } from '../../domain/webhooks/schedule.ts';
 import type { Subscription } from '../../domain/webhooks/subscription.ts';
-import type { Cause, EventCodec } from '../codec.ts';
+import type { Cause, EventCodec, LoggedEvent } from '../codec.ts';
 import type { CommandHandler } from '../command-handler.ts';
 import type { Clock } from '../ports/clock.ts';
 import { type EventStore, type Position, StoreUnavailable } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { OutboundAnswer, OutboundHttp } from '../ports/outbound-http.ts';
 import type { KeyRing } from '../sealing.ts';
-import type { StreamStates } from '../stream-states.ts';
+import type { StreamState, StreamStates } from '../stream-states.ts';
 import { PLATFORM, streamName } from '../streams.ts';
-import { bodyOf, partsOf } from './body.ts';
-import { headersOf } from './signature.ts';
+import { bodyOf, isWhole, partsOf } from './body.ts';
+import { headersOf, type SigningKey, SigningKeys } from './signature.ts';
 import { SubscriptionLookup } from './subscription-lookup.ts';
 import { systemCause } from './system-cause.ts';
 
@@ -56,10 +57,12 @@ const RECORD_TRIES = 6;
 export class Attempts {
   readonly #deps: AttemptDeps;
   readonly #subscriptions: SubscriptionLookup;
+  readonly #secrets: SigningKeys;
 
   constructor(deps: AttemptDeps) {
     this.#deps = deps;
     this.#subscriptions = new SubscriptionLookup(deps.states);
+    this.#secrets = new SigningKeys(deps.keys);
   }
 
   /** Undefined for one that was deleted: what this node remembers may be older than what it was just told. */
@@ -76,30 +79,55 @@ export class Attempts {
 
   /**
    * @param signal gives the call up; such an attempt is not recorded
+   * @param own `made`: the first event of the delivery, for who has it at hand; `delivered` is told when the receiver
+   * has taken it, before that is recorded
    * @returns undefined when there was nothing to do for now; without an outcome when nothing is due
    */
   async make(
     tenantId: string,
     deliveryId: string,
     signal: AbortSignal,
+    { made, delivered }: { made?: LoggedEvent | undefined; delivered?: () => void } = {},
   ): Promise<Made | Pick<Made, 'position'> | undefined> {
-    const { states, clock } = this.#deps;
-    const { state, position } = await states.load(tenantId, deliveryDecider, deliveryId);
+    const { clock } = this.#deps;
+    const { head, body } = await this.#look(tenantId, deliveryId, made);
+    const { state, position } = head;
     // The read model was behind: nothing is due, and it will say so when it has come this far.
     if (state.kind !== 'scheduled' || state.dueAt === null || state.dueAt > clock.now()) return { position };
     const subscription = await this.subscription(tenantId, state.subscriptionId);
     if (subscription === undefined || (await this.waits(tenantId, subscription))) return undefined;
-    const events = await this.#bodyEvents(tenantId, deliveryId);
+    const events = isWhole(body) ? body : await this.#bodyEvents(tenantId, deliveryId);
     const [first] = events;
-    const secret = await this.#deps.keys.open(subscription.secret);
+    const secret = await this.#secrets.of(subscription.secret);
     // The key goes after the subscription: it is about to be dropped.
     if (secret === undefined || first === undefined) return undefined;
     const attempt = state.attempts + 1;
-    const answer = await this.#call(state, subscription, secret, bodyOf(events), signal);
+    const connection = `${tenantId}/${subscription.id}`;
+    const answer = await this.#call(connection, state, subscription, secret, bodyOf(events), signal);
     const outcome = this.#outcomeOf(answer, attempt);
+    if (outcome.kind === 'delivered') delivered?.();
     const record = { attempt, replayId: state.replay?.id, outcome };
     const recorded = await this.#record(tenantId, state, record, systemCause(first));
     return { outcome: outcome.kind, position: recorded };
+  }
+
+  /** A delivery as it is, and what has come to light of the events that hold its body. */
+  async #look(
+    tenantId: string,
+    deliveryId: string,
+    made: LoggedEvent | undefined,
+  ): Promise<{ head: StreamState<Delivery>; body: readonly LoggedEvent[] }> {
+    const { states } = this.#deps;
+    const stream = streamName(tenantId, deliveryDecider.category, deliveryId);
+    const cached = states.cached(stream);
+    // The stream's name says which decider folded it.
+    if (cached !== undefined) {
+      return { head: cached as StreamState<Delivery>, body: made === undefined ? [] : [made] };
+    }
+    const body: LoggedEvent[] = [];
+    const see = (event: LoggedEvent): void => void (event.revision === body.length && body.push(event));
+    const head = await states.refresh(stream, deliveryDecider, see);
+    return { head: head as StreamState<Delivery>, body: body.slice(0, partsOf(body[0])) };
   }
 
   /** Of a delivery whose subscription is gone. */
@@ -129,19 +157,20 @@ export class Attempts {
   }
 
   async #call(
+    reuse: string,
     { id, event, attempts }: ScheduledDelivery,
     { url, previous }: Subscription,
-    secret: string,
+    secret: SigningKey,
     body: Buffer,
     signal: AbortSignal,
   ): Promise<OutboundAnswer> {
-    const { keys, clock, http, timeoutMs } = this.#deps;
+    const { clock, http, timeoutMs } = this.#deps;
     const isGrace = previous !== undefined && clock.now() < previous.until;
-    const before = isGrace ? await keys.open(previous.secret) : undefined;
+    const before = isGrace ? await this.#secrets.of(previous.secret) : undefined;
     const signed = { event, deliveryId: id, attempt: attempts + 1, body, now: clock.now(), secret };
     const headers = headersOf({ ...signed, previous: before });
     const maxResponseBytes = MAX_RESPONSE_BYTES;
-    return http.request({ url, method: 'POST', headers, body, timeoutMs, maxResponseBytes }, signal);
+    return http.request({ url, method: 'POST', headers, body, timeoutMs, maxResponseBytes, reuse }, signal);
   }
 
   #outcomeOf(answer: OutboundAnswer, attempt: number): AttemptOutcome {

@@ -25,7 +25,12 @@ export const storedBody = (body: string): StoredBody => {
 };
 
 /** How many events hold the body whose first is this one. */
-export const partsOf = (first: AnyEvent): number => dataOf(DeliveryScheduled, first)?.parts ?? 1;
+export const partsOf = (first: AnyEvent | undefined): number =>
+  (first === undefined ? undefined : dataOf(DeliveryScheduled, first)?.parts) ?? 1;
+
+/** Whether these are all the events that hold a body. */
+export const isWhole = (events: readonly AnyEvent[]): boolean =>
+  events.length > 0 && events.length === partsOf(events[0]);
 
 /** The bytes to send, from the events that hold them, in order. */
 export const bodyOf = (events: readonly AnyEvent[]): Buffer => {

@@ -72,7 +72,7 @@ const dispatch = async (deps: DispatcherDeps, held: AbortSignal): Promise<void> 
         const { subscription_id } = concerned.parse(event.data);
         const [parallel, ordered] = lanesOf(event.tenantId, subscription_id);
         const made = dataOf(DeliveryScheduled, event);
-        if (made !== undefined) return parallel.offer(made.delivery_id, event.position);
+        if (made !== undefined) return parallel.offer(made.delivery_id, event);
         parallel.wake(event.position);
         ordered.wake(event.position);
       }),

@@ -1,3 +1,4 @@
+import type { LoggedEvent } from '../codec.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
@@ -34,9 +35,11 @@ export interface LaneDeps {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** Attempts of one subscription at a time. */
+/** Calls of one subscription at a time. */
 const WIDTH = 4;
-const PAGE = 32;
+/** Attempts at a time, with those that a receiver has taken and that are on their way to the disk. */
+const UNRECORDED = 16;
+const PAGE = 128;
 /** A timer beyond this would be a long time to trust one clock. */
 const LONGEST_SLEEP_MS = 60_000;
 const NOTHING_DONE_MS = 25;
@@ -61,6 +64,11 @@ export class Lane {
   readonly #calls: AbortSignal;
   readonly #width: number;
   readonly #underWay = new Map<string, Promise<void>>();
+  #calling = 0;
+  /** Those who wait for a call, or an attempt, to end. */
+  #roomFor: (() => void)[] = [];
+  /** What the page says is no longer so. */
+  #isStale = false;
   #seen: Position | undefined;
   /** Attempts since the last success. */
   #failures = 0;
@@ -85,14 +93,15 @@ export class Lane {
   }
 
   /**
-   * A delivery that has just been made, at this place in the log. Where nothing waits before it, it is sent without
-   * asking the read model, which would have to come that far first.
+   * A delivery that has just been made, by this event. Where nothing waits before it, it is sent without asking the
+   * read model, which would have to come that far first.
    */
-  offer(id: string, position: Position): void {
-    const isNext = this.#caughtUp && this.#underWay.size < this.#width && !this.#stopping.aborted;
+  offer(id: string, made: LoggedEvent): void {
+    const { position } = made;
+    const isNext = this.#caughtUp && this.#hasRoom && !this.#stopping.aborted;
     if (isNext && !this.#underWay.has(id)) {
       this.#saw(position);
-      this.#start(id);
+      this.#start(id, made);
     } else this.wake(position);
   }
 
@@ -141,46 +150,78 @@ export class Lane {
       const [next] = waiting;
       return this.#wait(next === undefined ? undefined : Math.min(next.dueAt - now, LONGEST_SLEEP_MS));
     }
+    this.#isStale = false;
     for (const { id } of due) {
-      while (this.#underWay.size >= this.#width) await Promise.race(this.#underWay.values());
-      if (this.#stopping.aborted) return undefined;
+      await this.#room();
+      if (this.#stopping.aborted || this.#isStale) return undefined;
       this.#start(id);
     }
-    if (this.#underWay.size >= this.#width) await Promise.race(this.#underWay.values());
-    return undefined;
+    return this.#room();
   }
 
-  #start(id: string): void {
-    const { tenantId, subscriptionId } = this.#name;
-    const done = this.#attempt(tenantId, subscriptionId, id).finally(() => {
+  get #hasRoom(): boolean {
+    return this.#calling < this.#width && this.#underWay.size < UNRECORDED;
+  }
+
+  async #room(): Promise<undefined> {
+    while (!this.#hasRoom) await new Promise<void>((resolve) => this.#roomFor.push(resolve));
+  }
+
+  #madeRoom(): void {
+    for (const resolve of this.#roomFor.splice(0)) resolve();
+  }
+
+  #start(id: string, made?: LoggedEvent): void {
+    const done = this.#attempt(id, made).finally(() => {
       this.#underWay.delete(id);
+      this.#madeRoom();
       this.wake();
     });
     this.#underWay.set(id, done);
   }
 
   /** Never rejects. */
-  async #attempt(tenantId: string, subscriptionId: string, id: string): Promise<void> {
-    const { turns, attempts, logger, sleep } = this.#deps;
-    const giveBack = await turns.take(tenantId, `${subscriptionId} ${this.#name.ordered}`);
+  async #attempt(id: string, made: LoggedEvent | undefined): Promise<void> {
+    const { tenantId, subscriptionId, ordered } = this.#name;
+    const { turns, logger, sleep } = this.#deps;
+    this.#calling += 1;
+    const giveBack = once(await turns.take(tenantId, `${subscriptionId} ${ordered}`));
+    const called = once(() => {
+      this.#calling -= 1;
+      this.#madeRoom();
+    });
+    // While one that was delivered is written down, the next is called; but for those that go one by one.
+    const delivered = (): void => {
+      giveBack();
+      this.#failures = 0;
+      if (!ordered) called();
+    };
     try {
-      if (this.#stopping.aborted) return;
-      const made = await attempts.make(tenantId, id, this.#calls);
-      this.#saw(made?.position);
-      if (made === undefined) await sleep(NOTHING_DONE_MS, this.#calls);
-      else if ('outcome' in made) this.#failures = made.outcome === 'delivered' ? 0 : this.#failures + 1;
+      if (!this.#stopping.aborted) await this.#make(id, { made, delivered });
     } catch (error) {
-      if (this.#calls.aborted) return;
-      logger.warn(
-        { err: error, tenant_id: tenantId, delivery_id: id },
-        'an attempt failed within the server',
-      );
-      await sleep(1000, this.#calls);
+      if (!this.#calls.aborted) {
+        logger.warn(
+          { err: error, tenant_id: tenantId, delivery_id: id },
+          'an attempt failed within the server',
+        );
+        await sleep(1000, this.#calls);
+      }
     } finally {
       giveBack();
     }
     const beyond = this.#failures - PACED_AFTER;
     if (beyond > 0) await sleep(Math.min(beyond * PACE_STEP_MS, PACE_MS), this.#stopping);
+    called();
+  }
+
+  async #make(id: string, own: Parameters<Attempts['make']>[3]): Promise<void> {
+    const { attempts, sleep } = this.#deps;
+    const made = await attempts.make(this.#name.tenantId, id, this.#calls, own);
+    this.#saw(made?.position);
+    if (made === undefined) {
+      this.#isStale = true;
+      await sleep(NOTHING_DONE_MS, this.#calls);
+    } else if ('outcome' in made && made.outcome !== 'delivered') this.#failures += 1;
   }
 
   /** Of a subscription that was deleted. */
@@ -205,3 +246,11 @@ export class Lane {
     return undefined;
   }
 }
+
+const once = (act: () => void): (() => void) => {
+  let isDone = false;
+  return () => {
+    if (!isDone) act();
+    isDone = true;
+  };
+};

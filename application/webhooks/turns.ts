@@ -47,11 +47,16 @@ export class Turns {
     this.#serve();
   }
 
+  #next(most: number): readonly [string, Waiting] | undefined {
+    for (const entry of this.#waiting) if ((this.#takenOf.get(entry[0]) ?? 0) < most) return entry;
+    return undefined;
+  }
+
   #serve(): void {
-    for (;;) {
+    while (this.#waiting.size > 0) {
       const { total, perTenant, reserved } = this.#limits;
       const most = this.#taken < total ? perTenant : Math.min(reserved, perTenant);
-      const next = [...this.#waiting].find(([tenantId]) => (this.#takenOf.get(tenantId) ?? 0) < most);
+      const next = this.#next(most);
       if (next === undefined) return;
       const [tenantId, waiting] = next;
       const grant = nextOf(waiting.lanes);

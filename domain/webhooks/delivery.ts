@@ -133,6 +133,7 @@ export const deliveryDecider: Decider<Delivery, DeliveryEvent> = {
   stateVersion: 1,
   initial: { kind: 'none' },
   evolve: evolveDelivery,
+  isShort: true,
 };
 
 // Decide

@@ -36,6 +36,15 @@ export const orStopped = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> 
   new Promise((resolve, reject) => {
     const stop = (): void => reject(signal.reason);
     signal.addEventListener('abort', stop, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
+    work.then(
+      (done) => {
+        signal.removeEventListener('abort', stop);
+        resolve(done);
+      },
+      (error: unknown) => {
+        signal.removeEventListener('abort', stop);
+        reject(error);
+      },
+    );
     if (signal.aborted) stop();
   });

@@ -1,5 +1,3 @@
-import type { Socket } from 'node:net';
-import { Client } from 'undici';
 import type {
   Failed,
   OutboundAnswer,
@@ -10,10 +8,11 @@ import type {
 } from '../../application/ports/outbound-http.ts';
 import { type Destination, destinationOf, type UrlRefusal } from '../../domain/webhooks/url-rules.ts';
 import { addressesOfMachine, allowList, isRefusedAddress } from './addresses.ts';
+import { Connection } from './connection.ts';
 import { orStopped, TIMED_OUT, withDeadline } from './deadline.ts';
 import { nameServers, type Resolve } from './dns.ts';
 import { failed, failureOf } from './failures.ts';
-import { keptHeaders, limitedBody, sentHeaders } from './messages.ts';
+import { KeptConnections } from './kept-connections.ts';
 import { openPinned } from './pinned-socket.ts';
 
 export interface GuardOptions {
@@ -32,8 +31,6 @@ export interface GuardOptions {
   readonly checkTimeoutMs?: number;
 }
 
-/** Of what a server says before its body; more is no answer. */
-const MAX_HEADER_BYTES = 16 * 1024;
 const CHECK_TIMEOUT_MS = 3_000;
 
 type Judged = { readonly kind: 'open'; readonly to: Destination; readonly addresses: readonly string[] };
@@ -82,21 +79,57 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
     return { kind: 'open', to, addresses };
   };
 
-  const exchange = async (call: OutboundRequest, signal: AbortSignal): Promise<OutboundAnswer> => {
-    const judged = await judge(call.url, signal);
-    if (judged.kind !== 'open') return judged;
-    const { url, port, host } = judged.to;
+  const kept = new KeptConnections();
+
+  const open = async ({ to, addresses }: Judged, signal: AbortSignal): Promise<Connection> => {
+    const { url, port, host } = to;
     const socket = await openPinned(
       {
         host: host.kind === 'address' ? host.address : host.name.replace(/\.$/, ''),
-        addresses: judged.addresses,
+        addresses,
         port,
         tls: url.protocol === 'https:',
         authorities,
       },
       signal,
     );
-    return send(call, url, socket, signal);
+    return new Connection(socket, url.origin);
+  };
+
+  const exchange = async (call: OutboundRequest, signal: AbortSignal): Promise<OutboundAnswer> => {
+    const judged = await judge(call.url, signal);
+    if (judged.kind !== 'open') return judged;
+    const { url } = judged.to;
+    const key = call.reuse === undefined ? undefined : `${call.reuse} ${url.origin}`;
+    const found = key === undefined ? undefined : kept.take(key, judged.addresses);
+    if (found !== undefined) {
+      try {
+        return await over(found, call, url, signal, key);
+      } catch (error) {
+        // The server has closed it meanwhile, which is its right and no failure: the call is made on a new one.
+        if (signal.aborted || !found.isSilent) throw error;
+      }
+    }
+    return over(await open(judged, signal), call, url, signal, key);
+  };
+
+  /** One exchange. The connection is closed afterwards, unless another may follow and nothing was out of order. */
+  const over = async (
+    connection: Connection,
+    call: OutboundRequest,
+    { pathname, search }: URL,
+    signal: AbortSignal,
+    key: string | undefined,
+  ): Promise<OutboundAnswer> => {
+    let isGood = false;
+    try {
+      const answer = await connection.exchange(call, `${pathname}${search}`, key === undefined, signal);
+      isGood = answer.status >= 200 && answer.status < 300 && !answer.truncated;
+      return answer;
+    } finally {
+      if (isGood && key !== undefined) kept.put(key, connection);
+      else connection.close();
+    }
   };
 
   return {
@@ -127,45 +160,3 @@ const addressRefusal = ({ host }: Destination): UrlRefusal =>
   host.kind === 'address'
     ? { reason: 'literal_address', message: 'The address is not one that is called.' }
     : { reason: 'resolved_address', message: 'The name of the host has an address that is not called.' };
-
-/** One exchange on a socket of its own, which is closed afterwards whatever happens. */
-const send = async (
-  call: OutboundRequest,
-  url: URL,
-  socket: Socket,
-  signal: AbortSignal,
-): Promise<OutboundAnswer> => {
-  let used = false;
-  const client = new Client(url.origin, {
-    // The socket is this exchange's; when it breaks there is none to go on with. Undici does not expect an answer
-    // before this has returned.
-    connect: (_options, callback) => {
-      const first = !used;
-      used = true;
-      process.nextTick(() => {
-        if (first) callback(null, socket);
-        else callback(new Error('the connection has ended'), null);
-      });
-    },
-    allowH2: false,
-    pipelining: 1,
-    maxHeaderSize: MAX_HEADER_BYTES,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  });
-  try {
-    const { statusCode, headers, body } = await client.request({
-      path: `${url.pathname}${url.search}`,
-      method: call.method,
-      headers: sentHeaders(call.headers),
-      ...(call.body === undefined ? {} : { body: call.body }),
-      reset: true,
-      signal,
-    });
-    const read = await limitedBody(body, call.maxResponseBytes, signal);
-    return { kind: 'answered', status: statusCode, headers: keptHeaders(headers), ...read };
-  } finally {
-    socket.destroy();
-    await client.destroy().catch(() => undefined);
-  }
-};

@@ -53,6 +53,28 @@ describe('folded states', () => {
     );
   });
 
+  it('of streams that are short by nature come from no snapshot and leave none', async () => {
+    const stores = await bookOf(150);
+    stores.snapshots.get = () => Promise.reject(new Error('nobody is to ask'));
+    stores.snapshots.snapshots.clear();
+    const { states } = nodeOver(stores);
+    const { state } = await states.load('acme', { ...bookDecider, isShort: true }, 'one');
+    expect(state).to.deep.equal({ count: 150, closed: false });
+    expect(stores.snapshots.snapshots.size).to.equal(0);
+  });
+
+  it('show the events that they are folded from to who asks: all of them, then what has come since', async () => {
+    const stores = await bookOf(3);
+    const { states } = nodeOver(stores);
+    const seen: number[] = [];
+    const see = ({ revision }: { revision: number }): void => void seen.push(revision);
+    await states.refresh(BOOK, bookDecider, see);
+    expect(seen).to.deep.equal([0, 1, 2]);
+    await nodeOver(stores).commands.execute(write('later'));
+    await states.refresh(BOOK, bookDecider, see);
+    expect(seen).to.deep.equal([0, 1, 2, 3]);
+  });
+
   it('of a long stream are read in a few pages when there is a snapshot', async () => {
     const stores = await bookOf(450);
     let events = 0;

@@ -1,10 +1,15 @@
+import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { StoreUnavailable } from '../../../application/ports/event-store.ts';
+import { uuidFromName } from '../../../application/request-context.ts';
+import { streamName } from '../../../application/streams.ts';
+import { storedBody } from '../../../application/webhooks/body.ts';
 import { signatureOf } from '../../../application/webhooks/signature.ts';
+import { deliveryDecider, scheduleDelivery } from '../../../domain/webhooks/delivery.ts';
 import { eventually, gate, rejection } from '../../support/eventually.ts';
 import { type Fault, faultyEvents } from '../../support/faults.ts';
 import { startNode } from '../../support/node.ts';
-import { answered, deliveryOf, dispatching, writeSubscription } from './support.ts';
+import { answered, cause, deliveryOf, dispatching, writeSubscription } from './support.ts';
 
 const ALIVE = new AbortController().signal;
 
@@ -151,5 +156,109 @@ describe('an attempt', () => {
     });
     await attemptsOf(node).make('acme', other, ALIVE);
     expect(calls).to.have.length(1);
+  });
+
+  it('of what has just been made looks nothing up, unless the body is in parts', async () => {
+    const { node, attemptsOf, calls } = await dispatching();
+    let reads = 0;
+    const counted: typeof node = {
+      ...node,
+      events: {
+        ...node.events,
+        readStream: (...asked) => {
+          reads += 1;
+          return node.events.readStream(...asked);
+        },
+      },
+    };
+    const attempts = attemptsOf(counted);
+    const long = randomBytes(600_000).toString('base64');
+    for (const body of ['short', long]) {
+      const id = uuidFromName(body);
+      await node.commands.execute({
+        tenantId: 'acme',
+        decider: deliveryDecider,
+        id,
+        cause: cause(id),
+        decide: (state) =>
+          scheduleDelivery(state, { id, subscriptionId: 'one', event: 'e', ...storedBody(body) }),
+      });
+      const stream = streamName('acme', 'delivery', id);
+      const [first] = await node.events.readStream(stream, { limit: 1 });
+      if (first === undefined) throw new Error('nothing was scheduled');
+      await attempts.make('acme', id, ALIVE, { made: node.codec.decode(first) });
+      expect(Buffer.from(calls.at(-1)?.call.body ?? '').toString()).to.equal(body);
+      expect(reads > 0, 'looked up').to.equal(body === long);
+      expect((await deliveryOf(node, 'acme', id)).status).to.equal('delivered');
+    }
+  });
+
+  it('finds the whole body again on a node that remembers nothing', async () => {
+    const { stores, clock, node, attemptsOf, calls } = await dispatching();
+    for (const body of ['short', randomBytes(600_000).toString('base64')]) {
+      const id = uuidFromName(body);
+      await node.commands.execute({
+        tenantId: 'acme',
+        decider: deliveryDecider,
+        id,
+        cause: cause(id),
+        decide: (state) =>
+          scheduleDelivery(state, { id, subscriptionId: 'one', event: 'e', ...storedBody(body) }),
+      });
+      const other = startNode({ ...stores, clock });
+      await attemptsOf(other).make('acme', id, ALIVE);
+      expect(Buffer.from(calls.at(-1)?.call.body ?? '').toString()).to.equal(body);
+    }
+    expect(calls).to.have.length(2);
+  });
+
+  it('is not made with a secret that was destroyed, though it has signed before', async () => {
+    const { node, schedule, attemptsOf, calls } = await dispatching();
+    const attempts = attemptsOf(node);
+    await attempts.make('acme', await schedule('a'), ALIVE);
+    expect(calls).to.have.length(1);
+    const next = await schedule('b');
+    await node.keys.destroy('acme/webhook-one');
+    expect(await attempts.make('acme', next, ALIVE)).to.equal(undefined);
+    expect(calls).to.have.length(1);
+    await attempts.make('acme', await schedule('c', 'two'), ALIVE);
+    expect(calls, 'others are').to.have.length(2);
+  });
+
+  it('may use connections of its subscription, and of no other', async () => {
+    const { node, schedule, attemptsOf, calls } = await dispatching();
+    for (const [name, hook] of [
+      ['a', 'one'],
+      ['b', 'two'],
+      ['c', 'one'],
+    ] as const) {
+      await attemptsOf(node).make('acme', await schedule(name, hook), ALIVE);
+    }
+    expect(calls.map(({ call }) => call.reuse)).to.deep.equal(['acme/one', 'acme/two', 'acme/one']);
+  });
+
+  it('tells that it was delivered before that is recorded, and of nothing else', async () => {
+    const { node, schedule, attemptsOf, answer } = await dispatching();
+    let told = 0;
+    const id = await schedule('a');
+    const delivered = async () => {
+      told += 1;
+      expect(await deliveryOf(node, 'acme', id)).to.deep.include({ status: 'pending', attempts: 0 });
+    };
+    let looked: Promise<void> | undefined;
+    await attemptsOf(node).make('acme', id, ALIVE, {
+      delivered: () => {
+        looked = delivered();
+      },
+    });
+    await looked;
+    answer(() => answered(500));
+    const other = await schedule('b');
+    await attemptsOf(node).make('acme', other, ALIVE, {
+      delivered: () => {
+        told += 1;
+      },
+    });
+    expect(told).to.equal(1);
   });
 });

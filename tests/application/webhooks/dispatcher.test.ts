@@ -1,7 +1,8 @@
 import { expect } from 'chai';
-import { eventually, severalTurns } from '../../support/eventually.ts';
+import type { EventStore } from '../../../application/ports/event-store.ts';
+import { eventually, gate, severalTurns } from '../../support/eventually.ts';
 import { BEGINNING } from '../../support/given.ts';
-import { startNode } from '../../support/node.ts';
+import { memoryStores, startNode } from '../../support/node.ts';
 import { answered, deliveryOf, dispatching, hook, writeSubscription, writeTenant } from './support.ts';
 
 const MINUTE = 60_000;
@@ -11,8 +12,8 @@ describe('the webhook dispatcher', () => {
   afterEach(async () => {
     for (const end of ends.splice(0)) await end();
   });
-  const started = async () => {
-    const village = await dispatching();
+  const started = async (...options: Parameters<typeof dispatching>) => {
+    const village = await dispatching(...options);
     const run = (...args: Parameters<typeof village.run>) => {
       const running = village.run(...args);
       ends.push(running.end);
@@ -196,6 +197,35 @@ describe('the webhook dispatcher', () => {
       open[done]?.();
     }
     await eventually(() => expect(calls).to.have.length(30));
+  });
+
+  it('calls the next while what was delivered is on its way to the disk, up to sixteen', async () => {
+    const stores = memoryStores();
+    const disk = gate();
+    let writing = 0;
+    const events: EventStore = {
+      ...stores.events,
+      append: async (stream, expected, added) => {
+        if (added.some(({ type }) => type === 'DeliverySucceeded')) {
+          writing += 1;
+          await disk.passed;
+        }
+        return stores.events.append(stream, expected, added);
+      },
+    };
+    const { run, schedule, calls, node } = await started({ ...stores, events });
+    run();
+    const ids: string[] = [];
+    for (let nth = 0; nth < 30; nth += 1) ids.push(await schedule(`${nth}`));
+    await eventually(() => expect(calls).to.have.length(16));
+    await severalTurns(100);
+    expect(calls, 'what a crash would send again is bounded').to.have.length(16);
+    expect(writing).to.equal(16);
+    disk.open();
+    await eventually(async () => {
+      for (const id of ids) expect((await deliveryOf(node, 'acme', id)).status).to.equal('delivered');
+    });
+    expect(calls, 'each is called once').to.have.length(30);
   });
 
   it('replays dead letters one after the other, in order', async () => {

@@ -51,15 +51,17 @@ describe('Webhooks and kill -9', () => {
     let sinceDeath = 0;
     // Killed at each stage: as the call arrives, while it is answered, and between calls.
     let doom: (() => void) | undefined;
+    // Not before something was written in each of its lives.
+    const acknowledged = new Set<string>();
+    let wanted = 0;
     const receiver = await startReceiver((_one, response) => {
       sinceDeath += 1;
-      if (sinceDeath % 7 === 3) doom?.();
+      if (sinceDeath % 7 === 3 && acknowledged.size >= wanted) doom?.();
       if (sinceDeath % 5 === 0) return 500;
       setTimeout(() => response.writeHead(204).end(), sinceDeath % 3);
       return undefined;
     });
     const hook = await subscribe(tenant.admin, receiver.url, { events: ['entity.created'] });
-    const acknowledged = new Set<string>();
     const write = async (until: Promise<unknown>): Promise<void> => {
       let over = false;
       void until.then(() => {
@@ -76,6 +78,7 @@ describe('Webhooks and kill -9', () => {
     };
     for (let round = 0; round < 5; round += 1) {
       const { server } = world;
+      wanted += 5;
       const dies = Promise.withResolvers<void>();
       doom = () => {
         server.signal('SIGKILL');
