@@ -1,7 +1,7 @@
 import { DomainError } from '../domain/errors.ts';
 import type { EventCodec, LoggedEvent } from './codec.ts';
 import { holdLease, type LeaseOptions, pause } from './lease-holder.ts';
-import { type EventStore, type Position, StoreUnavailable } from './ports/event-store.ts';
+import { type EventStore, type Position, type StoredEvent, StoreUnavailable } from './ports/event-store.ts';
 import { Fenced, leaseNameOfSubscriber, type ReadStore } from './ports/read-store.ts';
 
 /**
@@ -14,6 +14,8 @@ export interface Subscriber {
   /** Told each time that it begins at its checkpoint, which is perhaps not where this process left off. */
   readonly begin?: () => void;
   readonly handle: (event: LoggedEvent) => Promise<void>;
+  /** Of those that do better with many at once: tried first; should it fail, each event goes to `handle`. */
+  readonly handleAll?: (events: readonly LoggedEvent[]) => Promise<void>;
   /** Told once when an event could not be handled in several tries; it is then passed over. */
   readonly onFailure?: (event: { id: string; position: Position }, error: unknown) => Promise<void>;
 }
@@ -51,7 +53,8 @@ export const runSubscriber = (
     const batches = events.subscribe({ after, filter: { types: subscriber.types }, signal: held });
     try {
       for await (const batch of batches) {
-        for (const stored of batch.events) {
+        const together = await handledTogether(subscriber, batch.events, codec, logger);
+        for (const stored of together ? [] : batch.events) {
           await withRetries(subscriber, held, logger, stored, () => subscriber.handle(codec.decode(stored)));
           if (held.aborted) return;
           position = stored.position;
@@ -77,6 +80,24 @@ export const runSubscriber = (
   });
 
 const isBusy = (error: unknown): boolean => error instanceof DomainError && error.code === 'unavailable';
+
+/** False where each event is to be handled by itself. */
+const handledTogether = async (
+  { name, handleAll }: Subscriber,
+  events: readonly StoredEvent[],
+  codec: EventCodec,
+  logger: SubscriberOptions['logger'],
+): Promise<boolean> => {
+  if (handleAll === undefined || events.length < 2) return false;
+  try {
+    await handleAll(events.map((stored) => codec.decode(stored)));
+    return true;
+  } catch (error) {
+    if (error instanceof StoreUnavailable || isBusy(error)) throw error;
+    logger.warn({ err: error, subscriber: name }, 'events are handled one by one');
+    return false;
+  }
+};
 
 const withRetries = async (
   subscriber: Subscriber,

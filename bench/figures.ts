@@ -1,4 +1,6 @@
 import { benchAppend } from './append.ts';
+import { benchAssistantQuality } from './assistant/quality.ts';
+import { benchAssistantSpeed } from './assistant/speed.ts';
 import { benchAuthentication } from './authentication.ts';
 import { benchFanOut } from './fan-out.ts';
 import { benchLargeConversation } from './large-conversation.ts';
@@ -36,6 +38,11 @@ const readStore = async (scale: number): Promise<Line[]> =>
     value: perSecond(rate),
   }));
 
+const benchAssistant = async (scale: number): Promise<Line[]> => [
+  ...(await benchAssistantQuality(scale)),
+  ...(await benchAssistantSpeed(scale)),
+];
+
 /** What `npm run bench` measures, in its order. `scale` multiplies sizes and times. */
 export const figures: readonly Figure[] = [
   { name: 'append', run: append },
@@ -47,4 +54,5 @@ export const figures: readonly Figure[] = [
   { name: 'large', run: benchLargeConversation },
   { name: 'protection', run: benchProtection },
   { name: 'ledger', run: benchLedger },
+  { name: 'assistant', run: benchAssistant },
 ];

@@ -1,3 +1,4 @@
+import { assistantEvents } from './assistant/question.ts';
 import { profileEvents } from './billing/profile.ts';
 import { bulkEvents } from './bulk/session-events.ts';
 import { recordEvents } from './entities/record-events.ts';
@@ -60,4 +61,5 @@ export const catalogue: readonly EventDefinition[] = [
   ...subscriptionEvents,
   ...deliveryEvents,
   ...bulkEvents,
+  ...assistantEvents,
 ];

@@ -7,6 +7,7 @@ import type { Principal } from '../../application/principal.ts';
 import type { ReadModels } from '../../application/read-models.ts';
 import { type RequestContext, requestContext } from '../../application/request-context.ts';
 import type { KeyRing } from '../../application/sealing.ts';
+import type { AssistantArea } from '../compose/assistant.ts';
 import type { BulkArea } from '../compose/bulk.ts';
 import type { EntitiesArea } from '../compose/entities.ts';
 import type { FilesArea } from '../compose/files.ts';
@@ -21,6 +22,7 @@ import type { RouteRequest } from '../http/route.ts';
 /** What the routes act through: use cases, queries, and the little they need to make a request's context. */
 export interface App
   extends IdentityArea,
+    AssistantArea,
     EntitiesArea,
     BulkArea,
     FilesArea,
