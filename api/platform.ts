@@ -189,6 +189,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
       await closeServer(server);
       stopping.abort();
       await app.bulkRunner.stop();
+      await app.stopAssistant();
       await Promise.allSettled([...work, thread?.stop(), app.tokenUses.close()]);
       await stores.close();
     },

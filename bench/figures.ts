@@ -1,4 +1,6 @@
 import { benchAppend } from './append.ts';
+import { benchAssistantQuality } from './assistant/quality.ts';
+import { benchAssistantSpeed } from './assistant/speed.ts';
 import { benchAuthentication } from './authentication.ts';
 import { benchBilling } from './billing.ts';
 import { benchBulk } from './bulk.ts';
@@ -39,6 +41,11 @@ const readStore = async (scale: number): Promise<Line[]> =>
     value: perSecond(rate),
   }));
 
+const benchAssistant = async (scale: number): Promise<Line[]> => [
+  ...(await benchAssistantQuality(scale)),
+  ...(await benchAssistantSpeed(scale)),
+];
+
 /** What `npm run bench` measures, in its order. `scale` multiplies sizes and times. */
 export const figures: readonly Figure[] = [
   { name: 'append', run: append },
@@ -53,4 +60,5 @@ export const figures: readonly Figure[] = [
   { name: 'webhooks', run: benchWebhooks },
   { name: 'billing', run: benchBilling },
   { name: 'bulk', run: benchBulk },
+  { name: 'assistant', run: benchAssistant },
 ];

@@ -1,3 +1,4 @@
+import { assistantEvents } from './assistant/question.ts';
 import { invoiceEvents } from './billing/invoice-events.ts';
 import { profileEvents } from './billing/profile.ts';
 import { rateCardEvents } from './billing/rate-card.ts';
@@ -68,4 +69,5 @@ export const catalogue: readonly EventDefinition[] = [
   ...subscriptionEvents,
   ...deliveryEvents,
   ...bulkEvents,
+  ...assistantEvents,
 ];

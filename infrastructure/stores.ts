@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BlobStore } from '../application/ports/blob-store.ts';
+import type { CorpusStore } from '../application/ports/corpus-store.ts';
 import type { EventStore } from '../application/ports/event-store.ts';
 import type { IdempotencyStore } from '../application/ports/idempotency-store.ts';
 import type { KeyStore } from '../application/ports/key-store.ts';
@@ -9,6 +10,7 @@ import type { ReadStore } from '../application/ports/read-store.ts';
 import type { SnapshotStore } from '../application/ports/snapshot-store.ts';
 import { openFolderBlobStore } from './blob-store/folder.ts';
 import type { Config } from './config.ts';
+import { openSqliteCorpusStore } from './corpus/sqlite.ts';
 import { openSqliteEventStore } from './event-store/sqlite/store.ts';
 import { openSqliteIdempotencyStore } from './idempotency/sqlite.ts';
 import { openSqliteKeyStore } from './key-store/sqlite.ts';
@@ -22,6 +24,7 @@ export interface Stores {
   readonly snapshots: SnapshotStore;
   readonly answers: IdempotencyStore;
   readonly blobs: BlobStore;
+  readonly corpus: CorpusStore;
   close(): Promise<void>;
 }
 
@@ -37,6 +40,7 @@ export const openStores = async (config: Config, logger: Logger): Promise<Stores
   const keys = await openKeys(config, file('keys.db'));
   const answers = await openAnswers(config, file('answers.db'));
   const blobs = await openBlobs(config, file('blobs'));
+  const corpus = await openCorpus(config);
   // A cache of this machine, whatever the other stores are.
   const snapshots = await openSqliteSnapshotStore({ path: file('snapshots.db') });
   return {
@@ -46,8 +50,9 @@ export const openStores = async (config: Config, logger: Logger): Promise<Stores
     snapshots,
     answers,
     blobs,
+    corpus,
     close: async () => {
-      for (const store of [events, reads, keys, answers, blobs, snapshots]) await store.close();
+      for (const store of [events, reads, keys, answers, blobs, corpus, snapshots]) await store.close();
     },
   };
 };
@@ -66,6 +71,14 @@ export const openReads = async (config: Config): Promise<ReadStore> => {
     return openSqliteReadStore({ path: join(config.DATA_DIR, 'read-models.db') });
   const { openMongoReadStore } = await import('./read-store/mongodb/store.ts');
   return openMongoReadStore({ url: config.MONGODB_URL });
+};
+
+/** The assistant's corpus alone. */
+export const openCorpus = async (config: Config): Promise<CorpusStore> => {
+  if (config.MONGODB_URL === undefined)
+    return openSqliteCorpusStore({ path: join(config.DATA_DIR, 'corpus.db') });
+  const { openMongoCorpusStore } = await import('./corpus/mongodb.ts');
+  return openMongoCorpusStore({ url: config.MONGODB_URL });
 };
 
 const openKeys = async (config: Config, path: string): Promise<KeyStore> => {

@@ -46,3 +46,11 @@ export const filesOf = (
   page: { limit: number; after: PageEnd | undefined },
 ): Promise<Page<FileDoc>> =>
   reader.find('files', tenantId, { index: 'by_record', equals: [recordId], order: 'desc', ...page });
+
+/** All files of a tenant, record by record. */
+export const allFilesOf = (
+  reader: Pick<DocumentReader, 'find'>,
+  tenantId: string,
+  page: { limit: number; after: PageEnd | undefined },
+): Promise<Page<FileDoc>> =>
+  reader.find('files', tenantId, { index: 'by_record', equals: [], order: 'asc', ...page });

@@ -226,6 +226,14 @@ export const allRecordsOf = (
     ...page,
   });
 
+/** All records of a tenant, entity by entity, those being deleted included. */
+export const recordsOfTenant = (
+  reader: DocumentReader,
+  tenantId: string,
+  page: PageOf,
+): Promise<Page<RecordDoc>> =>
+  reader.find('records', tenantId, { index: 'by_entity', equals: [], order: 'asc', bounded: true, ...page });
+
 /** Records that point to one, those being deleted included. */
 export const referrersOf = (
   reader: DocumentReader,

@@ -4,6 +4,7 @@ import { Operations } from '../../application/operations.ts';
 import type { ProjectionHost } from '../../application/projection-host.ts';
 import { messageLookup } from '../message-lookup.ts';
 import type { App } from '../routes/app.ts';
+import { composeAssistant } from './assistant.ts';
 import { composeBilling } from './billing.ts';
 import { composeBulk } from './bulk.ts';
 import type { Core } from './core.ts';
@@ -40,6 +41,7 @@ export const composeApp = (core: Core, hosts: readonly ProjectionHost[]): App =>
     ...composeForms(core, entitiesArea),
     ...composeBulk(core, entitiesArea, workflowArea),
     ...composeWebhooks(core),
+    ...composeAssistant(core),
     directory,
     messaging: new Messaging({
       commands,

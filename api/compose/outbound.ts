@@ -1,4 +1,5 @@
 import type { Logger } from '../../application/ports/logger.ts';
+import type { OutboundHttp } from '../../application/ports/outbound-http.ts';
 import type { Config } from '../../infrastructure/config.ts';
 import { type Fetch, guardedFetch } from '../../infrastructure/http/guarded-fetch.ts';
 import { guardedHttp } from '../../infrastructure/http/guarded-http.ts';
@@ -23,6 +24,10 @@ export const providerFetch = (config: Openings): Fetch => {
   });
   return guardedFetch(http, PROVIDER_LIMITS);
 };
+
+/** Calls to an upstream that the operator alone names, wherever it is: the language model of the assistant. */
+export const upstreamHttp = (): OutboundHttp =>
+  guardedHttp({ allowedNetworks: ['0.0.0.0/0', '::/0'], allowHttp: true });
 
 /** Says at the start where tenants can make this server call that they otherwise could not. */
 export const warnOfOpenings = (config: Openings, logger: Logger): void => {

@@ -5,6 +5,7 @@ import { eraser } from '../../application/subscribers/eraser.ts';
 import { firstAdmin } from '../../application/subscribers/first-admin.ts';
 import { mentionNotifier } from '../../application/subscribers/mention-notifier.ts';
 import type { App } from '../routes/app.ts';
+import { assistantSubscribers } from './assistant.ts';
 import type { Core } from './core.ts';
 import { entitySubscribers } from './entities.ts';
 import { fileSubscribers } from './files.ts';
@@ -24,6 +25,7 @@ export const composeSubscribers = (core: Core, app: App): readonly Subscriber[] 
     ...formSubscribers(app),
     ...ledgerSubscribers(core, app),
     ...webhookSubscribers(core, app),
+    ...assistantSubscribers(core, app),
     firstAdmin({ identity: new Identity({ commands, directory, passwords, emailHash }), directory, keys }),
   ];
 };

@@ -10,6 +10,7 @@ import {
 } from '../../application/principal.ts';
 import { DomainError, invalid } from '../../domain/errors.ts';
 import { grants } from '../../domain/identity/scopes.ts';
+import { hasAssistant } from '../../domain/tenancy/tenant.ts';
 import { planRequired } from '../../domain/webhooks/subscription-decisions.ts';
 import type { Access } from './route.ts';
 
@@ -130,10 +131,6 @@ const checkLedger = (access: Guarded, { entitlements }: TenantRights): void => {
     listing_slug: 'service.ledger',
   });
 };
-
-/** Part of `enterprise`; an add-on on the other paid plans, and never there on the free one (decisions, section 7). */
-const hasAssistant = ({ plan, entitlements }: TenantRights): boolean =>
-  plan === 'enterprise' || (plan !== 'free' && entitlements.assistant);
 
 /**
  * `tenant_id` in a body or query may repeat the credential's tenant, never name another one.

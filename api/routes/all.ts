@@ -1,6 +1,7 @@
 import type { Route } from '../http/route.ts';
 import { apiTokenRoutes } from './api-tokens.ts';
 import type { App } from './app.ts';
+import { assistantRoutes } from './assistant.ts';
 import { authRoutes } from './auth.ts';
 import { billingRoutes } from './billing.ts';
 import { bulkRoutes } from './bulk.ts';
@@ -66,4 +67,5 @@ export const routesOf = (app: App): Route[] => [
   ...ledgerExportRoutes(app),
   ...webhookRoutes(app),
   ...webhookDeliveryRoutes(app),
+  ...assistantRoutes(app),
 ];

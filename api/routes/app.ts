@@ -7,6 +7,7 @@ import type { Principal } from '../../application/principal.ts';
 import type { ReadModels } from '../../application/read-models.ts';
 import { type RequestContext, requestContext } from '../../application/request-context.ts';
 import type { KeyRing } from '../../application/sealing.ts';
+import type { AssistantArea } from '../compose/assistant.ts';
 import type { BillingArea } from '../compose/billing.ts';
 import type { BulkArea } from '../compose/bulk.ts';
 import type { EntitiesArea } from '../compose/entities.ts';
@@ -25,6 +26,7 @@ export interface App
   extends IdentityArea,
     BillingArea,
     InvoicesArea,
+    AssistantArea,
     EntitiesArea,
     BulkArea,
     FilesArea,

@@ -74,6 +74,13 @@ const defined = <T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], 
     [K in keyof T]?: Exclude<T[K], undefined>;
   };
 
+/** The assistant is part of `enterprise`; an add-on on the other paid plans; not on the free one (decisions, section 7). */
+export const hasAssistant = ({
+  plan,
+  entitlements,
+}: Pick<TenantSettings, 'plan' | 'entitlements'>): boolean =>
+  plan === 'enterprise' || (plan !== 'free' && entitlements.assistant);
+
 /** The settings alone, of something that holds more. */
 export const settingsOf = (values: TenantSettings): TenantSettings => ({
   name: values.name,

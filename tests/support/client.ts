@@ -52,7 +52,10 @@ const checkPromises = (where: string, answer: Answer): void => {
   );
   if (status === 401) demand(headers.get('www-authenticate') === 'Bearer', 'a 401 without WWW-Authenticate');
   if (status === 405) demand((headers.get('allow') ?? '') !== '', 'a 405 without Allow');
-  if (status === 429 || status === 503) {
+  // "Do not retry, report to the operator" (specification, Errors).
+  const isForOperator = isJson(json) && json.error === 'embedding_model_unavailable';
+  if (isForOperator) demand(headers.get('retry-after') === null, 'a Retry-After where there is none to be');
+  else if (status === 429 || status === 503) {
     demand(Number(headers.get('retry-after')) >= 1, 'no Retry-After');
   }
 };

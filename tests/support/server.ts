@@ -25,6 +25,8 @@ const ENVIRONMENT: Readonly<Record<string, string>> = {
   DEMO: '0',
   RATE_LIMIT_PER_MINUTE: '0',
   LOGIN_LIMIT_PER_MINUTE: '0',
+  // Loading the model takes half a second of the processor: tests of the assistant put it on.
+  EMBEDDING_MODEL: 'off',
   PLATFORM_ADMIN_EMAIL: ROOT.email,
   PLATFORM_ADMIN_PASSWORD: ROOT.password,
   // A run of all tests searches all that can be logged for credentials (`log-check.ts`).

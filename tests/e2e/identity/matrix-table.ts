@@ -161,6 +161,8 @@ export const TABLE: Table = {
   ...rows({ ...ADMIN, entitlement: 'ledger' }, `${TENANT}/gl`, 'PUT /lock'),
   ...rows(LEDGER, `${TENANT}/reports`, 'GET /trial-balance', 'GET /trial-balance.csv', 'GET /pnl'),
   ...rows(LEDGER, `${TENANT}/reports`, 'GET /balance-sheet'),
+
+  ...rows(ASSISTANT, TENANT, 'POST /ai/assistant/ask', 'POST /rag/backfill'),
 };
 
 /**
@@ -170,5 +172,4 @@ export const TABLE: Table = {
 export const PLANNED: Table = {
   ...rows(ADMIN, TENANT, 'POST /users/{id}/forget'),
   ...rows(ADMIN, `${TENANT}/audit`, 'GET /events', 'GET /proof', 'GET /streams/{stream}/state'),
-  ...rows(ASSISTANT, TENANT, 'POST /ai/assistant/ask', 'POST /rag/backfill'),
 };

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Options } from '../../support/client.ts';
 import { BASE, type Member, NOTIFICATIONS, USERS } from '../../support/world.ts';
+import { ASSISTANT_ROUTES } from './assistant-routes.ts';
 import { BULK_ROUTES } from './bulk-routes.ts';
 import { DELEGATION } from './delegation-routes.ts';
 import { ENTITY_ROUTES } from './entity-routes.ts';
@@ -92,6 +93,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   ...FORM_ROUTES,
   ...ENTITY_ROUTES,
   ...BULK_ROUTES,
+  ...ASSISTANT_ROUTES,
   ...WEBHOOK_ROUTES,
   ...LEDGER_ROUTES,
   'GET /api/v1/tenant/me': ({ tenant, user }) => [

@@ -1,0 +1,144 @@
+import { randomUUID } from 'node:crypto';
+import { extractiveAnswerer } from '../../application/assistant/answering.ts';
+import { Assistant } from '../../application/assistant/assistant.ts';
+import { Backfills, type CorpusInventory } from '../../application/assistant/backfill.ts';
+import { Completion } from '../../application/assistant/completion.ts';
+import { Corpus } from '../../application/assistant/corpus.ts';
+import { Retrieval } from '../../application/assistant/retrieval.ts';
+import { Sources } from '../../application/assistant/sources.ts';
+import { upstreamAnswerer } from '../../application/assistant/upstream.ts';
+import type { SourceKey } from '../../application/ports/corpus-store.ts';
+import type { Subscriber } from '../../application/subscriber.ts';
+import { retrievalIndexer } from '../../application/subscribers/retrieval-indexer.ts';
+import { recordDecider } from '../../domain/entities/record.ts';
+import { fileDecider } from '../../domain/files/file.ts';
+import type { Page, PageEnd } from '../../domain/projection.ts';
+import { hasAssistant } from '../../domain/tenancy/tenant.ts';
+import { noEmbedder } from '../../infrastructure/embedding/no-embedder.ts';
+import { threadedEmbedder } from '../../infrastructure/embedding/threaded-embedder.ts';
+import { allFilesOf } from '../../projections/files.ts';
+import { recordsOfTenant } from '../../projections/records.ts';
+import { threadedSearch } from '../threads/retrieval.ts';
+import type { Core } from './core.ts';
+import { upstreamHttp } from './outbound.ts';
+
+/** The assistant and its corpus. */
+export interface AssistantArea {
+  readonly assistant: Assistant;
+  readonly backfills: Backfills;
+  readonly corpus: Corpus;
+  readonly corpusSources: Sources;
+  readonly completion: Completion;
+  /** Ends backfills, and the threads that embed and search. */
+  readonly stopAssistant: () => Promise<void>;
+}
+
+const PAGE = 200;
+const LEASE_MS = 5000;
+
+const every = async function* <D>(
+  find: (page: { limit: number; after: PageEnd | undefined }) => Promise<Page<D>>,
+): AsyncIterable<D> {
+  let after: PageEnd | undefined;
+  do {
+    const page = await find({ limit: PAGE, after });
+    yield* page.docs;
+    after = page.next;
+  } while (after !== undefined);
+};
+
+const inventoryIn = ({ readModels, stores }: Core): CorpusInventory => {
+  const records = readModels.reader('records');
+  const files = readModels.reader('files');
+  return {
+    records: async function* (tenantId) {
+      await readModels.waitFor(tenantId, ['records'], await stores.events.head());
+      for await (const doc of every((page) => recordsOfTenant(records, tenantId, page))) {
+        const { id, entity_name: entityName, values, version, listed } = doc;
+        if (listed !== null) yield { id, entityName, values, version };
+      }
+    },
+    attachments: async function* (tenantId) {
+      await readModels.waitFor(tenantId, ['files'], await stores.events.head());
+      for await (const { id, ...facts } of every((page) => allFilesOf(files, tenantId, page)))
+        yield { file_id: id, ...facts };
+    },
+  };
+};
+
+/** From the streams themselves: a source that was deleted a moment ago is no more, wherever the corpus stands. */
+const liveIn = ({ states }: Core) => {
+  const isLiveRecord = async (tenantId: string, id: string): Promise<boolean> =>
+    (await states.load(tenantId, recordDecider, id)).state.status === 'live';
+  return async (tenantId: string, { kind, id }: SourceKey): Promise<boolean> => {
+    switch (kind) {
+      case 'entity_record':
+        return isLiveRecord(tenantId, id);
+      case 'attachment': {
+        const { state } = await states.load(tenantId, fileDecider, id);
+        return state.status === 'attached' && isLiveRecord(tenantId, state.record_id);
+      }
+      default:
+        return kind satisfies never;
+    }
+  };
+};
+
+const answererIn = ({ config, logger }: Core) => {
+  const { ASSISTANT_BASE_URL: baseUrl, ASSISTANT_API_KEY: apiKey } = config;
+  if (baseUrl === undefined) return extractiveAnswerer;
+  const settings = {
+    baseUrl,
+    apiKey,
+    model: config.ASSISTANT_MODEL ?? 'default',
+    timeoutMs: config.ASSISTANT_TIMEOUT_MS,
+  };
+  return upstreamAnswerer(settings, { http: upstreamHttp(), logger });
+};
+
+export const composeAssistant = (core: Core): AssistantArea => {
+  const { config, commands, states, directory, logger, stores } = core;
+  const embedder = config.EMBEDDING_MODEL === 'off' ? noEmbedder : threadedEmbedder({ logger });
+  const { model, dimensions } = embedder;
+  const search = threadedSearch({ config, model, dimensions }, { logger });
+  const corpus = new Corpus({ store: stores.corpus, embedder });
+  const corpusSources = new Sources({ states, blobs: stores.blobs });
+  const backfills = new Backfills({
+    corpus,
+    sources: corpusSources,
+    inventory: inventoryIn(core),
+    directory,
+    store: stores.corpus,
+    lease: { store: stores.reads, logger, owner: randomUUID(), ttlMs: LEASE_MS },
+    checkModel: () => embedder.embed(['ready'], 'question'),
+  });
+  const completion = new Completion({
+    store: stores.corpus,
+    corpus,
+    logger,
+    isEntitled: async (tenantId) => {
+      const tenant = await directory.tenant(tenantId);
+      return tenant !== undefined && hasAssistant(tenant);
+    },
+  });
+  return {
+    assistant: new Assistant({
+      retrieval: new Retrieval({ embedder, search, isLive: liveIn(core) }),
+      answerer: answererIn(core),
+      commands,
+    }),
+    backfills,
+    corpus,
+    corpusSources,
+    completion,
+    stopAssistant: async () => {
+      // What waits for a vector ends with it.
+      await Promise.all([embedder.close(), search.close(), backfills.stop(), completion.stop()]);
+    },
+  };
+};
+
+export const assistantSubscribers = (
+  { directory }: Core,
+  { corpus, corpusSources, completion }: AssistantArea,
+): readonly Subscriber[] => [retrievalIndexer({ corpus, sources: corpusSources, directory, completion })];

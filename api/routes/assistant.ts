@@ -1,0 +1,90 @@
+import { z } from 'zod';
+import { SOURCE_KINDS } from '../../application/ports/corpus-store.ts';
+import type { Route } from '../http/route.ts';
+import { text } from '../http/schemas.ts';
+import { type App, contextOf } from './app.ts';
+import { personRoute } from './kinds.ts';
+
+/** Questions to the assistant, and its corpus (specification, Assistant; decisions, section 7). */
+
+const BASE = '/api/v1/tenant';
+const TAG = 'Assistant';
+const MAX_QUESTION = 4000;
+const MAX_HISTORY = 50;
+
+const answer = z
+  .object({
+    reply: z.string(),
+    /** Best first. */
+    retrieved_chunks: z.array(
+      z.object({
+        source_kind: z.enum(SOURCE_KINDS),
+        source_id: z.string(),
+        score: z.number().min(0).max(1),
+      }),
+    ),
+  })
+  .meta({ id: 'AssistantAnswer' });
+
+export const assistantRoutes = (app: App): Route[] => [
+  personRoute({
+    method: 'post',
+    path: `${BASE}/ai/assistant/ask`,
+    operationId: 'askAssistant',
+    summary: 'Ask a question about the tenant’s records and attachments',
+    tag: TAG,
+    entitlement: 'assistant',
+    body: z.object({
+      message: text({ max: MAX_QUESTION }),
+      history: z
+        .array(z.object({ role: z.enum(['user', 'assistant']), content: z.string() }))
+        .max(MAX_HISTORY)
+        .default([]),
+    }),
+    responses: { 200: answer },
+    errors: ['assistant_upstream_unexpected', 'embedding_model_unavailable', 'unavailable'],
+    handle: async (request) => {
+      const { tenantId } = request.principal;
+      const { reply, passages, position } = await app.assistant.ask(
+        tenantId,
+        request.body,
+        contextOf(app, request),
+      );
+      return {
+        status: 200,
+        body: {
+          reply,
+          retrieved_chunks: passages.map(({ kind, id, score }) => ({
+            source_kind: kind,
+            source_id: id,
+            score,
+          })),
+        },
+        position,
+      };
+    },
+  }),
+
+  personRoute({
+    method: 'post',
+    path: `${BASE}/rag/backfill`,
+    operationId: 'backfillCorpus',
+    summary: 'Bring every record and text attachment into the assistant’s corpus',
+    tag: TAG,
+    entitlement: 'assistant',
+    responses: {
+      200: z
+        .object({
+          added: z.number().int(),
+          updated: z.number().int(),
+          skipped: z.number().int(),
+        })
+        .meta({ id: 'BackfillCounts', description: 'Sources, by what was done with them.' }),
+    },
+    errors: ['embedding_model_unavailable', 'unavailable'],
+    handle: async (request) => ({
+      status: 200,
+      body: await app.backfills.run(request.principal.tenantId),
+    }),
+  }),
+];

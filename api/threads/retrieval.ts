@@ -1,0 +1,74 @@
+import { Worker } from 'node:worker_threads';
+import { RANKING, type RankingRules } from '../../application/assistant/ranking.ts';
+import type { IndexQuery } from '../../application/assistant/search-index.ts';
+import type { Passage, PassageSearch } from '../../application/assistant/tenant-indexes.ts';
+import { StoreUnavailable } from '../../application/ports/event-store.ts';
+import type { Logger } from '../../application/ports/logger.ts';
+import type { Config } from '../../infrastructure/config.ts';
+import { fromRetrieval, type ToRetrieval } from './retrieval-protocol.ts';
+
+export interface RetrievalThreadData {
+  readonly config: Config;
+  readonly model: string;
+  readonly dimensions: number;
+}
+
+interface Waiting {
+  readonly resolve: (passages: readonly Passage[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Searches in a worker thread, which holds the tenants' indexes and reads the corpus by itself: neither loading a
+ * large one nor searching it holds up a request. It is started by the first question, and again should it end.
+ */
+export const threadedSearch = (data: RetrievalThreadData, { logger }: { logger: Logger }): PassageSearch => {
+  const waiting = new Map<number, Waiting>();
+  let worker: Worker | undefined;
+  let lastId = 0;
+  let closed = false;
+
+  const failAll = (): void => {
+    for (const { reject } of waiting.values()) reject(new StoreUnavailable('The search has ended.'));
+    waiting.clear();
+  };
+  const start = (): Worker => {
+    const thread = new Worker(new URL('./retrieval.worker.ts', import.meta.url), { workerData: data });
+    thread.unref();
+    thread.on('message', (received: unknown) => {
+      const message = fromRetrieval.parse(received);
+      const asker = waiting.get(message.id);
+      waiting.delete(message.id);
+      if (message.kind === 'found') asker?.resolve(message.passages);
+      else {
+        const { isUnavailable, message: text } = message;
+        asker?.reject(isUnavailable ? new StoreUnavailable(text) : new Error(text));
+      }
+    });
+    thread.on('error', (error) => logger.error({ err: error }, 'the search’s thread failed'));
+    thread.once('exit', () => {
+      worker = undefined;
+      failAll();
+    });
+    return thread;
+  };
+
+  return {
+    search: (tenantId: string, query: IndexQuery, rules: RankingRules = RANKING) => {
+      if (closed) return Promise.reject(new StoreUnavailable('The search has ended.'));
+      worker ??= start();
+      const thread = worker;
+      lastId += 1;
+      const id = lastId;
+      return new Promise((resolve, reject) => {
+        waiting.set(id, { resolve, reject });
+        thread.postMessage({ id, tenantId, query, rules } satisfies ToRetrieval);
+      });
+    },
+    close: async () => {
+      closed = true;
+      failAll();
+      await worker?.terminate();
+    },
+  };
+};

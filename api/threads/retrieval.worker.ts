@@ -1,0 +1,42 @@
+import { setImmediate as breathe } from 'node:timers/promises';
+import { isMainThread, parentPort, workerData } from 'node:worker_threads';
+import { TenantIndexes } from '../../application/assistant/tenant-indexes.ts';
+import { StoreUnavailable } from '../../application/ports/event-store.ts';
+import { openCorpus } from '../../infrastructure/stores.ts';
+import type { RetrievalThreadData } from './retrieval.ts';
+import { type FromRetrieval, toRetrieval } from './retrieval-protocol.ts';
+
+/** Of all tenants' indexes; 100,000 chunks take about 300 MiB. */
+const MAX_BYTES = 768 * 1024 * 1024;
+
+const run = async (): Promise<void> => {
+  if (isMainThread || parentPort === null) throw new Error('this file is a worker thread');
+  const port = parentPort;
+  // Written by `threadedSearch` in the same release: no boundary lies between.
+  const { config, model, dimensions } = workerData as RetrievalThreadData;
+  const store = await openCorpus(config);
+  const indexes = new TenantIndexes({
+    store,
+    model,
+    dimensions,
+    maxBytes: MAX_BYTES,
+    now: Date.now,
+    breathe,
+  });
+  const tell = (message: FromRetrieval): void => port.postMessage(message);
+  port.on('message', (received: unknown) => {
+    const { id, tenantId, query, rules } = toRetrieval.parse(received);
+    indexes.search(tenantId, query, rules).then(
+      (passages) => tell({ kind: 'found', id, passages: [...passages] }),
+      (error: unknown) =>
+        tell({
+          kind: 'failed',
+          id,
+          isUnavailable: error instanceof StoreUnavailable,
+          message: error instanceof Error ? error.message : String(error),
+        }),
+    );
+  });
+};
+
+await run();

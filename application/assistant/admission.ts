@@ -1,0 +1,44 @@
+import { DomainError } from '../../domain/errors.ts';
+
+export interface AdmissionLimits {
+  /** Questions of one tenant that are being answered at the same time. */
+  readonly perTenant: number;
+  /** Of all tenants. */
+  readonly together: number;
+}
+
+/** An upstream may take half a minute for each; a tenant alone never takes up all there is. */
+export const ADMISSION: AdmissionLimits = { perTenant: 32, together: 192 };
+
+/** Lets so many questions in at a time, so that a flood is refused and does not fill the memory, or delay others. */
+export class Admission {
+  readonly #limits: AdmissionLimits;
+  readonly #inside = new Map<string, number>();
+  #together = 0;
+
+  constructor(limits: AdmissionLimits = ADMISSION) {
+    this.#limits = limits;
+  }
+
+  /** @throws {DomainError} `rate_limited` for a tenant that has too many at once, `unavailable` when all have */
+  async admit<T>(tenantId: string, work: () => Promise<T>): Promise<T> {
+    const inside = this.#inside.get(tenantId) ?? 0;
+    if (inside >= this.#limits.perTenant) {
+      throw new DomainError('rate_limited', 'Too many questions at the same time. Wait, then try again.', {
+        retry_after: 1,
+      });
+    }
+    if (this.#together >= this.#limits.together)
+      throw new DomainError('unavailable', 'Too many questions are being answered. Try again.');
+    this.#inside.set(tenantId, inside + 1);
+    this.#together += 1;
+    try {
+      return await work();
+    } finally {
+      const left = (this.#inside.get(tenantId) ?? 1) - 1;
+      if (left === 0) this.#inside.delete(tenantId);
+      else this.#inside.set(tenantId, left);
+      this.#together -= 1;
+    }
+  }
+}

@@ -1,0 +1,74 @@
+import { noteQuestion, questionDecider } from '../../domain/assistant/question.ts';
+import type { CommandHandler } from '../command-handler.ts';
+import type { Position } from '../ports/event-store.ts';
+import type { RequestContext } from '../request-context.ts';
+import { Admission } from './admission.ts';
+import { type Answerer, NOTHING_FOUND } from './answering.ts';
+import type { Turn } from './question.ts';
+import type { Retrieval } from './retrieval.ts';
+import type { Passage } from './tenant-indexes.ts';
+import { streamSafe } from './texts/stream-safe.ts';
+
+/**
+ * UTF-16 units of each message of the talk so far that are looked at: what goes on from it is about its beginning, and
+ * a request may hold a megabyte of it.
+ */
+const MAX_TURN = 8000;
+
+export interface Asked {
+  readonly message: string;
+  readonly history: readonly Turn[];
+}
+
+export interface Answer {
+  readonly reply: string;
+  readonly passages: readonly Passage[];
+  readonly position: Position | undefined;
+}
+
+/** Questions and their answers (specification, Assistant). Nothing of a talk is kept but that a question was asked. */
+export class Assistant {
+  readonly #retrieval: Retrieval;
+  readonly #answerer: Answerer;
+  readonly #commands: CommandHandler;
+  readonly #admission = new Admission();
+
+  constructor(deps: {
+    readonly retrieval: Retrieval;
+    readonly answerer: Answerer;
+    readonly commands: CommandHandler;
+  }) {
+    this.#retrieval = deps.retrieval;
+    this.#answerer = deps.answerer;
+    this.#commands = deps.commands;
+  }
+
+  /** @throws {DomainError} `embedding_model_unavailable`, `unavailable`, `rate_limited`, `assistant_upstream_unexpected` */
+  ask(tenantId: string, question: Asked, context: RequestContext): Promise<Answer> {
+    return this.#admission.admit(tenantId, () => this.#answer(tenantId, question, context));
+  }
+
+  async #answer(
+    tenantId: string,
+    { message, history: whole }: Asked,
+    context: RequestContext,
+  ): Promise<Answer> {
+    const history = whole.map(({ role, content }) => ({
+      role,
+      content: streamSafe(content.slice(0, MAX_TURN).toWellFormed()),
+    }));
+    const id = context.newId();
+    const passages = await this.#retrieval.retrieve(tenantId, message, history);
+    const reply =
+      passages.length === 0 ? NOTHING_FOUND : await this.#answerer.answer(message, history, passages);
+    const { position } = await this.#commands.execute({
+      tenantId,
+      decider: questionDecider,
+      id,
+      cause: context.cause,
+      again: context.again,
+      decide: (state) => noteQuestion(state, id, passages.length),
+    });
+    return { reply, passages, position };
+  }
+}

@@ -1,0 +1,140 @@
+import { pause } from '../lease-holder.ts';
+import type { CorpusStore, SourceKey } from '../ports/corpus-store.ts';
+import { EmbedderUnavailable } from '../ports/embedder.ts';
+import { StoreUnavailable } from '../ports/event-store.ts';
+import type { Logger } from '../ports/logger.ts';
+import type { Corpus } from './corpus.ts';
+
+export interface CompletionDeps {
+  readonly store: Pick<CorpusStore, 'withoutVectors'>;
+  readonly corpus: Pick<Corpus, 'complete'>;
+  readonly logger: Logger;
+  readonly isEntitled: (tenantId: string) => Promise<boolean>;
+}
+
+/** Tenants whose sources are embedded at the same time; the embedder lets them take turns. */
+const LANES = 8;
+/** Sources that are looked up at a time; their keys are held in memory. */
+const PAGE = 50_000;
+const AGAIN_MS = 1000;
+/** Records of one tenant at a time. */
+const TOGETHER = 6;
+
+/**
+ * Computes the vectors of sources whose texts were stored without: what would have held up the indexing of all tenants.
+ * Each tenant has a lane, so that a large import of one is not in the way of another's. Nothing is lost with the
+ * process: what is left stands in the store, and is looked up at the next beginning.
+ */
+export class Completion {
+  readonly #deps: CompletionDeps;
+  readonly #waiting = new Map<string, Map<string, SourceKey>>();
+  readonly #running = new Map<string, Promise<void>>();
+  readonly #stopping = new AbortController();
+  #beginning: Promise<void> | undefined;
+  /** The page was full, and something has come of it since. */
+  #more = false;
+  #done = 0;
+
+  constructor(deps: CompletionDeps) {
+    this.#deps = deps;
+  }
+
+  /** Whether a tenant has something to be completed. */
+  isBehind(tenantId: string): boolean {
+    return this.#waiting.has(tenantId) || this.#running.has(tenantId);
+  }
+
+  /** Takes up what was left. */
+  begin(): void {
+    this.#beginning ??= this.#lookUp()
+      .catch((error: unknown) =>
+        this.#deps.logger.warn({ err: error }, 'sources without vectors were not looked up'),
+      )
+      .finally(() => {
+        this.#beginning = undefined;
+      });
+  }
+
+  add(tenantId: string, keys: readonly SourceKey[]): void {
+    if (this.#stopping.signal.aborted || keys.length === 0) return;
+    const waiting = this.#waiting.get(tenantId) ?? new Map<string, SourceKey>();
+    for (const { kind, id } of keys) waiting.set(nameOf({ kind, id }), { kind, id });
+    this.#waiting.set(tenantId, waiting);
+    this.#next();
+  }
+
+  /** Until nothing is left to do. */
+  async idle(): Promise<void> {
+    while (this.#beginning !== undefined || this.#running.size > 0)
+      await Promise.all([this.#beginning, ...this.#running.values()]);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#waiting.clear();
+    await this.idle();
+  }
+
+  async #lookUp(): Promise<void> {
+    const found = await this.#deps.store.withoutVectors(PAGE);
+    this.#more = found.length === PAGE;
+    this.#done = 0;
+    for (const [tenantId, keys] of Map.groupBy(found, (one) => one.tenantId)) this.add(tenantId, keys);
+  }
+
+  #next(): void {
+    if (this.#more && this.#done > 0 && this.#waiting.size === 0 && !this.#stopping.signal.aborted)
+      this.begin();
+    for (const tenantId of this.#waiting.keys()) {
+      if (this.#running.size >= LANES) return;
+      if (this.#running.has(tenantId)) continue;
+      const lane = this.#run(tenantId).finally(() => {
+        this.#running.delete(tenantId);
+        this.#next();
+      });
+      this.#running.set(tenantId, lane);
+    }
+  }
+
+  async #run(tenantId: string): Promise<void> {
+    for (;;) {
+      const waiting = this.#waiting.get(tenantId);
+      if (waiting === undefined || waiting.size === 0 || this.#stopping.signal.aborted) {
+        this.#waiting.delete(tenantId);
+        return;
+      }
+      const some = firstOf(waiting);
+      for (const key of some) waiting.delete(nameOf(key));
+      await Promise.all(some.map((key) => this.#complete(tenantId, key, waiting)));
+    }
+  }
+
+  async #complete(tenantId: string, key: SourceKey, waiting: Map<string, SourceKey>): Promise<void> {
+    const { corpus, isEntitled, logger } = this.#deps;
+    const { signal } = this.#stopping;
+    try {
+      if (!(await isEntitled(tenantId))) return;
+      await corpus.complete(tenantId, key);
+      this.#done += 1;
+    } catch (error) {
+      if (error instanceof EmbedderUnavailable) return;
+      if (error instanceof StoreUnavailable) {
+        if (!signal.aborted) waiting.set(nameOf(key), key);
+        await pause(AGAIN_MS, signal);
+      } else logger.warn({ err: error, source: key.id }, 'a source has no vectors until the next backfill');
+    }
+  }
+}
+
+const nameOf = ({ kind, id }: SourceKey): string => `${kind}/${id}`;
+
+/** A few records, which the embedder takes together where they are short; of attachments one, which may be large. */
+const firstOf = (waiting: ReadonlyMap<string, SourceKey>): readonly SourceKey[] => {
+  const found: SourceKey[] = [];
+  for (const key of waiting.values()) {
+    if (key.kind === 'attachment') return found.length === 0 ? [key] : found;
+    found.push(key);
+    if (found.length === TOGETHER) break;
+  }
+  return found;
+};

@@ -1,0 +1,230 @@
+import { setImmediate as breathe } from 'node:timers/promises';
+import type { CorpusStore, SourceHead, SourceKey, StoredSource } from '../ports/corpus-store.ts';
+import { type Embedder, EmbedderUnavailable } from '../ports/embedder.ts';
+import { CHUNKER_VERSION, type Chunk, chunksOf, embeddedText } from './chunker.ts';
+
+/** A source as it is at one revision. */
+export interface SourceDocument extends SourceKey {
+  readonly revision: string;
+  readonly parent: string | null;
+  readonly title: string;
+  readonly text: string;
+}
+
+/** What became of a source: `skipped` where the corpus had its text already, or a later one. */
+export type Outcome = 'added' | 'updated' | 'skipped';
+
+/** A deleted source comes back at no revision. */
+export const GONE = '~';
+
+/** Of a record: its version, and that of the schema whose labels its text has. */
+export const recordRevision = (version: number, schemaRevision: number): string =>
+  `${String(version).padStart(12, '0')}.${String(schemaRevision).padStart(8, '0')}`;
+
+/** An attachment never changes; how it is cut may. */
+export const ATTACHMENT_REVISION = recordRevision(CHUNKER_VERSION, 0);
+
+/** Adds the missing vectors to those that are known; the model of all, or null where there are to be none. */
+type Embed = (
+  missing: ReadonlyMap<string, string>,
+  known: Map<string, Float32Array>,
+) => Promise<string | null>;
+
+const LONG_TEXT = 20_000;
+
+interface Plan {
+  readonly document: SourceDocument;
+  readonly chunks: readonly Chunk[];
+  readonly head: SourceHead | undefined;
+}
+
+/**
+ * The one way into the corpus, of write-through and of backfill alike. What is there with the same text and model is
+ * left alone; nothing replaces a later revision of itself.
+ */
+export class Corpus {
+  readonly #store: CorpusStore;
+  readonly #embedder: Embedder;
+
+  constructor(deps: { readonly store: CorpusStore; readonly embedder: Embedder }) {
+    this.#store = deps.store;
+    this.#embedder = deps.embedder;
+  }
+
+  /**
+   * @param without what happens when there is no model: the texts are stored, so that at least nothing outdated is
+   * found later, or it fails
+   * @throws {EmbedderUnavailable}
+   */
+  async write(
+    tenantId: string,
+    documents: readonly SourceDocument[],
+    without: 'store' | 'fail',
+  ): Promise<readonly Outcome[]> {
+    return this.#write(tenantId, documents, (missing, known) => this.#embed(missing, known, without));
+  }
+
+  async #write(
+    tenantId: string,
+    documents: readonly SourceDocument[],
+    embed: Embed,
+  ): Promise<readonly Outcome[]> {
+    const heads = await this.#store.heads(tenantId, documents);
+    const plans: Plan[] = [];
+    for (const [index, document] of documents.entries()) {
+      plans.push({ document, chunks: chunksOf(document.title, document.text), head: heads[index] });
+      // Requests have their turn between two large ones.
+      if (document.text.length > LONG_TEXT) await breathe();
+    }
+    const due = plans.filter((plan) => this.#isDue(plan));
+    const sources = due.length === 0 ? [] : await this.#sources(tenantId, due, embed);
+    const stored = await this.#store.put(tenantId, sources);
+    const outcomes = new Map(
+      due.map((plan, index) => [plan.document, stored[index] === true ? outcomeOf(plan) : 'skipped']),
+    );
+    await this.#advance(tenantId, plans);
+    return documents.map((document) => outcomes.get(document) ?? 'skipped');
+  }
+
+  /** Writes what may be found at once, by its words; see {@link complete} for the rest. */
+  async writeTexts(tenantId: string, documents: readonly SourceDocument[], atMost: number): Promise<boolean> {
+    let isWhole = true;
+    await this.#write(tenantId, documents, async (missing, known) => {
+      isWhole = missing.size <= atMost;
+      return isWhole ? this.#embed(missing, known, 'store') : null;
+    });
+    return isWhole;
+  }
+
+  /**
+   * Computes the vectors of a source that was stored without.
+   * @throws {EmbedderUnavailable}
+   */
+  async complete(tenantId: string, key: SourceKey): Promise<void> {
+    const missing = async (): Promise<StoredSource | undefined> => {
+      const [source] = await this.#store.load(tenantId, [key]);
+      return source === undefined || source.model !== null || source.chunks.length === 0 ? undefined : source;
+    };
+    const before = await missing();
+    if (before === undefined) return;
+    const known = new Map<string, Float32Array>();
+    const texts = new Map(before.chunks.map(({ hash, text }) => [hash, embeddedText(before.title, text)]));
+    const model = await this.#embed(texts, known, 'fail');
+    // It may have changed meanwhile; what was computed belongs to these very texts.
+    for (let now = await missing(); now !== undefined; now = await missing()) {
+      const { seq: _seq, ...source } = now;
+      const chunks = source.chunks.map((chunk) => ({ ...chunk, vector: known.get(chunk.hash) }));
+      if (chunks.some(({ vector }) => vector === undefined)) return;
+      if ((await this.#store.put(tenantId, [{ ...source, model, chunks }]))[0] === true) return;
+    }
+  }
+
+  /** The source is deleted; a record takes its attachments along. */
+  async delete(tenantId: string, key: SourceKey, ifPresent: boolean): Promise<void> {
+    await this.#store.bury(tenantId, key, GONE, ifPresent);
+    if (key.kind !== 'entity_record') return;
+    for (const id of await this.#store.attachmentsOf(tenantId, key.id))
+      await this.#store.bury(tenantId, { kind: 'attachment', id }, GONE, ifPresent);
+  }
+
+  /** The source is another now, and not to be kept: what the corpus has of it goes until a backfill. */
+  forget(tenantId: string, key: SourceKey, revision: string): Promise<void> {
+    return this.#store.bury(tenantId, key, revision, true);
+  }
+
+  /** Which attachments are in the corpus as they would be put there, so that their bytes need not be read. */
+  async holds(tenantId: string, ids: readonly string[]): Promise<readonly boolean[]> {
+    const keys = ids.map((id): SourceKey => ({ kind: 'attachment', id }));
+    return (await this.#store.heads(tenantId, keys)).map((head) => {
+      if (head === undefined || head.revision < ATTACHMENT_REVISION) return false;
+      if (head.buried) return head.revision === GONE;
+      return head.hashes.length === 0 || this.#isCurrent(head);
+    });
+  }
+
+  #isCurrent(head: SourceHead): boolean {
+    return head.model === this.#embedder.model;
+  }
+
+  #isDue({ document, chunks, head }: Plan): boolean {
+    if (head === undefined) return true;
+    if (head.revision > document.revision) return false;
+    return head.buried || !this.#hasSame(head, chunks);
+  }
+
+  #hasSame(head: SourceHead, chunks: readonly Chunk[]): boolean {
+    if (head.buried || head.hashes.length !== chunks.length) return false;
+    if (chunks.length > 0 && !this.#isCurrent(head)) return false;
+    return chunks.every(({ hash }, index) => head.hashes[index] === hash);
+  }
+
+  /** The same text at a later revision: what is older must not come after it. */
+  async #advance(tenantId: string, plans: readonly Plan[]): Promise<void> {
+    for (const { document, chunks, head } of plans) {
+      if (head === undefined || head.revision >= document.revision || !this.#hasSame(head, chunks)) continue;
+      await this.#store.advance(tenantId, document, head.revision, document.revision);
+    }
+  }
+
+  async #sources(tenantId: string, plans: readonly Plan[], embed: Embed) {
+    const known = await this.#knownVectors(tenantId, plans);
+    const missing = new Map<string, string>();
+    for (const { document, chunks } of plans) {
+      for (const { hash, text } of chunks) {
+        if (!known.has(hash)) missing.set(hash, embeddedText(document.title, text));
+      }
+    }
+    const model = await embed(missing, known);
+    return plans.map(({ document: { text: _text, ...document }, chunks }) => ({
+      ...document,
+      model: chunks.length === 0 ? null : model,
+      chunks: chunks.map((chunk) => ({
+        ...chunk,
+        vector: model === null ? undefined : known.get(chunk.hash),
+      })),
+    }));
+  }
+
+  /** The hash stands for title and text, so a vector may be taken over wherever in the source the chunk stands now. */
+  async #knownVectors(tenantId: string, plans: readonly Plan[]): Promise<Map<string, Float32Array>> {
+    const known = new Map<string, Float32Array>();
+    const kept = plans.filter(({ chunks, head }) => {
+      if (head === undefined || head.buried || !this.#isCurrent(head)) return false;
+      const hashes = new Set(head.hashes);
+      return chunks.some(({ hash }) => hashes.has(hash));
+    });
+    for (const source of await this.#store.load(
+      tenantId,
+      kept.map(({ document }) => document),
+    )) {
+      if (source?.model !== this.#embedder.model) continue;
+      for (const { hash, vector } of source.chunks) if (vector !== undefined) known.set(hash, vector);
+    }
+    return known;
+  }
+
+  /** @returns the model that all vectors are of; null without one */
+  async #embed(
+    missing: ReadonlyMap<string, string>,
+    known: Map<string, Float32Array>,
+    without: 'store' | 'fail',
+  ): Promise<string | null> {
+    try {
+      const vectors = await this.#embedder.embed([...missing.values()], 'background');
+      for (const [index, hash] of [...missing.keys()].entries()) {
+        const vector = vectors[index];
+        if (vector !== undefined) known.set(hash, vector);
+      }
+      return this.#embedder.model;
+    } catch (error) {
+      if (without === 'store' && error instanceof EmbedderUnavailable) return null;
+      throw error;
+    }
+  }
+}
+
+const outcomeOf = ({ chunks, head }: Plan): Outcome => {
+  const before = head === undefined || head.buried ? 0 : head.hashes.length;
+  if (before === 0) return chunks.length === 0 ? 'skipped' : 'added';
+  return 'updated';
+};

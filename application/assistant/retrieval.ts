@@ -1,0 +1,56 @@
+import { DomainError } from '../../domain/errors.ts';
+import type { SourceKey } from '../ports/corpus-store.ts';
+import { type Embedder, EmbedderUnavailable } from '../ports/embedder.ts';
+import { searchTextsOf, type Turn } from './question.ts';
+import { RANKING } from './ranking.ts';
+import type { Passage, PassageSearch } from './tenant-indexes.ts';
+
+/** More are found than shown, for those that turn out to be gone. */
+const FOUND = { ...RANKING, limit: RANKING.limit * 2 };
+
+/** What of a tenant's corpus a question is about. */
+export class Retrieval {
+  readonly #embedder: Embedder;
+  readonly #search: PassageSearch;
+  readonly #isLive: (tenantId: string, source: SourceKey) => Promise<boolean>;
+
+  constructor(deps: {
+    readonly embedder: Embedder;
+    readonly search: PassageSearch;
+    /** Whether a source is there at this moment; the corpus may be a little behind. */
+    readonly isLive: (tenantId: string, source: SourceKey) => Promise<boolean>;
+  }) {
+    this.#embedder = deps.embedder;
+    this.#search = deps.search;
+    this.#isLive = deps.isLive;
+  }
+
+  /**
+   * At most six, best first; none when nothing is relevant.
+   * @throws {DomainError} `embedding_model_unavailable`
+   */
+  async retrieve(
+    tenantId: string,
+    message: string,
+    history: readonly Turn[] = [],
+  ): Promise<readonly Passage[]> {
+    const { text, terms } = searchTextsOf(message, history);
+    const [vector] = await orModelUnavailable(this.#embedder.embed([text], 'question'));
+    const found = await this.#search.search(tenantId, { vector, terms }, FOUND);
+    const live = await Promise.all(found.map((passage) => this.#isLive(tenantId, passage)));
+    return found.filter((_, index) => live[index]).slice(0, RANKING.limit);
+  }
+}
+
+/** 503 `embedding_model_unavailable` for want of a model (specification, Errors). */
+export const orModelUnavailable = async <T>(work: Promise<T>): Promise<T> => {
+  try {
+    return await work;
+  } catch (error) {
+    if (!(error instanceof EmbedderUnavailable)) throw error;
+    throw new DomainError(
+      'embedding_model_unavailable',
+      'The embedding model is not loaded on this host; please tell its operator.',
+    );
+  }
+};

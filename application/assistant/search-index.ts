@@ -1,0 +1,222 @@
+import type { SourceKey } from '../ports/corpus-store.ts';
+import { sectionsOf } from './chunker.ts';
+import { confidenceOf } from './confidence.ts';
+import { grown, KeywordIndex, termsOf, type WeightedTerm } from './keywords.ts';
+import { chosen, RANKING, type Ranked, type RankingRules, saturated, scoreOf } from './ranking.ts';
+
+/** A source as the index takes it. */
+export interface IndexedSource extends SourceKey {
+  readonly title: string;
+  readonly chunks: readonly { readonly text: string; readonly vector: Float32Array | undefined }[];
+}
+
+export interface IndexQuery {
+  /** Of the question; undefined searches by keywords alone. */
+  readonly vector: Float32Array | undefined;
+  readonly terms: readonly WeightedTerm[];
+}
+
+/** Neighbouring chunks of a source, each a row: found by the words of all, and by the vector of each. */
+interface Section extends SourceKey {
+  /** Of the first chunk. */
+  readonly no: number;
+  readonly firstRow: number;
+  readonly rows: number;
+}
+
+interface Candidate {
+  readonly number: number;
+  readonly score: number;
+  /** The row that is nearest to the question. */
+  readonly row: number;
+}
+
+/** The source that its margin is measured from; none: what unrelated ones score. */
+const UNRELATED = { rank: 6, score: 0.2 };
+
+/** What a section costs beside its vectors and keywords, roughly. */
+const SECTION_BYTES = 150;
+
+/**
+ * The chunks of one tenant in memory, searched exactly: every vector is compared. Texts are not kept. A row that is gone
+ * leaves a hole, and its keywords stay, until the owner makes the index anew
+ * ({@link SearchIndex.isWorn}).
+ */
+export class SearchIndex {
+  readonly dimensions: number;
+  readonly #sections: (Section | undefined)[] = [];
+  readonly #bySource = new Map<string, number[]>();
+  readonly #keywords = new KeywordIndex();
+  #matrix: Float32Array;
+  #rows = 0;
+  #gone = 0;
+
+  constructor(dimensions: number) {
+    this.dimensions = dimensions;
+    this.#matrix = new Float32Array(dimensions * 64);
+  }
+
+  /** Chunks that can be found. */
+  get size(): number {
+    return this.#rows - this.#gone;
+  }
+
+  /** Of memory, roughly. */
+  get bytes(): number {
+    return this.#matrix.byteLength + this.#keywords.bytes + this.#sections.length * SECTION_BYTES;
+  }
+
+  /** Whether so much is gone that it should be made anew. */
+  get isWorn(): boolean {
+    return this.#gone > 1000 && this.#gone > this.#rows / 3;
+  }
+
+  /** In place of what was there of it. @throws TypeError for a vector of another length */
+  put(source: IndexedSource): void {
+    const { kind, id, title, chunks } = source;
+    for (const { vector } of chunks)
+      if (vector !== undefined && vector.length !== this.dimensions)
+        throw new TypeError('a vector of another model');
+    this.remove(source);
+    const numbers: number[] = [];
+    for (const { from, to } of sectionsOf(chunks.map(({ text }) => text))) {
+      const inside = chunks.slice(from, to);
+      const number = this.#sections.length;
+      this.#sections.push({ kind, id, no: from, firstRow: this.#rows, rows: inside.length });
+      numbers.push(number);
+      this.#keywords.add(number, termsOf([title, ...inside.map(({ text }) => text)].join('\n')));
+      for (const { vector } of inside) this.#add(vector);
+    }
+    if (numbers.length > 0) this.#bySource.set(keyOf(source), numbers);
+  }
+
+  /** A row without a vector is all zeros, and so far from everything. */
+  #add(vector: Float32Array | undefined): void {
+    const row = this.#rows;
+    this.#rows += 1;
+    while (this.#rows * this.dimensions > this.#matrix.length)
+      this.#matrix = grown(Float32Array, this.#matrix);
+    if (vector !== undefined) this.#matrix.set(vector, row * this.dimensions);
+  }
+
+  remove(source: SourceKey): void {
+    const numbers = this.#bySource.get(keyOf(source));
+    if (numbers === undefined) return;
+    this.#bySource.delete(keyOf(source));
+    for (const number of numbers) {
+      this.#gone += this.#sections[number]?.rows ?? 0;
+      this.#sections[number] = undefined;
+    }
+  }
+
+  /** Best first; nothing below the threshold of the rules. Every section is scored. */
+  search({ vector, terms }: IndexQuery, rules: RankingRules = RANKING): readonly Ranked[] {
+    const { bm25, coverage } = this.#keywords.search(rules.mode === 'embedding' ? [] : terms);
+    const compared = rules.mode === 'keyword' ? undefined : vector;
+    const keywordOf = (number: number): number => saturated(bm25[number] ?? 0);
+    const best = new Best(rules.candidates);
+    for (const [number, section] of this.#sections.entries()) {
+      if (section === undefined) continue;
+      const { row, cosine } = this.#nearest(compared, section);
+      const score = scoreOf(cosine, keywordOf(number), coverage[number] ?? 0, rules);
+      if (score > 0) best.offer({ number, score, row });
+    }
+    const typical = this.#unrelated(best.found, rules);
+    const candidates = best.found.flatMap(({ number, score, row }) => {
+      const section = this.#sections[number];
+      if (section === undefined) return [];
+      const { kind, id, no, firstRow, rows } = section;
+      const cosines = Array.from({ length: rows }, (_, at) =>
+        compared === undefined ? 0 : this.#cosine(compared, firstRow + at),
+      );
+      const found = {
+        cosine: Math.max(...cosines),
+        keyword: keywordOf(number),
+        coverage: coverage[number] ?? 0,
+        margin: score - typical,
+      };
+      const confidence = confidenceOf({ ...found, terms: terms.length });
+      return [{ kind, id, no, cosines, ...found, score, confidence, row }];
+    });
+    return chosen(candidates, rules, (a, b) => this.#alike(a.row, b.row)).map(
+      ({ row: _row, ...ranked }) => ranked,
+    );
+  }
+
+  #nearest(vector: Float32Array | undefined, { firstRow, rows }: Section): { row: number; cosine: number } {
+    if (vector === undefined) return { row: firstRow, cosine: 0 };
+    let row = firstRow;
+    let cosine = -1;
+    for (let one = firstRow; one < firstRow + rows; one += 1) {
+      const its = this.#cosine(vector, one);
+      if (its <= cosine) continue;
+      row = one;
+      cosine = its;
+    }
+    return { row, cosine };
+  }
+
+  /** What the sixth best source scores. */
+  #unrelated(found: readonly Candidate[], rules: RankingRules): number {
+    const sources = new Set<string>();
+    for (const { number, score } of found) {
+      const section = this.#sections[number];
+      if (section !== undefined) sources.add(keyOf(section));
+      if (sources.size === UNRELATED.rank) return score;
+    }
+    // Of a long text that is all about it there may be more than are looked at.
+    const last = found.length === rules.candidates ? (found.at(-1)?.score ?? 0) : 0;
+    return Math.max(last, UNRELATED.score);
+  }
+
+  /** Four sums at once: the processor need not wait for each before the next. */
+  #cosine(vector: Float32Array, row: number): number {
+    const matrix = this.#matrix;
+    const { dimensions } = this;
+    let at = row * dimensions;
+    let a = 0;
+    let b = 0;
+    let c = 0;
+    let d = 0;
+    // Both are `dimensions` long, a multiple of four with every model there is.
+    for (let i = 0; i < dimensions; i += 4, at += 4) {
+      a += (vector[i] as number) * (matrix[at] as number);
+      b += (vector[i + 1] as number) * (matrix[at + 1] as number);
+      c += (vector[i + 2] as number) * (matrix[at + 2] as number);
+      d += (vector[i + 3] as number) * (matrix[at + 3] as number);
+    }
+    return a + b + c + d;
+  }
+
+  /** 0 where one has no vector. */
+  #alike(one: number, other: number): number {
+    const from = one * this.dimensions;
+    return this.#cosine(this.#matrix.subarray(from, from + this.dimensions), other);
+  }
+}
+
+const keyOf = ({ kind, id }: SourceKey): string => `${kind}/${id}`;
+
+/** The sections with the highest scores, as they come along. */
+class Best {
+  readonly #count: number;
+  /** In order, best first. */
+  readonly found: Candidate[] = [];
+
+  constructor(count: number) {
+    this.#count = count;
+  }
+
+  offer(candidate: Candidate): void {
+    const { found } = this;
+    const { score } = candidate;
+    if (found.length === this.#count) {
+      const last = found[found.length - 1];
+      if (last === undefined || last.score >= score) return;
+      found.pop();
+    }
+    let at = found.length;
+    while (at > 0 && (found[at - 1]?.score ?? Number.POSITIVE_INFINITY) < score) at -= 1;
+    found.splice(at, 0, candidate);
+  }
+}

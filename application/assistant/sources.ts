@@ -1,0 +1,60 @@
+import type { Values } from '../../domain/entities/fields.ts';
+import { schemaDecider } from '../../domain/entities/schema.ts';
+import type { FileFacts } from '../../domain/files/file.ts';
+import type { BlobStore } from '../ports/blob-store.ts';
+import type { StreamStates } from '../stream-states.ts';
+import { ATTACHMENT_REVISION, recordRevision, type SourceDocument } from './corpus.ts';
+import { attachmentText, textKindOf } from './texts/attachment-text.ts';
+import { recordText } from './texts/record-text.ts';
+
+/** A record at one version. */
+export interface RecordFacts {
+  readonly id: string;
+  readonly entityName: string;
+  readonly values: Values;
+  readonly version: number;
+}
+
+type Facts = Pick<FileFacts, 'file_id' | 'record_id' | 'filename' | 'content_type' | 'size'>;
+
+/** Records and attachments as the corpus takes them. */
+export class Sources {
+  readonly #states: StreamStates;
+  readonly #blobs: BlobStore;
+
+  constructor(deps: { readonly states: StreamStates; readonly blobs: BlobStore }) {
+    this.#states = deps.states;
+    this.#blobs = deps.blobs;
+  }
+
+  /** Undefined for a record of an entity that is not there. */
+  async record(tenantId: string, record: RecordFacts): Promise<SourceDocument | undefined> {
+    const schema = await this.#states.load(tenantId, schemaDecider, record.entityName);
+    if (!schema.state.exists) return undefined;
+    return {
+      kind: 'entity_record',
+      id: record.id,
+      parent: null,
+      revision: recordRevision(record.version, schema.revision),
+      ...recordText(schema.state, record.values),
+    };
+  }
+
+  /** Whether an attachment is text, CSV or Markdown. */
+  isText(file: Pick<Facts, 'filename' | 'content_type'>): boolean {
+    return textKindOf(file) !== undefined;
+  }
+
+  /** Undefined for one whose bytes are gone: it is about to be deleted. */
+  async attachment(tenantId: string, file: Facts): Promise<SourceDocument | undefined> {
+    const blob = await this.#blobs.open({ tenantId, id: file.file_id });
+    if (blob === undefined) return undefined;
+    return {
+      kind: 'attachment',
+      id: file.file_id,
+      parent: file.record_id,
+      revision: ATTACHMENT_REVISION,
+      ...(await attachmentText(file, blob.stream)),
+    };
+  }
+}

@@ -1,0 +1,44 @@
+import type { Readable } from 'node:stream';
+import { FOUND_CHARACTERS } from '../chunker.ts';
+import { csvText } from './csv.ts';
+import { decodedText } from './decode.ts';
+import type { TitledText } from './record-text.ts';
+
+export interface AttachmentFacts {
+  readonly filename: string;
+  /** `type/subtype`, as the client said. */
+  readonly content_type: string;
+}
+
+const TYPES: ReadonlyMap<string, 'text' | 'csv'> = new Map([
+  ['text/plain', 'text'],
+  ['text/markdown', 'text'],
+  ['text/x-markdown', 'text'],
+  ['text/csv', 'csv'],
+  ['application/csv', 'csv'],
+]);
+const EXTENSIONS: ReadonlyMap<string, 'text' | 'csv'> = new Map([
+  ['txt', 'text'],
+  ['text', 'text'],
+  ['md', 'text'],
+  ['markdown', 'text'],
+  ['csv', 'csv'],
+]);
+
+/** Whether an attachment is a text, a table or neither: by its type, or by its name where that says nothing. */
+export const textKindOf = ({ filename, content_type }: AttachmentFacts): 'text' | 'csv' | undefined => {
+  const extension = /\.([a-z]+)$/i.exec(filename)?.[1]?.toLowerCase() ?? '';
+  const byName = EXTENSIONS.get(extension);
+  const byType = TYPES.get(content_type.split(';')[0]?.trim().toLowerCase() ?? '');
+  // Spreadsheets and browsers call CSV all sorts of things.
+  return byName === 'csv' && byType === 'text' ? 'csv' : (byType ?? byName);
+};
+
+/** The text of an attachment; empty for what only calls itself one. The stream is read or destroyed. */
+export const attachmentText = async (facts: AttachmentFacts, bytes: Readable): Promise<TitledText> => {
+  const text = (await decodedText(bytes, FOUND_CHARACTERS)) ?? '';
+  return {
+    title: facts.filename,
+    text: textKindOf(facts) === 'csv' ? csvText(text, FOUND_CHARACTERS) : text,
+  };
+};

@@ -1,0 +1,117 @@
+import { RecordCreated, RecordDeleted, RecordUpdated } from '../../domain/entities/record-events.ts';
+import { FileDeleted, type FileFacts, FileUploaded } from '../../domain/files/file.ts';
+import { hasAssistant } from '../../domain/tenancy/tenant.ts';
+import type { Completion } from '../assistant/completion.ts';
+import { type Corpus, recordRevision, type SourceDocument } from '../assistant/corpus.ts';
+import type { RecordFacts, Sources } from '../assistant/sources.ts';
+import { dataOf, type LoggedEvent } from '../codec.ts';
+import type { Directory } from '../directory.ts';
+import type { SourceKey } from '../ports/corpus-store.ts';
+import type { Subscriber } from '../subscriber.ts';
+
+/** What the last of a source's events in a batch says of it. */
+type Change =
+  | { readonly kind: 'record'; readonly key: SourceKey; readonly record: RecordFacts }
+  | { readonly kind: 'file'; readonly key: SourceKey; readonly file: FileFacts }
+  | { readonly kind: 'gone'; readonly key: SourceKey };
+
+/** Sources that are embedded together, and whose texts are in memory at once. */
+const GROUP = 24;
+
+/**
+ * Chunks of a tenant that are embedded while all others' changes wait. Where there are more, the texts are stored at
+ * once and found by their words; their vectors follow.
+ */
+const INLINE = 48;
+
+/**
+ * Keeps the corpus of entitled tenants fresh (specification, Assistant): records when they are created and updated,
+ * text attachments when they are uploaded, and both when they are deleted. A tenant without the assistant gets nothing
+ * new, and loses what is outdated; a backfill brings that back.
+ */
+export const retrievalIndexer = (deps: {
+  readonly corpus: Corpus;
+  readonly sources: Sources;
+  readonly directory: Directory;
+  /** Takes what would hold up other tenants' changes. */
+  readonly completion: Completion;
+}): Subscriber => {
+  const handleAll = async (events: readonly LoggedEvent[]): Promise<void> => {
+    const byTenant = Map.groupBy(events, ({ tenantId }) => tenantId);
+    for (const [tenantId, some] of byTenant) await followTenant(tenantId, lastChanges(some));
+  };
+
+  const followTenant = async (tenantId: string, changes: readonly Change[]): Promise<void> => {
+    const tenant = await deps.directory.tenant(tenantId);
+    const isEntitled = tenant !== undefined && hasAssistant(tenant);
+    for (let from = 0; from < changes.length; from += GROUP) {
+      const some = changes.slice(from, from + GROUP);
+      if (isEntitled) await write(tenantId, some, from === 0 ? INLINE : 0);
+      else await forget(tenantId, some);
+    }
+    // A record takes its attachments along, so it goes after what has been written.
+    for (const { kind, key } of changes) {
+      if (kind === 'gone') await deps.corpus.delete(tenantId, key, !isEntitled);
+    }
+  };
+
+  const write = async (tenantId: string, changes: readonly Change[], room: number): Promise<void> => {
+    const documents: SourceDocument[] = [];
+    for (const change of changes) {
+      const document =
+        change.kind === 'record'
+          ? await deps.sources.record(tenantId, change.record)
+          : change.kind === 'file'
+            ? await deps.sources.attachment(tenantId, change.file)
+            : undefined;
+      if (document !== undefined) documents.push(document);
+    }
+    const atMost = deps.completion.isBehind(tenantId) ? 0 : room;
+    if (!(await deps.corpus.writeTexts(tenantId, documents, atMost)))
+      deps.completion.add(tenantId, documents);
+  };
+
+  const forget = async (tenantId: string, changes: readonly Change[]): Promise<void> => {
+    for (const change of changes) {
+      if (change.kind === 'record')
+        await deps.corpus.forget(tenantId, change.key, recordRevision(change.record.version, 0));
+    }
+  };
+
+  const lastChanges = (events: readonly LoggedEvent[]): readonly Change[] => {
+    const last = new Map<string, Change>();
+    for (const event of events) {
+      const change = changeOf(event, deps.sources);
+      if (change !== undefined) last.set(`${change.key.kind}/${change.key.id}`, change);
+    }
+    return [...last.values()];
+  };
+
+  return {
+    name: 'retrieval-indexer',
+    types: [RecordCreated, RecordUpdated, RecordDeleted, FileUploaded, FileDeleted].map(({ type }) => type),
+    begin: () => deps.completion.begin(),
+    handle: (event) => handleAll([event]),
+    handleAll,
+  };
+};
+
+const changeOf = (event: LoggedEvent, sources: Sources): Change | undefined => {
+  const created = dataOf(RecordCreated, event);
+  const written = created ?? dataOf(RecordUpdated, event);
+  if (written !== undefined) {
+    const { record_id: id, entity_name: entityName, values } = written;
+    const version = 'version' in written ? written.version : 1;
+    return {
+      kind: 'record',
+      key: { kind: 'entity_record', id },
+      record: { id, entityName, values, version },
+    };
+  }
+  const record = dataOf(RecordDeleted, event);
+  if (record !== undefined) return { kind: 'gone', key: { kind: 'entity_record', id: record.record_id } };
+  const file = dataOf(FileUploaded, event) ?? dataOf(FileDeleted, event);
+  if (file === undefined || !sources.isText(file)) return undefined;
+  const key: SourceKey = { kind: 'attachment', id: file.file_id };
+  return event.type === FileUploaded.type ? { kind: 'file', key, file } : { kind: 'gone', key };
+};

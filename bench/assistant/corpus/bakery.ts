@@ -1,0 +1,158 @@
+import { type Business, document, record } from './document.ts';
+
+/** A bakery that supplies shops and canteens. */
+export const bakery: Business = {
+  name: 'bakery',
+  documents: [
+    document(
+      'bake-1',
+      'Recipe rye sourdough',
+      'Feed the starter at 14:00 with equal parts of rye flour and water at 28 degrees. Final dough at 3:00: 60 percent rye, salt 1.8 percent. Bake at 250 falling to 210 for 55 minutes with steam in the first ten.',
+      'How much salt goes into the rye loaf?',
+      'When is the sourdough starter fed?',
+    ),
+    record(
+      'bake-2',
+      'Customer Hilltop School',
+      {
+        Order: '220 rolls each school day by 7:15',
+        Allergies: 'Two children with severe sesame allergy: no sesame on the whole delivery',
+        Holidays: 'No delivery in the school holidays, calendar attached',
+        Contact: 'Mr Ferreira, caretaker',
+      },
+      'What must we leave off the bread for the pupils?',
+      'By when do the rolls have to be at the school?',
+    ),
+    record(
+      'bake-3',
+      'Oven 2 repair',
+      {
+        Fault: 'Left door does not seal, loaves pale on that side',
+        Cause: 'Gasket hardened by heat',
+        Part: 'Ordered from Parma, arrives in twelve days',
+        Workaround: 'Turn the trays after half the time',
+      },
+      'Why do loaves come out pale on one side?',
+      'What can we do until the new gasket is here?',
+    ),
+    document(
+      'bake-4',
+      'Cleaning plan for the flour silo',
+      'The silo is emptied and vacuumed on the first Sunday of each quarter. Nobody enters alone; a second person holds the line. Flour dust can explode: no open flame, no ordinary lamp, and the grounding cable is clipped on first.',
+      'How often is the silo cleaned?',
+      'Why is fire dangerous in the silo?',
+    ),
+    record(
+      'bake-5',
+      'Supplier Kornfeld Mill',
+      {
+        Product: 'Rye type 1150, wheat type 550',
+        Price: '412 a tonne, fixed until the harvest',
+        Problem: 'Falling number of the last lot too low, dough was sticky; credit of 600 agreed',
+      },
+      'Why was the dough so sticky with the last flour?',
+      'What compensation did the mill give?',
+    ),
+    record(
+      'bake-6',
+      'Wedding cake Moreau',
+      {
+        Date: '6 June, castle Ravel, 16:00',
+        Cake: 'Five tiers, lemon and elderflower, no nuts because of the groom',
+        Transport: 'Tiers separate, assembled on site, two people',
+        Paid: 'Half in advance',
+      },
+      'Which flavour did the Moreau couple choose?',
+      'Why must the wedding cake contain no nuts?',
+    ),
+    document(
+      'bake-7',
+      'What to do with unsold bread',
+      'Bread of the day goes to the food bank at 19:00. What is left on the second day becomes breadcrumbs, and cake goes to the pig farmer only if it holds no chocolate. Nothing with cream is given away.',
+      'What happens to leftover loaves in the evening?',
+      'Why does some cake not go to the pigs?',
+    ),
+    record(
+      'bake-8',
+      'Employee Marta Silva',
+      {
+        Job: 'Head of the pastry kitchen',
+        Shift: '2:00 to 10:00, off on Mondays',
+        Training: 'Chocolate course in Ghent, paid by us; stays at least two years in return',
+      },
+      'What did Marta agree to because we paid for her course?',
+      'On which day is the head pastry chef off?',
+    ),
+    record(
+      'bake-9',
+      'Inspection by the food authority',
+      {
+        Date: '19 February',
+        Result: 'Good, two remarks',
+        Remarks: 'Cooling log missed on three days; a cracked tile behind the sink',
+        'To be done by': '31 March',
+      },
+      'What did the food inspectors criticise?',
+      'By when must the tile be fixed?',
+    ),
+    document(
+      'bake-10',
+      'Gluten-free line',
+      'Gluten-free goods are made on Wednesdays only, first thing after the deep clean, in white clothes kept for it. Rice and buckwheat flour are stored in the annex. A swab of each batch is tested; under 20 milligrams per kilogram it may be sold.',
+      'On which weekday do we bake without gluten?',
+      'What is the limit for gluten in a batch?',
+    ),
+    record(
+      'bake-11',
+      'Van 3',
+      {
+        Vehicle: 'Electric van, 180 km in winter',
+        Charging: 'At the back gate overnight, full by 4:00',
+        Tour: 'Canteens north, fourteen stops',
+        Damage: 'Sliding door dented in May, repaired',
+      },
+      'How far does the delivery van get when it is cold?',
+      'How many stops are on the northern round?',
+    ),
+    record(
+      'bake-12',
+      'Complaint Café Lindt',
+      {
+        Complaint: 'Croissants flat and greasy on two Saturdays',
+        Cause: 'Butter too warm when the folding room cooling failed',
+        Promise: 'Free delivery for the next two weekends',
+      },
+      'Why were the croissants flat?',
+      'What did we promise the café after the bad croissants?',
+    ),
+    document(
+      'bake-13',
+      'Christmas stollen plan',
+      'Baked in week 45 and rested for three weeks in the cellar. 1,400 pieces of 750 grams. Raisins are soaked in rum; a version without alcohol with apple juice is marked by a green ribbon. Orders close on 10 December.',
+      'How do I recognise the stollen without rum?',
+      'How long does the Christmas bread mature?',
+    ),
+    record(
+      'bake-14',
+      'Price list canteens',
+      {
+        Roll: '0.31',
+        Pretzel: '0.52',
+        'Sheet cake': '24 per tray',
+        Terms: 'Delivery free from 60, below that 8; crates are returned or charged with 6',
+      },
+      'From what order value is delivery free for canteens?',
+      'What is charged for crates that are not given back?',
+    ),
+  ],
+  unanswerable: [
+    'What is the horsepower of the fishing boat?',
+    'Which statute governs the merger of banks?',
+    'How do I configure the firewall for the branch office?',
+    'What is the blood pressure of the patient?',
+    'When is the next lunar eclipse?',
+    'Which bolt size fits the bicycle rack?',
+    'How many pages has the tax treaty?',
+    'What did the archaeologists find under the square?',
+  ],
+};

@@ -1,0 +1,161 @@
+import { type Business, document, record } from './document.ts';
+
+/** The organiser of a music festival. */
+export const festival: Business = {
+  name: 'festival',
+  documents: [
+    record(
+      'fest-1',
+      'Artist The Paper Lanterns',
+      {
+        Fee: '38,000 plus hotel for nine',
+        Slot: 'Saturday 21:30, lake stage',
+        Rider: 'Vegan meals, a piano tuned to 442 hertz, no strobe light because the drummer has epilepsy',
+        Agent: 'Stella Moor',
+      },
+      'Why must there be no flashing lights during the Paper Lanterns?',
+      'How should the piano be tuned?',
+    ),
+    record(
+      'fest-2',
+      'Permit city council',
+      {
+        Capacity: '14,500 a day',
+        Noise: '95 decibels until 23:00, 70 afterwards, measured at the mill',
+        Condition: 'Free shuttle buses to the railway station until 2:00',
+      },
+      'How loud may the music be late in the evening?',
+      'What transport must we provide after the concerts?',
+    ),
+    document(
+      'fest-3',
+      'Storm plan',
+      "At wind force 7 the big screens are lowered; at 8 the stages stop and visitors are led to the tennis hall and the school. The decision is the safety officer's alone. Lightning within five kilometres stops everything for thirty minutes after the last strike.",
+      'Where do visitors go when a storm comes?',
+      'Who decides to interrupt the show because of weather?',
+    ),
+    record(
+      'fest-4',
+      'Volunteer team gates',
+      {
+        Leader: 'Bea Lindqvist',
+        People: '64 in three shifts',
+        Reward: 'Camping ticket, two meals a shift, T-shirt',
+        Rule: 'Glass, cans and umbrellas are taken away at the gate',
+      },
+      'What do helpers at the entrance get in return?',
+      'Which objects are visitors not allowed to bring in?',
+    ),
+    record(
+      'fest-5',
+      'Sponsor Nordic Cola',
+      {
+        Amount: '120,000 over three years',
+        Rights: 'Exclusive for soft drinks, name on the second stage',
+        Limit: 'No advertising to under-sixteens in the family area',
+      },
+      "Which stage carries the drinks company's name?",
+      'What is the sponsor not allowed to do near families?',
+    ),
+    document(
+      'fest-6',
+      'Camping rules',
+      'The campsite opens on Thursday at 10:00 and closes on Monday at 12:00. Open fire is forbidden, gas cookers up to three kilograms are fine. Generators are only allowed in field C. Each group gets a rubbish bag and five back as deposit when it is full.',
+      'Can campers cook with gas?',
+      'Where may I run a generator?',
+    ),
+    record(
+      'fest-7',
+      'Medical post',
+      {
+        Partner: 'Red Cross Rorschach',
+        Staff: 'Two doctors, eighteen first aiders',
+        Experience: 'Last year 312 cases, mostly blisters and sunburn, four taken to hospital',
+      },
+      'How many people had to go to hospital last year?',
+      'Who runs the first aid tent?',
+    ),
+    record(
+      'fest-8',
+      'Ticket refund policy',
+      {
+        Cancelled: 'Day ticket refunded without the fee of 4',
+        'Visitor ill': 'No refund, but the ticket may be handed on in the app until the day before',
+        Resale: 'Never above the printed price',
+      },
+      'I fell ill, can I give my ticket to a friend?',
+      'Do we pay back the booking fee if a day is cancelled?',
+    ),
+    document(
+      'fest-9',
+      'Power on the grounds',
+      'The lake stage has 400 amperes from the transformer at the boathouse. The food stalls share 250 amperes; deep fryers must be announced. In 2024 the coffee truck and two fryers tripped the fuse together, so stalls now get a limit of 32 amperes each.',
+      'Why did the lights of the food stalls go out in 2024?',
+      'How much current may one stall draw?',
+    ),
+    record(
+      'fest-10',
+      'Food stall Mama Ndiaye',
+      {
+        Dishes: 'Thieboudienne, fried plantain',
+        Fee: '15 percent of turnover, at least 900',
+        Water: 'Needs a tap and a grease trap',
+        Place: 'Row B, next to the oak',
+      },
+      'What share of sales does the Senegalese stall pay us?',
+      "Where is Mama Ndiaye's stand?",
+    ),
+    record(
+      'fest-11',
+      'Lost child procedure',
+      {
+        'Meeting point': 'Blue balloon at the family area',
+        Steps: 'Radio code Otter, gates informed, parents brought by two staff members',
+        Never: "Announce the child's name over the loudspeakers",
+      },
+      'What do we do when a child cannot find its parents?',
+      'Why do we not call a missing child by name over the speakers?',
+    ),
+    document(
+      'fest-12',
+      'Accounts of last year',
+      'Income was 2.31 million, of which tickets brought 1.62. Artists cost 780,000, security 210,000. Because of the rain on Sunday the bars sold a fifth less than planned, which turned a small profit into a loss of 34,000.',
+      'Why did we lose money last year?',
+      'How much did ticket sales bring in?',
+    ),
+    record(
+      'fest-13',
+      'Accessibility',
+      {
+        Platform: 'Raised platform for 24 wheelchairs at the lake stage',
+        Interpreter: 'Sign language for the three main shows',
+        Companion: 'Free ticket for one companion with the matching card',
+        Contact: 'access team, Jonas',
+      },
+      'Does the person accompanying a disabled visitor have to pay?',
+      'Which concerts are translated into sign language?',
+    ),
+    record(
+      'fest-14',
+      'Contract fencing Zaun Meier',
+      {
+        Length: '3.4 km',
+        Build: 'From Monday before, done by Wednesday 18:00',
+        Penalty: '500 for each hour late',
+        Issue: 'Last time the gate at the mill was forgotten',
+      },
+      'What do the fence builders owe us if they finish late?',
+      'Which gate was left out last time?',
+    ),
+  ],
+  unanswerable: [
+    'Which gene is responsible for the disease?',
+    'How do I file a claim for a dented rental car?',
+    'What is the viscosity of the hydraulic oil?',
+    'When was the treaty of Westphalia signed?',
+    'What is the exchange rate of the yen today?',
+    'Which screw holds the hard drive?',
+    'What did the professor say about black holes?',
+    'How many litres does the fish tank hold?',
+  ],
+};

@@ -1,0 +1,161 @@
+import { type Business, document, record } from './document.ts';
+
+/** A haulier with a warehouse. */
+export const logistics: Business = {
+  name: 'logistics',
+  documents: [
+    record(
+      'log-1',
+      'Shipment 88213 frozen peas',
+      {
+        Customer: 'Polar Foods',
+        Route: 'Rotterdam to Basel',
+        Incident: 'Reefer reached minus 9 for three hours near Strasbourg, set point was minus 20',
+        Outcome: 'Load refused, total loss of 41,000 reported to the insurer',
+      },
+      'Why did the receiver in Basel refuse the frozen vegetables?',
+      'How big was the damage of the thawed load?',
+    ),
+    record(
+      'log-2',
+      'Driver Jana Kowalczyk',
+      {
+        Licence: 'CE and dangerous goods, tanks included',
+        Language: 'Polish, German, some Italian',
+        Preference: 'No tours over Christmas, likes the Brenner route',
+        Truck: 'Scania 23',
+      },
+      'Which driver may carry fuel in tanks?',
+      'Who prefers driving over the Brenner?',
+    ),
+    document(
+      'log-3',
+      'Loading dangerous goods',
+      'Acids and alkalis are never loaded on the same floor without a partition. The orange plates are opened before leaving the yard. The driver checks the two fire extinguishers, the eye wash bottle and the written instructions in the cab. Smoking is forbidden within fifteen metres.',
+      'Can hydrochloric acid and lye go next to each other?',
+      'What must be in the cabin for hazardous cargo?',
+    ),
+    record(
+      'log-4',
+      'Customer Bell Ceramics',
+      {
+        Customer: 'Bell Ceramics',
+        Packing: 'Pallets must not be stacked, corner protectors required',
+        Delivery: 'Only Tuesday and Thursday before noon, ramp 3',
+        Invoice: 'Collected monthly with proof of delivery attached',
+      },
+      'On which days does the pottery maker accept deliveries?',
+      "May we put Bell's pallets on top of each other?",
+    ),
+    document(
+      'log-5',
+      'Forklift accident of 17 June',
+      'A forklift hit the leg of rack 14 while reversing. Nobody was hurt. The bay was emptied within the hour and the upright replaced next day. Since then the speed in the aisles is limited to 6 kilometres an hour and mirrors hang at both ends.',
+      'What was changed in the aisles after the collision with the rack?',
+      'Was anybody injured when the forklift hit the shelf?',
+    ),
+    record(
+      'log-6',
+      'Toll box fleet',
+      {
+        Provider: 'EuroToll One',
+        Countries: 'Germany, France, Austria, Italy; not Switzerland, which has its own device',
+        'Lost device': 'Block within 12 hours, fee 135',
+      },
+      'Does our toll device work in Switzerland?',
+      'What do I do when the toll box is lost?',
+    ),
+    record(
+      'log-7',
+      'Contract Sunbright Cosmetics',
+      {
+        Customer: 'Sunbright Cosmetics',
+        Service: 'Storage of 900 pallets and picking of parcels',
+        'Service level':
+          'Orders in by 15:00 leave the same day, 99.2 percent; below 98 percent 5 percent of the monthly fee is returned',
+        End: 'December 2027',
+      },
+      'Until what time do orders of the beauty company go out the same day?',
+      'What do we owe Sunbright if we miss the service level?',
+    ),
+    document(
+      'log-8',
+      'Customs for Norwegian salmon',
+      'Salmon from Tromsø needs a T1 document until it is cleared in Padborg. The veterinary certificate is checked first; without it the truck waits. Ice water must not drip: the border sends leaking trailers back.',
+      'Where is the fish from Tromsø cleared?',
+      'What makes the border turn a fish trailer away?',
+    ),
+    record(
+      'log-9',
+      'Truck 17 workshop',
+      {
+        Vehicle: 'MAN TGX, 612,000 km',
+        Symptom: 'Loses power uphill, orange lamp',
+        Diagnosis: 'Particulate filter saturated by short trips',
+        Action: 'Regenerated, moved to the long-haul pool',
+      },
+      'Why was lorry 17 weak on hills?',
+      'What did the workshop do with the clogged filter?',
+    ),
+    record(
+      'log-10',
+      'Theft at rest area Mons',
+      {
+        Date: '2 February',
+        Loss: 'Fourteen cartons of headphones through a cut tarpaulin',
+        Police: 'Report taken in Mons, number 2231',
+        Consequence: 'Electronics ride in box trailers only and stop at guarded car parks',
+      },
+      'What was stolen in Belgium?',
+      'Which rule do we follow for electronic goods since the robbery?',
+    ),
+    document(
+      'log-11',
+      'Inventory rules for the warehouse',
+      'Fast movers are counted monthly, everything else once a year in the week after Epiphany. A difference above 0.5 percent is counted again by another pair. Goods on the quarantine shelf are never counted as stock.',
+      'When is the yearly stocktaking?',
+      'Do quarantined goods belong to the inventory?',
+    ),
+    record(
+      'log-12',
+      'Subcontractor Balkan Express',
+      {
+        Company: 'Balkan Express doo',
+        Lanes: 'Zagreb, Belgrade, Skopje',
+        Rating: 'Reliable, but the insurance certificate expires in October and must be asked for',
+        Rate: '1.18 per kilometre',
+      },
+      'Who drives for us to Serbia?',
+      'Which paper do we still need from the partner in the Balkans?',
+    ),
+    record(
+      'log-13',
+      'Project night trains',
+      {
+        Goal: 'Move thirty trailers a week from road to rail between Duisburg and Milan',
+        Saving: 'About 1,100 tonnes of carbon dioxide a year',
+        Obstacle: 'Only half our trailers can be lifted by crane',
+        Decision: 'Order twelve craneable trailers in spring',
+      },
+      'How much greenhouse gas would the railway project save?',
+      'What stands in the way of putting trailers on trains?',
+    ),
+    document(
+      'log-14',
+      'Working hours of drivers',
+      'At most nine hours behind the wheel a day, ten twice a week. After four and a half hours a break of 45 minutes, which may be split into 15 and 30. The weekly rest of 45 hours is not taken in the cab.',
+      'After how many hours must a trucker pause?',
+      'Can the long weekend rest be spent in the vehicle?',
+    ),
+  ],
+  unanswerable: [
+    'What is the diagnosis of the patient in bed nine?',
+    'How do I prune an apple tree?',
+    'What are the lyrics of the school anthem?',
+    'Which font does the newspaper use for headlines?',
+    'When was the cathedral built?',
+    'How long should the sourdough rest?',
+    'What did the judge decide about custody?',
+    'Which telescope can see the moons of Jupiter?',
+  ],
+};

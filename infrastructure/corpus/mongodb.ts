@@ -1,0 +1,227 @@
+import { Binary, type Filter, MongoClient } from 'mongodb';
+import type {
+  CorpusSource,
+  CorpusStore,
+  SourceHead,
+  SourceKey,
+  StoredSource,
+} from '../../application/ports/corpus-store.ts';
+import {
+  CLIENT_OPTIONS,
+  call,
+  databaseIn,
+  isDuplicateKey,
+  isRefusal,
+  numberIn,
+  optionalTextIn,
+  type Row,
+  type Rows,
+  textIn,
+  textsIn,
+  whereId,
+} from '../mongodb/calls.ts';
+import { countsSchema, kindSchema } from './schemas.ts';
+import { fromBytes, toBytes } from './vectors.ts';
+
+export interface MongoCorpusStoreOptions {
+  /** A MongoDB connection string. Its database is used unless `dbName` names another. */
+  readonly url: string;
+  readonly dbName?: string | undefined;
+}
+
+/** Longer than a whole operation may take (`call`): a number is drawn before its document is written. */
+const SETTLES_WITHIN_MS = 12_000;
+
+const idOf = (tenantId: string, { kind, id }: SourceKey): string => `${tenantId}/${kind}/${id}`;
+
+/**
+ * The corpus in the collection `corpus_sources`, a document for each source: its chunks are replaced in one step
+ * without a transaction.
+ * @throws {StoreUnavailable}
+ */
+export const openMongoCorpusStore = async (options: MongoCorpusStoreOptions): Promise<CorpusStore> => {
+  const client = new MongoClient(options.url, CLIENT_OPTIONS);
+  const db = client.db(options.dbName ?? databaseIn(options.url));
+  const sources: Rows = db.collection<Row>('corpus_sources', { readPreference: 'primary' });
+  const counters = db.collection<{ _id: string; seq: number }>('corpus_counters', {
+    readPreference: 'primary',
+  });
+  const backfills: Rows = db.collection<Row>('corpus_backfills', { readPreference: 'primary' });
+  try {
+    await call(async () => {
+      await sources.createIndex({ tenant: 1, seq: 1 });
+      await sources.createIndex({ tenant: 1, parent: 1 });
+      await sources.createIndex({ model: 1, buried: 1, _id: 1 });
+    });
+  } catch (error) {
+    if (!isRefusal(error)) {
+      await client.close();
+      throw error;
+    }
+  }
+
+  const nextSeq = async (tenantId: string): Promise<number> => {
+    const draw = () =>
+      counters.findOneAndUpdate(
+        { _id: tenantId },
+        { $inc: { seq: 1 } },
+        { upsert: true, returnDocument: 'after', includeResultMetadata: false },
+      );
+    // Of two that make the first counter of a tenant, one finds it made.
+    const row = await draw().catch((error: unknown) => {
+      if (!isDuplicateKey(error)) throw error;
+      return draw();
+    });
+    if (row === null) throw new TypeError('a counter was not made');
+    return row.seq;
+  };
+
+  /** Unless a later revision is there. */
+  const replace = async (
+    tenantId: string,
+    key: SourceKey,
+    revision: string,
+    fields: Omit<Row, '_id'>,
+    upsert: boolean,
+  ): Promise<boolean> => {
+    const seq = await nextSeq(tenantId);
+    const _id = idOf(tenantId, key);
+    const where: Filter<Row> = { _id, revision: { $lte: revision } };
+    const change = { $set: { ...fields, tenant: tenantId, kind: key.kind, id: key.id, revision, seq } };
+    try {
+      const { matchedCount, upsertedCount } = await sources.updateOne(where, change, { upsert });
+      return matchedCount + upsertedCount > 0;
+    } catch (error) {
+      if (!isDuplicateKey(error)) throw error;
+      // It is there: at a later revision, or put at this very moment at an earlier one.
+      const { matchedCount } = await sources.updateOne(where, change);
+      return matchedCount > 0;
+    }
+  };
+
+  const put = (tenantId: string, source: CorpusSource): Promise<boolean> => {
+    const { parent, title, model, chunks } = source;
+    const vectors = model === null ? undefined : toBytes(chunks.map(({ vector }) => vector));
+    const fields = {
+      buried: false,
+      parent,
+      title,
+      model,
+      hashes: chunks.map(({ hash }) => hash),
+      texts: chunks.map(({ text }) => text),
+      vectors: vectors === undefined ? null : new Binary(vectors),
+    };
+    return call(() => replace(tenantId, source, source.revision, fields, true));
+  };
+
+  const rowsOf = async (tenantId: string, keys: readonly SourceKey[], without: readonly string[]) => {
+    if (keys.length === 0) return new Map<string, Row>();
+    const projection = Object.fromEntries(without.map((field) => [field, 0]));
+    const ids = keys.map((key) => idOf(tenantId, key));
+    const rows = await call(() => sources.find(whereId(ids), { projection }).toArray());
+    return new Map(rows.map((row) => [row._id, row]));
+  };
+
+  return {
+    settlesWithin: SETTLES_WITHIN_MS,
+    heads: async (tenantId, keys) => {
+      const rows = await rowsOf(tenantId, keys, ['texts', 'vectors']);
+      return keys.map((key) => headOf(key, rows.get(idOf(tenantId, key))));
+    },
+    put: async (tenantId, all) => {
+      const stored: boolean[] = [];
+      for (const source of all) stored.push(await put(tenantId, source));
+      return stored;
+    },
+    advance: (tenantId, key, from, to) =>
+      call(async () => {
+        const where = { _id: idOf(tenantId, key), revision: from, buried: false };
+        return (await sources.updateOne(where, { $set: { revision: to } })).matchedCount > 0;
+      }),
+    bury: async (tenantId, key, revision, ifPresent) => {
+      const nothing = { buried: true, parent: null, title: '', model: null, hashes: [], texts: [] };
+      await call(() => replace(tenantId, key, revision, { ...nothing, vectors: null }, !ifPresent));
+    },
+    attachmentsOf: (tenantId, recordId) =>
+      call(async () => {
+        const where = { tenant: tenantId, parent: recordId, buried: false };
+        const rows = await sources.find(where, { projection: { id: 1 } }).toArray();
+        return rows.map((row) => textIn(row, 'id'));
+      }),
+    changes: (tenantId, after) =>
+      call(async () => {
+        const projection = { kind: 1, id: 1, seq: 1, buried: 1 };
+        const where = { tenant: tenantId, seq: { $gt: after } };
+        const rows = await sources.find(where, { projection }).sort({ seq: 1 }).toArray();
+        return rows.map((row) => ({
+          kind: kindSchema.parse(row.kind),
+          id: textIn(row, 'id'),
+          seq: numberIn(row, 'seq'),
+          buried: row.buried === true,
+        }));
+      }),
+    load: async (tenantId, keys) => {
+      const rows = await rowsOf(tenantId, keys, []);
+      return keys.map((key) => sourceOf(key, rows.get(idOf(tenantId, key))));
+    },
+    withoutVectors: (limit) =>
+      call(async () => {
+        const where = { model: null, buried: false, 'hashes.0': { $exists: true } };
+        const projection = { tenant: 1, kind: 1, id: 1 };
+        const rows = await sources.find(where, { projection }).sort({ _id: 1 }).limit(limit).toArray();
+        return rows.map((row) => ({
+          tenantId: textIn(row, 'tenant'),
+          kind: kindSchema.parse(row.kind),
+          id: textIn(row, 'id'),
+        }));
+      }),
+    backfillRun: (tenantId) =>
+      call(async () => {
+        const row = await backfills.findOne({ _id: tenantId });
+        if (row === null) return undefined;
+        return {
+          run: textIn(row, 'run'),
+          counts: row.counts === null ? null : countsSchema.parse(row.counts),
+        };
+      }),
+    saveBackfillRun: (tenantId, { run, counts }) =>
+      call(async () => {
+        await backfills.updateOne({ _id: tenantId }, { $set: { run, counts } }, { upsert: true });
+      }),
+    ping: () =>
+      call(async () => {
+        await db.command({ ping: 1 });
+      }),
+    close: () => client.close(),
+  };
+};
+
+const headOf = ({ kind, id }: SourceKey, row: Row | undefined): SourceHead | undefined =>
+  row && {
+    kind,
+    id,
+    revision: textIn(row, 'revision'),
+    buried: row.buried === true,
+    model: optionalTextIn(row, 'model') ?? null,
+    hashes: textsIn(row, 'hashes'),
+  };
+
+const sourceOf = ({ kind, id }: SourceKey, row: Row | undefined): StoredSource | undefined => {
+  if (row === undefined || row.buried === true) return undefined;
+  const hashes = textsIn(row, 'hashes');
+  const found = row.vectors instanceof Binary ? fromBytes(row.vectors.value(), hashes.length) : [];
+  return {
+    kind,
+    id,
+    seq: numberIn(row, 'seq'),
+    revision: textIn(row, 'revision'),
+    parent: optionalTextIn(row, 'parent') ?? null,
+    title: textIn(row, 'title'),
+    model: optionalTextIn(row, 'model') ?? null,
+    chunks: textsIn(row, 'texts').map((text, index) => ({
+      text,
+      hash: hashes[index] ?? '',
+      vector: found[index],
+    })),
+  };
+};

@@ -1,0 +1,178 @@
+import { z } from 'zod';
+import type {
+  CorpusSource,
+  CorpusStore,
+  SourceChange,
+  SourceHead,
+  SourceKey,
+  StoredSource,
+} from '../../application/ports/corpus-store.ts';
+import { numberOf, openSqlite, optionalTextOf, type Row, textOf } from '../sqlite/connection.ts';
+import { groupedWrites } from '../sqlite/grouped-writes.ts';
+import { countsSchema, kindSchema } from './schemas.ts';
+import { fromBytes, toBytes } from './vectors.ts';
+
+const PRAGMAS = ['journal_mode = WAL', 'synchronous = FULL'];
+
+/** A buried source has no chunks and no title; its revision stays. */
+const SCHEMA = `
+CREATE TABLE IF NOT EXISTS sources (
+  tenant TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL,
+  seq INTEGER NOT NULL, revision TEXT NOT NULL, buried INTEGER NOT NULL,
+  parent TEXT, title TEXT NOT NULL, model TEXT,
+  hashes TEXT NOT NULL, texts TEXT NOT NULL, vectors BLOB,
+  PRIMARY KEY (tenant, kind, id)
+);
+CREATE INDEX IF NOT EXISTS sources_by_seq ON sources (tenant, seq, kind, id, buried);
+CREATE INDEX IF NOT EXISTS sources_by_parent ON sources (tenant, parent) WHERE parent IS NOT NULL;
+CREATE INDEX IF NOT EXISTS sources_without_vectors ON sources (tenant, kind, id)
+  WHERE model IS NULL AND buried = 0 AND hashes <> '[]';
+CREATE TABLE IF NOT EXISTS counters (tenant TEXT PRIMARY KEY, seq INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS backfills (tenant TEXT PRIMARY KEY, run TEXT NOT NULL, counts TEXT) WITHOUT ROWID;
+`;
+
+const NEXT_SEQ =
+  'INSERT INTO counters (tenant, seq) VALUES (?, 1) ON CONFLICT (tenant) DO UPDATE SET seq = seq + 1 RETURNING seq';
+const PUT = `INSERT INTO sources (tenant, kind, id, seq, revision, buried, parent, title, model, hashes, texts, vectors)
+  VALUES (?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT (tenant, kind, id) DO UPDATE SET seq = excluded.seq, revision = excluded.revision, buried = 0,
+    parent = excluded.parent, title = excluded.title, model = excluded.model, hashes = excluded.hashes,
+    texts = excluded.texts, vectors = excluded.vectors
+  WHERE excluded.revision >= sources.revision`;
+const BURY = `INSERT INTO sources (tenant, kind, id, seq, revision, buried, parent, title, model, hashes, texts, vectors)
+  VALUES (?, ?, ?, ?, ?, 1, NULL, '', NULL, '[]', '[]', NULL)
+  ON CONFLICT (tenant, kind, id) DO UPDATE SET seq = excluded.seq, revision = excluded.revision, buried = 1,
+    parent = NULL, title = '', model = NULL, hashes = '[]', texts = '[]', vectors = NULL
+  WHERE excluded.revision >= sources.revision`;
+const IS_THERE = 'SELECT 1 FROM sources WHERE tenant = ? AND kind = ? AND id = ?';
+const ADVANCE =
+  'UPDATE sources SET revision = ? WHERE tenant = ? AND kind = ? AND id = ? AND revision = ? AND buried = 0';
+const HEAD = 'SELECT revision, buried, model, hashes FROM sources WHERE tenant = ? AND kind = ? AND id = ?';
+const ATTACHMENTS = `SELECT id FROM sources WHERE tenant = ? AND parent = ? AND kind = 'attachment' AND buried = 0`;
+const CHANGES = 'SELECT kind, id, seq, buried FROM sources WHERE tenant = ? AND seq > ? ORDER BY seq';
+const LOAD =
+  'SELECT seq, revision, parent, title, model, hashes, texts, vectors FROM sources WHERE tenant = ? AND kind = ? AND id = ? AND buried = 0';
+const WITHOUT_VECTORS = `SELECT tenant, kind, id FROM sources
+  WHERE model IS NULL AND buried = 0 AND hashes <> '[]' ORDER BY tenant, kind, id LIMIT ?`;
+const RUN = 'SELECT run, counts FROM backfills WHERE tenant = ?';
+const SAVE_RUN = `INSERT INTO backfills (tenant, run, counts) VALUES (?, ?, ?)
+  ON CONFLICT (tenant) DO UPDATE SET run = excluded.run, counts = excluded.counts`;
+
+const texts = z.array(z.string());
+const listOf = (row: Row, column: string): string[] => texts.parse(JSON.parse(textOf(row, column)));
+
+/**
+ * The corpus in a SQLite file of its own, which several processes may open; a source is a row.
+ * @throws {StoreUnavailable} when the file cannot be opened
+ */
+export const openSqliteCorpusStore = async ({ path }: { readonly path: string }): Promise<CorpusStore> => {
+  const connection = await openSqlite({ path, pragmas: PRAGMAS, schema: SCHEMA });
+  const { prepare, read } = connection;
+  const grouped = groupedWrites(connection);
+  const nextSeq = (tenantId: string): number => numberOf(prepare(NEXT_SEQ).get(tenantId) ?? {}, 'seq');
+
+  const put = (tenantId: string, source: CorpusSource): boolean => {
+    const { kind, id, revision, parent, title, model, chunks } = source;
+    const vectors = model === null ? undefined : toBytes(chunks.map(({ vector }) => vector));
+    const values = [
+      JSON.stringify(chunks.map(({ hash }) => hash)),
+      JSON.stringify(chunks.map(({ text }) => text)),
+      vectors ?? null,
+    ];
+    const key = [tenantId, kind, id, nextSeq(tenantId)];
+    return Number(prepare(PUT).run(...key, revision, parent, title, model, ...values).changes) > 0;
+  };
+
+  return {
+    settlesWithin: 0,
+    heads: (tenantId, keys) =>
+      read(() => keys.map((key) => headOf(key, prepare(HEAD).get(tenantId, key.kind, key.id)))),
+    put: (tenantId, sources) =>
+      sources.length === 0
+        ? Promise.resolve([])
+        : grouped(() => sources.map((source) => put(tenantId, source))),
+    advance: (tenantId, { kind, id }, from, to) =>
+      grouped(() => Number(prepare(ADVANCE).run(to, tenantId, kind, id, from).changes) > 0),
+    bury: (tenantId, { kind, id }, revision, ifPresent) =>
+      grouped(() => {
+        if (ifPresent && prepare(IS_THERE).get(tenantId, kind, id) === undefined) return;
+        prepare(BURY).run(tenantId, kind, id, nextSeq(tenantId), revision);
+      }),
+    attachmentsOf: (tenantId, recordId) =>
+      read(() =>
+        prepare(ATTACHMENTS)
+          .all(tenantId, recordId)
+          .map((row) => textOf(row, 'id')),
+      ),
+    changes: (tenantId, after) => read(() => prepare(CHANGES).all(tenantId, after).map(changeOf)),
+    load: (tenantId, keys) =>
+      read(() => keys.map((key) => sourceOf(key, prepare(LOAD).get(tenantId, key.kind, key.id)))),
+    withoutVectors: (limit) =>
+      read(() =>
+        prepare(WITHOUT_VECTORS)
+          .all(limit)
+          .map((row) => ({
+            tenantId: textOf(row, 'tenant'),
+            kind: kindSchema.parse(row.kind),
+            id: textOf(row, 'id'),
+          })),
+      ),
+    backfillRun: (tenantId) =>
+      read(() => {
+        const row = prepare(RUN).get(tenantId);
+        if (row === undefined) return undefined;
+        const counts = optionalTextOf(row, 'counts');
+        return {
+          run: textOf(row, 'run'),
+          counts: counts === undefined ? null : countsSchema.parse(JSON.parse(counts)),
+        };
+      }),
+    saveBackfillRun: (tenantId, { run, counts }) =>
+      grouped(() => {
+        prepare(SAVE_RUN).run(tenantId, run, counts === null ? null : JSON.stringify(counts));
+      }),
+    ping: () =>
+      read(() => {
+        prepare(RUN).get('');
+      }),
+    close: async () => connection.close(),
+  };
+};
+
+const headOf = ({ kind, id }: SourceKey, row: Row | undefined): SourceHead | undefined =>
+  row && {
+    kind,
+    id,
+    revision: textOf(row, 'revision'),
+    buried: numberOf(row, 'buried') === 1,
+    model: optionalTextOf(row, 'model') ?? null,
+    hashes: listOf(row, 'hashes'),
+  };
+
+const changeOf = (row: Row): SourceChange => ({
+  kind: kindSchema.parse(row.kind),
+  id: textOf(row, 'id'),
+  seq: numberOf(row, 'seq'),
+  buried: numberOf(row, 'buried') === 1,
+});
+
+const sourceOf = ({ kind, id }: SourceKey, row: Row | undefined): StoredSource | undefined => {
+  if (row === undefined) return undefined;
+  const hashes = listOf(row, 'hashes');
+  const { vectors } = row;
+  const found = vectors instanceof Uint8Array ? fromBytes(vectors, hashes.length) : [];
+  return {
+    kind,
+    id,
+    seq: numberOf(row, 'seq'),
+    revision: textOf(row, 'revision'),
+    parent: optionalTextOf(row, 'parent') ?? null,
+    title: textOf(row, 'title'),
+    model: optionalTextOf(row, 'model') ?? null,
+    chunks: listOf(row, 'texts').map((text, index) => ({
+      text,
+      hash: hashes[index] ?? '',
+      vector: found[index],
+    })),
+  };
+};

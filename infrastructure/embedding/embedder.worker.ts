@@ -1,0 +1,53 @@
+import { isMainThread, parentPort, workerData } from 'node:worker_threads';
+import { type EmbeddingsModelSource, initModel } from '@energetic-ai/embeddings';
+import { type EmbedderThreadData, type FromEmbedder, toEmbedder } from './protocol.ts';
+import { packed } from './vectors.ts';
+
+/**
+ * The model's tokenizer takes time by the square of what a text is after normalisation, where a single character may
+ * become eighteen: four thousand of those took it 20 seconds, and every question waits meanwhile.
+ */
+const MAX_CHARACTERS = 4000;
+
+/** The model takes no empty text. */
+const embeddable = (text: string): string => {
+  const cut = text.slice(0, MAX_CHARACTERS).normalize('NFKC').slice(0, MAX_CHARACTERS).toWellFormed();
+  return cut === '' ? ' ' : cut;
+};
+
+/** Computes embeddings in a thread of its own: a sentence takes the processor for many milliseconds. */
+const run = async (): Promise<void> => {
+  if (isMainThread || parentPort === null) throw new Error('this file is a worker thread');
+  const port = parentPort;
+  // Written by `threadedEmbedder` in the same release: no boundary lies between.
+  const { modelPackage, dimensions } = workerData as EmbedderThreadData;
+  const tell = (message: FromEmbedder, vectors?: Float32Array<ArrayBuffer>): void =>
+    port.postMessage(message, vectors === undefined ? [] : [vectors.buffer]);
+  let embed: (texts: string[]) => Promise<number[][]>;
+  try {
+    const files = (await import(modelPackage)) as { readonly modelSource: EmbeddingsModelSource };
+    const model = await initModel(files.modelSource);
+    embed = (texts) => model.embed(texts);
+    // What cannot embed one text is no model; and the first text takes longer than others.
+    packed(await embed(['ready']), dimensions);
+  } catch (error) {
+    tell({ kind: 'unavailable', message: error instanceof Error ? error.message : String(error) });
+    port.close();
+    return;
+  }
+  let turn = Promise.resolve();
+  port.on('message', (received: unknown) => {
+    const { id, texts } = toEmbedder.parse(received);
+    turn = turn.then(async () => {
+      try {
+        const vectors = packed(await embed(texts.map(embeddable)), dimensions);
+        tell({ kind: 'embedded', id, vectors }, vectors);
+      } catch (error) {
+        tell({ kind: 'failed', id, message: error instanceof Error ? error.message : String(error) });
+      }
+    });
+  });
+  tell({ kind: 'loaded' });
+};
+
+await run();

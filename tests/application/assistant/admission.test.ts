@@ -1,0 +1,30 @@
+import { expect } from 'chai';
+import { Admission } from '../../../application/assistant/admission.ts';
+import { DomainError } from '../../../domain/errors.ts';
+import { rejection } from '../../support/eventually.ts';
+
+const code = async (work: Promise<unknown>): Promise<string> => {
+  const error = await rejection(work);
+  return error instanceof DomainError ? error.code : String(error);
+};
+
+describe('questions at the same time', () => {
+  it('are so many of a tenant, and so many of all together; what has ended makes room', async () => {
+    const admission = new Admission({ perTenant: 2, together: 3 });
+    const gates = [1, 2, 3].map(() => Promise.withResolvers<string>());
+    const [one, two, three] = gates.map(({ promise }, n) =>
+      admission.admit(n < 2 ? 'acme' : 'other', () => promise),
+    );
+    expect(await code(admission.admit('acme', async () => 'in'))).to.equal('rate_limited');
+    expect(await code(admission.admit('third', async () => 'in'))).to.equal('unavailable');
+    gates[0]?.resolve('done');
+    expect(await one).to.equal('done');
+    expect(await admission.admit('acme', async () => 'in')).to.equal('in');
+    gates[1]?.reject(new Error('broken'));
+    expect(await rejection(two ?? Promise.resolve())).to.be.instanceOf(Error);
+    gates[2]?.resolve('done');
+    await three;
+    const all = [1, 2].map((n) => admission.admit('acme', async () => n));
+    expect(await Promise.all(all), 'a failure makes room too').to.deep.equal([1, 2]);
+  });
+});

@@ -1,0 +1,46 @@
+import { expect } from 'chai';
+import { RANKING } from '../../../application/assistant/ranking.ts';
+import {
+  askAll,
+  labelledIndex,
+  partOfSet,
+  qualityOf,
+  remembering,
+} from '../../../bench/assistant/labelled.ts';
+import { threadedEmbedder } from '../../../infrastructure/embedding/threaded-embedder.ts';
+import { testLogger } from '../../support/fakes.ts';
+
+/**
+ * A part of the bench's labelled set through the real embedder. The floors are a little below what was measured (in
+ * the messages), so that a change that makes answers worse fails here; `npm run bench -- --only assistant` has the whole set.
+ */
+describe('the quality of answers', function () {
+  this.timeout(240_000);
+  const embedder = remembering(threadedEmbedder({ logger: testLogger() }));
+  const part = partOfSet(0.3, 0.15);
+  let index: Awaited<ReturnType<typeof labelledIndex>>;
+
+  before(async () => {
+    index = await labelledIndex(embedder, part.documents);
+  });
+  after(() => embedder.close());
+
+  it('is what it was measured to be', async () => {
+    const quality = qualityOf(await askAll(index, RANKING, part.cases));
+    expect(quality.recall, '0.93 with 202 sources and 67 questions').to.be.at.least(0.9);
+    expect(quality.mrr, '0.85').to.be.at.least(0.82);
+    expect(quality.wronglyAnswered, '0.03, one of 29').to.be.at.most(0.1);
+    expect(quality.answered, '0.51').to.be.at.least(0.45);
+    expect(quality.right, '0.97').to.be.at.least(0.93);
+    expect(quality.emptyAnswerable, 'none').to.be.at.most(0.02);
+    expect(quality.emptyElsewhere, '0.21').to.be.at.least(0.1);
+  });
+
+  it('is better than that of words alone and of embeddings alone', async () => {
+    const of = async (mode: 'hybrid' | 'keyword' | 'embedding') =>
+      qualityOf(await askAll(index, { ...RANKING, mode, threshold: 0 }, part.cases));
+    const [hybrid, keyword, embedding] = [await of('hybrid'), await of('keyword'), await of('embedding')];
+    expect(hybrid.recall).to.be.greaterThan(keyword.recall).and.greaterThan(embedding.recall);
+    expect(hybrid.mrr).to.be.greaterThan(keyword.mrr).and.greaterThan(embedding.mrr);
+  });
+});

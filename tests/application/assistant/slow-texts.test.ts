@@ -1,0 +1,50 @@
+import { Readable } from 'node:stream';
+import { expect } from 'chai';
+import { textKindOf } from '../../../application/assistant/texts/attachment-text.ts';
+import { csvText } from '../../../application/assistant/texts/csv.ts';
+import { decodedText } from '../../../application/assistant/texts/decode.ts';
+import { recordText } from '../../../application/assistant/texts/record-text.ts';
+import { streamSafe } from '../../../application/assistant/texts/stream-safe.ts';
+import type { Field } from '../../../domain/entities/fields.ts';
+
+describe('texts that are made to take long', function () {
+  this.timeout(60_000);
+  const inTime = (work: () => unknown): void => {
+    const begun = performance.now();
+    work();
+    expect(performance.now() - begun).to.be.lessThan(5000);
+  };
+  const MARKS = '\u0301\u0323';
+
+  it('have no more than thirty marks on one character, and are then put in order at once', async () => {
+    const bytes = Buffer.from(`a${MARKS.repeat(400_000)}b`);
+    const text = await decodedText(Readable.from([bytes]), 1_000_000);
+    expect(text).to.equal(`a${MARKS.repeat(15)}b`);
+    inTime(() => streamSafe(`a${MARKS.repeat(400_000)}`).normalize('NFC'));
+    const name: Field = { key: 'name', label: 'Name', type: 'long_text', required: false };
+    const record = recordText({ label: 'Order', fields: [name] }, { name: `a${MARKS.repeat(50_000)}` });
+    expect(record.text).to.have.length('Name: a'.length + 30);
+    for (const plain of ['Ha\u0308user', 'नमस्ते', '👩‍👩‍👧‍👦', 'e\u0301'.repeat(100)])
+      expect(streamSafe(plain)).to.equal(plain);
+  });
+
+  it('do not grow by the names of their columns', () => {
+    const rows = '1,2\n'.repeat(100_000);
+    const long = csvText(`${'A'.repeat(200_000)},b\n${rows}`, 1_000_000);
+    expect(long.length).to.be.within(1_000_000, 1_000_200);
+    expect(long.split('\n')[0]).to.equal(`${'A'.repeat(80)}: 1; b: 2`);
+    const wide = Array.from({ length: 100_000 }, (_, n) => `${'C'.repeat(70)}${n}`).join(',');
+    expect(csvText(`${wide}\n${'1,'.repeat(100_000)}`, 10_000)).to.have.length.within(10_000, 10_200);
+  });
+
+  it('are cut into rows in time, however they are quoted', () => {
+    for (const part of ['1,2\n', '"x,\n', '",', '"', '"""",', '"""\n', '"a"",', ',', '\n'])
+      inTime(() => csvText(`a,b\n${part.repeat(1_600_000 / part.length)}`, 1_700_000));
+  });
+
+  it('are no texts for a name or type that only objects know', () => {
+    for (const filename of ['x.constructor', 'constructor', '.tostring', 'x.valueof'])
+      expect(textKindOf({ filename, content_type: 'image/png' })).to.equal(undefined);
+    expect(textKindOf({ filename: 'x', content_type: 'constructor' })).to.equal(undefined);
+  });
+});

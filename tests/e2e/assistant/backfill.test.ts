@@ -1,0 +1,246 @@
+import { expect } from 'chai';
+import { z } from 'zod';
+import { clientOf } from '../../support/client.ts';
+import { type Server, startServer } from '../../support/server.ts';
+import { upload, uploaded } from '../../support/uploads.ts';
+import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import {
+  ask,
+  askUntil,
+  BACKFILL,
+  backfill,
+  changeOrder,
+  defineOrders,
+  ENTITIES,
+  entitle,
+  entitledTenant,
+  MODEL,
+  newOrder,
+  ORDERS,
+  refusal,
+  sourcesOf,
+} from './support.ts';
+
+const THINGS = ['lamps', 'ladders', 'carpets', 'mirrors', 'kettles', 'pianos', 'saddles', 'anchors'];
+const promiseOf = (n: number): string =>
+  `Lot ${n} is ${n + 3} ${THINGS[n % THINGS.length]} by week ${n % 52}.`;
+
+/** Made before the tenant has the assistant, so that a backfill finds them all. */
+const fill = async (tenant: TestTenant, count: number) => {
+  const made = [];
+  for (let n = 0; n < count; n += 1)
+    made.push(await newOrder(tenant.admin.api, { name: `Order of lot ${n}`, promise: promiseOf(n) }));
+  return made;
+};
+
+describe('The backfill of the corpus', function () {
+  this.timeout(240_000);
+  let world: World;
+  let second: Server;
+
+  before(async () => {
+    world = await startWorld({ env: MODEL });
+    second = await startServer({ dataDir: world.server.dataDir, env: MODEL });
+  });
+  after(endWorld);
+
+  const plain = async (): Promise<TestTenant> => {
+    const tenant = await world.tenant();
+    await defineOrders(tenant);
+    return tenant;
+  };
+
+  /** A person's client on the second node. */
+  const onSecond = async (tenant: TestTenant) => (await clientOf(() => second)).with(tenant.admin.token);
+
+  it('counts sources exactly, and a second one adds and updates nothing', async () => {
+    const tenant = await plain();
+    const { api } = tenant.admin;
+    const [first] = await fill(tenant, 12);
+    if (first === undefined) throw new Error('nothing was made');
+    await uploaded(api, first, 'The pianos are tuned each spring.', { filename: 'pianos.txt' });
+    await uploaded(api, first, 'a,b\n1,2\n', { filename: 'table.csv', type: 'text/csv' });
+    await uploaded(api, first, new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0]), {
+      filename: 'photo.png',
+      type: 'image/png',
+    });
+    await entitle(world, tenant);
+    expect(await backfill(api)).to.deep.equal({ added: 14, updated: 0, skipped: 0 });
+    expect(await backfill(api)).to.deep.equal({ added: 0, updated: 0, skipped: 14 });
+    expect(sourcesOf(await ask(api, 'When are the pianos tuned?'))).not.to.deep.equal([]);
+  });
+
+  it('updates what was changed while the tenant had no assistant, and nothing outdated is found till then', async () => {
+    const tenant = await entitle(world, await plain());
+    const { api } = tenant.admin;
+    const [first, deleted] = await fill(tenant, 2);
+    if (first === undefined || deleted === undefined) throw new Error('nothing was made');
+    const question = 'What is lot 0?';
+    await askUntil(tenant.admin, question, (found) => sourcesOf(found).includes(first.id));
+    await world.platform.patch(`/super/tenants/${tenant.id}`, { plan: 'free' });
+    await changeOrder(api, first, { promise: 'Lot 0 is nothing but umbrellas.' });
+    expect((await api.delete(`${ENTITIES}/${ORDERS}/records/${deleted.id}`)).status).to.equal(204);
+    await entitle(world, tenant);
+    const other = await newOrder(api, { name: 'Later than that', promise: 'Parasols' });
+    await askUntil(tenant.admin, 'parasols', (found) => sourcesOf(found).includes(other.id));
+    expect((await ask(api, question)).reply).not.to.include('lamps');
+    const { added, updated, skipped } = await backfill(api);
+    expect(added + updated, 'the changed one').to.equal(1);
+    expect(skipped).to.equal(1);
+    expect((await ask(api, question)).reply).to.include('umbrellas');
+  });
+
+  it('follows a change of the schema’s labels', async () => {
+    const tenant = await entitle(world, await plain());
+    const { api } = tenant.admin;
+    await fill(tenant, 3);
+    await backfill(api);
+    const entity = (await api.get(`${ENTITIES}/${ORDERS}`)).as(
+      z.looseObject({ fields: z.array(z.looseObject({ key: z.string() })) }),
+    );
+    const fields = entity.fields.map((field) =>
+      field.key === 'promise' ? { ...field, label: 'Commitment' } : field,
+    );
+    expect((await api.patch(`${ENTITIES}/${ORDERS}`, { fields })).status).to.equal(200);
+    expect(await backfill(api)).to.deep.equal({ added: 0, updated: 3, skipped: 0 });
+    expect(await backfill(api)).to.deep.equal({ added: 0, updated: 0, skipped: 3 });
+  });
+
+  it('is joined by one that arrives while it runs, on the same node and on another', async () => {
+    const tenant = await plain();
+    await fill(tenant, 60);
+    await entitle(world, tenant);
+    const there = await onSecond(tenant);
+    const [one, same, elsewhere] = await Promise.all([
+      backfill(tenant.admin.api),
+      backfill(tenant.admin.api),
+      backfill(there),
+    ]);
+    expect(one).to.deep.equal({ added: 60, updated: 0, skipped: 0 });
+    expect(same).to.deep.equal(one);
+    expect(elsewhere).to.deep.equal(one);
+    expect(await backfill(there)).to.deep.equal({ added: 0, updated: 0, skipped: 60 });
+  });
+
+  it('never puts an older text over a newer one, with edits, deletions and shrinking meanwhile', async () => {
+    const tenant = await plain();
+    const { api } = tenant.admin;
+    const orders = await fill(tenant, 60);
+    const long = Array.from(
+      { length: 60 },
+      (_, n) => `Clause ${n} of the marble contract speaks of case ${n}.`,
+    );
+    const shrinking = await newOrder(api, { name: 'Marble contract', promise: long.join('\n') });
+    await entitle(world, tenant);
+    const running = Promise.all([backfill(api), backfill(await onSecond(tenant))]);
+    for (const [n, order] of orders.entries()) {
+      if (n % 3 === 0)
+        await changeOrder(api, order, { promise: `Lot ${n} has become a giraffe, number ${n}.` });
+      if (n % 10 === 1) await api.delete(`${ENTITIES}/${ORDERS}/records/${order.id}`);
+    }
+    await changeOrder(api, shrinking, { promise: 'The marble contract was cut down to one clause.' });
+    await running;
+    const last = orders.at(-3);
+    await askUntil(tenant.admin, 'What was the marble contract cut down to?', ({ reply }) =>
+      reply.includes('cut down to one clause'),
+    );
+    for (const n of [0, 30, 57]) {
+      const found = await askUntil(tenant.admin, `What has lot ${n} become?`, ({ reply }) =>
+        reply.includes(`giraffe, number ${n}.`),
+      );
+      expect(found.reply).not.to.include(promiseOf(n));
+    }
+    expect(last).not.to.equal(undefined);
+    const clause = await ask(api, 'What does clause 44 of the marble contract speak of?');
+    expect(clause.reply, 'no tail is left').not.to.include('case 44');
+    const deleted = await ask(api, 'What is lot 11?');
+    expect(sourcesOf(deleted)).not.to.include(orders[11]?.id);
+    const { added, updated } = await backfill(api);
+    expect({ added, updated }, 'nothing was left to do').to.deep.equal({ added: 0, updated: 0 });
+  });
+
+  it('takes attachments as they come: empty, huge, binary in disguise, in a broken encoding', async () => {
+    const tenant = await plain();
+    const { api } = tenant.admin;
+    const order = await newOrder(api, { name: 'A place for files' });
+    const text = { type: 'text/plain' };
+    await uploaded(api, order, '', { filename: 'empty.txt', ...text });
+    const line = 'An ordinary line of an enormous file about wool and yarn.\n';
+    await uploaded(api, order, 'The password of the wool shed is Merino.\n'.concat(line.repeat(60_000)), {
+      filename: 'huge.txt',
+      ...text,
+    });
+    const bytes = new Uint8Array(50_000).map((_, index) => (index * 7919) % 256);
+    const disguised = await uploaded(api, order, bytes, { filename: 'disguised.txt', ...text });
+    const latin = Buffer.from(
+      'Die T\xfcren der K\xfcche wurden in Eiche bestellt, sagte der Tischler.',
+      'latin1',
+    );
+    const broken = await uploaded(api, order, latin, { filename: 'broken.txt', ...text });
+    const wide = Buffer.concat([
+      Buffer.from([0xff, 0xfe]),
+      Buffer.from('Sixteen bits of tulips.', 'utf16le'),
+    ]);
+    const utf16 = await uploaded(api, order, wide, { filename: 'wide.txt', ...text });
+    const csv = await upload(api, order, '"never closed,1\n2,"3"x"\n\0', {
+      filename: 'odd.csv',
+      type: 'text/csv',
+    });
+    expect(csv.status).to.equal(201);
+    await entitle(world, tenant);
+    const { added, updated, skipped } = await backfill(api);
+    expect({ total: added + updated + skipped, updated }).to.deep.equal({ total: 7, updated: 0 });
+    expect(added, 'record, huge, broken, sixteen bits').to.equal(4);
+    expect(await backfill(api)).to.deep.equal({ added: 0, updated: 0, skipped: 7 });
+    expect(sourcesOf(await ask(api, 'What is the password of the wool shed?'))).not.to.deep.equal([]);
+    expect(sourcesOf(await ask(api, 'Sixteen bits of tulips'))).to.include(utf16.id);
+    const doors = await ask(api, 'Eiche bestellt, Tischler');
+    expect(sourcesOf(doors)).to.include(broken.id).and.not.to.include(disguised.id);
+  });
+
+  it('ends when the tenant loses the assistant meanwhile', async () => {
+    const tenant = await plain();
+    await fill(tenant, 80);
+    await entitle(world, tenant);
+    const running = tenant.admin.api.post(BACKFILL);
+    await world.platform.patch(`/super/tenants/${tenant.id}`, { plan: 'free' });
+    const answer = await running;
+    expect(refusal(answer)).to.deep.equal([403, 'assistant_not_entitled']);
+    expect(answer.json).to.have.all.keys('error', 'message');
+  });
+
+  it('goes on after kill -9 where it was, and loses nothing', async () => {
+    const tenant = await plain();
+    await fill(tenant, 120);
+    await entitle(world, tenant);
+    const begun = tenant.admin.api.post(BACKFILL).catch(() => undefined);
+    await askUntil(tenant.admin, 'What is lot 1?', (found) => found.retrieved_chunks.length > 0);
+    await world.server.kill();
+    await begun;
+    await world.restart();
+    await world.ready();
+    const { added, updated, skipped } = await backfill(tenant.admin.api);
+    expect(added + skipped).to.equal(120);
+    expect(updated).to.equal(0);
+    expect(skipped, 'what was done stayed done').to.be.greaterThan(0);
+    expect(await backfill(tenant.admin.api)).to.deep.equal({ added: 0, updated: 0, skipped: 120 });
+  });
+
+  it('is taken over by who waits for it, should its node die', async () => {
+    const tenant = await plain();
+    await fill(tenant, 100);
+    await entitle(world, tenant);
+    const begun = (await onSecond(tenant)).post(BACKFILL).catch(() => undefined);
+    await askUntil(tenant.admin, 'What is lot 1?', (found) => found.retrieved_chunks.length > 0);
+    const waiting = backfill(tenant.admin.api);
+    await second.kill();
+    await begun;
+    const { added, skipped } = await waiting;
+    expect(added + skipped).to.equal(100);
+    expect(await backfill((await entitledTenant(world)).admin.api)).to.deep.equal({
+      added: 0,
+      updated: 0,
+      skipped: 0,
+    });
+  });
+});

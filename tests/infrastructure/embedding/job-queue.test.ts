@@ -1,0 +1,71 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { type Job, JobQueue, MAX_QUESTIONS } from '../../../infrastructure/embedding/job-queue.ts';
+
+const job = (...texts: string[]): Job => ({
+  texts,
+  vectors: [],
+  resolve: () => undefined,
+  reject: () => undefined,
+});
+const chunk = 'x'.repeat(900);
+
+describe('the queue of the embedder', () => {
+  it('gives a short record its turn while somebody’s enormous file is under way', () => {
+    const queue = new JobQueue();
+    const enormous = job(...Array<string>(4000).fill(chunk));
+    const record = job('a record');
+    queue.add(enormous, 'background');
+    queue.next();
+    queue.add(record, 'background');
+    const groups = [queue.next(), queue.next()];
+    expect(groups.some((parts) => parts?.some((part) => part.job === record))).to.equal(true);
+  });
+
+  it('lets jobs of many groups take turns, and questions overtake them all', () => {
+    const queue = new JobQueue();
+    const jobs = [1, 2, 3].map(() => job(...Array<string>(30).fill(chunk)));
+    for (const one of jobs) queue.add(one, 'background');
+    const first = [queue.next(), queue.next(), queue.next()];
+    expect(first.map((parts) => parts?.[0]?.job)).to.deep.equal(jobs);
+    const question = job('a question');
+    queue.add(question, 'question');
+    expect(queue.next()).to.deep.equal([{ job: question, from: 0, to: 1 }]);
+  });
+
+  it('takes no more questions than anybody waits for', () => {
+    const queue = new JobQueue();
+    for (let n = 0; n < MAX_QUESTIONS; n += 1) expect(queue.add(job('?'), 'question')).to.equal(true);
+    expect(queue.add(job('?'), 'question')).to.equal(false);
+    expect(queue.add(job('.'), 'background')).to.equal(true);
+    queue.next();
+    expect(queue.add(job('?'), 'question')).to.equal(true);
+  });
+
+  it('hands out every text once and in order, and nothing of what was dropped', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.array(fc.integer({ min: 0, max: 2500 }), { minLength: 1, maxLength: 40 }), {
+          maxLength: 8,
+        }),
+        fc.integer({ min: 0, max: 7 }),
+        (sizes, dropped) => {
+          const queue = new JobQueue();
+          const jobs = sizes.map((each) => job(...each.map((size) => 'x'.repeat(size))));
+          for (const [n, one] of jobs.entries()) queue.add(one, n % 3 === 0 ? 'question' : 'background');
+          const gone = jobs[dropped];
+          if (gone !== undefined) queue.drop(gone);
+          const given = new Map(jobs.map((one) => [one, 0]));
+          for (let parts = queue.next(); parts !== undefined; parts = queue.next()) {
+            for (const { job: one, from, to } of parts) {
+              expect(from).to.equal(given.get(one));
+              expect(to).to.be.greaterThan(from);
+              given.set(one, to);
+            }
+          }
+          for (const [one, count] of given) expect(count).to.equal(one === gone ? 0 : one.texts.length);
+        },
+      ),
+    );
+  });
+});

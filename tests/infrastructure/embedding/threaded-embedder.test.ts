@@ -1,0 +1,111 @@
+import { expect } from 'chai';
+import { EmbedderUnavailable } from '../../../application/ports/embedder.ts';
+import { StoreUnavailable } from '../../../application/ports/event-store.ts';
+import { noEmbedder } from '../../../infrastructure/embedding/no-embedder.ts';
+import { threadedEmbedder } from '../../../infrastructure/embedding/threaded-embedder.ts';
+import { packed } from '../../../infrastructure/embedding/vectors.ts';
+import { rejection } from '../../support/eventually.ts';
+import { testLogger } from '../../support/fakes.ts';
+
+describe('the embedder in its thread', function () {
+  this.timeout(120_000);
+  const embedder = threadedEmbedder({ logger: testLogger() });
+  after(() => embedder.close());
+
+  const cosine = (a: Float32Array | undefined, b: Float32Array | undefined): number =>
+    (a ?? new Float32Array()).reduce((sum, value, index) => sum + value * (b?.[index] ?? 0), 0);
+
+  it('gives vectors of length one, nearer for what means the same', async () => {
+    const [a, b, c] = await embedder.embed(
+      ['When will the goods arrive?', 'What is the delivery date?', 'The cat sleeps on the sofa.'],
+      'question',
+    );
+    expect(a).to.have.length(embedder.dimensions);
+    expect(cosine(a, a)).to.be.closeTo(1, 1e-5);
+    expect(cosine(a, b)).to.be.greaterThan(cosine(a, c) + 0.1);
+  });
+
+  it('takes any text, the empty one too, and gives each its own vector in order', async () => {
+    const texts = ['', ' ', '\u0000', '😀', '\ud800', '你好', 'x'.repeat(5000), 'hello', 'hello'];
+    const vectors = await embedder.embed(texts, 'background');
+    expect(vectors).to.have.length(texts.length);
+    expect(cosine(vectors[7], vectors[8])).to.be.closeTo(1, 1e-5);
+    expect(await embedder.embed([], 'question')).to.deep.equal([]);
+  });
+
+  it('takes no longer for characters that become many', async () => {
+    const begun = performance.now();
+    await embedder.embed(['\ufdfa'.repeat(4000), '\u3300'.repeat(4000)], 'question');
+    expect(performance.now() - begun).to.be.lessThan(5000);
+  });
+
+  it('does not let one’s long text hold up another’s short one', async () => {
+    const order: string[] = [];
+    const long = embedder
+      .embed(
+        Array.from({ length: 100 }, (_, n) => `A long text, number ${n}. `.repeat(20)),
+        'background',
+      )
+      .then(() => order.push('long'));
+    await embedder.embed(['A short one'], 'background').then(() => order.push('short'));
+    await long;
+    expect(order).to.deep.equal(['short', 'long']);
+  });
+
+  it('answers a question while a backfill is under way', async () => {
+    const order: string[] = [];
+    const backfill = embedder
+      .embed(
+        Array.from({ length: 120 }, (_, n) => `A background text, number ${n}. `.repeat(8)),
+        'background',
+      )
+      .then(() => order.push('backfill'));
+    await embedder.embed(['A question'], 'question').then(() => order.push('question'));
+    await backfill;
+    expect(order).to.deep.equal(['question', 'backfill']);
+  });
+
+  it('is unavailable for want of its files, and says so once in the log', async () => {
+    const logger = testLogger();
+    const missing = threadedEmbedder({ logger, modelPackage: '@energetic-ai/no-such-model' });
+    for (const urgency of ['question', 'background'] as const)
+      expect(await rejection(missing.embed(['x'], urgency))).to.be.instanceOf(EmbedderUnavailable);
+    expect(logger.lines.filter(({ level }) => level === 'error')).to.have.length(1);
+    await missing.close();
+    expect(await rejection(noEmbedder.embed(['x'], 'question'))).to.be.instanceOf(EmbedderUnavailable);
+  });
+
+  it('fails what waits when its thread dies, and starts another for what comes next', async () => {
+    const dying = threadedEmbedder({
+      logger: testLogger(),
+      modelPackage: 'data:text/javascript,process.exit(3)',
+    });
+    for (const urgency of ['question', 'background', 'question'] as const)
+      expect(await rejection(dying.embed(['x'], urgency))).to.be.instanceOf(StoreUnavailable);
+    await dying.close();
+  });
+
+  it('ends what waits when it is closed', async () => {
+    const closing = threadedEmbedder({ logger: testLogger() });
+    const waiting = rejection(closing.embed(Array(200).fill('a text '.repeat(50)), 'background'));
+    await closing.embed(['ready'], 'question');
+    await closing.close();
+    expect(await waiting).to.be.instanceOf(StoreUnavailable);
+    expect(await rejection(closing.embed(['x'], 'question'))).to.be.instanceOf(StoreUnavailable);
+  });
+
+  it('lets no vector through that cannot be compared', () => {
+    for (const vector of [
+      [1, 2],
+      [0, 0, 0],
+      [1, Number.NaN, 0],
+      [Number.POSITIVE_INFINITY, 0, 0],
+    ])
+      expect(() => packed([vector], 3)).to.throw(TypeError);
+    expect([...packed([[3, 0, 4]], 3)].map((value) => value.toFixed(3))).to.deep.equal([
+      '0.600',
+      '0.000',
+      '0.800',
+    ]);
+  });
+});
