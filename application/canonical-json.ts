@@ -7,12 +7,16 @@ export const canonicalJson = (value: unknown): string => {
   if (Array.isArray(value)) {
     return value.length === 0 ? '[]' : `[${value.map(canonicalJson).join(',')}]`;
   }
-  const members: string[] = [];
-  const values: Record<string, unknown> = { ...value };
-  for (const key of Object.keys(values).sort()) {
+  const values = value as Readonly<Record<string, unknown>>;
+  const keys = Object.keys(values);
+  if (keys.length > 1) keys.sort();
+  let text = '{';
+  for (const key of keys) {
     const member = values[key];
     // A member without a value is no member.
-    if (member !== undefined) members.push(`${JSON.stringify(key)}:${canonicalJson(member)}`);
+    if (member === undefined) continue;
+    if (text.length > 1) text += ',';
+    text += `${JSON.stringify(key)}:${canonicalJson(member)}`;
   }
-  return `{${members.join(',')}}`;
+  return `${text}}`;
 };

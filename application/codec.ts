@@ -1,12 +1,13 @@
-import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { EventDefinition } from '../domain/event.ts';
 import { canonicalJson } from './canonical-json.ts';
+import { chainHash, metadataTexts } from './chaining.ts';
 import type { NewEvent, Position, StoredEvent } from './ports/event-store.ts';
 import type { KeyRing } from './sealing.ts';
 import { parseStreamName } from './streams.ts';
 import { UndecodableEvent, upcasted } from './upcasting.ts';
 
+export { chainHash } from './chaining.ts';
 export { UndecodableEvent } from './upcasting.ts';
 
 /**
@@ -174,13 +175,21 @@ export class EventCodec {
   decode(stored: StoredEvent): LoggedEvent {
     const known = this.#decoded.get(stored);
     if (known !== undefined) return known;
-    const recent = this.#recent.get(stored.id);
-    const logged =
-      recent !== undefined && recent.stream === stored.stream && recent.revision === stored.revision
-        ? { ...recent, position: stored.position }
-        : this.#parse(stored);
+    const logged = this.#read(stored);
     this.#decoded.set(stored, logged);
     return logged;
+  }
+
+  /** As {@link decode}, for an event that nobody else is about to ask for. @throws {UndecodableEvent} */
+  decodeOnce(stored: StoredEvent): LoggedEvent {
+    return this.#decoded.get(stored) ?? this.#read(stored);
+  }
+
+  #read(stored: StoredEvent): LoggedEvent {
+    const recent = this.#recent.get(stored.id);
+    return recent !== undefined && recent.stream === stored.stream && recent.revision === stored.revision
+      ? { ...recent, position: stored.position }
+      : this.#parse(stored);
   }
 
   #parse(stored: StoredEvent): LoggedEvent {
@@ -263,35 +272,3 @@ const canonicalFields = (
   }
   return `${text}}`;
 };
-
-const actorText = ({ id, kind, user_id }: Actor): string =>
-  user_id === undefined
-    ? `{"id":${JSON.stringify(id)},"kind":"${kind}"}`
-    : `{"id":${JSON.stringify(id)},"kind":"${kind}","user_id":${JSON.stringify(user_id)}}`;
-
-/** The canonical text of the metadata, parted where `hash` goes: after `actor`, before all later members. */
-const metadataTexts = (
-  { actor, causationId, correlationId, impersonatedBy }: Cause,
-  at: number,
-  previous: string,
-  version: number,
-  tenantId: string,
-): readonly [string, string] => [
-  `{"$causationId":${JSON.stringify(causationId)},"$correlationId":${JSON.stringify(correlationId)},` +
-    `"actor":${actorText(actor)},`,
-  `${impersonatedBy === undefined ? '' : `"impersonated_by":${JSON.stringify(impersonatedBy)},`}` +
-    `"occurred_at":"${new Date(at).toISOString()}","prev_hash":"${previous}",` +
-    `"schema_version":${version},"tenant_id":${JSON.stringify(tenantId)}}`,
-];
-
-/** The recipe of `metadata.hash`; every part is one line, and none can hold a line feed. */
-export const chainHash = (
-  previous: string,
-  stream: string,
-  revision: number,
-  id: string,
-  type: string,
-  data: string,
-  metadataWithoutHash: string,
-): string =>
-  hash('sha256', [previous, stream, revision, id, type, data, metadataWithoutHash].join('\n'), 'hex');

@@ -11,6 +11,7 @@ import {
   hasWrongTypes,
   type Input,
   type Link,
+  type Resolved,
   refuseTypes,
   resolve,
 } from '../domain/entities/record-values.ts';
@@ -85,7 +86,7 @@ export class Records {
     const createdBy = context.cause.actor.id;
     return this.#write(
       { tenantId, entityName, id, context, before: () => undefined, input: values },
-      (state, schema, job, facts) => decideCreate(state, schema, { id, values, createdBy, job }, facts),
+      (state, { schema, job, facts }) => decideCreate(state, schema, { id, values, createdBy, job }, facts),
     );
   }
 
@@ -97,10 +98,10 @@ export class Records {
     command: { readonly values: Input; readonly ifVersion?: number | undefined },
     context: RequestContext,
   ): Promise<WrittenRecord> {
-    const before = (state: RecordState) => ('values' in state ? state.values : {});
+    const before = (state: RecordState) => ('values' in state ? state.values : NO_VALUES);
     return this.#write(
-      { tenantId, entityName, id, context, before, input: command.values },
-      (state, schema, _job, facts) => decideUpdate(state, schema, command, facts),
+      { tenantId, entityName, id, context, before, input: command.values, isUpdate: true },
+      (state, { schema, facts, resolved }) => decideUpdate(state, schema, command, facts, resolved),
     );
   }
 
@@ -124,16 +125,15 @@ export class Records {
   }
 
   /**
-   * The events that a command would give now; nothing is written, and nothing is registered.
+   * The events that a command would give on a record's state; nothing is written, and nothing is registered.
    * @throws as the command itself would; of a deletion, only what is wrong with the record itself
    */
   async preview(
     tenantId: string,
     entityName: string,
-    id: string,
+    state: RecordState,
     command: RecordCommand,
   ): Promise<readonly RecordEvent[]> {
-    const state = await this.#links.known(tenantId, id);
     switch (command.kind) {
       case 'update': {
         const schema = await this.#known(tenantId, entityName);
@@ -175,21 +175,18 @@ export class Records {
       readonly context: RequestContext;
       readonly before: (state: RecordState) => LiveRecord['values'] | undefined;
       readonly input: Input;
+      /** An update begins no job. */
+      readonly isUpdate?: boolean;
     },
-    decide: (
-      state: RecordState,
-      schema: Schema,
-      job: Job | undefined,
-      facts: LinkFacts,
-    ) => readonly RecordEvent[],
+    decide: (state: RecordState, known: KnownToWrite) => readonly RecordEvent[],
   ): Promise<WrittenRecord> {
-    const { tenantId, entityName, id, context, before, input } = target;
+    const { tenantId, entityName, id, context, before, input, isUpdate = false } = target;
     const { cause, again } = context;
     const attempt = async (): Promise<WrittenRecord | 'again'> => {
       const session = new LinkSession(this.#links, { tenantId, recordId: id, entityName, cause });
       const schema = await this.#schemas.fresh(tenantId, entityName);
-      const present = await this.#links.known(tenantId, id);
-      const resolved = resolve(schema.fields, before(present), input);
+      const present = before(await this.#links.known(tenantId, id));
+      const resolved = resolve(schema.fields, present, input);
       if (hasWrongTypes(resolved)) refuseTypes(resolved, await this.#missing(tenantId, resolved.links));
       await session.open(resolved.links);
       try {
@@ -202,11 +199,19 @@ export class Records {
             again,
             prepare: async () => {
               const now = await this.#schemas.fresh(tenantId, entityName);
-              return { schema: now, job: await this.#newJob(tenantId, now) };
+              return { schema: now, job: isUpdate ? undefined : await this.#newJob(tenantId, now) };
             },
-            decide: (state, _context, now) => {
-              const { links } = resolve(now.schema.fields, before(state), input);
-              return decide(state, now.schema, now.job, session.facts(state, links));
+            decide: (state, _context, { schema: now, job }) => {
+              const values = before(state);
+              // Mostly nothing has changed since the links were looked up.
+              const isSame = values === present && now.fields === schema.fields;
+              const known = isSame ? resolved : resolve(now.fields, values, input);
+              return decide(state, {
+                schema: now,
+                job,
+                facts: session.facts(state, known.links),
+                resolved: known,
+              });
             },
           }),
         );
@@ -232,6 +237,17 @@ export class Records {
       : { workflow, workflow_version: published.version, state: published.initial };
   }
 }
+
+/** What a write is decided on beside the record's state. */
+interface KnownToWrite {
+  readonly schema: Schema;
+  readonly job: Job | undefined;
+  readonly facts: LinkFacts;
+  /** The record's values as they come to be. */
+  readonly resolved: Resolved;
+}
+
+const NO_VALUES: LiveRecord['values'] = {};
 
 interface Job {
   readonly workflow: string;

@@ -76,21 +76,73 @@ export class StreamStates {
    * @param see told of the events that were read for it: all of the stream, or those after what was known
    */
   async refresh(stream: string, decider: AnyDecider, see?: See): Promise<StreamState> {
-    const load = { newest: -1 };
-    const loads = this.#loads.get(stream) ?? new Set();
-    this.#loads.set(stream, loads.add(load));
+    const load = this.#begin(stream);
     try {
       const state = await this.#read(stream, decider, see);
       // What was read before a newer event was told of is no state to keep.
       if (state.revision >= load.newest) this.set(stream, state, decider);
       return state;
     } finally {
-      loads.delete(load);
-      if (loads.size === 0) this.#loads.delete(stream);
+      this.#end(stream, load);
     }
   }
 
-  async #read(stream: string, decider: AnyDecider, see: See = () => undefined): Promise<StreamState> {
+  /**
+   * As {@link load}, for many streams of one kind that the store is asked for together.
+   * @param passing they do not stay in memory: it is left to what is asked for again
+   */
+  async loadMany<S, E>(
+    tenantId: string,
+    decider: Decider<S, E>,
+    ids: readonly string[],
+    { passing }: { readonly passing: boolean },
+  ): Promise<StreamState<S>[]> {
+    const streams = ids.map((id) => streamName(tenantId, decider.category, id));
+    const states = streams.map((stream) => this.cached(stream));
+    const missing = streams.flatMap((stream, at) => (states[at] === undefined ? [{ stream, at }] : []));
+    const loads = passing ? [] : missing.map(({ stream }) => this.#begin(stream));
+    try {
+      const read =
+        missing.length === 0
+          ? []
+          : await this.#events.readStreams(
+              missing.map(({ stream }) => stream),
+              SHORT,
+            );
+      for (const [nth, { stream, at }] of missing.entries()) {
+        const events = read[nth] ?? [];
+        if (events.length >= SHORT) states[at] = await this.refresh(stream, decider);
+        else {
+          const state = this.#foldAll(emptyOf(decider), events, decider);
+          states[at] = state;
+          const newest = loads[nth]?.newest;
+          if (newest !== undefined && state.revision >= newest) this.set(stream, state, decider);
+        }
+      }
+    } finally {
+      for (const [nth, { stream }] of missing.entries()) {
+        const load = loads[nth];
+        if (load !== undefined) this.#end(stream, load);
+      }
+    }
+    // The streams' names say which decider folded them.
+    return states as StreamState<S>[];
+  }
+
+  #begin(stream: string): { newest: number } {
+    const load = { newest: -1 };
+    const loads = this.#loads.get(stream) ?? new Set();
+    this.#loads.set(stream, loads.add(load));
+    return load;
+  }
+
+  #end(stream: string, load: { newest: number }): void {
+    const loads = this.#loads.get(stream);
+    loads?.delete(load);
+    if (loads?.size === 0) this.#loads.delete(stream);
+  }
+
+  async #read(stream: string, decider: AnyDecider, see?: See): Promise<StreamState> {
     const cached = this.#cache.get(stream);
     if (cached !== undefined) return this.#readOn(stream, cached, decider, see);
     // Most streams are short, and a short one has no snapshot.
@@ -101,7 +153,7 @@ export class StreamStates {
     return this.#foldAll(emptyOf(decider), first, decider, see);
   }
 
-  async #readOn(stream: string, from: StreamState, decider: AnyDecider, see: See): Promise<StreamState> {
+  async #readOn(stream: string, from: StreamState, decider: AnyDecider, see?: See): Promise<StreamState> {
     let state = from;
     for (;;) {
       const page = await this.#events.readStream(stream, { from: state.revision + 1, limit: PAGE });
@@ -110,11 +162,11 @@ export class StreamStates {
     }
   }
 
-  #foldAll(from: StreamState, events: readonly StoredEvent[], decider: AnyDecider, see: See): StreamState {
+  #foldAll(from: StreamState, events: readonly StoredEvent[], decider: AnyDecider, see?: See): StreamState {
     let state = from;
     for (const stored of events) {
-      const event = this.#codec.decode(stored);
-      see(event);
+      const event = this.#codec.decodeOnce(stored);
+      see?.(event);
       state = this.#fold(state, event, decider);
     }
     return state;

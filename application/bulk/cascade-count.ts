@@ -5,7 +5,7 @@ import { dataOf, type EventCodec } from '../codec.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
 import { tenantPrefix } from '../streams.ts';
 import { cascadeOf } from './deletion-plan.ts';
-import { isDeletionOf } from './rows.ts';
+import { isDeletionOf } from './row-job.ts';
 
 const PAGE = 1000;
 

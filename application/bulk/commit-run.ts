@@ -3,10 +3,14 @@ import type { Logger } from '../ports/logger.ts';
 import type { Frozen } from './frozen.ts';
 import { Interrupted, isTransient, OutOfReach, type Patience } from './patience.ts';
 import type { Recorder } from './recorder.ts';
+import type { RowJob, RowResult } from './row-job.ts';
 import { RowQueue } from './row-queue.ts';
-import type { RowJob, RowResult, Rows } from './rows.ts';
+import type { Rows } from './rows.ts';
 
 const UNEXPECTED_TRIES = 3;
+/** Further rows begin when so much of the width is free. */
+const LEAST_ROOM = 0.25;
+const NONE: ReadonlySet<string> = new Set();
 
 interface Work {
   readonly job: RowJob;
@@ -37,20 +41,38 @@ export class CommitRun {
     const { job, recorder } = this.#work;
     const queue = this.#queue;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const { width } = this.#work;
     let underWay = 0;
     let failure: { readonly error: unknown } | undefined;
+    let isPumping = false;
     const pump = (): void => {
-      while (failure === undefined && underWay < this.#work.width && !recorder.isFull) {
+      isPumping = false;
+      // Rows that begin together are read together, and go to disk together.
+      const isRoomy = underWay === 0 || width - underWay >= width * LEAST_ROOM;
+      const rows: number[] = [];
+      while (isRoomy && failure === undefined && underWay < width && !recorder.isFull) {
         const row = queue.take();
         if (row === undefined) break;
         underWay += 1;
-        void one(row);
+        rows.push(row);
       }
+      if (rows.length > 0) void begin(rows);
       if (underWay > 0) return;
       if (failure !== undefined) reject(failure.error);
       else if (!recorder.isFull) resolve();
     };
-    const one = async (row: number): Promise<void> => {
+    /** Whoever else waits has a turn first. */
+    const pumpSoon = (): void => {
+      if (isPumping) return;
+      isPumping = true;
+      setImmediate(pump);
+    };
+    const begin = async (rows: readonly number[]): Promise<void> => {
+      const gathered = await this.#gather(rows);
+      await new Promise((next) => setImmediate(next));
+      for (const row of rows) void one(row, gathered);
+    };
+    const one = async (row: number, gathered: ReadonlySet<string>): Promise<void> => {
       const id = this.#idOf(row);
       try {
         const result = await this.#applyOne(id);
@@ -64,12 +86,13 @@ export class CommitRun {
         failure ??= { error };
       } finally {
         underWay -= 1;
-        pump();
+        if (gathered.has(id)) this.#work.rows.letGo(job.tenantId, id);
+        pumpSoon();
       }
     };
     recorder.onSpace((error) => {
       if (error !== undefined) failure ??= { error };
-      pump();
+      pumpSoon();
     });
     signal.addEventListener('abort', () => {
       failure ??= { error: new Interrupted() };
@@ -77,6 +100,19 @@ export class CommitRun {
     if (signal.aborted) failure = { error: new Interrupted() };
     pump();
     return promise;
+  }
+
+  /** @returns ids of records that are in memory for the sake of these rows alone */
+  async #gather(rows: readonly number[]): Promise<ReadonlySet<string>> {
+    try {
+      return await this.#work.rows.gather(
+        this.#work.job.tenantId,
+        rows.map((row) => this.#idOf(row)),
+      );
+    } catch {
+      // Each row asks for its own, and says what is wrong.
+      return NONE;
+    }
   }
 
   async #applyOne(recordId: string): Promise<RowResult> {

@@ -71,7 +71,7 @@ const judgeEdit = async (
   values: Readonly<Record<string, JsonValue>>,
 ): Promise<Judgement> => {
   try {
-    const [event] = await records.preview(tenantId, state.entityName, state.id, { kind: 'update', values });
+    const [event] = await records.preview(tenantId, state.entityName, state, { kind: 'update', values });
     if (event?.type !== 'RecordUpdated') return { kind: 'skips' };
     const { changed, values: after } = event.data;
     return { kind: 'succeeds', before: only(changed, state.values), after: only(changed, after) };

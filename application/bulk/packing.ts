@@ -2,12 +2,19 @@
 
 const MAX_BYTES = 192 * 1024;
 
-/** @param most so many items in a part */
-export const packed = function* <T>(items: Iterable<T>, most: number): Iterable<readonly T[]> {
+/**
+ * @param most so many items in a part
+ * @param sizeOf bytes of an item as JSON, at least
+ */
+export const packed = function* <T>(
+  items: Iterable<T>,
+  most: number,
+  sizeOf: (item: T) => number = bytesOf,
+): Iterable<readonly T[]> {
   let part: T[] = [];
   let bytes = 0;
   for (const item of items) {
-    const size = Buffer.byteLength(JSON.stringify(item));
+    const size = sizeOf(item);
     if (part.length > 0 && (part.length >= most || bytes + size > MAX_BYTES)) {
       yield part;
       part = [];
@@ -19,15 +26,18 @@ export const packed = function* <T>(items: Iterable<T>, most: number): Iterable<
   if (part.length > 0) yield part;
 };
 
-const WIDTH = 64;
+export const bytesOf = (item: unknown): number => Buffer.byteLength(JSON.stringify(item));
+
+/** Of so many rows the store is asked at once: a few milliseconds of work. */
+const WIDTH = 128;
 
 /** Runs over all items in order, some at a time, and leaves the process to others in between. */
 export const inBatches = async <T>(
   items: readonly T[],
-  run: (item: T, index: number) => Promise<void>,
+  run: (batch: readonly T[], first: number) => Promise<void>,
 ): Promise<void> => {
   for (let at = 0; at < items.length; at += WIDTH) {
-    await Promise.all(items.slice(at, at + WIDTH).map((item, i) => run(item, at + i)));
+    await run(items.slice(at, at + WIDTH), at);
     await new Promise((resolve) => setImmediate(resolve));
   }
 };

@@ -1,4 +1,4 @@
-import { type RowRefusal, recordNotFound, restricted } from '../../domain/bulk/outcomes.ts';
+import { type RowRefusal, restricted } from '../../domain/bulk/outcomes.ts';
 import { type BulkState, bulkDecider, CHUNK } from '../../domain/bulk/session.ts';
 import {
   finishPreview,
@@ -19,9 +19,9 @@ import type { Schemas } from '../schemas.ts';
 import type { StreamStates } from '../stream-states.ts';
 import { DeletionPlan } from './deletion-plan.ts';
 import { type Asked, type Judgement, judge, sampleOf, stateOf } from './judgement.ts';
-import { inBatches, packed } from './packing.ts';
+import { bytesOf, inBatches, packed } from './packing.ts';
 import type { Referrers } from './ports.ts';
-import { isRecordId } from './rows.ts';
+import { isRecordId } from './row-job.ts';
 
 const SAMPLES = 20;
 /** Bytes of all samples together, as JSON: larger ones are left out. */
@@ -106,26 +106,31 @@ export class BulkPreviews {
       kinds[row] = REFUSED;
       errors.push({ row, record_id: rows[row] ?? '', current_state, ...refusal });
     };
-    await inBatches(rows, async (id, row) => {
-      const { state, judgement } = await this.#judge(asked, id);
+    const note = (row: number, state: RecordState, judgement: Judgement): void => {
       if (state.status === 'live' && state.entityName === asked.entityName) versions[row] = state.version;
       if (judgement.kind === 'refused') {
         const isThere = judgement.refusal.code !== 'record_not_found';
         refuse(row, judgement.refusal, isThere ? stateOf(state) : '');
       } else kinds[row] = judgement.kind === 'skips' ? SKIPS : SUCCEEDS;
+    };
+    await inBatches(rows, async (ids, first) => {
+      const states = await this.#statesOf(asked.tenantId, ids);
+      await Promise.all(
+        states.map(async (state, nth) => note(first + nth, state, await judge(this.#judges, asked, state))),
+      );
     });
     const cascade =
       asked.opParams.kind === 'delete' ? await this.#plan(asked, rows, kinds, refuse) : undefined;
     return { versions, kinds, errors: errors.toSorted((a, b) => a.row - b.row), cascade };
   }
 
-  async #judge(asked: Asked, id: string): Promise<{ state: RecordState; judgement: Judgement }> {
-    // What is no id of a record names none, and no stream either.
-    if (!isRecordId(id)) {
-      return { state: recordDecider.initial, judgement: { kind: 'refused', refusal: recordNotFound } };
-    }
-    const state = await this.#state(asked.tenantId, id);
-    return { state, judgement: await judge(this.#judges, asked, state) };
+  /** What is no id of a record names none, and no stream either. */
+  async #statesOf(tenantId: string, ids: readonly string[]): Promise<readonly RecordState[]> {
+    const isId = ids.map(isRecordId);
+    const asked = isId.every(Boolean) ? ids : ids.filter((_, at) => isId[at]);
+    const found = await this.#states.loadMany(tenantId, recordDecider, asked, { passing: true });
+    let next = 0;
+    return isId.map((is) => (is ? found[next++]?.state : undefined) ?? recordDecider.initial);
   }
 
   async #plan(
@@ -164,7 +169,8 @@ export class BulkPreviews {
     for (const [row, id] of rows.entries()) {
       if (samples.length >= SAMPLES) break;
       if (kinds[row] !== SUCCEEDS) continue;
-      const { state, judgement } = await this.#judge(asked, id);
+      const state = await this.#state(asked.tenantId, id);
+      const judgement = await judge(this.#judges, asked, state);
       if (judgement.kind !== 'succeeds') continue;
       const sample = sampleOf(id, state, judgement);
       bytes += Buffer.byteLength(JSON.stringify(sample));
@@ -187,8 +193,8 @@ export class BulkPreviews {
       this.#commands.execute({ tenantId, decider: bulkDecider, id, cause, decide });
     await append((state) => startPreview(state, session));
     let first = 0;
-    const frozen = rows.map((record_id, i) => ({ record_id, version: versions[i] ?? 0 }));
-    for (const part of packed(frozen, CHUNK)) {
+    const frozen = rowsOf(rows, versions);
+    for (const part of packed(frozen, CHUNK, sizeOfRow)) {
       const at = first;
       await append((state) => freezeRows(state, attempt, at, part));
       first += part.length;
@@ -208,3 +214,14 @@ export class BulkPreviews {
     return (await this.#states.load(tenantId, recordDecider, id)).state;
   }
 }
+
+/** One at a time: there may be many. */
+const rowsOf = function* (ids: readonly string[], versions: Uint32Array) {
+  for (const [row, record_id] of ids.entries()) yield { record_id, version: versions[row] ?? 0 };
+};
+
+/** `{"record_id":"…","version":…},` */
+const FROZEN_BYTES = 96;
+
+const sizeOfRow = (row: { readonly record_id: string; readonly version: number }): number =>
+  isRecordId(row.record_id) ? FROZEN_BYTES : bytesOf(row);

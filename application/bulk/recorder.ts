@@ -2,9 +2,9 @@ import { bulkDecider, CHUNK } from '../../domain/bulk/session.ts';
 import { type Processed, recordRows } from '../../domain/bulk/session-decisions.ts';
 import type { RowError } from '../../domain/bulk/session-events.ts';
 import type { CommandHandler } from '../command-handler.ts';
-import { packed } from './packing.ts';
+import { bytesOf, packed } from './packing.ts';
 import type { Patience } from './patience.ts';
-import type { RowJob, RowResult } from './rows.ts';
+import type { RowJob, RowResult } from './row-job.ts';
 
 /** What is done is recorded at least so often (ms), so that progress is seen. */
 const RECORD_MS = 1000;
@@ -106,7 +106,7 @@ export class Recorder {
   }
 
   #firstPart(): readonly Done[] {
-    for (const part of packed(this.#waiting, CHUNK)) return part;
+    for (const part of packed(this.#waiting, CHUNK, sizeOf)) return part;
     return [];
   }
 }
@@ -116,3 +116,7 @@ const processed = (rows: readonly Done[]): Processed => ({
   skipped: rows.filter(({ kind }) => kind === 'skipped').map(({ row }) => row),
   errors: rows.flatMap((done) => (done.kind === 'error' ? [done.error] : [])),
 });
+
+const ROW_BYTES = 8;
+
+const sizeOf = (done: Done): number => (done.kind === 'error' ? bytesOf(done.error) : ROW_BYTES);

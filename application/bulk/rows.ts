@@ -11,7 +11,6 @@ import type { OpParams } from '../../domain/bulk/session-events.ts';
 import { type LiveRecord, type RecordState, recordDecider } from '../../domain/entities/record.ts';
 import { DomainError } from '../../domain/errors.ts';
 import { matches } from '../../domain/expressions/filter.ts';
-import type { Cause } from '../codec.ts';
 import type { CommandHandler } from '../command-handler.ts';
 import type { Deletions } from '../deletions.ts';
 import type { Jobs } from '../jobs.ts';
@@ -22,36 +21,14 @@ import type { RequestContext } from '../request-context.ts';
 import type { StreamState, StreamStates } from '../stream-states.ts';
 import { streamName } from '../streams.ts';
 import { inputOf, stateOf } from './judgement.ts';
-import type { SelectedBy } from './ports.ts';
-
-/** A commit, as each of its rows needs to know it. */
-export interface RowJob {
-  readonly tenantId: string;
-  readonly sessionId: string;
-  readonly entityName: string;
-  readonly opParams: OpParams;
-  /** Of a selection by filter: rows that it does not select any more are left alone. */
-  readonly selectedBy: SelectedBy | undefined;
-  readonly committedBy: string;
-  /** Of the commit; each row has a causation of its own. */
-  readonly cause: Cause;
-  /** Where the commit began in the log. */
-  readonly since: Position;
-  /** Somebody worked on the session before, and may have had rows done that were not recorded. */
-  readonly isRetaken: boolean;
-}
-
-export type RowResult =
-  | { readonly kind: 'succeeded' }
-  | { readonly kind: 'skipped' }
-  | { readonly kind: 'error'; readonly currentState: string; readonly refusal: RowRefusal }
-  /** The deletion is refused as long as the referrer is there. */
-  | {
-      readonly kind: 'restricted';
-      readonly currentState: string;
-      readonly refusal: RowRefusal;
-      readonly referrerId: string;
-    };
+import {
+  deletionPrefix,
+  isDeletionOf,
+  isRecordId,
+  type RowJob,
+  type RowResult,
+  rowCausation,
+} from './row-job.ts';
 
 type Head = Pick<StreamState<RecordState>, 'state' | 'position'>;
 
@@ -60,22 +37,6 @@ const SKIPPED: RowResult = { kind: 'skipped' };
 
 /** A lost race is tried again so often before the row has to wait for a while. */
 const TRIES = 20;
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-
-export const isRecordId = (text: string): boolean => UUID.test(text);
-
-/**
- * The causation of what a session does to a row. It tells which session that was, and no request can name it: a colon
- * is in no request id.
- */
-export const rowCausation = (sessionId: string, recordId: string): string => `bulk:${sessionId}:${recordId}`;
-
-/** Deletions of a session bear its name: a record that is gone tells whether the session deleted it. */
-const deletionPrefix = (sessionId: string): string => `bulk:${sessionId}:`;
-
-export const isDeletionOf = (sessionId: string, deletionId: string): boolean =>
-  deletionId.startsWith(deletionPrefix(sessionId));
-
 const error = (refusal: RowRefusal, currentState: string): RowResult => ({
   kind: 'error',
   currentState,
@@ -91,6 +52,8 @@ export class Rows {
   readonly #jobs: Jobs;
   readonly #ids: Ids;
   readonly #pause: (ms: number) => Promise<void>;
+  /** The values that an edit sets are the same for all rows of its session. */
+  readonly #inputs = new WeakMap<OpParams, Readonly<Record<string, unknown>>>();
 
   constructor(deps: {
     commands: CommandHandler;
@@ -108,6 +71,22 @@ export class Rows {
     this.#jobs = deps.jobs;
     this.#ids = deps.ids;
     this.#pause = deps.pause ?? ((ms) => new Promise((resolve) => setTimeout(resolve, ms)));
+  }
+
+  /**
+   * Reads records into memory that are about to be changed, all in one go.
+   * @returns those that were not there before: they are to be let go of, so that other states stay
+   */
+  async gather(tenantId: string, recordIds: readonly string[]): Promise<ReadonlySet<string>> {
+    const missing = recordIds.filter(
+      (id) => isRecordId(id) && this.#states.cached(streamOf(tenantId, id)) === undefined,
+    );
+    await this.#states.loadMany(tenantId, recordDecider, missing, { passing: false });
+    return new Set(missing);
+  }
+
+  letGo(tenantId: string, recordId: string): void {
+    this.#states.drop(streamOf(tenantId, recordId));
   }
 
   /** @throws {StoreUnavailable}, `unavailable`, `read_model_behind`: it may be done or not, and is to be tried again */
@@ -160,7 +139,7 @@ export class Rows {
     const ifVersion = selectedBy === undefined ? undefined : state.version;
     switch (job.opParams.kind) {
       case 'edit':
-        return this.#edit(job, state, inputOf(job.opParams), ifVersion);
+        return this.#edit(job, state, this.#inputOf(job.opParams), ifVersion);
       case 'delete':
         return this.#delete(job, state, ifVersion);
       case 'transition':
@@ -168,6 +147,14 @@ export class Rows {
       default:
         return job.opParams satisfies never;
     }
+  }
+
+  #inputOf(params: Extract<OpParams, { kind: 'edit' }>): Readonly<Record<string, unknown>> {
+    let values = this.#inputs.get(params);
+    if (values !== undefined) return values;
+    values = inputOf(params);
+    this.#inputs.set(params, values);
+    return values;
   }
 
   async #edit(
@@ -257,18 +244,25 @@ export class Rows {
   }
 
   async #fresh(tenantId: string, recordId: string): Promise<Head> {
-    const stream = streamName(tenantId, recordDecider.category, recordId);
     // The stream's name says which decider folded it.
-    return (await this.#states.refresh(stream, recordDecider)) as Head;
+    return (await this.#states.refresh(streamOf(tenantId, recordId), recordDecider)) as Head;
   }
 }
+
+const streamOf = (tenantId: string, recordId: string): string =>
+  streamName(tenantId, recordDecider.category, recordId);
 
 /** As filters look at it. */
 const shown = (record: LiveRecord) => ({
   id: record.id,
   state: record.job?.state ?? null,
-  created_at: new Date(record.createdAt).toISOString(),
-  updated_at: new Date(record.updatedAt).toISOString(),
+  // Few filters ask for times.
+  get created_at() {
+    return new Date(record.createdAt).toISOString();
+  },
+  get updated_at() {
+    return new Date(record.updatedAt).toISOString();
+  },
   values: record.values,
 });
 

@@ -14,7 +14,8 @@ import { readFrozen } from './frozen.ts';
 import { Interrupted, OutOfReach, Patience } from './patience.ts';
 import type { Referrers } from './ports.ts';
 import { Recorder } from './recorder.ts';
-import type { RowJob, Rows } from './rows.ts';
+import type { RowJob } from './row-job.ts';
+import type { Rows } from './rows.ts';
 
 export interface RunnerOptions {
   readonly leaseMs: number;
@@ -27,7 +28,7 @@ export interface RunnerOptions {
 }
 
 /** Enough for group commit to bear fruit; deletions wait for the read model in between. */
-export const RUNNER: RunnerOptions = { leaseMs: 3000, outOfReachMs: 15 * 60_000, width: 128 };
+export const RUNNER: RunnerOptions = { leaseMs: 3000, outOfReachMs: 15 * 60_000, width: 256 };
 
 interface Deps {
   readonly commands: CommandHandler;

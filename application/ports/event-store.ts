@@ -93,6 +93,11 @@ export interface EventStore {
   append(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<AppendResult>;
   /** Events of one stream; empty for an unknown stream. */
   readStream(stream: string, options?: ReadStreamOptions): Promise<StoredEvent[]>;
+  /**
+   * The first events of several streams, `limit` of each at most, in the order they were asked for; empty for an unknown
+   * stream. What another process writes meanwhile may be in some of them.
+   */
+  readStreams(streams: readonly string[], limit: number): Promise<(readonly StoredEvent[])[]>;
   readAll(options?: ReadAllOptions): Promise<StoredEvent[]>;
   /**
    * As {@link readAll}, with bounded work: ends when `limit` events are found or about `maxScanned` were looked at,

@@ -83,15 +83,20 @@ export const decideCreate = (
   ];
 };
 
-/** Equal values give no event. @throws `not_found`, `validation_failed`, `conflict`, `constraint_violated` */
+/**
+ * Equal values give no event.
+ * @param known what the values come to, where the caller has found that out for this state and these fields already
+ * @throws `not_found`, `validation_failed`, `conflict`, `constraint_violated`
+ */
 export const decideUpdate = (
   state: RecordState,
   schema: SchemaView,
   command: UpdateRecord,
   facts: LinkFacts,
+  known?: Resolved,
 ): readonly RecordEvent[] => {
   if (state.status !== 'live' || state.entityName !== schema.name) throw notFound();
-  const resolved = resolve(schema.fields, state.values, command.values);
+  const resolved = known ?? resolve(schema.fields, state.values, command.values);
   refuseTypes(resolved, facts.missing);
   refuseVersion(state.version, command.ifVersion);
   refuseConstraints(resolved, facts.missing);

@@ -67,6 +67,11 @@ export function openMemoryEventStore(): EventStore {
       return pick(streams.get(stream) ?? [], options);
     },
 
+    async readStreams(names, limit) {
+      ensureOpen(closed);
+      return names.map((stream) => pick(streams.get(stream) ?? [], { limit }));
+    },
+
     async readAll(options: ReadAllOptions = {}) {
       ensureOpen(closed);
       const selection = select(options.filter);

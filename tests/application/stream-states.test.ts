@@ -34,6 +34,12 @@ const slowReads = (events: EventStore) => {
       await answer.passed;
       return page;
     },
+    readStreams: async (...args) => {
+      const found = await events.readStreams(...args);
+      read.open();
+      await answer.passed;
+      return found;
+    },
   };
   return { slow, read: read.passed, answer: answer.open };
 };
@@ -174,6 +180,36 @@ describe('folded states', () => {
     const { slow, read, answer } = slowReads(stores.events);
     const here = nodeOver({ ...stores, events: slow });
     const loading = here.states.load('acme', bookDecider, 'one');
+    await read;
+    await there.commands.execute(close());
+    here.states.noticed(BOOK, 1);
+    answer();
+    await loading;
+    expect((await here.states.load('acme', bookDecider, 'one')).state.closed).to.equal(true);
+  });
+
+  it('of many streams are those of each, and stay in memory only when asked to', async () => {
+    const stores = await bookOf(20);
+    const writer = nodeOver(stores);
+    for (const id of ['two', 'three']) await writer.commands.execute({ ...write('e0'), id });
+    const ids = ['two', 'none', 'one', 'three'];
+    for (const passing of [true, false]) {
+      const node = nodeOver(stores);
+      const many = await node.states.loadMany('acme', bookDecider, ids, { passing });
+      const each = await Promise.all(ids.map((id) => nodeOver(stores).states.load('acme', bookDecider, id)));
+      expect(many).to.deep.equal(each);
+      expect(many.map(({ revision }) => revision)).to.deep.equal([0, -1, 19, 0]);
+      expect(node.states.cached('acme.book-two') === undefined).to.equal(passing);
+    }
+  });
+
+  it('of many streams are not kept either when the log told of something newer meanwhile', async () => {
+    const stores = memoryStores();
+    const there = nodeOver(stores);
+    await there.commands.execute(write('e0'));
+    const { slow, read, answer } = slowReads(stores.events);
+    const here = nodeOver({ ...stores, events: slow });
+    const loading = here.states.loadMany('acme', bookDecider, ['one'], { passing: false });
     await read;
     await there.commands.execute(close());
     here.states.noticed(BOOK, 1);

@@ -93,7 +93,7 @@ const addressIn = (output: string): string | undefined => {
   return undefined;
 };
 
-const START_MS = 15_000;
+const START_MS = 60_000;
 const MAIN = join(import.meta.dirname, '../../api/main.ts');
 
 /** Runs `api/main.ts` and does not wait for it to listen. */

@@ -17,6 +17,8 @@ const DEFAULT_LIMIT = 1000;
 /** Events of one call, so that each stays well within its time limit. */
 const PAGE = 1000;
 const SPARE = 16;
+/** Streams that are read at the same time. */
+const AT_ONCE = 32;
 
 /** @throws {StoreUnavailable} */
 export async function readStream(
@@ -45,6 +47,23 @@ export async function readStream(
     } else {
       next = BigInt(last.revision + (backward ? -1 : 1));
     }
+  }
+  return found;
+}
+
+/** @throws {StoreUnavailable} */
+export async function readStreams(
+  connection: Connection,
+  timeoutMs: number,
+  streams: readonly string[],
+  limit: number,
+): Promise<StoredEvent[][]> {
+  const found: StoredEvent[][] = [];
+  for (let at = 0; at < streams.length; at += AT_ONCE) {
+    const some = streams.slice(at, at + AT_ONCE);
+    found.push(
+      ...(await Promise.all(some.map((stream) => readStream(connection, timeoutMs, stream, { limit })))),
+    );
   }
   return found;
 }

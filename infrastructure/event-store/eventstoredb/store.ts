@@ -11,7 +11,7 @@ import { withTimeout } from './calls.ts';
 import { encodeEvent, parsePosition } from './codec.ts';
 import { acquireConnection, type Connection } from './connection.ts';
 import { appendError } from './errors.ts';
-import { readHead, readStream, scanAll } from './reads.ts';
+import { readHead, readStream, readStreams, scanAll } from './reads.ts';
 import { followAll } from './subscription.ts';
 
 export interface EventStoreDbOptions {
@@ -63,6 +63,10 @@ export function overConnection(connection: Connection, wiring: Wiring): EventSto
     async readStream(stream, readOptions = {}) {
       ensureOpen();
       return readStream(connection, timeoutMs, stream, readOptions);
+    },
+    async readStreams(streams, limit) {
+      ensureOpen();
+      return readStreams(connection, timeoutMs, streams, limit);
     },
     async readAll(readOptions = {}) {
       ensureOpen();

@@ -43,6 +43,11 @@ export class Heads {
     return this.#keep(stream, { streamId, revision: -1 });
   }
 
+  /** Takes note of where a stream stands, as a read outside a transaction has just found it. */
+  note(stream: string, streamId: number, revision: number): void {
+    if (!this.#young.has(stream) && !this.#old.has(stream)) this.#keep(stream, { streamId, revision });
+  }
+
   clear(): void {
     this.#young.clear();
     this.#old.clear();

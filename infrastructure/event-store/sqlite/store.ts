@@ -73,6 +73,7 @@ export function openSqliteEventStore(options: SqliteEventStoreOptions): EventSto
       return queue.add(stream, expected, events);
     },
     readStream: (stream, readOptions = {}) => readStream(log, stream, readOptions),
+    readStreams: (streams, limit) => readStreams(log, streams, limit),
     readAll: async (readOptions = {}) => (await scanAll(log, readOptions, Number.POSITIVE_INFINITY)).events,
     scanAll: (readOptions, maxScanned) => scanAll(log, readOptions, maxScanned),
     subscribe: (subscribeOptions) => follow(log, subscribeOptions, logger),
@@ -114,6 +115,21 @@ async function readStream(log: LiveLog, stream: string, options: ReadStreamOptio
     if (found.length < limit) await nextTurn();
   }
   return found;
+}
+
+async function readStreams(
+  log: LiveLog,
+  streams: readonly string[],
+  limit: number,
+): Promise<StoredEvent[][]> {
+  const found: StoredEvent[][] = [];
+  for (;;) {
+    const rest = streams.slice(found.length);
+    const page = await read(log, () => log.reader.streamsPage(rest, limit));
+    for (const events of page) found.push(events);
+    if (found.length >= streams.length) return found;
+    await nextTurn();
+  }
 }
 
 async function scanAll(

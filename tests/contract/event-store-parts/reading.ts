@@ -40,6 +40,50 @@ export function readingTests({ store, prefix }: Context): void {
     });
   });
 
+  describe('readStreams', () => {
+    it('reads the beginnings of many streams, in the order they are asked for', async () => {
+      const base = prefix();
+      const given = await Promise.all(
+        Array.from({ length: 70 }, async (_, n) => {
+          const own = events((n * 7) % 5);
+          // In another order than that of the names.
+          if (own.length > 0) await store().append(`${base}s-${(n * 31) % 70}`, 'no_stream', own);
+          return { stream: `${base}s-${(n * 31) % 70}`, ids: idsOf(own) };
+        }),
+      );
+      const streams = given.map(({ stream }) => stream);
+      const read = await store().readStreams(streams, 3);
+      expect(read.map(idsOf)).to.deep.equal(given.map(({ ids }) => ids.slice(0, 3)));
+      for (const [n, own] of read.entries()) {
+        expect(own).to.deep.equal(await store().readStream(streams[n] ?? '', { limit: 3 }));
+      }
+      expect(await store().readStreams([], 3)).to.deep.equal([]);
+    });
+
+    it('reads big ones as well, and is right about where each ends when it is written to next', async () => {
+      const base = prefix();
+      const streams = Array.from({ length: 40 }, (_, n) => `${base}s-${n}`);
+      const big = JSON.stringify({ text: 'x'.repeat(200_000) });
+      for (const stream of streams) await store().append(stream, 'no_stream', [event('NoteTaken', big)]);
+      const read = await store().readStreams(streams, 2);
+      expect(read.map(([first]) => first?.stream)).to.deep.equal(streams);
+      await Promise.all(streams.map((stream) => store().append(stream, 0, events(2))));
+      const again = await store().readStreams(streams, 2);
+      expect(again.map((own) => own.map(({ revision }) => revision))).to.deep.equal(
+        streams.map(() => [0, 1]),
+      );
+      const late = await Promise.all(
+        streams.map((stream) =>
+          store()
+            .append(stream, 0, events(1))
+            .catch(() => 'late'),
+        ),
+      );
+      expect(late).to.deep.equal(streams.map(() => 'late'));
+      expect((await store().append(streams[0] ?? '', 2, events(1))).revision).to.equal(3);
+    });
+  });
+
   describe('readAll', () => {
     it('keeps one order without gap or duplicate under concurrent writers', async () => {
       const base = prefix();
