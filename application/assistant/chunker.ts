@@ -52,9 +52,45 @@ export const embeddedText = (title: string, text: string): string => `${title}\n
 export const contentHash = (title: string, text: string): string =>
   createHash('sha256').update(`${CHUNKER_VERSION}\n${title}\n${text}`).digest('hex');
 
+/** Work that pauses: each number is how many UTF-16 units it went through since the last pause, about. */
+type Stepwise<T> = Generator<number, T, undefined>;
+
 /** Chunks of a source; none of one without text. */
-export const chunksOf = (title: string, text: string, sizes: ChunkSizes = CHUNK_SIZES): readonly Chunk[] =>
-  pieces(normalised(text), sizes).map((piece) => ({ text: piece, hash: contentHash(title, piece) }));
+export const chunksOf = (title: string, text: string, sizes: ChunkSizes = CHUNK_SIZES): readonly Chunk[] => {
+  const work = chunking(title, text, sizes);
+  for (let step = work.next(); ; step = work.next()) if (step.done === true) return step.value;
+};
+
+/** UTF-16 units that are cut without a pause: some milliseconds. */
+const WITHOUT_PAUSE = 50_000;
+
+/** {@link chunksOf} for the thread that serves requests: a large text would hold them up for tenths of a second. */
+export const chunksInTurns = async (
+  title: string,
+  text: string,
+  breathe: () => Promise<unknown>,
+): Promise<readonly Chunk[]> => {
+  const work = chunking(title, text, CHUNK_SIZES);
+  let done = 0;
+  for (let step = work.next(); ; step = work.next()) {
+    if (step.done === true) return step.value;
+    done += step.value;
+    if (done < WITHOUT_PAUSE) continue;
+    done = 0;
+    await breathe();
+  }
+};
+
+const chunking = function* (title: string, text: string, sizes: ChunkSizes): Stepwise<readonly Chunk[]> {
+  const plain = normalised(text);
+  yield text.length;
+  const chunks: Chunk[] = [];
+  for (const piece of yield* pieces(plain, sizes)) {
+    chunks.push({ text: piece, hash: contentHash(title, piece) });
+    yield piece.length;
+  }
+  return chunks;
+};
 
 /** A line, a sentence, or a part of one that is too long. */
 interface Atom {
@@ -63,7 +99,7 @@ interface Atom {
   readonly before: '\n\n' | '\n' | ' ' | '';
 }
 
-const pieces = (text: string, sizes: ChunkSizes): readonly string[] => {
+const pieces = function* (text: string, sizes: ChunkSizes): Stepwise<readonly string[]> {
   const { size, limit } = sizes;
   // Chunks are half full at least, two by two.
   const target = Math.min(size, Math.max(sizes.target, Math.ceil((2 * text.length) / limit)));
@@ -76,7 +112,7 @@ const pieces = (text: string, sizes: ChunkSizes): readonly string[] => {
     length = 0;
   };
   for (const paragraph of text.split('\n\n')) {
-    const atoms = atomsOf(paragraph, size);
+    const atoms = yield* atomsOf(paragraph, size);
     const whole = atoms.reduce((sum, atom) => sum + atom.before.length + atom.text.length, 0);
     // A paragraph stays whole where it can.
     if (length + whole > target && length >= target / 2) close();
@@ -100,7 +136,7 @@ const joined = (atoms: readonly Atom[]): string =>
 
 const SENTENCE_END = /(?<=[.!?…][)"'”’»]?)[^\S\n]+|(?<=[。！？])/u;
 
-const atomsOf = (paragraph: string, size: number): readonly Atom[] => {
+const atomsOf = function* (paragraph: string, size: number): Stepwise<readonly Atom[]> {
   const atoms: Atom[] = [];
   const add = (text: string, before: Atom['before']): void => {
     if (text === '') return;
@@ -114,6 +150,7 @@ const atomsOf = (paragraph: string, size: number): readonly Atom[] => {
         before = ' ';
       }
     }
+    yield line.length + 1;
   }
   return atoms;
 };

@@ -1,7 +1,7 @@
 import { setImmediate as breathe } from 'node:timers/promises';
 import type { CorpusStore, SourceHead, SourceKey, StoredSource } from '../ports/corpus-store.ts';
 import { type Embedder, EmbedderUnavailable } from '../ports/embedder.ts';
-import { CHUNKER_VERSION, type Chunk, chunksOf, embeddedText } from './chunker.ts';
+import { CHUNKER_VERSION, type Chunk, chunksInTurns, embeddedText } from './chunker.ts';
 
 /** A source as it is at one revision. */
 export interface SourceDocument extends SourceKey {
@@ -72,7 +72,8 @@ export class Corpus {
     const heads = await this.#store.heads(tenantId, documents);
     const plans: Plan[] = [];
     for (const [index, document] of documents.entries()) {
-      plans.push({ document, chunks: chunksOf(document.title, document.text), head: heads[index] });
+      const chunks = await chunksInTurns(document.title, document.text, breathe);
+      plans.push({ document, chunks, head: heads[index] });
       // Requests have their turn between two large ones.
       if (document.text.length > LONG_TEXT) await breathe();
     }

@@ -13,21 +13,40 @@ const COMMON = new Set(
 );
 
 const WORD = /[\p{L}\p{N}]+/gu;
+const PLAIN = /^[\0-\x7f]*$/;
+const PLAIN_WORD = /[a-z0-9]+/g;
 const WITHOUT_SPACES = /^[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}]+$/u;
 
 /** Words of a text as they are compared: without case, accents and English endings. Common words are left out. */
 export const termsOf = (text: string): string[] => {
   const found: string[] = [];
-  const plain = text
-    .normalize('NFKD')
-    .replace(/\p{M}+/gu, '')
-    .toLowerCase();
-  for (const [word] of plain.matchAll(WORD)) {
-    if (COMMON.has(word)) continue;
-    if (WITHOUT_SPACES.test(word)) found.push(...pairsIn(word));
-    else found.push(stem(word.length > 64 ? word.slice(0, 64) : word));
+  // Most texts have no accents to be taken off.
+  const isPlain = PLAIN.test(text);
+  const plain = (isPlain ? text : text.normalize('NFKD').replace(/\p{M}+/gu, '')).toLowerCase();
+  for (const word of plain.match(isPlain ? PLAIN_WORD : WORD) ?? []) {
+    const root = rootOf(word);
+    if (root === undefined) continue;
+    if (!isPlain && WITHOUT_SPACES.test(word)) found.push(...pairsIn(word));
+    else found.push(root);
   }
   return found;
+};
+
+/** Longer words are parts of the texts that they come from, and would keep these in memory. */
+const REMEMBERED_LENGTH = 12;
+const MAX_REMEMBERED = 50_000;
+const remembered = new Map<string, string>();
+
+/** What a word is compared by; undefined for a common one. Remembered, for it takes a while and words are seldom new. */
+const rootOf = (word: string): string | undefined => {
+  if (word.length > REMEMBERED_LENGTH) return stem(word.length > 64 ? word.slice(0, 64) : word);
+  const known = remembered.get(word);
+  if (known !== undefined) return known;
+  if (COMMON.has(word)) return undefined;
+  const root = stem(word);
+  if (remembered.size >= MAX_REMEMBERED) remembered.clear();
+  remembered.set(word, root);
+  return root;
 };
 
 /** Scripts without spaces are compared by pairs of characters. */
@@ -116,10 +135,9 @@ export class KeywordIndex {
     return this.#bytes + this.#lengths.byteLength;
   }
 
+  /** Each row once. */
   add(row: number, terms: readonly string[]): void {
-    const counts = new Map<string, number>();
-    for (const term of terms) counts.set(term, (counts.get(term) ?? 0) + 1);
-    for (const [term, count] of counts) this.#post(term, row, Math.min(count, MAX_COUNT));
+    for (const term of terms) this.#post(term, row);
     while (row >= this.#lengths.length) this.#lengths = grown(Uint16Array, this.#lengths);
     const length = Math.min(terms.length, 65_535);
     this.#lengths[row] = length;
@@ -128,24 +146,32 @@ export class KeywordIndex {
     this.#end = Math.max(this.#end, row + 1);
   }
 
-  #post(term: string, row: number, count: number): void {
-    let postings = this.#postings.get(term);
-    if (postings === undefined) {
-      postings = { entries: new Uint32Array(2), length: 0 };
-      this.#postings.set(term, postings);
-      this.#bytes += 150 + term.length;
-      const beginning = beginningOf(term);
-      if (beginning !== undefined) {
-        const kin = this.#kin.get(beginning);
-        if (kin === undefined) this.#kin.set(beginning, [term]);
-        else kin.push(term);
-      }
-    } else if (postings.length === postings.entries.length) {
+  #post(term: string, row: number): void {
+    const postings = this.#postings.get(term) ?? this.#newPostings(term);
+    const last = postings.entries[postings.length - 1] ?? 0;
+    if (postings.length > 0 && last >>> COUNT_BITS === row) {
+      if ((last & MAX_COUNT) < MAX_COUNT) postings.entries[postings.length - 1] = last + 1;
+      return;
+    }
+    if (postings.length === postings.entries.length) {
       this.#bytes += postings.entries.byteLength;
       postings.entries = grown(Uint32Array, postings.entries);
     }
-    postings.entries[postings.length] = row * 2 ** COUNT_BITS + count;
+    postings.entries[postings.length] = row * 2 ** COUNT_BITS + 1;
     postings.length += 1;
+  }
+
+  #newPostings(term: string): Postings {
+    const postings = { entries: new Uint32Array(2), length: 0 };
+    this.#postings.set(term, postings);
+    this.#bytes += 150 + term.length;
+    const beginning = beginningOf(term);
+    if (beginning !== undefined) {
+      const kin = this.#kin.get(beginning);
+      if (kin === undefined) this.#kin.set(beginning, [term]);
+      else kin.push(term);
+    }
+    return postings;
   }
 
   /** How rare a word is; that of a word that no row has is the highest. */
@@ -206,7 +232,7 @@ const beginningOf = (term: string): string | undefined => {
 };
 
 /** A copy with twice the room. */
-export const grown = <T extends Uint16Array | Uint32Array | Float32Array>(
+export const grown = <T extends Uint16Array | Uint32Array | Float64Array>(
   make: new (length: number) => T,
   array: T,
 ): T => {

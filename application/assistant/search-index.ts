@@ -1,8 +1,9 @@
 import type { SourceKey } from '../ports/corpus-store.ts';
 import { sectionsOf } from './chunker.ts';
 import { confidenceOf } from './confidence.ts';
-import { grown, KeywordIndex, termsOf, type WeightedTerm } from './keywords.ts';
+import { KeywordIndex, termsOf, type WeightedTerm } from './keywords.ts';
 import { chosen, RANKING, type Ranked, type RankingRules, saturated, scoreOf } from './ranking.ts';
+import { RowMatrix } from './row-matrix.ts';
 
 /** A source as the index takes it. */
 export interface IndexedSource extends SourceKey {
@@ -24,11 +25,15 @@ interface Section extends SourceKey {
   readonly rows: number;
 }
 
-interface Candidate {
-  readonly number: number;
-  readonly score: number;
+interface Nearest {
   /** The row that is nearest to the question. */
   readonly row: number;
+  readonly cosine: number;
+}
+
+interface Candidate extends Pick<Nearest, 'row'> {
+  readonly number: number;
+  readonly score: number;
 }
 
 /** The source that its margin is measured from; none: what unrelated ones score. */
@@ -38,37 +43,36 @@ const UNRELATED = { rank: 6, score: 0.2 };
 const SECTION_BYTES = 150;
 
 /**
- * The chunks of one tenant in memory, searched exactly: every vector is compared. Texts are not kept. A row that is gone
- * leaves a hole, and its keywords stay, until the owner makes the index anew
- * ({@link SearchIndex.isWorn}).
+ * The chunks of one tenant in memory, searched exactly: every vector is compared, and what is not certain from rough
+ * ones is compared once more. Texts are not kept. A row that is gone leaves a hole, and its keywords stay, until the
+ * owner makes the index anew ({@link SearchIndex.isWorn}).
  */
 export class SearchIndex {
   readonly dimensions: number;
   readonly #sections: (Section | undefined)[] = [];
   readonly #bySource = new Map<string, number[]>();
   readonly #keywords = new KeywordIndex();
-  #matrix: Float32Array;
-  #rows = 0;
+  readonly #matrix: RowMatrix;
   #gone = 0;
 
   constructor(dimensions: number) {
     this.dimensions = dimensions;
-    this.#matrix = new Float32Array(dimensions * 64);
+    this.#matrix = new RowMatrix(dimensions);
   }
 
   /** Chunks that can be found. */
   get size(): number {
-    return this.#rows - this.#gone;
+    return this.#matrix.rows - this.#gone;
   }
 
   /** Of memory, roughly. */
   get bytes(): number {
-    return this.#matrix.byteLength + this.#keywords.bytes + this.#sections.length * SECTION_BYTES;
+    return this.#matrix.bytes + this.#keywords.bytes + this.#sections.length * SECTION_BYTES;
   }
 
   /** Whether so much is gone that it should be made anew. */
   get isWorn(): boolean {
-    return this.#gone > 1000 && this.#gone > this.#rows / 3;
+    return this.#gone > 1000 && this.#gone > this.#matrix.rows / 3;
   }
 
   /** In place of what was there of it. @throws TypeError for a vector of another length */
@@ -82,21 +86,12 @@ export class SearchIndex {
     for (const { from, to } of sectionsOf(chunks.map(({ text }) => text))) {
       const inside = chunks.slice(from, to);
       const number = this.#sections.length;
-      this.#sections.push({ kind, id, no: from, firstRow: this.#rows, rows: inside.length });
+      this.#sections.push({ kind, id, no: from, firstRow: this.#matrix.rows, rows: inside.length });
       numbers.push(number);
       this.#keywords.add(number, termsOf([title, ...inside.map(({ text }) => text)].join('\n')));
-      for (const { vector } of inside) this.#add(vector);
+      for (const { vector } of inside) this.#matrix.add(vector);
     }
     if (numbers.length > 0) this.#bySource.set(keyOf(source), numbers);
-  }
-
-  /** A row without a vector is all zeros, and so far from everything. */
-  #add(vector: Float32Array | undefined): void {
-    const row = this.#rows;
-    this.#rows += 1;
-    while (this.#rows * this.dimensions > this.#matrix.length)
-      this.#matrix = grown(Float32Array, this.#matrix);
-    if (vector !== undefined) this.#matrix.set(vector, row * this.dimensions);
   }
 
   remove(source: SourceKey): void {
@@ -109,17 +104,23 @@ export class SearchIndex {
     }
   }
 
-  /** Best first; nothing below the threshold of the rules. Every section is scored. */
+  /**
+   * Best first; nothing below the threshold of the rules. What comes out is what scoring every section gives: only those
+   * are passed over that cannot come to be among the best.
+   */
   search({ vector, terms }: IndexQuery, rules: RankingRules = RANKING): readonly Ranked[] {
     const { bm25, coverage } = this.#keywords.search(rules.mode === 'embedding' ? [] : terms);
     const compared = rules.mode === 'keyword' ? undefined : vector;
     const keywordOf = (number: number): number => saturated(bm25[number] ?? 0);
     const best = new Best(rules.candidates);
+    const ceilings = compared === undefined ? undefined : this.#matrix.ceilings(compared);
     for (const [number, section] of this.#sections.entries()) {
       if (section === undefined) continue;
-      const { row, cosine } = this.#nearest(compared, section);
-      const score = scoreOf(cosine, keywordOf(number), coverage[number] ?? 0, rules);
-      if (score > 0) best.offer({ number, score, row });
+      const scoreWith = (cosine: number): number =>
+        scoreOf(cosine, keywordOf(number), coverage[number] ?? 0, rules);
+      if (ceilings !== undefined && scoreWith(highest(ceilings, section)) <= best.least) continue;
+      const { row, cosine } = this.#nearest(compared, ceilings, section);
+      best.offer({ number, score: scoreWith(cosine), row });
     }
     const typical = this.#unrelated(best.found, rules);
     const candidates = best.found.flatMap(({ number, score, row }) => {
@@ -127,7 +128,7 @@ export class SearchIndex {
       if (section === undefined) return [];
       const { kind, id, no, firstRow, rows } = section;
       const cosines = Array.from({ length: rows }, (_, at) =>
-        compared === undefined ? 0 : this.#cosine(compared, firstRow + at),
+        compared === undefined ? 0 : this.#matrix.cosine(compared, firstRow + at),
       );
       const found = {
         cosine: Math.max(...cosines),
@@ -138,17 +139,19 @@ export class SearchIndex {
       const confidence = confidenceOf({ ...found, terms: terms.length });
       return [{ kind, id, no, cosines, ...found, score, confidence, row }];
     });
-    return chosen(candidates, rules, (a, b) => this.#alike(a.row, b.row)).map(
+    return chosen(candidates, rules, (a, b) => this.#matrix.alike(a.row, b.row)).map(
       ({ row: _row, ...ranked }) => ranked,
     );
   }
 
-  #nearest(vector: Float32Array | undefined, { firstRow, rows }: Section): { row: number; cosine: number } {
+  #nearest(vector: Float32Array | undefined, ceilings: Float64Array | undefined, section: Section): Nearest {
+    const { firstRow, rows } = section;
     if (vector === undefined) return { row: firstRow, cosine: 0 };
     let row = firstRow;
     let cosine = -1;
     for (let one = firstRow; one < firstRow + rows; one += 1) {
-      const its = this.#cosine(vector, one);
+      if ((ceilings?.[one] ?? Number.POSITIVE_INFINITY) <= cosine) continue;
+      const its = this.#matrix.cosine(vector, one);
       if (its <= cosine) continue;
       row = one;
       cosine = its;
@@ -168,32 +171,14 @@ export class SearchIndex {
     const last = found.length === rules.candidates ? (found.at(-1)?.score ?? 0) : 0;
     return Math.max(last, UNRELATED.score);
   }
-
-  /** Four sums at once: the processor need not wait for each before the next. */
-  #cosine(vector: Float32Array, row: number): number {
-    const matrix = this.#matrix;
-    const { dimensions } = this;
-    let at = row * dimensions;
-    let a = 0;
-    let b = 0;
-    let c = 0;
-    let d = 0;
-    // Both are `dimensions` long, a multiple of four with every model there is.
-    for (let i = 0; i < dimensions; i += 4, at += 4) {
-      a += (vector[i] as number) * (matrix[at] as number);
-      b += (vector[i + 1] as number) * (matrix[at + 1] as number);
-      c += (vector[i + 2] as number) * (matrix[at + 2] as number);
-      d += (vector[i + 3] as number) * (matrix[at + 3] as number);
-    }
-    return a + b + c + d;
-  }
-
-  /** 0 where one has no vector. */
-  #alike(one: number, other: number): number {
-    const from = one * this.dimensions;
-    return this.#cosine(this.#matrix.subarray(from, from + this.dimensions), other);
-  }
 }
+
+const highest = (ceilings: Float64Array, { firstRow, rows }: Section): number => {
+  let highest = Number.NEGATIVE_INFINITY;
+  for (let row = firstRow; row < firstRow + rows; row += 1)
+    highest = Math.max(highest, ceilings[row] ?? highest);
+  return highest;
+};
 
 const keyOf = ({ kind, id }: SourceKey): string => `${kind}/${id}`;
 
@@ -207,14 +192,18 @@ class Best {
     this.#count = count;
   }
 
+  /** A score that is no higher is not taken. */
+  get least(): number {
+    return this.found.length < this.#count
+      ? 0
+      : (this.found[this.#count - 1]?.score ?? Number.POSITIVE_INFINITY);
+  }
+
   offer(candidate: Candidate): void {
     const { found } = this;
     const { score } = candidate;
-    if (found.length === this.#count) {
-      const last = found[found.length - 1];
-      if (last === undefined || last.score >= score) return;
-      found.pop();
-    }
+    if (score <= this.least) return;
+    if (found.length === this.#count) found.pop();
     let at = found.length;
     while (at > 0 && (found[at - 1]?.score ?? Number.POSITIVE_INFINITY) < score) at -= 1;
     found.splice(at, 0, candidate);

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import {
+  chunksInTurns,
   chunksOf,
   contentHash,
   normalised,
@@ -104,6 +105,23 @@ describe('chunks of a text', () => {
       chunksOf('t', text);
     expect(performance.now() - before).to.be.lessThan(15_000);
   }).timeout(30_000);
+
+  it('are the same when they are made in turns, and a long text leaves many to others', async () => {
+    const long = `${'A sentence of it. '.repeat(20)}\n`.repeat(1500);
+    for (const [text, least] of [
+      ['', 0],
+      ['A short one.', 0],
+      [long, 8],
+      [long.replaceAll('\n', '\n\n'), 8],
+    ] as const) {
+      let turns = 0;
+      const found = await chunksInTurns('t', text, async () => {
+        turns += 1;
+      });
+      expect(found).to.deep.equal(chunksOf('t', text));
+      expect(turns).to.be.within(least, least * 5);
+    }
+  });
 
   it('have the hash of title and text, the same for texts that only differ in line ends', () => {
     const hashes = (title: string, text: string) => chunksOf(title, text).map(({ hash }) => hash);
