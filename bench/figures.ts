@@ -1,4 +1,5 @@
 import { benchAppend } from './append.ts';
+import { benchAudit } from './audit.ts';
 import { benchAuthentication } from './authentication.ts';
 import { benchFanOut } from './fan-out.ts';
 import { benchLargeConversation } from './large-conversation.ts';
@@ -47,4 +48,5 @@ export const figures: readonly Figure[] = [
   { name: 'large', run: benchLargeConversation },
   { name: 'protection', run: benchProtection },
   { name: 'ledger', run: benchLedger },
+  { name: 'audit', run: benchAudit },
 ];

@@ -11,12 +11,13 @@ export interface Line {
 
 export interface Amount {
   readonly amount: number;
-  readonly unit: '/s' | 'ms' | 'µs' | '%';
+  readonly unit: '/s' | 'ms' | 'µs' | '%' | 'MiB';
 }
 
 export const perSecond = (amount: number): Amount => ({ amount, unit: '/s' });
 export const milliseconds = (amount: number): Amount => ({ amount, unit: 'ms' });
 export const microseconds = (amount: number): Amount => ({ amount, unit: 'µs' });
+export const mebibytes = (amount: number): Amount => ({ amount, unit: 'MiB' });
 export const percent = (share: number): Amount => ({ amount: share * 100, unit: '%' });
 
 export const ratioOf = ({ ratio, value, yardstick }: Line): number | undefined =>

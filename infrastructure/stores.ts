@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import type { HeadStore } from '../application/ports/audit-heads.ts';
 import type { BlobStore } from '../application/ports/blob-store.ts';
 import type { EventStore } from '../application/ports/event-store.ts';
 import type { IdempotencyStore } from '../application/ports/idempotency-store.ts';
@@ -7,6 +8,7 @@ import type { KeyStore } from '../application/ports/key-store.ts';
 import type { Logger } from '../application/ports/logger.ts';
 import type { ReadStore } from '../application/ports/read-store.ts';
 import type { SnapshotStore } from '../application/ports/snapshot-store.ts';
+import { openSqliteHeadStore } from './audit/sqlite-heads.ts';
 import { openFolderBlobStore } from './blob-store/folder.ts';
 import type { Config } from './config.ts';
 import { openSqliteEventStore } from './event-store/sqlite/store.ts';
@@ -22,6 +24,7 @@ export interface Stores {
   readonly snapshots: SnapshotStore;
   readonly answers: IdempotencyStore;
   readonly blobs: BlobStore;
+  readonly heads: HeadStore;
   close(): Promise<void>;
 }
 
@@ -37,8 +40,9 @@ export const openStores = async (config: Config, logger: Logger): Promise<Stores
   const keys = await openKeys(config, file('keys.db'));
   const answers = await openAnswers(config, file('answers.db'));
   const blobs = await openBlobs(config, file('blobs'));
-  // A cache of this machine, whatever the other stores are.
+  // Caches of this machine, whatever the other stores are.
   const snapshots = await openSqliteSnapshotStore({ path: file('snapshots.db') });
+  const heads = await openSqliteHeadStore({ path: file('heads.db') });
   return {
     events,
     reads,
@@ -46,8 +50,9 @@ export const openStores = async (config: Config, logger: Logger): Promise<Stores
     snapshots,
     answers,
     blobs,
+    heads,
     close: async () => {
-      for (const store of [events, reads, keys, answers, blobs, snapshots]) await store.close();
+      for (const store of [events, reads, keys, answers, blobs, snapshots, heads]) await store.close();
     },
   };
 };

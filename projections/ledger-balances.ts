@@ -68,6 +68,18 @@ export interface Turnover {
 /** Accounts by their code in lower case; only those that anything was posted to. */
 export type Turnovers = ReadonlyMap<string, Turnover>;
 
+/** Adds the lines of a posting. */
+export const turnoversOver = (sums: Map<string, Turnover>, lines: PostingEvent['data']['lines']): void => {
+  for (const { account_code, debit, credit } of lines) {
+    const account = account_code.toLowerCase();
+    const before = sums.get(account);
+    sums.set(account, {
+      debit: (before?.debit ?? 0n) + BigInt(debit),
+      credit: (before?.credit ?? 0n) + BigInt(credit),
+    });
+  }
+};
+
 /**
  * All that was posted through each of some days.
  * @param days what lies before the first of all days is nothing

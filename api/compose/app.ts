@@ -4,6 +4,7 @@ import { Operations } from '../../application/operations.ts';
 import type { ProjectionHost } from '../../application/projection-host.ts';
 import { messageLookup } from '../message-lookup.ts';
 import type { App } from '../routes/app.ts';
+import { composeAuditProof } from './audit-proof.ts';
 import { composeBulk } from './bulk.ts';
 import type { Core } from './core.ts';
 import { composeEntities } from './entities.ts';
@@ -13,6 +14,7 @@ import { composeIdentity } from './identity.ts';
 import { composeLedger } from './ledger.ts';
 import { warnOfOpenings } from './outbound.ts';
 import { composeSso } from './sso.ts';
+import { composeTimeTravel } from './time-travel.ts';
 import { composeWebhooks } from './webhooks.ts';
 import { composeWorkflow } from './workflow.ts';
 
@@ -28,6 +30,7 @@ export const composeApp = (core: Core, hosts: readonly ProjectionHost[]): App =>
   return {
     ...identityArea,
     ...composeFiles(core),
+    ...composeAuditProof(core),
     ...composeSso(core, identityArea.identity),
     ...workflowArea,
     ...composeLedger(core),
@@ -35,6 +38,7 @@ export const composeApp = (core: Core, hosts: readonly ProjectionHost[]): App =>
     ...composeForms(core, entitiesArea),
     ...composeBulk(core, entitiesArea, workflowArea),
     ...composeWebhooks(core),
+    ...composeTimeTravel(core),
     directory,
     messaging: new Messaging({
       commands,

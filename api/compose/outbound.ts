@@ -1,4 +1,5 @@
 import type { Logger } from '../../application/ports/logger.ts';
+import type { OutboundHttp } from '../../application/ports/outbound-http.ts';
 import type { Config } from '../../infrastructure/config.ts';
 import { type Fetch, guardedFetch } from '../../infrastructure/http/guarded-fetch.ts';
 import { guardedHttp } from '../../infrastructure/http/guarded-http.ts';
@@ -11,7 +12,11 @@ const PROVIDER_LIMITS = { timeoutMs: 10_000, maxResponseBytes: 1024 * 1024 };
 
 type Openings = Pick<
   Config,
-  'WEBHOOK_ALLOWED_NETWORKS' | 'WEBHOOK_ALLOW_HTTP' | 'SSO_ALLOWED_NETWORKS' | 'NODE_ENV'
+  | 'WEBHOOK_ALLOWED_NETWORKS'
+  | 'WEBHOOK_ALLOW_HTTP'
+  | 'SSO_ALLOWED_NETWORKS'
+  | 'AUDIT_HEADS_ALLOWED_NETWORKS'
+  | 'NODE_ENV'
 >;
 
 /** Calls to identity providers; outside of production also to such on this machine, by plain http too. */
@@ -22,6 +27,15 @@ export const providerFetch = (config: Openings): Fetch => {
     allowHttp: tryingOut,
   });
   return guardedFetch(http, PROVIDER_LIMITS);
+};
+
+/** Calls to `AUDIT_HEADS`, which the operator names; outside of production also on this machine, by plain http too. */
+export const auditHeadsHttp = (config: Openings): OutboundHttp => {
+  const tryingOut = config.NODE_ENV !== 'production';
+  return guardedHttp({
+    allowedNetworks: [...config.AUDIT_HEADS_ALLOWED_NETWORKS, ...(tryingOut ? LOOPBACK : [])],
+    allowHttp: tryingOut,
+  });
 };
 
 /** Says at the start where tenants can make this server call that they otherwise could not. */

@@ -7,6 +7,7 @@ import type { Principal } from '../../application/principal.ts';
 import type { ReadModels } from '../../application/read-models.ts';
 import { type RequestContext, requestContext } from '../../application/request-context.ts';
 import type { KeyRing } from '../../application/sealing.ts';
+import type { AuditProofArea } from '../compose/audit-proof.ts';
 import type { BulkArea } from '../compose/bulk.ts';
 import type { EntitiesArea } from '../compose/entities.ts';
 import type { FilesArea } from '../compose/files.ts';
@@ -14,6 +15,7 @@ import type { FormsArea } from '../compose/forms.ts';
 import type { IdentityArea } from '../compose/identity.ts';
 import type { LedgerArea } from '../compose/ledger.ts';
 import type { SsoArea } from '../compose/sso.ts';
+import type { TimeTravelArea } from '../compose/time-travel.ts';
 import type { WebhooksArea } from '../compose/webhooks.ts';
 import type { WorkflowArea } from '../compose/workflow.ts';
 import type { RouteRequest } from '../http/route.ts';
@@ -21,11 +23,13 @@ import type { RouteRequest } from '../http/route.ts';
 /** What the routes act through: use cases, queries, and the little they need to make a request's context. */
 export interface App
   extends IdentityArea,
+    AuditProofArea,
     EntitiesArea,
     BulkArea,
     FilesArea,
     FormsArea,
     SsoArea,
+    TimeTravelArea,
     LedgerArea,
     WorkflowArea,
     WebhooksArea {

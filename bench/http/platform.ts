@@ -29,8 +29,16 @@ const nodeOptions = `--max-semi-space-size=32 ${process.env.BENCH_NODE_OPTIONS ?
   .split(' ')
   .filter((option) => option !== '');
 
-export const startPlatformChild = (dataDir: string): Promise<Child> =>
-  startChild('../api/main.ts', '/health/ready', platformEnvironment(dataDir), nodeOptions);
+export const startPlatformChild = (
+  dataDir: string,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Child> =>
+  startChild(
+    '../api/main.ts',
+    '/health/ready',
+    { ...platformEnvironment(dataDir), ...environment },
+    nodeOptions,
+  );
 
 /** A conversation of two people. */
 export interface Pair {

@@ -2,6 +2,7 @@ import type { ReadStore } from '../../application/ports/read-store.ts';
 import { documentTests } from './read-store/documents.ts';
 import { indexTests } from './read-store/indexes.ts';
 import { leaseTests } from './read-store/leases.ts';
+import { listTests } from './read-store/lists.ts';
 import { pageTests } from './read-store/pages.ts';
 import { redeliveryTests } from './read-store/redelivery.ts';
 import { searchTests } from './read-store/searches.ts';
@@ -34,6 +35,7 @@ export function readStoreContract(name: string, start: () => Promise<ReadStoreHa
     indexTests(context);
     searchTests(context);
     pageTests(context);
+    listTests(context);
   });
 }
 
