@@ -12,12 +12,14 @@ import type { Config } from '../infrastructure/config.ts';
 import { systemClock } from '../infrastructure/identity/ids.ts';
 import { projections } from '../projections/all.ts';
 import { composeApp } from './compose/app.ts';
+import { runAuditHeads, runAuditSeals } from './compose/audit-proof.ts';
 import { runBulkWork } from './compose/bulk.ts';
 import { composeCore } from './compose/core.ts';
 import { runInvoiceWork } from './compose/invoices.ts';
 import { composeSubscribers } from './compose/subscribers.ts';
 import { runWebhooks } from './compose/webhooks.ts';
 import { createHttpApp } from './http/app.ts';
+import { fingerprints } from './http/idempotency.ts';
 import { createRateLimits } from './http/rate-limits.ts';
 import { createHttpServer } from './http/server.ts';
 import { routesOf } from './routes/all.ts';
@@ -57,6 +59,9 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   const { config, logger, clock = systemClock } = options;
   const core = await composeCore(config, logger, clock);
   const { stores, ids, metrics, keys, codec, states, directory, readModels } = core;
+  // Whatever keys this process finds: what the log says is erased is erased before anything is served.
+  const erased = await core.erasures.reapply();
+  if (erased > 0) logger.info({ keys: erased }, 'erasures of the log were applied to the key store');
   const lease = { logger, owner: randomUUID(), ttlMs: options.leaseMs ?? LEASE_MS };
   const hosts = projections.map(
     (projection) =>
@@ -106,8 +111,10 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     work.push(runWebhooks(core, { ...lease, store: stores.reads }, signal));
     work.push(runBulkWork(core, app, signal));
     work.push(runInvoiceWork(core, app, { ...lease, store: stores.reads }, signal));
+    work.push(runAuditSeals(app, { ...lease, store: stores.reads }, signal));
     work.push(runBlobSweeps({ blobs: stores.blobs, events: stores.events, clock, logger }, signal));
   }
+  work.push(...runAuditHeads(app, signal));
   const sweeper = setInterval(() => {
     stores.answers
       .sweep(clock.now())
@@ -148,6 +155,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     parsePosition: (text) => stores.events.parsePosition(text),
     idempotency: stores.answers,
     answerCodec: sealedAnswers(keys),
+    fingerprint: fingerprints(core.secrets.MASTER_KEY),
     clock,
     ids,
     limits,
@@ -186,6 +194,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
       sockets.close();
       // Requests that wait for an upstream are answered in time: the intent is stored.
       setTimeout(() => app.invoices.stop(), LAST_CALLS_MS).unref();
+      app.replay.stop();
       await closeServer(server);
       stopping.abort();
       await app.bulkRunner.stop();

@@ -72,6 +72,13 @@ export class Identity {
     user: NewUser,
     context: RequestContext,
   ): Promise<{ user: UserView; position: Position | undefined }> {
+    const known = await this.#directory.user(tenantId, user.id);
+    // A request that is repeated after its person was forgotten must not take the address again.
+    if (known?.forgotten !== undefined) {
+      const stream = { tenantId, decider: userDecider, id: user.id, cause: context.cause };
+      const { position } = await this.#commands.execute({ ...stream, decide: () => [] });
+      return { user: await this.view(known), position };
+    }
     const emailHash = this.#emailHash(user.email);
     const email = { tenantId, decider: emailDecider, id: emailHash, cause: context.cause };
     const claim = { emailHash, userId: user.id };
@@ -138,7 +145,7 @@ export class Identity {
     return { user: state, position };
   }
 
-  /** @throws `not_found`, `conflict` */
+  /** @throws `not_found`, `conflict`, `invalid_transition` for a forgotten person */
   async changeUser(
     tenantId: string,
     userId: string,

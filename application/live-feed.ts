@@ -1,4 +1,5 @@
 import { DomainError } from '../domain/errors.ts';
+import { personKey, UserForgotten } from '../domain/identity/user.ts';
 import { MessageDeleted, textKeyOf } from '../domain/messaging/conversation.ts';
 import { dataOf, type EventCodec, type LoggedEvent } from './codec.ts';
 import { pause } from './lease-holder.ts';
@@ -137,5 +138,7 @@ export class LiveFeed {
   #noticeErasure(event: LoggedEvent): void {
     const deleted = dataOf(MessageDeleted, event);
     if (deleted !== undefined) this.#keys.markDestroyed(`${event.tenantId}/${textKeyOf(deleted)}`);
+    const forgotten = dataOf(UserForgotten, event);
+    if (forgotten !== undefined) this.#keys.markDestroyed(`${event.tenantId}/${personKey(forgotten)}`);
   }
 }

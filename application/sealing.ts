@@ -178,6 +178,11 @@ export class KeyRing {
     }
   }
 
+  /** Of a key that was loaded: nothing can be opened with it any more. */
+  isDestroyed(id: string): boolean {
+    return this.#cached(id).get(id) === 'destroyed';
+  }
+
   /** Seals with a key that is in memory; with a destroyed one the text is not kept at all. */
   seal(id: string, text: string): string {
     const key = this.#cached(id).get(id);

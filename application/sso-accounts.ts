@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DomainError } from '../domain/errors.ts';
-import { claimEmail, emailDecider, holderOf, reserveEmail } from '../domain/identity/email.ts';
+import { claimEmail, emailDecider, holderOf, releaseEmail, reserveEmail } from '../domain/identity/email.ts';
 import { linkIdentity, ssoIdentityDecider } from '../domain/identity/sso-identity.ts';
 import { type RegisteredUser, registerUser, userDecider } from '../domain/identity/user.ts';
 import { isStorableText, truncate } from '../domain/text.ts';
@@ -33,7 +33,8 @@ interface Newcomer {
 /**
  * Which user of a tenant a person of its identity provider is (decisions, section 3, single sign-on): the linked one,
  * else the one whose e-mail the provider has verified, else a new one. Nobody comes in under an unverified e-mail that
- * is somebody else's: whatever they did would show that person's address.
+ * is somebody else's: whatever they did would show that person's address. Whoever was forgotten and comes
+ * again is a new person: nothing leads back to the old account.
  */
 export class SsoAccounts {
   readonly #commands: CommandHandler;
@@ -58,7 +59,8 @@ export class SsoAccounts {
   }
 
   /**
-   * Each step may be repeated after a crash: a new user's id is derived from the identity, and the link comes last.
+   * Each step may be repeated after a crash: a new user's id is derived from the identity and the users of it that were
+   * forgotten, and the link comes last.
    * @throws {NoAccount} for a deactivated user, and for a newcomer without a usable e-mail or with an unverified one
    * that somebody holds
    */
@@ -69,11 +71,14 @@ export class SsoAccounts {
   ): Promise<{ user: RegisteredUser; position: Position | undefined }> {
     const identityHash = this.#identityHash(identity.issuer, identity.subject);
     const known = await this.#linked(tenantId, identityHash);
-    if (known !== undefined) return { user: await this.#active(tenantId, known), position: undefined };
+    const forgotten = known !== undefined && (await this.#isForgotten(tenantId, known)) ? known : undefined;
+    if (known !== undefined && forgotten === undefined) {
+      return { user: await this.#active(tenantId, known), position: undefined };
+    }
     const email = usableEmail.safeParse(identity.email);
     if (!email.success) throw new NoAccount('no usable e-mail');
     const newcomer: Newcomer = {
-      userId: uuidFromName(`sso\n${tenantId}\n${identityHash}`),
+      userId: await this.#newId(tenantId, identityHash),
       email: email.data,
       displayName: nameOf(identity.name, email.data),
     };
@@ -86,7 +91,7 @@ export class SsoAccounts {
       decider: ssoIdentityDecider,
       id: identityHash,
       cause: context.cause,
-      decide: (present) => linkIdentity(present, { identityHash, userId }),
+      decide: (present) => linkIdentity(present, { identityHash, userId, insteadOf: forgotten }),
     });
     // Who linked first has decided.
     return { user: await this.#active(tenantId, state.linked ? state.userId : userId), position };
@@ -98,6 +103,17 @@ export class SsoAccounts {
     await this.#states.refresh(stream, ssoIdentityDecider);
     const { state } = await this.#states.load(tenantId, ssoIdentityDecider, identityHash);
     return state.linked ? state.userId : undefined;
+  }
+
+  async #isForgotten(tenantId: string, userId: string): Promise<boolean> {
+    return (await this.#directory.user(tenantId, userId))?.forgotten !== undefined;
+  }
+
+  /** The same at each try, and never that of somebody who was forgotten. */
+  async #newId(tenantId: string, identityHash: string): Promise<string> {
+    let id = uuidFromName(`sso\n${tenantId}\n${identityHash}`);
+    while (await this.#isForgotten(tenantId, id)) id = uuidFromName(`sso\n${tenantId}\n${id}`);
+    return id;
   }
 
   async #active(tenantId: string, userId: string): Promise<RegisteredUser> {
@@ -119,7 +135,12 @@ export class SsoAccounts {
     const claim = { emailHash, userId };
     const stream = { tenantId, decider: emailDecider, id: emailHash, cause: context.cause };
     const holder = await this.#directory.emailHolder(tenantId, emailHash);
-    if (holder.status === 'claimed') return holder.userId;
+    if (holder.status === 'claimed') {
+      if (!(await this.#isForgotten(tenantId, holder.userId))) return holder.userId;
+      // Whoever forgot the holder has not come so far yet.
+      const freed = { emailHash, userId: holder.userId };
+      await this.#commands.execute({ ...stream, decide: (state) => releaseEmail(state, freed) });
+    }
     try {
       await this.#commands.execute({ ...stream, decide: (state, at) => reserveEmail(state, claim, at) });
     } catch (error) {

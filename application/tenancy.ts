@@ -9,9 +9,11 @@ import {
   isTenantId,
   type Plan,
   type Tenant,
+  TenantCreated,
   type TenantEvent,
   tenantDecider,
 } from '../domain/tenancy/tenant.ts';
+import { dataOf } from './codec.ts';
 import type { CommandHandler, Outcome } from './command-handler.ts';
 import type { Directory } from './directory.ts';
 import type { Identity } from './identity.ts';
@@ -19,7 +21,7 @@ import type { PartnerDirectory } from './partner-directory.ts';
 import { unknownReference } from './partners.ts';
 import type { Position } from './ports/event-store.ts';
 import type { Passwords } from './ports/passwords.ts';
-import { type RequestContext, uuidFromName } from './request-context.ts';
+import type { RequestContext } from './request-context.ts';
 import type { KeyRing } from './sealing.ts';
 import { PLATFORM } from './streams.ts';
 
@@ -81,8 +83,8 @@ export class Tenancy {
       admin === undefined
         ? undefined
         : {
-            // Derived, so that a retry of the same request means the same person.
-            id: uuidFromName(`first-admin\n${id}\n${admin.email}`),
+            // Of the request, not of the e-mail, which would let anybody with the log try addresses out.
+            id: context.newId(),
             email: admin.email,
             displayName: admin.display_name,
             passwordHash: await this.#passwords.hash(admin.password),
@@ -114,7 +116,9 @@ export class Tenancy {
     });
     let { position } = outcome;
     if (firstAdmin !== undefined) {
-      const created = await this.#identity.createUser(id, { ...firstAdmin, role: 'admin' }, context);
+      const adminId = adminOf(outcome.events) ?? firstAdmin.id;
+      const person = { ...firstAdmin, id: adminId, role: 'admin' as const };
+      const created = await this.#identity.createUser(id, person, context);
       position = created.position;
       // The subscriber destroys it, perhaps in another process: it must not be found in this one's memory.
       this.#keys.forget(firstAdminKeyId(id));
@@ -173,6 +177,10 @@ export class Tenancy {
 
 /** The data key that seals the first admin in the tenant's first event, until the admin is registered. */
 export const firstAdminKeyId = (tenantId: string): string => `${PLATFORM}/first-admin-${tenantId}`;
+
+/** Who the tenant's first event names: of a repeated request that is whom the first try named. */
+const adminOf = (events: readonly TenantEvent[]): string | undefined =>
+  events.map((event) => dataOf(TenantCreated, event)?.admin_id).find((found) => found !== undefined);
 
 const existing = (outcome: Outcome<Tenant, TenantEvent>): ExistingTenant => {
   if (!outcome.state.exists) throw notFound();

@@ -1,6 +1,7 @@
 import { benchAppend } from './append.ts';
 import { benchAssistantQuality } from './assistant/quality.ts';
 import { benchAssistantSpeed } from './assistant/speed.ts';
+import { benchAudit } from './audit.ts';
 import { benchAuthentication } from './authentication.ts';
 import { benchBilling } from './billing.ts';
 import { benchBulk } from './bulk.ts';
@@ -61,4 +62,5 @@ export const figures: readonly Figure[] = [
   { name: 'billing', run: benchBilling },
   { name: 'bulk', run: benchBulk },
   { name: 'assistant', run: benchAssistant },
+  { name: 'audit', run: benchAudit },
 ];

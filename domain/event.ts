@@ -14,6 +14,8 @@ export interface EventDefinition<Type extends string = string, Schema extends z.
    * codec such a field holds the sealed form; only a new event, as decided, holds the text.
    */
   readonly personal: Readonly<Record<string, (data: z.output<Schema>) => string>>;
+  /** Those of `personal` that are credentials: they are opened where they are used, and shown to nobody, auditors included. */
+  readonly secret: readonly string[];
   /** `upcasters[n]` turns data of version n into version n + 1. */
   readonly upcasters: Readonly<Record<number, (data: unknown) => unknown>>;
 }
@@ -24,6 +26,7 @@ export const defineEvent = <Type extends string, Schema extends z.ZodType>(
   options: {
     version?: number;
     personal?: Readonly<Record<string, (data: z.output<Schema>) => string>>;
+    secret?: readonly string[];
     upcasters?: Readonly<Record<number, (data: unknown) => unknown>>;
   } = {},
 ): EventDefinition<Type, Schema> => ({
@@ -31,6 +34,7 @@ export const defineEvent = <Type extends string, Schema extends z.ZodType>(
   schema,
   version: options.version ?? 1,
   personal: options.personal ?? {},
+  secret: options.secret ?? [],
   upcasters: options.upcasters ?? {},
 });
 

@@ -107,6 +107,7 @@ const environment = z.object({
   KEYSTORE_URL: z.string().optional(),
   AUDIT_SIGNING_KEY: z.string().optional(),
   AUDIT_HEADS: z.string().optional(),
+  AUDIT_HEADS_ALLOWED_NETWORKS: networks,
   TRUST_PROXY: trustProxy.optional(),
   LOG_LEVEL: z
     .enum(

@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import type { HeadStore } from '../application/ports/audit-heads.ts';
 import type { BlobStore } from '../application/ports/blob-store.ts';
 import type { CorpusStore } from '../application/ports/corpus-store.ts';
 import type { EventStore } from '../application/ports/event-store.ts';
@@ -8,6 +9,7 @@ import type { KeyStore } from '../application/ports/key-store.ts';
 import type { Logger } from '../application/ports/logger.ts';
 import type { ReadStore } from '../application/ports/read-store.ts';
 import type { SnapshotStore } from '../application/ports/snapshot-store.ts';
+import { openSqliteHeadStore } from './audit/sqlite-heads.ts';
 import { openFolderBlobStore } from './blob-store/folder.ts';
 import type { Config } from './config.ts';
 import { openSqliteCorpusStore } from './corpus/sqlite.ts';
@@ -25,6 +27,7 @@ export interface Stores {
   readonly answers: IdempotencyStore;
   readonly blobs: BlobStore;
   readonly corpus: CorpusStore;
+  readonly heads: HeadStore;
   close(): Promise<void>;
 }
 
@@ -41,8 +44,9 @@ export const openStores = async (config: Config, logger: Logger): Promise<Stores
   const answers = await openAnswers(config, file('answers.db'));
   const blobs = await openBlobs(config, file('blobs'));
   const corpus = await openCorpus(config);
-  // A cache of this machine, whatever the other stores are.
+  // Caches of this machine, whatever the other stores are.
   const snapshots = await openSqliteSnapshotStore({ path: file('snapshots.db') });
+  const heads = await openSqliteHeadStore({ path: file('heads.db') });
   return {
     events,
     reads,
@@ -51,8 +55,10 @@ export const openStores = async (config: Config, logger: Logger): Promise<Stores
     answers,
     blobs,
     corpus,
+    heads,
     close: async () => {
-      for (const store of [events, reads, keys, answers, blobs, corpus, snapshots]) await store.close();
+      for (const store of [events, reads, keys, answers, blobs, corpus, snapshots, heads])
+        await store.close();
     },
   };
 };

@@ -95,6 +95,18 @@ export const balanceQueries = (currency: string, days: Days): readonly RangeQuer
   ];
 };
 
+/** Adds the lines of a posting. */
+export const turnoversOver = (sums: Map<string, Turnover>, lines: PostingEvent['data']['lines']): void => {
+  for (const { account_code, debit, credit } of lines) {
+    const account = account_code.toLowerCase();
+    const before = sums.get(account);
+    sums.set(account, {
+      debit: (before?.debit ?? 0n) + BigInt(debit),
+      credit: (before?.credit ?? 0n) + BigInt(credit),
+    });
+  }
+};
+
 /**
  * What was posted before a range, and through its end.
  * @param found what {@link balanceQueries} have found, read together

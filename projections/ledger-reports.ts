@@ -1,7 +1,7 @@
 import type { AccountType } from '../domain/ledger/account.ts';
 import type { DocumentReader } from '../domain/projection.ts';
 import { type AccountDoc, WHOLE_CHART } from './ledger.ts';
-import { balanceQueries, type Days, type Turnover, type Turnovers, turnoversIn } from './ledger-balances.ts';
+import { balanceQueries, type Turnover, type Turnovers, turnoversIn } from './ledger-balances.ts';
 
 /** Reports (decisions, section 9). Amounts are minor units, summed exactly, and signed as people read them. */
 
@@ -74,25 +74,42 @@ const SUMS = [
 const positive = (amount: bigint): bigint => (amount > 0n ? amount : 0n);
 const sum = (amounts: readonly bigint[]): bigint => amounts.reduce((all, each) => all + each, 0n);
 
-/** Chart and balances of one moment: read apart, a posting in between would be in one half of a report. */
-const booksOf = async (
+/** What a report is made of: a chart by code, and what was posted before a range of days and through its end. */
+export interface Books {
+  readonly chart: readonly Pick<AccountDoc, 'code' | 'code_key' | 'name' | 'type'>[];
+  readonly before: Turnovers;
+  readonly through: Turnovers;
+}
+
+/** Of one currency; without `from`, from the beginning, with nothing before it. */
+export interface Range {
+  readonly currency: string;
+  readonly from: string | undefined;
+  readonly to: string;
+}
+
+/** The books as the read model has them, of one moment: read apart, a posting in between would be in one half of a report. */
+export const presentBooks = async (
   reader: DocumentReader,
   tenantId: string,
-  { currency, ...days }: Days & { readonly currency: string },
-): Promise<{ chart: readonly AccountDoc[]; before: Turnovers; through: Turnovers }> => {
+  { currency, ...days }: Range,
+): Promise<Books> => {
   const queries = [WHOLE_CHART, ...balanceQueries(currency, days)];
   const [chart = [], ...balances] = await reader.findAll(tenantId, queries);
   // The collection holds nothing else.
   return { chart: chart as readonly unknown[] as readonly AccountDoc[], ...turnoversIn(balances, days) };
 };
 
-/** @param from undefined: from the beginning, with nothing before it */
 export const trialBalance = async (
   reader: DocumentReader,
   tenantId: string,
-  { currency, from, to }: { currency: string; from: string | undefined; to: string },
-): Promise<TrialBalance> => {
-  const { chart, before, through } = await booksOf(reader, tenantId, { currency, from, to });
+  range: Range,
+): Promise<TrialBalance> => trialBalanceFrom(await presentBooks(reader, tenantId, range), range);
+
+export const trialBalanceFrom = (
+  { chart, before, through }: Books,
+  { currency, from, to }: Range,
+): TrialBalance => {
   const accounts = chart.flatMap((account): TrialBalanceRow[] => {
     const closing = through.get(account.code_key);
     if (closing === undefined) return [];
@@ -131,11 +148,7 @@ export const trialBalance = async (
 };
 
 /** Of accounts of a type with any movement in `turnovers`. */
-const linesOf = (
-  chart: readonly AccountDoc[],
-  type: AccountType,
-  turnovers: Turnovers,
-): readonly ReportLine[] =>
+const linesOf = (chart: Books['chart'], type: AccountType, turnovers: Turnovers): readonly ReportLine[] =>
   chart.flatMap(({ code, code_key, name, type: its }): ReportLine[] => {
     const turnover = its === type ? turnovers.get(code_key) : undefined;
     if (turnover === undefined) return [];
@@ -145,13 +158,19 @@ const linesOf = (
 
 const totalOf = (lines: readonly ReportLine[]): bigint => sum(lines.map(({ amount }) => amount));
 
+type Closed = Range & { readonly from: string };
+
 /** Accounts without a movement in these days are left out. */
 export const profitAndLoss = async (
   reader: DocumentReader,
   tenantId: string,
-  { currency, from, to }: { currency: string; from: string; to: string },
-): Promise<ProfitAndLoss> => {
-  const { chart, before, through } = await booksOf(reader, tenantId, { currency, from, to });
+  range: Closed,
+): Promise<ProfitAndLoss> => profitAndLossFrom(await presentBooks(reader, tenantId, range), range);
+
+export const profitAndLossFrom = (
+  { chart, before, through }: Books,
+  { currency, from, to }: Closed,
+): ProfitAndLoss => {
   const moved = new Map<string, Turnover>();
   for (const [account, all] of through) {
     const earlier = before.get(account) ?? NONE;
@@ -170,7 +189,14 @@ export const balanceSheet = async (
   tenantId: string,
   { currency, asOf }: { currency: string; asOf: string },
 ): Promise<BalanceSheet> => {
-  const { chart, through } = await booksOf(reader, tenantId, { currency, from: undefined, to: asOf });
+  const range = { currency, from: undefined, to: asOf };
+  return balanceSheetFrom(await presentBooks(reader, tenantId, range), { currency, asOf });
+};
+
+export const balanceSheetFrom = (
+  { chart, through }: Books,
+  { currency, asOf }: { currency: string; asOf: string },
+): BalanceSheet => {
   const assets = linesOf(chart, 'Asset', through);
   const liabilities = linesOf(chart, 'Liability', through);
   const equity = linesOf(chart, 'Equity', through);

@@ -51,6 +51,7 @@ export const usersProjection = projection<UserEvent>({
     UserRenamed: ({ data }) => changed(data.user_id, { display_name: data.display_name }),
     UserRoleChanged: ({ data }) => changed(data.user_id, { role: data.role }),
     UserStatusChanged: ({ data }) => changed(data.user_id, { status: data.status }),
+    UserForgotten: ({ data }) => changed(data.user_id, { status: 'deactivated' }),
   },
 });
 

@@ -1,6 +1,8 @@
 import { ConfigError } from '../../infrastructure/config.ts';
 import { mintPartnerAssertion } from './assertion.ts';
+import { backup, restoreBackup } from './backups.ts';
 import { type AdminCommand, produce, Refusal, say } from './command.ts';
+import { compareReadModels, verifyData } from './data-checks.ts';
 import { dropPreviousKey, rotateKey } from './keys.ts';
 import { createPlatformAdmin, setPlatformAdminPassword } from './platform-admins.ts';
 
@@ -15,6 +17,10 @@ const COMMANDS: readonly AdminCommand[] = [
   mintPartnerAssertion,
   rotateKey,
   dropPreviousKey,
+  compareReadModels,
+  verifyData,
+  backup,
+  restoreBackup,
 ];
 
 const helpOf = (commands: readonly AdminCommand[]): string =>

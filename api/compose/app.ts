@@ -5,6 +5,7 @@ import type { ProjectionHost } from '../../application/projection-host.ts';
 import { messageLookup } from '../message-lookup.ts';
 import type { App } from '../routes/app.ts';
 import { composeAssistant } from './assistant.ts';
+import { composeAuditProof } from './audit-proof.ts';
 import { composeBilling } from './billing.ts';
 import { composeBulk } from './bulk.ts';
 import type { Core } from './core.ts';
@@ -16,6 +17,7 @@ import { composeInvoices } from './invoices.ts';
 import { composeLedger } from './ledger.ts';
 import { warnOfOpenings } from './outbound.ts';
 import { composeSso } from './sso.ts';
+import { composeTimeTravel } from './time-travel.ts';
 import { composeWebhooks } from './webhooks.ts';
 import { composeWorkflow } from './workflow.ts';
 
@@ -34,6 +36,7 @@ export const composeApp = (core: Core, hosts: readonly ProjectionHost[]): App =>
     ...billingArea,
     ...composeInvoices(core, { ...identityArea, ...billingArea }),
     ...composeFiles(core),
+    ...composeAuditProof(core),
     ...composeSso(core, identityArea.identity),
     ...workflowArea,
     ...composeLedger(core),
@@ -42,6 +45,7 @@ export const composeApp = (core: Core, hosts: readonly ProjectionHost[]): App =>
     ...composeBulk(core, entitiesArea, workflowArea),
     ...composeWebhooks(core),
     ...composeAssistant(core),
+    ...composeTimeTravel(core),
     directory,
     messaging: new Messaging({
       commands,

@@ -2,6 +2,7 @@ import { createHmac, hkdfSync } from 'node:crypto';
 import { EventCodec } from '../../application/codec.ts';
 import { CommandHandler } from '../../application/command-handler.ts';
 import { Directory } from '../../application/directory.ts';
+import { Erasures } from '../../application/erasures.ts';
 import type { Clock, Ids } from '../../application/ports/clock.ts';
 import type { Logger } from '../../application/ports/logger.ts';
 import type { Metrics } from '../../application/ports/metrics.ts';
@@ -28,6 +29,7 @@ export interface Core {
   readonly metrics: HttpMetrics & Metrics;
   readonly stores: Stores;
   readonly keys: KeyRing;
+  readonly erasures: Erasures;
   readonly codec: EventCodec;
   readonly states: StreamStates;
   readonly commands: CommandHandler;
@@ -60,6 +62,7 @@ export const composeCore = async (config: Config, logger: Logger, clock: Clock):
     metrics,
     stores,
     keys,
+    erasures: new Erasures({ events: stores.events, codec, keys, store: stores.keys, logger }),
     codec,
     states,
     commands,

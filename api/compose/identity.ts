@@ -6,6 +6,7 @@ import {
   tenantTokenLifetime,
 } from '../../application/authentication.ts';
 import { EventLog } from '../../application/event-log.ts';
+import { Forgetting } from '../../application/forgetting.ts';
 import { Identity } from '../../application/identity.ts';
 import { Impersonation } from '../../application/impersonation.ts';
 import { Login } from '../../application/login.ts';
@@ -22,6 +23,7 @@ import { composePartners, type PartnerArea } from './partners.ts';
 export interface IdentityArea extends PartnerArea, DelegationArea {
   readonly authentication: Authentication;
   readonly identity: Identity;
+  readonly forgetting: Forgetting;
   readonly login: Login;
   readonly tenancy: Tenancy;
   readonly impersonation: Impersonation;
@@ -49,6 +51,7 @@ export const composeIdentity = (core: Core): IdentityArea => {
     ...partners,
     ...delegation,
     identity,
+    forgetting: new Forgetting({ commands, directory, keys, erasures: core.erasures, emailHash }),
     authentication: new Authentication({
       tenantTokens,
       platformTokens,

@@ -12,7 +12,11 @@ const PROVIDER_LIMITS = { timeoutMs: 10_000, maxResponseBytes: 1024 * 1024 };
 
 type Openings = Pick<
   Config,
-  'WEBHOOK_ALLOWED_NETWORKS' | 'WEBHOOK_ALLOW_HTTP' | 'SSO_ALLOWED_NETWORKS' | 'NODE_ENV'
+  | 'WEBHOOK_ALLOWED_NETWORKS'
+  | 'WEBHOOK_ALLOW_HTTP'
+  | 'SSO_ALLOWED_NETWORKS'
+  | 'AUDIT_HEADS_ALLOWED_NETWORKS'
+  | 'NODE_ENV'
 >;
 
 /** Calls to identity providers; outside of production also to such on this machine, by plain http too. */
@@ -28,6 +32,15 @@ export const providerFetch = (config: Openings): Fetch => {
 /** Calls to an upstream that the operator alone names, wherever it is: the language model of the assistant. */
 export const upstreamHttp = (): OutboundHttp =>
   guardedHttp({ allowedNetworks: ['0.0.0.0/0', '::/0'], allowHttp: true });
+
+/** Calls to `AUDIT_HEADS`, which the operator names; outside of production also on this machine, by plain http too. */
+export const auditHeadsHttp = (config: Openings): OutboundHttp => {
+  const tryingOut = config.NODE_ENV !== 'production';
+  return guardedHttp({
+    allowedNetworks: [...config.AUDIT_HEADS_ALLOWED_NETWORKS, ...(tryingOut ? LOOPBACK : [])],
+    allowHttp: tryingOut,
+  });
+};
 
 /** Says at the start where tenants can make this server call that they otherwise could not. */
 export const warnOfOpenings = (config: Openings, logger: Logger): void => {

@@ -1,6 +1,7 @@
 import { Identity } from '../../application/identity.ts';
 import type { Subscriber } from '../../application/subscriber.ts';
 import { emailClaimer } from '../../application/subscribers/email-claimer.ts';
+import { emailReleaser } from '../../application/subscribers/email-releaser.ts';
 import { eraser } from '../../application/subscribers/eraser.ts';
 import { firstAdmin } from '../../application/subscribers/first-admin.ts';
 import { mentionNotifier } from '../../application/subscribers/mention-notifier.ts';
@@ -18,8 +19,9 @@ export const composeSubscribers = (core: Core, app: App): readonly Subscriber[] 
   const { commands, states, keys, emailHash, directory, passwords } = core;
   return [
     mentionNotifier({ commands, states, keys }),
-    eraser({ keys }),
+    eraser({ erasures: core.erasures }),
     emailClaimer({ commands, keys, emailHash }),
+    emailReleaser({ commands, states }),
     ...fileSubscribers(core),
     ...entitySubscribers(core, app, (tenantId, name) => app.workflows.published(tenantId, name)),
     ...formSubscribers(app),

@@ -4,7 +4,7 @@ import type { IdempotencyStore } from '../../application/ports/idempotency-store
 import type { Logger } from '../../application/ports/logger.ts';
 import type { Authenticate } from './authorization.ts';
 import type { Readiness } from './health.ts';
-import type { AnswerCodec } from './idempotency.ts';
+import type { AnswerCodec, Fingerprint } from './idempotency.ts';
 import type { HttpMetrics } from './metrics.ts';
 import type { RateLimits } from './rate-limits.ts';
 import type { Route } from './route.ts';
@@ -35,6 +35,7 @@ export interface HttpDeps {
   readonly parsePosition: (text: string) => Position | undefined;
   readonly idempotency: IdempotencyStore;
   readonly answerCodec: AnswerCodec;
+  readonly fingerprint: Fingerprint;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly limits: RateLimits;

@@ -10,7 +10,7 @@ import { checkPartner, checkTenant } from './authorization.ts';
 import { type JsonBody, readBody } from './body.ts';
 import type { HttpDeps } from './deps.ts';
 import { type Exchange, replyHeaders } from './exchange.ts';
-import { fingerprint, type Idempotency, parseIdempotencyKey, strangersScope } from './idempotency.ts';
+import { type Idempotency, parseIdempotencyKey, strangersScope } from './idempotency.ts';
 import { SENTENCES, validationError } from './issues.ts';
 import { checkMultipart, dropRest } from './multipart.ts';
 import type { Reply, Route, Upload, UploadRules } from './route.ts';
@@ -157,7 +157,7 @@ export class Endpoint {
       scope:
         principal === undefined ? strangersScope(this.route.operationId, params ?? {}) : callerKey(principal),
       key,
-      fingerprint: fingerprint(this.route.method, exchange.path, body),
+      fingerprint: this.#deps.fingerprint(this.route.method, exchange.path, body),
     };
     const reply = await this.#idempotency.run(keyed, perform, (made) => replyHeaders(exchange, made));
     this.#noteReplayed(principal, reply);

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash, createHmac, hkdfSync, randomUUID } from 'node:crypto';
 import { canonicalJson } from '../../application/canonical-json.ts';
 import type { Clock } from '../../application/ports/clock.ts';
 import type { Position } from '../../application/ports/event-store.ts';
@@ -34,11 +34,21 @@ export const parseIdempotencyKey = (header: string | string[]): string => {
   throw invalid([{ path: 'Idempotency-Key', code: 'invalid_format', message }]);
 };
 
-/** SHA-256 (hex) over method, path and body; bodies that are equal as JSON are the same. */
-export const fingerprint = (method: string, path: string, body: unknown): string =>
-  createHash('sha256')
-    .update(`${method}\n${path}\n${body === undefined ? '' : canonicalJson(body)}`)
-    .digest('hex');
+/** Of method, path and body of a request; bodies that are equal as JSON are the same. */
+export type Fingerprint = (method: string, path: string, body: unknown) => string;
+
+/**
+ * Fingerprints are kept for a day, of bodies that may hold e-mails and passwords: HMAC-SHA-256 (hex) under a key that is
+ * derived from `MASTER_KEY`, so that what is kept cannot be guessed without it. One made under another key, or without
+ * one as earlier builds did, matches no request: that request is refused as `idempotency_key_reused`, and never done twice.
+ */
+export const fingerprints = (masterKey: string): Fingerprint => {
+  const key = Buffer.from(hkdfSync('sha256', masterKey, '', 'idempotency-fingerprint', 32));
+  return (method, path, body) =>
+    createHmac('sha256', key)
+      .update(`${method}\n${path}\n${body === undefined ? '' : canonicalJson(body)}`)
+      .digest('hex');
+};
 
 /**
  * Whose keys those of strangers are: of all who call one public operation with the same variables in its path. No

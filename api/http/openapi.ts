@@ -107,7 +107,9 @@ const successResponse = (route: Route, schema: z.ZodType | null): ZodOpenApiResp
   ...(route.method === 'get' || route.access.kind === 'public'
     ? {}
     : { headers: { 'X-Event-Position': POSITION_HEADER } }),
-  ...(schema === null ? producedContent(route) : { content: { 'application/json': { schema } } }),
+  ...(schema === null
+    ? producedContent(route)
+    : { content: { 'application/json': { schema }, ...producedContent(route).content } }),
 });
 
 const BYTES = { type: 'string', contentMediaType: 'application/octet-stream' } as const;

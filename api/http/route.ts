@@ -139,7 +139,7 @@ export interface Route {
   readonly bodyKinds?: readonly Exclude<BodyKind, 'multipart'>[];
   /** Makes the body multipart, with a file. */
   readonly upload?: UploadRules<never, never>;
-  /** The media type of a success without a schema: it has a body all the same. */
+  /** The media type of a success without a schema, or what it may be beside JSON: bytes. */
   readonly produces?: string;
   /**
    * Counted by the login limits instead of the credential's; `public`: 30 a minute per address and route, for public

@@ -2,6 +2,8 @@ import type { Route } from '../http/route.ts';
 import { apiTokenRoutes } from './api-tokens.ts';
 import type { App } from './app.ts';
 import { assistantRoutes } from './assistant.ts';
+import { auditEventRoutes } from './audit-events.ts';
+import { auditProofRoutes } from './audit-proof.ts';
 import { authRoutes } from './auth.ts';
 import { billingRoutes } from './billing.ts';
 import { bulkRoutes } from './bulk.ts';
@@ -28,6 +30,7 @@ import { publicFormRoutes } from './public-forms.ts';
 import { publicLinkRoutes } from './public-links.ts';
 import { recordRoutes } from './records.ts';
 import { ssoRoutes } from './sso.ts';
+import { streamStateRoutes } from './stream-states.ts';
 import { userRoutes } from './users.ts';
 import { webhookDeliveryRoutes } from './webhook-deliveries.ts';
 import { webhookRoutes } from './webhooks.ts';
@@ -46,6 +49,9 @@ export const routesOf = (app: App): Route[] => [
   ...billingRoutes(app),
   ...userRoutes(app),
   ...eventLogRoutes(app),
+  ...streamStateRoutes(app),
+  ...auditEventRoutes(app),
+  ...auditProofRoutes(app),
   ...apiTokenRoutes(app),
   ...extensionRoutes(app),
   ...messagingRoutes(app),

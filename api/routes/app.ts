@@ -8,6 +8,7 @@ import type { ReadModels } from '../../application/read-models.ts';
 import { type RequestContext, requestContext } from '../../application/request-context.ts';
 import type { KeyRing } from '../../application/sealing.ts';
 import type { AssistantArea } from '../compose/assistant.ts';
+import type { AuditProofArea } from '../compose/audit-proof.ts';
 import type { BillingArea } from '../compose/billing.ts';
 import type { BulkArea } from '../compose/bulk.ts';
 import type { EntitiesArea } from '../compose/entities.ts';
@@ -17,6 +18,7 @@ import type { IdentityArea } from '../compose/identity.ts';
 import type { InvoicesArea } from '../compose/invoices.ts';
 import type { LedgerArea } from '../compose/ledger.ts';
 import type { SsoArea } from '../compose/sso.ts';
+import type { TimeTravelArea } from '../compose/time-travel.ts';
 import type { WebhooksArea } from '../compose/webhooks.ts';
 import type { WorkflowArea } from '../compose/workflow.ts';
 import type { RouteRequest } from '../http/route.ts';
@@ -27,11 +29,13 @@ export interface App
     BillingArea,
     InvoicesArea,
     AssistantArea,
+    AuditProofArea,
     EntitiesArea,
     BulkArea,
     FilesArea,
     FormsArea,
     SsoArea,
+    TimeTravelArea,
     LedgerArea,
     WorkflowArea,
     WebhooksArea {

@@ -1,13 +1,20 @@
 import { z } from 'zod';
+import type { RecordedEvent } from '../../application/codec.ts';
 import { ACCOUNT_TYPES } from '../../domain/ledger/account.ts';
 import { yearStart } from '../../domain/ledger/dates.ts';
+import { JOURNAL_ID, type JournalEvent, journalDecider } from '../../domain/ledger/journal.ts';
+import { booksAsOf } from '../../projections/ledger-as-of.ts';
 import {
-  balanceSheet,
-  profitAndLoss,
+  type Books,
+  balanceSheetFrom,
+  presentBooks,
+  profitAndLossFrom,
+  type Range,
   type TrialBalance,
-  trialBalance,
+  trialBalanceFrom,
 } from '../../projections/ledger-reports.ts';
 import type { Route } from '../http/route.ts';
+import { position } from '../http/schemas.ts';
 import type { App } from './app.ts';
 import { personRoute } from './kinds.ts';
 import { requireRange } from './ledger-entries.ts';
@@ -59,29 +66,52 @@ const balanceSheetView = z.object({
   balanced: z.boolean(),
 });
 
+const asOfPosition = position.optional().meta({
+  description: 'The report as it stood at this place in the log: what was recorded later is not in it.',
+});
+
 export const rangeQuery = z.object({
   from: day.optional(),
   to: day.optional(),
   currency: currencyCode.optional(),
+  as_of_position: asOfPosition,
 });
-
-type Range = z.output<typeof rangeQuery>;
 
 const later = (a: string, b: string | undefined): string => (b !== undefined && b > a ? b : a);
 
 /** Through today unless said otherwise. @throws 400 */
-export const trialBalanceOf = async (app: App, tenantId: string, query: Range): Promise<TrialBalance> => {
+export const trialBalanceOf = async (
+  app: App,
+  tenantId: string,
+  query: z.output<typeof rangeQuery>,
+): Promise<TrialBalance> => {
   requireRange(query);
   const { today, currency } = await app.ledger.settings(tenantId);
-  return trialBalance(app.readModels.reader('ledger'), tenantId, {
+  const range = {
     currency: query.currency ?? currency,
     from: query.from,
     to: query.to ?? later(today, query.from),
-  });
+  };
+  return trialBalanceFrom(await booksOf(app, tenantId, range, query.as_of_position), range);
+};
+
+/** From the read model; as they once stood, from the journal (docs/decisions/0019-reports-as-of-a-position.md). */
+const booksOf = async (
+  app: App,
+  tenantId: string,
+  range: Range,
+  asOf: string | undefined,
+): Promise<Books> => {
+  if (asOf === undefined) return presentBooks(app.readModels.reader('ledger'), tenantId, range);
+  const place = await app.timeTravel.placeOf(asOf, 'as_of_position');
+  const { add, books } = booksAsOf(range);
+  const journal = { tenantId, category: journalDecider.category, id: JOURNAL_ID };
+  // The stream's name says which events it holds.
+  await app.timeTravel.through(journal, place, (event) => add(event as RecordedEvent<JournalEvent>));
+  return books();
 };
 
 export const ledgerReportRoutes = (app: App): Route[] => {
-  const reader = app.readModels.reader('ledger');
   const of = { tag: LEDGER_TAG, entitlement: 'ledger', method: 'get', reads: LEDGER_READS } as const;
 
   return [
@@ -112,7 +142,8 @@ export const ledgerReportRoutes = (app: App): Route[] => {
         const to = query.to ?? later(today, query.from);
         const from = query.from ?? yearStart(to);
         const wanted = { currency: query.currency ?? currency, from, to };
-        return { status: 200, body: withMoney(await profitAndLoss(reader, principal.tenantId, wanted)) };
+        const books = await booksOf(app, principal.tenantId, wanted, query.as_of_position);
+        return { status: 200, body: withMoney(profitAndLossFrom(books, wanted)) };
       },
     }),
 
@@ -121,12 +152,18 @@ export const ledgerReportRoutes = (app: App): Route[] => {
       path: `${REPORTS}/balance-sheet`,
       operationId: 'balanceSheet',
       summary: 'Assets, liabilities and equity with current earnings, as of today unless said otherwise',
-      query: z.object({ as_of: day.optional(), currency: currencyCode.optional() }),
+      query: z.object({
+        as_of: day.optional(),
+        currency: currencyCode.optional(),
+        as_of_position: asOfPosition,
+      }),
       responses: { 200: balanceSheetView },
       handle: async ({ principal, query }) => {
         const { today, currency } = await app.ledger.settings(principal.tenantId);
         const wanted = { currency: query.currency ?? currency, asOf: query.as_of ?? today };
-        return { status: 200, body: withMoney(await balanceSheet(reader, principal.tenantId, wanted)) };
+        const range = { currency: wanted.currency, from: undefined, to: wanted.asOf };
+        const books = await booksOf(app, principal.tenantId, range, query.as_of_position);
+        return { status: 200, body: withMoney(balanceSheetFrom(books, wanted)) };
       },
     }),
   ];

@@ -147,7 +147,7 @@ export const userRoutes = (app: App): Route[] => {
         password: password.optional(),
       }),
       responses: { 200: userView },
-      errors: ['not_found', 'conflict'],
+      errors: ['not_found', 'conflict', 'invalid_transition'],
       handle: async (request) => {
         const { tenantId, userId } = request.principal;
         const { display_name, role: given, status, password: secret } = request.body;
@@ -165,6 +165,23 @@ export const userRoutes = (app: App): Route[] => {
           position: changed.position,
           personal: [personKeyId(tenantId, request.params.id)],
         };
+      },
+    }),
+
+    adminRoute({
+      method: 'post',
+      path: `${BASE}/users/:id/forget`,
+      operationId: 'forgetUser',
+      summary: 'Erase name, e-mail and password for good, deactivate, and free the e-mail; not oneself',
+      tag: TAG,
+      params: z.object({ id: z.string().max(128) }),
+      responses: { 202: userView },
+      errors: ['not_found', 'conflict'],
+      handle: async (request) => {
+        const { tenantId, userId } = request.principal;
+        const context = contextOf(app, request);
+        const { user, position } = await app.forgetting.forget(tenantId, request.params.id, userId, context);
+        return { status: 202, body: await app.identity.view(user), position };
       },
     }),
   ];

@@ -12,7 +12,7 @@ import type { Metrics } from '../../application/ports/metrics.ts';
 import { callerKey, type UserPrincipal } from '../../application/principal.ts';
 import { tenantPrefix } from '../../application/streams.ts';
 import { DomainError, invalid } from '../../domain/errors.ts';
-import { UserRoleChanged, UserStatusChanged } from '../../domain/identity/user.ts';
+import { UserForgotten, UserRoleChanged, UserStatusChanged } from '../../domain/identity/user.ts';
 import { TenantStatusChanged } from '../../domain/tenancy/tenant.ts';
 import { rateLimited } from '../http/errors.ts';
 import { type LeaveLine, trailOf, witnessed } from '../http/trail.ts';
@@ -230,6 +230,8 @@ export class SocketServer {
     const status = dataOf(UserStatusChanged, event);
     const role = dataOf(UserRoleChanged, event);
     if (status?.status === 'deactivated') this.#forbidUser(users, status.user_id);
+    const forgotten = dataOf(UserForgotten, event);
+    if (forgotten !== undefined) this.#forbidUser(users, forgotten.user_id);
     // Lowered: who may still connect comes back with the rights that are left.
     if (role?.role === 'operator') this.#forbidUser(users, role.user_id);
     return ENVELOPE_TYPES.includes(event.type) ? this.#fanOut(event) : undefined;

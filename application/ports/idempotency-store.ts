@@ -1,6 +1,6 @@
 /** Stored answers of requests with an `Idempotency-Key` (decisions, section 1). A port of its own, no read model. */
 export interface StoredAnswer {
-  /** Lower-case hex SHA-256 over method, path and canonical JSON of the body. */
+  /** Lower-case hex HMAC-SHA-256 over method, path and canonical JSON of the body, under a key of the server's. */
   readonly fingerprint: string;
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;

@@ -58,6 +58,16 @@ export interface StoredDoc {
   readonly position: Position;
 }
 
+/** A document as a check sees it, which must not stop at a damaged one. */
+export interface ListedDoc {
+  readonly tenant: string;
+  readonly id: string;
+  /** Undefined where what is stored is no document. */
+  readonly doc: StoredDoc | undefined;
+  /** False when what the store keeps beside the document to find it by is not what the document says. */
+  readonly isIndexed: boolean;
+}
+
 /** `value: null` deletes the document. */
 export interface DocWrite extends DocKey {
   readonly value: JsonObject | null;
@@ -195,6 +205,16 @@ export interface ReadStore {
     query: SearchQuery,
   ): Promise<{ ids: readonly string[]; next?: Cursor | undefined }>;
   count(generation: Generation, selection: Selection): Promise<number>;
+  /**
+   * Documents of all tenants, for checks and not for requests: in one order that writes do not change, those behind
+   * `after`. None where the generation is not there.
+   */
+  list(
+    generation: Generation,
+    collection: string,
+    after: Pick<DocKey, 'tenant' | 'id'> | undefined,
+    limit: number,
+  ): Promise<readonly ListedDoc[]>;
   activeGeneration(projection: string): Promise<ActiveGeneration>;
   setActiveGeneration(projection: string, state: ActiveGeneration): Promise<void>;
   drop(generation: Generation): Promise<void>;
@@ -206,6 +226,8 @@ export interface ReadStore {
   subscriberCheckpoint(name: string): Promise<Position | undefined>;
   /** @throws {Fenced} */
   saveSubscriberCheckpoint(name: string, fence: number, position: Position): Promise<void>;
+  /** How far each subscriber has come, by its name. */
+  subscriberCheckpoints(): Promise<ReadonlyMap<string, Position>>;
   /** A round trip to the store. @throws {StoreUnavailable} */
   ping(): Promise<void>;
   close(): Promise<void>;

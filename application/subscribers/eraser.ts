@@ -1,17 +1,13 @@
-import { MessageDeleted, textKeyOf } from '../../domain/messaging/conversation.ts';
-import { dataOf } from '../codec.ts';
-import type { KeyRing } from '../sealing.ts';
+import { ERASING, type Erasures } from '../erasures.ts';
 import type { Subscriber } from '../subscriber.ts';
 
 /**
- * Destroys the keys of deleted messages. The request that deletes does so before it answers; this makes good what a
- * crash in between left, and what a restore of old keys brought back.
+ * Destroys the keys of deleted messages and of people who were forgotten. The request does so before it answers; this
+ * makes good what a crash in between left while other processes go on. Each start does it for whatever the log says
+ * (application/erasures.ts).
  */
-export const eraser = (deps: { readonly keys: KeyRing }): Subscriber => ({
+export const eraser = (deps: { readonly erasures: Pick<Erasures, 'apply'> }): Subscriber => ({
   name: 'eraser',
-  types: [MessageDeleted.type],
-  handle: async (event) => {
-    const deleted = dataOf(MessageDeleted, event);
-    if (deleted !== undefined) await deps.keys.destroy(`${event.tenantId}/${textKeyOf(deleted)}`);
-  },
+  types: ERASING,
+  handle: (event) => deps.erasures.apply(event),
 });

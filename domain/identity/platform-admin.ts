@@ -12,13 +12,13 @@ const adminKey = (data: { admin_id: string }): string => `person-${data.admin_id
 export const PlatformAdminRegistered = defineEvent(
   'PlatformAdminRegistered',
   z.object({ admin_id: z.string(), email: z.string(), password_hash: z.string() }),
-  { personal: { email: adminKey, password_hash: adminKey } },
+  { personal: { email: adminKey, password_hash: adminKey }, secret: ['password_hash'] },
 );
 
 export const PlatformAdminPasswordSet = defineEvent(
   'PlatformAdminPasswordSet',
   z.object({ admin_id: z.string(), password_hash: z.string() }),
-  { personal: { password_hash: adminKey } },
+  { personal: { password_hash: adminKey }, secret: ['password_hash'] },
 );
 
 export const platformAdminEvents = [PlatformAdminRegistered, PlatformAdminPasswordSet] as const;

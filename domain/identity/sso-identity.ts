@@ -4,7 +4,8 @@ import { defineEvent, type EventOf } from '../event.ts';
 
 /**
  * Who a person of an identity provider is in a tenant (decisions, section 3, single sign-on). The stream is named by a
- * keyed hash of issuer and subject; neither is in it. The first link stays: who comes later finds it.
+ * keyed hash of issuer and subject; neither is in it. The first link stays, until its user is forgotten: who comes later
+ * finds it.
  */
 
 // Events
@@ -45,11 +46,13 @@ export const ssoIdentityDecider: Decider<SsoIdentity, SsoIdentityEvent> = {
 export interface LinkIdentity {
   readonly identityHash: string;
   readonly userId: string;
+  /** A forgotten user: the identity is that user's no longer. */
+  readonly insteadOf?: string | undefined;
 }
 
 /** Of two who link at once the first one counts; the other reads from the state whom. */
 export const linkIdentity = (state: SsoIdentity, command: LinkIdentity): readonly SsoIdentityEvent[] =>
-  state.linked
+  state.linked && state.userId !== command.insteadOf
     ? []
     : [
         {

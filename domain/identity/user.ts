@@ -10,7 +10,8 @@ import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
 
 // Events
 
-const personKey = (data: { user_id: string }): string => `person-${data.user_id}`;
+/** The data key of a person's name, e-mail and password hash, within the tenant. */
+export const personKey = (data: { user_id: string }): string => `person-${data.user_id}`;
 const role = z.enum(['admin', 'operator']);
 
 export const UserRegistered = defineEvent(
@@ -30,7 +31,7 @@ export const UserRegistered = defineEvent(
 export const UserPasswordSet = defineEvent(
   'UserPasswordSet',
   z.object({ user_id: z.string(), password_hash: z.string() }),
-  { personal: { password_hash: personKey } },
+  { personal: { password_hash: personKey }, secret: ['password_hash'] },
 );
 
 export const UserRenamed = defineEvent(
@@ -46,12 +47,26 @@ export const UserStatusChanged = defineEvent(
   z.object({ user_id: z.string(), status: z.enum(['active', 'deactivated']) }),
 );
 
+/**
+ * Deactivated for ever; the person's key is destroyed because of this event, now and after each restore of keys
+ * (application/erasures.ts).
+ */
+export const UserForgotten = defineEvent(
+  'UserForgotten',
+  z.object({
+    user_id: z.string(),
+    /** Names the stream of the address that becomes free: nobody can open the address by then. */
+    email_hash: z.string().optional(),
+  }),
+);
+
 export const userEvents = [
   UserRegistered,
   UserPasswordSet,
   UserRenamed,
   UserRoleChanged,
   UserStatusChanged,
+  UserForgotten,
 ] as const;
 export type UserEvent = EventOf<(typeof userEvents)[number]>;
 
@@ -69,6 +84,8 @@ export interface RegisteredUser {
   /** Sealed; undefined while the person can only come in by single sign-on. */
   readonly passwordHash: string | undefined;
   readonly createdAt: number;
+  /** Given once the person was forgotten: what is sealed can never be opened again. */
+  readonly forgotten?: { readonly emailHash: string | undefined } | undefined;
 }
 export type User = { readonly exists: false } | RegisteredUser;
 
@@ -95,6 +112,13 @@ const evolve = (state: User, event: UserEvent, meta: EventMeta): User => {
       return { ...state, role: event.data.role };
     case 'UserStatusChanged':
       return { ...state, status: event.data.status };
+    case 'UserForgotten':
+      return {
+        ...state,
+        status: 'deactivated',
+        passwordHash: undefined,
+        forgotten: { emailHash: event.data.email_hash },
+      };
     default:
       return event satisfies never;
   }
@@ -102,7 +126,7 @@ const evolve = (state: User, event: UserEvent, meta: EventMeta): User => {
 
 export const userDecider: Decider<User, UserEvent> = {
   category: 'user',
-  stateVersion: 1,
+  stateVersion: 2,
   initial: { exists: false },
   evolve,
 };
@@ -153,9 +177,18 @@ export const registerUser = (state: User, command: RegisterUser): readonly UserE
   return events;
 };
 
-/** @throws `not_found` for an unknown user, `conflict` when an admin would lock themselves out */
+/**
+ * @throws `not_found` for an unknown user, `invalid_transition` for a forgotten one, `conflict` when an admin would lock
+ * themselves out
+ */
 export const changeUser = (state: User, command: ChangeUser, by: string): readonly UserEvent[] => {
   if (!state.exists) throw notFound();
+  if (state.forgotten !== undefined) {
+    throw new DomainError('invalid_transition', 'This person was forgotten, for good.', {
+      state: 'forgotten',
+      allowed: [],
+    });
+  }
   const lockedOut = command.status === 'deactivated' || command.role === 'operator';
   if (by === state.id && lockedOut && state.role === 'admin') {
     throw new DomainError('conflict', 'Admins cannot deactivate or demote themselves.');
@@ -175,4 +208,19 @@ export const changeUser = (state: User, command: ChangeUser, by: string): readon
     events.push({ type: 'UserPasswordSet', data: { user_id, password_hash: command.passwordHash } });
   }
   return events;
+};
+
+export interface ForgetUser {
+  readonly by: string;
+  /** Undefined when the e-mail cannot be opened any more. */
+  readonly emailHash: string | undefined;
+}
+
+/** Nothing when it is so already. @throws `not_found`, `conflict` for oneself */
+export const forgetUser = (state: User, { by, emailHash }: ForgetUser): readonly UserEvent[] => {
+  if (!state.exists) throw notFound();
+  if (state.id === by) throw new DomainError('conflict', 'Nobody can forget themselves.');
+  if (state.forgotten !== undefined) return [];
+  const data = { user_id: state.id, ...(emailHash === undefined ? {} : { email_hash: emailHash }) };
+  return [{ type: 'UserForgotten', data }];
 };

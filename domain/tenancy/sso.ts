@@ -18,7 +18,7 @@ export const TenantSsoConfigured = defineEvent(
     client_secret: z.string(),
     return_origins: z.array(z.string()),
   }),
-  { personal: { client_secret: (data) => `sso-${data.tenant_id}` } },
+  { personal: { client_secret: (data) => `sso-${data.tenant_id}` }, secret: ['client_secret'] },
 );
 
 export const TenantSsoRemoved = defineEvent('TenantSsoRemoved', z.object({ tenant_id: z.string() }));

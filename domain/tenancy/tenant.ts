@@ -42,6 +42,7 @@ export const TenantCreated = defineEvent(
       admin_display_name: firstAdminKey,
       admin_password_hash: firstAdminKey,
     },
+    secret: ['admin_password_hash'],
   },
 );
 export const TenantChanged = defineEvent(

@@ -18,7 +18,7 @@ export const secretKeyOf = (data: { subscription_id: string }): string => `webho
 export const WebhookCreated = defineEvent(
   'WebhookCreated',
   z.object({ ...base, url: z.string(), events, description: z.string(), secret: z.string() }),
-  { personal: { secret: secretKeyOf } },
+  { personal: { secret: secretKeyOf }, secret: ['secret'] },
 );
 
 export const WebhookChanged = defineEvent(
@@ -43,7 +43,7 @@ export const WebhookActivated = defineEvent('WebhookActivated', z.object(base));
 export const WebhookSecretRotated = defineEvent(
   'WebhookSecretRotated',
   z.object({ ...base, secret: z.string(), previous_until: z.string() }),
-  { personal: { secret: secretKeyOf } },
+  { personal: { secret: secretKeyOf }, secret: ['secret'] },
 );
 
 /** `source_position`: where the log says that the delivery was given up. */

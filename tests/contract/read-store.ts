@@ -2,6 +2,7 @@ import type { ReadStore } from '../../application/ports/read-store.ts';
 import { documentTests } from './read-store/documents.ts';
 import { indexTests } from './read-store/indexes.ts';
 import { leaseTests } from './read-store/leases.ts';
+import { listTests } from './read-store/lists.ts';
 import { pageTests } from './read-store/pages.ts';
 import { redeliveryTests } from './read-store/redelivery.ts';
 import { searchTests } from './read-store/searches.ts';
@@ -36,6 +37,7 @@ export function readStoreContract(name: string, start: () => Promise<ReadStoreHa
     searchTests(context);
     pageTests(context);
     togetherTests(context);
+    listTests(context);
   });
 }
 

@@ -3,7 +3,8 @@ import { z } from 'zod';
 import { catalogue } from '../../domain/catalogue.ts';
 
 /** Past participles of the last word of a name: regular ones, and the irregular ones in use. */
-const PAST = /(ed|Sent|Read|Set|Begun|Written|Paid|Left|Lost|Held|Put|Made|Taken|Withdrawn|Won|Overridden)$/;
+const PAST =
+  /(ed|Sent|Read|Set|Begun|Written|Paid|Left|Lost|Held|Put|Made|Taken|Withdrawn|Won|Overridden|Forgotten)$/;
 const REQUESTED = 'x';
 
 /** A value for every field of a schema's JSON Schema, enough to ask a definition for its key ids. */
@@ -50,6 +51,14 @@ describe('the event catalogue', () => {
           expect(keyOf(data)).to.include(REQUESTED);
           expect(keyOf(data)).not.to.include('SECRET');
         }
+      });
+
+      it('shows no personal field to auditors that is named like a credential', () => {
+        const named = Object.keys(definition.personal).filter((field) =>
+          /secret|password|token|hash/.test(field),
+        );
+        expect(definition.secret).to.include.members(named);
+        expect(Object.keys(definition.personal)).to.include.members([...definition.secret]);
       });
 
       it('has an upcaster from each older version to the next, and no other', () => {

@@ -9,20 +9,21 @@ export interface Ended {
   readonly stderr: string;
 }
 
-const MAIN = join(import.meta.dirname, '../../api/admin/main.ts');
+export const MAIN = join(import.meta.dirname, '../../api/admin/main.ts');
 
 /** @param env all of the command's environment beside `PATH` @param input standard input; default: none */
 export const admin = (
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
   input = '',
+  withinMs = 15_000,
 ): Promise<Ended> =>
   new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [MAIN, ...args], {
       env: { PATH: process.env.PATH, ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
     });
-    const timer = setTimeout(() => child.kill('SIGKILL'), 15_000);
+    const timer = setTimeout(() => child.kill('SIGKILL'), withinMs);
     let stdout = '';
     let stderr = '';
     child.stdout.setEncoding('utf8').on('data', (chunk: string) => {

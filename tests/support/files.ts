@@ -77,6 +77,17 @@ export const wrappedKeyOf = (folder: string, messageId: string): Buffer => {
   }
 };
 
+/** A person's data key, wrapped, as the key store holds it now; undefined when it was destroyed or never there. */
+export const wrappedPersonKey = (folder: string, tenantId: string, userId: string): Buffer | undefined => {
+  const db = new DatabaseSync(join(folder, 'keys.db'), { readOnly: true });
+  try {
+    const row = db.prepare('SELECT wrapped FROM data_keys WHERE id = ?').get(`${tenantId}/person-${userId}`);
+    return row?.wrapped instanceof Uint8Array ? Buffer.from(row.wrapped) : undefined;
+  } finally {
+    db.close();
+  }
+};
+
 const sentMessage = z.object({ message_id: z.string(), text_key: z.string() });
 
 const textKeyIn = (folder: string, messageId: string): string => {

@@ -77,7 +77,10 @@ export const createAnswerCheck = (document: unknown): AnswerCheck => {
     }
     const response = child(operation.responses, String(status));
     if (response === undefined) throw new Error(`${where}: the document does not have this status`);
-    const schema = child(child(child(response, 'content'), 'application/json'), 'schema');
+    const content = child(response, 'content');
+    // What may be JSON or something else was asked for as something else.
+    if (body === undefined && Object.keys(content ?? {}).some((type) => type !== 'application/json')) return;
+    const schema = child(child(content, 'application/json'), 'schema');
     if (schema === undefined) {
       if (isJson(body) || Array.isArray(body)) throw new Error(`${where}: the document has no body here`);
       return;

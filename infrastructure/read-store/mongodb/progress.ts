@@ -8,7 +8,7 @@ import {
   type ParkedTenant,
   type ReadStore,
 } from '../../../application/ports/read-store.ts';
-import { call, isDuplicateKey, optionalTextIn, type Row, type Rows } from '../../mongodb/calls.ts';
+import { call, isDuplicateKey, optionalTextIn, type Row, type Rows, textIn } from '../../mongodb/calls.ts';
 import { optionalPosition, positionOf } from '../stored-values.ts';
 import { type Generations, generationId } from './generations.ts';
 import type { Leases } from './leases.ts';
@@ -31,6 +31,7 @@ type Progress = Pick<
   | 'setActiveGeneration'
   | 'subscriberCheckpoint'
   | 'saveSubscriberCheckpoint'
+  | 'subscriberCheckpoints'
   | 'acquireLease'
   | 'releaseLease'
 >;
@@ -93,6 +94,11 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
       call(async () =>
         optionalPosition(optionalTextIn(await subscribers.findOne({ _id: name }), 'position')),
       ),
+    subscriberCheckpoints: () =>
+      call(async () => {
+        const rows = await subscribers.find().toArray();
+        return new Map(rows.map((row) => [row._id, positionOf(textIn(row, 'position'))]));
+      }),
     saveSubscriberCheckpoint: (name, fence, position) =>
       call(async () => {
         const lease = leaseNameOfSubscriber(name);

@@ -18,6 +18,7 @@ import { lastWrites, rowId, toRow, toStoredDoc, writeRows } from './documents.ts
 import { findPage } from './find.ts';
 import { type Generations, mongoGenerations } from './generations.ts';
 import { knowsPipelines, type Leases, pipelineLeases } from './leases.ts';
+import { listRows } from './list.ts';
 import { checkFence, mongoProgress } from './progress.ts';
 import { countRows, searchIds, searchPage } from './search.ts';
 
@@ -117,6 +118,11 @@ function readStore(
         await beforeCheckpoint();
         const { generation, fence, checkpoint } = batch;
         if (checkpoint !== undefined) await generations.advance(generation, fence, checkpoint);
+      }),
+    list: (generation, name, after, limit) =>
+      call(async () => {
+        const collection = await generations.open(generation, name);
+        return collection === undefined ? [] : listRows(collection, after, limit);
       }),
     drop: (generation) =>
       call(async () => {

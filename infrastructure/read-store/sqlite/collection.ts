@@ -112,7 +112,7 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
   return { shape, apply, load, find };
 }
 
-function multiKeys(plan: IndexPlan, value: NonNullable<DocWrite['value']>, id: string): string[] {
+export function multiKeys(plan: IndexPlan, value: NonNullable<DocWrite['value']>, id: string): string[] {
   const { heads, tail } = entriesOf(plan, value, id);
   return heads.map((head) => head + tail);
 }

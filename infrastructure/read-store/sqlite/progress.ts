@@ -19,6 +19,7 @@ type Progress = Pick<
   | 'setActiveGeneration'
   | 'subscriberCheckpoint'
   | 'saveSubscriberCheckpoint'
+  | 'subscriberCheckpoints'
 >;
 
 /** One statement, because checkpoint and parked tenants belong together. */
@@ -68,6 +69,11 @@ export function sqliteProgress(connection: SqliteConnection): Progress {
       read(() => {
         const row = prepare('SELECT position FROM subscribers WHERE name = ?').get(name);
         return row === undefined ? undefined : positionOf(textOf(row, 'position'));
+      }),
+    subscriberCheckpoints: () =>
+      read(() => {
+        const rows = prepare('SELECT name, position FROM subscribers').all();
+        return new Map(rows.map((row) => [textOf(row, 'name'), positionOf(textOf(row, 'position'))]));
       }),
     saveSubscriberCheckpoint: (name, fence, position) =>
       write(() => {

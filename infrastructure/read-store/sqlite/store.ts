@@ -20,6 +20,7 @@ import {
 import { checkNames, checkSameSpec, specText } from '../stored-values.ts';
 import { type Collection, openCollection, tableShape } from './collection.ts';
 import { checkFence, sqliteLeases } from './leases.ts';
+import { listRows } from './list.ts';
 import { advanceCheckpoint, sqliteProgress } from './progress.ts';
 import { PRAGMAS, SCHEMA } from './schema.ts';
 import { countRows, searchIds, searchPage } from './search.ts';
@@ -151,6 +152,13 @@ export async function openSqliteReadStore({
           }
         });
       }),
+    list: (generation, collection, after, limit) =>
+      read(() =>
+        sinceDrops(() => {
+          const opened = collectionOf(generation, collection);
+          return opened === undefined ? [] : listRows(connection, opened.shape, after, limit);
+        }),
+      ),
     async drop(generation) {
       await write(() => dropGeneration(connection, generation));
       collections.clear();

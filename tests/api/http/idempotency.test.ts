@@ -1,6 +1,7 @@
+import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type AnswerCodec, fingerprint } from '../../../api/http/idempotency.ts';
+import { type AnswerCodec, fingerprints } from '../../../api/http/idempotency.ts';
 import { testRoutes } from './routes.ts';
 import { MemoryIdempotency, serve, type TestServer } from './support.ts';
 
@@ -108,6 +109,8 @@ describe('Idempotency-Key', () => {
 });
 
 describe('the fingerprint of a request', () => {
+  const fingerprint = fingerprints('the-master-key-of-this-test-0123456789');
+
   const shuffled = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(shuffled);
     if (typeof value !== 'object' || value === null) return value;
@@ -148,5 +151,15 @@ describe('the fingerprint of a request', () => {
     );
     expect(new Set([...all, fingerprint('post', '/a', undefined)]).size).to.equal(5);
     expect(all[0]).to.match(/^[0-9a-f]{64}$/);
+  });
+
+  it('is nobody’s to guess who does not know the key', () => {
+    const body = { email: 'ann@people.example', password: 'hush-hush-hush' };
+    const made = fingerprint('post', '/x', body);
+    expect(fingerprints('another-master-key-of-this-test-01234567')('post', '/x', body)).not.to.equal(made);
+    const plain = createHash('sha256')
+      .update(`post\n/x\n${JSON.stringify(body)}`)
+      .digest('hex');
+    expect(made).not.to.equal(plain);
   });
 });

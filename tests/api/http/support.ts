@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { createHttpApp } from '../../../api/http/app.ts';
 import type { Authenticate } from '../../../api/http/authorization.ts';
 import type { HttpDeps } from '../../../api/http/deps.ts';
-import { plainAnswerCodec } from '../../../api/http/idempotency.ts';
+import { fingerprints, plainAnswerCodec } from '../../../api/http/idempotency.ts';
 import { createMetrics } from '../../../api/http/metrics.ts';
 import { createRateLimits } from '../../../api/http/rate-limits.ts';
 import type { Route } from '../../../api/http/route.ts';
@@ -93,6 +93,7 @@ export const testDeps = (routes: readonly Route[], own: Partial<HttpDeps> = {}):
     parsePosition,
     idempotency: new MemoryIdempotency(),
     answerCodec: plainAnswerCodec,
+    fingerprint: fingerprints('the-master-key-of-these-tests-0123456789'),
     clock,
     ids: {
       next: () => {

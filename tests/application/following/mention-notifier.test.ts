@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { z } from 'zod';
 import type { LoggedEvent } from '../../../application/codec.ts';
+import { Erasures } from '../../../application/erasures.ts';
 import { Messaging } from '../../../application/messaging.ts';
 import { StoreUnavailable } from '../../../application/ports/event-store.ts';
 import type { RequestContext } from '../../../application/request-context.ts';
@@ -142,8 +143,9 @@ describe('the eraser', () => {
     const body = z.object({ body: z.string() }).parse(event?.data).body;
     expect(await node.keys.open(body)).to.equal('a secret');
     const deleted = await stores.events.readAll({ filter: { types: ['MessageDeleted'] } });
+    const erasures = new Erasures({ ...node, store: node.keyStore });
     for (let twice = 0; twice < 2; twice += 1) {
-      for (const each of deleted) await eraser(node).handle(node.codec.decode(each));
+      for (const each of deleted) await eraser({ erasures }).handle(node.codec.decode(each));
     }
     expect(await node.keys.open(body)).to.equal(undefined);
     expect(await startNode(stores).keys.open(body)).to.equal(undefined);

@@ -94,6 +94,23 @@ describe('The first admin of a tenant', () => {
     });
   }
 
+  it('keeps the id of the first try when the request is repeated, whatever id the next try would give', async () => {
+    const stores = memoryStores();
+    const dying = startNode({
+      ...stores,
+      events: faultyEvents(stores.events, ['none', 'unavailable before']),
+    });
+    await rejection(areaOf(dying).tenancy.create(acme, { ...context, newId: () => 'the-first-try' }));
+    const node = startNode(stores);
+    const { tenancy, handleAll } = areaOf(node);
+    const again = { since: 0 };
+    await tenancy.create(acme, { ...context, again, newId: () => 'the-second-try' });
+    await handleAll();
+    expect(await people(node)).to.deep.equal([ANN]);
+    expect((await node.directory.user('acme', 'the-first-try'))?.role).to.equal('admin');
+    expect(await node.directory.user('acme', 'the-second-try')).to.equal(undefined);
+  });
+
   it('is registered once by a request and a subscriber at the same moment', async () => {
     const stores = memoryStores();
     const node = startNode(stores);

@@ -13,6 +13,16 @@ describe('a person of an identity provider', () => {
       .gives(linked('ann'));
   });
 
+  it('is linked anew when that user was forgotten, once', () => {
+    const anew = { identityHash: 'h', userId: 'next', insteadOf: 'ann' };
+    const story = given(ssoIdentityDecider, linked('ann')).when((state) => linkIdentity(state, anew));
+    story.gives(linked('next'));
+    story.thenAgainNothing();
+    given(ssoIdentityDecider, linked('ann'), linked('bob'))
+      .when((state) => linkIdentity(state, anew))
+      .givesNothing();
+  });
+
   it('stays with the first, whoever else would be linked', () => {
     for (const userId of ['ann', 'bob']) {
       given(ssoIdentityDecider, linked('ann'))

@@ -2,6 +2,7 @@ import { platformAdminDecider, registerPlatformAdmin } from '../../../domain/ide
 import {
   type ChangeUser,
   changeUser,
+  forgetUser,
   type RegisterUser,
   registerUser,
   type UserEvent,
@@ -95,6 +96,37 @@ describe('a user', () => {
     })
       .when((state) => changeUser(state, change({ status: 'active' }), 'root'))
       .gives({ type: 'UserStatusChanged', data: { user_id: 'ann', status: 'active' } });
+  });
+});
+
+describe('a person who is forgotten', () => {
+  const forgotten: UserEvent = { type: 'UserForgotten', data: { user_id: 'ann', email_hash: 'h' } };
+  const by = (id: string, emailHash: string | undefined = 'h') => ({ by: id, emailHash });
+
+  it('is so by one fact, which names the address that becomes free', () => {
+    const story = given(userDecider, registered, passwordSet).when((state) => forgetUser(state, by('root')));
+    story.gives(forgotten);
+    story.thenAgainNothing();
+    given(userDecider, registered)
+      .when((state) => forgetUser(state, { by: 'root', emailHash: undefined }))
+      .gives({ type: 'UserForgotten', data: { user_id: 'ann' } });
+  });
+
+  it('is somebody, and not oneself', () => {
+    given(userDecider)
+      .when((state) => forgetUser(state, by('ann')))
+      .isRefused('not_found');
+    for (const story of [given(userDecider, registered), given(userDecider, registered, forgotten)]) {
+      story.when((state) => forgetUser(state, by('ann'))).isRefused('conflict');
+    }
+  });
+
+  it('cannot be changed, let in again or registered again', () => {
+    const story = given(userDecider, registered, passwordSet, forgotten);
+    for (const values of [{}, { status: 'active' }, { displayName: 'Ann' }, { passwordHash: 'x' }] as const) {
+      story.when((state) => changeUser(state, change(values), 'root')).isRefused('invalid_transition');
+    }
+    story.when((state) => registerUser(state, command)).givesNothing();
   });
 });
 

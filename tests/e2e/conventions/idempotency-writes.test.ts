@@ -1,5 +1,8 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
+import { canonicalJson } from '../../../application/canonical-json.ts';
 import type { Answer } from '../../support/client.ts';
 import { randomName } from '../../support/server.ts';
 import { messages } from '../../support/shapes.ts';
@@ -105,4 +108,23 @@ describe('Idempotency-Key on every kind of write', () => {
       expectReplay(first, await repeat(key));
     });
   }
+
+  it('keeps nothing of a request that could be guessed from what is kept', async () => {
+    const body = {
+      email: 'guessed@people.example',
+      display_name: 'G',
+      role: 'operator',
+      password: 'guess-me-now-1',
+    };
+    const { status } = await tenant.admin.api.post(USERS, body, keyed('to-be-guessed'));
+    expect(status).to.equal(201);
+    const db = new DatabaseSync(join(world.server.dataDir, 'answers.db'), { readOnly: true });
+    const row = db.prepare(`SELECT fingerprint FROM keys WHERE key = 'to-be-guessed'`).get();
+    db.close();
+    expect(row?.fingerprint).to.match(/^[0-9a-f]{64}$/);
+    for (const method of ['post', 'POST']) {
+      const text = `${method}\n${USERS}\n${canonicalJson(body)}`;
+      expect(row?.fingerprint).not.to.equal(createHash('sha256').update(text).digest('hex'));
+    }
+  });
 });

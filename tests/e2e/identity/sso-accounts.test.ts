@@ -118,6 +118,34 @@ describe('Accounts of single sign-on', () => {
     expect((await enter({ sub: 'leaver' })).id).to.equal(linked.id);
   });
 
+  it('of somebody who was forgotten are a new person at the next sign-in, and nothing of the old one comes back', async () => {
+    const account = { sub: 'returner', email: 'returner@corp.example', email_verified: true, name: 'Rita' };
+    const seen = new Set<string>();
+    for (let nth = 0; nth < 3; nth += 1) {
+      const entered = await enter(account);
+      expect(seen.has(entered.id), 'another one each time').to.equal(false);
+      expect(entered).to.deep.include({ role: 'operator', display_name: 'Rita', email: account.email });
+      expect((await enter(account)).id, 'the same until forgotten').to.equal(entered.id);
+      await tenant.admin.api.patch(`${USERS}/${entered.id}`, { role: 'admin' });
+      const forgotten = await tenant.admin.api.post(`${USERS}/${entered.id}/forget`);
+      forgotten.as(userShape, 202);
+      seen.add(entered.id);
+    }
+    const unverified = { sub: 'shy', email: 'shy@corp.example', email_verified: false, name: 'Shy' };
+    const first = await enter(unverified);
+    (await tenant.admin.api.post(`${USERS}/${first.id}/forget`)).as(userShape, 202);
+    expect((await enter(unverified)).id).not.to.equal(first.id);
+    const gone = (await allUsers()).filter(({ id }) => seen.has(id) || id === first.id);
+    expect(gone).to.have.length(4);
+    for (const each of gone) expect(each).to.deep.include({ email: '[erased]', status: 'deactivated' });
+    // Linked to an account that an admin had made, and forgotten: a new one, too.
+    const grace = await tenant.person('Gone Grace', 'admin');
+    const linked = { sub: 'gone-grace', email: grace.email, email_verified: true };
+    expect((await enter(linked)).id).to.equal(grace.id);
+    (await tenant.admin.api.post(`${USERS}/${grace.id}/forget`)).as(userShape, 202);
+    expect(await enter(linked)).to.deep.include({ role: 'operator', email: grace.email });
+  });
+
   it('follow the role that the tenant has given, at each sign-in', async () => {
     const entered = await enter({ sub: 'rising', email: 'rising@corp.example', email_verified: true });
     await tenant.admin.api.patch(`${USERS}/${entered.id}`, { role: 'admin' });

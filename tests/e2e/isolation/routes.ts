@@ -2,12 +2,14 @@ import { randomUUID } from 'node:crypto';
 import type { Options } from '../../support/client.ts';
 import { BASE, type Member, NOTIFICATIONS, USERS } from '../../support/world.ts';
 import { ASSISTANT_ROUTES } from './assistant-routes.ts';
+import { AUDIT_ROUTES } from './audit-routes.ts';
 import { BULK_ROUTES } from './bulk-routes.ts';
 import { DELEGATION } from './delegation-routes.ts';
 import { ENTITY_ROUTES } from './entity-routes.ts';
 import { FILE_ROUTES } from './file-routes.ts';
 import { FORM_ROUTES } from './form-routes.ts';
 import { LEDGER_ROUTES } from './ledger-routes.ts';
+import { TIME_TRAVEL_ROUTES } from './time-travel-routes.ts';
 import { WEBHOOK_ROUTES } from './webhook-routes.ts';
 import { WORKFLOW } from './workflow-routes.ts';
 
@@ -96,6 +98,8 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   ...ASSISTANT_ROUTES,
   ...WEBHOOK_ROUTES,
   ...LEDGER_ROUTES,
+  ...AUDIT_ROUTES,
+  ...TIME_TRAVEL_ROUTES,
   'GET /api/v1/tenant/me': ({ tenant, user }) => [
     { method: 'GET', path: `/api/v1/tenant/me?user_id=${user}&id=${user}` },
     { method: 'GET', path: `/api/v1/tenant/me?tenant=${tenant}` },
@@ -117,6 +121,10 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     { method: 'PATCH', path: `${USERS}/${user}`, body: { status: 'deactivated' } },
     { method: 'PATCH', path: `${USERS}/${user}`, body: { role: 'operator', password: 'a-new-password' } },
     { method: 'PATCH', path: `${USERS}/${user}`, body: {} },
+  ],
+  'POST /api/v1/tenant/users/{id}/forget': ({ user }) => [
+    { method: 'POST', path: `${USERS}/${user}/forget` },
+    { method: 'POST', path: `${USERS}/${user}/forget`, body: {} },
   ],
   'GET /api/v1/tenant/audit/event-log': ({ cursor, tenant, user, conversation }) => [
     { method: 'GET', path: `/api/v1/tenant/audit/event-log?actor=${user}` },

@@ -1,0 +1,105 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { backUp } from '../../infrastructure/backup/backup.ts';
+import { BackupError } from '../../infrastructure/backup/manifest.ts';
+import { restore } from '../../infrastructure/backup/restore.ts';
+import type { Config } from '../../infrastructure/config.ts';
+import { systemClock } from '../../infrastructure/identity/ids.ts';
+import { type AdminCommand, adminConfig, optionsOf, Refusal, say } from './command.ts';
+
+const folder = z.string().min(1);
+
+const refusing = async <T>(work: Promise<T>): Promise<T> => {
+  try {
+    return await work;
+  } catch (error) {
+    throw error instanceof BackupError ? new Refusal(error.message) : error;
+  }
+};
+
+/** The embedded key store's file. @throws {Refusal} where a store is not embedded */
+const embeddedKeys = (config: Config): string => {
+  const { EVENTSTORE_URL, MONGODB_URL, KEYSTORE_URL, DATA_DIR } = config;
+  if (EVENTSTORE_URL !== undefined || MONGODB_URL !== undefined || KEYSTORE_URL?.startsWith('mongodb')) {
+    throw new Refusal(
+      'This copies embedded stores alone: see docs/operations.md for EventStoreDB and MongoDB.',
+    );
+  }
+  return join(KEYSTORE_URL ?? DATA_DIR, 'keys.db');
+};
+
+/** What no backup holds, as it would open every other one. */
+const sayWhatToKeep = ({ DATA_DIR, MASTER_KEY }: Config): void => {
+  say(
+    MASTER_KEY === undefined
+      ? `Not in it: ${join(DATA_DIR, 'development-secrets.json')}. Keep that file apart from both: without its MASTER_KEY the keys open nothing.`
+      : 'Not in it: MASTER_KEY. Keep it apart from both: without it the keys open nothing.',
+  );
+  const signing = join(DATA_DIR, 'audit-signing-key.pem');
+  if (existsSync(signing)) say(`Not in it either: ${signing}, with which heads are signed.`);
+};
+
+export const backup: AdminCommand = {
+  name: 'backup',
+  usage: '--to <folder> --keys-to <folder>',
+  summary:
+    'Copy the embedded stores while servers run on them: log, files and stored answers to one empty folder, data keys to another.',
+  run: async (args) => {
+    const { to, 'keys-to': keysTo } = optionsOf(
+      args,
+      { to: { type: 'string' }, 'keys-to': { type: 'string' } },
+      z.object({ to: folder, 'keys-to': folder }),
+    );
+    const config = adminConfig();
+    const keys = embeddedKeys(config);
+    const madeAt = new Date(systemClock.now()).toISOString();
+    const { position } = await refusing(backUp({ dataDir: config.DATA_DIR, keys, to, keysTo }, madeAt));
+    say(
+      `Backed up to ${position === '' ? 'an empty log' : `position ${position}`}. Read models are not in it: they are folded anew.`,
+    );
+    sayWhatToKeep(config);
+  },
+};
+
+export const restoreBackup: AdminCommand = {
+  name: 'restore',
+  usage: '--from <folder> --keys-from <folder> --into <data folder> [--keys-into <folder>] [--older-keys]',
+  summary:
+    'Make a data folder of a backup and of data keys, each byte checked. Nothing that is there is replaced.',
+  run: async (args) => {
+    const text = { type: 'string' } as const;
+    const options = optionsOf(
+      args,
+      {
+        from: text,
+        'keys-from': text,
+        into: text,
+        'keys-into': text,
+        'older-keys': { type: 'boolean', default: false },
+      },
+      z.object({
+        from: folder,
+        'keys-from': folder,
+        into: folder,
+        'keys-into': folder.optional(),
+        'older-keys': z.boolean(),
+      }),
+    );
+    const { position, made_at } = await refusing(
+      restore({
+        from: options.from,
+        keysFrom: options['keys-from'],
+        into: options.into,
+        keysInto: options['keys-into'],
+        olderKeys: options['older-keys'],
+      }),
+    );
+    say(
+      `Restored what was backed up at ${made_at}, up to ${position === '' ? 'an empty log' : `position ${position}`}.`,
+    );
+    say(
+      'Before the start: give the server the MASTER_KEY of then (in development, put development-secrets.json there).',
+    );
+  },
+};

@@ -1,0 +1,224 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { checkLog } from '../../application/checks/data-check.ts';
+import { KeyCheck } from '../../application/checks/key-check.ts';
+import type { Finding } from '../../application/checks/log-check.ts';
+import {
+  type Compared,
+  compareReadModel,
+  type Difference,
+  Replaced,
+} from '../../application/checks/read-model-comparison.ts';
+import { EventCodec } from '../../application/codec.ts';
+import { Erasures } from '../../application/erasures.ts';
+import { type EventStore, type Position, StoreUnavailable } from '../../application/ports/event-store.ts';
+import type { Logger } from '../../application/ports/logger.ts';
+import type { Metrics } from '../../application/ports/metrics.ts';
+import type { ReadStore } from '../../application/ports/read-store.ts';
+import { KeyRing } from '../../application/sealing.ts';
+import { catalogue } from '../../domain/catalogue.ts';
+import type { Projection } from '../../domain/projection.ts';
+import type { Config } from '../../infrastructure/config.ts';
+import { knownSecrets } from '../../infrastructure/development-secrets.ts';
+import { offsetOf } from '../../infrastructure/event-store/positions.ts';
+import { systemClock } from '../../infrastructure/identity/ids.ts';
+import { type Scratch, takeScratch } from '../../infrastructure/read-store/scratch.ts';
+import { integrityFaults, logIndexFaults } from '../../infrastructure/sqlite/integrity.ts';
+import { openEvents, openReads, openStores } from '../../infrastructure/stores.ts';
+import { projections } from '../../projections/all.ts';
+import { type AdminCommand, adminConfig, optionsOf, produce, Refusal, say } from './command.ts';
+
+/** What a poison event logs is told as a difference. */
+const logger: Logger = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+};
+const nothing = (): void => undefined;
+const metrics: Metrics = {
+  eventsAppended: nothing,
+  eventsProjected: nothing,
+  projectionLag: nothing,
+  parkedTenants: nothing,
+  socketsOpen: nothing,
+  envelopesSent: nothing,
+};
+
+/** A folder that is named wrongly must not look like one without faults. */
+const existingData = (): Config => {
+  const config = adminConfig();
+  if (config.EVENTSTORE_URL === undefined && !existsSync(join(config.DATA_DIR, 'events.db'))) {
+    throw new Refusal(`${config.DATA_DIR} holds no event log.`);
+  }
+  return config;
+};
+
+const withScratch = async <T>(config: Config, work: (scratch: Scratch) => Promise<T>): Promise<T> => {
+  const scratch = await takeScratch(join(config.DATA_DIR, 'scratch'));
+  if (scratch === undefined) throw new Refusal('Another comparison runs on this data folder.');
+  try {
+    return await work(scratch);
+  } finally {
+    await scratch.remove();
+  }
+};
+
+const TRIES = 3;
+
+/** A rebuild that takes over meanwhile is compared instead. */
+const compareOne = async (
+  projection: Projection,
+  scratch: Scratch,
+  { events, live }: { readonly events: EventStore; readonly live: ReadStore },
+): Promise<Compared> => {
+  const codec = new EventCodec(catalogue);
+  for (let tries = 1; ; tries += 1) {
+    const beside = await scratch.open(projection.name);
+    try {
+      const deps = { events, codec, live, scratch: beside, logger, metrics, clock: systemClock };
+      return await compareReadModel(projection, deps);
+    } catch (error) {
+      if (!(error instanceof Replaced) || tries >= TRIES) throw error;
+    } finally {
+      await beside.close();
+    }
+  }
+};
+
+const SAID: Readonly<Record<Difference['kind'], string>> = {
+  missing: 'is not there, and the log makes it',
+  surplus: 'is there, and the log does not make it',
+  changed: 'is not what the log makes',
+  unreadable: 'cannot be read',
+  not_indexed: 'is not found by what it says',
+  parked: 'has been stopped by an event that cannot be folded',
+  wrong_checkpoint: 'stands at a checkpoint that is no place of the log',
+};
+
+const lineOf = ({ kind, projection, collection, tenant, id }: Difference): string =>
+  [kind, projection, collection, tenant, id].filter((part) => part !== undefined).join(' ') +
+  `: ${SAID[kind]}`;
+
+/** @returns how many differences there are */
+const compareAll = async (
+  config: Config,
+  chosen: readonly Projection[],
+  stores: { readonly events: EventStore; readonly live: ReadStore },
+): Promise<number> =>
+  withScratch(config, async (scratch) => {
+    let differences = 0;
+    for (const projection of chosen) {
+      const compared = await compareOne(projection, scratch, stores).catch((error: unknown) => {
+        if (!(error instanceof StoreUnavailable)) throw error;
+        produce(`unavailable ${projection.name}: ${error.message}`);
+      });
+      if (compared === undefined) {
+        differences += 1;
+        continue;
+      }
+      for (const difference of compared.differences) produce(lineOf(difference));
+      differences += compared.differences.length;
+      say(
+        compared.position === undefined && compared.differences.length === 0
+          ? `${projection.name}: nothing of this version has been folded.`
+          : `${projection.name}: ${compared.documents} documents up to ${compared.position ?? 'nowhere'}.`,
+      );
+    }
+    return differences;
+  });
+
+export const compareReadModels: AdminCommand = {
+  name: 'compare-read-models',
+  usage: '[--projection <name>]',
+  summary:
+    'Fold every read model anew beside the one that answers, and print each document in which they differ. Ends with 1 when there is one.',
+  run: async (args) => {
+    const names = projections.map(({ name }) => name);
+    const schema = z.object({ projection: z.enum(names).optional() });
+    const { projection: only } = optionsOf(args, { projection: { type: 'string' } }, schema);
+    const config = existingData();
+    const events = await openEvents(config, logger);
+    const live = await openReads(config);
+    try {
+      const chosen = projections.filter(({ name }) => only === undefined || name === only);
+      const differences = await compareAll(config, chosen, { events, live });
+      if (differences > 0) throw new Refusal(`There are differences: ${differences}.`);
+      say('There is no difference.');
+    } finally {
+      await live.close();
+      await events.close();
+    }
+  },
+};
+
+/** Embedded files that a check looks into, as far as they are there. */
+const FILES = ['events.db', 'keys.db', 'read-models.db', 'answers.db', 'snapshots.db', 'heads.db'];
+
+const checkFiles = (config: Config, quick: boolean, report: (finding: Finding) => void): void => {
+  const paths = FILES.map((name) => join(config.DATA_DIR, name));
+  const { KEYSTORE_URL: keys } = config;
+  if (keys !== undefined && !keys.startsWith('mongodb')) paths.push(join(keys, 'keys.db'));
+  for (const path of paths.filter(existsSync)) {
+    const isLog = path.endsWith('events.db');
+    const faults = [...integrityFaults(path, quick), ...(isLog && !quick ? logIndexFaults(path) : [])];
+    for (const message of faults) report({ kind: 'damaged_file', what: path, message });
+  }
+};
+
+/** The embedded log's places follow one another without a gap. */
+const isNextEmbedded = (before: Position | undefined, position: Position): boolean =>
+  offsetOf(position) === (before === undefined ? 0 : offsetOf(before)) + 1;
+
+export const verifyData: AdminCommand = {
+  name: 'verify-data',
+  usage: '[--quick] [--no-read-models]',
+  summary:
+    'Check files, log, hash chains, kept heads, keys and read models of the data folder. Ends with 1 for any fault.',
+  run: async (args) => {
+    const flag = { type: 'boolean', default: false } as const;
+    const schema = z.object({ quick: z.boolean(), 'no-read-models': z.boolean() });
+    const options = optionsOf(args, { quick: flag, 'no-read-models': flag }, schema);
+    const config = existingData();
+    const secrets = knownSecrets(config);
+    if (secrets === undefined) throw new Refusal('MASTER_KEY is needed: without it keys cannot be checked.');
+    let faults = 0;
+    const report = ({ kind, what, message }: Finding): void => {
+      faults += 1;
+      produce(`${kind} ${what}: ${message}`);
+    };
+    checkFiles(config, options.quick, report);
+    const hasHeads = existsSync(join(config.DATA_DIR, 'heads.db'));
+    const stores = await openStores(config, logger).catch((error: unknown) => {
+      if (faults > 0) return undefined;
+      throw error;
+    });
+    if (stores === undefined)
+      throw new Refusal('The data cannot be opened: what is behind was not looked at.');
+    try {
+      const { events, reads } = stores;
+      const keys = new KeyRing(stores.keys, secrets.MASTER_KEY);
+      const codec = new EventCodec(catalogue);
+      const erasures = new Erasures({ events, codec, keys, store: stores.keys, logger });
+      const log = await checkLog(
+        {
+          events,
+          codec,
+          reads,
+          keys: new KeyCheck(catalogue, keys, erasures),
+          heads: hasHeads ? stores.heads : undefined,
+          isNext: config.EVENTSTORE_URL === undefined ? isNextEmbedded : () => true,
+        },
+        report,
+      );
+      say(`log: ${log.events} events in ${log.streams} streams, up to ${log.position ?? 'nowhere'}.`);
+      if (!options['no-read-models'])
+        faults += await compareAll(config, projections, { events, live: reads });
+    } finally {
+      await stores.close();
+    }
+    if (faults > 0) throw new Refusal(`There are faults: ${faults}.`);
+    say('There is no fault.');
+  },
+};

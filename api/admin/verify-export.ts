@@ -1,0 +1,124 @@
+import { isUtf8 } from 'node:buffer';
+import { createReadStream, existsSync, readFileSync } from 'node:fs';
+import { Faulty, type Verdict } from '../../application/audit/verify/fault.ts';
+import {
+  type GivenHead,
+  headsOf,
+  orderedHeads,
+  proofOf,
+  publicKeyOf,
+} from '../../application/audit/verify/heads.ts';
+import { Verifier } from '../../application/audit/verify/verifier.ts';
+
+/** Checks an export of a tenant's events without a server: files, and the verifier on them. */
+
+/** It could not be checked. */
+export class Misuse extends Error {}
+
+const CHUNK = 1 << 20;
+/** No event is as long as this. */
+const LONGEST_LINE = 64 << 20;
+const LINE_FEED = 0x0a;
+
+/** Line by line, in memory of a few MiB. @throws {Faulty} */
+const readExport = async (source: AsyncIterable<Buffer>, verifier: Verifier): Promise<void> => {
+  let rest: Buffer[] = [];
+  let waiting = 0;
+  for await (const chunk of source) {
+    const end = chunk.lastIndexOf(LINE_FEED);
+    rest.push(end < 0 ? chunk : chunk.subarray(0, end));
+    waiting += chunk.length;
+    if (end < 0) {
+      if (waiting > LONGEST_LINE) verifier.take('');
+      continue;
+    }
+    for (const line of linesOf(Buffer.concat(rest))) verifier.take(line);
+    rest = end + 1 < chunk.length ? [chunk.subarray(end + 1)] : [];
+    waiting = chunk.length - end - 1;
+  }
+  verifier.takeRest(Buffer.concat(rest).toString('utf8'));
+};
+
+/** What is no UTF-8 is no line: read leniently, other bytes than the stored ones would have their hash. */
+const linesOf = (bytes: Buffer): string[] => {
+  const lines = bytes.toString('utf8').split('\n');
+  if (isUtf8(bytes)) return lines;
+  let from = 0;
+  return lines.map((line) => {
+    const end = bytes.indexOf(LINE_FEED, from);
+    const part = bytes.subarray(from, end < 0 ? bytes.length : end);
+    from = end + 1;
+    return isUtf8(part) ? line : '';
+  });
+};
+
+const read = (name: string, path: string): string => {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    throw new Misuse(`The file of --${name} cannot be read.`);
+  }
+};
+
+export interface VerifyOptions {
+  /** A file; `-` is standard input. */
+  readonly export: string;
+  readonly proof?: string | undefined;
+  readonly heads?: string | undefined;
+  readonly 'public-key'?: string | undefined;
+  readonly 'not-before'?: string | undefined;
+  readonly strict: boolean;
+}
+
+const headsFrom = (options: VerifyOptions): GivenHead[] => {
+  const { proof, heads, 'public-key': given, 'not-before': notBefore } = options;
+  if (notBefore !== undefined && Number.isNaN(Date.parse(notBefore))) {
+    throw new Misuse('--not-before must be an instant, such as 2026-01-31T00:00:00Z.');
+  }
+  if (proof === undefined && heads === undefined) {
+    if (notBefore === undefined) return [];
+    throw new Misuse('--not-before needs a head: --proof or --heads.');
+  }
+  if (given === undefined) throw new Misuse('--public-key is needed: a head vouches for nothing by itself.');
+  const key = (() => {
+    try {
+      return publicKeyOf(existsSync(given) ? readFileSync(given, 'utf8') : given);
+    } catch {
+      throw new Misuse(
+        '--public-key must be an Ed25519 public key: base64 of its DER form, or a file in PEM.',
+      );
+    }
+  })();
+  const others = heads === undefined ? [] : headsOf(read('heads', heads));
+  if (heads !== undefined && others.length === 0) throw new Misuse('The file of --heads holds no head.');
+  return orderedHeads(
+    proof === undefined ? undefined : proofOf(read('proof', proof)),
+    others,
+    key,
+    notBefore,
+  );
+};
+
+const exportOf = ({ export: path }: VerifyOptions): AsyncIterable<Buffer> =>
+  path === '-' ? process.stdin : createReadStream(path, { highWaterMark: CHUNK });
+
+/**
+ * Line by line, in memory that grows with streams and not with events.
+ * @param source the export itself, where it is in no file
+ * @throws {Misuse}
+ */
+export const verifyExport = async (
+  options: VerifyOptions,
+  source: AsyncIterable<Buffer> = exportOf(options),
+): Promise<Verdict> => {
+  let verifier = new Verifier([]);
+  try {
+    verifier = new Verifier(headsFrom(options), options);
+    await readExport(source, verifier);
+    return verifier.end();
+  } catch (error) {
+    if (error instanceof Faulty) return verifier.verdict(error.fault);
+    if (error instanceof Misuse) throw error;
+    throw new Misuse(`The export cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+};

@@ -1,0 +1,76 @@
+import { parseArgs } from 'node:util';
+import type { Verdict } from '../../application/audit/verify/fault.ts';
+import { Misuse, type VerifyOptions, verifyExport } from './verify-export.ts';
+
+/**
+ * `npm run verify`: checks an export of a tenant's events without a server (docs/audit.md). Ends with 0 when everything
+ * holds, with 1 when something does not, with 2 when it could not be checked.
+ */
+
+const HELP = `npm run -s verify -- --export events.ndjson [options]
+
+  --export FILE        lines of GET /audit/events; - reads standard input
+  --proof FILE         answer of GET /audit/proof; with Accept: application/x-ndjson it names what is missing
+  --heads FILE         heads that were kept outside (AUDIT_HEADS): each is checked, and the proof must be as new
+  --public-key KEY     base64, or a file in PEM; needed with --proof and --heads
+  --not-before INSTANT the newest head must not be signed earlier
+  --strict             an event after the newest head is a fault
+  --json               the verdict as one line of JSON`;
+
+const optionsOf = (args: readonly string[]): (VerifyOptions & { json: boolean }) | undefined => {
+  try {
+    const { values } = parseArgs({
+      args: [...args],
+      options: {
+        export: { type: 'string' },
+        proof: { type: 'string' },
+        heads: { type: 'string' },
+        'public-key': { type: 'string' },
+        'not-before': { type: 'string' },
+        strict: { type: 'boolean', default: false },
+        json: { type: 'boolean', default: false },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
+    });
+    if (values.help) return undefined;
+    if (values.export !== undefined) return { ...values, export: values.export };
+  } catch {
+    throw new Misuse('These arguments are not understood; --help shows the options.');
+  }
+  throw new Misuse('--export is needed; --help shows the options.');
+};
+
+const sentences = ({ fault, events, streams, tenant_id, head, not_covered }: Verdict): string => {
+  if (fault !== null) {
+    const line = fault.line === null ? '' : ` (line ${fault.line})`;
+    return `NOT VERIFIED: ${fault.kind}${line}: ${fault.message}`;
+  }
+  const chains = `VERIFIED: ${events} events in ${streams} streams of ${tenant_id ?? 'nobody'} are as they were written.`;
+  if (head === null) {
+    return `${chains}\nWithout a signed head nothing says that none was cut off at the end of a stream, and no stream removed.`;
+  }
+  const whole = `They are all there were at position ${head.position}, sealed at ${head.signed_at}.`;
+  const later = `${not_covered} events after that position are not covered by the head.`;
+  return [chains, whole, ...(not_covered > 0 ? [later] : [])].join('\n');
+};
+
+const main = async (args: readonly string[]): Promise<number> => {
+  const options = optionsOf(args);
+  if (options === undefined) {
+    process.stdout.write(`${HELP}\n`);
+    return 0;
+  }
+  const verdict = await verifyExport(options);
+  process.stdout.write(`${options.json ? JSON.stringify(verdict) : sentences(verdict)}\n`);
+  return verdict.verified ? 0 : 1;
+};
+
+main(process.argv.slice(2)).then(
+  (code) => {
+    process.exitCode = code;
+  },
+  (error: unknown) => {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    process.exitCode = 2;
+  },
+);

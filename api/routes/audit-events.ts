@@ -1,0 +1,93 @@
+import { addAbortSignal, Readable } from 'node:stream';
+import { z } from 'zod';
+import type { OpenedEvent } from '../../application/audit/opened-views.ts';
+import { metadataSchema } from '../../application/codec.ts';
+import type { Position } from '../../application/ports/event-store.ts';
+import { invalid } from '../../domain/errors.ts';
+import { attachment } from '../http/content-disposition.ts';
+import { NDJSON, wantsNdjson } from '../http/ndjson.ts';
+import type { Route } from '../http/route.ts';
+import { instant, limit, position } from '../http/schemas.ts';
+import type { App } from './app.ts';
+import { adminRoute } from './kinds.ts';
+
+/** Every event of the tenant, for auditors (decisions, section 11; docs/audit-format.md). */
+
+const auditedEvent = z
+  .object({
+    position,
+    stream: z.string(),
+    revision: z.number().int(),
+    id: z.string(),
+    type: z.string(),
+    data: z.record(z.string(), z.unknown()).nullable().meta({
+      description: 'Opened: an erased text reads `[erased]`, a credential `[secret]`. Null: damaged.',
+    }),
+    metadata: metadataSchema.loose().or(z.record(z.string(), z.unknown())).nullable(),
+    sealed: z
+      .object({ data: z.string(), metadata: z.string() })
+      .meta({ description: 'The exact stored texts, which the hash chain is over.' }),
+  })
+  .meta({ id: 'AuditedEvent' });
+
+const word = z.string().max(500).optional();
+
+const viewOf = ({ stored, data, metadata }: OpenedEvent) => ({
+  position: stored.position,
+  stream: stored.stream,
+  revision: stored.revision,
+  id: stored.id,
+  type: stored.type,
+  data,
+  metadata,
+  sealed: { data: stored.data, metadata: stored.metadata },
+});
+
+export const auditEventRoutes = (app: App): Route[] => [
+  adminRoute({
+    method: 'get',
+    path: '/api/v1/tenant/audit/events',
+    operationId: 'listAuditEvents',
+    summary: 'Events in the order of the log, in pages; with `Accept: application/x-ndjson` all, a line each',
+    tag: 'Audit',
+    query: z.object({
+      stream: word,
+      category: word.meta({ description: 'What a stream’s name has between `.` and `-`.' }),
+      type: word,
+      actor: word.meta({ description: 'Id of an actor.' }),
+      from: instant.optional(),
+      to: instant.optional().meta({ description: 'Events before it.' }),
+      after: position.optional().meta({ description: 'Events after this place in the log.' }),
+      limit: limit(),
+    }),
+    responses: { 200: z.array(auditedEvent) },
+    produces: NDJSON,
+    handle: async ({ principal: { tenantId }, query: { limit: most, after, ...query }, headers }) => {
+      const asked = { ...query, after: placeOf(app, after) };
+      if (wantsNdjson(headers.accept)) {
+        return {
+          status: 200,
+          headers: { 'Content-Type': NDJSON, 'Content-Disposition': attachment('events.ndjson') },
+          body: addAbortSignal(
+            app.replay.stopping,
+            Readable.from(app.replay.export(tenantId, asked), { objectMode: false, highWaterMark: 1 }),
+          ),
+        };
+      }
+      const page = await app.replay.page(tenantId, asked, most);
+      return {
+        status: 200,
+        body: page.events.map(viewOf),
+        next: page.next === undefined ? undefined : { after: page.next },
+      };
+    },
+  }),
+];
+
+/** @throws 400 for what is no place in the log */
+const placeOf = (app: App, text: string | undefined): Position | undefined => {
+  if (text === undefined) return undefined;
+  const found = app.eventLog.parsePosition(text);
+  if (found !== undefined) return found;
+  throw invalid([{ path: 'after', code: 'invalid_format', message: 'This is not a position.' }]);
+};

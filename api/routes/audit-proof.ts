@@ -1,0 +1,76 @@
+import { randomUUID } from 'node:crypto';
+import { type FileHandle, open, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { z } from 'zod';
+import { attachment } from '../http/content-disposition.ts';
+import { NDJSON, wantsNdjson } from '../http/ndjson.ts';
+import type { Reply, Route } from '../http/route.ts';
+import { position, timestamp } from '../http/schemas.ts';
+import type { App } from './app.ts';
+import { adminRoute } from './kinds.ts';
+
+/** The sealed head of all of a tenant's streams (decisions, section 11; docs/audit-format.md). */
+
+const proof = z
+  .object({
+    tenant_id: z.string(),
+    position,
+    root: z.string().meta({ description: 'SHA-256 over all heads, lower-case hex.' }),
+    signed_at: timestamp,
+    algorithm: z.literal('Ed25519'),
+    public_key: z.string().meta({ description: 'Base64 of the DER form (SPKI).' }),
+    signature: z.string().meta({ description: 'Base64.' }),
+  })
+  .meta({ id: 'AuditProof' });
+
+export const auditProofRoutes = (app: App): Route[] => [
+  adminRoute({
+    method: 'get',
+    path: '/api/v1/tenant/audit/proof',
+    operationId: 'getAuditProof',
+    summary:
+      'The head of all streams as it is now, signed; with `Accept: application/x-ndjson` also the heads it is over',
+    tag: 'Audit',
+    responses: { 200: proof },
+    produces: NDJSON,
+    errors: ['unavailable', 'read_model_behind'],
+    handle: async ({ principal: { tenantId }, headers }) =>
+      wantsNdjson(headers.accept)
+        ? withHeads(app, tenantId)
+        : { status: 200, body: await app.sealer.proof(tenantId) },
+  }),
+];
+
+/** The head, then a line for each stream; by way of a file, since the head is known last and readers may be slow. */
+const withHeads = async (app: App, tenantId: string): Promise<Reply> => {
+  const path = join(tmpdir(), `audit-heads-${randomUUID()}`);
+  const file = await open(path, 'wx+', 0o600);
+  try {
+    const head = await app.sealer.proof(tenantId, async (heads) => {
+      if (heads.length > 0) await file.appendFile(heads.map((one) => `${JSON.stringify(one)}\n`).join(''));
+    });
+    const body = Readable.from(spooled(`${JSON.stringify(head)}\n`, file), { objectMode: false });
+    // However it ends, and also when nobody ever reads it.
+    body.once('close', () => void dropped(file, path).catch(() => undefined));
+    return {
+      status: 200,
+      headers: { 'Content-Type': NDJSON, 'Content-Disposition': attachment('proof.ndjson') },
+      body,
+    };
+  } catch (error) {
+    await dropped(file, path);
+    throw error;
+  }
+};
+
+async function* spooled(first: string, file: FileHandle): AsyncGenerator<string | Buffer> {
+  yield first;
+  yield* file.createReadStream({ start: 0, autoClose: false });
+}
+
+const dropped = async (file: FileHandle, path: string): Promise<void> => {
+  await file.close();
+  await rm(path, { force: true });
+};

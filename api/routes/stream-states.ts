@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import type { At } from '../../application/time-travel.ts';
+import type { Route } from '../http/route.ts';
+import { instant, position, timestamp } from '../http/schemas.ts';
+import type { App } from './app.ts';
+import { adminRoute } from './kinds.ts';
+
+/** Aggregates as they stood (decisions, section 11; docs/audit.md, Time travel). */
+
+const pastState = z
+  .object({
+    stream: z.string(),
+    revision: z.int().meta({ description: 'Of the last event that counts.' }),
+    position,
+    at: timestamp.meta({ description: 'When that event occurred.' }),
+    state: z.unknown().meta({ description: 'Without credentials; an erased text reads `[erased]`.' }),
+  })
+  .meta({ id: 'PastState' });
+
+export const streamStateRoutes = (app: App): Route[] => [
+  adminRoute({
+    method: 'get',
+    path: '/api/v1/tenant/audit/streams/:stream/state',
+    operationId: 'readStreamState',
+    summary:
+      'A stream’s state as it stood at a place in the log or at an instant; as it is unless said otherwise',
+    tag: 'Audit',
+    params: z.object({ stream: z.string().max(1000) }),
+    query: z.object({
+      at: z.string().max(200).optional().meta({
+        description: 'A position, or an instant (RFC 3339). What happened at that very instant counts.',
+      }),
+    }),
+    responses: { 200: pastState },
+    errors: ['not_found'],
+    handle: async ({ principal, params, query }) => ({
+      status: 200,
+      body: await app.timeTravel.stateAt(principal.tenantId, params.stream, await placeOf(app, query.at)),
+    }),
+  }),
+];
+
+/** @throws 400 for what is neither a position of this log nor an instant */
+const placeOf = async (app: App, at: string | undefined): Promise<At | undefined> => {
+  if (at === undefined) return undefined;
+  const time = instant.safeParse(at);
+  return time.success ? { ms: Date.parse(time.data) } : { position: await app.timeTravel.placeOf(at, 'at') };
+};

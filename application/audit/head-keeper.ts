@@ -1,0 +1,156 @@
+import { DomainError } from '../../domain/errors.ts';
+import { pause } from '../lease-holder.ts';
+import type { HeadStore, NotedHead } from '../ports/audit-heads.ts';
+import type { EventStore, Position, StoredEvent } from '../ports/event-store.ts';
+import type { Logger } from '../ports/logger.ts';
+
+/** Streams noted in memory before they are written: one short transaction. */
+const MAX_NOTED = 4000;
+/** What is noted is written so often at least. */
+const FLUSH_MS = 10_000;
+/** Live, the log is looked at so often: many events cost little together, and each alone a turn of the loop. */
+const LINGER_MS = 200;
+const BATCH = 2048;
+/** How long a proof waits for the heads to reach the log. */
+const PATIENCE_MS = 5000;
+
+export interface HeadKeeperDeps {
+  readonly events: EventStore;
+  readonly heads: HeadStore;
+  readonly logger: Logger;
+}
+
+/**
+ * Follows the log and keeps where each stream ends, off the path of every command: what it costs is a look at each
+ * event's metadata, in batches, and a row for each stream that has grown.
+ */
+export class HeadKeeper {
+  readonly #deps: HeadKeeperDeps;
+  #noted = new Map<string, NotedHead>();
+  #position: Position | undefined;
+  #flushed = 0;
+  #flushing: Promise<void> = Promise.resolve();
+  #hurry = new AbortController();
+  readonly #waiting = new Set<{ readonly target: Position; readonly resolve: () => void }>();
+
+  constructor(deps: HeadKeeperDeps) {
+    this.#deps = deps;
+  }
+
+  /** Until aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { logger } = this.#deps;
+    while (!signal.aborted) {
+      try {
+        await this.#follow(signal);
+      } catch (error) {
+        logger.warn({ err: error }, 'the heads of streams could not be kept; it is tried again');
+        await pause(1000, signal);
+      }
+    }
+    await this.#flush().catch(() => undefined);
+  }
+
+  /**
+   * Writes the heads up to the end of the log as it is now, and gives that end.
+   * @throws {DomainError} `read_model_behind` when it takes too long
+   */
+  async reachEnd(): Promise<void> {
+    const target = await this.#deps.events.head();
+    if (target === undefined) return;
+    if ((this.#position ?? '') < target) await this.#reach(target);
+    await this.#flush();
+  }
+
+  #reach(target: Position): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const entry = {
+        target,
+        resolve: (): void => {
+          clearTimeout(timer);
+          this.#waiting.delete(entry);
+          resolve();
+        },
+      };
+      const timer = setTimeout(() => {
+        this.#waiting.delete(entry);
+        reject(new DomainError('read_model_behind', 'The heads of the log are not ready yet; try again.'));
+      }, PATIENCE_MS);
+      this.#waiting.add(entry);
+      this.#hurry.abort();
+      this.#deps.events.wake?.();
+    });
+  }
+
+  async #follow(signal: AbortSignal): Promise<void> {
+    const { events, heads } = this.#deps;
+    await this.#checkLog();
+    this.#noted = new Map();
+    this.#position = await heads.position();
+    this.#flushed = performance.now();
+    for await (const batch of events.subscribe({ after: this.#position, batchSize: BATCH, signal })) {
+      this.#noteAll(batch.events);
+      this.#position = batch.position;
+      for (const { target, resolve } of this.#waiting) if (batch.position >= target) resolve();
+      const isDue = performance.now() - this.#flushed >= FLUSH_MS;
+      if (this.#noted.size >= MAX_NOTED || (isDue && this.#noted.size > 0)) await this.#flush();
+      if (batch.caughtUp && this.#waiting.size === 0) await this.#linger(signal);
+    }
+  }
+
+  /** A log that was put back to an earlier state, or exchanged, has other heads. */
+  async #checkLog(): Promise<void> {
+    const { events, heads, logger } = this.#deps;
+    const last = await heads.lastNoted();
+    if (last === undefined) return;
+    const [event] = await events.readStream(last.stream, { from: last.revision, limit: 1 });
+    if (event?.revision === last.revision && hashOf(event) === last.hash) return;
+    logger.warn({}, 'the heads of streams are of another log, and are made again');
+    await heads.reset();
+  }
+
+  /** Of each stream the last event of a batch counts, so that is looked for from the end. */
+  #noteAll(events: readonly StoredEvent[]): void {
+    const seen = new Set<string>();
+    for (let at = events.length - 1; at >= 0; at -= 1) {
+      const event = events[at];
+      if (event === undefined || seen.has(event.stream)) continue;
+      const { stream, revision, position } = event;
+      seen.add(stream);
+      this.#noted.set(stream, { revision, hash: hashOf(event), position });
+    }
+  }
+
+  async #linger(signal: AbortSignal): Promise<void> {
+    this.#hurry = new AbortController();
+    await pause(LINGER_MS, AbortSignal.any([signal, this.#hurry.signal]));
+  }
+
+  /** One at a time; heads and position belong together, so both are taken in one step. */
+  #flush(): Promise<void> {
+    const mine = this.#flushing.then(async () => {
+      const [noted, position] = [this.#noted, this.#position];
+      if (position === undefined) return;
+      this.#noted = new Map();
+      this.#flushed = performance.now();
+      try {
+        await this.#deps.heads.merge(noted, position);
+      } catch (error) {
+        for (const [stream, head] of this.#noted) noted.set(stream, head);
+        this.#noted = noted;
+        throw error;
+      }
+    });
+    this.#flushing = mine.catch(() => undefined);
+    return mine;
+  }
+}
+
+const MEMBER = '"hash":"';
+const HASH_LENGTH = 64;
+
+/** By position in the text: metadata is canonical JSON, in which a quote within a text is escaped. */
+const hashOf = ({ metadata }: StoredEvent): string => {
+  const at = metadata.indexOf(MEMBER) + MEMBER.length;
+  return metadata.slice(at, at + HASH_LENGTH);
+};

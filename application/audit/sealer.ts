@@ -1,0 +1,145 @@
+import { DomainError } from '../../domain/errors.ts';
+import { holdLease, type LeaseOptions, pause } from '../lease-holder.ts';
+import type { HeadSigner, HeadSink, HeadStore, SealedHead, StreamHead } from '../ports/audit-heads.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Logger } from '../ports/logger.ts';
+import { tenantPrefix } from '../streams.ts';
+import { RootHash, sealedHead } from './head.ts';
+import type { HeadKeeper } from './head-keeper.ts';
+
+/** Tenants with new events get a head so often (ms): at least once a minute. */
+const ROUND_MS = 30_000;
+/** Heads that wait for the place outside; beyond them the oldest are given up, loudly. */
+const MOST_WAITING = 100_000;
+const DELIVERED_AT_ONCE = 100;
+const FIRST_WAIT_MS = 1000;
+const LONGEST_WAIT_MS = 60_000;
+
+export interface SealerDeps {
+  readonly keeper: Pick<HeadKeeper, 'reachEnd'>;
+  readonly heads: HeadStore;
+  /** Undefined: nothing is signed. */
+  readonly signer: HeadSigner | undefined;
+  /** Undefined: heads go nowhere. */
+  readonly sink: HeadSink | undefined;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Whether an owner of streams is a tenant. */
+  readonly isTenant: (owner: string) => boolean;
+  readonly roundMs?: number;
+}
+
+/** Seals the tenant-wide heads: whenever asked, and by itself while events come. */
+export class Sealer {
+  readonly #deps: SealerDeps;
+  #delivery = new AbortController();
+
+  constructor(deps: SealerDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * The head of a tenant at the end of the log as it is now.
+   * @param each told of the heads of streams that the root is over, in their order
+   * @throws {DomainError} `unavailable` without a signing key, `read_model_behind` when it takes too long
+   */
+  async proof(
+    tenantId: string,
+    each: (heads: readonly StreamHead[]) => void | Promise<void> = () => undefined,
+  ): Promise<SealedHead> {
+    const { signer, keeper } = this.#deps;
+    if (signer === undefined) {
+      throw new DomainError('unavailable', 'This server has no key to sign heads with (AUDIT_SIGNING_KEY).');
+    }
+    await keeper.reachEnd();
+    return this.#seal(tenantId, signer, each);
+  }
+
+  async #seal(
+    tenantId: string,
+    signer: HeadSigner,
+    each: (heads: readonly StreamHead[]) => void | Promise<void>,
+  ) {
+    const { heads, clock, sink, logger } = this.#deps;
+    const root = new RootHash();
+    const position = await heads.read(tenantPrefix(tenantId), (page) => {
+      root.add(page);
+      return each(page);
+    });
+    if (position === undefined) throw new DomainError('read_model_behind', 'There is nothing to seal yet.');
+    const head = sealedHead(
+      { tenant_id: tenantId, position, root: root.digest(), signed_at: new Date(clock.now()).toISOString() },
+      signer,
+    );
+    if (sink !== undefined) {
+      const lost = await heads.keep(head, MOST_WAITING);
+      if (lost > 0) logger.error({ lost }, 'AUDIT_HEADS is out of reach for too long: heads were given up');
+      this.#delivery.abort();
+    }
+    await heads.sealed(tenantId, position);
+    return head;
+  }
+
+  /** Seals what has changed, round by round until aborted; on one node at a time. */
+  run(lease: LeaseOptions, signal: AbortSignal): Promise<void> {
+    const { signer, roundMs = ROUND_MS } = this.#deps;
+    if (signer === undefined) return Promise.resolve();
+    return holdLease('audit-sealer', lease, signal, async (_lease, held) => {
+      while (!held.aborted) {
+        await this.round(held);
+        await pause(roundMs, held);
+      }
+    });
+  }
+
+  /** Seals every tenant that has events since its last head. */
+  async round(signal?: AbortSignal): Promise<void> {
+    const { signer, heads, keeper, isTenant, logger } = this.#deps;
+    if (signer === undefined) return;
+    try {
+      await keeper.reachEnd();
+      for (const owner of await heads.unsealed()) {
+        if (signal?.aborted) return;
+        if (isTenant(owner)) await this.#seal(owner, signer, () => undefined);
+      }
+    } catch (error) {
+      logger.warn({ err: error }, 'heads could not be sealed; the next round makes up for it');
+    }
+  }
+
+  /** Hands heads to the place outside, in their order, until aborted. A failure is logged, and tried again. */
+  async deliver(signal: AbortSignal): Promise<void> {
+    const { sink } = this.#deps;
+    if (sink === undefined) return;
+    let wait = FIRST_WAIT_MS;
+    while (!signal.aborted) {
+      this.#delivery = new AbortController();
+      const failed = await this.#deliverWaiting(sink, signal);
+      if (failed) {
+        await pause(wait, signal);
+        wait = Math.min(wait * 2, LONGEST_WAIT_MS);
+      } else {
+        wait = FIRST_WAIT_MS;
+        await pause(LONGEST_WAIT_MS, AbortSignal.any([signal, this.#delivery.signal]));
+      }
+    }
+  }
+
+  async #deliverWaiting(sink: HeadSink, signal: AbortSignal): Promise<boolean> {
+    const { heads, logger } = this.#deps;
+    try {
+      for (;;) {
+        const waiting = await heads.waiting(DELIVERED_AT_ONCE);
+        for (const { seq, head } of waiting) {
+          if (signal.aborted) return false;
+          await sink.receive(head, signal);
+          await heads.delivered(seq);
+        }
+        if (waiting.length < DELIVERED_AT_ONCE) return false;
+      }
+    } catch (error) {
+      if (!signal.aborted) logger.warn({ err: error }, 'AUDIT_HEADS could not be reached; it is tried again');
+      return true;
+    }
+  }
+}

@@ -1,0 +1,237 @@
+import { hash } from 'node:crypto';
+import type { StreamHead } from '../../ports/audit-heads.ts';
+import { RootHash } from '../head.ts';
+import { type Fault, Faulty, type Verdict } from './fault.ts';
+import type { GivenHead } from './heads.ts';
+import { type ExportedEvent, eventOf, isEvent } from './line.ts';
+
+interface Tip {
+  revision: number;
+  hash: string;
+  line: number;
+}
+
+const START = '0'.repeat(64);
+const HASH = '"hash":"';
+const PREVIOUS = '"prev_hash":"';
+const HEX = /^[0-9a-f]{64}$/;
+const AFTER_HASH = ['","occurred_at":"', '","impersonated_by":"'];
+
+/**
+ * Follows the chains of an export line by line (docs/audit-format.md, "Checks"). What it keeps is where each stream
+ * stands, however many events there are.
+ */
+export class Verifier {
+  readonly #heads: readonly GivenHead[];
+  readonly #strict: boolean;
+  readonly #tips = new Map<string, Tip>();
+  #sorted: string[] = [];
+  #tenant: string | undefined;
+  #line = 0;
+  #events = 0;
+  #position = '';
+  #nextHead = 0;
+  #covered = 0;
+
+  /**
+   * @param heads signed, of one tenant, in the order of their positions
+   * @param strict an event after the last head is a fault
+   */
+  constructor(heads: readonly GivenHead[], { strict = false }: { readonly strict?: boolean } = {}) {
+    this.#heads = heads;
+    this.#strict = strict;
+    this.#tenant = heads[0]?.head.tenant_id;
+  }
+
+  /** The next line, without its line feed. @throws {Faulty} */
+  take(line: string): void {
+    this.#line += 1;
+    const event = eventOf(line);
+    if (event === undefined) throw unreadable(this.#line);
+    const before = [this.#nextHead, this.#covered, this.#tenant] as const;
+    try {
+      this.#passHeads(event);
+      this.#follow(event);
+    } catch (error) {
+      // Most lines are only compared with what is stored, and are read as JSON when something is wrong.
+      if (!(error instanceof Faulty) || isEvent(line)) throw error;
+      [this.#nextHead, this.#covered, this.#tenant] = before;
+      throw unreadable(this.#line);
+    }
+    this.#events += 1;
+  }
+
+  /** A rest after the last line feed. @throws {Faulty} */
+  takeRest(rest: string): void {
+    if (rest === '') return;
+    const line = this.#line + 1;
+    throw new Faulty('unreadable_line', `The export is cut off in the middle of line ${line}.`, { line });
+  }
+
+  /** @throws {Faulty} */
+  end(): Verdict {
+    this.#passHeads(undefined);
+    return this.verdict(null);
+  }
+
+  verdict(fault: Fault | null): Verdict {
+    const head = this.#heads[this.#nextHead - 1]?.head;
+    return {
+      verified: fault === null,
+      fault,
+      tenant_id: this.#tenant ?? null,
+      events: this.#events,
+      streams: this.#tips.size,
+      head: head === undefined ? null : { position: head.position, signed_at: head.signed_at },
+      not_covered: this.#events - this.#covered,
+    };
+  }
+
+  #follow(event: ExportedEvent): void {
+    const { position, stream, revision } = event;
+    const name = `${stream}@${revision}`;
+    const at = { line: this.#line, stream, revision };
+    this.#tenant ??= copied(stream.slice(0, stream.indexOf('.')));
+    if (!stream.startsWith(`${this.#tenant}.`)) {
+      throw new Faulty('foreign_event', `${name} is not of the tenant ${this.#tenant}.`, at);
+    }
+    if (position <= this.#position) {
+      throw new Faulty('out_of_order', `${name} stands after an event of a later or the same position.`, at);
+    }
+    this.#position = position;
+    const tip = this.#tips.get(stream);
+    const expected = (tip?.revision ?? -1) + 1;
+    if (revision > expected) {
+      const missing = { ...at, revision: expected };
+      throw new Faulty('missing_event', `${stream}@${expected} is missing: ${name} comes instead.`, missing);
+    }
+    if (revision < expected) throw new Faulty('repeated_event', `${name} was there before.`, at);
+    const digest = this.#checkHash(event, name);
+    this.#checkLink(event, tip, name);
+    if (!event.viewAgrees) {
+      throw new Faulty('changed_view', `The view of ${name} does not say what is stored.`, at);
+    }
+    if (tip === undefined) this.#tips.set(copied(stream), { revision, hash: digest, line: this.#line });
+    else Object.assign(tip, { revision, hash: digest, line: this.#line });
+  }
+
+  #checkHash({ stream, revision, id, type, data, metadata }: ExportedEvent, name: string): string {
+    const at = metadata.indexOf(HASH);
+    const end = at + HASH.length + START.length;
+    const stated = metadata.slice(at + HASH.length, end);
+    const rest = metadata.slice(0, at) + metadata.slice(end + 2);
+    const isThere = HEX.test(stated) && isAtItsPlace(metadata, at, end);
+    const lines = [previousIn(metadata), stream, revision, id, type, data, rest];
+    const digest = isThere ? hash('sha256', lines.join('\n'), 'hex') : '';
+    if (isThere && digest === stated) return digest;
+    const where = { line: this.#line, stream, revision };
+    throw new Faulty('changed_event', `${name} was changed: it does not match its hash.`, where);
+  }
+
+  /** Both events match their own hashes, so one of them was made anew: the one before, or else its successor, too, would differ. */
+  #checkLink({ stream, revision, metadata }: ExportedEvent, tip: Tip | undefined, name: string): void {
+    if (previousIn(metadata) === (tip?.hash ?? START)) return;
+    if (tip === undefined) {
+      const at = { line: this.#line, stream, revision };
+      throw new Faulty('changed_event', `${name} was changed: it does not begin its stream.`, at);
+    }
+    const at = { line: tip.line, stream, revision: tip.revision };
+    const before = `${stream}@${tip.revision}`;
+    throw new Faulty(
+      'changed_event',
+      `${before} was changed and given a new hash: ${name} is chained to another.`,
+      at,
+    );
+  }
+
+  /** Holds each head against the streams as they stand before the first event after it. */
+  #passHeads(event: ExportedEvent | undefined): void {
+    for (let given = this.#heads[this.#nextHead]; given !== undefined; given = this.#heads[this.#nextHead]) {
+      if (event !== undefined && event.position <= given.head.position) return;
+      this.#checkRoot(given);
+      this.#nextHead += 1;
+      this.#covered = this.#events;
+    }
+    if (event === undefined || !this.#strict || this.#heads.length === 0) return;
+    const { stream, revision } = event;
+    const at = { line: this.#line, stream, revision };
+    throw new Faulty('old_head', `${stream}@${revision} and what follows came after the head.`, at);
+  }
+
+  #checkRoot({ head, list }: GivenHead): void {
+    if (this.#sorted.length !== this.#tips.size) this.#sorted = inByteOrder([...this.#tips.keys()]);
+    const root = new RootHash();
+    for (let at = 0; at < this.#sorted.length; at += 1000) {
+      root.add(this.#sorted.slice(at, at + 1000).map((stream) => this.#headOf(stream)));
+    }
+    if (root.digest() === head.root) return;
+    if (list !== undefined) this.#nameDifference(list);
+    const before = this.#heads[this.#nextHead - 1]?.head;
+    const since =
+      before === undefined ? '' : ` It still agreed with the head of position ${before.position}.`;
+    throw new Faulty(
+      'root_mismatch',
+      `The events up to position ${head.position} are not those that were sealed at ${head.signed_at}: something was cut off, removed, added or made anew.${since}`,
+    );
+  }
+
+  #headOf(stream: string): StreamHead {
+    const tip = this.#tips.get(stream);
+    if (tip === undefined) throw new Error(`${stream} has no head`);
+    return { stream, revision: tip.revision, hash: tip.hash };
+  }
+
+  /** The first stream, by name, that does not end as it was sealed. */
+  #nameDifference(list: readonly StreamHead[]): void {
+    const sealed = new Map(list.map((one) => [one.stream, one]));
+    for (const stream of inByteOrder([...new Set([...this.#tips.keys(), ...sealed.keys()])])) {
+      const [tip, one] = [this.#tips.get(stream), sealed.get(stream)];
+      const has = tip?.revision ?? -1;
+      const had = one?.revision ?? -1;
+      if (has < had) {
+        const what = tip === undefined ? 'The whole stream was removed' : 'The end of the stream was cut off';
+        const missing = { stream, revision: has + 1 };
+        throw new Faulty('missing_event', `${stream}@${has + 1} is missing. ${what}.`, missing);
+      }
+      if (has > had) {
+        const added = { stream, revision: had + 1 };
+        throw new Faulty(
+          'inserted_event',
+          `${stream}@${had + 1} was not there when the head was sealed.`,
+          added,
+        );
+      }
+      if (tip !== undefined && tip.hash !== one?.hash) {
+        const changed = { line: tip.line, stream, revision: tip.revision };
+        throw new Faulty(
+          'changed_event',
+          `${stream}@${tip.revision}, or one before it, was made anew.`,
+          changed,
+        );
+      }
+    }
+  }
+}
+
+/** Cut out from anywhere else it would leave the same rest: bytes could be moved, and the hash would still fit. */
+const isAtItsPlace = (metadata: string, at: number, end: number): boolean =>
+  metadata.startsWith('},', at - 2) && AFTER_HASH.some((text) => metadata.startsWith(text, end));
+
+const unreadable = (line: number): Faulty =>
+  new Faulty('unreadable_line', `Line ${line} is no event.`, { line });
+
+const previousIn = (metadata: string): string => {
+  const at = metadata.indexOf(PREVIOUS) + PREVIOUS.length;
+  return metadata.slice(at, at + START.length);
+};
+
+/** A text of its own: a part of another one would keep that in memory. */
+const copied = (text: string): string => Buffer.from(text, 'utf8').toString('utf8');
+
+const isPlain = (text: string): boolean => !/[^ -~]/.test(text);
+
+/** Plain texts sort as their bytes do. */
+const inByteOrder = (names: string[]): string[] =>
+  names.every(isPlain)
+    ? names.sort()
+    : names.sort((a, b) => Buffer.compare(Buffer.from(a, 'utf8'), Buffer.from(b, 'utf8')));

@@ -1,0 +1,117 @@
+import type { EventCodec } from '../codec.ts';
+import { ERASING } from '../erasures.ts';
+import type { HeadStore } from '../ports/audit-heads.ts';
+import { type EventStore, type Position, StoreUnavailable } from '../ports/event-store.ts';
+import type { ReadStore } from '../ports/read-store.ts';
+import type { KeyCheck } from './key-check.ts';
+import { type Finding, LogCheck } from './log-check.ts';
+
+const PAGE = 500;
+
+export interface LogReport {
+  readonly events: number;
+  readonly streams: number;
+  readonly position: Position | undefined;
+}
+
+/**
+ * Reads the log from its first event to the end that it has at the start, and holds against it the keys, the kept heads
+ * of streams, and the subscribers' checkpoints.
+ * @param report told of each finding as it is made
+ */
+export const checkLog = async (
+  deps: {
+    readonly events: EventStore;
+    readonly codec: EventCodec;
+    /** Undefined: keys are not looked at. */
+    readonly keys: KeyCheck | undefined;
+    /** Undefined where no heads are kept. */
+    readonly heads: HeadStore | undefined;
+    readonly reads: ReadStore;
+    readonly isNext: (before: Position | undefined, position: Position) => boolean;
+  },
+  report: (finding: Finding) => void,
+): Promise<LogReport> => {
+  const { events, codec, keys, heads, reads, isNext } = deps;
+  const log = new LogCheck(codec, isNext);
+  const end = await events.head();
+  let from: Position | undefined;
+  while (end !== undefined) {
+    try {
+      const page = await events.readAll({ from, limit: PAGE });
+      const wanted = page.filter(({ position }) => position <= end);
+      for (const event of wanted) for (const finding of log.take(event)) report(finding);
+      for (const finding of (await keys?.take(wanted)) ?? []) report(finding);
+      from = wanted.at(-1)?.position;
+      if (wanted.length < PAGE) break;
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error;
+      report({
+        kind: 'unreadable_log',
+        what: `the log after ${from ?? 'its beginning'}`,
+        message: error.message,
+      });
+      return log;
+    }
+  }
+  if (keys !== undefined) {
+    await noteErasuresAfter(end, events, keys);
+    for (const finding of await keys.end()) report(finding);
+  }
+  if (heads !== undefined) await checkHeads(heads, events, log, report);
+  await checkSubscribers(reads, events, report);
+  return log;
+};
+
+/** A text that was erased while the log was read has no key, and the fact that says so stands after the end. */
+const noteErasuresAfter = async (
+  end: Position | undefined,
+  events: EventStore,
+  keys: KeyCheck,
+): Promise<void> => {
+  for (let from = end; keys.misses; ) {
+    const page = await events.readAll({ from, filter: { types: ERASING }, limit: PAGE });
+    for (const event of page) await keys.noteErased(event);
+    if (page.length < PAGE) return;
+    from = page.at(-1)?.position;
+  }
+};
+
+/** Each kept head is an event of the log. A head that is newer than what was read is looked up by itself. */
+const checkHeads = async (
+  heads: HeadStore,
+  events: EventStore,
+  log: LogCheck,
+  report: (finding: Finding) => void,
+): Promise<void> => {
+  await heads.read('', async (page) => {
+    for (const { stream, revision, hash } of page) {
+      const tip = log.tip(stream);
+      if (tip?.revision === revision && tip.hash === hash) continue;
+      const [event] = await events.readStream(stream, { from: revision, limit: 1 });
+      if (event?.revision === revision && event.metadata.includes(`"hash":"${hash}",`)) continue;
+      const isThere = event?.revision === revision;
+      report({
+        kind: isThere ? 'changed_event' : 'missing_event',
+        what: `${stream}@${revision}`,
+        message: isThere
+          ? 'It, or one before it, is not the one whose hash was kept as the head of the stream.'
+          : 'It is missing: its hash was kept as the head of the stream.',
+      });
+    }
+  });
+};
+
+const checkSubscribers = async (
+  reads: ReadStore,
+  events: EventStore,
+  report: (finding: Finding) => void,
+): Promise<void> => {
+  const found = await reads.subscriberCheckpoints();
+  const head = (await events.head()) ?? '';
+  for (const [name, position] of found) {
+    if (events.parsePosition(position) !== undefined && position <= head) continue;
+    const message = 'Its checkpoint is no place of the log.';
+    report({ kind: 'wrong_checkpoint', what: `subscriber ${name}`, message });
+  }
+};

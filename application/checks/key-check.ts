@@ -1,0 +1,146 @@
+import type { EventDefinition } from '../../domain/event.ts';
+import { ERASING, type Erasures } from '../erasures.ts';
+import { pause } from '../lease-holder.ts';
+import { type StoredEvent, StoreUnavailable } from '../ports/event-store.ts';
+import { type KeyRing, sealedKeyId } from '../sealing.ts';
+import type { Finding } from './log-check.ts';
+
+/** An erasure that has just been written down is carried out a moment later. */
+const PATIENCE_MS = 5000;
+const ROUND_MS = 200;
+/** Keys of these kinds are destroyed by facts in the log alone. */
+const BY_FACTS = /^[^/]+\/(message|person)-/;
+
+/**
+ * Whether each sealed text has its key, and each erased one has none. Keeps the erasures whose keys are there still,
+ * and the keys that are not there though nothing has erased them yet.
+ */
+export class KeyCheck {
+  readonly #keys: KeyRing;
+  readonly #erasures: Erasures;
+  readonly #personal: ReadonlyMap<string, readonly string[]>;
+  readonly #erasing = new Set(ERASING);
+  readonly #erased = new Set<string>();
+  readonly #left: StoredEvent[] = [];
+  /** Key id → the first event that needs it. */
+  readonly #gone = new Map<string, string>();
+  readonly #damaged = new Set<string>();
+
+  constructor(catalogue: readonly EventDefinition[], keys: KeyRing, erasures: Erasures) {
+    this.#keys = keys;
+    this.#erasures = erasures;
+    this.#personal = new Map(
+      catalogue
+        .map(({ type, personal }) => [type, Object.keys(personal)] as const)
+        .filter(([, fields]) => fields.length > 0),
+    );
+  }
+
+  /** Events in the order of the log; a few hundred at a time. @throws {StoreUnavailable} */
+  async take(events: readonly StoredEvent[]): Promise<Finding[]> {
+    const findings: Finding[] = [];
+    const wanted = new Map<string, string>();
+    for (const event of events) {
+      const name = `${event.stream}@${event.revision}`;
+      for (const id of this.#keysIn(event)) if (!wanted.has(id)) wanted.set(id, name);
+    }
+    // All at once; one by one only to tell which of them cannot be read.
+    await this.#keys.load([...wanted.keys()]).catch(unlessAway);
+    for (const [id, name] of wanted) {
+      if (this.#damaged.has(id)) continue;
+      try {
+        await this.#keys.load([id]);
+        if (this.#keys.has(id) && !this.#keys.isDestroyed(id)) continue;
+        const isLost = !this.#keys.has(id) || BY_FACTS.test(id);
+        if (isLost && !this.#gone.has(id)) this.#gone.set(id, name);
+      } catch (error) {
+        if (error instanceof StoreUnavailable) throw error;
+        this.#damaged.add(id);
+        const message = `The key of ${name} was changed, or is of another MASTER_KEY.`;
+        findings.push({ kind: 'unreadable_key', what: id, message });
+      }
+    }
+    for (const event of events) if (this.#erasing.has(event.type)) await this.#noteErasure(event);
+    return findings;
+  }
+
+  /** Whether some key is not there, and no erasure that was seen says why. */
+  get misses(): boolean {
+    for (const id of this.#gone.keys()) if (!this.#erased.has(id)) return true;
+    return false;
+  }
+
+  /**
+   * Takes an erasure as the reason why keys are not there, and does not ask whether it is carried out.
+   * @returns false when it cannot be read, as the check of the log says
+   */
+  async noteErased(event: StoredEvent): Promise<boolean> {
+    try {
+      for (const id of await this.#erasures.erasedBy(event)) this.#erased.add(id);
+      return true;
+    } catch (error) {
+      if (error instanceof StoreUnavailable) throw error;
+      return false;
+    }
+  }
+
+  /** After the last event. */
+  async end(): Promise<Finding[]> {
+    const findings: Finding[] = [];
+    for (const id of this.#erased) this.#gone.delete(id);
+    for (const [id, name] of this.#gone) {
+      const message = `The key of ${name} is not in the key store, and nothing has erased it.`;
+      findings.push({ kind: 'missing_key', what: id, message });
+    }
+    const deadline = performance.now() + PATIENCE_MS;
+    let left = this.#left;
+    for (;;) {
+      const still: StoredEvent[] = [];
+      for (const event of left) if ((await this.#notApplied(event)).length > 0) still.push(event);
+      left = still;
+      if (left.length === 0 || performance.now() > deadline) break;
+      await pause(ROUND_MS, new AbortController().signal);
+    }
+    for (const event of left) {
+      const what = `${event.stream}@${event.revision}`;
+      findings.push({ kind: 'key_not_erased', what, message: 'It erases a text whose key is there still.' });
+    }
+    return findings;
+  }
+
+  async #noteErasure(event: StoredEvent): Promise<void> {
+    if (!(await this.noteErased(event))) return;
+    if ((await this.#notApplied(event)).length > 0) this.#left.push(event);
+  }
+
+  async #notApplied(event: StoredEvent): Promise<readonly string[]> {
+    try {
+      return await this.#erasures.notApplied(event);
+    } catch (error) {
+      if (error instanceof StoreUnavailable) throw error;
+      // Whose key is damaged is told of where the text is.
+      return [];
+    }
+  }
+
+  #keysIn({ type, data }: StoredEvent): string[] {
+    const fields = this.#personal.get(type);
+    if (fields === undefined) return [];
+    try {
+      const values: unknown = JSON.parse(data);
+      if (typeof values !== 'object' || values === null) return [];
+      const texts = Object.entries(values)
+        .filter(([name]) => fields.includes(name))
+        .map(([, value]) => value);
+      return texts
+        .filter((text) => typeof text === 'string' && text.startsWith('v1:') && text.lastIndexOf(':') > 3)
+        .map((text) => sealedKeyId(text));
+    } catch {
+      return [];
+    }
+  }
+}
+
+const unlessAway = (error: unknown): void => {
+  if (error instanceof StoreUnavailable) throw error;
+};

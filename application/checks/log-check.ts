@@ -1,0 +1,118 @@
+import { CHAIN_START, chainHash, type EventCodec, metadataSchema } from '../codec.ts';
+import type { Position, StoredEvent } from '../ports/event-store.ts';
+import { parseStreamName } from '../streams.ts';
+
+/** What a check of a data folder finds. Nothing in it is what an event or a document says. */
+export interface Finding {
+  readonly kind: string;
+  /** What it is about: an event as `<stream>@<revision>`, a document, a key, a file. */
+  readonly what: string;
+  readonly message: string;
+}
+
+interface Tip {
+  readonly revision: number;
+  readonly hash: string;
+}
+
+/** Where the codec puts it: cut out from anywhere else it would leave the same rest. */
+const HASH = /(?<=\},)"hash":"([0-9a-f]{64})",(?="(?:occurred_at|impersonated_by)":")/;
+
+/**
+ * Follows the whole log in its order: places, revisions, the hash chain of each stream over the stored bytes
+ * (docs/audit-format.md), metadata, and whether this build can read each event. Of each stream the first fault is told.
+ * Keeps where each stream stands.
+ */
+export class LogCheck {
+  readonly #codec: EventCodec;
+  readonly #isNext: (before: Position | undefined, position: Position) => boolean;
+  readonly #tips = new Map<string, Tip>();
+  readonly #faulty = new Set<string>();
+  #position: Position | undefined;
+  #events = 0;
+
+  /** @param isNext whether a place follows another with none in between, where the store can tell */
+  constructor(codec: EventCodec, isNext: (before: Position | undefined, position: Position) => boolean) {
+    this.#codec = codec;
+    this.#isNext = isNext;
+  }
+
+  get events(): number {
+    return this.#events;
+  }
+
+  get streams(): number {
+    return this.#tips.size;
+  }
+
+  get position(): Position | undefined {
+    return this.#position;
+  }
+
+  tip(stream: string): Tip | undefined {
+    return this.#tips.get(stream);
+  }
+
+  /** The next event of the log. */
+  take(event: StoredEvent): Finding[] {
+    const { stream, revision, position } = event;
+    const name = `${stream}@${revision}`;
+    const findings: Finding[] = [];
+    if (this.#position !== undefined && position <= this.#position) {
+      findings.push({
+        kind: 'out_of_order',
+        what: name,
+        message: `It stands at ${position}, after ${this.#position}.`,
+      });
+    } else if (!this.#isNext(this.#position, position)) {
+      const message = `Between ${this.#position ?? 'the beginning'} and ${position} events are missing.`;
+      findings.push({ kind: 'missing_event', what: `the log before ${name}`, message });
+    }
+    this.#position = position;
+    this.#events += 1;
+    const tip = this.#tips.get(stream) ?? CHAIN_START;
+    const stated = HASH.exec(event.metadata)?.[1] ?? '';
+    this.#tips.set(stream, { revision, hash: stated });
+    if (this.#faulty.has(stream)) return findings;
+    const fault = this.#faultOf(event, tip, name);
+    if (fault !== undefined) {
+      this.#faulty.add(stream);
+      findings.push(fault);
+    }
+    return findings;
+  }
+
+  #faultOf(event: StoredEvent, tip: Tip, name: string): Finding | undefined {
+    const { stream, revision, id, type, data, metadata } = event;
+    const expected = tip.revision + 1;
+    if (revision > expected) {
+      const what = `${stream}@${expected}`;
+      return { kind: 'missing_event', what, message: `It is missing: ${name} comes instead.` };
+    }
+    if (revision < expected) return { kind: 'repeated_event', what: name, message: 'It was there before.' };
+    const match = HASH.exec(metadata);
+    const previous = /"prev_hash":"([0-9a-f]{64})"/.exec(metadata)?.[1] ?? '';
+    const rest = match === null ? metadata : metadata.replace(match[0], '');
+    const digest = chainHash(previous, stream, revision, id, type, data, rest);
+    if (match === null || digest !== match[1]) {
+      return { kind: 'changed_event', what: name, message: 'It does not match its hash.' };
+    }
+    if (previous !== tip.hash) {
+      const what = revision === 0 ? name : `${stream}@${tip.revision}`;
+      return { kind: 'changed_event', what, message: `${name} is chained to another one.` };
+    }
+    return this.#unreadable(event, name);
+  }
+
+  #unreadable(event: StoredEvent, name: string): Finding | undefined {
+    try {
+      this.#codec.decode(event);
+      const { tenant_id } = metadataSchema.parse(JSON.parse(event.metadata));
+      if (tenant_id === parseStreamName(event.stream).tenantId) return undefined;
+      return { kind: 'foreign_event', what: name, message: 'Its metadata name another tenant.' };
+    } catch (error) {
+      const message = error instanceof Error ? error.message.split('\n')[0] : undefined;
+      return { kind: 'unreadable_event', what: name, message: message ?? 'It cannot be read.' };
+    }
+  }
+}

@@ -1,0 +1,267 @@
+import type { Projection } from '../../domain/projection.ts';
+import { canonicalJson } from '../canonical-json.ts';
+import type { EventCodec } from '../codec.ts';
+import { Folder, type FolderDeps } from '../folder.ts';
+import { pause } from '../lease-holder.ts';
+import { type EventStore, type Position, StoreUnavailable } from '../ports/event-store.ts';
+import type { DocKey, Generation, ReadStore, StoredDoc } from '../ports/read-store.ts';
+
+/** What a comparison finds. It holds names, ids and places, and nothing of what documents say. */
+export interface Difference {
+  readonly kind: /** Not there, though the log makes it. */
+    | 'missing'
+    /** There, though the log does not make it. */
+    | 'surplus'
+    /** It says something else than what the log makes, or was made by other events. */
+    | 'changed'
+    /** What is stored is no document. */
+    | 'unreadable'
+    /** It is right, but is not found by what it says: the store's own keys of it are wrong. */
+    | 'not_indexed'
+    /** A poison event stopped the tenant in this read model. */
+    | 'parked'
+    /** The checkpoint is no place of the log. */
+    | 'wrong_checkpoint';
+  readonly projection: string;
+  readonly collection?: string;
+  readonly tenant?: string;
+  readonly id?: string;
+}
+
+export interface Compared {
+  readonly projection: string;
+  /** Undefined: nothing of this build's version answers, so there is nothing to compare. */
+  readonly position: Position | undefined;
+  readonly documents: number;
+  readonly differences: readonly Difference[];
+}
+
+export interface ComparisonDeps extends Omit<FolderDeps, 'store'> {
+  readonly events: EventStore;
+  readonly codec: EventCodec;
+  readonly live: ReadStore;
+  /** Empty; what is folded beside the live one goes here. */
+  readonly scratch: ReadStore;
+  /** How long a read model that stands still is waited for. Default 3 s. */
+  readonly quietMs?: number;
+}
+
+const PAGE = 200;
+const EVENTS = 500;
+/** Documents that differ are looked at again so many at a time. */
+const AT_ONCE = 500;
+const MAX_DIFFERENCES = 1000;
+const ROUND_MS = 100;
+const QUIET_MS = 3000;
+/** Two that do not come to agree in this time differ. */
+const PATIENCE_MS = 60_000;
+
+/**
+ * Folds a read model anew from the log, beside the one that answers, and compares them document by document. The live
+ * one may go on meanwhile: what differs is looked at again when both have come to the same place. Memory is a few pages.
+ * @throws {Replaced} when another generation took over in between
+ */
+export const compareReadModel = async (projection: Projection, deps: ComparisonDeps): Promise<Compared> => {
+  const { active } = await deps.live.activeGeneration(projection.name);
+  const isOurs =
+    active === `v${projection.version}` || active?.startsWith(`v${projection.version}.`) === true;
+  if (active === undefined || !isOurs) {
+    return { projection: projection.name, position: undefined, documents: 0, differences: [] };
+  }
+  const compared = await new Comparison(projection, { projection: projection.name, tag: active }, deps).run();
+  const now = await deps.live.activeGeneration(projection.name);
+  if (now.active !== active) throw new Replaced(`${projection.name}: another generation took over`);
+  return compared;
+};
+
+export class Replaced extends Error {
+  override readonly name = 'Replaced';
+}
+
+class Comparison {
+  readonly #projection: Projection;
+  readonly #generation: Generation;
+  readonly #deps: ComparisonDeps;
+  readonly #folder: Folder;
+  readonly #found: Difference[] = [];
+  #stopped: ReadonlySet<string> = new Set();
+  #documents = 0;
+
+  constructor(projection: Projection, generation: Generation, deps: ComparisonDeps) {
+    this.#projection = projection;
+    this.#generation = generation;
+    this.#deps = deps;
+    this.#folder = new Folder(projection, generation, { ...deps, store: deps.scratch });
+  }
+
+  async run(): Promise<Compared> {
+    const { live, scratch, events } = this.#deps;
+    const { checkpoint } = await live.state(this.#generation);
+    const isPlace = checkpoint === undefined || events.parsePosition(checkpoint) !== undefined;
+    const head = await events.head();
+    if (!isPlace || (checkpoint ?? '') > (head ?? '')) this.#add({ kind: 'wrong_checkpoint' });
+    if (!isPlace) return this.#result();
+    await scratch.prepare(this.#generation, this.#projection.collections);
+    const lease = await scratch.acquireLease(this.#folder.leaseName, 'comparison', 7 * 24 * 3_600_000);
+    if (lease === undefined) throw new Error('the scratch store is in use');
+    await this.#folder.begin(lease);
+    if (checkpoint !== undefined) await this.#foldTo(checkpoint);
+    await this.#noteParked();
+    for (const { name } of this.#projection.collections) {
+      await this.#compare(name, live);
+      await this.#compare(name, scratch);
+    }
+    return this.#result();
+  }
+
+  #result(): Compared {
+    return {
+      projection: this.#projection.name,
+      position: this.#folder.checkpoint,
+      documents: this.#documents,
+      differences: this.#found,
+    };
+  }
+
+  #add(difference: Omit<Difference, 'projection'>): void {
+    this.#found.push({ ...difference, projection: this.#projection.name });
+  }
+
+  /** Of a tenant that is stopped in either, the documents are as old as its last event there. */
+  async #noteParked(): Promise<void> {
+    const { parked } = await this.#deps.live.state(this.#generation);
+    this.#stopped = new Set([...parked.map(({ tenant }) => tenant), ...this.#folder.parkedTenants]);
+    for (const tenant of this.#stopped) this.#add({ kind: 'parked', tenant });
+  }
+
+  /** Never beyond a place that the live one has reached. */
+  async #foldTo(target: Position): Promise<void> {
+    const { events } = this.#deps;
+    for (;;) {
+      const { checkpoint } = this.#folder;
+      if (checkpoint !== undefined && checkpoint >= target) return;
+      const filter = { types: this.#projection.types };
+      const page = await events.readAll({ from: checkpoint, filter, limit: EVENTS });
+      const wanted = page.filter(({ position }) => position <= target);
+      const last = wanted.length === EVENTS ? wanted.at(-1)?.position : undefined;
+      await this.#folder.apply(wanted, last ?? target);
+    }
+  }
+
+  /** Goes through one side's documents and looks for each on the other side. */
+  async #compare(collection: string, side: ReadStore): Promise<void> {
+    const { live } = this.#deps;
+    let suspects: DocKey[] = [];
+    for (let after: { tenant: string; id: string } | undefined; ; ) {
+      const page = await side.list(this.#generation, collection, after, PAGE);
+      const wanted = page.filter(({ tenant }) => !this.#stopped.has(tenant));
+      const keys = wanted.map(({ tenant, id }) => ({ collection, tenant, id }));
+      const others = await (side === live ? this.#made(keys) : this.#live(keys));
+      for (const [at, { doc, isIndexed, ...key }] of wanted.entries()) {
+        const other = others[at];
+        const place = { collection, tenant: key.tenant, id: key.id };
+        if (side === live) {
+          this.#documents += 1;
+          if (doc === undefined) this.#add({ kind: 'unreadable', ...place });
+          else if (!isSame(doc, other)) suspects.push(place);
+          else if (!isIndexed) this.#add({ kind: 'not_indexed', ...place });
+        } else if (other === undefined) suspects.push(place);
+      }
+      const isLast = page.length < PAGE;
+      if (isLast || suspects.length >= AT_ONCE) {
+        await this.#settle(suspects);
+        suspects = [];
+      }
+      if (isLast || this.#found.length >= MAX_DIFFERENCES) return;
+      after = page.at(-1);
+    }
+  }
+
+  /** Looks again, both at one place, until each document agrees or differs for certain. */
+  async #settle(keys: readonly DocKey[]): Promise<void> {
+    const { live, quietMs = QUIET_MS } = this.#deps;
+    let left = keys;
+    let before: string | undefined;
+    let quietSince = performance.now();
+    const deadline = quietSince + PATIENCE_MS;
+    while (left.length > 0) {
+      const from = (await live.state(this.#generation)).checkpoint;
+      const found = await this.#live(left);
+      const until = (await live.state(this.#generation)).checkpoint;
+      // What is gone may have been deleted since `from`; whatever is there says itself how far it has come.
+      const places = found.map((doc) =>
+        doc === undefined ? until : doc === 'damaged' ? undefined : doc.position,
+      );
+      const target = latest([this.#folder.checkpoint, ...places]);
+      if (target !== undefined) await this.#foldTo(target);
+      const made = await this.#made(left);
+      const stood = canonicalJson([from, found.map(placeOf)]);
+      if (stood !== before) quietSince = performance.now();
+      before = stood;
+      const isQuiet = performance.now() - quietSince >= quietMs || performance.now() > deadline;
+      left = left.filter((key, at) => {
+        const [present, wanted] = [found[at], made[at]];
+        if (present === 'damaged' || isSame(present, wanted)) return false;
+        if (!isQuiet && !isCertain(present, wanted, from, this.#folder.checkpoint)) return true;
+        const kind = present === undefined ? 'missing' : wanted === undefined ? 'surplus' : 'changed';
+        this.#add({ kind, ...key });
+        return false;
+      });
+      if (left.length > 0) await pause(ROUND_MS, new AbortController().signal);
+    }
+  }
+
+  async #made(keys: readonly DocKey[]): Promise<(StoredDoc | undefined)[]> {
+    return keys.length === 0 ? [] : this.#deps.scratch.load(this.#generation, keys);
+  }
+
+  async #live(keys: readonly DocKey[]): Promise<(StoredDoc | 'damaged' | undefined)[]> {
+    const { live } = this.#deps;
+    if (keys.length === 0) return [];
+    try {
+      return await live.load(this.#generation, keys);
+    } catch (error) {
+      if (error instanceof StoreUnavailable) throw error;
+    }
+    // One of them is no document.
+    const found: (StoredDoc | 'damaged' | undefined)[] = [];
+    for (const key of keys) {
+      try {
+        found.push((await live.load(this.#generation, [key]))[0]);
+      } catch (error) {
+        if (error instanceof StoreUnavailable) throw error;
+        found.push('damaged');
+      }
+    }
+    return found;
+  }
+}
+
+const isSame = (a: StoredDoc | undefined, b: StoredDoc | 'damaged' | undefined): boolean =>
+  a === undefined || b === undefined || b === 'damaged'
+    ? a === b
+    : a.position === b.position && canonicalJson(a.value) === canonicalJson(b.value);
+
+/**
+ * Whether two that differ could not agree by waiting.
+ * @param from how far the live one had come at least when `present` was read
+ * @param folded how far `wanted` was folded
+ */
+const isCertain = (
+  present: StoredDoc | undefined,
+  wanted: StoredDoc | undefined,
+  from: Position | undefined,
+  folded: Position | undefined,
+): boolean => {
+  if (present !== undefined && present.position === wanted?.position) return true;
+  if (from === undefined) return false;
+  // It has been folded to where the live one was afterwards, and no event since `from` has touched it.
+  if (present === undefined) return wanted !== undefined && wanted.position <= from;
+  return folded !== undefined && from >= folded;
+};
+
+const placeOf = (doc: StoredDoc | 'damaged' | undefined): string | null =>
+  doc === undefined ? null : doc === 'damaged' ? doc : doc.position;
+
+const latest = (places: readonly (Position | undefined)[]): Position | undefined =>
+  places.reduce((a, b) => (a === undefined || (b !== undefined && b > a) ? b : a), undefined);

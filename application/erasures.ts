@@ -1,0 +1,159 @@
+import { z } from 'zod';
+import { personKey, UserForgotten } from '../domain/identity/user.ts';
+import { MessageDeleted, textKeyOf } from '../domain/messaging/conversation.ts';
+import { TenantCreated, tenantDecider } from '../domain/tenancy/tenant.ts';
+import { dataOf, type EventCodec, type LoggedEvent } from './codec.ts';
+import type { EventStore, StoredEvent } from './ports/event-store.ts';
+import type { KeyStore } from './ports/key-store.ts';
+import type { Logger } from './ports/logger.ts';
+import type { KeyRing } from './sealing.ts';
+import { PLATFORM, streamName } from './streams.ts';
+import { firstAdminKeyId } from './tenancy.ts';
+
+/** Facts by which a text is erased. */
+export const ERASING: readonly string[] = [MessageDeleted.type, UserForgotten.type];
+
+const PAGE = 500;
+const AT_ONCE = 32;
+/** The row of the key store that says how far in the log its erasures are applied. No key: nothing is secret in it. */
+export const MARK = 'platform/erasures-applied';
+/** Rows are replaced by others of the same length. */
+const MARK_BYTES = 256;
+const markSchema = z.object({
+  /** Everything up to here is applied; empty for the beginning. */
+  after: z.string(),
+  /** Of the event that comes next in the log: another log has another one. */
+  next: z.string(),
+});
+
+/**
+ * Which keys the log says are destroyed (decisions, section 11). Erasures are facts in the log: they are applied when
+ * they happen, by the eraser when a crash came in between, and at each start to whatever the key store holds, which may
+ * be a restored one (docs/decisions/0018-erasures-are-applied-at-the-start.md).
+ */
+export class Erasures {
+  readonly #events: EventStore;
+  readonly #codec: EventCodec;
+  readonly #keys: KeyRing;
+  readonly #store: KeyStore;
+  readonly #logger: Logger;
+
+  constructor(deps: {
+    events: EventStore;
+    codec: EventCodec;
+    keys: KeyRing;
+    store: KeyStore;
+    logger: Logger;
+  }) {
+    this.#events = deps.events;
+    this.#codec = deps.codec;
+    this.#keys = deps.keys;
+    this.#store = deps.store;
+    this.#logger = deps.logger;
+  }
+
+  /** Destroys what an event says is erased; nothing for any other event. Safe to repeat. */
+  async apply(event: LoggedEvent): Promise<void> {
+    for (const id of await this.#keysOf(event)) await this.#keys.destroy(id);
+  }
+
+  /** The keys of all that is stored of a person. */
+  async erasePerson(tenantId: string, userId: string): Promise<void> {
+    for (const id of await this.#keysOfPerson(tenantId, userId)) await this.#keys.destroy(id);
+  }
+
+  /**
+   * Applies every erasure of the log that this key store has not seen, before anything is served: it may be an old
+   * backup's. Keys that are gone already cost a look.
+   * @returns how many keys were destroyed
+   */
+  async reapply(): Promise<number> {
+    const last = await this.#events.readAll({ direction: 'backward', limit: 2 });
+    const [head, before] = last;
+    if (head === undefined) return 0;
+    let from = await this.#applied();
+    let destroyed = 0;
+    for (;;) {
+      const page = await this.#events.readAll({ from, filter: { types: ERASING }, limit: PAGE });
+      destroyed += await this.#applyAll(page);
+      from = page.at(-1)?.position;
+      if (page.length < PAGE || from === undefined) break;
+    }
+    await this.#mark({ after: before?.position ?? '', next: head.id });
+    return destroyed;
+  }
+
+  /** Of what an event says is erased: ids of keys that are in the store all the same. */
+  async notApplied(stored: StoredEvent): Promise<string[]> {
+    const ids = await this.#keysOf(this.#codec.decode(stored));
+    for (const id of ids) this.#keys.forget(id);
+    await this.#keys.load(ids);
+    return ids.filter((id) => this.#keys.has(id) && !this.#keys.isDestroyed(id));
+  }
+
+  /** Ids of the keys that an event erases, whether they are there or not. */
+  async erasedBy(stored: StoredEvent): Promise<readonly string[]> {
+    return this.#keysOf(this.#codec.decode(stored));
+  }
+
+  async #applyAll(page: readonly StoredEvent[]): Promise<number> {
+    const ids: string[] = [];
+    for (const stored of page) {
+      try {
+        ids.push(...(await this.#keysOf(this.#codec.decode(stored))));
+      } catch (error) {
+        this.#logger.error({ err: error, event_id: stored.id }, 'an erasure could not be read');
+      }
+    }
+    await this.#keys.load(ids);
+    const left = ids.filter((id) => !this.#keys.isDestroyed(id));
+    for (let at = 0; at < left.length; at += AT_ONCE) {
+      await Promise.all(left.slice(at, at + AT_ONCE).map((id) => this.#keys.destroy(id)));
+    }
+    return left.length;
+  }
+
+  async #keysOf(event: LoggedEvent): Promise<readonly string[]> {
+    const deleted = dataOf(MessageDeleted, event);
+    if (deleted !== undefined) return [`${event.tenantId}/${textKeyOf(deleted)}`];
+    const forgotten = dataOf(UserForgotten, event);
+    return forgotten === undefined ? [] : this.#keysOfPerson(event.tenantId, forgotten.user_id);
+  }
+
+  /** Of a tenant's first admin the tenant's own first event holds a copy, under a key of its own. */
+  async #keysOfPerson(tenantId: string, userId: string): Promise<readonly string[]> {
+    const own = `${tenantId}/${personKey({ user_id: userId })}`;
+    const stream = streamName(PLATFORM, tenantDecider.category, tenantId);
+    const [first] = await this.#events.readStream(stream, { limit: 1 });
+    const created = first === undefined ? undefined : dataOf(TenantCreated, this.#codec.decode(first));
+    return created?.admin_id === userId ? [own, firstAdminKeyId(tenantId)] : [own];
+  }
+
+  /** How far this key store was brought before; undefined: not at all, or by another log. */
+  async #applied() {
+    const [row] = await this.#store.getMany([MARK]);
+    const mark = row instanceof Uint8Array ? markIn(row) : undefined;
+    if (mark === undefined) return undefined;
+    const after = mark.after === '' ? undefined : this.#events.parsePosition(mark.after);
+    if (mark.after !== '' && after === undefined) return undefined;
+    const [next] = await this.#events.readAll({ from: after, limit: 1 });
+    return next?.id === mark.next ? after : undefined;
+  }
+
+  /** Whoever starts at the same time writes the same or a little less: both are true. */
+  async #mark(mark: z.output<typeof markSchema>): Promise<void> {
+    const wrapped = Buffer.from(JSON.stringify(mark).padEnd(MARK_BYTES));
+    const [present] = await this.#store.getMany([MARK]);
+    if (present instanceof Uint8Array) {
+      if (Buffer.compare(present, wrapped) !== 0) await this.#store.replace(MARK, present, wrapped);
+    } else await this.#store.put([{ id: MARK, wrapped }]);
+  }
+}
+
+const markIn = (row: Uint8Array): z.output<typeof markSchema> | undefined => {
+  try {
+    return markSchema.safeParse(JSON.parse(Buffer.from(row).toString('utf8'))).data;
+  } catch {
+    return undefined;
+  }
+};

@@ -1,0 +1,129 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { invalid, notFound } from '../domain/errors.ts';
+import type { EventCodec, LoggedEvent } from './codec.ts';
+import type { EventStore, Position } from './ports/event-store.ts';
+import { ERASED, type KeyRing } from './sealing.ts';
+import { STATE_VIEWS, shownState } from './state-views.ts';
+import { streamName, tenantPrefix } from './streams.ts';
+
+/** A place in the log, or a time in ms. */
+export type At = { readonly position: Position } | { readonly ms: number };
+
+/** An aggregate as it stood (decisions, section 11). */
+export interface PastState {
+  readonly stream: string;
+  /** Of the last event that counts. */
+  readonly revision: number;
+  readonly position: Position;
+  /** `occurred_at` of that event, RFC 3339. */
+  readonly at: string;
+  readonly state: unknown;
+}
+
+/** Few enough that requests of others come in between. */
+const PAGE = 100;
+
+/** The log as it stood at a place or a time: read anew each time and kept nowhere. */
+export class TimeTravel {
+  readonly #events: EventStore;
+  readonly #codec: EventCodec;
+  readonly #keys: KeyRing;
+  /** By tenant: the end of those replays of long streams that came before. */
+  readonly #replays = new Map<string, Promise<void>>();
+
+  constructor(deps: { events: EventStore; codec: EventCodec; keys: KeyRing }) {
+    this.#events = deps.events;
+    this.#codec = deps.codec;
+    this.#keys = deps.keys;
+  }
+
+  /**
+   * A place in the log that came from outside, and that the log has reached: what comes later is not known yet.
+   * @throws `validation_failed` at `path`
+   */
+  async placeOf(text: string, path: string): Promise<Position> {
+    const position = this.#events.parsePosition(text);
+    if (position === undefined) {
+      throw invalid([{ path, code: 'invalid_format', message: 'This is not a position.' }]);
+    }
+    const head = await this.#events.head();
+    if (head === undefined || position > head) {
+      throw invalid([{ path, code: 'too_big', message: 'The log has not come so far.' }]);
+    }
+    return position;
+  }
+
+  /**
+   * The state of a stream of the tenant's.
+   * @param at undefined: now
+   * @throws `not_found` for a stream that is none of the tenant's, or had not begun
+   */
+  async stateAt(tenantId: string, stream: string, at: At | undefined): Promise<PastState> {
+    const prefix = tenantPrefix(tenantId);
+    const dash = stream.indexOf('-', prefix.length);
+    const view = STATE_VIEWS.get(stream.slice(prefix.length, dash));
+    if (!stream.startsWith(prefix) || dash < 0 || view === undefined) throw notFound();
+    let state: unknown = view.decider.initial;
+    let last: LoggedEvent | undefined;
+    for await (const event of this.#until(stream, at)) {
+      state = view.decider.evolve(state, event, { at: event.at, revision: event.revision });
+      last = event;
+    }
+    if (last === undefined) throw notFound();
+    return {
+      stream,
+      revision: last.revision,
+      position: last.position,
+      at: new Date(last.at).toISOString(),
+      state: await shownState(state, view, (text) => this.#opened(tenantId, text)),
+    };
+  }
+
+  /**
+   * The events of a stream up to a place, in order, in bounded memory; others have their turn in between. One at a time
+   * for each tenant: who asks often waits, and nobody else.
+   */
+  async through(
+    stream: { readonly tenantId: string; readonly category: string; readonly id: string },
+    position: Position,
+    visit: (event: LoggedEvent) => void,
+  ): Promise<void> {
+    const { tenantId } = stream;
+    const name = streamName(tenantId, stream.category, stream.id);
+    const before = this.#replays.get(tenantId);
+    const mine = (async () => {
+      await before?.catch(() => undefined);
+      for await (const event of this.#until(name, { position })) visit(event);
+    })();
+    this.#replays.set(tenantId, mine);
+    try {
+      await mine;
+    } finally {
+      if (this.#replays.get(tenantId) === mine) this.#replays.delete(tenantId);
+    }
+  }
+
+  async *#until(stream: string, at: At | undefined): AsyncGenerator<LoggedEvent> {
+    for (let from = 0; ; from += PAGE) {
+      const page = await this.#events.readStream(stream, { from, limit: PAGE });
+      for (const stored of page) {
+        const event = this.#codec.decode(stored);
+        if (isLater(event, at)) return;
+        yield event;
+      }
+      if (page.length < PAGE) return;
+      await turn();
+    }
+  }
+
+  /** Texts of the tenant's own alone: a changed log must not make this open what is another's. */
+  async #opened(tenantId: string, text: string): Promise<string> {
+    return text.startsWith(`v1:${tenantId}/`) ? ((await this.#keys.open(text)) ?? ERASED) : ERASED;
+  }
+}
+
+/** Times of a stream never go back, so what is later is later for good. */
+const isLater = (event: LoggedEvent, at: At | undefined): boolean => {
+  if (at === undefined) return false;
+  return 'position' in at ? event.position > at.position : event.at > at.ms;
+};

@@ -1,0 +1,117 @@
+import { join } from 'node:path';
+import { CHAIN_START, type ChainHead, chainHash } from '../application/codec.ts';
+import { streamName } from '../application/streams.ts';
+import { openSqliteEventStore } from '../infrastructure/event-store/sqlite/store.ts';
+import type { Child } from './http/child.ts';
+import { closedLoop, requestBytes } from './http/load.ts';
+import { inFolder, makePairs, messagesPath, startPlatformChild } from './http/platform.ts';
+import { causeOf, ids, newCodec, TENANT } from './logs.ts';
+import { BODY } from './post-message.ts';
+import { type Line, microseconds, percent, perSecond } from './report.ts';
+import { alternate, scaled } from './rounds.ts';
+
+const ROUNDS = 5;
+const STREAMS = 64;
+const EVENTS = 40_000;
+const OF_APPEND = 0.15;
+const OF_POST = 0.2;
+
+/** What the hash chain costs an append of unsealed events, and the heads and their seals a `POST` of a message. */
+export const chainAndSealing = async (scale: number): Promise<Line[]> => {
+  const chain = await inFolder((folder) => chainInAppend(folder, scaled(EVENTS, scale, 640)));
+  const sealing = await sealingInPost(scale);
+  return [
+    {
+      figure: 'append of unsealed events, chained',
+      value: perSecond(chain.chained),
+      yardstick: { name: 'the same without hashes', value: perSecond(chain.plain) },
+      target: { text: `≥ ${1 - OF_APPEND}`, met: chain.chained / chain.plain >= 1 - OF_APPEND },
+    },
+    {
+      figure: 'POST message, heads kept and sealed',
+      value: microseconds(sealing.on),
+      yardstick: { name: 'CPU of one without', value: microseconds(sealing.off) },
+      target: { text: `≤ ${1 + OF_POST}`, met: sealing.on / sealing.off <= 1 + OF_POST },
+    },
+    { figure: 'heads and seals in POST message', value: percent(sealing.on / sealing.off - 1) },
+  ];
+};
+
+/** Encoding and appending from 64 streams at a time; without hashes, the events are as long as with them. */
+const chainInAppend = async (folder: string, count: number) => {
+  const { codec } = newCodec();
+  const cause = causeOf('user-0');
+  let file = 0;
+  const rateOf = async (again: boolean): Promise<number> => {
+    const store = openSqliteEventStore({ path: join(folder, `append-${file++}.db`) });
+    const heads = Array.from({ length: STREAMS }, (): { name: string; head: ChainHead } => ({
+      name: streamName(TENANT, 'user', ids.next()),
+      head: CHAIN_START,
+    }));
+    const began = performance.now();
+    await Promise.all(
+      heads.map(async (stream) => {
+        for (let nth = 0; nth < count / STREAMS; nth += 1) {
+          const event = {
+            id: ids.next(),
+            type: 'UserRoleChanged',
+            data: { user_id: stream.name, role: nth % 2 === 0 ? 'admin' : 'operator' },
+            at: 1,
+          };
+          const { stored, recorded } = codec.encode(stream.name, TENANT, stream.head, event, cause);
+          // The codec cannot leave the hash out: what one costs is seen by computing it a second time.
+          if (again) {
+            const { hash, revision } = recorded;
+            chainHash(hash, stream.name, revision, event.id, event.type, stored.data, stored.metadata);
+          }
+          const before = stream.head.revision;
+          stream.head = recorded;
+          await store.append(stream.name, before < 0 ? 'no_stream' : before, [stored]);
+        }
+      }),
+    );
+    const rate = count / (performance.now() - began);
+    await store.close();
+    return rate * 1000;
+  };
+  const { once, twice } = await alternate(ROUNDS, { once: () => rateOf(false), twice: () => rateOf(true) });
+  // Times add up: one hash is the difference of the two.
+  return { chained: once, plain: 1 / (2 / once - 1 / twice) };
+};
+
+/** Microseconds of CPU a message, of the whole process: with a signing key, and in production without one. */
+const sealingInPost = (scale: number): Promise<{ on: number; off: number }> =>
+  inFolder(async (folder) => {
+    const off = await poster(`${folder}/off`, { NODE_ENV: 'production' }, scale);
+    const key = Buffer.alloc(32, 7).toString('base64');
+    const on = await poster(`${folder}/on`, { NODE_ENV: 'production', AUDIT_SIGNING_KEY: key }, scale);
+    try {
+      await alternate(1, { off: off.run, on: on.run });
+      return await alternate(ROUNDS, { off: off.run, on: on.run });
+    } finally {
+      await Promise.all([off.child.stop(), on.child.stop()]);
+    }
+  });
+
+const poster = async (
+  folder: string,
+  environment: Record<string, string>,
+  scale: number,
+): Promise<{ child: Child; run: () => Promise<number> }> => {
+  const child = await startPlatformChild(folder, environment);
+  const pairs = await makePairs(child.port, STREAMS / 2);
+  const requests = pairs.flatMap(({ id, tokens }) =>
+    tokens.map((token) => [requestBytes('POST', messagesPath(id), { token, body: BODY })]),
+  );
+  const seconds = Math.max(0.5, 3 * scale);
+  return {
+    child,
+    run: async () => {
+      const before = child.cpuSeconds();
+      const began = performance.now();
+      const rate = await closedLoop({ port: child.port, requests, seconds, expectedStatus: 201 });
+      const messages = (rate * (performance.now() - began)) / 1000;
+      return ((child.cpuSeconds() - before) / messages) * 1e6;
+    },
+  };
+};

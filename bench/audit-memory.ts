@@ -1,0 +1,15 @@
+import { verifyExport } from '../api/admin/verify-export.ts';
+import { openSqliteEventStore } from '../infrastructure/event-store/sqlite/store.ts';
+import { exportAll } from './audit.ts';
+
+/** Exports the log, or checks the export, that is given; prints the peak memory of the process in MiB. */
+const [task = '', path = ''] = process.argv.slice(2);
+if (task === 'export') {
+  const events = openSqliteEventStore({ path });
+  await exportAll(events, '/dev/null');
+  await events.close();
+} else {
+  const { verified } = await verifyExport({ export: path, strict: false });
+  if (!verified) throw new Error('the export could not be verified');
+}
+process.stdout.write(String(process.resourceUsage().maxRSS / 1024));

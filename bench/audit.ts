@@ -1,0 +1,149 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { verifyExport } from '../api/admin/verify-export.ts';
+import { HeadKeeper } from '../application/audit/head-keeper.ts';
+import { Replay } from '../application/audit/replay.ts';
+import type { EventStore } from '../application/ports/event-store.ts';
+import { catalogue } from '../domain/catalogue.ts';
+import { openSqliteHeadStore } from '../infrastructure/audit/sqlite-heads.ts';
+import { openSqliteEventStore } from '../infrastructure/event-store/sqlite/store.ts';
+import { createLogger } from '../infrastructure/logger.ts';
+import { chainAndSealing } from './audit-costs.ts';
+import { inFolder } from './http/platform.ts';
+import { fillLog, newCodec, TENANT } from './logs.ts';
+import { type Line, mebibytes, microseconds, perSecond } from './report.ts';
+import { alternate, scaled } from './rounds.ts';
+
+const CONVERSATIONS = 100;
+const MESSAGES = 1000;
+const ROUNDS = 3;
+const OF_RAW = 0.6;
+const VERIFIED = 100_000;
+/** What ten times as many events may add to the memory of an export or a check. */
+const FLAT_MIB = 64;
+
+/**
+ * An export beside reading the same events and no more, the verifier, the memory of both, and what the chain, the heads and
+ * the sealing cost. The texts of the log are erased ones: what opening a text costs is in the figures of protection.
+ */
+export const benchAudit = async (scale: number): Promise<Line[]> => [
+  ...(await inFolder((folder) => exportAndCheck(folder, scale))),
+  ...(await chainAndSealing(scale)),
+];
+
+const exportAndCheck = async (folder: string, scale: number): Promise<Line[]> => {
+  const path = join(folder, 'events.db');
+  const filled = openSqliteEventStore({ path });
+  const count = await fillLog(filled, CONVERSATIONS, scaled(MESSAGES, scale, 20));
+  await filled.close();
+  // Opened anew, so that none of its events is in memory.
+  const events = openSqliteEventStore({ path });
+  const to = join(folder, 'events.ndjson');
+  try {
+    const rateOf = async (work: () => Promise<unknown>): Promise<number> => {
+      const began = performance.now();
+      await work();
+      return (count / (performance.now() - began)) * 1000;
+    };
+    const { raw, exported, verified, kept } = await alternate(ROUNDS, {
+      raw: () => rateOf(() => readAll(events)),
+      exported: () => rateOf(() => exportAll(events, to)),
+      verified: () => rateOf(() => verifyExport({ export: to, strict: false })),
+      kept: () => rateOf(() => keepHeads(events, join(folder, `heads-${performance.now()}.db`))),
+    });
+    const small = join(folder, 'small');
+    return [
+      {
+        figure: 'export of a tenant, as lines',
+        value: perSecond(exported),
+        yardstick: { name: 'reading its events', value: perSecond(raw) },
+        target: { text: `≥ ${OF_RAW}`, met: exported / raw >= OF_RAW },
+      },
+      {
+        figure: 'verification',
+        value: perSecond(verified),
+        target: { text: `≥ ${VERIFIED.toLocaleString('en')}/s`, met: verified >= VERIFIED },
+      },
+      { figure: 'keeping the heads, an event', value: microseconds(1e6 / kept) },
+      ...(await memoryOf('export', path, await smallLog(small, count))),
+      ...(await memoryOf('verify', to, join(small, 'events.ndjson'))),
+    ];
+  } finally {
+    await events.close();
+  }
+};
+
+/** A tenth of the log, and its export beside it. */
+const smallLog = async (folder: string, count: number): Promise<string> => {
+  await mkdir(folder);
+  const path = join(folder, 'events.db');
+  const events = openSqliteEventStore({ path });
+  await fillLog(events, CONVERSATIONS, Math.max(1, Math.round(count / CONVERSATIONS / 10)));
+  await exportAll(events, join(folder, 'events.ndjson'));
+  await events.close();
+  return path;
+};
+
+const MIB = 1_048_576;
+
+/** MiB: the peak of a process that does nothing else, beside one with a tenth of the events. */
+const memoryOf = async (task: 'export' | 'verify', whole: string, tenth: string): Promise<Line[]> => {
+  const [large, small] = [await peakOf(task, whole), await peakOf(task, tenth)];
+  return [
+    {
+      figure: `peak memory, ${task}`,
+      value: mebibytes(large * MIB),
+      yardstick: { name: 'with a tenth of the events', value: mebibytes(small * MIB) },
+      target: { text: `≤ ${FLAT_MIB} MiB more`, met: large - small <= FLAT_MIB },
+    },
+  ];
+};
+
+const peakOf = async (task: string, path: string): Promise<number> => {
+  const script = fileURLToPath(new URL('./audit-memory.ts', import.meta.url));
+  const child = spawn(process.execPath, [script, task, path], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let text = '';
+  child.stdout.setEncoding('utf8').on('data', (part: string) => {
+    text += part;
+  });
+  const [code] = await once(child, 'close');
+  if (code !== 0) throw new Error(`${task} ended with ${code}`);
+  return Number(text);
+};
+
+const PIECE = 1000;
+
+/** As any reader of the log reads: page by page, one tenant's. */
+const readAll = async (events: EventStore): Promise<void> => {
+  let from: Awaited<ReturnType<EventStore['head']>>;
+  for (;;) {
+    const page = await events.readAll({ from, limit: PIECE, filter: { streamPrefix: `${TENANT}.` } });
+    from = page.at(-1)?.position;
+    if (page.length < PIECE) return;
+  }
+};
+
+export const exportAll = async (events: EventStore, to: string): Promise<void> => {
+  const { keys } = newCodec();
+  const file = createWriteStream(to);
+  for await (const piece of new Replay({ events, catalogue, keys }).export(TENANT, {})) {
+    if (!file.write(piece)) await once(file, 'drain');
+  }
+  file.end();
+  await once(file, 'close');
+};
+
+const keepHeads = async (events: EventStore, path: string): Promise<void> => {
+  const heads = await openSqliteHeadStore({ path });
+  const keeper = new HeadKeeper({ events, heads, logger: createLogger('error') });
+  const stopping = new AbortController();
+  const running = keeper.run(stopping.signal);
+  await keeper.reachEnd();
+  stopping.abort();
+  await running;
+  await heads.close();
+};

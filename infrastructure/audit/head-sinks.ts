@@ -1,0 +1,57 @@
+import { mkdir, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { HeadSink } from '../../application/ports/audit-heads.ts';
+import type { OutboundHttp } from '../../application/ports/outbound-http.ts';
+
+const TIMEOUT_MS = 10_000;
+const LINE_FEED = 0x0a;
+
+/** A line of JSON for each head, in a file for each tenant, on disk when it is acknowledged. */
+export const folderSink = (folder: string): HeadSink => ({
+  receive: async (head) => {
+    await mkdir(folder, { recursive: true });
+    const file = await open(join(folder, `${head.tenant_id}.ndjson`), 'a+', 0o640);
+    try {
+      const { size } = await file.stat();
+      const last = Buffer.alloc(1);
+      if (size > 0) await file.read(last, 0, 1, size - 1);
+      // A line that a crash has cut off must not spoil the next one.
+      const gap = size > 0 && last[0] !== LINE_FEED ? '\n' : '';
+      await file.appendFile(`${gap}${JSON.stringify(head)}\n`);
+      await file.datasync();
+    } finally {
+      await file.close();
+    }
+    await syncFolder(folder);
+  },
+});
+
+/** The name of a new file is on disk as well; Windows has no such call. */
+const syncFolder = async (path: string): Promise<void> => {
+  if (process.platform === 'win32') return;
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+};
+
+/** Each head as a POST of JSON; any 2xx acknowledges it. */
+export const urlSink = (url: string, http: OutboundHttp): HeadSink => ({
+  receive: async (head, signal) => {
+    const answer = await http.request(
+      {
+        url,
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(head),
+        timeoutMs: TIMEOUT_MS,
+        maxResponseBytes: 1024,
+      },
+      signal,
+    );
+    if (answer.kind !== 'answered') throw new Error(`${answer.kind}: ${answer.message}`);
+    if (answer.status < 200 || answer.status > 299) throw new Error(`answered ${answer.status}`);
+  },
+});

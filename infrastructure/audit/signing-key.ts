@@ -1,0 +1,78 @@
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  randomUUID,
+  sign,
+} from 'node:crypto';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import type { HeadSigner } from '../../application/ports/audit-heads.ts';
+import { type Config, ConfigError } from '../config.ts';
+
+const FILE = 'audit-signing-key.pem';
+/** DER of an Ed25519 private key before its 32 bytes (RFC 8410). */
+const PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
+const SEED = 32;
+
+/**
+ * The key that signs heads: the environment's, else outside of production one that is made once and kept in the data
+ * folder. Undefined in production without one: a key beside the log would prove nothing against who can write there.
+ * @throws {ConfigError} for what is no Ed25519 key
+ */
+export const headSigner = (config: Config): HeadSigner | undefined => {
+  const { AUDIT_SIGNING_KEY: given, NODE_ENV } = config;
+  if (given === undefined && NODE_ENV === 'production') return undefined;
+  const key = given === undefined ? keptOrMade(config.DATA_DIR) : privateKeyOf(given);
+  const publicKey = createPublicKey(key).export({ format: 'der', type: 'spki' }).toString('base64');
+  return { publicKey, sign: (text) => sign(null, Buffer.from(text, 'utf8'), key).toString('base64') };
+};
+
+/** PEM (PKCS 8), or base64 of its DER form or of the 32 bytes alone. */
+const privateKeyOf = (text: string): KeyObject => {
+  try {
+    const key = text.includes('-----BEGIN')
+      ? createPrivateKey(text.replaceAll('\\n', '\n'))
+      : createPrivateKey({ key: derOf(Buffer.from(text, 'base64')), format: 'der', type: 'pkcs8' });
+    if (key.asymmetricKeyType === 'ed25519') return key;
+  } catch {
+    // The reason could hold a part of the key.
+  }
+  throw new ConfigError(
+    'AUDIT_SIGNING_KEY must be an Ed25519 private key: PEM, or base64 of its DER form or its 32 bytes.',
+  );
+};
+
+const derOf = (bytes: Buffer): Buffer => (bytes.length === SEED ? Buffer.concat([PREFIX, bytes]) : bytes);
+
+/** Of several processes that start at once, one makes it and the others read it. */
+const keptOrMade = (folder: string): KeyObject => {
+  const path = join(folder, FILE);
+  if (!existsSync(path)) {
+    const beside = `${path}.${randomUUID()}`;
+    const file = openSync(beside, 'wx', 0o600);
+    try {
+      const { privateKey } = generateKeyPairSync('ed25519');
+      writeFileSync(file, privateKey.export({ format: 'pem', type: 'pkcs8' }));
+      fsyncSync(file);
+      // A second link to the finished file, which fails where the name is taken.
+      linkSync(beside, path);
+    } catch (error) {
+      if (!existsSync(path)) throw error;
+    } finally {
+      closeSync(file);
+      rmSync(beside, { force: true });
+    }
+  }
+  return privateKeyOf(readFileSync(path, 'utf8'));
+};

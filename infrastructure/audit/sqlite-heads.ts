@@ -1,0 +1,166 @@
+import { z } from 'zod';
+import type { HeadStore, StreamHead } from '../../application/ports/audit-heads.ts';
+import type { Position } from '../../application/ports/event-store.ts';
+import { nextTurn } from '../event-store/wakeup.ts';
+import { numberOf, openSqlite, optionalTextOf, type SqliteConnection, textOf } from '../sqlite/connection.ts';
+
+const SCHEMA = `
+  CREATE TABLE IF NOT EXISTS heads (
+    stream TEXT PRIMARY KEY, revision INTEGER NOT NULL, hash TEXT NOT NULL
+  ) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS owners (
+    owner TEXT PRIMARY KEY, position TEXT NOT NULL, sealed TEXT NOT NULL DEFAULT ''
+  ) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS progress (one INTEGER PRIMARY KEY CHECK (one = 1), position TEXT, last TEXT);
+  CREATE TABLE IF NOT EXISTS outbox (seq INTEGER PRIMARY KEY AUTOINCREMENT, head TEXT NOT NULL);
+  INSERT OR IGNORE INTO progress (one, position) VALUES (1, NULL);
+`;
+const UPSERT_HEAD = `INSERT INTO heads (stream, revision, hash) VALUES (?, ?, ?) ON CONFLICT (stream)
+  DO UPDATE SET revision = excluded.revision, hash = excluded.hash WHERE excluded.revision > revision`;
+const UPSERT_OWNER = `INSERT INTO owners (owner, position) VALUES (?, ?) ON CONFLICT (owner)
+  DO UPDATE SET position = excluded.position WHERE excluded.position > position`;
+const PROGRESS = `UPDATE progress SET position = ?, last = ifnull(?, last)
+  WHERE position IS NULL OR position < ?`;
+
+/** Heads read in one step, a few milliseconds. */
+const PAGE = 2000;
+
+const streamHead = z.object({ stream: z.string(), revision: z.number(), hash: z.string() });
+
+const sealedHead = z.object({
+  tenant_id: z.string(),
+  position: z.string(),
+  root: z.string(),
+  signed_at: z.string(),
+  algorithm: z.literal('Ed25519'),
+  public_key: z.string(),
+  signature: z.string(),
+});
+
+/** Commits do not wait for the disk: what a power cut takes away is made again from the log. */
+export const openSqliteHeadStore = async ({ path }: { readonly path: string }): Promise<HeadStore> => {
+  const open = (): Promise<SqliteConnection> =>
+    openSqlite({ path, pragmas: ['journal_mode = WAL', 'synchronous = NORMAL'], schema: SCHEMA });
+  const writer = await open();
+  // Reads of one moment hold a transaction open over many steps, beside which writes go on.
+  const reader = await open();
+  let reading: Promise<unknown> = Promise.resolve();
+
+  const positionIn = ({ prepare }: SqliteConnection): Position | undefined => {
+    const row = prepare('SELECT position FROM progress').get();
+    // Written from positions alone, by `merge`.
+    return row === undefined ? undefined : (optionalTextOf(row, 'position') as Position | undefined);
+  };
+
+  const readAll: HeadStore['read'] = async (prefix, each) => {
+    await reader.read(() => reader.prepare('BEGIN').run());
+    try {
+      const position = await reader.read(() => positionIn(reader));
+      const after = `${prefix}\u{10ffff}`;
+      let from = prefix;
+      for (;;) {
+        const rows = await reader.read(() =>
+          reader
+            .prepare('SELECT * FROM heads WHERE stream > ? AND stream < ? ORDER BY stream LIMIT ?')
+            .all(from, after, PAGE),
+        );
+        const heads: StreamHead[] = rows.map((row) => ({
+          stream: textOf(row, 'stream'),
+          revision: numberOf(row, 'revision'),
+          hash: textOf(row, 'hash'),
+        }));
+        await each(heads);
+        const last = heads.at(-1);
+        if (last === undefined || heads.length < PAGE) return position;
+        from = last.stream;
+        await nextTurn();
+      }
+    } finally {
+      reader.prepare('COMMIT').run();
+    }
+  };
+
+  return {
+    position: () => writer.read(() => positionIn(writer)),
+
+    lastNoted: () =>
+      writer.read(() => {
+        const row = writer.prepare('SELECT last FROM progress').get();
+        const last = row === undefined ? undefined : optionalTextOf(row, 'last');
+        return last === undefined ? undefined : streamHead.parse(JSON.parse(last));
+      }),
+
+    // In one transaction: who reads in between must not see heads that are later than the position.
+    merge: (heads, position) =>
+      writer.write(() => {
+        const owners = new Map<string, Position>();
+        let last: { readonly head: StreamHead; readonly position: Position } | undefined;
+        for (const [stream, { revision, hash, position: seen }] of heads) {
+          writer.prepare(UPSERT_HEAD).run(stream, revision, hash);
+          const owner = stream.slice(0, stream.indexOf('.'));
+          const known = owners.get(owner);
+          if (known === undefined || known < seen) owners.set(owner, seen);
+          if (last === undefined || last.position < seen)
+            last = { head: { stream, revision, hash }, position: seen };
+        }
+        for (const [owner, seen] of owners) writer.prepare(UPSERT_OWNER).run(owner, seen);
+        writer
+          .prepare(PROGRESS)
+          .run(position, last === undefined ? null : JSON.stringify(last.head), position);
+      }),
+
+    reset: () =>
+      writer.write(() => {
+        writer.prepare('DELETE FROM heads').run();
+        writer.prepare('DELETE FROM owners').run();
+        writer.prepare('UPDATE progress SET position = NULL, last = NULL').run();
+      }),
+
+    read(prefix, each) {
+      const mine = reading.then(() => readAll(prefix, each));
+      reading = mine.catch(() => undefined);
+      return mine;
+    },
+
+    unsealed: () =>
+      writer.read(() =>
+        writer
+          .prepare('SELECT owner FROM owners WHERE position > sealed ORDER BY owner')
+          .all()
+          .map((row) => textOf(row, 'owner')),
+      ),
+    sealed: (owner, position) =>
+      writer.write(() => {
+        writer.prepare('UPDATE owners SET sealed = max(sealed, ?) WHERE owner = ?').run(position, owner);
+      }),
+
+    keep: (head, most) =>
+      writer.write(() => {
+        writer.prepare('INSERT INTO outbox (head) VALUES (?)').run(JSON.stringify(head));
+        const given = writer
+          .prepare('DELETE FROM outbox WHERE seq <= (SELECT max(seq) FROM outbox) - ?')
+          .run(most);
+        return Number(given.changes);
+      }),
+    waiting: (limit) =>
+      writer.read(() =>
+        writer
+          .prepare('SELECT seq, head FROM outbox ORDER BY seq LIMIT ?')
+          .all(limit)
+          .map((row) => ({
+            seq: numberOf(row, 'seq'),
+            head: sealedHead.parse(JSON.parse(textOf(row, 'head'))),
+          })),
+      ),
+    delivered: (seq) =>
+      writer.write(() => {
+        writer.prepare('DELETE FROM outbox WHERE seq = ?').run(seq);
+      }),
+
+    async close() {
+      await reading;
+      reader.close();
+      writer.close();
+    },
+  };
+};

@@ -1,0 +1,130 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync, readdirSync } from 'node:fs';
+import { mkdir, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { formatPosition } from '../event-store/positions.ts';
+import { blobPaths, copyBlobs, copyDatabase, digestOf, sync } from './copies.ts';
+import {
+  BackupError,
+  BLOB_LIST,
+  isWithin,
+  type Manifest,
+  type ManifestFile,
+  syncFolder,
+  writeManifest,
+} from './manifest.ts';
+
+export interface BackupPlan {
+  readonly dataDir: string;
+  /** The file of the key store. */
+  readonly keys: string;
+  readonly to: string;
+  readonly keysTo: string;
+}
+
+/**
+ * Copies the embedded stores while others write to them. The order is what makes the copies fit together:
+ *
+ * 1. blobs: one that a later step's log names and that is deleted meanwhile is in the copy
+ * 2. the log
+ * 3. blobs again: every file that the log's copy names was there before its event
+ * 4. stored answers, less those to writes that the log's copy does not have
+ * 5. keys, apart: every key was there before what is sealed with it
+ *
+ * @throws {BackupError}
+ */
+export const backUp = async (plan: BackupPlan, madeAt: string): Promise<Manifest> => {
+  const { dataDir, keys, to, keysTo } = plan;
+  if (!existsSync(join(dataDir, 'events.db'))) throw new BackupError(`${dataDir} holds no event log.`);
+  if (!existsSync(keys)) throw new BackupError(`${keys} is not there: the keys belong to the backup.`);
+  if (isWithin(to, keysTo) || isWithin(keysTo, to)) {
+    throw new BackupError('Keys are kept apart from the data: the two folders must not lie in one another.');
+  }
+  if (isWithin(to, dataDir) || isWithin(keysTo, dataDir)) {
+    throw new BackupError('A backup is kept outside the data folder: nothing that is erased stays in that.');
+  }
+  for (const folder of [to, keysTo]) {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    if (readdirSync(folder).length > 0) throw new BackupError(`${folder} is not empty.`);
+  }
+  const blobs = [join(dataDir, 'blobs'), join(to, 'blobs')] as const;
+  await copyBlobs(...blobs);
+  await copyDatabase(join(dataDir, 'events.db'), join(to, 'events.db'));
+  const { log, position } = endOf(join(to, 'events.db'));
+  await copyBlobs(...blobs);
+  const files = ['events.db'];
+  if (existsSync(join(dataDir, 'answers.db'))) {
+    await copyDatabase(join(dataDir, 'answers.db'), join(to, 'answers.db'));
+    forgetLaterAnswers(join(to, 'answers.db'), position);
+    await sync(join(to, 'answers.db'));
+    files.push('answers.db');
+  }
+  await copyDatabase(keys, join(keysTo, 'keys.db'));
+  await listBlobs(join(to, 'blobs'), join(to, BLOB_LIST));
+  const common = { format: 1, id: randomUUID(), made_at: madeAt, log, position } as const;
+  writeManifest(keysTo, { ...common, kind: 'keys', files: [await described(keysTo, 'keys.db')] });
+  const all = await Promise.all([...files, BLOB_LIST].map((name) => described(to, name)));
+  const manifest: Manifest = { ...common, kind: 'data', files: all };
+  writeManifest(to, manifest);
+  return manifest;
+};
+
+/** @throws {BackupError} for a name that no manifest may hold: a mistake of this module */
+const described = async (folder: string, name: string): Promise<ManifestFile> => {
+  const known = (['events.db', 'answers.db', 'keys.db', BLOB_LIST] as const).find((one) => one === name);
+  if (known === undefined) throw new BackupError(`${name} is no part of a backup.`);
+  return { name: known, ...(await digestOf(join(folder, name))) };
+};
+
+/** Where a log's copy ends, and which log it is. */
+const endOf = (path: string): { readonly log: string | null; readonly position: string } => {
+  const db = alone(path);
+  try {
+    const last = db.prepare('SELECT max(position) AS position FROM events').get()?.position;
+    const first = db.prepare('SELECT id FROM events ORDER BY position LIMIT 1').get()?.id;
+    return {
+      log: typeof first === 'string' ? first : null,
+      position: typeof last === 'number' ? formatPosition(last) : '',
+    };
+  } finally {
+    db.close();
+  }
+};
+
+/**
+ * An answer to a write that came after the log's copy would be given again though nothing of it is there. The note that
+ * the request has begun stays: a retry then looks for what it did, finds nothing, and does it.
+ */
+const forgetLaterAnswers = (path: string, position: string): void => {
+  const db = alone(path);
+  try {
+    db.prepare(
+      `UPDATE keys SET answer = NULL
+       WHERE answer IS NOT NULL AND json_extract(answer, '$.headers."X-Event-Position"') > ?`,
+    ).run(position);
+  } finally {
+    db.close();
+  }
+};
+
+/** A copy that nobody else has open, left as one file without a log beside it. */
+const alone = (path: string): DatabaseSync => {
+  const db = new DatabaseSync(path);
+  db.exec('PRAGMA journal_mode = DELETE');
+  return db;
+};
+
+const listBlobs = async (folder: string, path: string): Promise<void> => {
+  const list = await open(path, 'wx', 0o600);
+  try {
+    for await (const blob of blobPaths(folder)) {
+      const { size, sha256 } = await digestOf(join(folder, blob));
+      await list.write(`${sha256} ${size} ${blob}\n`);
+    }
+    await list.sync();
+  } finally {
+    await list.close();
+  }
+  syncFolder(join(path, '..'));
+};

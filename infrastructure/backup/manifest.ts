@@ -1,0 +1,124 @@
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, join, resolve, sep } from 'node:path';
+import { z } from 'zod';
+
+/** What a backup says of itself. It is written last: a folder without one holds no whole backup. */
+export const MANIFEST = 'backup.json';
+/** Lines `<sha256> <size> <path>` of the blobs, in the order of their paths. */
+export const BLOB_LIST = 'blobs.txt';
+
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+const file = z.object({
+  /** Nothing else is ever read from a backup or written into a data folder. */
+  name: z.enum(['events.db', 'answers.db', 'keys.db', BLOB_LIST]),
+  size: z.number().int(),
+  sha256,
+});
+
+const manifest = z.object({
+  format: z.literal(1),
+  kind: z.enum(['data', 'keys']),
+  /** Of one run: data and keys that were copied together have the same. */
+  id: z.string(),
+  made_at: z.string(),
+  /** Id of the log's first event: another log has another one. Null while the log is empty. */
+  log: z.string().nullable(),
+  /** Data: the last event that is in the copy. Keys: every event up to here has its keys. Empty for an empty log. */
+  position: z.string(),
+  files: z.array(file),
+});
+
+/** What each kind must hold, and what it may hold beside that. */
+const PARTS = {
+  data: { must: ['events.db', BLOB_LIST], may: ['answers.db'] },
+  keys: { must: ['keys.db'], may: [] },
+} as const satisfies Record<string, { must: readonly string[]; may: readonly string[] }>;
+
+/** A list that lacks a file would make a data folder without it, and the server would begin it anew. */
+const isWhole = (kind: Manifest['kind'], files: readonly ManifestFile[]): boolean => {
+  const names = files.map(({ name }) => name);
+  const known: readonly string[] = [...PARTS[kind].must, ...PARTS[kind].may];
+  const isOnce = new Set(names).size === names.length;
+  return (
+    isOnce &&
+    names.every((name) => known.includes(name)) &&
+    PARTS[kind].must.every((name) => names.some((one) => one === name))
+  );
+};
+
+export type Manifest = z.output<typeof manifest>;
+export type ManifestFile = z.output<typeof file>;
+
+/** A backup that cannot be made or used. The message is one sentence. */
+export class BackupError extends Error {
+  override readonly name = 'BackupError';
+}
+
+export const writeManifest = (folder: string, value: Manifest): void => {
+  const path = join(folder, MANIFEST);
+  const handle = openSync(`${path}.new`, 'wx', 0o600);
+  try {
+    writeFileSync(handle, `${JSON.stringify(value, null, 2)}\n`);
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+  renameSync(`${path}.new`, path);
+  syncFolder(folder);
+};
+
+/** @throws {BackupError} */
+export const readManifest = (folder: string, kind: Manifest['kind']): Manifest => {
+  let text: string;
+  try {
+    text = readFileSync(join(folder, MANIFEST), 'utf8');
+  } catch {
+    throw new BackupError(`${folder} holds no whole backup: ${MANIFEST} is not there.`);
+  }
+  const parsed = manifest.safeParse(jsonOf(text));
+  if (!parsed.success) throw new BackupError(`${join(folder, MANIFEST)} is not what a backup wrote.`);
+  if (parsed.data.kind !== kind)
+    throw new BackupError(`${folder} is a backup of ${parsed.data.kind}, not of ${kind}.`);
+  if (!isWhole(kind, parsed.data.files)) {
+    throw new BackupError(`${join(folder, MANIFEST)} does not name the files of a backup of ${kind}.`);
+  }
+  return parsed.data;
+};
+
+const jsonOf = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+/** A new name is on disk when its folder is; Windows has no such call. */
+export const syncFolder = (folder: string): void => {
+  if (process.platform === 'win32') return;
+  const handle = openSync(folder, 'r');
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+};
+
+/** Whether a folder is another one, or lies in it, by whatever names; it need not be there. */
+export const isWithin = (inner: string, outer: string): boolean =>
+  `${realPath(inner)}${sep}`.startsWith(`${realPath(outer)}${sep}`);
+
+const realPath = (path: string): string => {
+  const whole = resolve(path);
+  if (existsSync(whole)) return realpathSync(whole);
+  return dirname(whole) === whole ? whole : join(realPath(dirname(whole)), basename(whole));
+};

@@ -1,0 +1,100 @@
+import { randomUUID } from 'node:crypto';
+import { createReadStream, existsSync, readdirSync } from 'node:fs';
+import { mkdir, rename, rm, rmdir } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { type Copied, copyFile, isBlobPath, isMissing } from './copies.ts';
+import { BackupError, BLOB_LIST, isWithin, type Manifest, readManifest, syncFolder } from './manifest.ts';
+
+export interface RestorePlan {
+  readonly from: string;
+  readonly keysFrom: string;
+  /** The data folder to be; not there, or empty. */
+  readonly into: string;
+  /** Where the keys go; default: with the data. */
+  readonly keysInto: string | undefined;
+  /** Take keys that are older than the log: texts that were sealed in between cannot be read then. */
+  readonly olderKeys: boolean;
+}
+
+/**
+ * Makes a data folder of a backup. Everything is copied beside it first, and each byte held against the manifest; the
+ * folder gets its name last, so that one that is half restored is never taken for data.
+ * @throws {BackupError}
+ */
+export const restore = async (plan: RestorePlan): Promise<Manifest> => {
+  const { from, keysFrom, olderKeys } = plan;
+  const [into, keysInto] = [resolve(plan.into), resolve(plan.keysInto ?? plan.into)];
+  const data = readManifest(from, 'data');
+  const keys = readManifest(keysFrom, 'keys');
+  if (keys.log !== data.log) throw new BackupError('These keys are of another log.');
+  if (keys.position < data.position && !olderKeys) {
+    throw new BackupError(
+      `These keys are older than the log: what was written between ${keys.position || 'its beginning'} and ${data.position} could not all be read.`,
+    );
+  }
+  if (existsSync(into) && readdirSync(into).length > 0) throw new BackupError(`${plan.into} is not empty.`);
+  if (keysInto !== into && isWithin(keysInto, into)) {
+    throw new BackupError('The place of the keys must not lie in the data folder that is made.');
+  }
+  if (existsSync(join(keysInto, 'keys.db'))) throw new BackupError(`${keysInto} holds keys already.`);
+  await mkdir(dirname(into), { recursive: true });
+  const beside = `${into}.restoring-${randomUUID()}`;
+  await mkdir(beside, { mode: 0o700 });
+  try {
+    for (const file of data.files) await place(from, beside, file.name, file);
+    await placeBlobs(from, beside);
+    await rm(join(beside, BLOB_LIST), { force: true });
+    if (keysInto === into) await placeKeys(keysFrom, beside, keys);
+    else await placeKeys(keysFrom, keysInto, keys);
+    syncFolder(beside);
+    // An empty folder only: this fails where something has come into it meanwhile.
+    if (existsSync(into)) await rmdir(into);
+    await rename(beside, into);
+    syncFolder(dirname(into));
+  } catch (error) {
+    await rm(beside, { recursive: true, force: true });
+    throw error;
+  }
+  return data;
+};
+
+const placeKeys = async (from: string, into: string, { files }: Manifest): Promise<void> => {
+  await mkdir(into, { recursive: true, mode: 0o700 });
+  for (const file of files) {
+    const part = `${file.name}.restoring-${randomUUID()}`;
+    try {
+      await place(from, into, file.name, file, part);
+      await rename(join(into, part), join(into, file.name));
+    } finally {
+      await rm(join(into, part), { force: true });
+    }
+  }
+  syncFolder(into);
+};
+
+const place = async (from: string, into: string, name: string, wanted: Copied, as = name): Promise<void> => {
+  let found: Copied;
+  try {
+    found = await copyFile(join(from, name), join(into, as));
+  } catch (error) {
+    if (isMissing(error)) throw new BackupError(`${join(from, name)} is not there.`);
+    throw error;
+  }
+  if (found.size !== wanted.size || found.sha256 !== wanted.sha256) {
+    throw new BackupError(`${join(from, name)} is not what was backed up: its checksum differs.`);
+  }
+};
+
+const LINE = /^([0-9a-f]{64}) ([0-9]{1,15}) (.+)$/;
+
+/** By the list as it was copied, which has been held against the manifest. */
+const placeBlobs = async (from: string, into: string): Promise<void> => {
+  await mkdir(join(into, 'blobs'));
+  const lines = createInterface({ input: createReadStream(join(into, BLOB_LIST)) });
+  for await (const line of lines) {
+    const [, sha256 = '', size, path = ''] = LINE.exec(line) ?? [];
+    if (!isBlobPath(path)) throw new BackupError(`${BLOB_LIST} is not what a backup wrote.`);
+    await place(join(from, 'blobs'), join(into, 'blobs'), path, { sha256, size: Number(size) });
+  }
+};

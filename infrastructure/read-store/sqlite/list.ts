@@ -1,0 +1,61 @@
+import type { ListedDoc, StoredDoc } from '../../../application/ports/read-store.ts';
+import { type Row, type SqliteConnection, textOf } from '../../sqlite/connection.ts';
+import { singleKey } from '../index-keys.ts';
+import { searchedFields } from '../searched.ts';
+import { parseDocument, positionOf } from '../stored-values.ts';
+import { multiKeys } from './collection.ts';
+import type { TableShape } from './tables.ts';
+
+/** Documents in the order of tenant and id, for checks: damaged ones are told of and stop nothing. */
+export function listRows(
+  connection: SqliteConnection,
+  shape: TableShape,
+  after: { readonly tenant: string; readonly id: string } | undefined,
+  limit: number,
+): ListedDoc[] {
+  const keys = shape.indexes.map((_, at) => `, k${at}`).join('');
+  const searched = shape.searchable ? ', json(s) AS searched' : '';
+  const rows = connection
+    .prepare(
+      `SELECT tenant, id, position, doc${keys}${searched} FROM d${shape.number}
+       WHERE doc IS NOT NULL AND (tenant, id) > (?, ?) ORDER BY tenant, id LIMIT ?`,
+    )
+    .all(after?.tenant ?? '', after?.id ?? '', limit);
+  return rows.map((row) => {
+    const [tenant, id] = [textOf(row, 'tenant'), textOf(row, 'id')];
+    const doc = docIn(row);
+    return { tenant, id, doc, isIndexed: doc !== undefined && isIndexed(connection, shape, row, doc) };
+  });
+}
+
+function docIn(row: Row): StoredDoc | undefined {
+  try {
+    return { value: parseDocument(textOf(row, 'doc')), position: positionOf(textOf(row, 'position')) };
+  } catch {
+    return undefined;
+  }
+}
+
+function isIndexed(
+  connection: SqliteConnection,
+  { number, indexes, searchable }: TableShape,
+  row: Row,
+  { value }: StoredDoc,
+): boolean {
+  const [tenant, id] = [textOf(row, 'tenant'), textOf(row, 'id')];
+  try {
+    if (searchable && JSON.stringify(searchedFields(value)) !== row.searched) return false;
+    return indexes.every((plan, at) => {
+      if (plan.multi === undefined) return row[`k${at}`] === singleKey(plan, value, id);
+      const keys = multiKeys(plan, value, id);
+      if (row[`k${at}`] !== JSON.stringify(keys)) return false;
+      const entry = connection.prepare(
+        `SELECT 1 FROM e${number}_${at} WHERE tenant = ? AND key = ? AND id = ?`,
+      );
+      return keys.every((key) => entry.get(tenant, key, id) !== undefined);
+    });
+  } catch {
+    // A changed document may hold what no index could be made of.
+    return false;
+  }
+}

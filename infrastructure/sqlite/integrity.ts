@@ -1,0 +1,50 @@
+import { DatabaseSync } from 'node:sqlite';
+
+const MOST = 20;
+
+/**
+ * What SQLite itself finds wrong with a file, in its words: pages, indexes, constraints. Other processes may write to it.
+ * @param quick without holding indexes against their tables
+ */
+export const integrityFaults = (path: string, quick: boolean): string[] => {
+  let db: DatabaseSync | undefined;
+  try {
+    db = new DatabaseSync(path, { timeout: 5000 });
+    const rows = db.prepare(`PRAGMA ${quick ? 'quick_check' : 'integrity_check'}(${MOST})`).all();
+    return rows.flatMap((row) => Object.values(row).map(String)).filter((text) => text !== 'ok');
+  } catch (error) {
+    return [error instanceof Error ? error.message : String(error)];
+  } finally {
+    db?.close();
+  }
+};
+
+/** Blocks of the log's coarse index that are missing: a filtered read would pass events over. */
+const MISSING_BLOCKS = `
+  SELECT 'type ' || name AS what FROM types WHERE id IN (
+    SELECT type_id FROM (
+      SELECT DISTINCT type_id, position / 1024 AS block FROM events EXCEPT SELECT type_id, block FROM type_blocks))
+  UNION ALL
+  SELECT 'owner ' || owner FROM (
+    SELECT DISTINCT substr(name, 1, instr(name, '.') - 1) AS owner, position / 1024 AS block
+    FROM events JOIN streams ON streams.id = stream_id WHERE instr(name, '.') > 0
+    EXCEPT SELECT owner, block FROM owner_blocks)
+  UNION ALL
+  SELECT 'stream ' || stream_id FROM events WHERE stream_id NOT IN (SELECT id FROM streams)
+  LIMIT ${MOST}`;
+
+/** As {@link integrityFaults}: what the embedded log finds events by. */
+export const logIndexFaults = (path: string): string[] => {
+  let db: DatabaseSync | undefined;
+  try {
+    db = new DatabaseSync(path, { timeout: 5000 });
+    return db
+      .prepare(MISSING_BLOCKS)
+      .all()
+      .map((row) => `the index of the log lacks ${String(row.what)}`);
+  } catch (error) {
+    return [error instanceof Error ? error.message : String(error)];
+  } finally {
+    db?.close();
+  }
+};

@@ -1,0 +1,251 @@
+import { createHash } from 'node:crypto';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { signedText } from '../../../application/audit/head.ts';
+import { HeadKeeper } from '../../../application/audit/head-keeper.ts';
+import { Sealer } from '../../../application/audit/sealer.ts';
+import { orderedHeads, publicKeyOf } from '../../../application/audit/verify/heads.ts';
+import type { HeadSink, SealedHead } from '../../../application/ports/audit-heads.ts';
+import type { EventStore } from '../../../application/ports/event-store.ts';
+import { folderSink } from '../../../infrastructure/audit/head-sinks.ts';
+import { headSigner } from '../../../infrastructure/audit/signing-key.ts';
+import { openSqliteHeadStore } from '../../../infrastructure/audit/sqlite-heads.ts';
+import { readConfig } from '../../../infrastructure/config.ts';
+import { openMemoryEventStore } from '../../../infrastructure/event-store/memory.ts';
+import { fillAuditLog, newSigner } from '../../support/audit-log.ts';
+import { eventually } from '../../support/eventually.ts';
+import { memoryKeyStore, testClock, testLogger } from '../../support/fakes.ts';
+
+const hashOf = (metadata: string): string => /"hash":"([0-9a-f]{64})"/.exec(metadata)?.[1] ?? '';
+
+/** The root by the recipe alone. */
+const rootOf = async (events: EventStore, tenantId: string): Promise<string> => {
+  const heads = new Map<string, string>();
+  for (const { stream, revision, metadata } of await events.readAll({ limit: 1_000_000 })) {
+    if (stream.startsWith(`${tenantId}.`)) heads.set(stream, `${stream} ${revision} ${hashOf(metadata)}`);
+  }
+  return createHash('sha256')
+    .update([...heads.values()].sort().join('\n'))
+    .digest('hex');
+};
+
+describe('Sealed heads', function () {
+  this.timeout(60_000);
+  let folder: string;
+  let ended: (() => Promise<void>)[] = [];
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'sealer-'));
+  });
+  afterEach(async () => {
+    for (const end of ended.reverse()) await end();
+    ended = [];
+    await rm(folder, { recursive: true });
+  });
+
+  /** One process: its own follower and connections, over a log and a file that others may share. */
+  const start = async (
+    events: EventStore,
+    options: { sink?: HeadSink; signed?: false; file?: string } = {},
+  ) => {
+    const heads = await openSqliteHeadStore({ path: join(folder, options.file ?? 'heads.db') });
+    const logger = testLogger();
+    const clock = testClock();
+    const signer = newSigner();
+    const keeper = new HeadKeeper({ events, heads, logger });
+    const sealer = new Sealer({
+      keeper,
+      heads,
+      signer: options.signed === false ? undefined : signer,
+      sink: options.sink,
+      clock,
+      logger,
+      isTenant: (owner) => owner !== 'platform',
+    });
+    const stopping = new AbortController();
+    const running = [keeper.run(stopping.signal), sealer.deliver(stopping.signal)];
+    let isOver = false;
+    const stop = async (): Promise<void> => {
+      if (isOver) return;
+      isOver = true;
+      stopping.abort();
+      await Promise.all(running);
+      await heads.close();
+    };
+    ended.push(stop);
+    return { sealer, keeper, heads, signer, clock, logger, stop };
+  };
+
+  it('are over the last event of every stream of the tenant, and of no other', async () => {
+    const events = openMemoryEventStore();
+    const keyStore = memoryKeyStore();
+    const { sealer, signer } = await start(events);
+    for (let round = 0; round < 3; round += 1) {
+      await fillAuditLog(events, keyStore, 'acme', 3000, 3);
+      await fillAuditLog(events, keyStore, 'acme2', 100, 3);
+      for (const tenant of ['acme', 'acme2', 'nobody']) {
+        const head = await sealer.proof(tenant);
+        expect(head.root, tenant).to.equal(await rootOf(events, tenant));
+        expect(head.position >= ((await events.head()) ?? '~')).to.equal(true);
+        expect(() => orderedHeads({ head }, [], publicKeyOf(signer.publicKey), undefined)).not.to.throw();
+      }
+    }
+    expect((await sealer.proof('nobody')).root, 'without streams').to.equal(
+      'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
+    );
+  });
+
+  it('are right while events come, each for its own position', async () => {
+    const events = openMemoryEventStore();
+    const { sealer } = await start(events);
+    let done = false;
+    const slowly: EventStore = {
+      ...events,
+      append: async (...given) => {
+        await new Promise((resolve) => setTimeout(resolve, 2));
+        return events.append(...given);
+      },
+    };
+    const writing = fillAuditLog(slowly, memoryKeyStore(), 'acme', 20_000, 40).then(() => {
+      done = true;
+    });
+    const heads: SealedHead[] = [];
+    while (!done) {
+      if ((await events.head()) !== undefined) heads.push(await sealer.proof('acme'));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await writing;
+    expect(heads.length).to.be.greaterThan(2);
+    const log = await events.readAll({ limit: 1_000_000 });
+    for (const { position, root } of heads) {
+      const part = openMemoryEventStore();
+      const before = log.filter((event) => event.position <= position);
+      expect(root).to.equal(await rootOf({ ...part, readAll: async () => before }, 'acme'));
+    }
+  });
+
+  it('go on after a restart, and are the same at two processes with one file', async () => {
+    const events = openMemoryEventStore();
+    const keyStore = memoryKeyStore();
+    const first = await start(events);
+    await fillAuditLog(events, keyStore, 'acme', 2000, 5);
+    await first.sealer.proof('acme');
+    await first.stop();
+    const [second, third] = [await start(events), await start(events)];
+    await Promise.all([
+      fillAuditLog(events, keyStore, 'acme', 2000, 5),
+      second.sealer.proof('acme').catch(() => undefined),
+      third.sealer.proof('acme').catch(() => undefined),
+    ]);
+    const root = await rootOf(events, 'acme');
+    expect((await second.sealer.proof('acme')).root).to.equal(root);
+    expect((await third.sealer.proof('acme')).root).to.equal(root);
+  });
+
+  it('are made anew of a log that is another one', async () => {
+    const first = openMemoryEventStore();
+    await fillAuditLog(first, memoryKeyStore(), 'acme', 500, 5);
+    const before = await start(first);
+    await before.sealer.proof('acme');
+    await before.stop();
+    const other = openMemoryEventStore();
+    await fillAuditLog(other, memoryKeyStore(), 'acme', 300, 5);
+    const after = await start(other);
+    expect((await after.sealer.proof('acme')).root).to.equal(await rootOf(other, 'acme'));
+  });
+
+  it('are sealed by themselves for tenants with new events alone', async () => {
+    const events = openMemoryEventStore();
+    const keyStore = memoryKeyStore();
+    const received: SealedHead[] = [];
+    const sink: HeadSink = { receive: async (head) => void received.push(head) };
+    const { sealer } = await start(events, { sink });
+    await fillAuditLog(events, keyStore, 'acme', 50);
+    await fillAuditLog(events, keyStore, 'other', 50);
+    await fillAuditLog(events, keyStore, 'platform', 50);
+    const tenants = () => received.map(({ tenant_id }) => tenant_id).sort();
+    await sealer.round();
+    await eventually(() => expect(tenants()).to.deep.equal(['acme', 'other']));
+    await sealer.round();
+    await fillAuditLog(events, keyStore, 'other', 5);
+    await sealer.round();
+    await eventually(() => expect(tenants()).to.deep.equal(['acme', 'other', 'other']));
+  });
+
+  it('reach the place outside when it is back, in their order, also after a restart', async () => {
+    const events = openMemoryEventStore();
+    await fillAuditLog(events, memoryKeyStore(), 'acme', 50);
+    const received: string[] = [];
+    let isThere = false;
+    const sink: HeadSink = {
+      receive: async ({ signed_at }) => {
+        if (!isThere) throw new Error('out of reach');
+        received.push(signed_at);
+      },
+    };
+    const first = await start(events, { sink });
+    const sealed: string[] = [];
+    for (let nth = 0; nth < 3; nth += 1) {
+      first.clock.advance(1000);
+      sealed.push((await first.sealer.proof('acme')).signed_at);
+    }
+    await eventually(() =>
+      expect(first.logger.lines.map(({ message }) => message).join()).to.include('AUDIT_HEADS'),
+    );
+    await first.stop();
+    isThere = true;
+    await start(events, { sink });
+    await eventually(() => expect(received).to.deep.equal(sealed));
+  });
+
+  it('are lines of a file for each tenant, whatever a crash has left of the last one', async () => {
+    const outside = join(folder, 'out');
+    const sink = folderSink(outside);
+    const head = (signed_at: string): SealedHead => ({
+      tenant_id: 'acme',
+      position: '1',
+      root: 'r',
+      signed_at,
+      algorithm: 'Ed25519',
+      public_key: '',
+      signature: '',
+    });
+    const { signal } = new AbortController();
+    await sink.receive(head('1'), signal);
+    const path = join(outside, 'acme.ndjson');
+    await writeFile(path, `${await readFile(path, 'utf8')}{"tenant_id":"ac`);
+    await sink.receive(head('2'), signal);
+    const lines = (await readFile(path, 'utf8')).trimEnd().split('\n');
+    expect([lines[0], lines[2]].map((line) => JSON.parse(line ?? '').signed_at)).to.deep.equal(['1', '2']);
+  });
+
+  it('are signed over exactly these bytes', () => {
+    const head = { tenant_id: 'acme', position: '00ff', root: 'ab', signed_at: '2026-01-01T00:00:00.000Z' };
+    expect(signedText(head)).to.equal(
+      'workflow-platform audit head v1\nacme\n00ff\nab\n2026-01-01T00:00:00.000Z',
+    );
+  });
+
+  it('are refused without a key, which production must be given', async () => {
+    const { sealer } = await start(openMemoryEventStore(), { signed: false });
+    const refused = await sealer.proof('acme').catch((error: unknown) => error);
+    expect(refused).to.have.property('code', 'unavailable');
+    const config = { ...readConfig({ DATA_DIR: folder }), NODE_ENV: 'production' } as const;
+    expect(headSigner(config)).to.equal(undefined);
+    const one = { ...config, AUDIT_SIGNING_KEY: Buffer.alloc(32, 1).toString('base64') };
+    expect(headSigner(one)?.publicKey).to.equal(headSigner(one)?.publicKey);
+    for (const bad of [
+      'short',
+      'x'.repeat(64),
+      '-----BEGIN PRIVATE KEY-----\\nAAAA\\n-----END PRIVATE KEY-----',
+    ]) {
+      expect(() => headSigner({ ...config, AUDIT_SIGNING_KEY: bad })).to.throw(/^AUDIT_SIGNING_KEY must be/);
+    }
+  });
+
+  it('have one key in a development folder, kept', () => {
+    const config = readConfig({ DATA_DIR: folder });
+    expect(headSigner(config)?.publicKey).to.equal(headSigner(config)?.publicKey);
+  });
+});

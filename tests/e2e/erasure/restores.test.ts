@@ -1,0 +1,187 @@
+import { copyFile, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { findIn, wrappedKeyOf, wrappedPersonKey } from '../../support/files.ts';
+import { eventually, newDataFolder } from '../../support/server.ts';
+import { deletedMessage, login, user, users } from '../../support/shapes.ts';
+import { allMessages } from '../../support/unread-model.ts';
+import {
+  BASE,
+  endWorld,
+  say,
+  startWorld,
+  type TestTenant,
+  talk,
+  USERS,
+  type World,
+} from '../../support/world.ts';
+import { forget, forgotten, GONE, type Known, known, mark, PASSWORD } from './support.ts';
+
+/** Decisions, section 11: an erasure is a fact in the log, and is applied again to whatever keys there are. */
+describe('Erasures and crashes, and backups of before', () => {
+  let world: World;
+  let tenant: TestTenant;
+
+  beforeEach(async () => {
+    world = await startWorld();
+    tenant = await world.tenant();
+  });
+  afterEach(endWorld);
+
+  const listed = async () => (await tenant.admin.api.get(`${USERS}?limit=200`)).as(users);
+  const tracesOf = (people: readonly Known[]): Record<string, string | Buffer> =>
+    Object.fromEntries(
+      people.flatMap(({ id, traces }) =>
+        Object.entries(traces).map(([what, trace]) => [`${what} of ${id}`, trace]),
+      ),
+    );
+  const files = async (folder: string, name: string): Promise<string[]> =>
+    (await readdir(folder)).filter((file) => file.startsWith(name) && file.includes('.db'));
+
+  /** Of a server that is stopped. */
+  const backup = async (name: string): Promise<() => Promise<void>> => {
+    const { dataDir } = world.server;
+    const kept = await newDataFolder();
+    const saved = await files(dataDir, name);
+    expect(saved).not.to.deep.equal([]);
+    for (const file of saved) await copyFile(join(dataDir, file), join(kept, file));
+    return async () => {
+      for (const file of await files(dataDir, name)) await rm(join(dataDir, file));
+      for (const file of saved) await copyFile(join(kept, file), join(dataDir, file));
+    };
+  };
+
+  it('kill -9 in between: whoever is forgotten afterwards is forgotten whole, and the e-mail is free', async function () {
+    this.timeout(90_000);
+    const people: Known[] = [];
+    for (let nth = 0; nth < 24; nth += 1) people.push(await known(world, tenant));
+    const answered = new Set<string>();
+    await Promise.all(
+      people.map((person) =>
+        forget(tenant.admin, person).then(
+          () => {
+            answered.add(person.id);
+            if (answered.size === 3) world.server.signal('SIGKILL');
+          },
+          () => undefined,
+        ),
+      ),
+    );
+    await world.server.exited;
+    await world.restart();
+    await world.ready();
+    const gone = new Set(
+      (await listed()).filter(({ status }) => status === 'deactivated').map(({ id }) => id),
+    );
+    expect([...gone]).to.include.members([...answered]);
+    const [left, erased] = [
+      people.filter(({ id }) => !gone.has(id)),
+      people.filter(({ id }) => gone.has(id)),
+    ];
+    expect(await findIn(world.server.dataDir, tracesOf(erased)), 'before anything was served').to.deep.equal(
+      [],
+    );
+    for (const each of await listed()) if (gone.has(each.id)) expect(each).to.deep.include(GONE);
+    for (const person of left) {
+      const entered = await world.anybody.post('/auth/login', { email: person.email, password: PASSWORD });
+      expect(entered.as(login).user.display_name).to.equal(person.name);
+    }
+    for (const { email } of erased) {
+      const next = { email, display_name: 'Next', role: 'operator' };
+      await eventually(
+        'the free e-mail',
+        async () => (await tenant.admin.api.post(USERS, next)).status === 201,
+        15_000,
+      );
+    }
+  });
+
+  it('an old key store beside the present log brings nobody and nothing back', async function () {
+    this.timeout(90_000);
+    const person = await known(world, tenant);
+    const stays = await known(world, tenant);
+    const ben = await tenant.person('Ben');
+    const chat = await talk(tenant.admin, ben);
+    const text = mark('forgetmessage');
+    const sent = await say(ben, chat, text);
+    const messageKey = wrappedKeyOf(world.server.dataDir, sent.id);
+    await world.server.stop();
+    const restore = await backup('keys.db');
+    await world.restart();
+    await world.ready();
+    await forgotten(tenant.admin, person);
+    (await ben.api.delete(`${BASE}/${chat}/messages/${sent.id}`)).as(deletedMessage);
+    await world.server.stop();
+    await restore();
+    const { key } = person.traces;
+    const traces = { ...person.traces, text, messageKey };
+    expect(await findIn(world.server.dataDir, { key: key ?? '' }), 'the backup holds it').not.to.deep.equal(
+      [],
+    );
+
+    // Twice: the second start finds an old key store again, which has been brought up to the log before.
+    for (let nth = 0; nth < 2; nth += 1) {
+      await world.restart();
+      // Not ready yet, and already without them.
+      expect(await findIn(world.server.dataDir, traces)).to.deep.equal([]);
+      await world.ready();
+      expect((await listed()).find(({ id }) => id === person.id)).to.deep.include(GONE);
+      expect((await listed()).find(({ id }) => id === stays.id)?.display_name).to.equal(stays.name);
+      expect(JSON.stringify(await allMessages(ben, chat))).not.to.contain('forgetmessage');
+      expect(wrappedPersonKey(world.server.dataDir, tenant.id, person.id)).to.equal(undefined);
+      await world.server.stop();
+      expect(await findIn(world.server.dataDir, traces)).to.deep.equal([]);
+      await restore();
+    }
+  });
+
+  it('a whole backup of before knows nothing of it: what the log does not say cannot be known', async function () {
+    this.timeout(90_000);
+    const person = await known(world, tenant);
+    await world.server.stop();
+    const restore = await backup('');
+    await world.restart();
+    await world.ready();
+    await forgotten(tenant.admin, person);
+    await world.server.stop();
+    await restore();
+    await world.restart();
+    await world.ready();
+    const back = (await listed()).find(({ id }) => id === person.id);
+    expect(back).to.deep.include({ display_name: person.name, status: 'active' });
+    // The key store is of the same time as the log: the next erasure counts as ever.
+    await forgotten(tenant.admin, person);
+    const next = { email: person.email, display_name: 'Next', role: 'operator' };
+    (await tenant.admin.api.post(USERS, next)).as(user, 201);
+    const { name = '', key = '' } = person.traces;
+    expect(await findIn(world.server.dataDir, { name, key })).to.deep.equal([]);
+  });
+
+  it('a key store of another course of the log is looked through from the beginning', async function () {
+    this.timeout(90_000);
+    const person = await known(world, tenant);
+    await world.server.stop();
+    const begin = await backup('');
+    await world.restart();
+    await world.ready();
+    for (let nth = 0; nth < 3; nth += 1) await known(world, tenant);
+    await world.server.kill();
+    // Here the key store learns how far it has been brought.
+    await world.restart();
+    await world.ready();
+    await world.server.stop();
+    const ahead = await backup('keys.db');
+    await begin();
+    await world.restart();
+    await world.ready();
+    await forgotten(tenant.admin, person);
+    await world.server.stop();
+    await ahead();
+    const { key = '' } = person.traces;
+    expect(await findIn(world.server.dataDir, { key }), 'the other key store holds it').not.to.deep.equal([]);
+    await world.restart();
+    expect(await findIn(world.server.dataDir, person.traces)).to.deep.equal([]);
+    await world.ready();
+    expect((await listed()).find(({ id }) => id === person.id)).to.deep.include(GONE);
+  });
+});

@@ -1,0 +1,58 @@
+import { randomBytes } from 'node:crypto';
+import { z } from 'zod';
+import { wrappedPersonKey } from '../../support/files.ts';
+import { user } from '../../support/shapes.ts';
+import { type Member, type TestTenant, USERS, type World } from '../../support/world.ts';
+
+/** People who are to be forgotten. */
+
+export const PASSWORD = 'a-password-of-the-tests';
+
+/** What is shown of everybody who was forgotten, whoever it was. */
+export const GONE = { email: '[erased]', display_name: '[erased]', status: 'deactivated' } as const;
+
+export const mark = (what: string): string => `${what}${randomBytes(12).toString('hex')}`;
+
+export interface Known extends Member {
+  /** Everything that must not be found again. */
+  readonly traces: Readonly<Record<string, string | Buffer>>;
+  /** Of the request that made the person. */
+  readonly idempotencyKey: string;
+}
+
+const made = z.object({ id: z.string() });
+
+/** A person whose name, e-mail and password are found nowhere else; made by a keyed request. */
+export const known = async (
+  world: World,
+  tenant: TestTenant,
+  role: 'admin' | 'operator' = 'operator',
+): Promise<Known> => {
+  const [name, email] = [mark('Forgetname'), `${mark('forgetmail')}@people.example`];
+  const body = { email, display_name: name, role, password: PASSWORD };
+  const idempotencyKey = mark('made-');
+  const headers = { 'idempotency-key': idempotencyKey };
+  const answer = await tenant.admin.api.post(USERS, body, { headers });
+  const { id } = made.parse(answer.json);
+  const session = await world.anybody.post('/auth/login', { email, password: PASSWORD, tenant: tenant.id });
+  const { token } = z.object({ token: z.string() }).parse(session.json);
+  const key = wrappedPersonKey(world.server.dataDir, tenant.id, id);
+  if (key === undefined) throw new Error('the person has no key');
+  return {
+    tenantId: tenant.id,
+    id,
+    email,
+    role,
+    name,
+    token,
+    api: world.anybody.with(token),
+    traces: { name, email, key },
+    idempotencyKey,
+  };
+};
+
+export const forget = (by: Member, person: { readonly id: string }) =>
+  by.api.post(`${USERS}/${person.id}/forget`);
+
+export const forgotten = async (by: Member, person: { readonly id: string }) =>
+  (await forget(by, person)).as(user, 202);

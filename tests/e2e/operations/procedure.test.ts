@@ -1,0 +1,55 @@
+import { readFileSync } from 'node:fs';
+import { rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { admin } from '../../support/admin-cli.ts';
+import { newDataFolder } from '../../support/server.ts';
+import { allMessages } from '../../support/unread-model.ts';
+import { download } from '../../support/uploads.ts';
+import { endWorld, startWorld } from '../../support/world.ts';
+import { envOf, filled } from './support.ts';
+
+/** The commands of one section, block by block, as the page has them. */
+const blocksOf = (section: string): string[][] => {
+  const page = readFileSync('docs/operations.md', 'utf8');
+  const [, text = ''] = page.split(`\n${section}\n`);
+  const [own = ''] = text.split(/\n#{2,3} /);
+  return [...own.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block = '']) => block.trimEnd().split('\n'));
+};
+
+describe('The procedure for backups of embedded stores', () => {
+  after(endWorld);
+
+  it('works as it is written', async function () {
+    this.timeout(180_000);
+    const [before = [], after = []] = blocksOf('### Embedded stores');
+    expect([before.length, after.length]).to.deep.equal([2, 2]);
+    const world = await startWorld();
+    const made = await filled(world);
+    const { dataDir } = world.server;
+    const folder = await newDataFolder();
+    const places = {
+      '/backups/data': join(folder, 'data'),
+      '/vault/keys': join(folder, 'keys'),
+      '/srv/data': dataDir,
+    };
+    const run = async (line: string): Promise<void> => {
+      const own = Object.entries(places).reduce((text, [from, to]) => text.replaceAll(from, to), line);
+      const [, variable, value, args] = /^(?:(DATA_DIR)=(\S+) )?npm run -s admin -- (.+)$/.exec(own) ?? [];
+      expect(args, line).to.be.a('string');
+      const env = { ...envOf(dataDir), ...(variable === undefined ? {} : { [variable]: value ?? '' }) };
+      const { code, stdout, stderr } = await admin((args ?? '').split(' '), env, '', 90_000);
+      expect([code, stdout], `${line}\n${stderr}`).to.deep.equal([0, '']);
+    };
+    for (const line of before) await run(line);
+    const messages = await allMessages(made.ada, made.chat);
+    await world.server.stop();
+    await rename(dataDir, join(folder, 'moved-away'));
+    for (const line of after) await run(line);
+    await world.restart();
+    await world.ready();
+    expect(await allMessages(made.ada, made.chat)).to.deep.equal(messages);
+    const { bytes } = await download(world.server, made.tenant.admin.token, made.file.id);
+    expect(bytes.toString()).to.equal(made.content);
+  });
+});

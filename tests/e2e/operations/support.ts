@@ -1,0 +1,105 @@
+import { createHash } from 'node:crypto';
+import { cp } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { admin, type Ended } from '../../support/admin-cli.ts';
+import { newEntity, newRecord } from '../../support/records.ts';
+import { KEYS, newDataFolder } from '../../support/server.ts';
+import { deletedMessage, type Message } from '../../support/shapes.ts';
+import { type File, uploaded } from '../../support/uploads.ts';
+import { BASE, type Member, say, type TestTenant, talk, token, type World } from '../../support/world.ts';
+import { forgotten, known, mark, PASSWORD } from '../erasure/support.ts';
+
+export { mark, PASSWORD };
+
+/** A tenant with something of most kinds in it: texts that stay and texts that were erased, records, files. */
+export interface Filled {
+  readonly tenant: TestTenant;
+  readonly ada: Member;
+  readonly ben: Member;
+  readonly chat: string;
+  readonly sent: readonly Message[];
+  readonly file: File;
+  readonly content: string;
+  /** Id of who was forgotten. */
+  readonly gone: string;
+  /** The wrapped key of who was forgotten, as it was before. Not on MongoDB. */
+  readonly goneKey: Buffer;
+}
+
+export const filled = async (world: World): Promise<Filled> => {
+  const tenant = await world.tenant();
+  const [ada, ben] = [await tenant.person('Ada'), await tenant.person('Ben')];
+  const chat = await talk(ada, ben);
+  const sent: Message[] = [];
+  for (let nth = 0; nth < 5; nth += 1) sent.push(await say(ada, chat, `Message ${nth} for ${token(ben)}`));
+  const out = await say(ada, chat, 'taken back');
+  (await ada.api.delete(`${BASE}/${chat}/messages/${out.id}`)).as(deletedMessage);
+  const record = await newRecord(tenant, await newEntity(tenant));
+  const content = mark('content');
+  const file = await uploaded(tenant.admin.api, record, content);
+  const person = await known(world, tenant);
+  const goneKey = Buffer.from(person.traces.key ?? '');
+  await forgotten(tenant.admin, person);
+  return { tenant, ada, ben, chat, sent, file, content, gone: person.id, goneKey };
+};
+
+export const envOf = (dataDir: string): Record<string, string> => ({ ...KEYS, DATA_DIR: dataDir });
+
+const WITHIN_MS = 90_000;
+
+export const command = (dataDir: string, ...args: readonly string[]): Promise<Ended> =>
+  admin(args, envOf(dataDir), '', WITHIN_MS);
+
+export const verify = (dataDir: string, ...more: readonly string[]): Promise<Ended> =>
+  command(dataDir, 'verify-data', ...more);
+
+/** A data folder that may be spoiled, made of one whose server has stopped. */
+export const copyOf = async (dataDir: string): Promise<string> => {
+  const folder = await newDataFolder();
+  await cp(dataDir, folder, { recursive: true });
+  return folder;
+};
+
+/** What {@link chained} needs of an event. */
+export interface Row {
+  readonly stream: string;
+  readonly revision: number;
+  readonly id: string;
+  readonly type: string;
+  readonly data: string;
+  readonly metadata: string;
+}
+
+/** The metadata with the hash that fits, as somebody makes it who knows the format. */
+export const chained = ({ stream, revision, id, type, data, metadata }: Row): string => {
+  const previous = /"prev_hash":"([0-9a-f]{64})"/.exec(metadata)?.[1] ?? '';
+  const rest = metadata.replace(/"hash":"[0-9a-f]{64}",/, '');
+  const lines = [previous, stream, String(revision), id, type, data, rest];
+  const hash = createHash('sha256').update(lines.join('\n')).digest('hex');
+  return metadata.replace(/"hash":"[0-9a-f]{64}"/, `"hash":"${hash}"`);
+};
+
+/** Changes a database behind everybody's back. */
+export const spoil = <T>(dataDir: string, file: string, work: (db: DatabaseSync) => T): T => {
+  const db = new DatabaseSync(join(dataDir, file));
+  try {
+    return work(db);
+  } finally {
+    // As one file: what follows may look for bytes in it.
+    db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    db.close();
+  }
+};
+
+/** The table of a collection in the generation that answers. */
+export const tableOf = (db: DatabaseSync, projection: string, collection: string): string => {
+  const row = db
+    .prepare(
+      `SELECT number FROM collections JOIN active_generations USING (projection)
+       WHERE tag = active AND projection = ? AND collection = ?`,
+    )
+    .get(projection, collection);
+  if (row === undefined) throw new Error(`no collection ${collection}`);
+  return `d${String(row.number)}`;
+};

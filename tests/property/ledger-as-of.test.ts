@@ -1,0 +1,159 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { RecordedEvent } from '../../application/codec.ts';
+import type { Position } from '../../application/ports/event-store.ts';
+import { TimeTravel } from '../../application/time-travel.ts';
+import { DomainError } from '../../domain/errors.ts';
+import { JOURNAL_ID, type JournalEvent, journalDecider } from '../../domain/ledger/journal.ts';
+import { ledgerProjection } from '../../projections/ledger.ts';
+import { booksAsOf } from '../../projections/ledger-as-of.ts';
+import {
+  balanceSheet,
+  balanceSheetFrom,
+  profitAndLoss,
+  profitAndLossFrom,
+  trialBalance,
+  trialBalanceFrom,
+} from '../../projections/ledger-reports.ts';
+import {
+  CHART,
+  fill,
+  type LedgerNode,
+  move,
+  request,
+  startLedger,
+  TENANT,
+} from '../application/ledger/support.ts';
+import { testClock } from '../support/fakes.ts';
+import { memoryReadModel } from '../support/memory-reader.ts';
+
+const DAYS = ['2025-12-31', '2026-01-01', '2026-01-31', '2026-02-28', '2026-03-15', '2027-01-01'];
+const CODES = CHART.map(([code]) => code);
+
+const day = fc.constantFrom(...DAYS);
+const code = fc.constantFrom(...CODES);
+const amount = fc.oneof(fc.integer({ min: 1, max: 1000 }), fc.constant(Number.MAX_SAFE_INTEGER));
+const step = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      kind: fc.constant('post' as const),
+      date: day,
+      debit: code,
+      credit: code,
+      amount,
+      currency: fc.constantFrom('EUR', 'USD'),
+    }),
+  },
+  fc.record({ kind: fc.constant('reverse' as const), which: fc.nat(30) }),
+  fc.record({ kind: fc.constant('open' as const), code: fc.constantFrom('7000', 'a.1', 'Z-2') }),
+  fc.record({ kind: fc.constant('rename' as const), code, name: fc.string({ minLength: 1, maxLength: 5 }) }),
+  fc.record({
+    kind: fc.constant('recode' as const),
+    code: fc.constantFrom('7000', 'a.1'),
+    to: fc.constantFrom('7001', 'b.1'),
+  }),
+  fc.record({ kind: fc.constant('lock' as const), through: fc.option(day) }),
+);
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+
+const play = async (node: LedgerNode, given: Step, posted: string[]): Promise<void> => {
+  const { ledger, books } = node;
+  switch (given.kind) {
+    case 'post': {
+      const { date, currency } = given;
+      const lines = move(given.debit, given.credit, given.amount);
+      const { draft } = await ledger.draft(TENANT, { date, lines, currency }, { kind: 'manual' }, request());
+      await ledger.post(TENANT, draft.id, request());
+      posted.push(draft.id);
+      return;
+    }
+    case 'reverse': {
+      const id = posted[given.which % Math.max(posted.length, 1)];
+      if (id !== undefined) await ledger.reverse(TENANT, id, {}, request());
+      return;
+    }
+    case 'open':
+      await books.openAccount(
+        TENANT,
+        { code: given.code, name: 'New', type: 'Asset', active: true },
+        request(),
+      );
+      return;
+    case 'rename':
+      await books.changeAccount(TENANT, given.code, { name: given.name }, request());
+      return;
+    case 'recode':
+      await books.changeAccount(TENANT, given.code, { code: given.to }, request());
+      return;
+    case 'lock':
+      await books.lock(TENANT, given.through, request());
+      return;
+    default:
+      return given satisfies never;
+  }
+};
+
+/** What was asked for at a moment, and what the answer was. */
+interface Asked {
+  readonly position: Position;
+  readonly currency: string;
+  readonly answers: readonly unknown[];
+}
+
+describe('A report as of a position', () => {
+  it('is the report that was given when the log ended there, at every place of any history', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 25 }), day, day, async (steps, one, two) => {
+        const node = startLedger({ clock: testClock() });
+        await fill(node);
+        const [from = one, to = two] = [one, two].sort();
+        const model = memoryReadModel(ledgerProjection);
+        const asked: Asked[] = [];
+        let seen = 0;
+        // After every event, also those in the middle of a use case.
+        const askAll = async (): Promise<void> => {
+          for (const event of (await node.readAll()).slice(seen)) {
+            seen += 1;
+            model.fold(event);
+            for (const currency of ['EUR', 'USD']) {
+              const answers = [
+                await trialBalance(model.reader, TENANT, { currency, from: undefined, to }),
+                await trialBalance(model.reader, TENANT, { currency, from, to }),
+                await profitAndLoss(model.reader, TENANT, { currency, from, to }),
+                await balanceSheet(model.reader, TENANT, { currency, asOf: to }),
+              ];
+              asked.push({ position: event.position, currency, answers });
+            }
+          }
+        };
+        const posted: string[] = [];
+        for (const each of steps) {
+          await play(node, each, posted).catch((error: unknown) => {
+            if (!(error instanceof DomainError)) throw error;
+          });
+          await askAll();
+        }
+        const travel = new TimeTravel(node);
+        const journal = { tenantId: TENANT, category: journalDecider.category, id: JOURNAL_ID };
+        for (const { position, currency, answers } of asked) {
+          const booksOf = async (start: string | undefined) => {
+            const fold = booksAsOf({ currency, from: start, to });
+            await travel.through(journal, position, (event) =>
+              fold.add(event as RecordedEvent<JournalEvent>),
+            );
+            return fold.books();
+          };
+          const [whole, ranged] = [await booksOf(undefined), await booksOf(from)];
+          expect([
+            trialBalanceFrom(whole, { currency, from: undefined, to }),
+            trialBalanceFrom(ranged, { currency, from, to }),
+            profitAndLossFrom(ranged, { currency, from, to }),
+            balanceSheetFrom(whole, { currency, asOf: to }),
+          ]).to.deep.equal(answers);
+        }
+      }),
+      { numRuns: 40 },
+    );
+  }).timeout(120_000);
+});

@@ -1,0 +1,101 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { verifyExport } from '../../api/admin/verify-export.ts';
+
+/** The two verifiers as auditors run them: `npm run verify`, and the one in Python. */
+
+const fault = z.strictObject({
+  kind: z.string(),
+  line: z.number().nullable(),
+  stream: z.string().nullable(),
+  revision: z.number().nullable(),
+  message: z.string().min(1),
+});
+
+const verdict = z.strictObject({
+  verified: z.boolean(),
+  fault: fault.nullable(),
+  tenant_id: z.string().nullable(),
+  events: z.number(),
+  streams: z.number(),
+  head: z.strictObject({ position: z.string(), signed_at: z.string() }).nullable(),
+  not_covered: z.number(),
+});
+export type Verdict = z.output<typeof verdict>;
+
+export interface Ran {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+const run = (command: string, args: readonly string[]): Promise<Ran> =>
+  new Promise((resolve, reject) => {
+    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    let [stdout, stderr] = ['', ''];
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      stdout += text;
+    });
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr += text;
+    });
+    child.once('error', reject);
+    child.once('close', (code) => resolve({ code, stdout, stderr }));
+  });
+
+const root = join(import.meta.dirname, '../..');
+
+export const verify = (...args: readonly string[]): Promise<Ran> =>
+  run(process.execPath, [join(root, 'api/admin/verify.ts'), ...args]);
+
+/** Whether the second verifier can run here. */
+export const hasPython = (): boolean => {
+  const { status, stdout } = spawnSync('python3', ['-c', 'import sys; print(sys.version_info >= (3, 9))']);
+  return status === 0 && String(stdout).trim() === 'True';
+};
+
+/**
+ * Of options as {@link verify} takes them, in this process: one for each of many attacks would take most of the time.
+ * @param source the export, where it is in no file
+ */
+export const verdictOfArgs = async (
+  args: readonly string[],
+  source?: AsyncIterable<Buffer>,
+): Promise<Verdict> => {
+  const optionOf = (name: string): string | undefined => {
+    const at = args.indexOf(`--${name}`);
+    return at < 0 ? undefined : args[at + 1];
+  };
+  const options = {
+    export: optionOf('export') ?? '',
+    proof: optionOf('proof'),
+    heads: optionOf('heads'),
+    'public-key': optionOf('public-key'),
+    'not-before': optionOf('not-before'),
+    strict: args.includes('--strict'),
+  };
+  return verdict.parse(await verifyExport(options, source));
+};
+
+const verdictOf = ({ code, stdout, stderr }: Ran): Verdict => {
+  if (code === 2) throw new Error(`it could not be checked: ${stderr}`);
+  const found = verdict.parse(JSON.parse(stdout));
+  if ((code === 0) !== found.verified) throw new Error(`ended with ${code}: ${stdout}`);
+  return found;
+};
+
+export const verdictOfNode = async (...args: readonly string[]): Promise<Verdict> =>
+  verdictOf(await verify(...args, '--json'));
+
+export const runPython = (...args: readonly string[]): Promise<Ran> =>
+  run('python3', [join(root, 'docs/verify.py'), ...args]);
+
+export const verdictOfPython = async (...args: readonly string[]): Promise<Verdict> =>
+  verdictOf(await runPython(...args));
+
+/** All but the words. */
+export const withoutMessage = ({ fault: found, ...rest }: Verdict) => ({
+  ...rest,
+  fault: found === null ? null : { ...found, message: '' },
+});
