@@ -26,6 +26,9 @@ export class AppendGate {
   readonly #keys: KeyRing;
   readonly #committed: (appends: number, ms: number) => void;
   #waiting: Entry[] = [];
+  /** How many are about to bring further appends. */
+  #holding = 0;
+  #scheduled = false;
 
   /** @param committed told of each time that appends went to disk together: how many, and how long it took */
   constructor(events: EventStore, keys: KeyRing, committed: (appends: number, ms: number) => void) {
@@ -48,11 +51,30 @@ export class AppendGate {
   ): Promise<AppendResult> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ stream, expected, events, keys, resolve, reject });
-      if (this.#waiting.length === 1) setImmediate(() => void this.#flush());
+      if (this.#holding === 0) this.#schedule();
     });
   }
 
+  /**
+   * Lets appends wait for those that are about to come, so that all go to disk together.
+   * @returns to be called, once, when they have come: whatever waits then goes, also where others still hold
+   */
+  hold(): () => void {
+    this.#holding += 1;
+    return () => {
+      this.#holding -= 1;
+      this.#schedule();
+    };
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#waiting.length === 0) return;
+    this.#scheduled = true;
+    setImmediate(() => void this.#flush());
+  }
+
   async #flush(): Promise<void> {
+    this.#scheduled = false;
     const entries = this.#waiting;
     this.#waiting = [];
     const began = performance.now();

@@ -12,6 +12,8 @@ export type { Again, Command, Outcome } from './command.ts';
 
 /** Commands that lose races are decided again for this long. */
 const PATIENCE_MS = 5000;
+/** Streams of which commands are decided in one turn of the event loop: a few milliseconds of work. */
+const SLICE = 32;
 
 /**
  * Runs commands: load, decide, append (design, Consistency boundaries). Commands on one stream queue in this process
@@ -20,6 +22,7 @@ const PATIENCE_MS = 5000;
 export class CommandHandler {
   readonly #states: StreamStates;
   readonly #deciding: Deciding;
+  readonly #gate: AppendGate;
   readonly #clock: Clock;
   readonly #queues = new Map<string, Waiting[]>();
   /** Streams whose commands wait to be decided together with those of others. */
@@ -33,10 +36,10 @@ export class CommandHandler {
   constructor(deps: DecidingDeps) {
     this.#states = deps.states;
     this.#clock = deps.clock;
-    const gate = new AppendGate(deps.events, deps.keys, (appends, ms) =>
+    this.#gate = new AppendGate(deps.events, deps.keys, (appends, ms) =>
       this.#gathering.committed(appends, ms),
     );
-    this.#deciding = new Deciding(deps, gate);
+    this.#deciding = new Deciding(deps, this.#gate);
   }
 
   /**
@@ -74,7 +77,21 @@ export class CommandHandler {
     const streams = this.#ready;
     this.#ready = [];
     this.#arrived = 0;
-    for (const stream of streams) void this.#run(stream);
+    if (streams.length <= SLICE) for (const stream of streams) void this.#run(stream);
+    else void this.#runInTurns(streams);
+  }
+
+  /** Others have their turn in between; what is decided goes to disk together all the same. */
+  async #runInTurns(streams: readonly string[]): Promise<void> {
+    const release = this.#gate.hold();
+    try {
+      for (let at = 0; at < streams.length; at += SLICE) {
+        for (const stream of streams.slice(at, at + SLICE)) void this.#run(stream);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    } finally {
+      release();
+    }
   }
 
   async #run(stream: string): Promise<void> {

@@ -26,6 +26,8 @@ const run = async (): Promise<void> => {
   const reads = await openReads(config);
   const progress = new ProgressReports((made) => tell({ kind: 'progress', made }));
   const stopping = new AbortController();
+  // One for all: an event that several of them fold is decoded once.
+  const codec = new EventCodec(catalogue);
   const hosts = new Map(
     projections.map((projection) => [
       projection.name,
@@ -34,7 +36,7 @@ const run = async (): Promise<void> => {
         logger,
         store: reads,
         events,
-        codec: new EventCodec(catalogue),
+        codec,
         metrics: metricsBy(tell),
         clock: systemClock,
         // The main thread is told of progress; only a newcomer reads it from the store.

@@ -30,7 +30,7 @@ export const countCascade = async (
   for (let from = since; ; ) {
     const page = await events.readAll({ from, filter, limit: PAGE });
     for (const stored of page) {
-      const event = codec.decode(stored);
+      const event = codec.decodeOnce(stored);
       const gone = dataOf(RecordDeleted, event);
       if (gone !== undefined && isDeletionOf(sessionId, gone.deletion_id)) {
         deleted.set(gone.record_id, gone.entity_name);

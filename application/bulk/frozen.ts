@@ -28,7 +28,7 @@ const eventsOf = async function* (
   const stream = streamName(tenantId, bulkDecider.category, sessionId);
   for (let from = 0; ; from += PAGE) {
     const page = await events.readStream(stream, { from, limit: PAGE });
-    for (const stored of page) yield codec.decode(stored);
+    for (const stored of page) yield codec.decodeOnce(stored);
     if (page.length < PAGE) return;
     await new Promise((resolve) => setImmediate(resolve));
   }

@@ -29,7 +29,7 @@ export const packed = function* <T>(
 export const bytesOf = (item: unknown): number => Buffer.byteLength(JSON.stringify(item));
 
 /** Of so many rows the store is asked at once: a few milliseconds of work. */
-const WIDTH = 128;
+const WIDTH = 64;
 
 /** Runs over all items in order, some at a time, and leaves the process to others in between. */
 export const inBatches = async <T>(

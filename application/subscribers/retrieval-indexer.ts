@@ -50,8 +50,10 @@ export const retrievalIndexer = (deps: {
       else await forget(tenantId, some);
     }
     // A record takes its attachments along, so it goes after what has been written.
-    for (const { kind, key } of changes) {
-      if (kind === 'gone') await deps.corpus.delete(tenantId, key, !isEntitled);
+    const gone = changes.filter(({ kind }) => kind === 'gone');
+    for (let from = 0; from < gone.length; from += GROUP) {
+      const some = gone.slice(from, from + GROUP);
+      await Promise.all(some.map(({ key }) => deps.corpus.delete(tenantId, key, !isEntitled)));
     }
   };
 
@@ -71,11 +73,14 @@ export const retrievalIndexer = (deps: {
       deps.completion.add(tenantId, documents);
   };
 
+  /** All at once: they are different sources, and the store writes in one transaction what is asked together. */
   const forget = async (tenantId: string, changes: readonly Change[]): Promise<void> => {
-    for (const change of changes) {
-      if (change.kind === 'record')
-        await deps.corpus.forget(tenantId, change.key, recordRevision(change.record.version, 0));
-    }
+    await Promise.all(
+      changes.map(async (change) => {
+        if (change.kind === 'record')
+          await deps.corpus.forget(tenantId, change.key, recordRevision(change.record.version, 0));
+      }),
+    );
   };
 
   const lastChanges = (events: readonly LoggedEvent[]): readonly Change[] => {

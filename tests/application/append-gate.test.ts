@@ -41,6 +41,32 @@ describe('The gate of appends', () => {
     expect(steps).to.deep.equal(['keys 3', 'append', 'append', 'append']);
   });
 
+  it('lets appends wait for those that are about to come, and no longer than until the first who held them', async () => {
+    const { appending, watched, steps } = open();
+    const committed: number[] = [];
+    const gate = new AppendGate(appending, new KeyRing(watched, MASTER_KEY), (count) =>
+      committed.push(count),
+    );
+    const append = (n: number) => gate.append(`acme.note-${n}`, 'no_stream', [event()], []);
+    const turn = () => new Promise((resolve) => setImmediate(resolve));
+    const [first, second] = [gate.hold(), gate.hold()];
+    const one = append(1);
+    await turn();
+    const two = append(2);
+    await turn();
+    expect(steps).to.deep.equal([]);
+    first();
+    await Promise.all([one, two]);
+    await turn();
+    expect(committed).to.deep.equal([2]);
+    const three = append(3);
+    second();
+    await three;
+    await append(4);
+    await turn();
+    expect(committed).to.deep.equal([2, 1, 1]);
+  });
+
   it('rejects those with keys when the key store is gone, appends nothing of theirs, and lets the others through', async () => {
     const { appending, keyStore, events } = open();
     const gone = { ...keyStore, put: () => Promise.reject(new StoreUnavailable('gone')) };

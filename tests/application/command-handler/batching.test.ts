@@ -91,6 +91,44 @@ describe('commands on one stream', () => {
       const outcomes = await Promise.all(books.map((book) => node.commands.execute(write('e', { book }))));
       for (const outcome of outcomes) expect(numberOf(outcome.events)).to.equal(1);
     });
+
+    it('on many streams are decided in turns with whatever else waits, and go to disk together', async () => {
+      const events = await open();
+      let turn = 0;
+      const appendedIn = new Set<number>();
+      const decidedIn = new Set<number>();
+      const watched: EventStore = {
+        ...events,
+        append: (...given) => {
+          appendedIn.add(turn);
+          return events.append(...given);
+        },
+      };
+      const node = startNode({ events: watched, definitions });
+      const books = Array.from({ length: 160 }, (_, n) => `b${n}`);
+      await Promise.all(books.map((book) => node.commands.execute(write('e', { book }))));
+      appendedIn.clear();
+      let isOver = false;
+      const count = (): void => {
+        turn += 1;
+        if (!isOver) setImmediate(count);
+      };
+      count();
+      const outcomes = await Promise.all(
+        books.map((book) => {
+          const command = write('f', { book });
+          const decide: typeof command.decide = (...given) => {
+            decidedIn.add(turn);
+            return command.decide(...given);
+          };
+          return node.commands.execute({ ...command, decide });
+        }),
+      );
+      isOver = true;
+      for (const outcome of outcomes) expect(numberOf(outcome.events)).to.equal(2);
+      expect(decidedIn.size).to.be.at.least(5);
+      expect(appendedIn.size).to.equal(1);
+    });
   });
 
   it('that the store cannot take reject all that wait, and later ones are taken', async () => {
