@@ -23,7 +23,9 @@ const KEY = 32;
 const CHECK_KEY = 'platform/check-master';
 const MAX_CACHED_KEYS = 5_000;
 /** Keys of texts are used when the text is new, and seldom after: they must not push out those of people. */
-const MAX_CACHED_TEXT_KEYS = 1_000;
+const MAX_CACHED_TEXT_KEYS = 5_000;
+/** Keys are let go of together, once so many are too many. */
+const SLACK = 500;
 const MAX_SEALED_TEXTS = 1_000;
 
 /** Random bytes from a pool: one system call serves many keys. */
@@ -69,6 +71,7 @@ export class KeyRing {
   readonly #pages: KeyPages;
   readonly #others = new Map<string, CachedKey>();
   readonly #textKeys = new Map<string, CachedKey>();
+  readonly #trimming = new Set<Map<string, CachedKey>>();
   /**
    * Texts sealed a moment ago, by key id: the answer, the fan-out and the notifier ask for the same text at once.
    * Goes with its key.
@@ -149,10 +152,28 @@ export class KeyRing {
     return this.#cached(id).has(id);
   }
 
-  /** Brings existing keys into memory; afterwards {@link has} is false for those that never existed. */
+  /**
+   * Brings existing keys into memory; afterwards {@link has} is false for those that never existed. They stay there at
+   * least until whoever asked has used them in the same turn.
+   */
   async load(ids: readonly string[]): Promise<void> {
-    const missing = [...new Set(ids)].filter((id) => !this.#cached(id).has(id));
-    if (missing.length === 0) return;
+    const wanted = [...new Set(ids)];
+    let missing = wanted.filter((id) => !this.has(id));
+    while (missing.length > 0) {
+      await this.#fetch(missing);
+      const asked = new Set(missing);
+      // What was in memory may have been let go of while the store was asked for the rest.
+      missing = wanted.filter((id) => !asked.has(id) && !this.has(id));
+    }
+    for (const id of wanted) {
+      const cache = this.#cached(id);
+      const key = cache.get(id);
+      // What was asked for is let go of last.
+      if (key !== undefined && cache.delete(id)) cache.set(id, key);
+    }
+  }
+
+  async #fetch(missing: readonly string[]): Promise<void> {
     const paged: { id: string; slot: Slot }[] = [];
     const single: string[] = [];
     for (const id of missing) {
@@ -252,10 +273,17 @@ export class KeyRing {
   #remember(id: string, key: CachedKey): void {
     const cache = this.#cached(id);
     cache.set(id, key);
-    if (cache.size > (cache === this.#textKeys ? MAX_CACHED_TEXT_KEYS : MAX_CACHED_KEYS)) {
-      const oldest = cache.keys().next().value;
-      if (oldest !== undefined) cache.delete(oldest);
-    }
+    const most = cache === this.#textKeys ? MAX_CACHED_TEXT_KEYS : MAX_CACHED_KEYS;
+    if (cache.size <= most + SLACK || this.#trimming.has(cache)) return;
+    // Not at once: others have loaded keys in this turn that they are about to use.
+    this.#trimming.add(cache);
+    setImmediate(() => {
+      this.#trimming.delete(cache);
+      for (const oldest of cache.keys()) {
+        if (cache.size <= most) return;
+        cache.delete(oldest);
+      }
+    });
   }
 }
 

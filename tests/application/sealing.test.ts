@@ -32,6 +32,24 @@ describe('the key ring', () => {
     );
   });
 
+  it('opens every text whose key it was asked to load, however many others are loaded at the same time', async () => {
+    const { here, there } = nodes();
+    const texts: { readonly id: string; readonly sealed: string }[] = [];
+    for (let n = 0; n < 20_000; n += 1) {
+      const id = `acme/${await here.newTextKey('acme')}`;
+      texts.push({ id, sealed: here.seal(id, `text ${n}`) });
+    }
+    const read = async (from: number, count: number): Promise<void> => {
+      const page = texts.slice(from, from + count);
+      await there.load(page.map(({ id }) => id));
+      const opened = page.map(({ sealed }) => there.openLoaded(sealed));
+      expect(opened.indexOf(undefined), `of those from ${from}`).to.equal(-1);
+    };
+    // One after the other, each with some that are in memory for long, and then many at once.
+    for (let from = 0; from + 700 <= texts.length; from += 450) await read(from, 700);
+    await Promise.all(Array.from({ length: 60 }, (_, n) => read((n * 331) % 19_000, 900)));
+  });
+
   it('never seals the same text alike twice', async () => {
     const { here } = await withKey();
     const sealed = Array.from({ length: 2000 }, () => here.seal(ID, 'x'));
@@ -140,6 +158,7 @@ describe('the key ring', () => {
     );
     await small.open(sealed);
     for (let n = 0; n < 50_000; n += 1) small.create(`acme/message-x${n}`);
+    await new Promise((resolve) => setImmediate(resolve));
     expect(small.has(ID)).to.equal(false);
     expect(await small.open(sealed)).to.equal('x');
     expect(asked).to.equal(2);

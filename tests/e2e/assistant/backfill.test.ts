@@ -220,8 +220,8 @@ describe('The backfill of the corpus', function () {
     await world.restart();
     await world.ready();
     const { added, updated, skipped } = await backfill(tenant.admin.api);
-    expect(added + skipped).to.equal(120);
-    expect(updated).to.equal(0);
+    // Updated is what the subscriber, which begins a little before where it was killed, has stored without vectors yet.
+    expect(added + updated + skipped).to.equal(120);
     expect(skipped, 'what was done stayed done').to.be.greaterThan(0);
     expect(await backfill(tenant.admin.api)).to.deep.equal({ added: 0, updated: 0, skipped: 120 });
   });
@@ -235,8 +235,8 @@ describe('The backfill of the corpus', function () {
     const waiting = backfill(tenant.admin.api);
     await second.kill();
     await begun;
-    const { added, skipped } = await waiting;
-    expect(added + skipped).to.equal(100);
+    const { added, updated, skipped } = await waiting;
+    expect(added + updated + skipped).to.equal(100);
     expect(await backfill((await entitledTenant(world)).admin.api)).to.deep.equal({
       added: 0,
       updated: 0,
