@@ -1,3 +1,4 @@
+import { questionDecider } from '../domain/assistant/question.ts';
 import { bulkDecider } from '../domain/bulk/session.ts';
 import type { Decider } from '../domain/decider.ts';
 import { recordDecider } from '../domain/entities/record.ts';
@@ -15,6 +16,8 @@ import { testTokenDecider } from '../domain/identity/test-token.ts';
 import { userDecider } from '../domain/identity/user.ts';
 import { entryDecider } from '../domain/ledger/entry.ts';
 import { journalDecider } from '../domain/ledger/journal.ts';
+import { postingFailureDecider } from '../domain/ledger/posting-failure.ts';
+import { postingRulesDecider } from '../domain/ledger/posting-rule.ts';
 import { conversationDecider } from '../domain/messaging/conversation.ts';
 import { inboxDecider } from '../domain/notifications/inbox.ts';
 import { deliveryDecider } from '../domain/webhooks/delivery.ts';
@@ -91,6 +94,9 @@ export const STATE_VIEWS: ReadonlyMap<string, StateView> = new Map([
   view(submissionDecider),
   view(journalDecider, { times: ['openedAt', 'changedAt'], listed: ['chart'] }),
   view(entryDecider, { times: ['createdAt'] }),
+  view(postingRulesDecider, { times: CHANGED, listed: ['byId'] }),
+  view(postingFailureDecider, { times: ['createdAt', 'resolvedAt'] }),
+  view(questionDecider),
   view(subscriptionsDecider, {
     times: [...CHANGED, 'until', 'secretRotatedAt', 'activatedAt'],
     omitted: ['secret'],

@@ -11,7 +11,10 @@ import { testClock } from '../support/fakes.ts';
 import { memoryStores, startNode } from '../support/node.ts';
 
 /** Streams of the platform and of partners: no tenant asks for these. */
-const NOT_TENANTS = ['tenant', 'admin', 'token_prefix', 'operations', 'partner', 'assertion', 'profile'];
+const NOT_TENANTS = [
+  ...['tenant', 'admin', 'token_prefix', 'operations', 'partner', 'assertion'],
+  ...['profile', 'ratecard', 'invoices'],
+];
 
 const ROOT = join(import.meta.dirname, '../..');
 
