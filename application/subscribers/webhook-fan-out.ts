@@ -1,7 +1,9 @@
 import { deliveryDecider, scheduleDelivery } from '../../domain/webhooks/delivery.ts';
 import { wants } from '../../domain/webhooks/event-types.ts';
 import {
+  SUBSCRIPTIONS,
   type Subscription,
+  subscriptionsDecider,
   WebhookActivated,
   WebhookChanged,
   WebhookCreated,
@@ -12,12 +14,16 @@ import type { EventCodec, LoggedEvent } from '../codec.ts';
 import type { CommandHandler } from '../command-handler.ts';
 import type { EventStore } from '../ports/event-store.ts';
 import { uuidFromName } from '../request-context.ts';
+import { StateHistory } from '../state-history.ts';
 import type { StreamStates } from '../stream-states.ts';
+import { streamName } from '../streams.ts';
 import type { Subscriber } from '../subscriber.ts';
 import { storedBody } from '../webhooks/body.ts';
 import { envelopeText, type Notice, noticeOf, WEBHOOK_SOURCES } from '../webhooks/envelopes.ts';
-import { SubscriptionHistory } from '../webhooks/subscription-history.ts';
 import { causeOf } from './cause.ts';
+
+/** What decides which subscriptions there are, and which are active. */
+const CHANGES = [WebhookCreated, WebhookChanged, WebhookPaused, WebhookActivated, WebhookDeleted];
 
 /** Deliveries that are made at once, and so go to disk together. */
 const AT_ONCE = 256;
@@ -32,7 +38,11 @@ export const webhookFanOut = (deps: {
   readonly codec: EventCodec;
   readonly states: StreamStates;
 }): Subscriber => {
-  const history = new SubscriptionHistory(deps);
+  const history = new StateHistory(
+    subscriptionsDecider,
+    CHANGES.map(({ type }) => type),
+    deps,
+  );
   const schedule = async (event: LoggedEvent, notice: Notice, subscription: Subscription): Promise<void> => {
     const id = uuidFromName(`webhook\n${event.id}\n${subscription.id}`);
     const { tenantId } = event;
@@ -56,7 +66,8 @@ export const webhookFanOut = (deps: {
     if (history.takes(event)) return [];
     const notice = noticeOf(event);
     if (notice === undefined) return [];
-    const { byId } = await history.at(event);
+    const stream = streamName(event.tenantId, subscriptionsDecider.category, SUBSCRIPTIONS);
+    const { byId } = await history.at(stream, event.position);
     return Object.values(byId)
       .filter(({ state, events }) => state === 'active' && wants(events, notice.event))
       .map((subscription) => () => schedule(event, notice, subscription));
@@ -69,12 +80,7 @@ export const webhookFanOut = (deps: {
   return {
     name: 'webhook-fan-out',
     // In one order with what happens to subscriptions.
-    types: [
-      ...WEBHOOK_SOURCES,
-      ...[WebhookCreated, WebhookChanged, WebhookPaused, WebhookActivated, WebhookDeleted].map(
-        ({ type }) => type,
-      ),
-    ],
+    types: [...WEBHOOK_SOURCES, ...history.types],
     begin: () => history.reset(),
     handle: (event) => handleAll([event]),
     handleAll,
