@@ -157,3 +157,18 @@ export interface DocumentReader {
   ids(collection: string, tenantId: string, query: SearchQuery): Promise<Page<string>>;
   count(collection: string, tenantId: string, selection: DocumentSelection): Promise<number>;
 }
+
+/** What one question of {@link every} may bring. */
+const PAGE = 200;
+
+/** All documents of a paged query, one page in memory; those that come or vanish meanwhile are no matter. */
+export const every = async function* <D>(
+  find: (page: { limit: number; after: PageEnd | undefined }) => Promise<Page<D>>,
+): AsyncIterable<D> {
+  let after: PageEnd | undefined;
+  do {
+    const page = await find({ limit: PAGE, after });
+    yield* page.docs;
+    after = page.next;
+  } while (after !== undefined);
+};

@@ -12,7 +12,7 @@ import type { Subscriber } from '../../application/subscriber.ts';
 import { retrievalIndexer } from '../../application/subscribers/retrieval-indexer.ts';
 import { recordDecider } from '../../domain/entities/record.ts';
 import { fileDecider } from '../../domain/files/file.ts';
-import type { Page, PageEnd } from '../../domain/projection.ts';
+import { every } from '../../domain/projection.ts';
 import { hasAssistant } from '../../domain/tenancy/tenant.ts';
 import { noEmbedder } from '../../infrastructure/embedding/no-embedder.ts';
 import { threadedEmbedder } from '../../infrastructure/embedding/threaded-embedder.ts';
@@ -33,19 +33,7 @@ export interface AssistantArea {
   readonly stopAssistant: () => Promise<void>;
 }
 
-const PAGE = 200;
 const LEASE_MS = 5000;
-
-const every = async function* <D>(
-  find: (page: { limit: number; after: PageEnd | undefined }) => Promise<Page<D>>,
-): AsyncIterable<D> {
-  let after: PageEnd | undefined;
-  do {
-    const page = await find({ limit: PAGE, after });
-    yield* page.docs;
-    after = page.next;
-  } while (after !== undefined);
-};
 
 const inventoryIn = ({ readModels, stores }: Core): CorpusInventory => {
   const records = readModels.reader('records');

@@ -3,8 +3,8 @@ import { Replay } from '../../application/audit/replay.ts';
 import { Sealer } from '../../application/audit/sealer.ts';
 import type { LeaseOptions } from '../../application/lease-holder.ts';
 import type { HeadSink } from '../../application/ports/audit-heads.ts';
-import { PLATFORM } from '../../application/streams.ts';
 import { catalogue } from '../../domain/catalogue.ts';
+import { isTenantId } from '../../domain/tenancy/tenant.ts';
 import { folderSink, urlSink } from '../../infrastructure/audit/head-sinks.ts';
 import { headSigner } from '../../infrastructure/audit/signing-key.ts';
 import type { Config } from '../../infrastructure/config.ts';
@@ -25,9 +25,6 @@ const sinkOf = (config: Config): HeadSink | undefined => {
   return /^https?:/.test(place) ? urlSink(place, auditHeadsHttp(config)) : folderSink(place);
 };
 
-/** Streams of the platform and of partners are no tenant's (decisions, section 1). */
-const isTenant = (owner: string): boolean => owner !== PLATFORM && !owner.startsWith('partner_');
-
 export const composeAuditProof = ({ config, stores, keys, clock, logger }: Core): AuditProofArea => {
   const { events, heads } = stores;
   const signer = headSigner(config);
@@ -36,7 +33,15 @@ export const composeAuditProof = ({ config, stores, keys, clock, logger }: Core)
   return {
     replay: new Replay({ events, catalogue, keys }),
     headKeeper: signer === undefined ? undefined : headKeeper,
-    sealer: new Sealer({ keeper: headKeeper, heads, signer, sink: sinkOf(config), clock, logger, isTenant }),
+    sealer: new Sealer({
+      keeper: headKeeper,
+      heads,
+      signer,
+      sink: sinkOf(config),
+      clock,
+      logger,
+      isTenant: isTenantId,
+    }),
   };
 };
 

@@ -11,7 +11,7 @@ import { jobStarter, schemaChanger } from '../../application/subscribers/schema-
 import type { PublishedWorkflows } from '../../application/workflow-uses.ts';
 import { WriterGate } from '../../application/writer-gate.ts';
 import { brokenBy } from '../../domain/entities/schema-changes.ts';
-import type { Page, PageEnd } from '../../domain/projection.ts';
+import { every } from '../../domain/projection.ts';
 import { allRecordsOf, type RecordDoc, recordsBeingDeleted, referrersOf } from '../../projections/records.ts';
 import type { Core } from './core.ts';
 
@@ -24,20 +24,7 @@ export interface EntitiesArea {
   readonly writers: WriterGate;
 }
 
-const PAGE = 200;
 const RECORDS = ['records'];
-
-/** All documents of a paged query; those that vanish meanwhile are no matter. */
-const every = async function* <D>(
-  find: (page: { limit: number; after: PageEnd | undefined }) => Promise<Page<D>>,
-): AsyncIterable<D> {
-  let after: PageEnd | undefined;
-  do {
-    const page = await find({ limit: PAGE, after });
-    yield* page.docs;
-    after = page.next;
-  } while (after !== undefined);
-};
 
 const finderOf = ({ readModels }: Core): RecordFinder => {
   const reader = readModels.reader('records');

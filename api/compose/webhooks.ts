@@ -13,7 +13,7 @@ import { runWebhookDispatcher } from '../../application/webhooks/dispatcher.ts';
 import type { DeliveryQueue } from '../../application/webhooks/lane.ts';
 import { Turns } from '../../application/webhooks/turns.ts';
 import { Webhooks } from '../../application/webhooks.ts';
-import type { Page, PageEnd } from '../../domain/projection.ts';
+import { every } from '../../domain/projection.ts';
 import { guardedHttp } from '../../infrastructure/http/guarded-http.ts';
 import { newWebhookSecret } from '../../infrastructure/webhook-secret.ts';
 import { deadLettersOf, lanesOf, pendingDeliveriesOf } from '../../projections/webhook-deliveries.ts';
@@ -26,24 +26,12 @@ export interface WebhooksArea {
 }
 
 const PROJECTION = 'webhook_deliveries';
-const PAGE = 200;
 const HOUR_MS = 3_600_000;
 /** Calls at once: of all tenants, and of each. */
 const LIMITS = { total: 512, perTenant: 128, reserved: 4 };
 
 const guarded = ({ config }: Core): OutboundHttp =>
   guardedHttp({ allowedNetworks: config.WEBHOOK_ALLOWED_NETWORKS, allowHttp: config.WEBHOOK_ALLOW_HTTP });
-
-const every = async function* <D>(
-  find: (page: { limit: number; after: PageEnd | undefined }) => Promise<Page<D>>,
-): AsyncIterable<D> {
-  let after: PageEnd | undefined;
-  do {
-    const page = await find({ limit: PAGE, after });
-    yield* page.docs;
-    after = page.next;
-  } while (after !== undefined);
-};
 
 const deadLettersIn = ({ readModels }: Core): DeadLetterLog => {
   const reader = readModels.reader(PROJECTION);
