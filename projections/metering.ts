@@ -1,4 +1,4 @@
-import { activeUserOf, type CountMeter, isMetered, metersOf } from '../domain/billing/metering.ts';
+import { activeUserOf, type CountMeter, metersOf } from '../domain/billing/metering.ts';
 import { catalogue } from '../domain/catalogue.ts';
 import { dayAfter, dayBefore } from '../domain/ledger/dates.ts';
 import {
@@ -10,6 +10,7 @@ import {
   type Touch,
   touch,
 } from '../domain/projection.ts';
+import { isTenantId } from '../domain/tenancy/tenant.ts';
 
 /**
  * What tenants used, counted from the event log (decisions, section 10, Meters): a document for each tenant and day
@@ -55,7 +56,7 @@ const active = (day: string, user: string, position: string) => {
 };
 
 const fold = (event: ProjectedEvent): readonly Touch[] => {
-  if (!isMetered(event.tenantId) || !TYPES.has(event.type)) return NONE;
+  if (!isTenantId(event.tenantId) || !TYPES.has(event.type)) return NONE;
   const meters = metersOf(event);
   const user = activeUserOf(event);
   if (meters.length === 0 && user === undefined) return NONE;

@@ -67,7 +67,3 @@ export const activeUserOf = (event: {
   readonly impersonatedBy?: string | undefined;
 }): string | undefined =>
   event.actor.kind === 'user' && event.impersonatedBy === undefined ? event.actor.id : undefined;
-
-/** Streams of the platform and of partners are nobody's usage. */
-export const isMetered = (tenantId: string): boolean =>
-  tenantId !== 'platform' && !tenantId.startsWith('partner_');
