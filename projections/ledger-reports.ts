@@ -62,7 +62,8 @@ export interface BalanceSheet {
 }
 
 const NONE: Turnover = { debit: 0n, credit: 0n };
-const SUMS = [
+/** The columns of a trial balance that are summed, in their order. */
+export const SUMS = [
   'opening_debit',
   'opening_credit',
   'debit',

@@ -4,6 +4,7 @@ import type { Page, PageEnd } from '../../domain/projection.ts';
 import { wholeChart } from '../../projections/ledger.ts';
 import { currenciesOf } from '../../projections/ledger-balances.ts';
 import { bookedEntries, type EntryDoc, entriesOf, lastNumber } from '../../projections/ledger-entries.ts';
+import { SUMS } from '../../projections/ledger-reports.ts';
 import { attachment } from '../http/content-disposition.ts';
 import { CSV_TYPE, csvRows } from '../http/csv.ts';
 import type { Reply, Route } from '../http/route.ts';
@@ -36,15 +37,6 @@ const ENTRY_COLUMNS = [
   'reversed_by',
   'created_at',
   'posted_at',
-] as const;
-
-const SUMS = [
-  'opening_debit',
-  'opening_credit',
-  'debit',
-  'credit',
-  'closing_debit',
-  'closing_credit',
 ] as const;
 
 type NameOf = (code: string) => string;
