@@ -6,7 +6,7 @@ import Mocha from 'mocha';
 
 /**
  * `npm run test:all`: every test file, in batches of neighbours, each in a process of its own and several at a time;
- * one closing line with the counts. Exits with 1 when anything failed or nothing ran.
+ * what failed once more, and one closing line with the counts. Exits with 1 when anything failed or nothing ran.
  *
  * `TEST_PROCESSES` says how many at a time (default: as many as there are cores, at most 4).
  */
@@ -17,19 +17,32 @@ interface Counts {
   readonly skipped: number;
 }
 
+interface Outcome extends Counts {
+  /** What failed, and how. */
+  readonly failures: readonly string[];
+}
+
 /** Tests that start servers wait more than they compute; a machine that is shared by several needs patience. */
 const TIMEOUT_MS = 40_000;
 const BATCH = 8;
+/** What of an error is shown once more at the end. */
+const FAILURE_CHARACTERS = 1500;
 
 /** Runs the files in this process and tells the parent. */
 const runBatch = async (files: readonly string[]): Promise<void> => {
   const mocha = new Mocha({ timeout: TIMEOUT_MS, reporter: 'spec', forbidOnly: true });
   for (const file of files) mocha.addFile(file);
   await mocha.loadFilesAsync();
+  const failures: string[] = [];
   const runner = mocha.run((failed) => {
     const { passes = 0, pending = 0 } = runner.stats ?? {};
     // Servers and handles that a test forgot must not keep a red or green run from ending.
-    process.send?.({ passed: passes, failed, skipped: pending } satisfies Counts, () => process.exit(0));
+    const outcome: Outcome = { passed: passes, failed, skipped: pending, failures };
+    process.send?.(outcome, () => process.exit(0));
+  });
+  runner.on('fail', (test, error: unknown) => {
+    const why = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    failures.push(`${test.fullTitle()}\n${why.slice(0, FAILURE_CHARACTERS)}\n`);
   });
 };
 
@@ -47,29 +60,31 @@ const batches = (): string[][] => {
 };
 
 /** What a batch wrote, and how it ended. One that died without a word has failed. */
-const inChild = (files: readonly string[]): Promise<Counts> =>
+const inChild = (files: readonly string[]): Promise<Outcome> =>
   new Promise((resolve) => {
     const child = fork(import.meta.filename, files, { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
     const output: Buffer[] = [];
-    let counts: Counts | undefined;
+    let outcome: Outcome | undefined;
     child.stdout?.on('data', (data: Buffer) => output.push(data));
     child.stderr?.on('data', (data: Buffer) => output.push(data));
-    child.on('message', (message: Counts) => {
-      counts = message;
+    child.on('message', (message: Outcome) => {
+      outcome = message;
     });
     child.on('close', (code, signal) => {
       process.stdout.write(Buffer.concat(output));
-      if (counts === undefined) process.stdout.write(`\n${files.join(' ')} ended with ${signal ?? code}\n`);
-      resolve(counts ?? { passed: 0, failed: 1, skipped: 0 });
+      const died = `${files.join(' ')} ended with ${signal ?? code}\n`;
+      resolve(outcome ?? { passed: 0, failed: 1, skipped: 0, failures: [died] });
     });
   });
 
 const runAll = async (): Promise<void> => {
   const queue = batches();
   const total = { passed: 0, failed: 0, skipped: 0 };
+  const reported: string[] = [];
   const worker = async (): Promise<void> => {
     for (let files = queue.shift(); files !== undefined; files = queue.shift()) {
-      const { passed, failed, skipped } = await inChild(files);
+      const { passed, failed, skipped, failures } = await inChild(files);
+      reported.push(...failures);
       total.passed += passed;
       total.failed += failed;
       total.skipped += skipped;
@@ -77,6 +92,7 @@ const runAll = async (): Promise<void> => {
   };
   const processes = Number(process.env.TEST_PROCESSES ?? Math.min(availableParallelism(), 4));
   await Promise.all(Array.from({ length: Math.max(processes, 1) }, worker));
+  for (const failure of reported) process.stdout.write(`\nFAILED ${failure}`);
   process.stdout.write(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped\n`);
   process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0;
 };

@@ -79,21 +79,37 @@ interface Place {
   readonly window: Pick<Window, 'from'>;
   readonly invoice: FrozenInvoice | undefined;
   /** How much that is in no line yet. */
-  room: number;
+  room: Measure;
   held: Measure;
 }
 
+/** Puts as much as there is room for into a place. @returns how much that is */
+const hold = (place: Place, { quantity, billable }: Measure): number => {
+  const taken = { quantity: Math.min(quantity, place.room.quantity), billable };
+  place.room = less(place.room, taken);
+  place.held = plus(place.held, taken);
+  return taken.quantity;
+};
+
 /**
  * Where the late usage lies that invoices hold: in the window of its line, which is an invoice's own unless that was
- * voided since. Then it is looked for in what came in its place.
+ * voided since. Then it is looked for in what came in its place: what was billed where there is something to bill, so
+ * that it is not billed there once more, and then what was included.
  */
 const placesOf = (
   meter: Meter,
   slices: readonly Slice[],
   invoices: readonly FrozenInvoice[],
-  measured: (some: readonly Window[]) => Measure,
+  measured: (isChosen: (slice: Slice) => boolean) => Measure,
 ): readonly Place[] => {
-  const lines = lateLinesOf(invoices).filter((line) => line.meter === meter);
+  const lines = lateLinesOf(invoices)
+    .filter((line) => line.meter === meter)
+    .toSorted((a, b) => (a.window.to < b.window.to ? -1 : 1))
+    .map((line) => ({
+      window: line.window,
+      billable: line.billable,
+      included: line.quantity - line.billable,
+    }));
   if (lines.length === 0) return [];
   const places = new Map<string, Place>();
   for (const slice of slices) {
@@ -102,23 +118,39 @@ const placesOf = (
     if (places.has(from)) continue;
     const room =
       invoice === undefined
-        ? meter === 'active_users'
-          ? slice.users.size
-          : (slice.counts[meter] ?? 0)
-        : less(measured([invoice.window]), ownOf(invoice, meter)).quantity;
+        ? measured((each) => each === slice)
+        : less(
+            measured((each) => isWithin(each.from, invoice.window)),
+            ownOf(invoice, meter),
+          );
     places.set(from, { window: { from }, invoice, room, held: NOTHING });
   }
-  for (const line of lines.toSorted((a, b) => (a.window.to < b.window.to ? -1 : 1))) {
-    let left: Measure = line;
-    for (const place of places.values()) {
-      const { invoice } = place;
-      const covers = invoice !== undefined && isWithin(line.window.from, invoice.window);
-      if (!covers && !isWithin(place.window.from, line.window)) continue;
-      const quantity = Math.min(place.room, left.quantity);
-      const billable = Math.min(quantity, left.billable);
-      place.room -= quantity;
-      place.held = plus(place.held, { quantity, billable });
-      left = { quantity: left.quantity - quantity, billable: left.billable - billable };
+  const placesFor = (window: Window): Place[] =>
+    [...places.values()].filter(
+      ({ window: { from }, invoice }) =>
+        (invoice !== undefined && isWithin(window.from, invoice.window)) || isWithin(from, window),
+    );
+  // What ends first is placed first, each as early as can be: so all finds room if there is a way.
+  for (const line of lines) {
+    for (const place of placesFor(line.window)) {
+      const quantity = Math.min(line.billable, place.room.billable);
+      line.billable -= hold(place, { quantity, billable: quantity });
+    }
+  }
+  for (const line of lines) {
+    for (const place of placesFor(line.window)) {
+      const quantity = Math.min(line.included, place.room.quantity - place.room.billable);
+      line.included -= hold(place, { quantity, billable: 0 });
+    }
+  }
+  // Usage that came since has moved what is included: the rest lies in any room.
+  for (const line of lines) {
+    for (const place of placesFor(line.window)) {
+      line.billable -= hold(place, {
+        quantity: line.billable,
+        billable: Math.min(line.billable, place.room.quantity),
+      });
+      line.included -= hold(place, { quantity: line.included, billable: 0 });
     }
   }
   return [...places.values()];
@@ -145,12 +177,13 @@ export const unbilledLines = (
 
   const linesOf = (meter: Meter): readonly StatementLine[] => {
     const rate = card.rates[meter];
-    const measured = (some: readonly Window[]): Measure =>
-      measure(slices, meter, (slice) => isIn(some, slice.from), rate?.included ?? 0);
-    const places = placesOf(meter, slices, invoices, measured);
-    const heldAt = (chosen: (place: Place) => boolean): Measure =>
+    const chosen = (isChosen: (slice: Slice) => boolean): Measure =>
+      measure(slices, meter, isChosen, rate?.included ?? 0);
+    const measured = (some: readonly Window[]): Measure => chosen((slice) => isIn(some, slice.from));
+    const places = placesOf(meter, slices, invoices, chosen);
+    const heldAt = (isMeant: (place: Place) => boolean): Measure =>
       places
-        .filter(chosen)
+        .filter(isMeant)
         .map(({ held }) => held)
         .reduce(plus, NOTHING);
     const lineIf = (left: Measure, of: Window, late?: Window): StatementLine[] => {

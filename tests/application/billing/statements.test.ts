@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { StatementLine } from '../../../domain/billing/shapes.ts';
 import type { Use } from './metered.ts';
 import { ACME, BETA, between, PARTNER, startBilling } from './metered.ts';
 
@@ -209,6 +210,29 @@ describe('Statements', () => {
     await billing.generate(between('2026-11-01', '2026-11-10'));
     const quantities = (await records())?.map(([quantity]) => Number(quantity));
     expect(quantities?.reduce((all, one) => all + one, 0)).to.equal(2);
+  });
+
+  it('bill what is above the included part once, when the window it came late to is cut anew', async () => {
+    const billing = await startBilling();
+    await billing.put({ records_created: { ...CARD.records_created, included: 2 } });
+    await billing.use(used('2026-11-01T00:00:00Z'));
+    const records = (lines: readonly StatementLine[] = []) =>
+      lines
+        .filter(({ meter }) => meter === 'records_created')
+        .map(({ quantity, billable }) => [quantity, billable]);
+    const first = await billing.generate(between('2026-11-01', '2026-11-01T12:00:00Z'));
+    await billing.use(used('2026-11-01T00:00:00Z'));
+    await billing.use(used('2026-11-01T06:00:00Z'));
+    const second = await billing.generate(between('2026-11-01T12:00:00Z', '2026-11-01T18:00:00Z'));
+    expect(records(second.lines)).to.deep.equal([[2, 1]]);
+    billing.discard(first);
+    const third = await billing.generate(between('2026-11-01', '2026-11-01T06:00:00Z'));
+    expect(records(third.lines)).to.deep.equal([[1, 0]]);
+    const [acme] = await billing.statements.statements(PARTNER, NOVEMBER);
+    expect(records(acme?.lines)).to.have.deep.members([
+      [1, 0],
+      [2, 1],
+    ]);
   });
 
   it('show what was invoiced to a customer that is none any more, and what is in another currency by itself', async () => {
