@@ -80,20 +80,21 @@ export class TimeTravel {
   }
 
   /**
-   * The events of a stream up to a place, in order, in bounded memory; others have their turn in between. One at a time
-   * for each tenant: who asks often waits, and nobody else.
+   * The events of a stream from a revision up to a place, in order, in bounded memory; others have their turn in between.
+   * One at a time for each tenant: who asks often waits, and nobody else.
    */
   async through(
     stream: { readonly tenantId: string; readonly category: string; readonly id: string },
     position: Position,
     visit: (event: LoggedEvent) => void,
+    first = 0,
   ): Promise<void> {
     const { tenantId } = stream;
     const name = streamName(tenantId, stream.category, stream.id);
     const before = this.#replays.get(tenantId);
     const mine = (async () => {
       await before?.catch(() => undefined);
-      for await (const event of this.#until(name, { position })) visit(event);
+      for await (const event of this.#until(name, { position }, first)) visit(event);
     })();
     this.#replays.set(tenantId, mine);
     try {
@@ -103,8 +104,8 @@ export class TimeTravel {
     }
   }
 
-  async *#until(stream: string, at: At | undefined): AsyncGenerator<LoggedEvent> {
-    for (let from = 0; ; from += PAGE) {
+  async *#until(stream: string, at: At | undefined, first = 0): AsyncGenerator<LoggedEvent> {
+    for (let from = first; ; from += PAGE) {
       const page = await this.#events.readStream(stream, { from, limit: PAGE });
       for (const stored of page) {
         const event = this.#codec.decode(stored);

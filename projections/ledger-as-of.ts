@@ -1,26 +1,39 @@
 import { dayBefore } from '../domain/ledger/dates.ts';
 import type { JournalEvent } from '../domain/ledger/journal.ts';
-import { type Turnover, type Turnovers, turnoversOver } from './ledger-balances.ts';
+import { addBucket, type Turnover, type Turnovers, turnoversOver } from './ledger-balances.ts';
+import type { ChartChangeDoc, Recorded } from './ledger-recorded.ts';
 import type { Books, Range } from './ledger-reports.ts';
 
 /**
- * The books as they stood at a place in the log, from the journal itself: what a report of that moment was made of. Holds
- * the chart and a sum for each account, however many entries it is told of.
+ * The books as they stood at a place in the log, from the months before it and from the journal itself: what a report of
+ * that moment was made of. Holds the chart and a sum for each account, however many entries it is told of.
+ * @param recorded whole months; the journal is to be added from there on
  */
-export const booksAsOf = ({ currency, from, to }: Range) => {
+export const booksAsOf = ({ currency, from, to }: Range, recorded?: Recorded) => {
   const chart = new Map<string, Books['chart'][number]>();
   const before = new Map<string, Turnover>();
   const through = new Map<string, Turnover>();
   const opening = from === undefined ? undefined : dayBefore(from);
 
+  const call = ({ account_id, code, name, type }: Omit<ChartChangeDoc, 'revision'>): void => {
+    chart.set(account_id, { code, code_key: code.toLowerCase(), name, type });
+  };
+
+  for (const change of recorded?.chart ?? []) call(change);
+  for (const { period, account, buckets } of recorded?.sums ?? []) {
+    for (const [day, bucket] of Object.entries(buckets)) {
+      const date = `${period}-${day}`;
+      if (date <= to) addBucket(through, account, bucket);
+      if (opening !== undefined && date <= opening) addBucket(before, account, bucket);
+    }
+  }
+
   const add = (event: JournalEvent): void => {
     switch (event.type) {
       case 'AccountOpened':
-      case 'AccountChanged': {
-        const { account_id, code, name, type } = event.data;
-        chart.set(account_id, { code, code_key: code.toLowerCase(), name, type });
+      case 'AccountChanged':
+        call(event.data);
         return;
-      }
       case 'EntryPosted':
       case 'EntryReversed':
         if (event.data.currency !== currency) return;

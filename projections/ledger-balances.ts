@@ -9,8 +9,8 @@ import { type Touch, touch } from '../domain/projection.ts';
  * there are. A part of the projection `ledger`. Sums are gross and per currency.
  */
 
-type Bucket = readonly [debit: Sum, credit: Sum];
-type Buckets = Readonly<Record<string, Bucket>>;
+export type Bucket = readonly [debit: Sum, credit: Sum];
+export type Buckets = Readonly<Record<string, Bucket>>;
 
 /** The days of a month (`01` to `31`), or the months of a year (`01` to `12`), of one account. */
 interface BalanceDoc {
@@ -27,20 +27,27 @@ export const balanceCollections = ['days', 'months'].map((name) => ({
   indexes: [{ name: 'by_period', fields: ['currency', 'period'] }],
 }));
 
-const added = (buckets: Buckets, key: string, debit: number, credit: number): Buckets => {
+export const added = (buckets: Buckets, key: string, debit: number, credit: number): Buckets => {
   const [debits, credits] = buckets[key] ?? [0, 0];
   return { ...buckets, [key]: [plus(debits, debit), plus(credits, credit)] };
 };
 
-export const balanceTouches = ({ data }: PostingEvent): Touch[] => {
+/** What a posting moves on each account, by its code in lower case. */
+export const linesByAccount = (
+  lines: PostingEvent['data']['lines'],
+): readonly (readonly [account: string, moved: { readonly debit: number; readonly credit: number }])[] => {
   const moved = new Map<string, { debit: number; credit: number }>();
-  for (const { account_code, debit, credit } of data.lines) {
+  for (const { account_code, debit, credit } of lines) {
     const account = account_code.toLowerCase();
     const before = moved.get(account);
     moved.set(account, { debit: (before?.debit ?? 0) + debit, credit: (before?.credit ?? 0) + credit });
   }
+  return [...moved];
+};
+
+export const balanceTouches = ({ data }: PostingEvent): Touch[] => {
   const { currency, date } = data;
-  return [...moved].flatMap(([account, { debit, credit }]) =>
+  return linesByAccount(data.lines).flatMap(([account, { debit, credit }]) =>
     (
       [
         ['days', date.slice(0, 7), date.slice(8, 10)],
@@ -122,13 +129,13 @@ export const turnoversIn = (
     const turnovers = new Map<string, Turnover>();
     for (const { period, account, buckets } of months) {
       for (const [month, bucket] of Object.entries(buckets)) {
-        if (`${period}-${month}` < monthOf(cut)) add(turnovers, account, bucket);
+        if (`${period}-${month}` < monthOf(cut)) addBucket(turnovers, account, bucket);
       }
     }
     for (const { period, account, buckets } of parts.flat()) {
       if (period !== monthOf(cut)) continue;
       for (const [day, bucket] of Object.entries(buckets)) {
-        if (`${period}-${day}` <= cut) add(turnovers, account, bucket);
+        if (`${period}-${day}` <= cut) addBucket(turnovers, account, bucket);
       }
     }
     return turnovers;
@@ -139,7 +146,11 @@ export const turnoversIn = (
   };
 };
 
-const add = (turnovers: Map<string, Turnover>, account: string, [debit, credit]: Bucket): void => {
+export const addBucket = (
+  turnovers: Map<string, Turnover>,
+  account: string,
+  [debit, credit]: Bucket,
+): void => {
   const sofar = turnovers.get(account);
   turnovers.set(account, {
     debit: (sofar?.debit ?? 0n) + BigInt(debit),

@@ -14,9 +14,10 @@ import {
 } from '../domain/projection.ts';
 import { balanceCollections, balanceTouches } from './ledger-balances.ts';
 import { draftDoc, type EntryDoc, entriesCollection, found, postedDoc } from './ledger-entries.ts';
+import { chartTouches, recordedCollections, recordedTouches } from './ledger-recorded.ts';
 
 /**
- * The ledger (decisions, section 9): chart, entries and buckets. What is posted comes from the journal alone; of an
+ * The ledger (decisions, section 9): chart, entries and buckets, and what was recorded month by month. What is posted comes from the journal alone; of an
  * entry's own stream only the draft is read.
  */
 
@@ -51,19 +52,21 @@ const accountTouch = (data: AccountData, at: number): Touch =>
 const posted = (event: ProjectedEvent<PostingEvent> & PostingEvent): Touch[] => [
   touch<EntryDoc>('entries', event.data.entry_id, () => postedDoc(event, event.at)),
   ...balanceTouches(event),
+  ...recordedTouches(event),
 ];
 
 export const ledgerProjection = projection<JournalEvent | EntryEvent>({
   name: 'ledger',
-  version: 1,
+  version: 2,
   collections: [
     { name: 'accounts', indexes: [{ name: 'by_code', fields: ['code_key'] }] },
     entriesCollection,
     ...balanceCollections,
+    ...recordedCollections,
   ],
   on: {
-    AccountOpened: ({ data, at }) => [accountTouch(data, at)],
-    AccountChanged: ({ data, at }) => [accountTouch(data, at)],
+    AccountOpened: (event) => [accountTouch(event.data, event.at), ...chartTouches(event)],
+    AccountChanged: (event) => [accountTouch(event.data, event.at), ...chartTouches(event)],
     EntryDrafted: ({ data, at }) => [
       touch<EntryDoc>('entries', data.entry_id, () => draftDoc(data.entry_id, data, data.source, iso(at))),
     ],

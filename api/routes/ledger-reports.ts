@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import type { RecordedEvent } from '../../application/codec.ts';
+import type { LoggedEvent, RecordedEvent } from '../../application/codec.ts';
 import { ACCOUNT_TYPES } from '../../domain/ledger/account.ts';
 import { yearStart } from '../../domain/ledger/dates.ts';
 import { JOURNAL_ID, type JournalEvent, journalDecider } from '../../domain/ledger/journal.ts';
 import { booksAsOf } from '../../projections/ledger-as-of.ts';
+import { recordedBefore } from '../../projections/ledger-recorded.ts';
 import {
   type Books,
   balanceSheetFrom,
@@ -95,19 +96,22 @@ export const trialBalanceOf = async (
   return trialBalanceFrom(await booksOf(app, tenantId, range, query.as_of_position), range);
 };
 
-/** From the read model; as they once stood, from the journal (docs/decisions/0019-reports-as-of-a-position.md). */
+/** From the read model; as they once stood, with the journal's help (docs/decisions/0019-reports-as-of-a-position.md). */
 const booksOf = async (
   app: App,
   tenantId: string,
   range: Range,
   asOf: string | undefined,
 ): Promise<Books> => {
-  if (asOf === undefined) return presentBooks(app.readModels.reader('ledger'), tenantId, range);
+  const reader = app.readModels.reader('ledger');
+  if (asOf === undefined) return presentBooks(reader, tenantId, range);
   const place = await app.timeTravel.placeOf(asOf, 'as_of_position');
-  const { add, books } = booksAsOf(range);
+  const recorded = await recordedBefore(reader, tenantId, range.currency, place);
+  const { add, books } = booksAsOf(range, recorded);
   const journal = { tenantId, category: journalDecider.category, id: JOURNAL_ID };
   // The stream's name says which events it holds.
-  await app.timeTravel.through(journal, place, (event) => add(event as RecordedEvent<JournalEvent>));
+  const visit = (event: LoggedEvent) => add(event as RecordedEvent<JournalEvent>);
+  await app.timeTravel.through(journal, place, visit, recorded.next);
   return books();
 };
 

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { DocumentReader } from '../../domain/projection.ts';
 import { ledgerProjection } from '../../projections/ledger.ts';
 import { bookedEntries, lastNumber } from '../../projections/ledger-entries.ts';
+import { recordedBefore } from '../../projections/ledger-recorded.ts';
 import { balanceSheet, profitAndLoss, trialBalance } from '../../projections/ledger-reports.ts';
 import { memoryReadModel } from '../support/memory-reader.ts';
 
@@ -10,9 +11,10 @@ const TENANT = 'acme';
 const books = () => {
   const model = memoryReadModel(ledgerProjection);
   let revision = 0;
+  let month = 2;
   const fold = (type: string, data: object): void => {
     const actor = { kind: 'user', id: 'ann' };
-    const at = Date.UTC(2026, 2, 15) + revision;
+    const at = Date.UTC(2026, month, 15) + revision;
     const id = `event-${revision}`;
     const place = { stream: 'acme.journal-main', revision, position: String(revision).padStart(16, '0') };
     model.fold({ type, data, id, tenantId: TENANT, ...place, at, actor, impersonatedBy: undefined });
@@ -40,8 +42,50 @@ const books = () => {
   };
   open('A');
   open('B');
-  return { ...model, post };
+  const nextMonth = (): void => {
+    month += 1;
+  };
+  return { ...model, post, open, nextMonth, end: () => String(revision).padStart(16, '0') };
 };
+
+describe('What was recorded', () => {
+  it('is added up month by month, so that a report as of a position reads the journal of one month', async () => {
+    const { reader, post, open, nextMonth, end } = books();
+    post(1, '2026-01-15');
+    post(2, '2026-02-28');
+    const march = end();
+    nextMonth();
+    open('C');
+    post(3, '2026-01-15');
+    const april = end();
+    nextMonth();
+    post(4, '2026-03-15');
+    const recordedAt = async (position: string) => {
+      const { sums, chart, next } = await recordedBefore(reader, TENANT, 'EUR', position);
+      const days = sums.map(({ recorded, period, account, buckets }) => [recorded, period, account, buckets]);
+      return { days, codes: chart.map(({ code }) => code), next };
+    };
+    const nothing = { days: [], codes: [], next: 0 };
+    expect(await recordedAt(march)).to.deep.equal(nothing);
+    const ofMarch = [
+      ['2026-03', '2026-01', 'a', { 15: [5, 0] }],
+      ['2026-03', '2026-01', 'b', { 15: [0, 5] }],
+      ['2026-03', '2026-02', 'a', { 28: [5, 0] }],
+      ['2026-03', '2026-02', 'b', { 28: [0, 5] }],
+    ];
+    const inApril = await recordedAt(april);
+    expect(inApril.days).to.have.deep.members(ofMarch);
+    expect(inApril).to.deep.include({ codes: ['A', 'B'], next: 4 });
+    const inMay = await recordedAt(end());
+    expect(inMay.days).to.have.deep.members([
+      ...ofMarch,
+      ['2026-04', '2026-01', 'a', { 15: [5, 0] }],
+      ['2026-04', '2026-01', 'b', { 15: [0, 5] }],
+    ]);
+    expect(inMay).to.deep.include({ codes: ['A', 'B', 'C'], next: 6 });
+    expect((await recordedBefore(reader, TENANT, 'USD', end())).sums).to.deep.equal([]);
+  });
+});
 
 describe('Reports of the ledger', () => {
   it('read chart and balances together, so that no posting is in one half of them', async () => {

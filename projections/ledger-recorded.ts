@@ -1,0 +1,151 @@
+import type { AccountType } from '../domain/ledger/account.ts';
+import type { JournalEvent, PostingEvent } from '../domain/ledger/journal.ts';
+import {
+  type Document,
+  type DocumentReader,
+  iso,
+  type ProjectedEvent,
+  type RangeQuery,
+  type Touch,
+  touch,
+} from '../domain/projection.ts';
+import { added, type Buckets, linesByAccount } from './ledger-balances.ts';
+
+/**
+ * What was posted, by the month in which it was recorded (UTC): a report as of a place in the log adds up the months before
+ * it and reads the journal from the beginning of its own, however long the journal is. What is before a place in the log
+ * never changes, so a month is whole as soon as a later one has begun. A part of the projection `ledger`.
+ */
+
+/** A month, and where the journal stood as it began. */
+interface RecordingDoc {
+  /** Of the month's first event. */
+  readonly position: string;
+  readonly revision: number;
+  /** `YYYY-MM` */
+  readonly month: string;
+}
+
+/** The days of a month of one account, as far as they were recorded in one month. */
+export interface RecordedDoc {
+  readonly currency: string;
+  /** `YYYY-MM` */
+  readonly recorded: string;
+  /** `YYYY-MM` */
+  readonly period: string;
+  /** The code in lower case. */
+  readonly account: string;
+  readonly buckets: Buckets;
+}
+
+/** How an account was called from a revision of the journal on. */
+export interface ChartChangeDoc {
+  readonly revision: number;
+  readonly account_id: string;
+  readonly code: string;
+  readonly name: string;
+  readonly type: AccountType;
+}
+
+export const recordedCollections = [
+  { name: 'recordings', indexes: [{ name: 'by_position', fields: ['position'] }] },
+  { name: 'recorded', indexes: [{ name: 'by_recorded', fields: ['currency', 'recorded'] }] },
+  { name: 'chart_changes', indexes: [{ name: 'by_revision', fields: ['revision'] }] },
+];
+
+const monthOf = ({ at }: ProjectedEvent): string => iso(at).slice(0, 7);
+
+const recordingTouch = (event: ProjectedEvent): Touch => {
+  const { position, revision } = event;
+  const month = monthOf(event);
+  return touch<RecordingDoc>('recordings', month, (doc) => doc ?? { position, revision, month });
+};
+
+export const recordedTouches = (event: ProjectedEvent<PostingEvent> & PostingEvent): Touch[] => {
+  const recorded = monthOf(event);
+  const { currency, date, lines } = event.data;
+  const [period, day] = [date.slice(0, 7), date.slice(8, 10)];
+  return [
+    recordingTouch(event),
+    ...linesByAccount(lines).map(([account, { debit, credit }]) =>
+      touch<RecordedDoc>('recorded', `${recorded}.${currency}.${period}.${account}`, (doc) => ({
+        currency,
+        recorded,
+        period,
+        account,
+        buckets: added(doc?.buckets ?? {}, day, debit, credit),
+      })),
+    ),
+  ];
+};
+
+type AccountEvent = Extract<JournalEvent, { type: 'AccountOpened' | 'AccountChanged' }>;
+
+export const chartTouches = (event: ProjectedEvent<AccountEvent> & AccountEvent): Touch[] => {
+  const { revision } = event;
+  const { account_id, code, name, type } = event.data;
+  return [
+    recordingTouch(event),
+    touch<ChartChangeDoc>('chart_changes', String(revision), () => ({
+      revision,
+      account_id,
+      code,
+      name,
+      type,
+    })),
+  ];
+};
+
+// Queries
+
+/** What months hold that are whole, and the revision of the journal's first event after them. */
+export interface Recorded {
+  readonly sums: readonly RecordedDoc[];
+  readonly chart: readonly ChartChangeDoc[];
+  readonly next: number;
+}
+
+const NOTHING: Recorded = { sums: [], chart: [], next: 0 };
+
+/**
+ * All that was recorded in one currency in the months before the last that had begun at a position, as far as the read
+ * model knows: where it lags, it is fewer months.
+ */
+export const recordedBefore = async (
+  reader: DocumentReader,
+  tenantId: string,
+  currency: string,
+  position: string,
+): Promise<Recorded> => {
+  const { docs } = await reader.find<RecordingDoc>('recordings', tenantId, {
+    index: 'by_position',
+    equals: [],
+    range: { lt: position },
+    order: 'desc',
+    limit: 1,
+  });
+  const [last] = docs;
+  if (last === undefined) return NOTHING;
+  const queries: readonly RangeQuery[] = [
+    {
+      collection: 'recorded',
+      index: 'by_recorded',
+      equals: [currency],
+      range: { lt: last.month },
+      order: 'asc',
+    },
+    {
+      collection: 'chart_changes',
+      index: 'by_revision',
+      equals: [],
+      range: { lt: last.revision },
+      order: 'asc',
+    },
+  ];
+  const [sums = [], chart = []] = await reader.findAll(tenantId, queries);
+  return { sums: documents<RecordedDoc>(sums), chart: documents<ChartChangeDoc>(chart), next: last.revision };
+};
+
+/** A collection holds nothing else. */
+const documents = <D>(found: readonly Document[]): readonly D[] =>
+  found as readonly unknown[] as readonly D[];
