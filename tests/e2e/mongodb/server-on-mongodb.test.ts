@@ -6,6 +6,7 @@ import type { Answer } from '../../support/client.ts';
 import { describeWithMongo, type TestDatabase } from '../../support/mongodb-server.ts';
 import { eventually, type Server, startServer } from '../../support/server.ts';
 import {
+  conversation,
   deletedMessage,
   liveMessage,
   type Message,
@@ -288,7 +289,17 @@ await describeWithMongo('kill -9 on MongoDB', (title, start) => {
       const people = [await tenant.person('Ada'), await tenant.person('Ben'), await tenant.person('Cy')];
       const [ada, ...others] = people;
       if (ada === undefined) throw new Error('nobody');
-      const id = await talk(ada, ...others);
+      // The server has only just begun, and may say once or twice that it is not there yet.
+      const begun = await eventually(
+        'a conversation',
+        async () => {
+          const asked = { participant_user_ids: others.map(({ id }) => id) };
+          const answer = await ada.api.post(BASE, asked);
+          return answer.status === 503 ? undefined : answer;
+        },
+        TAKE_OVER_MS,
+      );
+      const { id } = begun.as(conversation, 201);
       const pending = new Map<string, Member>();
       const sent = new Map<string, Message>();
       let killed = false;
