@@ -19,6 +19,7 @@ import {
   postingRulesDecider,
   type RuleChange,
   type RuleContent,
+  requireFixedAmounts,
   requireRule,
   ruleOf,
 } from '../domain/ledger/posting-rule.ts';
@@ -76,7 +77,7 @@ export class PostingRules {
     requireRule(given);
     const earlier = await this.#earlier(tenantId, context, id);
     if (earlier !== undefined) return earlier;
-    await this.#requireAccounts(tenantId, given);
+    await this.#requireLines(tenantId, given);
     return ruleIn(await this.#onRules(tenantId, context, (state) => createRule(state, id, given)), id);
   }
 
@@ -93,7 +94,7 @@ export class PostingRules {
     // A rule whose account was deactivated can still be renamed, or switched off.
     const isActivated = change.active === true && !now.active;
     if (change.lines !== undefined || isActivated) {
-      await this.#requireAccounts(tenantId, { lines: change.lines ?? now.lines });
+      await this.#requireLines(tenantId, { lines: change.lines ?? now.lines });
     }
     return ruleIn(await this.#onRules(tenantId, context, (state) => changeRule(state, id, change)), id);
   }
@@ -147,8 +148,10 @@ export class PostingRules {
     return runner.apply({ rule, event, source: { ...source, tenantId } }, { ...context, again: undefined });
   }
 
-  #requireAccounts(tenantId: string, { lines }: Pick<RuleContent, 'lines'>): Promise<void> {
-    return this.#deps.ledger.requireAccounts(
+  async #requireLines(tenantId: string, { lines }: Pick<RuleContent, 'lines'>): Promise<void> {
+    const tenant = await this.#deps.directory.tenant(tenantId);
+    if (tenant !== undefined) requireFixedAmounts(lines, tenant.currency);
+    await this.#deps.ledger.requireAccounts(
       tenantId,
       lines.map(({ account_code }) => account_code),
     );

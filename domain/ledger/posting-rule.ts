@@ -5,6 +5,7 @@ import { isSame } from '../entities/json-values.ts';
 import { DomainError, type FieldIssue, invalid, notFound } from '../errors.ts';
 import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
 import { parseCondition } from '../expressions/condition.ts';
+import { AmountProblem, minorUnits } from './rule-amounts.ts';
 import { isPathOf, SOURCE_KINDS, sourceOf } from './rule-sources.ts';
 
 /**
@@ -186,5 +187,23 @@ export const requireRule = ({ source_kind, when, date, lines }: RuleContent): vo
     const message = 'At most one line takes the remainder.';
     issues.push({ path: `lines.${remainders[1]}.amount`, code: 'second_remainder', message });
   }
+  if (issues.length > 0) throw invalid(issues);
+};
+
+/**
+ * An amount that is always the same must be one in the currency of the books, or each event would fail.
+ * @throws 400 with every issue
+ */
+export const requireFixedAmounts = (lines: readonly RuleLine[], currency: string): void => {
+  const issues = lines.flatMap(({ amount }, index): FieldIssue[] => {
+    if (!('fixed' in amount)) return [];
+    try {
+      minorUnits(amount.fixed, currency);
+      return [];
+    } catch (error) {
+      if (!(error instanceof AmountProblem)) throw error;
+      return [{ path: `lines.${index}.amount.fixed`, code: error.code, message: error.message }];
+    }
+  });
   if (issues.length > 0) throw invalid(issues);
 };

@@ -90,7 +90,7 @@ describe('Posting rules', () => {
           { lines: line({ percent, path: 'values.total' }) },
           'lines.0.amount',
         ]),
-        ...[0, -5, 1.5, 2 ** 53, '0', '0.00', '-1', '1e3', ' 1', '1,5', ''].map(
+        ...[0, -5, 1.5, 2 ** 53, '0', '0.00', '-1', '1e3', ' 1', '1,5', '', '12.345', '0.001'].map(
           (fixed): readonly [object, string] => [{ lines: line({ fixed }) }, 'lines.0.amount'],
         ),
         [{ lines: line({ remainder: false }) }, 'lines.0.amount'],
