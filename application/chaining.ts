@@ -35,6 +35,32 @@ export const metadataTexts = (
     `"schema_version":${version},"tenant_id":${JSON.stringify(tenantId)}}`,
 ];
 
+const HASH = '"hash":"';
+const HASH_LENGTH = 64;
+const AT = '"occurred_at":"';
+const AT_LENGTH = '2026-01-01T00:00:00.000Z'.length;
+const VERSION = '"schema_version":';
+
+/**
+ * Some of what {@link metadataTexts} writes, found by its place in the text: the text is canonical, and a quote within
+ * any of its strings is escaped, so that no string can hold one of the members that are looked for.
+ */
+export const storedFacts = (
+  metadata: string,
+): { readonly hash: string | undefined; readonly at: number; readonly version: number } => {
+  const hash = metadata.indexOf(HASH) + HASH.length;
+  const at = metadata.indexOf(AT, hash) + AT.length;
+  const version = metadata.indexOf(VERSION, at) + VERSION.length;
+  if (hash < HASH.length || at < AT.length || version < VERSION.length) return NO_FACTS;
+  return {
+    hash: metadata.charAt(hash + HASH_LENGTH) === '"' ? metadata.slice(hash, hash + HASH_LENGTH) : undefined,
+    at: Date.parse(metadata.slice(at, at + AT_LENGTH)),
+    version: Number.parseInt(metadata.slice(version, version + 10), 10),
+  };
+};
+
+const NO_FACTS = { hash: undefined, at: Number.NaN, version: Number.NaN };
+
 /** The recipe of `metadata.hash`; every part is one line, and none can hold a line feed. */
 export const chainHash = (
   previous: string,

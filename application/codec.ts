@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { EventDefinition } from '../domain/event.ts';
 import { canonicalJson } from './canonical-json.ts';
-import { chainHash, metadataTexts } from './chaining.ts';
+import { chainHash, metadataTexts, storedFacts } from './chaining.ts';
 import type { NewEvent, Position, StoredEvent } from './ports/event-store.ts';
 import type { KeyRing } from './sealing.ts';
 import { parseStreamName } from './streams.ts';
@@ -59,6 +59,9 @@ export type RecordedEvent<E extends AnyEvent = AnyEvent> = E extends AnyEvent ? 
 
 /** A recorded event and its place in the log. */
 export type LoggedEvent = RecordedEvent & { readonly position: Position };
+
+/** Of a logged event, what a state is folded from. */
+export type FoldedEvent = AnyEvent & Pick<LoggedEvent, 'revision' | 'position' | 'at' | 'hash'>;
 
 /** The head of a stream: where the next event is chained. */
 export interface ChainHead {
@@ -185,6 +188,25 @@ export class EventCodec {
     return this.#decoded.get(stored) ?? this.#read(stored);
   }
 
+  /**
+   * What a fold needs of an event that this product wrote under the very version that it knows: its schema was satisfied
+   * then, and is not asked again. For folding many streams at once, where it takes a third of the time of
+   * {@link decodeOnce}; anything else than what `encode` makes goes that way.
+   * @throws {UndecodableEvent}
+   */
+  decodeToFold(stored: StoredEvent): FoldedEvent {
+    const { definition } = this.#known(stored.type);
+    const { version, at, hash } = storedFacts(stored.metadata);
+    if (version !== definition.version || hash === undefined || Number.isNaN(at))
+      return this.decodeOnce(stored);
+    const { type, revision, position } = stored;
+    try {
+      return { type, data: JSON.parse(stored.data), revision, position, at, hash };
+    } catch (cause) {
+      throw unreadable(stored, cause);
+    }
+  }
+
   #read(stored: StoredEvent): LoggedEvent {
     const recent = this.#recent.get(stored.id);
     return recent !== undefined && recent.stream === stored.stream && recent.revision === stored.revision
@@ -200,7 +222,7 @@ export class EventCodec {
       metadata = metadataSchema.parse(JSON.parse(stored.metadata));
       data = JSON.parse(stored.data);
     } catch (cause) {
-      throw new UndecodableEvent(`${stored.stream}@${stored.revision} cannot be read`, { cause });
+      throw unreadable(stored, cause);
     }
     const at = Date.parse(metadata.occurred_at);
     if (Number.isNaN(at)) throw new UndecodableEvent(`${stored.stream}@${stored.revision} has no time`);
@@ -239,6 +261,9 @@ export class EventCodec {
     return known;
   }
 }
+
+const unreadable = ({ stream, revision }: StoredEvent, cause: unknown): UndecodableEvent =>
+  new UndecodableEvent(`${stream}@${revision} cannot be read`, { cause });
 
 interface SortedField {
   readonly name: string;

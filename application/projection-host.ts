@@ -49,6 +49,8 @@ const parseTag = (tag: string | undefined): { version: number; rebuild: number }
 
 const RETIREMENT_MS = 10_000;
 const SAVE_MS = 25;
+/** Events that are folded together while somebody waits: a few milliseconds of work. */
+const HURRIED = 200;
 
 /**
  * Runs one projection: its active generation, and a new one beside it when the version grew or a rebuild was asked
@@ -238,7 +240,7 @@ export class ProjectionHost implements FoldingProjection {
         if (matched) {
           clearTimeout(unsaved);
           unsaved = undefined;
-          await folder.apply(batch.events, batch.position);
+          await this.#applyBatch(folder, tag, batch);
           await this.#retryRequested(folder, batch.events);
         } else {
           // Nothing to fold: the position counts at once in this process and is stored soon for others.
@@ -257,6 +259,22 @@ export class ProjectionHost implements FoldingProjection {
     } finally {
       clearTimeout(unsaved);
     }
+  }
+
+  /** Who waits for an event in the midst of a batch need not wait for its end. */
+  async #applyBatch(folder: Folder, tag: string, { events, position }: EventBatch): Promise<void> {
+    let from = 0;
+    while (this.#hurry > 0 && events.length - from > HURRIED) {
+      const part = events.slice(from, from + HURRIED);
+      const last = part.at(-1);
+      if (last === undefined) break;
+      await folder.apply(part, last.position);
+      this.#tellProgress(folder, tag);
+      from += HURRIED;
+      // So that it is told, and whoever begins to wait is heard.
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await folder.apply(from === 0 ? events : events.slice(from), position);
   }
 
   #tellProgress(folder: Folder, tag: string): void {

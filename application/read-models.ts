@@ -49,6 +49,9 @@ export class ReadModels {
   readonly #prepared = new Set<string>();
   readonly #remote = new Map<string, Remote>();
   #floor: Position | undefined;
+  #asked = 0;
+  /** When each of those who wait began; the first is the first. */
+  readonly #waiting = new Set<{ readonly since: number }>();
 
   constructor(projections: readonly Projection[], store: ReadStore, clock: Clock) {
     for (const projection of projections) this.#projections.set(projection.name, projection);
@@ -68,6 +71,7 @@ export class ReadModels {
 
   /** Notes where a write ended before its answer goes out. */
   answered(tenantId: string | undefined, position: Position): void {
+    this.#asked += 1;
     for (const key of tenantId === undefined ? [ANYBODY] : [tenantId, ANYBODY]) {
       const before = this.#answered.get(key);
       if (before === undefined || before < position) this.#answered.set(key, position);
@@ -83,11 +87,23 @@ export class ReadModels {
     projections: readonly string[],
     minPosition: Position | undefined,
   ): Promise<void> | undefined {
+    this.#asked += 1;
     const tenantId = tenant ?? ANYBODY;
     const target = latest(minPosition, latest(this.#answered.get(tenantId), this.#floor));
     const waiting = projections.filter((name) => !this.#ready(name, tenantId, target));
     if (waiting.length === 0) return undefined;
     return this.#waitUntilReady(waiting, tenantId, target, minPosition !== undefined);
+  }
+
+  /** Counts the reads and writes that were asked for. */
+  get asked(): number {
+    return this.#asked;
+  }
+
+  /** How long (ms) the one has waited who waits longest now; 0 when nobody does. */
+  longestWait(): number {
+    for (const { since } of this.#waiting) return performance.now() - since;
+    return 0;
   }
 
   reader(projection: string): Reader {
@@ -154,6 +170,21 @@ export class ReadModels {
   }
 
   async #waitUntilReady(
+    projections: readonly string[],
+    tenantId: string,
+    target: Position | undefined,
+    demanded: boolean,
+  ): Promise<void> {
+    const waiter = { since: performance.now() };
+    this.#waiting.add(waiter);
+    try {
+      await this.#waitInLine(projections, tenantId, target, demanded);
+    } finally {
+      this.#waiting.delete(waiter);
+    }
+  }
+
+  async #waitInLine(
     projections: readonly string[],
     tenantId: string,
     target: Position | undefined,

@@ -1,5 +1,5 @@
 import type { Decider } from '../domain/decider.ts';
-import { CHAIN_START, type ChainHead, type EventCodec, type LoggedEvent } from './codec.ts';
+import { CHAIN_START, type ChainHead, type EventCodec, type FoldedEvent, type LoggedEvent } from './codec.ts';
 import type { EventStore, Position, StoredEvent } from './ports/event-store.ts';
 import type { Logger } from './ports/logger.ts';
 import type { SnapshotStore } from './ports/snapshot-store.ts';
@@ -113,7 +113,7 @@ export class StreamStates {
         const events = read[nth] ?? [];
         if (events.length >= SHORT) states[at] = await this.refresh(stream, decider);
         else {
-          const state = this.#foldAll(emptyOf(decider), events, decider);
+          const state = this.#foldMany(events, decider);
           states[at] = state;
           const newest = loads[nth]?.newest;
           if (newest !== undefined && state.revision >= newest) this.set(stream, state, decider);
@@ -170,6 +170,19 @@ export class StreamStates {
       state = this.#fold(state, event, decider);
     }
     return state;
+  }
+
+  /** A short stream as a whole, one of many. */
+  #foldMany(events: readonly StoredEvent[], decider: AnyDecider): StreamState {
+    let state = decider.initial;
+    let last: FoldedEvent | undefined;
+    for (const stored of events) {
+      last = this.#codec.decodeToFold(stored);
+      state = decider.evolve(state, last, last);
+    }
+    if (last === undefined) return emptyOf(decider);
+    const { revision, hash, at, position } = last;
+    return { state, revision, hash, at, position };
   }
 
   /** Keeps a state in memory, unless there is a newer one. */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { JointEdits } from '../../application/bulk/joint-edits.ts';
 import type { RecordSelector, Referrers, RunningSession } from '../../application/bulk/ports.ts';
 import { BulkPreviews } from '../../application/bulk/preview.ts';
 import { Rows } from '../../application/bulk/rows.ts';
@@ -60,20 +61,22 @@ const referrersIn = ({ readModels }: Core): Referrers => {
 
 export const composeBulk = (
   core: Core,
-  { schemas, records, deletions }: EntitiesArea,
+  { schemas, records, deletions, writers }: EntitiesArea,
   { jobs }: WorkflowArea,
 ): BulkArea => {
   const { commands, states, codec, ids, clock, logger, stores, readModels } = core;
   const { events } = stores;
   const referrers = referrersIn(core);
+  const joint = new JointEdits({ ...core, events, schemas, gate: writers });
   const bulkRunner = new BulkRunner(
     {
       commands,
       events,
       codec,
       leases: stores.reads,
-      rows: new Rows({ commands, states, records, deletions, jobs, ids }),
+      rows: new Rows({ commands, states, records, deletions, jobs, ids, joint }),
       referrers,
+      others: readModels,
       clock,
       logger,
       owner: randomUUID(),

@@ -4,8 +4,8 @@ import type { HeadStore, NotedHead } from '../ports/audit-heads.ts';
 import type { EventStore, Position, StoredEvent } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
 
-/** Streams noted in memory before they are written: one short transaction. */
-const MAX_NOTED = 4000;
+/** Streams noted in memory before they are written: a transaction of a few milliseconds, which holds up the loop. */
+const MAX_NOTED = 500;
 /** What is noted is written so often at least. */
 const FLUSH_MS = 10_000;
 /** Live, the log is looked at so often: many events cost little together, and each alone a turn of the loop. */

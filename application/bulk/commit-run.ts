@@ -1,7 +1,10 @@
 import { notProcessable } from '../../domain/bulk/outcomes.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { Frozen } from './frozen.ts';
+import { JointEdits } from './joint-edits.ts';
+import { Pace } from './pace.ts';
 import { Interrupted, isTransient, OutOfReach, type Patience } from './patience.ts';
+import type { Others } from './ports.ts';
 import type { Recorder } from './recorder.ts';
 import type { RowJob, RowResult } from './row-job.ts';
 import { RowQueue } from './row-queue.ts';
@@ -11,6 +14,7 @@ const UNEXPECTED_TRIES = 3;
 /** Further rows begin when so much of the width is free. */
 const LEAST_ROOM = 0.25;
 const NONE: ReadonlySet<string> = new Set();
+const SUCCEEDED: RowResult = { kind: 'succeeded' };
 
 interface Work {
   readonly job: RowJob;
@@ -18,6 +22,7 @@ interface Work {
   readonly recorder: Recorder;
   readonly patience: Patience;
   readonly logger: Logger;
+  readonly others: Others;
   /** Rows under way at the same time. */
   readonly width: number;
 }
@@ -42,6 +47,7 @@ export class CommitRun {
     const queue = this.#queue;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const { width } = this.#work;
+    const pace = JointEdits.suits(job) ? new Pace(width, this.#work.others) : undefined;
     let underWay = 0;
     let failure: { readonly error: unknown } | undefined;
     let isPumping = false;
@@ -50,7 +56,8 @@ export class CommitRun {
       // Rows that begin together are read together, and go to disk together.
       const isRoomy = underWay === 0 || width - underWay >= width * LEAST_ROOM;
       const rows: number[] = [];
-      while (isRoomy && failure === undefined && underWay < width && !recorder.isFull) {
+      const most = pace?.size ?? width;
+      while (isRoomy && failure === undefined && underWay < width && rows.length < most && !recorder.isFull) {
         const row = queue.take();
         if (row === undefined) break;
         underWay += 1;
@@ -67,7 +74,20 @@ export class CommitRun {
       isPumping = true;
       setImmediate(pump);
     };
-    const begin = async (rows: readonly number[]): Promise<void> => {
+    const begin = async (begun: readonly number[]): Promise<void> => {
+      const done = pace === undefined ? NONE : await this.#together(begun, pace);
+      const rows = done.size === 0 ? begun : begun.filter((row) => !done.has(this.#idOf(row)));
+      if (done.size > 0) {
+        for (const row of begun) {
+          const id = this.#idOf(row);
+          if (!done.has(id)) continue;
+          queue.done(row, false);
+          recorder.add(row, id, SUCCEEDED);
+        }
+        underWay -= begun.length - rows.length;
+        pumpSoon();
+      }
+      if (rows.length === 0) return;
       const gathered = await this.#gather(rows);
       await new Promise((next) => setImmediate(next));
       for (const row of rows) void one(row, gathered);
@@ -100,6 +120,18 @@ export class CommitRun {
     if (signal.aborted) failure = { error: new Interrupted() };
     pump();
     return promise;
+  }
+
+  /** @returns ids of rows that are done */
+  async #together(rows: readonly number[], pace: Pace): Promise<ReadonlySet<string>> {
+    await pace.ready();
+    try {
+      const ids = rows.map((row) => this.#idOf(row));
+      return await this.#work.rows.applyTogether(this.#work.job, ids, pace);
+    } catch {
+      // Nobody knows which of them are done: each row's own command finds out, and says what is wrong.
+      return NONE;
+    }
   }
 
   /** @returns ids of records that are in memory for the sake of these rows alone */

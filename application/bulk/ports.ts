@@ -21,6 +21,16 @@ export interface Referrers {
   of(tenantId: string, recordId: string): AsyncIterable<{ readonly id: string }>;
 }
 
+/** What is known of requests that are served beside a commit. */
+export interface Others {
+  /** Counts what requests ask for; only ever grows. */
+  readonly asked: number;
+  /** How long (ms) somebody has been waiting for a read model to come along; 0 for nobody. */
+  longestWait(): number;
+}
+
+export const NO_OTHERS: Others = { asked: 0, longestWait: () => 0 };
+
 /** A session that is being committed. */
 export interface RunningSession {
   readonly tenantId: string;

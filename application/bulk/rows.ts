@@ -10,7 +10,6 @@ import {
 import type { OpParams } from '../../domain/bulk/session-events.ts';
 import { type LiveRecord, type RecordState, recordDecider } from '../../domain/entities/record.ts';
 import { DomainError } from '../../domain/errors.ts';
-import { matches } from '../../domain/expressions/filter.ts';
 import type { CommandHandler } from '../command-handler.ts';
 import type { Deletions } from '../deletions.ts';
 import type { Jobs } from '../jobs.ts';
@@ -20,7 +19,9 @@ import type { Records } from '../records.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { StreamState, StreamStates } from '../stream-states.ts';
 import { streamName } from '../streams.ts';
+import type { JointEdits } from './joint-edits.ts';
 import { inputOf, stateOf } from './judgement.ts';
+import type { Pace } from './pace.ts';
 import {
   deletionPrefix,
   isDeletionOf,
@@ -29,6 +30,7 @@ import {
   type RowResult,
   rowCausation,
 } from './row-job.ts';
+import { isSelected } from './selected.ts';
 
 type Head = Pick<StreamState<RecordState>, 'state' | 'position'>;
 
@@ -51,6 +53,7 @@ export class Rows {
   readonly #deletions: Deletions;
   readonly #jobs: Jobs;
   readonly #ids: Ids;
+  readonly #joint: JointEdits;
   readonly #pause: (ms: number) => Promise<void>;
   /** The values that an edit sets are the same for all rows of its session. */
   readonly #inputs = new WeakMap<OpParams, Readonly<Record<string, unknown>>>();
@@ -62,6 +65,7 @@ export class Rows {
     deletions: Deletions;
     jobs: Jobs;
     ids: Ids;
+    joint: JointEdits;
     pause?: (ms: number) => Promise<void>;
   }) {
     this.#commands = deps.commands;
@@ -70,7 +74,16 @@ export class Rows {
     this.#deletions = deps.deletions;
     this.#jobs = deps.jobs;
     this.#ids = deps.ids;
+    this.#joint = deps.joint;
     this.#pause = deps.pause ?? ((ms) => new Promise((resolve) => setTimeout(resolve, ms)));
+  }
+
+  /**
+   * Does many rows in one go, as far as that can be done.
+   * @returns those that are done; each of the others is to be applied by itself. @throws as {@link apply}
+   */
+  applyTogether(job: RowJob, recordIds: readonly string[], pace: Pace): Promise<ReadonlySet<string>> {
+    return this.#joint.apply(job, recordIds, pace);
   }
 
   /**
@@ -132,9 +145,7 @@ export class Rows {
       return job.opParams.kind === 'delete' ? this.#gone(job, state, position) : error(recordNotFound, '');
     }
     const { selectedBy } = job;
-    if (selectedBy !== undefined && !matches(selectedBy.filter, shown(state), selectedBy.now)) {
-      return error(selectionDrift, stateOf(state));
-    }
+    if (!isSelected(job, state)) return error(selectionDrift, stateOf(state));
     // Where the filter was asked, the answer must hold for the very version that is changed.
     const ifVersion = selectedBy === undefined ? undefined : state.version;
     switch (job.opParams.kind) {
@@ -251,20 +262,6 @@ export class Rows {
 
 const streamOf = (tenantId: string, recordId: string): string =>
   streamName(tenantId, recordDecider.category, recordId);
-
-/** As filters look at it. */
-const shown = (record: LiveRecord) => ({
-  id: record.id,
-  state: record.job?.state ?? null,
-  // Few filters ask for times.
-  get created_at() {
-    return new Date(record.createdAt).toISOString();
-  },
-  get updated_at() {
-    return new Date(record.updatedAt).toISOString();
-  },
-  values: record.values,
-});
 
 /** @throws what is no outcome of a row */
 const refused = (thrown: unknown, state: LiveRecord): RowResult | 'again' => {

@@ -12,7 +12,7 @@ import { countCascade } from './cascade-count.ts';
 import { CommitRun } from './commit-run.ts';
 import { readFrozen } from './frozen.ts';
 import { Interrupted, OutOfReach, Patience } from './patience.ts';
-import type { Referrers } from './ports.ts';
+import { NO_OTHERS, type Others, type Referrers } from './ports.ts';
 import { Recorder } from './recorder.ts';
 import type { RowJob } from './row-job.ts';
 import type { Rows } from './rows.ts';
@@ -37,6 +37,8 @@ interface Deps {
   readonly leases: Pick<ReadStore, 'acquireLease' | 'releaseLease'>;
   readonly rows: Rows;
   readonly referrers: Referrers;
+  /** Those whom a commit must not hold up. */
+  readonly others?: Others;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly owner: string;
@@ -131,9 +133,9 @@ export class BulkRunner {
     const frozen = await patience.with(() => readFrozen(this.#deps, tenantId, session));
     const job = jobOf(tenantId, session, frozen);
     const recorder = new Recorder(this.#deps.commands, job, session.run, patience);
-    const { rows, logger } = this.#deps;
+    const { rows, logger, others = NO_OTHERS } = this.#deps;
     const { width } = this.#options;
-    const work = new CommitRun({ job, rows, recorder, patience, logger, width }, frozen);
+    const work = new CommitRun({ job, rows, recorder, patience, logger, width, others }, frozen);
     const finish = (decide: typeof finishCommit | typeof failCommit) => async (tries: number) => {
       const applied = await this.#cascade(job, frozen.rows);
       return this.#on(tenantId, sessionId, job.cause, (state) =>

@@ -82,6 +82,13 @@ export interface SubscribeOptions {
   readonly signal: AbortSignal;
 }
 
+/** One of several appends. */
+export interface StreamAppend {
+  readonly stream: string;
+  readonly expected: ExpectedRevision;
+  readonly events: readonly NewEvent[];
+}
+
 export interface EventStore {
   /**
    * Appends all events or none; resolves when they are on disk. The same event ids with the same original exact
@@ -91,6 +98,13 @@ export interface EventStore {
    * @throws {StoreUnavailable} when the store cannot be reached in time; the append may or may not have happened
    */
   append(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<AppendResult>;
+  /**
+   * Several appends, each by itself as with {@link append}, where the store has a cheaper way for that: one answer for
+   * each, in their order. {@link appendEach} is for whatever store there is.
+   * @throws {EventTooLarge} for any of them, before anything is written
+   * @throws {StoreUnavailable} any of them may or may not have happened
+   */
+  appendAll?(appends: readonly StreamAppend[]): Promise<readonly AppendOutcome[]>;
   /** Events of one stream; empty for an unknown stream. */
   readStream(stream: string, options?: ReadStreamOptions): Promise<StoredEvent[]>;
   /**
@@ -134,6 +148,25 @@ export class WrongExpectedRevision extends Error {
     this.actual = actual;
   }
 }
+
+/** What became of one of several appends. */
+export type AppendOutcome = AppendResult | WrongExpectedRevision;
+
+/** @throws as {@link EventStore.appendAll} */
+export const appendEach = async (
+  events: EventStore,
+  appends: readonly StreamAppend[],
+): Promise<readonly AppendOutcome[]> => {
+  if (events.appendAll !== undefined) return events.appendAll(appends);
+  const results = await Promise.allSettled(
+    appends.map(({ stream, expected, events: news }) => events.append(stream, expected, news)),
+  );
+  return results.map((result) => {
+    if (result.status === 'fulfilled') return result.value;
+    if (result.reason instanceof WrongExpectedRevision) return result.reason;
+    throw result.reason;
+  });
+};
 
 export class EventTooLarge extends Error {
   override readonly name = 'EventTooLarge';

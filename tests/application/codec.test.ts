@@ -6,6 +6,8 @@ import { canonicalJson } from '../../application/canonical-json.ts';
 import { CHAIN_START, type ChainHead, EventCodec, UndecodableEvent } from '../../application/codec.ts';
 import type { NewEvent, StoredEvent } from '../../application/ports/event-store.ts';
 import { KeyRing } from '../../application/sealing.ts';
+import { catalogue } from '../../domain/catalogue.ts';
+import type { JsonValue } from '../../domain/entities/fields.ts';
 import { defineEvent, type EventDefinition } from '../../domain/event.ts';
 import { formatPosition } from '../../infrastructure/event-store/positions.ts';
 import { BOOK, bookEvents, causeOf } from '../support/book.ts';
@@ -45,6 +47,71 @@ const chainOf = (texts: readonly string[], keys = ring()) => {
 };
 
 describe('the event codec', () => {
+  it('gives to fold what it gives to whoever checks it, whatever stands in the texts', () => {
+    const tricky = fc.oneof(
+      fc.string({ unit: 'binary' }).filter((text) => text.isWellFormed()),
+      fc.constantFrom('"hash":"', '\\"hash\\":\\"', '"occurred_at":"', '"schema_version":9', '\\', '"'),
+    );
+    const values = fc.dictionary(tricky, fc.jsonValue() as fc.Arbitrary<JsonValue>);
+    fc.assert(
+      fc.property(
+        fc.record({ record: tricky, name: tricky, values, actor: tricky, cause: tricky, ms: fc.nat() }),
+        fc.option(tricky, { nil: undefined }),
+        ({ record, name, values: given, actor, cause, ms }, impersonator) => {
+          const codec = new EventCodec(catalogue, ring());
+          const data = {
+            record_id: record,
+            entity_name: name,
+            values: given,
+            types: Object.fromEntries(Object.keys(given).map((key) => [key, 'json'])),
+            changed: Object.keys(given),
+            version: 2,
+            schema_revision: 3,
+          };
+          const { stored } = codec.encode(
+            BOOK,
+            'acme',
+            CHAIN_START,
+            { id: id(1), type: 'RecordUpdated', data, at: BEGINNING + ms },
+            {
+              actor: { kind: 'user', id: actor, user_id: name },
+              correlationId: cause,
+              causationId: cause,
+              impersonatedBy: impersonator,
+            },
+          );
+          const event = place(stored, 0);
+          const reader = new EventCodec(catalogue, ring());
+          const { type, data: read, revision, position, at, hash } = reader.decodeOnce(event);
+          const checked = { type, data: read, revision, position, at, hash };
+          // The order of members may be another one.
+          expect(canonicalJson(reader.decodeToFold(event))).to.equal(canonicalJson(checked));
+        },
+      ),
+    );
+  });
+
+  it('checks what is to be folded where it is not of its own making', () => {
+    const { stored, reader } = chainOf(['a', 'b']);
+    const [, entry] = stored;
+    if (entry === undefined) throw new Error('an entry is stored');
+    const other = (change: (text: string) => string): StoredEvent => ({
+      ...entry,
+      metadata: change(entry.metadata),
+    });
+    const newer = other((text) => text.replace(/"schema_version":\d+/, '"schema_version":99'));
+    expect(() => reader.decodeToFold(newer)).to.throw(UndecodableEvent, 'newer');
+    for (const change of [
+      (text: string) => text.replace(/"hash":"[0-9a-f]{64}"/, '"hash":7'),
+      (text: string) => text.replace('"occurred_at":"2', '"occurred_at":"x'),
+      () => 'nothing',
+    ]) {
+      expect(() => reader.decodeToFold(other(change))).to.throw(UndecodableEvent);
+    }
+    expect(() => reader.decodeToFold({ ...entry, data: '{' })).to.throw(UndecodableEvent);
+    expect(() => reader.decodeToFold({ ...entry, type: 'Unheard' })).to.throw(UndecodableEvent);
+  });
+
   it('gives back what was encoded, with personal fields sealed', async () => {
     await fc.assert(
       fc.asyncProperty(

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
-import { type EventStore, StoreUnavailable } from '../../application/ports/event-store.ts';
+import { appendEach, type EventStore, StoreUnavailable } from '../../application/ports/event-store.ts';
 import {
   openSqliteEventStore,
   type SqliteEventStoreOptions,
@@ -120,6 +120,29 @@ describe('SQLite event store: behaviour of its own', () => {
     const roomy = open();
     await roomy.append('a.s-1', stored.length - 1, events(2));
     expect(await roomy.readStream('a.s-1')).to.have.length(stored.length + 2);
+  });
+
+  it('says of several appends at once that their fate is not known, where some found no room, and keeps the others', async () => {
+    const store = open({ maxPages: 60 });
+    // More than one transaction takes.
+    const small = Array.from({ length: 512 }, (_, n) => ({
+      stream: `a.s-${n}`,
+      expected: 'no_stream' as const,
+      events: events(1),
+    }));
+    const big = {
+      stream: 'a.big',
+      expected: 'no_stream' as const,
+      events: events(3).map((one) => ({ ...one, data: JSON.stringify('x'.repeat(120_000)) })),
+    };
+    expect(await rejection(appendEach(store, [...small, big]))).to.be.instanceOf(StoreUnavailable);
+    expect(await store.readStream('a.big')).to.deep.equal([]);
+    for (const { stream, events: news } of small) {
+      const stored = idsOf(await store.readStream(stream));
+      expect(stored).to.deep.equal(idsOf(news));
+    }
+    await store.close();
+    expect(await rejection(appendEach(store, small))).to.be.instanceOf(StoreUnavailable);
   });
 
   it('waits for a lock of another process, and gives up in time', async () => {

@@ -72,6 +72,11 @@ export function openSqliteEventStore(options: SqliteEventStoreOptions): EventSto
       }
       return queue.add(stream, expected, events);
     },
+    async appendAll(appends) {
+      ensureOpen(log.closed);
+      for (const { stream, expected, events } of appends) checkAppend(stream, expected, events);
+      return queue.addAll(appends);
+    },
     readStream: (stream, readOptions = {}) => readStream(log, stream, readOptions),
     readStreams: (streams, limit) => readStreams(log, streams, limit),
     readAll: async (readOptions = {}) => (await scanAll(log, readOptions, Number.POSITIVE_INFINITY)).events,

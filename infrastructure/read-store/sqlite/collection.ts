@@ -13,7 +13,7 @@ import { cursorOf, entriesOf, type IndexPlan, planIndex, rangeOf, singleKey } fr
 import { pageRoom } from '../page-room.ts';
 import { searchedFields } from '../searched.ts';
 import { parseDocument, positionOf, specOf } from '../stored-values.ts';
-import { findSql, type TableShape, upsertSql } from './tables.ts';
+import { findSql, rewriteSql, type TableShape, upsertSql } from './tables.ts';
 
 /** The documents of one collection in one generation. Calls run inside the caller's transaction, if any. */
 export interface Collection {
@@ -23,6 +23,8 @@ export interface Collection {
   find(query: FindQuery): FindResult;
 }
 
+/** Where the keys begin in the columns of an upsert. */
+const FIRST_KEY = 4;
 const storedKeys = z.array(z.string());
 
 export function tableShape(number: number, spec: string): TableShape {
@@ -35,14 +37,14 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
   const upsert = connection.prepare(upsertSql(shape));
   const select = connection.prepare(`SELECT position, doc FROM d${number} WHERE tenant = ? AND id = ?`);
   const multi = indexes.flatMap((plan, at) => (plan.multi === undefined ? [] : [{ plan, at }]));
-  const entryLists = multi.map(({ at }) => `, k${at}`).join('');
-  const selectOld = connection.prepare(
-    `SELECT position${entryLists} FROM d${number} WHERE tenant = ? AND id = ?`,
-  );
+  const keys = indexes.map((_, at) => `, k${at}`).join('');
+  const selectOld = connection.prepare(`SELECT position${keys} FROM d${number} WHERE tenant = ? AND id = ?`);
+  const rewrite = connection.prepare(rewriteSql(shape));
 
   function apply(write: DocWrite): void {
     const { tenant, id, position, value } = write;
-    const row: SQLInputValue[] = [tenant, id, position, value === null ? null : JSON.stringify(value)];
+    const doc = value === null ? null : JSON.stringify(value);
+    const row: SQLInputValue[] = [tenant, id, position, doc];
     const lists = value === null ? undefined : multi.map(({ plan }) => multiKeys(plan, value, id));
     let nth = 0;
     for (const plan of indexes) {
@@ -50,13 +52,22 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
       else if (plan.multi === undefined) row.push(singleKey(plan, value, id));
       else row.push(JSON.stringify(lists?.[nth++] ?? []));
     }
-    if (shape.searchable) row.push(value === null ? null : JSON.stringify(searchedFields(value)));
+    const searched = shape.searchable ? [value === null ? null : JSON.stringify(searchedFields(value))] : [];
+    row.push(...searched);
     if (multi.length === 0) {
       upsert.run(...row);
       return;
     }
     const old = selectOld.get(tenant, id);
     if (old !== undefined && textOf(old, 'position') >= position) return;
+    if (
+      doc !== null &&
+      old !== undefined &&
+      indexes.every((_, at) => old[`k${at}`] === row[FIRST_KEY + at])
+    ) {
+      rewrite.run(position, doc, ...searched, tenant, id);
+      return;
+    }
     upsert.run(...row);
     for (const [nth, { at }] of multi.entries()) {
       const had = old === undefined ? undefined : optionalTextOf(old, `k${at}`);

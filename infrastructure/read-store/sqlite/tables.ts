@@ -48,6 +48,16 @@ export function upsertSql({ number, indexes, searchable }: TableShape): string {
     ON CONFLICT (tenant, id) DO UPDATE SET ${updates.join(', ')} WHERE excluded.position > position`;
 }
 
+/**
+ * Writes a document that is there, and whose keys stay what they are: an update that names a key's column makes SQLite
+ * take the entry out of its index and put it in again, whatever it is. Parameters: position, document, `s` as JSON where
+ * there is one, tenant, id.
+ */
+export function rewriteSql({ number, searchable }: TableShape): string {
+  return `UPDATE d${number} SET position = ?, doc = ?${searchable ? ', s = jsonb(?)' : ''}
+    WHERE tenant = ? AND id = ?`;
+}
+
 /** Parameters: tenant, exclusive lower and upper key, number of rows. */
 export function findSql({ number, indexes }: TableShape, at: number, descending: boolean): string {
   const direction = descending ? 'DESC' : 'ASC';

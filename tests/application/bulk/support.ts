@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { JointEdits } from '../../../application/bulk/joint-edits.ts';
 import type { Referrers } from '../../../application/bulk/ports.ts';
 import { BulkPreviews } from '../../../application/bulk/preview.ts';
 import { Rows } from '../../../application/bulk/rows.ts';
@@ -11,6 +12,7 @@ import { bulkDecider, type SessionState, sessionIn } from '../../../domain/bulk/
 import { startCommit } from '../../../domain/bulk/session-decisions.ts';
 import type { OpParams } from '../../../domain/bulk/session-events.ts';
 import type { Filter } from '../../../domain/expressions/filter.ts';
+import { silentMetrics } from '../../support/fakes.ts';
 import { type Entities, request, startEntities, TENANT } from '../entities/support.ts';
 
 /** Leases of one machine, which anybody can take from the dead. */
@@ -60,7 +62,17 @@ export const startBulk = (
       yield* node.finder.referrers(tenantId, id);
     },
   };
-  const rows = new Rows({ commands, states, records, deletions, jobs, ids, pause: async () => undefined });
+  const joint = new JointEdits({ ...node, gate: node.writers, metrics: silentMetrics });
+  const rows = new Rows({
+    commands,
+    states,
+    records,
+    deletions,
+    jobs,
+    ids,
+    joint,
+    pause: async () => undefined,
+  });
   const runner = new BulkRunner(
     {
       commands,

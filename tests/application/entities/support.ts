@@ -99,7 +99,7 @@ export const startEntities = (
     }
   };
 
-  return { ...node, shared: plain, schemas, links, deletions, records, deliver, finder };
+  return { ...node, shared: plain, schemas, links, deletions, records, writers, deliver, finder };
 };
 export type Entities = ReturnType<typeof startEntities>;
 

@@ -64,6 +64,17 @@ describe('a projection host', () => {
     await eventually(async () => expect((await kit.store.state(at('v1'))).checkpoint).to.equal(head), 1000);
   });
 
+  it('tells how far it came in the midst of a long batch while somebody waits, and misses nothing', async () => {
+    for (let n = 2; n <= 450; n += 1) await kit.write('acme', `a${n}`);
+    const expected = Array.from({ length: 450 }, (_, n) => `a${n + 1}`);
+    const seen = new Set<string>();
+    const host = kit.host({ onProgress: ({ checkpoint }) => seen.add(checkpoint ?? '') });
+    host.hurry(true);
+    running(host);
+    await answered(kit, 'v1', expected);
+    expect([...seen].filter((checkpoint) => checkpoint !== '')).to.have.length.at.least(3);
+  }).timeout(20_000);
+
   it('builds a higher version beside the old one, which goes on answering until it takes over', async () => {
     const end = running(kit.host());
     await answered(kit, 'v1', ['a1']);

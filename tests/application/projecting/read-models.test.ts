@@ -78,6 +78,17 @@ describe('read models', () => {
     expect(models.waitFor('acme', ['tallies'], undefined)).to.equal(undefined);
   });
 
+  it('tell how long somebody has been waiting, and count what is asked', async () => {
+    const models = reading();
+    expect(models.longestWait()).to.equal(0);
+    const before = models.asked;
+    const waiting = models.waitFor('acme', ['tallies'], FAR);
+    await eventually(() => expect(models.longestWait()).to.be.greaterThan(20));
+    expect(await refusalCode(waiting ?? Promise.resolve())).to.equal('read_model_behind');
+    expect(models.longestWait()).to.equal(0);
+    expect(models.asked).to.be.greaterThan(before);
+  }).timeout(20_000);
+
   it('wait for everybody’s writes when they are read across tenants', async () => {
     const models = await folding();
     const { position } = await kit.write('acme', 'a1');

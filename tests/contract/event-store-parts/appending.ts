@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import {
+  appendEach,
   EventTooLarge,
   MAX_EVENT_BYTES,
   WrongExpectedRevision,
@@ -66,6 +67,34 @@ export function appendingTests({ store, prefix, fixture }: Context): void {
         results.map((_, n) => n % 2 === 1),
       );
     });
+
+    it('takes several at once, each by itself, and answers each in its place', async () => {
+      const base = prefix();
+      const appends = Array.from({ length: 700 }, (_, n) => ({
+        stream: `${base}s-${n}`,
+        expected: n % 3 === 1 ? 5 : ('no_stream' as const),
+        events: events(n % 2 === 0 ? 1 : 2),
+      }));
+      const outcomes = await appendEach(store(), appends);
+      expect(outcomes).to.have.length(appends.length);
+      for (const [n, { stream, events: news }] of appends.entries()) {
+        const outcome = outcomes[n];
+        const stored = await store().readStream(stream);
+        if (n % 3 === 1) {
+          expect(outcome).to.be.instanceOf(WrongExpectedRevision).and.include({ stream, expected: 5 });
+          expect(stored).to.deep.equal([]);
+        } else {
+          expect(outcome).to.deep.equal({ revision: news.length - 1, position: stored.at(-1)?.position });
+          expect(idsOf(stored)).to.deep.equal(idsOf(news));
+        }
+      }
+      // As a retry of each would be.
+      const again = await appendEach(store(), appends);
+      expect(again.filter((outcome) => !(outcome instanceof Error))).to.deep.equal(
+        outcomes.filter((outcome) => !(outcome instanceof Error)),
+      );
+      expect(await appendEach(store(), [])).to.deep.equal([]);
+    }).timeout(60_000);
 
     it('acknowledges a retry as before, without a second write, also after later writes', async () => {
       const stream = `${prefix()}s-1`;

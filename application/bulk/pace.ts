@@ -1,0 +1,73 @@
+import type { Others } from './ports.ts';
+
+/** A turn of the event loop in which rows are read or decided should take about so long (ms). */
+const TURN_MS = 2.5;
+/** … while others ask for something: each of their requests takes several turns. */
+const SHORT_TURN_MS = 1;
+/** Others are there when they ask so often (per second). */
+const BUSY = 40;
+const LOOK_MS = 100;
+const LEAST = 24;
+const STEP = 8;
+/** Somebody who waits so long (ms) for a read model, which has to get through the rows first, is waited for. */
+const PATIENCE_MS = 8;
+/** … but never longer than this before further rows: a read model that stands still must not stop a commit. */
+const LONGEST_BREAK_MS = 20;
+
+/**
+ * How many rows are taken together, and when: as many as leave other requests their turn in good time, and no sooner
+ * than the read models can follow where somebody waits for them. It goes by what a turn takes at the median, for that is
+ * the rows' doing; a single long one may be that of whatever else the machine is busy with.
+ */
+export class Pace {
+  readonly #others: Others;
+  readonly #most: number;
+  readonly #least: number;
+  readonly #now: () => number;
+  #size: number;
+  #turnMs = TURN_MS;
+  #asked: number;
+  #lookedAt: number;
+
+  constructor(most: number, others: Others, now: () => number = () => performance.now()) {
+    this.#others = others;
+    this.#most = most;
+    this.#least = Math.min(LEAST, most);
+    this.#now = now;
+    this.#size = Math.min(LEAST * 3, most);
+    this.#asked = others.asked;
+    this.#lookedAt = now();
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Resolves when further rows may be begun. */
+  async ready(): Promise<void> {
+    this.#look();
+    const since = this.#now();
+    while (this.#others.longestWait() > PATIENCE_MS && this.#now() - since < LONGEST_BREAK_MS) {
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+  }
+
+  /** Runs one turn's work on as many rows, and learns from it. */
+  async timed<T>(work: () => T | Promise<T>): Promise<T> {
+    const began = this.#now();
+    const result = await work();
+    const step = this.#now() - began > this.#turnMs ? -STEP : STEP;
+    this.#size = Math.min(this.#most, Math.max(this.#least, this.#size + step));
+    return result;
+  }
+
+  #look(): void {
+    const now = this.#now();
+    const ms = now - this.#lookedAt;
+    if (ms < LOOK_MS) return;
+    const { asked } = this.#others;
+    this.#turnMs = ((asked - this.#asked) / ms) * 1000 > BUSY ? SHORT_TURN_MS : TURN_MS;
+    this.#asked = asked;
+    this.#lookedAt = now;
+  }
+}

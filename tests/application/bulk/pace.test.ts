@@ -1,0 +1,63 @@
+import { expect } from 'chai';
+import { Pace } from '../../../application/bulk/pace.ts';
+
+/** A clock that moves when it is told to, or asked. */
+const steppingClock = () => {
+  let now = 0;
+  return { now: () => now, pass: (ms: number) => (now += ms) };
+};
+
+const quiet = { asked: 0, longestWait: () => 0 };
+
+describe('The pace of a bulk commit', () => {
+  it('takes as many rows as a turn of a few milliseconds has time for', async () => {
+    const clock = steppingClock();
+    const pace = new Pace(256, quiet, clock.now);
+    for (let turn = 0; turn < 200; turn += 1) await pace.timed(() => void clock.pass(pace.size * 0.02));
+    expect(pace.size).to.be.within(110, 140);
+    for (let turn = 0; turn < 200; turn += 1) await pace.timed(() => void clock.pass(pace.size * 0.001));
+    expect(pace.size).to.equal(256);
+    for (let turn = 0; turn < 200; turn += 1) await pace.timed(() => void clock.pass(1000));
+    expect(pace.size).to.be.within(1, 32);
+  });
+
+  it('is not put off by a long turn now and then', async () => {
+    const clock = steppingClock();
+    const pace = new Pace(256, quiet, clock.now);
+    for (let turn = 0; turn < 200; turn += 1)
+      await pace.timed(() => void clock.pass(turn % 4 === 0 ? 50 : 1));
+    expect(pace.size).to.be.greaterThan(200);
+  });
+
+  it('makes shorter turns while others ask for something, and longer ones when they have gone', async () => {
+    const clock = steppingClock();
+    const others = { asked: 0, longestWait: () => 0 };
+    const pace = new Pace(256, others, clock.now);
+    const settle = async (asked: number): Promise<number> => {
+      for (let turn = 0; turn < 300; turn += 1) {
+        others.asked += asked;
+        await pace.ready();
+        await pace.timed(() => void clock.pass(pace.size * 0.02));
+      }
+      return pace.size;
+    };
+    const alone = await settle(0);
+    expect(await settle(1)).to.be.lessThan(alone / 2);
+    expect(await settle(0)).to.be.within(alone - 16, alone + 16);
+  });
+
+  it('lets who waits for a read model be served first, but does not wait for ever', async () => {
+    let asked = 0;
+    const waits = [50, 50, 0];
+    const served = new Pace(64, { asked: 0, longestWait: () => waits[asked++] ?? 0 });
+    await served.ready();
+    expect(asked).to.equal(3);
+    const began = performance.now();
+    await new Pace(64, { asked: 0, longestWait: () => 1000 }).ready();
+    expect(performance.now() - began).to.be.greaterThan(15);
+  });
+
+  it('takes no more rows than there may be under way', () => {
+    expect(new Pace(2, quiet).size).to.equal(2);
+  });
+});
