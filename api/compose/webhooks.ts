@@ -9,8 +9,8 @@ import {
 } from '../../application/subscribers/webhook-keepers.ts';
 import { type DeadLetterLog, WebhookDeliveries } from '../../application/webhook-deliveries.ts';
 import { Attempts } from '../../application/webhooks/attempts.ts';
+import type { DeliveryQueue } from '../../application/webhooks/backlog.ts';
 import { runWebhookDispatcher } from '../../application/webhooks/dispatcher.ts';
-import type { DeliveryQueue } from '../../application/webhooks/lane.ts';
 import { Turns } from '../../application/webhooks/turns.ts';
 import { Webhooks } from '../../application/webhooks.ts';
 import { every } from '../../domain/projection.ts';
@@ -96,7 +96,7 @@ export const webhookSubscribers = (
 
 /** Sends what is due, until aborted. */
 export const runWebhooks = (core: Core, lease: LeaseOptions, signal: AbortSignal): Promise<void> => {
-  const { config, commands, states, codec, keys, clock, logger, stores } = core;
+  const { config, commands, states, codec, keys, ids, clock, metrics, logger, stores } = core;
   const { events } = stores;
   const attempts = new Attempts({
     commands,
@@ -104,6 +104,8 @@ export const runWebhooks = (core: Core, lease: LeaseOptions, signal: AbortSignal
     events,
     codec,
     keys,
+    ids,
+    metrics,
     http: guarded(core),
     clock,
     logger,

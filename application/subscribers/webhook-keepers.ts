@@ -13,6 +13,7 @@ import type { KeyRing } from '../sealing.ts';
 import type { StreamStates } from '../stream-states.ts';
 import type { Subscriber } from '../subscriber.ts';
 import type { WebhookDeliveries } from '../webhook-deliveries.ts';
+import { SubscriptionLookup } from '../webhooks/subscription-lookup.ts';
 import { systemCause } from '../webhooks/system-cause.ts';
 
 /**
@@ -25,18 +26,17 @@ export const deadLetterCounter = (deps: {
 }): Subscriber => {
   /** Tenants whose count this process has looked up in the store since it began; nobody else counts meanwhile. */
   const known = new Set<string>();
-  /** Most deliveries succeed, and there is nothing to count back. */
-  const isNothing = async (tenantId: string, subscriptionId: string): Promise<boolean> => {
-    if (!known.has(tenantId)) return false;
-    const { state } = await deps.states.load(tenantId, subscriptionsDecider, SUBSCRIPTIONS);
-    const found = Object.hasOwn(state.byId, subscriptionId) ? state.byId[subscriptionId] : undefined;
-    return found?.deadLetters.length === 0;
+  const subscriptions = new SubscriptionLookup(deps.states);
+  /** Most deliveries succeed, and there is nothing to count back: that is seen at once. */
+  const isNothing = (event: LoggedEvent): boolean => {
+    const success = dataOf(DeliverySucceeded, event);
+    if (success === undefined || !known.has(event.tenantId)) return false;
+    return subscriptions.known(event.tenantId, success.subscription_id)?.deadLetters.length === 0;
   };
   const handle = async (event: LoggedEvent): Promise<void> => {
     const dead = dataOf(DeliveryDeadLettered, event);
     const end = dead ?? dataOf(DeliverySucceeded, event);
-    if (end === undefined) return;
-    if (dead === undefined && (await isNothing(event.tenantId, end.subscription_id))) return;
+    if (end === undefined || isNothing(event)) return;
     await deps.commands.execute({
       tenantId: event.tenantId,
       decider: subscriptionsDecider,
@@ -58,6 +58,10 @@ export const deadLetterCounter = (deps: {
     types: [DeliveryDeadLettered.type, DeliverySucceeded.type],
     begin: () => known.clear(),
     handle,
+    // One after the other, as their order says what is counted.
+    handleAll: async (events) => {
+      for (const event of events) if (!isNothing(event)) await handle(event);
+    },
   };
 };
 

@@ -1,43 +1,43 @@
-import { DomainError } from '../../domain/errors.ts';
-import { tenantDecider } from '../../domain/tenancy/tenant.ts';
+import { type Tenant, tenantDecider } from '../../domain/tenancy/tenant.ts';
 import {
   type AttemptOutcome,
-  type Delivery,
   deliveryDecider,
   dropDelivery,
-  recordAttempt,
   type ScheduledDelivery,
 } from '../../domain/webhooks/delivery.ts';
 import { retryAfterOf, retryDelayMs } from '../../domain/webhooks/schedule.ts';
 import type { Subscription } from '../../domain/webhooks/subscription.ts';
-import type { Cause, EventCodec, LoggedEvent } from '../codec.ts';
-import type { CommandHandler } from '../command-handler.ts';
-import type { Clock } from '../ports/clock.ts';
-import { type EventStore, type Position, StoreUnavailable } from '../ports/event-store.ts';
-import type { Logger } from '../ports/logger.ts';
+import type { LoggedEvent } from '../codec.ts';
+import type { Position } from '../ports/event-store.ts';
 import type { OutboundAnswer, OutboundHttp } from '../ports/outbound-http.ts';
 import type { KeyRing } from '../sealing.ts';
-import type { StreamState, StreamStates } from '../stream-states.ts';
 import { PLATFORM, streamName } from '../streams.ts';
-import { bodyOf, isWhole, partsOf } from './body.ts';
+import { AttemptRecorder, type RecorderDeps } from './attempt-recorder.ts';
+import { bodyOf, isWhole } from './body.ts';
+import { DeliveryReader, type FoundDelivery } from './delivery-reader.ts';
 import { headersOf, type SigningKey, SigningKeys } from './signature.ts';
 import { SubscriptionLookup } from './subscription-lookup.ts';
 import { systemCause } from './system-cause.ts';
 
-export interface AttemptDeps {
-  readonly commands: CommandHandler;
-  readonly states: StreamStates;
-  readonly events: EventStore;
-  readonly codec: EventCodec;
+export interface AttemptDeps extends RecorderDeps {
   readonly keys: KeyRing;
   readonly http: Pick<OutboundHttp, 'request'>;
-  readonly clock: Clock;
-  readonly logger: Logger;
   /** From 0 to 1: jitter. */
   readonly random: () => number;
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly retrySeconds: readonly number[];
   readonly timeoutMs: number;
+}
+
+/** What is at hand for an attempt. */
+export interface OwnOfAttempt {
+  /** The first event of the delivery. */
+  readonly made?: LoggedEvent | undefined;
+  /** From {@link Attempts.gather}. */
+  readonly found?: FoundDelivery | undefined;
+  /** Told when the receiver has taken it, before that is recorded. */
+  readonly delivered?: () => void;
+  /** Others wait until it is recorded. */
+  readonly ordered?: boolean;
 }
 
 /** What became of an attempt, and how far the log is known of its delivery. */
@@ -48,7 +48,6 @@ export interface Made {
 
 const MAX_RESPONSE_BYTES = 16 * 1024;
 const MAX_ERROR = 500;
-const RECORD_TRIES = 6;
 
 /**
  * One attempt of one delivery: sign, call, record. It is recorded after the call, so that one that a crash cut off is
@@ -58,9 +57,13 @@ export class Attempts {
   readonly #deps: AttemptDeps;
   readonly #subscriptions: SubscriptionLookup;
   readonly #secrets: SigningKeys;
+  readonly #reader: DeliveryReader;
+  readonly #recorder: AttemptRecorder;
 
   constructor(deps: AttemptDeps) {
     this.#deps = deps;
+    this.#reader = new DeliveryReader(deps);
+    this.#recorder = new AttemptRecorder(deps);
     this.#subscriptions = new SubscriptionLookup(deps.states);
     this.#secrets = new SigningKeys(deps.keys);
   }
@@ -74,65 +77,71 @@ export class Attempts {
   async waits(tenantId: string, { state }: Subscription): Promise<boolean> {
     if (state === 'paused') return true;
     const { state: tenant } = await this.#deps.states.load(PLATFORM, tenantDecider, tenantId);
-    return tenant.exists && tenant.status === 'suspended';
+    return isSuspended(tenant);
+  }
+
+  /** Reads deliveries that are about to be sent, in one go: to be given to {@link make}, soon. */
+  gather(tenantId: string, ids: readonly string[]): Promise<ReadonlyMap<string, FoundDelivery>> {
+    return this.#reader.gather(tenantId, ids);
+  }
+
+  /** Somebody waits until what was delivered is recorded. */
+  hurry(): void {
+    this.#recorder.hurry();
   }
 
   /**
    * @param signal gives the call up; such an attempt is not recorded
-   * @param own `made`: the first event of the delivery, for who has it at hand; `delivered` is told when the receiver
-   * has taken it, before that is recorded
    * @returns undefined when there was nothing to do for now; without an outcome when nothing is due
    */
   async make(
     tenantId: string,
     deliveryId: string,
     signal: AbortSignal,
-    { made, delivered }: { made?: LoggedEvent | undefined; delivered?: () => void } = {},
+    own: OwnOfAttempt = {},
   ): Promise<Made | Pick<Made, 'position'> | undefined> {
     const { clock } = this.#deps;
-    const { head, body } = await this.#look(tenantId, deliveryId, made);
+    const { head, body } = await this.#reader.look(tenantId, deliveryId, own);
     const { state, position } = head;
     // The read model was behind: nothing is due, and it will say so when it has come this far.
     if (state.kind !== 'scheduled' || state.dueAt === null || state.dueAt > clock.now()) return { position };
-    const subscription = await this.subscription(tenantId, state.subscriptionId);
-    if (subscription === undefined || (await this.waits(tenantId, subscription))) return undefined;
-    const events = isWhole(body) ? body : await this.#bodyEvents(tenantId, deliveryId);
+    const subscription = this.#goesOn(tenantId, state) ?? (await this.#mayGo(tenantId, state));
+    if (subscription === undefined) return undefined;
+    const events = isWhole(body) ? body : await this.#reader.bodyOf(tenantId, deliveryId);
     const [first] = events;
-    const secret = await this.#secrets.of(subscription.secret);
+    const secret = this.#secrets.known(subscription.secret) ?? (await this.#secrets.of(subscription.secret));
     // The key goes after the subscription: it is about to be dropped.
     if (secret === undefined || first === undefined) return undefined;
     const attempt = state.attempts + 1;
     const connection = `${tenantId}/${subscription.id}`;
     const answer = await this.#call(connection, state, subscription, secret, bodyOf(events), signal);
     const outcome = this.#outcomeOf(answer, attempt);
-    if (outcome.kind === 'delivered') delivered?.();
+    if (outcome.kind === 'delivered') own.delivered?.();
     const record = { attempt, replayId: state.replay?.id, outcome };
-    const recorded = await this.#record(tenantId, state, record, systemCause(first));
-    return { outcome: outcome.kind, position: recorded };
+    const urgency = outcome.kind === 'delivered' && own.ordered !== true ? 'with others' : 'soon';
+    const done = { tenantId, deliveryId, head, record, cause: systemCause(first) };
+    return { outcome: outcome.kind, position: await this.#recorder.record(done, urgency) };
   }
 
-  /** A delivery as it is, and what has come to light of the events that hold its body. */
-  async #look(
-    tenantId: string,
-    deliveryId: string,
-    made: LoggedEvent | undefined,
-  ): Promise<{ head: StreamState<Delivery>; body: readonly LoggedEvent[] }> {
-    const { states } = this.#deps;
-    const stream = streamName(tenantId, deliveryDecider.category, deliveryId);
-    const cached = states.cached(stream);
+  /** Where all that is to be known is in memory, and lets it go. */
+  #goesOn(tenantId: string, { subscriptionId }: ScheduledDelivery): Subscription | undefined {
+    const subscription = this.#subscriptions.known(tenantId, subscriptionId);
+    const stream = streamName(PLATFORM, tenantDecider.category, tenantId);
+    const tenant = this.#deps.states.cached(stream);
+    if (subscription?.state !== 'active' || tenant === undefined) return undefined;
     // The stream's name says which decider folded it.
-    if (cached !== undefined) {
-      return { head: cached as StreamState<Delivery>, body: made === undefined ? [] : [made] };
-    }
-    const body: LoggedEvent[] = [];
-    const see = (event: LoggedEvent): void => void (event.revision === body.length && body.push(event));
-    const head = await states.refresh(stream, deliveryDecider, see);
-    return { head: head as StreamState<Delivery>, body: body.slice(0, partsOf(body[0])) };
+    return isSuspended(tenant.state as Tenant) ? undefined : subscription;
+  }
+
+  async #mayGo(tenantId: string, { subscriptionId }: ScheduledDelivery): Promise<Subscription | undefined> {
+    const subscription = await this.subscription(tenantId, subscriptionId);
+    if (subscription === undefined || (await this.waits(tenantId, subscription))) return undefined;
+    return subscription;
   }
 
   /** Of a delivery whose subscription is gone. */
   async drop(tenantId: string, deliveryId: string): Promise<Position | undefined> {
-    const [first] = await this.#bodyEvents(tenantId, deliveryId);
+    const [first] = await this.#reader.bodyOf(tenantId, deliveryId);
     if (first === undefined) return undefined;
     const { position } = await this.#deps.commands.execute({
       tenantId,
@@ -143,17 +152,6 @@ export class Attempts {
     });
     this.#deps.states.drop(streamName(tenantId, deliveryDecider.category, deliveryId));
     return position;
-  }
-
-  async #bodyEvents(tenantId: string, deliveryId: string) {
-    const { events, codec } = this.#deps;
-    const stream = streamName(tenantId, deliveryDecider.category, deliveryId);
-    const read = async (from: number, limit: number) =>
-      (await events.readStream(stream, { from, limit })).map((stored) => codec.decode(stored));
-    const [first] = await read(0, 1);
-    if (first === undefined) return [];
-    const parts = partsOf(first);
-    return parts === 1 ? [first] : [first, ...(await read(1, parts - 1))];
   }
 
   async #call(
@@ -195,42 +193,9 @@ export class Attempts {
         return answer satisfies never;
     }
   }
-
-  /** What happened outside is worth a few tries to write down: else it happens again. */
-  async #record(
-    tenantId: string,
-    { id }: ScheduledDelivery,
-    record: Parameters<typeof recordAttempt>[1],
-    cause: Cause,
-  ): Promise<Position | undefined> {
-    const { commands, states, logger, sleep } = this.#deps;
-    for (let tries = 1; ; tries += 1) {
-      try {
-        const { state, position } = await commands.execute({
-          tenantId,
-          decider: deliveryDecider,
-          id,
-          cause,
-          decide: (current, at) => recordAttempt(current, record, at),
-        });
-        // Most are never looked at again: memory is for others.
-        if (state.kind !== 'scheduled' || state.dueAt === null) {
-          states.drop(streamName(tenantId, deliveryDecider.category, id));
-        }
-        return position;
-      } catch (error) {
-        const passes = error instanceof StoreUnavailable || isBusy(error);
-        if (!passes || tries >= RECORD_TRIES) throw error;
-        logger.warn({ err: error, delivery_id: id }, 'an attempt could not be recorded yet');
-        await sleep(50 * 2 ** tries, NEVER);
-      }
-    }
-  }
 }
 
-const NEVER = new AbortController().signal;
-
-const isBusy = (error: unknown): boolean => error instanceof DomainError && error.code === 'unavailable';
+const isSuspended = (tenant: Tenant): boolean => tenant.exists && tenant.status === 'suspended';
 
 /** A message from outside, so that it can be kept and shown: no control characters, at most 500 characters. */
 const cut = (message: string): string => {

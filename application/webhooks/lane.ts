@@ -2,29 +2,10 @@ import type { LoggedEvent } from '../codec.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
-import type { Attempts } from './attempts.ts';
+import type { Attempts, OwnOfAttempt } from './attempts.ts';
+import { Backlog, type DeliveryQueue, type Due, type LaneName } from './backlog.ts';
+import type { FoundDelivery } from './delivery-reader.ts';
 import type { Turns } from './turns.ts';
-
-/** Whose deliveries, and which: those that are replayed in order go one by one. */
-export interface LaneName {
-  readonly tenantId: string;
-  readonly subscriptionId: string;
-  readonly ordered: boolean;
-}
-
-export interface Due {
-  readonly id: string;
-  /** ms */
-  readonly dueAt: number;
-}
-
-/** What waits to be delivered, from a read model. */
-export interface DeliveryQueue {
-  /** Subscriptions that have had deliveries, as of a place in the log. */
-  subscriptions(seen: Position | undefined): AsyncIterable<Pick<LaneName, 'tenantId' | 'subscriptionId'>>;
-  /** The first that are due, or will be; as of a place in the log or later. */
-  pending(lane: LaneName, limit: number, seen: Position | undefined): Promise<readonly Due[]>;
-}
 
 export interface LaneDeps {
   readonly queue: DeliveryQueue;
@@ -39,7 +20,8 @@ export interface LaneDeps {
 const WIDTH = 4;
 /** Attempts at a time, with those that a receiver has taken and that are on their way to the disk. */
 const UNRECORDED = 16;
-const PAGE = 128;
+/** Deliveries that are read together, shortly before they are sent. */
+const GROUP = 32;
 /** A timer beyond this would be a long time to trust one clock. */
 const LONGEST_SLEEP_MS = 60_000;
 const NOTHING_DONE_MS = 25;
@@ -63,12 +45,15 @@ export class Lane {
   /** Gives calls that are under way up. */
   readonly #calls: AbortSignal;
   readonly #width: number;
+  readonly #backlog: Backlog;
   readonly #underWay = new Map<string, Promise<void>>();
   #calling = 0;
   /** Those who wait for a call, or an attempt, to end. */
   #roomFor: (() => void)[] = [];
   /** What the page says is no longer so. */
   #isStale = false;
+  /** Grows when deliveries have changed that may have been read already. */
+  #changes = 0;
   #seen: Position | undefined;
   /** Attempts since the last success. */
   #failures = 0;
@@ -83,10 +68,16 @@ export class Lane {
     this.#stopping = signals.stopping;
     this.#calls = signals.calls;
     this.#width = name.ordered ? 1 : WIDTH;
+    this.#backlog = new Backlog(name, deps.queue);
   }
 
   /** Something has changed, at this place in the log. */
   wake(position?: Position): void {
+    this.#changes += 1;
+    this.#ringFor(position);
+  }
+
+  #ringFor(position?: Position): void {
     this.#saw(position);
     this.#woken = true;
     this.#ring();
@@ -101,8 +92,8 @@ export class Lane {
     const isNext = this.#caughtUp && this.#hasRoom && !this.#stopping.aborted;
     if (isNext && !this.#underWay.has(id)) {
       this.#saw(position);
-      this.#start(id, made);
-    } else this.wake(position);
+      this.#start(id, { made });
+    } else this.#ringFor(position);
   }
 
   /**
@@ -111,7 +102,7 @@ export class Lane {
    */
   async run(over: () => void): Promise<void> {
     const signal = this.#stopping;
-    const stop = (): void => this.wake();
+    const stop = (): void => this.#ringFor();
     signal.addEventListener('abort', stop);
     for (let failures = 0; !signal.aborted; ) {
       try {
@@ -134,16 +125,16 @@ export class Lane {
   }
 
   async #work(): Promise<'gone' | undefined> {
-    const { queue, attempts, clock } = this.#deps;
+    const { attempts, clock } = this.#deps;
     this.#woken = false;
     const subscription = await attempts.subscription(this.#name.tenantId, this.#name.subscriptionId);
     if (subscription !== undefined && (await attempts.waits(this.#name.tenantId, subscription))) {
       return this.#wait(undefined);
     }
-    const found = await queue.pending(this.#name, PAGE + this.#underWay.size, this.#seen);
-    const waiting = found.filter(({ id }) => !this.#underWay.has(id));
-    if (subscription === undefined) return this.#drop(waiting);
     const now = clock.now();
+    const isUnderWay = (id: string): boolean => this.#underWay.has(id);
+    const waiting = await this.#backlog.next(now, this.#seen, isUnderWay, this.#underWay.size);
+    if (subscription === undefined) return this.#drop(waiting);
     const due = waiting.filter(({ dueAt }) => dueAt <= now);
     this.#caughtUp = due.length === 0;
     if (due.length === 0) {
@@ -151,12 +142,29 @@ export class Lane {
       return this.#wait(next === undefined ? undefined : Math.min(next.dueAt - now, LONGEST_SLEEP_MS));
     }
     this.#isStale = false;
-    for (const { id } of due) {
-      await this.#room();
-      if (this.#stopping.aborted || this.#isStale) return undefined;
-      this.#start(id);
+    for (let at = 0; at < due.length; at += GROUP) {
+      if (!(await this.#startAll(due.slice(at, at + GROUP)))) return undefined;
     }
     return this.#room();
+  }
+
+  /** As there is room. @returns false when it is to be looked anew at what is due */
+  async #startAll(due: readonly Due[]): Promise<boolean> {
+    const changes = this.#changes;
+    const found = await this.#gathered(due);
+    for (const { id } of due) {
+      if (!this.#hasRoom) await this.#room();
+      if (this.#stopping.aborted || this.#isStale) return false;
+      this.#start(id, { found: changes === this.#changes ? found?.get(id) : undefined });
+    }
+    return true;
+  }
+
+  /** Not where they would have to wait for long. */
+  async #gathered(due: readonly Due[]): Promise<ReadonlyMap<string, FoundDelivery> | undefined> {
+    if (due.length === 1 || this.#failures > 0) return undefined;
+    const ids = due.map(({ id }) => id);
+    return this.#deps.attempts.gather(this.#name.tenantId, ids);
   }
 
   get #hasRoom(): boolean {
@@ -164,24 +172,28 @@ export class Lane {
   }
 
   async #room(): Promise<undefined> {
-    while (!this.#hasRoom) await new Promise<void>((resolve) => this.#roomFor.push(resolve));
+    while (!this.#hasRoom) {
+      if (this.#underWay.size >= UNRECORDED) this.#deps.attempts.hurry();
+      await new Promise<void>((resolve) => this.#roomFor.push(resolve));
+    }
   }
 
   #madeRoom(): void {
     for (const resolve of this.#roomFor.splice(0)) resolve();
   }
 
-  #start(id: string, made?: LoggedEvent): void {
-    const done = this.#attempt(id, made).finally(() => {
+  #start(id: string, known: Pick<OwnOfAttempt, 'made' | 'found'>): void {
+    const done = this.#attempt(id, known).finally(() => {
       this.#underWay.delete(id);
+      this.#backlog.done(id);
       this.#madeRoom();
-      this.wake();
+      this.#ringFor();
     });
     this.#underWay.set(id, done);
   }
 
   /** Never rejects. */
-  async #attempt(id: string, made: LoggedEvent | undefined): Promise<void> {
+  async #attempt(id: string, known: Pick<OwnOfAttempt, 'made' | 'found'>): Promise<void> {
     const { tenantId, subscriptionId, ordered } = this.#name;
     const { turns, logger, sleep } = this.#deps;
     this.#calling += 1;
@@ -197,7 +209,7 @@ export class Lane {
       if (!ordered) called();
     };
     try {
-      if (!this.#stopping.aborted) await this.#make(id, { made, delivered });
+      if (!this.#stopping.aborted) await this.#make(id, { ...known, delivered, ordered });
     } catch (error) {
       if (!this.#calls.aborted) {
         logger.warn(
@@ -214,7 +226,7 @@ export class Lane {
     called();
   }
 
-  async #make(id: string, own: Parameters<Attempts['make']>[3]): Promise<void> {
+  async #make(id: string, own: OwnOfAttempt): Promise<void> {
     const { attempts, sleep } = this.#deps;
     const made = await attempts.make(this.#name.tenantId, id, this.#calls, own);
     this.#saw(made?.position);
@@ -227,7 +239,10 @@ export class Lane {
   /** Of a subscription that was deleted. */
   async #drop(waiting: readonly Due[]): Promise<'gone' | undefined> {
     if (waiting.length === 0) return this.#underWay.size === 0 ? 'gone' : this.#wait(undefined);
-    for (const { id } of waiting) this.#saw(await this.#deps.attempts.drop(this.#name.tenantId, id));
+    for (const { id } of waiting) {
+      this.#saw(await this.#deps.attempts.drop(this.#name.tenantId, id));
+      this.#backlog.done(id);
+    }
     return undefined;
   }
 

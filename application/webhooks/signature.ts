@@ -34,10 +34,16 @@ export class SigningKeys {
     this.#keys = keys;
   }
 
+  /** One that was opened before, at once; not when its data key has gone, or may have. */
+  known(sealed: string): SigningKey | undefined {
+    const known = this.#opened.get(sealed);
+    return known !== undefined && this.#keys.opens(sealed) ? known : undefined;
+  }
+
   /** @param sealed the secret. Undefined when it cannot be had any more */
   async of(sealed: string): Promise<SigningKey | undefined> {
-    const known = this.#opened.get(sealed);
-    if (known !== undefined && this.#keys.opens(sealed)) return known;
+    const known = this.known(sealed);
+    if (known !== undefined) return known;
     this.#opened.delete(sealed);
     const secret = await this.#keys.open(sealed);
     if (secret === undefined) return undefined;

@@ -28,6 +28,14 @@ export class SubscriptionLookup {
     return found;
   }
 
+  /** What this node remembers, at once: undefined when that is nothing, and when it does not know of it. */
+  known(tenantId: string, id: string): Subscription | undefined {
+    const cached = this.#states.cached(streamName(tenantId, subscriptionsDecider.category, SUBSCRIPTIONS));
+    // The stream's name says which decider folded it.
+    const byId = (cached?.state as Subscriptions | undefined)?.byId;
+    return byId !== undefined && Object.hasOwn(byId, id) ? byId[id] : undefined;
+  }
+
   /** As {@link find}; undefined for what the store does not know. */
   async look(
     tenantId: string,

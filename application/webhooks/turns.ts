@@ -29,6 +29,10 @@ export class Turns {
 
   /** Resolves when it is the lane's turn; the caller gives the turn back by calling what it gets, once. */
   take(tenantId: string, lane: string): Promise<() => void> {
+    if (this.#isFree(tenantId)) {
+      this.#grant(tenantId);
+      return Promise.resolve(() => this.#giveBack(tenantId));
+    }
     const { promise, resolve } = Promise.withResolvers<() => void>();
     const waiting = this.#waiting.get(tenantId) ?? { lanes: new Map() };
     this.#waiting.set(tenantId, waiting);
@@ -37,6 +41,17 @@ export class Turns {
     grants.push(() => resolve(() => this.#giveBack(tenantId)));
     this.#serve();
     return promise;
+  }
+
+  /** Nobody waits, and there is room in all and for this tenant. */
+  #isFree(tenantId: string): boolean {
+    const { total, perTenant } = this.#limits;
+    return this.#waiting.size === 0 && this.#taken < total && (this.#takenOf.get(tenantId) ?? 0) < perTenant;
+  }
+
+  #grant(tenantId: string): void {
+    this.#taken += 1;
+    this.#takenOf.set(tenantId, (this.#takenOf.get(tenantId) ?? 0) + 1);
   }
 
   #giveBack(tenantId: string): void {
@@ -63,8 +78,7 @@ export class Turns {
       this.#waiting.delete(tenantId);
       if (waiting.lanes.size > 0) this.#waiting.set(tenantId, waiting);
       if (grant === undefined) continue;
-      this.#taken += 1;
-      this.#takenOf.set(tenantId, (this.#takenOf.get(tenantId) ?? 0) + 1);
+      this.#grant(tenantId);
       grant();
     }
   }

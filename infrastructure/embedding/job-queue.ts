@@ -40,7 +40,11 @@ export class JobQueue {
 
   /** The next texts, of several jobs where they are short; undefined when nobody waits. */
   next(): readonly Part[] | undefined {
-    return this.#group(this.#waiting.question) ?? this.#group(this.#waiting.background);
+    return this.nextOf('question') ?? this.nextOf('background');
+  }
+
+  nextOf(urgency: Urgency): readonly Part[] | undefined {
+    return this.#group(this.#waiting[urgency]);
   }
 
   /** What has failed or ended is not computed any more. */

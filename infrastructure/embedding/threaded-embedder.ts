@@ -3,6 +3,7 @@ import { type Embedder, EmbedderUnavailable, type Urgency } from '../../applicat
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
 import { JobQueue, type Part } from './job-queue.ts';
+import { Pace } from './pace.ts';
 import { type EmbedderThreadData, fromEmbedder, type ToEmbedder } from './protocol.ts';
 import { unpacked } from './vectors.ts';
 
@@ -25,6 +26,7 @@ class ThreadedEmbedder implements Embedder {
   readonly #logger: Logger;
   readonly #modelPackage: string;
   readonly #queue = new JobQueue();
+  readonly #pace = new Pace(() => this.#next());
   #thread: { readonly worker: Worker; readonly loaded: Promise<void> } | undefined;
   /** Why there is no model; that does not change while the process lives. */
   #missing: string | undefined;
@@ -53,6 +55,7 @@ class ThreadedEmbedder implements Embedder {
 
   async close(): Promise<void> {
     this.#closed = true;
+    this.#pace.close();
     this.#fail(new StoreUnavailable('The embedder is closed.'));
     await this.#thread?.worker.terminate();
   }
@@ -123,13 +126,16 @@ class ThreadedEmbedder implements Embedder {
     if (this.#underWay?.id !== id) return;
     const { parts } = this.#underWay;
     this.#underWay = undefined;
+    this.#pace.ended();
     for (const part of parts) tell(part);
     this.#next();
   }
 
   #next(): void {
     if (this.#underWay !== undefined || this.#thread === undefined) return;
-    const parts = this.#queue.next();
+    const asked = this.#queue.nextOf('question');
+    const parts = asked ?? (this.#pace.rests ? undefined : this.#queue.nextOf('background'));
+    if (asked === undefined && parts !== undefined) this.#pace.began();
     if (parts === undefined) {
       this.#thread.worker.unref();
       return;

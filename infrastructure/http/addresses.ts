@@ -7,8 +7,23 @@ import ipaddr from 'ipaddr.js';
  * what is not special, so that no form that carries an IPv4 address inside passes. What is not understood is refused.
  */
 
+const REMEMBERED = 2_000;
+
 type Address = ReturnType<typeof ipaddr.parse>;
 type Network = ReturnType<typeof ipaddr.parseCIDR>;
+
+/** What follows from a text alone is found once; of many texts, the last ones are remembered. */
+export function remembered<T>(find: (text: string) => T): (text: string) => T {
+  const known = new Map<string, { readonly found: T }>();
+  return (text) => {
+    const before = known.get(text);
+    if (before !== undefined) return before.found;
+    const found = find(text);
+    if (known.size >= REMEMBERED) known.clear();
+    known.set(text, { found });
+    return found;
+  };
+}
 
 const networks = (...texts: readonly string[]): readonly Network[] =>
   texts.map((text) => ipaddr.parseCIDR(text));
@@ -61,7 +76,7 @@ const special = (address: Address): boolean =>
     : !within(address, GLOBAL_IPV6) || within(address, SPECIAL_IPV6);
 
 /** One spelling of an address; undefined for what is none. */
-export const canonicalAddress = (text: string): string | undefined => parsed(text)?.toString();
+export const canonicalAddress = remembered((text) => parsed(text)?.toString());
 
 /** Addresses that this machine has now. */
 export const addressesOfMachine = (): readonly string[] =>
@@ -78,8 +93,8 @@ export const isRefusedAddress = (text: string, own: readonly string[]): boolean 
 /** @param cidrs such as `10.0.0.0/8`. @throws for what is no network */
 export const allowList = (cidrs: readonly string[]): ((address: string) => boolean) => {
   const allowed = networks(...cidrs);
-  return (text) => {
+  return remembered((text) => {
     const address = parsed(text);
     return address !== undefined && within(address, allowed);
-  };
+  });
 };

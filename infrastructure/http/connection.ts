@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { Client, type Dispatcher } from 'undici';
 import type { Answered, OutboundRequest } from '../../application/ports/outbound-http.ts';
+import type { Deadline } from './deadline.ts';
 import { keptHeaders, sentHeaders } from './messages.ts';
 
 /** Of what a server says before its body; more is no answer. */
@@ -68,12 +69,12 @@ export class Connection {
 
   /**
    * @param isLast asks the server to close afterwards
-   * @throws the signal's reason, or what undici says
+   * @throws the deadline's reason, or what undici says
    */
-  exchange(call: OutboundRequest, path: string, isLast: boolean, signal: AbortSignal): Promise<Answered> {
+  exchange(call: OutboundRequest, path: string, isLast: boolean, deadline: Deadline): Promise<Answered> {
     this.#heard = this.#socket.bytesRead;
     return new Promise((resolve, reject) => {
-      const answer = new Answer(call.maxResponseBytes, signal, resolve, reject);
+      const answer = new Answer(call.maxResponseBytes, deadline, resolve, reject);
       this.#client.dispatch(
         {
           path,
@@ -103,10 +104,11 @@ export class Connection {
 
 /** Takes an answer in as it comes, and no more of its body than is wanted; one that breaks off is cut there. */
 class Answer implements Dispatcher.DispatchHandler {
-  readonly #signal: AbortSignal;
+  readonly #deadline: Deadline;
   readonly #resolve: (answer: Answered) => void;
   readonly #reject: (error: unknown) => void;
-  readonly #stop = (): void => this.#fail(this.#signal.reason);
+  /** Ends to be told of the deadline. */
+  readonly #unheard: () => void;
   readonly #chunks: Buffer[] = [];
   #room: number;
   #head: Pick<Answered, 'status' | 'headers'> | undefined;
@@ -114,20 +116,20 @@ class Answer implements Dispatcher.DispatchHandler {
 
   constructor(
     maxBytes: number,
-    signal: AbortSignal,
+    deadline: Deadline,
     resolve: (answer: Answered) => void,
     reject: (error: unknown) => void,
   ) {
     this.#room = maxBytes;
-    this.#signal = signal;
+    this.#deadline = deadline;
     this.#resolve = resolve;
     this.#reject = reject;
-    signal.addEventListener('abort', this.#stop, { once: true });
+    this.#unheard = deadline.whenOver((reason) => this.#fail(reason));
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    if (this.#signal.aborted) this.#stop();
+    if (this.#deadline.isOver) this.#fail(this.#deadline.reason);
   }
 
   onResponseStart(
@@ -154,19 +156,24 @@ class Answer implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    if (this.#head === undefined || this.#signal.aborted) this.#fail(error);
+    if (this.#head === undefined || this.#deadline.isOver) this.#fail(error);
     else this.#settle(true);
   }
 
   #settle(truncated: boolean): void {
-    this.#signal.removeEventListener('abort', this.#stop);
-    if (this.#head === undefined) this.#reject(new Error('an answer without a beginning'));
-    else this.#resolve({ kind: 'answered', ...this.#head, body: Buffer.concat(this.#chunks), truncated });
+    this.#unheard();
+    if (this.#head === undefined) {
+      this.#reject(new Error('an answer without a beginning'));
+      return;
+    }
+    const { status, headers } = this.#head;
+    this.#resolve({ kind: 'answered', status, headers, body: Buffer.concat(this.#chunks), truncated });
   }
 
   #fail(error: unknown): void {
-    this.#signal.removeEventListener('abort', this.#stop);
-    this.#reject(this.#signal.aborted ? this.#signal.reason : error);
-    if (this.#signal.aborted) this.#controller?.abort(new Error('given up'));
+    this.#unheard();
+    const { isOver, reason } = this.#deadline;
+    this.#reject(isOver ? reason : error);
+    if (isOver) this.#controller?.abort(new Error('given up'));
   }
 }

@@ -7,9 +7,9 @@ import type {
   UrlVerdict,
 } from '../../application/ports/outbound-http.ts';
 import { type Destination, destinationOf, type UrlRefusal } from '../../domain/webhooks/url-rules.ts';
-import { addressesOfMachine, allowList, isRefusedAddress } from './addresses.ts';
+import { addressesOfMachine, allowList, isRefusedAddress, remembered } from './addresses.ts';
 import { Connection } from './connection.ts';
-import { orStopped, TIMED_OUT, withDeadline } from './deadline.ts';
+import { type Deadline, TIMED_OUT, withDeadline } from './deadline.ts';
 import { nameServers, type Resolve } from './dns.ts';
 import { failed, failureOf } from './failures.ts';
 import { KeptConnections } from './kept-connections.ts';
@@ -33,6 +33,7 @@ export interface GuardOptions {
 
 const CHECK_TIMEOUT_MS = 3_000;
 
+type Verdict = Judged | Refused | Failed;
 type Judged = { readonly kind: 'open'; readonly to: Destination; readonly addresses: readonly string[] };
 
 const refused = ({ reason, message }: UrlRefusal): Refused => ({ kind: 'refused', reason, message });
@@ -50,27 +51,35 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
   const isAllowed = allowList(options.allowedNetworks);
   const closedNetwork = options.allowedNetworks.length > 0;
 
-  const addressesOf = async ({ host }: Destination, signal: AbortSignal): Promise<readonly string[]> =>
-    host.kind === 'address' ? [host.address] : orStopped(resolve(host.name, signal), signal);
+  const destinations = remembered((url) => destinationOf(url, { allowHttp }));
 
-  /** @throws the signal's reason */
-  const judge = async (url: string, signal: AbortSignal): Promise<Judged | Refused | Failed> => {
-    const to = destinationOf(url, { allowHttp });
+  /** At once for a host that is an address: there is nobody to ask. @throws the deadline's reason */
+  const judge = (url: string, deadline: Deadline): Verdict | Promise<Verdict> => {
+    const to = destinations(url);
     if ('reason' in to) return refused(to);
     // Nobody is to learn from us which internal names there are.
     if (to.refusedOutside !== undefined && !closedNetwork) return refused(to.refusedOutside);
-    const unknown = (): Refused | Failed =>
-      to.refusedOutside === undefined
+    return to.host.kind === 'address'
+      ? judgeAddresses(to, [to.host.address])
+      : lookUp(to.host.name, deadline).then((addresses) => judgeAddresses(to, addresses));
+  };
+
+  /** None as well where nobody could tell. */
+  const lookUp = async (name: string, deadline: Deadline): Promise<readonly string[]> => {
+    try {
+      return await resolve(name, deadline.signal);
+    } catch (error) {
+      if (deadline.isOver) throw error;
+      return [];
+    }
+  };
+
+  const judgeAddresses = (to: Destination, addresses: readonly string[]): Verdict => {
+    if (addresses.length === 0) {
+      return to.refusedOutside === undefined
         ? failed('dns', 'The name of the host has no address.')
         : refused(to.refusedOutside);
-    let addresses: readonly string[];
-    try {
-      addresses = await addressesOf(to, signal);
-    } catch (error) {
-      if (signal.aborted) throw error;
-      return unknown();
     }
-    if (addresses.length === 0) return unknown();
     const outside = addresses.filter((address) => !isAllowed(address));
     const own = outside.length === 0 ? [] : ownAddresses();
     // One is enough: which of a name's addresses is called is not ours to choose on the caller's behalf.
@@ -81,7 +90,7 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
 
   const kept = new KeptConnections();
 
-  const open = async ({ to, addresses }: Judged, signal: AbortSignal): Promise<Connection> => {
+  const open = async ({ to, addresses }: Judged, deadline: Deadline): Promise<Connection> => {
     const { url, port, host } = to;
     const socket = await openPinned(
       {
@@ -91,26 +100,36 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
         tls: url.protocol === 'https:',
         authorities,
       },
-      signal,
+      deadline.signal,
     );
     return new Connection(socket, url.origin);
   };
 
-  const exchange = async (call: OutboundRequest, signal: AbortSignal): Promise<OutboundAnswer> => {
-    const judged = await judge(call.url, signal);
+  const exchange = (call: OutboundRequest, deadline: Deadline): Promise<OutboundAnswer> => {
+    const judged = judge(call.url, deadline);
+    return judged instanceof Promise
+      ? judged.then((verdict) => converse(verdict, call, deadline))
+      : converse(judged, call, deadline);
+  };
+
+  const converse = async (
+    judged: Verdict,
+    call: OutboundRequest,
+    deadline: Deadline,
+  ): Promise<OutboundAnswer> => {
     if (judged.kind !== 'open') return judged;
     const { url } = judged.to;
     const key = call.reuse === undefined ? undefined : `${call.reuse} ${url.origin}`;
     const found = key === undefined ? undefined : kept.take(key, judged.addresses);
     if (found !== undefined) {
       try {
-        return await over(found, call, url, signal, key);
+        return await over(found, call, url, deadline, key);
       } catch (error) {
         // The server has closed it meanwhile, which is its right and no failure: the call is made on a new one.
-        if (signal.aborted || !found.isSilent) throw error;
+        if (deadline.isOver || !found.isSilent) throw error;
       }
     }
-    return over(await open(judged, signal), call, url, signal, key);
+    return over(await open(judged, deadline), call, url, deadline, key);
   };
 
   /** One exchange. The connection is closed afterwards, unless another may follow and nothing was out of order. */
@@ -118,12 +137,12 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
     connection: Connection,
     call: OutboundRequest,
     { pathname, search }: URL,
-    signal: AbortSignal,
+    deadline: Deadline,
     key: string | undefined,
   ): Promise<OutboundAnswer> => {
     let isGood = false;
     try {
-      const answer = await connection.exchange(call, `${pathname}${search}`, key === undefined, signal);
+      const answer = await connection.exchange(call, `${pathname}${search}`, key === undefined, deadline);
       isGood = answer.status >= 200 && answer.status < 300 && !answer.truncated;
       return answer;
     } finally {
@@ -134,8 +153,8 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
 
   return {
     check: (url) =>
-      withDeadline(checkTimeoutMs, undefined, async (signal): Promise<UrlVerdict> => {
-        const judged = await judge(url, signal);
+      withDeadline(checkTimeoutMs, undefined, async (deadline): Promise<UrlVerdict> => {
+        const judged = await judge(url, deadline);
         if (judged.kind !== 'refused') return { ok: true };
         return { ok: false, reason: judged.reason, message: judged.message };
       }).catch((error: unknown): UrlVerdict => {
@@ -146,7 +165,7 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
 
     request: async (call, given) => {
       try {
-        return await withDeadline(call.timeoutMs, given, (signal) => exchange(call, signal));
+        return await withDeadline(call.timeoutMs, given, (deadline) => exchange(call, deadline));
       } catch (error) {
         if (error === TIMED_OUT) return TIMED_OUT;
         given?.throwIfAborted();

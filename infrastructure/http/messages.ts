@@ -26,8 +26,15 @@ const KEPT_HEADERS = [
 ] as const;
 const MAX_HEADER = 1_000;
 
-export const sentHeaders = (headers: Readonly<Record<string, string>>): Record<string, string> =>
-  Object.fromEntries(Object.entries(headers).filter(([name]) => !CONNECTION_HEADERS.has(name.toLowerCase())));
+/** Names and values in turn, which is what undici makes of any other form. */
+export const sentHeaders = (headers: Readonly<Record<string, string>>): string[] => {
+  const sent: string[] = [];
+  for (const name in headers) {
+    const value = headers[name];
+    if (value !== undefined && !CONNECTION_HEADERS.has(name.toLowerCase())) sent.push(name, value);
+  }
+  return sent;
+};
 
 export const keptHeaders = (
   headers: Readonly<Record<string, string | string[] | undefined>>,
@@ -35,7 +42,8 @@ export const keptHeaders = (
   const kept: Record<string, string> = {};
   for (const name of KEPT_HEADERS) {
     const found = headers[name];
-    if (found !== undefined) kept[name] = [found].flat().join(', ').slice(0, MAX_HEADER);
+    if (found === undefined) continue;
+    kept[name] = (typeof found === 'string' ? found : found.join(', ')).slice(0, MAX_HEADER);
   }
   return kept;
 };

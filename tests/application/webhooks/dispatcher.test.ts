@@ -228,6 +228,22 @@ describe('the webhook dispatcher', () => {
     expect(calls, 'each is called once').to.have.length(30);
   });
 
+  it('goes through a backlog once, though the read model is far behind what has been sent', async () => {
+    const { run, schedule, calls, lag, node } = await started();
+    const ids: string[] = [];
+    for (let nth = 0; nth < 700; nth += 1) ids.push(await schedule(`${nth}`));
+    // Nobody remembers them, as after a restart.
+    for (const id of ids) node.states.drop(`acme.delivery-${id}`);
+    lag(300);
+    run();
+    await eventually(async () => {
+      const recorded = await node.events.readAll({ filter: { types: ['DeliverySucceeded'] }, limit: 2000 });
+      expect(recorded).to.have.length(700);
+    }, 20_000);
+    expect(calls).to.have.length(700);
+    expect(new Set(calls.map(({ call }) => call.headers['X-Service-Delivery'])).size).to.equal(700);
+  }).timeout(30_000);
+
   it('replays dead letters one after the other, in order', async () => {
     const { run, schedule, replay, calls, node, clock, answer } = await started();
     answer(() => answered(500));

@@ -2,8 +2,8 @@ import type { OutboundAnswer, OutboundRequest } from '../../../application/ports
 import { uuidFromName } from '../../../application/request-context.ts';
 import { PLATFORM } from '../../../application/streams.ts';
 import { Attempts } from '../../../application/webhooks/attempts.ts';
+import type { DeliveryQueue } from '../../../application/webhooks/backlog.ts';
 import { runWebhookDispatcher } from '../../../application/webhooks/dispatcher.ts';
-import type { DeliveryQueue } from '../../../application/webhooks/lane.ts';
 import { Turns } from '../../../application/webhooks/turns.ts';
 import { type TenantEvent, tenantDecider } from '../../../domain/tenancy/tenant.ts';
 import {
@@ -19,7 +19,7 @@ import {
   subscriptionsDecider,
 } from '../../../domain/webhooks/subscription.ts';
 import { openSqliteReadStore } from '../../../infrastructure/read-store/sqlite/store.ts';
-import { testClock } from '../../support/fakes.ts';
+import { silentMetrics, testClock } from '../../support/fakes.ts';
 import { memoryStores, type SharedStores, startNode, type TestNode } from '../../support/node.ts';
 
 export const TABLE = [60, 300, 1800, 7200];
@@ -122,6 +122,21 @@ export const deliveryOf = async (
   return state;
 };
 
+/** A delivery as it was at a place in the log. */
+const stateUpTo = async (on: TestNode, tenantId: string, id: string, upTo: number) => {
+  let { initial: state } = deliveryDecider;
+  for (const stored of await on.events.readStream(`${tenantId}.delivery-${id}`)) {
+    if (Number.parseInt(stored.position, 16) > upTo) break;
+    const event = on.codec.decode(stored);
+    // An event of a delivery's stream.
+    state = deliveryDecider.evolve(state, event as unknown as DeliveryEvent, {
+      at: event.at,
+      revision: event.revision,
+    });
+  }
+  return { state };
+};
+
 /** A tenant `acme` with the subscriptions `one` and `two`, on nodes that share what they store. */
 export const dispatching = async (options: Partial<SharedStores> = {}) => {
   const clock = sleepyClock();
@@ -132,6 +147,7 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
   const scheduled: { id: string; subscriptionId: string; tenantId: string }[] = [];
   const looks = { count: 0 };
   let hidden = false;
+  let behind = 0;
   let answers: Answers = () => answered(200);
 
   const schedule = async (name: string, subscriptionId = 'one', tenantId = 'acme'): Promise<string> => {
@@ -161,6 +177,7 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
   const attemptsOf = (on: TestNode): Attempts =>
     new Attempts({
       ...on,
+      metrics: silentMetrics,
       http: {
         request: async (call, signal) => {
           calls.push({ call, at: clock.now() });
@@ -182,13 +199,19 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
       const seen = new Map(scheduled.map((each) => [`${each.tenantId}/${each.subscriptionId}`, each]));
       yield* seen.values();
     },
-    pending: async ({ tenantId, subscriptionId, ordered }, limit) => {
+    pending: async ({ tenantId, subscriptionId, ordered }, limit, seen) => {
       looks.count += 1;
       if (hidden) return [];
+      // Who does not wait for it sees what was so many events ago, and no newer ones.
+      const head = Number.parseInt((await on.events.head()) ?? '0', 16);
+      const upTo = seen === undefined ? head - behind : head;
       const own = scheduled.filter(
         (each) => each.tenantId === tenantId && each.subscriptionId === subscriptionId,
       );
-      const states = await Promise.all(own.map(({ id }) => on.states.load(tenantId, deliveryDecider, id)));
+      const states =
+        upTo === head
+          ? await Promise.all(own.map(({ id }) => on.states.load(tenantId, deliveryDecider, id)))
+          : await Promise.all(own.map(({ id }) => stateUpTo(on, tenantId, id, upTo)));
       return states
         .flatMap(({ state }) => (state.kind === 'scheduled' ? [state] : []))
         .filter(({ dueAt, replay: owed }) => dueAt !== null && (owed?.order !== undefined) === ordered)
@@ -227,6 +250,10 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
     node,
     calls,
     looks,
+    /** So many events the read model is behind, for those who do not wait for it. */
+    lag: (events: number) => {
+      behind = events;
+    },
     /** Whether the read model knows of nothing. */
     hide: (on: boolean) => {
       hidden = on;

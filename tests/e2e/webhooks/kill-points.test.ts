@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import {
   closeRawReceivers,
@@ -6,9 +7,18 @@ import {
   startSecureReceiver,
 } from '../../support/https-receiver.ts';
 import { eventually, newDataFolder, type Server, startServer } from '../../support/server.ts';
-import { closeReceivers, type Received, verifies } from '../../support/webhook-receiver.ts';
+import { closeReceivers, type Received, startReceiver, verifies } from '../../support/webhook-receiver.ts';
 import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
-import { addRecord, deliveries, ofStatus, paidTenant, plainEntity, subscribe, test } from './support.ts';
+import {
+  addRecord,
+  deliveries,
+  OPEN,
+  ofStatus,
+  paidTenant,
+  plainEntity,
+  subscribe,
+  test,
+} from './support.ts';
 
 /** One instruction each: where exactly the process is when it dies is known, not hoped for. */
 describe('A webhook delivery whose server dies', () => {
@@ -111,6 +121,71 @@ describe('A webhook delivery whose server dies', () => {
       expect(new Set(receiver.received.map(({ envelope }) => envelope.id)).size).to.equal(1);
     }
   }).timeout(90_000);
+});
+
+describe('Webhook deliveries of a busy server that dies', () => {
+  after(endWorld);
+  afterEach(closeReceivers);
+
+  it('with half of a batch recorded and half not: are all made, and of a subscription sixteen at most twice', async () => {
+    const COUNT = 90;
+    const KILLS = [1, 25, 26, 40];
+    const world = await startWorld({ env: { ...OPEN, WEBHOOK_TIMEOUT_MS: '60000' } });
+    const tenant = await paidTenant(world);
+    await plainEntity(tenant, 'crate');
+    // Nobody is answered until all deliveries are there.
+    const held: ServerResponse[] = [];
+    let arrivals = 0;
+    let deadly = Number.POSITIVE_INFINITY;
+    let isOpen = false;
+    const behave = (_one: Received, response: ServerResponse): number | undefined => {
+      arrivals += 1;
+      // Of this one no answer ever goes out, so that one at least is not recorded.
+      if (arrivals === deadly) {
+        isOpen = false;
+        world.server.signal('SIGKILL');
+        return undefined;
+      }
+      if (isOpen) return 204;
+      held.push(response);
+      return undefined;
+    };
+    const receivers = [await startReceiver(behave), await startReceiver(behave)];
+    const hooks = await Promise.all(receivers.map(({ url }) => subscribe(tenant.admin, url)));
+    const records = Array.from({ length: COUNT }, (_, nth) => addRecord(tenant.admin, 'crate', `${nth}`));
+    await Promise.all(records);
+    for (const hook of hooks) await ofStatus(tenant.admin, hook.id, 'pending', COUNT, 30_000);
+    const letGo = (): void => {
+      isOpen = true;
+      for (const response of held.splice(0)) response.writeHead(204).end();
+    };
+    for (const nth of KILLS) {
+      const { server } = world;
+      deadly = arrivals + nth;
+      letGo();
+      await server.exited;
+      held.length = 0;
+      await world.restart();
+      await world.ready();
+    }
+    letGo();
+    for (const hook of hooks) await ofStatus(tenant.admin, hook.id, 'delivered', COUNT, 30_000);
+    let repeated = 0;
+    for (const { received } of receivers) {
+      const byId = Map.groupBy(received, ({ envelope }) => envelope.id);
+      expect(byId.size).to.equal(COUNT);
+      expect(received.length - COUNT, 'sent twice').to.be.at.most(16 * KILLS.length);
+      repeated += received.length - COUNT;
+      for (const [first, ...others] of byId.values()) {
+        expect(first?.headers['x-service-attempt']).to.equal('1');
+        for (const other of others) {
+          expect(other.headers['x-service-attempt']).to.equal('1');
+          expect(other.body.equals(first?.body ?? Buffer.alloc(0))).to.equal(true);
+        }
+      }
+    }
+    expect(repeated, 'what was cut off is sent again').to.be.at.least(KILLS.length);
+  }).timeout(120_000);
 });
 
 describe('A webhook delivery of two nodes', () => {
