@@ -5,9 +5,11 @@ import { Envelopes } from '../application/envelopes.ts';
 import { LiveFeed } from '../application/live-feed.ts';
 import type { Clock } from '../application/ports/clock.ts';
 import type { Logger } from '../application/ports/logger.ts';
+import { MEMORY } from '../application/ports/memory.ts';
 import { ProjectionHost } from '../application/projection-host.ts';
 import { sealedAnswers } from '../application/sealed-answers.ts';
 import { runSubscriber } from '../application/subscriber.ts';
+import { CacheRoom } from '../application/weighed-cache.ts';
 import type { Config } from '../infrastructure/config.ts';
 import { systemClock } from '../infrastructure/identity/ids.ts';
 import { projections } from '../projections/all.ts';
@@ -63,6 +65,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   const erased = await core.erasures.reapply();
   if (erased > 0) logger.info({ keys: erased }, 'erasures of the log were applied to the key store');
   const lease = { logger, owner: randomUUID(), ttlMs: options.leaseMs ?? LEASE_MS };
+  const room = new CacheRoom(MEMORY.documents);
   const hosts = projections.map(
     (projection) =>
       new ProjectionHost(projection, {
@@ -70,6 +73,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
         store: stores.reads,
         events: stores.events,
         codec,
+        room,
         metrics,
         clock,
         lingerMs: LINGER_MS,

@@ -1,26 +1,20 @@
-import type { Document, Projection, Touch } from '../domain/projection.ts';
-import type { EventCodec, LoggedEvent } from './codec.ts';
+import type { Projection } from '../domain/projection.ts';
+import { BatchFold, type Held } from './batch-fold.ts';
+import type { EventCodec } from './codec.ts';
 import type { Clock } from './ports/clock.ts';
 import type { EventStore, Position, StoredEvent } from './ports/event-store.ts';
 import type { Logger } from './ports/logger.ts';
+import { MEMORY } from './ports/memory.ts';
 import type { Metrics } from './ports/metrics.ts';
 import {
-  type DocKey,
-  type DocWrite,
   type Generation,
-  type JsonObject,
   type Lease,
   leaseNameOf,
   type ParkedTenant,
   type ReadStore,
 } from './ports/read-store.ts';
 import { parseStreamName, tenantPrefix } from './streams.ts';
-import { WeighedCache } from './weighed-cache.ts';
-
-interface Held {
-  readonly value: Document | undefined;
-  readonly position: Position | undefined;
-}
+import { CacheRoom, WeighedCache } from './weighed-cache.ts';
 
 export interface FolderDeps {
   readonly store: ReadStore;
@@ -29,6 +23,8 @@ export interface FolderDeps {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly clock: Clock;
+  /** Where documents stay in memory, together with those of other projections; default: room of its own. */
+  readonly room?: CacheRoom;
 }
 
 interface Poison {
@@ -36,8 +32,6 @@ interface Poison {
   readonly event: StoredEvent;
   readonly error: unknown;
 }
-
-const BOUNDS = { maxCount: 20_000, maxBytes: 64 * 1024 * 1024 };
 
 /**
  * Folds events into one generation of a projection, under a lease. Documents it wrote stay in memory while the
@@ -52,7 +46,7 @@ export class Folder {
   readonly #logger: Logger;
   readonly #metrics: Metrics;
   readonly #clock: Clock;
-  readonly #cache = new WeighedCache<Held>(BOUNDS);
+  readonly #cache: WeighedCache<Held>;
   readonly #types: ReadonlySet<string>;
   #parked = new Map<string, ParkedTenant>();
   #fence = -1;
@@ -68,6 +62,7 @@ export class Folder {
     this.#logger = deps.logger;
     this.#metrics = deps.metrics;
     this.#clock = deps.clock;
+    this.#cache = new WeighedCache(deps.room ?? new CacheRoom(MEMORY.documents));
     this.#types = new Set(projection.types);
   }
 
@@ -124,14 +119,15 @@ export class Folder {
     const started = performance.now();
     let rest = events;
     for (;;) {
-      const { writes, poison } = await this.#fold(rest);
+      const { batch, poison } = await this.#fold(rest);
       const before = poison === undefined ? checkpoint : rest[poison.index - 1]?.position;
       await this.#store.commit({
         generation: this.generation,
         fence: this.#fence,
-        writes,
+        writes: batch.writes(),
         ...(before === undefined ? {} : { checkpoint: before }),
       });
+      batch.keep();
       // A batch without matches may have moved it on while this one was stored: never back.
       if (before !== undefined && (this.checkpoint === undefined || this.checkpoint < before)) {
         this.checkpoint = before;
@@ -154,8 +150,9 @@ export class Folder {
       const events = page.filter(
         (event) => this.checkpoint !== undefined && event.position <= this.checkpoint,
       );
-      const { writes, poison } = await this.#fold(events, tenantId);
-      await this.#store.commit({ generation: this.generation, fence: this.#fence, writes });
+      const { batch, poison } = await this.#fold(events, tenantId);
+      await this.#store.commit({ generation: this.generation, fence: this.#fence, writes: batch.writes() });
+      batch.keep();
       if (poison !== undefined) {
         await this.#park(poison.event, poison.error, parked.attempts + 1);
         return;
@@ -176,81 +173,30 @@ export class Folder {
   async #fold(
     events: readonly StoredEvent[],
     retried?: string,
-  ): Promise<{ writes: DocWrite[]; poison: Poison | undefined }> {
-    const steps: { event: LoggedEvent; index: number; touches: readonly Touch[] }[] = [];
-    const wanted = new Map<string, DocKey>();
+  ): Promise<{ batch: BatchFold; poison: Poison | undefined }> {
+    const batch = new BatchFold(this.#cache);
     let poison: Poison | undefined;
     for (const [index, stored] of events.entries()) {
       if (!this.#types.has(stored.type)) continue;
       if (this.#parked.size > 0 && this.#isLeftOut(stored, retried)) continue;
       try {
         const event = this.#codec.decode(stored);
-        const touches = this.projection.fold(event);
-        for (const touch of touches) {
-          const docKey = docKeyOf(touch, event);
-          const key = keyOf(docKey);
-          if (!this.#cache.has(key)) wanted.set(key, docKey);
-        }
-        steps.push({ event, index, touches });
+        batch.plan(event, index, this.projection.fold(event));
       } catch (error) {
         poison = { index, event: stored, error };
         break;
       }
     }
-    await this.#load([...wanted.values()]);
-    const dirty = new Map<string, DocWrite>();
-    for (const { event, index, touches } of steps) {
-      try {
-        this.#step(event, touches, dirty);
-      } catch (error) {
-        const stored = events[index];
-        if (stored !== undefined) poison = { index, event: stored, error };
-        break;
-      }
-    }
-    this.#cache.trim();
-    return { writes: [...dirty.values()], poison };
+    await batch.load((keys) => this.#store.load(this.generation, keys));
+    const failed = batch.run();
+    const event = failed === undefined ? undefined : events[failed.index];
+    if (failed !== undefined && event !== undefined) poison = { ...failed, event };
+    return { batch, poison };
   }
 
   #isLeftOut(stored: StoredEvent, retried: string | undefined): boolean {
     const { tenantId } = parseStreamName(stored.stream);
     return tenantId !== retried && this.#parked.has(tenantId);
-  }
-
-  /** One event, whole or not at all. */
-  #step(event: LoggedEvent, touches: readonly Touch[], dirty: Map<string, DocWrite>): void {
-    const staged = new Map<string, { docKey: DocKey; value: Document | undefined }>();
-    for (const touch of touches) {
-      const docKey = docKeyOf(touch, event);
-      const key = keyOf(docKey);
-      const held = this.#cache.get(key);
-      // A document remembers the last event it has seen: an event that comes again changes nothing.
-      if (held?.position !== undefined && held.position >= event.position) continue;
-      const earlier = staged.get(key);
-      const before = earlier === undefined ? held?.value : earlier.value;
-      const value = touch.change(before);
-      // What comes out as it was need not be written: it would come out the same again.
-      if (value === before && value !== undefined) continue;
-      staged.set(key, { docKey, value });
-    }
-    for (const [key, { docKey, value }] of staged) {
-      this.#cache.set(key, { value, position: event.position });
-      // The documents are JSON by construction: folds build them from event data, strings and numbers.
-      dirty.set(key, {
-        ...docKey,
-        value: (value as JsonObject | undefined) ?? null,
-        position: event.position,
-      });
-    }
-  }
-
-  async #load(keys: readonly DocKey[]): Promise<void> {
-    if (keys.length === 0) return;
-    const docs = await this.#store.load(this.generation, keys);
-    keys.forEach((key, index) => {
-      const doc = docs[index];
-      this.#cache.set(keyOf(key), { value: doc?.value, position: doc?.position });
-    });
   }
 
   async #park(event: StoredEvent, error: unknown, attempts: number): Promise<void> {
@@ -269,11 +215,3 @@ export class Folder {
     this.#logger.error({ projection: this.projection.name, ...parked }, 'a poison event parked its tenant');
   }
 }
-
-const docKeyOf = (touch: Touch, event: LoggedEvent): DocKey => ({
-  collection: touch.collection,
-  tenant: touch.tenantId ?? event.tenantId,
-  id: touch.id,
-});
-
-const keyOf = (key: DocKey): string => `${key.collection}/${key.tenant}/${key.id}`;

@@ -2,6 +2,7 @@ import type { Decider } from '../domain/decider.ts';
 import { CHAIN_START, type ChainHead, type EventCodec, type FoldedEvent, type LoggedEvent } from './codec.ts';
 import type { EventStore, Position, StoredEvent } from './ports/event-store.ts';
 import type { Logger } from './ports/logger.ts';
+import { MEMORY } from './ports/memory.ts';
 import type { SnapshotStore } from './ports/snapshot-store.ts';
 import { streamName } from './streams.ts';
 import { WeighedCache } from './weighed-cache.ts';
@@ -18,8 +19,6 @@ export interface StreamState<State = unknown> extends ChainHead {
   readonly position: Position | undefined;
 }
 
-/** A state may be as big as an event, so that a count alone is no bound. */
-const BOUNDS = { maxCount: 20_000, maxBytes: 64 * 1024 * 1024 };
 const PAGE = 1000;
 /** A snapshot every so many events keeps a cold load to about one page of a hundred. */
 const SNAPSHOT_EVERY = 100;
@@ -41,7 +40,7 @@ export class StreamStates {
   readonly #codec: EventCodec;
   readonly #snapshots: SnapshotStore;
   readonly #logger: Logger;
-  readonly #cache = new WeighedCache<StreamState>(BOUNDS, (stream) => this.#snapshotAt.delete(stream));
+  readonly #cache = new WeighedCache<StreamState>(MEMORY.states, (stream) => this.#snapshotAt.delete(stream));
   readonly #snapshotAt = new Map<string, number>();
   /** Loads under way by stream, and the newest revision that each was told of meanwhile. */
   readonly #loads = new Map<string, Set<{ newest: number }>>();

@@ -1,26 +1,107 @@
+/** What caches may hold together. */
+export interface Bounds {
+  readonly maxCount: number;
+  readonly maxBytes: number;
+}
+
+interface Entry {
+  readonly key: string;
+  value: unknown;
+  bytes: number;
+  asked: boolean;
+  /** Of the cache that it is in. */
+  readonly entries: Map<string, Entry>;
+  readonly dropped: (key: string) => void;
+  before: Entry | undefined;
+  after: Entry | undefined;
+}
+
 /**
- * A cache bounded by count and by rough size. Where it is full the oldest entries go, but one that was asked for since it
- * was last looked at is spared once: a flood of entries that nobody asks for again does not push out the others.
+ * Room that one cache has, or several share, bounded by count and by rough size. Where it is full the oldest entries go,
+ * but one that was asked for since it was last looked at is spared once: a flood of entries that nobody asks for again
+ * does not push out the others.
+ *
+ * The line is chained by hand. The order of a Map would do, but an iterator that stands still over one keeps each table
+ * that the map has outgrown alive, with all that was ever deleted from it.
  */
-export class WeighedCache<V> {
-  readonly #entries = new Map<string, { value: V; bytes: number; asked: boolean }>();
-  /**
-   * Stands before the oldest entry: all that it came by went, or to the end. A walk from the beginning would come by
-   * the places of thousands that went before.
-   */
-  #walk = this.#entries.entries();
+export class CacheRoom {
   readonly #maxCount: number;
   readonly #maxBytes: number;
-  readonly #dropped: (key: string) => void;
+  #oldest: Entry | undefined;
+  #newest: Entry | undefined;
+  #count = 0;
   #bytes = 0;
 
+  constructor({ maxCount, maxBytes }: Bounds) {
+    this.#maxCount = maxCount;
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Of all entries, roughly. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  enter(entry: Entry): void {
+    this.#count += 1;
+    this.#bytes += entry.bytes;
+    this.#append(entry);
+  }
+
+  leave(entry: Entry): void {
+    this.#count -= 1;
+    this.#bytes -= entry.bytes;
+    this.#unlink(entry);
+  }
+
+  weigh(entry: Entry, bytes: number): void {
+    this.#bytes += bytes - entry.bytes;
+    entry.bytes = bytes;
+  }
+
+  /** Lets entries go until all are within the bounds; the last one stays, however big it is. */
+  trim(): void {
+    while (this.#count > 1 && (this.#count > this.#maxCount || this.#bytes > this.#maxBytes)) {
+      const entry = this.#oldest;
+      if (entry === undefined) return;
+      if (entry.asked) {
+        // To the end of the line: its turn comes again only when all others were spared or went.
+        entry.asked = false;
+        this.#unlink(entry);
+        this.#append(entry);
+        continue;
+      }
+      this.leave(entry);
+      entry.entries.delete(entry.key);
+      entry.dropped(entry.key);
+    }
+  }
+
+  #append(entry: Entry): void {
+    entry.before = this.#newest;
+    entry.after = undefined;
+    if (this.#newest === undefined) this.#oldest = entry;
+    else this.#newest.after = entry;
+    this.#newest = entry;
+  }
+
+  #unlink(entry: Entry): void {
+    if (entry.before === undefined) this.#oldest = entry.after;
+    else entry.before.after = entry.after;
+    if (entry.after === undefined) this.#newest = entry.before;
+    else entry.after.before = entry.before;
+  }
+}
+
+/** A cache with room of its own, or within room that it shares with others. */
+export class WeighedCache<V> {
+  readonly #entries = new Map<string, Entry>();
+  readonly #room: CacheRoom;
+  readonly #dropped: (key: string) => void;
+
   /** @param dropped told of keys that went for want of room */
-  constructor(
-    bounds: { readonly maxCount: number; readonly maxBytes: number },
-    dropped: (key: string) => void = () => undefined,
-  ) {
-    this.#maxCount = bounds.maxCount;
-    this.#maxBytes = bounds.maxBytes;
+  constructor(room: CacheRoom | Bounds, dropped: (key: string) => void = () => undefined) {
+    this.#room = room instanceof CacheRoom ? room : new CacheRoom(room);
     this.#dropped = dropped;
   }
 
@@ -28,16 +109,17 @@ export class WeighedCache<V> {
     return this.#entries.size;
   }
 
-  /** Of all values, roughly. */
+  /** Of all that is in its room, roughly. */
   get bytes(): number {
-    return this.#bytes;
+    return this.#room.bytes;
   }
 
   get(key: string): V | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
     entry.asked = true;
-    return entry.value;
+    // Only `set` puts entries into this map.
+    return entry.value as V;
   }
 
   has(key: string): boolean {
@@ -45,52 +127,41 @@ export class WeighedCache<V> {
   }
 
   set(key: string, value: V): void {
+    const bytes = PER_ENTRY + key.length + roughBytes(value);
     const present = this.#entries.get(key);
-    const bytes = roughBytes(value);
-    if (present === undefined) this.#entries.set(key, { value, bytes, asked: false });
-    else {
-      this.#bytes -= present.bytes;
+    if (present !== undefined) {
+      this.#room.weigh(present, bytes);
       present.value = value;
-      present.bytes = bytes;
       present.asked = true;
+      return;
     }
-    this.#bytes += bytes;
+    const dropped = this.#dropped;
+    const links = { before: undefined, after: undefined };
+    const entry: Entry = { key, value, bytes, asked: false, entries: this.#entries, dropped, ...links };
+    this.#entries.set(key, entry);
+    this.#room.enter(entry);
   }
 
   delete(key: string): void {
     const entry = this.#entries.get(key);
     if (entry === undefined) return;
-    this.#bytes -= entry.bytes;
     this.#entries.delete(key);
+    this.#room.leave(entry);
   }
 
   clear(): void {
+    for (const entry of this.#entries.values()) this.#room.leave(entry);
     this.#entries.clear();
-    this.#bytes = 0;
   }
 
-  /** Lets entries go until it is within its bounds; the last one stays, however big it is. */
+  /** Lets entries of its room go, whichever cache's they are, until all are within the bounds. */
   trim(): void {
-    while (this.#entries.size > 1 && (this.#entries.size > this.#maxCount || this.#bytes > this.#maxBytes)) {
-      const next = this.#walk.next();
-      if (next.done) {
-        this.#walk = this.#entries.entries();
-        continue;
-      }
-      const [key, entry] = next.value;
-      this.#entries.delete(key);
-      if (entry.asked) {
-        // To the end of the line; the walk comes to it again only when all others were spared or went.
-        entry.asked = false;
-        this.#entries.set(key, entry);
-        continue;
-      }
-      this.#bytes -= entry.bytes;
-      this.#dropped(key);
-    }
+    this.#room.trim();
   }
 }
 
+/** An entry's own fields, its place in the map, and the header of its key. */
+export const PER_ENTRY = 128;
 const PER_VALUE = 16;
 /** Of a long list so many elements stand for all. */
 const SAMPLE = 64;

@@ -17,6 +17,7 @@ import {
 import { dataOf, type EventCodec } from './codec.ts';
 import type { CommandHandler, Outcome } from './command-handler.ts';
 import type { EventStore, Position } from './ports/event-store.ts';
+import { MEMORY } from './ports/memory.ts';
 import type { RequestContext } from './request-context.ts';
 import type { StreamStates } from './stream-states.ts';
 import { streamName } from './streams.ts';
@@ -49,8 +50,8 @@ interface Changed {
 
 /** Issues of one answer; a definition can be wrong in more places than anybody reads. */
 const MAX_ISSUES = 1000;
-/** Characters of definitions kept ready in memory, as JSON. */
-const MAX_KEPT = 16 * 1024 * 1024;
+/** Characters of definitions kept ready in memory, as JSON; a character takes two bytes at most. */
+const MAX_KEPT = MEMORY.workflows.maxBytes / 2;
 /** Whoever publishes waits this long (ms) for changes of entities that have been announced. */
 const PATIENCE_MS = 5000;
 const POLL_MS = 25;

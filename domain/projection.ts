@@ -95,7 +95,13 @@ export const touch = <D extends object>(
   ...(tenantId === undefined ? {} : { tenantId }),
 });
 
-export const iso = (ms: number): string => new Date(ms).toISOString();
+let lastIso = { ms: 0, text: new Date(0).toISOString() };
+
+/** Of the same moment again and again: a fold asks for its event's time once per field. */
+export const iso = (ms: number): string => {
+  if (ms !== lastIso.ms) lastIso = { ms, text: new Date(ms).toISOString() };
+  return lastIso.text;
+};
 
 export type Scalar = string | number | boolean | null;
 

@@ -1,7 +1,9 @@
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { EventCodec } from '../../application/codec.ts';
+import { MEMORY } from '../../application/ports/memory.ts';
 import type { Metrics } from '../../application/ports/metrics.ts';
 import { ProjectionHost } from '../../application/projection-host.ts';
+import { CacheRoom } from '../../application/weighed-cache.ts';
 import { catalogue } from '../../domain/catalogue.ts';
 import { systemClock } from '../../infrastructure/identity/ids.ts';
 import { createLogger } from '../../infrastructure/logger.ts';
@@ -28,6 +30,7 @@ const run = async (): Promise<void> => {
   const stopping = new AbortController();
   // One for all: an event that several of them fold is decoded once.
   const codec = new EventCodec(catalogue);
+  const room = new CacheRoom(MEMORY.documents);
   const hosts = new Map(
     projections.map((projection) => [
       projection.name,
@@ -37,6 +40,7 @@ const run = async (): Promise<void> => {
         store: reads,
         events,
         codec,
+        room,
         metrics: metricsBy(tell),
         clock: systemClock,
         // The main thread is told of progress; only a newcomer reads it from the store.

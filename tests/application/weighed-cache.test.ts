@@ -1,6 +1,17 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { roughBytes, WeighedCache } from '../../application/weighed-cache.ts';
+import { CacheRoom, PER_ENTRY, roughBytes, WeighedCache } from '../../application/weighed-cache.ts';
+
+/** The engine's own, which it only shows on request. */
+const collectGarbage = (): void => {
+  setFlagsFromString('--expose-gc');
+  const gc: unknown = runInNewContext('gc');
+  setFlagsFromString('--no-expose-gc');
+  if (typeof gc !== 'function') throw new Error('no garbage collector is shown');
+  gc();
+};
 
 describe('A weighed cache', () => {
   it('lets the oldest go by count', () => {
@@ -51,7 +62,7 @@ describe('A weighed cache', () => {
     });
     fc.assert(
       fc.property(fc.array(act, { maxLength: 60 }), (acts) => {
-        const cache = new WeighedCache<string>({ maxCount: 3, maxBytes: 200 });
+        const cache = new WeighedCache<string>({ maxCount: 3, maxBytes: 600 });
         for (const { key, what, text } of acts) {
           if (what === 'set') cache.set(key, text);
           else if (what === 'delete') cache.delete(key);
@@ -61,9 +72,72 @@ describe('A weighed cache', () => {
         cache.trim();
         const held = ['a', 'b', 'c', 'd'].map((key) => cache.get(key)).filter((text) => text !== undefined);
         expect(cache.size).to.equal(held.length).and.at.most(3);
-        expect(cache.bytes).to.equal(held.reduce((sum, text) => sum + roughBytes(text), 0));
+        expect(cache.bytes).to.equal(held.reduce((sum, text) => sum + PER_ENTRY + 1 + roughBytes(text), 0));
       }),
     );
+  });
+
+  it('shares its room with others: together they are within the bounds, whichever is filled', () => {
+    const act = fc.record({
+      at: fc.nat(2),
+      key: fc.constantFrom('a', 'b', 'c', 'd', 'e'),
+      what: fc.constantFrom('set', 'set', 'delete', 'get', 'clear'),
+      size: fc.nat(400),
+    });
+    fc.assert(
+      fc.property(fc.array(act, { maxLength: 80 }), (acts) => {
+        const bounds = { maxCount: 6, maxBytes: 3000 };
+        const room = new CacheRoom(bounds);
+        const dropped: string[] = [];
+        const caches = [0, 1, 2].map(
+          (at) => new WeighedCache<string>(room, (key) => dropped.push(`${at}${key}`)),
+        );
+        const model = new Map<string, string>();
+        for (const { at, key, what, size } of acts) {
+          const cache = caches[at];
+          if (cache === undefined) throw new Error('no such cache');
+          if (what === 'set') {
+            cache.set(key, 'x'.repeat(size));
+            model.set(`${at}${key}`, 'x'.repeat(size));
+          } else if (what === 'delete') {
+            cache.delete(key);
+            model.delete(`${at}${key}`);
+          } else if (what === 'clear') {
+            cache.clear();
+            for (const known of [...model.keys()]) if (known.startsWith(`${at}`)) model.delete(known);
+          } else expect(cache.get(key)).to.equal(model.get(`${at}${key}`));
+          cache.trim();
+          // Nothing goes without a word, and nothing else is lost.
+          for (const gone of dropped.splice(0)) expect(model.delete(gone), gone).to.equal(true);
+          const sizes = [...model.values()].map((text) => PER_ENTRY + 1 + roughBytes(text));
+          const bytes = sizes.reduce((sum, each) => sum + each, 0);
+          expect(room.bytes).to.equal(bytes);
+          expect(caches.reduce((sum, each) => sum + each.size, 0)).to.equal(model.size);
+          expect(model.size).to.be.at.most(bounds.maxCount);
+          if (model.size > 1) expect(bytes).to.be.at.most(bounds.maxBytes);
+        }
+      }),
+    );
+  });
+
+  it('holds on to nothing that was deleted, while it is never full', async () => {
+    const cache = new WeighedCache<object>({ maxCount: 1000, maxBytes: 1e9 });
+    const gone: WeakRef<object>[] = [];
+    for (let n = 0; n < 5000; n += 1) {
+      const value = { n };
+      if (n % 10 === 0) gone.push(new WeakRef(value));
+      cache.set(`k${n}`, value);
+      cache.trim();
+      if (n >= 500) cache.delete(`k${n - 500}`);
+    }
+    for (let n = 4500; n < 5000; n += 1) cache.delete(`k${n}`);
+    expect([cache.size, cache.bytes]).to.deep.equal([0, 0]);
+    // What a WeakRef was made of in this turn stays until its end.
+    await new Promise((resolve) => setImmediate(resolve));
+    collectGarbage();
+    expect(gone.filter((ref) => ref.deref() !== undefined).length).to.be.at.most(1);
+    // The cache itself is alive to here.
+    expect(cache.size).to.equal(0);
   });
 
   it('weighs what is in a value', () => {

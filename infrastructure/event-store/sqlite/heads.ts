@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { MEMORY } from '../../../application/ports/memory.ts';
 import { integer } from './columns.ts';
 
 /** Where a stream stands. `revision` is -1 for a stream without events. */
@@ -8,7 +9,7 @@ export interface Head {
 }
 
 /** Heads are kept in two generations of this size: the older is dropped when the younger is full. */
-const GENERATION = 20_000;
+const GENERATION = MEMORY.heads.maxCount;
 
 /**
  * Last revisions of recently written streams, so that an append need not ask the database where its stream

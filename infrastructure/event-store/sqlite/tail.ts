@@ -1,8 +1,9 @@
 import type { StoredEvent } from '../../../application/ports/event-store.ts';
+import { MEMORY } from '../../../application/ports/memory.ts';
 
-const SLOTS = 8192;
+const SLOTS = MEMORY.tail.maxCount;
 /** UTF-16 units of data and metadata that the tail may hold; a unit takes one byte for Latin text, else two. */
-const MAX_UNITS = 32 * 1024 * 1024;
+const MAX_UNITS = MEMORY.tail.maxBytes / 2;
 
 /**
  * The last events of the log in memory, without a gap. Live subscribers are served from here, all with the same

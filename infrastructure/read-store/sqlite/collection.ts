@@ -8,7 +8,7 @@ import type {
   JsonObject,
   StoredDoc,
 } from '../../../application/ports/read-store.ts';
-import { optionalTextOf, type SqliteConnection, textOf } from '../../sqlite/connection.ts';
+import { numberOf, optionalTextOf, type SqliteConnection, textOf } from '../../sqlite/connection.ts';
 import { cursorOf, entriesOf, type IndexPlan, planIndex, rangeOf, singleKey } from '../index-keys.ts';
 import { pageRoom } from '../page-room.ts';
 import { searchedFields } from '../searched.ts';
@@ -20,12 +20,17 @@ export interface Collection {
   readonly shape: TableShape;
   apply(write: DocWrite): void;
   load(tenant: string, id: string): StoredDoc | undefined;
+  /** As {@link load}, in the order of the ids. */
+  loadMany(tenant: string, ids: readonly string[]): (StoredDoc | undefined)[];
   find(query: FindQuery): FindResult;
 }
 
 /** Where the keys begin in the columns of an upsert. */
 const FIRST_KEY = 4;
 const storedKeys = z.array(z.string());
+/** From so many documents on they are asked for together. */
+const SEVERAL = 4;
+const PLAIN = /^[ -~]*$/;
 
 export function tableShape(number: number, spec: string): TableShape {
   const { indexes, searchable } = specOf(spec);
@@ -36,6 +41,11 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
   const { number, indexes } = shape;
   const upsert = connection.prepare(upsertSql(shape));
   const select = connection.prepare(`SELECT position, doc FROM d${number} WHERE tenant = ? AND id = ?`);
+  // Many in one go: a rebuild, most of whose documents are new, spent an eighth of its time asking for each.
+  const selectMany = connection.prepare(
+    `SELECT j.key AS nth, position, doc FROM json_each(?) j CROSS JOIN d${number} d
+     ON d.tenant = ? AND d.id = j.value WHERE doc IS NOT NULL`,
+  );
   const multi = indexes.flatMap((plan, at) => (plan.multi === undefined ? [] : [{ plan, at }]));
   const keys = indexes.map((_, at) => `, k${at}`).join('');
   const selectOld = connection.prepare(`SELECT position${keys} FROM d${number} WHERE tenant = ? AND id = ?`);
@@ -102,6 +112,21 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
     return { value: parseDocument(doc), position: positionOf(textOf(row, 'position')) };
   }
 
+  function loadMany(tenant: string, ids: readonly string[]): (StoredDoc | undefined)[] {
+    if (ids.length < SEVERAL) return ids.map((id) => load(tenant, id));
+    // Other texts may come out of JSON in the database as other bytes than they were stored with.
+    const isPlain = ids.every((id) => PLAIN.test(id));
+    if (!isPlain) return ids.map((id) => load(tenant, id));
+    const found = new Array<StoredDoc | undefined>(ids.length).fill(undefined);
+    for (const row of selectMany.iterate(JSON.stringify(ids), tenant)) {
+      found[numberOf(row, 'nth')] = {
+        value: parseDocument(textOf(row, 'doc')),
+        position: positionOf(textOf(row, 'position')),
+      };
+    }
+    return found;
+  }
+
   function find(query: FindQuery): FindResult {
     const at = indexes.findIndex((plan) => plan.name === query.index);
     const plan = indexes[at];
@@ -120,7 +145,7 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
     return { docs };
   }
 
-  return { shape, apply, load, find };
+  return { shape, apply, load, loadMany, find };
 }
 
 export function multiKeys(plan: IndexPlan, value: NonNullable<DocWrite['value']>, id: string): string[] {

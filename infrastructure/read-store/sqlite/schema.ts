@@ -1,3 +1,5 @@
+import { MEMORY } from '../../../application/ports/memory.ts';
+
 /**
  * Everything but documents. `collections` gives each collection of a generation a number for its table's name;
  * AUTOINCREMENT never gives one again, so a statement of another process that was prepared for a dropped
@@ -36,7 +38,7 @@ export const PRAGMAS: readonly string[] = [
   // Read models can be rebuilt, and a checkpoint is never newer than its documents: the last commits may be lost
   // to a power cut, not to a crash of the process.
   'synchronous = NORMAL',
-  'cache_size = -65536',
+  `cache_size = -${MEMORY.readModelPages.maxBytes / 1024}`,
   'temp_store = MEMORY',
   'wal_autocheckpoint = 4000',
 ];

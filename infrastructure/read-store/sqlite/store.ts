@@ -90,6 +90,25 @@ export async function openSqliteReadStore({
     return collectionOf(generation, collection)?.load(tenant, id);
   }
 
+  function loadMany(generation: Generation, keys: readonly DocKey[]): (StoredDoc | undefined)[] {
+    const found = new Array<StoredDoc | undefined>(keys.length).fill(undefined);
+    for (const [, places] of Map.groupBy(
+      keys.keys(),
+      (at) => `${keys[at]?.collection}/${keys[at]?.tenant}`,
+    )) {
+      const those = places.flatMap((at) => keys[at] ?? []);
+      const [first] = those;
+      const collection = first && collectionOf(generation, first.collection);
+      if (first === undefined || collection === undefined) continue;
+      const docs = collection.loadMany(
+        first.tenant,
+        those.map(({ id }) => id),
+      );
+      for (const [nth, at] of places.entries()) found[at] = docs[nth];
+    }
+    return found;
+  }
+
   function everything(generation: Generation, query: RangeQuery): readonly JsonObject[] {
     const found = collectionOf(generation, query.collection)?.find({ ...query, limit: ALL });
     return found?.docs.map(({ value }) => value) ?? [];
@@ -125,7 +144,7 @@ export async function openSqliteReadStore({
       checkNames(generation.projection, generation.tag, specs);
       await write(() => prepareGeneration(connection, generation, specs));
     },
-    load: (generation, keys) => read(() => sinceDrops(() => keys.map((key) => load(generation, key)))),
+    load: (generation, keys) => read(() => sinceDrops(() => loadMany(generation, keys))),
     get: (generation, key) => read(() => sinceDrops(() => load(generation, key))),
     find: (generation, query) =>
       read(() => sinceDrops(() => collectionOf(generation, query.collection)?.find(query) ?? { docs: [] })),

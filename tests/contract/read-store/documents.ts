@@ -17,6 +17,39 @@ export function documentTests({ store, harness }: Context): void {
       expect(await store().load(generation, [])).to.deep.equal([]);
     });
 
+    it('gives back many at once, in the order asked, whatever their ids, collections and tenants', async () => {
+      const { generation, commit } = await workbench(store());
+      const odd = ['"', "it's", '\\u0041', 'ä', '\u{1f600}', ' ', '%', '[]', 'A', 'a', 'null', '1', '1.0'];
+      const ids = [...odd, ...Array.from({ length: 300 }, (_, n) => `id-${n}`)];
+      await commit(
+        ids.flatMap((id, n) => [
+          put(id, 1, { n }),
+          ...(n % 3 === 0 ? [put(id, 1, { n: n + 1000 }, 'globex')] : []),
+        ]),
+        1,
+      );
+      await commit([put('id-7', 2, null)], 2);
+      const keysOf = (tenant: string, those: readonly string[]) =>
+        those.map((id) => ({ collection: 'docs', tenant, id }));
+      for (const those of [odd, ids.slice(odd.length), ids]) {
+        const keys = [
+          ...keysOf('acme', those.toReversed()),
+          ...keysOf('globex', those),
+          ...keysOf('acme', ['none', 'id-7']),
+          { collection: 'unknown', tenant: 'acme', id: 'a' },
+        ];
+        const expected = keys.map(({ collection, tenant, id }) => {
+          const n = ids.indexOf(id);
+          if (n < 0 || collection === 'unknown') return undefined;
+          if (tenant === 'globex') return n % 3 === 0 ? n + 1000 : undefined;
+          return id === 'id-7' ? undefined : n;
+        });
+        const loaded = await store().load(generation, keys);
+        expect(loaded.map((doc) => doc?.value.n)).to.deep.equal(expected);
+        expect(loaded.find((doc) => doc !== undefined)?.position).to.equal(at(1));
+      }
+    });
+
     it('moves the checkpoint with the documents, and without any', async () => {
       const { generation, commit } = await workbench(store());
       expect(await store().state(generation)).to.deep.equal({ checkpoint: undefined, parked: [] });

@@ -1,0 +1,143 @@
+import type { Document, Touch } from '../domain/projection.ts';
+import type { LoggedEvent } from './codec.ts';
+import type { Position } from './ports/event-store.ts';
+import type { DocKey, DocWrite, JsonObject, StoredDoc } from './ports/read-store.ts';
+import type { WeighedCache } from './weighed-cache.ts';
+
+/** A document in memory, and the last event it has seen. */
+export interface Held {
+  readonly value: Document | undefined;
+  readonly position: Position | undefined;
+}
+
+/** A document as the batch at hand sees it. */
+interface Seen {
+  readonly key: string;
+  readonly doc: DocKey;
+  value: Document | undefined;
+  position: Position | undefined;
+  isChanged: boolean;
+  /** Worth to be kept: it was there before this batch, or several events of the batch touch it. */
+  isKept: boolean;
+}
+
+interface Step {
+  readonly event: LoggedEvent;
+  readonly index: number;
+  readonly touches: readonly Touch[];
+  readonly seen: readonly Seen[];
+}
+
+/**
+ * The documents that one batch of events touches, from planning to storing. It holds what it needs itself: a cache that
+ * lets entries go, for others' sake too, never takes one from a batch under way.
+ */
+export class BatchFold {
+  readonly #cache: WeighedCache<Held>;
+  readonly #seen = new Map<string, Seen>();
+  readonly #missing: Seen[] = [];
+  readonly #steps: Step[] = [];
+
+  constructor(cache: WeighedCache<Held>) {
+    this.#cache = cache;
+  }
+
+  /** @param index of the event in the batch, told when it cannot be folded */
+  plan(event: LoggedEvent, index: number, touches: readonly Touch[]): void {
+    const seen = touches.map((touch) => this.#seeing(touch, event));
+    this.#steps.push({ event, index, touches, seen });
+  }
+
+  /** Reads what is not in memory, all of it in one go. */
+  async load(read: (keys: readonly DocKey[]) => Promise<(StoredDoc | undefined)[]>): Promise<void> {
+    if (this.#missing.length === 0) return;
+    const docs = await read(this.#missing.map(({ doc }) => doc));
+    for (const [nth, seen] of this.#missing.entries()) {
+      const found = docs[nth];
+      if (found === undefined) continue;
+      seen.value = found.value;
+      seen.position = found.position;
+      seen.isKept = true;
+    }
+  }
+
+  /** Folds in order, up to the first event that fails; of that one nothing is left. */
+  run(): { readonly index: number; readonly error: unknown } | undefined {
+    for (const step of this.#steps) {
+      try {
+        fold(step);
+      } catch (error) {
+        return { index: step.index, error };
+      }
+    }
+    return undefined;
+  }
+
+  writes(): DocWrite[] {
+    const writes: DocWrite[] = [];
+    for (const { isChanged, doc, value, position } of this.#seen.values()) {
+      if (!isChanged || position === undefined) continue;
+      // The documents are JSON by construction: folds build them from event data, strings and numbers.
+      writes.push({ ...doc, value: (value as JsonObject | undefined) ?? null, position });
+    }
+    return writes;
+  }
+
+  /**
+   * Puts into memory what was stored, but for what was made here and not touched again: most messages and entries
+   * never are, and one that is costs a read.
+   */
+  keep(): void {
+    for (const { isKept, key, value, position } of this.#seen.values()) {
+      if (isKept) this.#cache.set(key, { value, position });
+    }
+    this.#cache.trim();
+  }
+
+  #seeing(touch: Touch, event: LoggedEvent): Seen {
+    const tenant = touch.tenantId ?? event.tenantId;
+    const key = `${touch.collection}/${tenant}/${touch.id}`;
+    const known = this.#seen.get(key);
+    if (known !== undefined) {
+      known.isKept = true;
+      return known;
+    }
+    const held = this.#cache.get(key);
+    const seen: Seen = {
+      key,
+      doc: { collection: touch.collection, tenant, id: touch.id },
+      value: held?.value,
+      position: held?.position,
+      isChanged: false,
+      isKept: held !== undefined,
+    };
+    this.#seen.set(key, seen);
+    if (held === undefined) this.#missing.push(seen);
+    return seen;
+  }
+}
+
+/** One event, whole or not at all. */
+const fold = ({ event, touches, seen }: Step): void => {
+  const changed: { readonly one: Seen; readonly before: Document | undefined }[] = [];
+  try {
+    for (const [nth, touch] of touches.entries()) {
+      const one = seen[nth];
+      // A document remembers the last event it has seen: an event that comes again changes nothing.
+      if (one === undefined || (one.position !== undefined && one.position >= event.position)) continue;
+      const before = one.value;
+      const value = touch.change(before);
+      // What comes out as it was need not be written: it would come out the same again.
+      if (value === before && value !== undefined) continue;
+      changed.push({ one, before });
+      one.value = value;
+    }
+  } catch (error) {
+    for (const { one, before } of changed.reverse()) one.value = before;
+    throw error;
+  }
+  for (const { one } of changed) {
+    one.position = event.position;
+    one.isChanged = true;
+  }
+};

@@ -1,0 +1,21 @@
+const MIB = 1024 * 1024;
+
+/**
+ * What one thread keeps in memory to be fast, so far as it is more than a few megabytes, all in one place
+ * (docs/decisions/0023-one-memory-budget.md). These are bounds: nothing here grows with the data. Sizes are in bytes by
+ * a rough count; what does not fit is read again, most often from the system's own cache of files.
+ */
+export const MEMORY = {
+  /** Folded states of streams. */
+  states: { maxCount: 20_000, maxBytes: 16 * MIB },
+  /** Documents of all projections together. */
+  documents: { maxCount: 20_000, maxBytes: 16 * MIB },
+  /** The end of the log: as many events as subscribers may lag and still be served from memory. */
+  tail: { maxCount: 8192, maxBytes: 32 * MIB },
+  /** Streams whose last revision an append need not ask for, in each of two generations. */
+  heads: { maxCount: 20_000 },
+  /** Definitions of workflows, ready to be used. */
+  workflows: { maxBytes: 32 * MIB },
+  /** Pages of the read models' file, of one connection to it. */
+  readModelPages: { maxBytes: 8 * MIB },
+} as const;

@@ -1,0 +1,120 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { Folder } from '../../../application/folder.ts';
+import type { ReadStore } from '../../../application/ports/read-store.ts';
+import { CacheRoom, WeighedCache } from '../../../application/weighed-cache.ts';
+import { silentMetrics } from '../../support/fakes.ts';
+import {
+  endOf,
+  GENERATION,
+  poison,
+  type ReadModelKit,
+  readModelKit,
+  tallies,
+} from '../../support/read-model-kit.ts';
+
+const folderIn = async (
+  kit: ReadModelKit,
+  room: CacheRoom,
+  store: ReadStore = kit.store,
+): Promise<Folder> => {
+  const { codec, logger, clock } = kit.node;
+  const deps = { store, events: kit.events, codec, logger, clock, metrics: silentMetrics, room };
+  const folder = new Folder(tallies(), GENERATION, deps);
+  await kit.store.prepare(GENERATION, tallies().collections);
+  await folder.begin(await kit.lease());
+  return folder;
+};
+
+const TENANTS = ['acme', 'beta', 'gamma'];
+
+const documentsOf = async (kit: ReadModelKit) => {
+  const lists = ['tallies', 'entries'].map((name) => kit.store.list(GENERATION, name, undefined, 1000));
+  return (await Promise.all(lists)).flat();
+};
+
+describe('the memory of a folder', () => {
+  beforeEach(() => {
+    poison.active = false;
+  });
+
+  it('changes no result, however little of it there is and whoever else uses it', async () => {
+    const entries = fc.array(fc.tuple(fc.nat(2), fc.nat(4)), { minLength: 1, maxLength: 25 });
+    const sizes = fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1, maxLength: 6 });
+    await fc.assert(
+      fc.asyncProperty(entries, sizes, fc.nat(6), async (story, batches, room) => {
+        const found: unknown[] = [];
+        for (const maxCount of [1_000_000, room + 1]) {
+          const kit = await readModelKit();
+          for (const [nth, [tenant, what]] of story.entries()) {
+            await kit.write(TENANTS[tenant] ?? '', what === 0 ? 'CLOSE' : `e${what}`, `${nth}`);
+          }
+          const shared = new CacheRoom({ maxCount, maxBytes: 1e9 });
+          const other = new WeighedCache<number>(shared);
+          // While documents are read, somebody else fills the room.
+          const store: ReadStore = {
+            ...kit.store,
+            load: async (generation, keys) => {
+              const docs = await kit.store.load(generation, keys);
+              for (let n = 0; n < 10; n += 1) other.set(`${n}`, n);
+              other.trim();
+              return docs;
+            },
+          };
+          const folder = await folderIn(kit, shared, store);
+          for (let turn = 0; ; turn += 1) {
+            const limit = batches[turn % batches.length] ?? 1;
+            const batch = await kit.events.readAll({ from: folder.checkpoint, limit });
+            if (batch.length === 0) break;
+            await folder.apply(batch, endOf(batch));
+          }
+          found.push(await documentsOf(kit));
+          await kit.store.close();
+        }
+        expect(found[1]).to.deep.equal(found[0]);
+      }),
+      { numRuns: 40 },
+    );
+  }).timeout(120_000);
+
+  it('stays within the room that all folders share', async () => {
+    const bounds = { maxCount: 20, maxBytes: 20_000 };
+    const room = new CacheRoom(bounds);
+    const kits = await Promise.all([readModelKit(), readModelKit()]);
+    const folders = await Promise.all(kits.map((kit) => folderIn(kit, room)));
+    for (let n = 0; n < 60; n += 1) {
+      for (const [nth, kit] of kits.entries()) {
+        await kit.write(`tenant${n % 30}`, `e${n}`);
+        const folder = folders[nth];
+        const batch = await kit.events.readAll({ from: folder?.checkpoint });
+        await folder?.apply(batch, endOf(batch));
+        expect(room.bytes).to.be.at.most(bounds.maxBytes);
+      }
+    }
+    for (const kit of kits) expect(await kit.tally('tenant3')).to.deep.equal(['e3', 'e33']);
+  }).timeout(30_000);
+
+  it('holds what is folded again and again, and asks the store for that no more', async () => {
+    const kit = await readModelKit();
+    const asked: string[] = [];
+    const store: ReadStore = {
+      ...kit.store,
+      load: (generation, keys) => {
+        asked.push(...keys.map(({ collection, id }) => `${collection}/${id}`));
+        return kit.store.load(generation, keys);
+      },
+    };
+    const room = new CacheRoom({ maxCount: 100, maxBytes: 1e6 });
+    const folder = await folderIn(kit, room, store);
+    for (const entry of ['e1', 'e2', 'e3', 'e4']) {
+      await kit.write('acme', entry);
+      const batch = await kit.events.readAll({ from: folder.checkpoint });
+      await folder.apply(batch, endOf(batch));
+    }
+    // The tally was made by the first, and found by the second; entries are made and never touched again.
+    const tallied = asked.filter((key) => key.startsWith('tallies/'));
+    expect(tallied).to.deep.equal(['tallies/one', 'tallies/one']);
+    expect(await kit.tally('acme')).to.deep.equal(['e1', 'e2', 'e3', 'e4']);
+    expect(room.bytes).to.be.within(1, 2000);
+  });
+});
