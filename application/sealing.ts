@@ -1,11 +1,5 @@
-import {
-  createCipheriv,
-  createDecipheriv,
-  createSecretKey,
-  hkdfSync,
-  type KeyObject,
-  randomFillSync,
-} from 'node:crypto';
+import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
+import { decrypt, encrypt, randomBytesPooled } from './cipher.ts';
 import { KeyPages, type Slot, slotOf } from './key-pages.ts';
 import { StoreUnavailable } from './ports/event-store.ts';
 import type { KeyStore, WrappedKey } from './ports/key-store.ts';
@@ -16,8 +10,6 @@ import type { KeyStore, WrappedKey } from './ports/key-store.ts';
  * copied anywhere: when the key is destroyed, every copy is unreadable.
  */
 
-const IV = 12;
-const TAG = 16;
 const KEY = 32;
 /** A data key that seals nothing: whether it can be unwrapped tells whether the master key is the right one. */
 const CHECK_KEY = 'platform/check-master';
@@ -27,37 +19,6 @@ const MAX_CACHED_TEXT_KEYS = 5_000;
 /** Keys are let go of together, once so many are too many. */
 const SLACK = 500;
 const MAX_SEALED_TEXTS = 1_000;
-
-/** Random bytes from a pool: one system call serves many keys. */
-const pool = Buffer.allocUnsafe(16_384);
-let poolAt = pool.length;
-const randomBytesPooled = (size: number): Buffer => {
-  if (poolAt + size > pool.length) {
-    randomFillSync(pool);
-    poolAt = 0;
-  }
-  const bytes = Buffer.from(pool.subarray(poolAt, poolAt + size));
-  pool.fill(0, poolAt, poolAt + size);
-  poolAt += size;
-  return bytes;
-};
-
-/** Keys are key objects: the cipher takes one in a tenth of the time that it needs for raw bytes. */
-export const encrypt = (key: KeyObject, context: string, plain: Uint8Array | string): Buffer => {
-  const iv = randomBytesPooled(IV);
-  const cipher = createCipheriv('aes-256-gcm', key, iv);
-  cipher.setAAD(Buffer.from(context));
-  const body = typeof plain === 'string' ? cipher.update(plain, 'utf8') : cipher.update(plain);
-  cipher.final();
-  return Buffer.concat([iv, body, cipher.getAuthTag()]);
-};
-
-export const decrypt = (key: KeyObject, context: string, bytes: Uint8Array): Buffer => {
-  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV));
-  decipher.setAAD(Buffer.from(context));
-  decipher.setAuthTag(bytes.subarray(bytes.length - TAG));
-  return Buffer.concat([decipher.update(bytes.subarray(IV, bytes.length - TAG)), decipher.final()]);
-};
 
 /** The key id of a sealed text, as `<tenant>/<kind>-<id>`. */
 export const sealedKeyId = (sealed: string): string => sealed.slice(3, sealed.lastIndexOf(':'));
@@ -238,9 +199,37 @@ export class KeyRing {
     const key = this.#cached(id).get(id);
     const known = key === undefined || key === 'destroyed' ? undefined : this.#sealedTexts.get(id);
     if (known?.sealed === sealed) return known.text;
-    const text = sealed.slice(sealed.lastIndexOf(':') + 1);
-    if (key === undefined || key === 'destroyed' || text === '') return undefined;
-    return decrypt(key, id, Buffer.from(text, 'base64')).toString('utf8');
+    return key === undefined || key === 'destroyed' ? undefined : opened(key, id, sealed);
+  }
+
+  /**
+   * The texts of many, in their order, for who goes through a whole log: it takes half the time of {@link load} and
+   * {@link openLoaded}, and the keys of texts are not kept, so that those in use stay in memory.
+   * @returns undefined where the key is gone, `damaged` where the bytes are not those that were sealed
+   * @throws {StoreUnavailable}
+   */
+  async openEach(sealed: readonly string[], damaged: string): Promise<(string | undefined)[]> {
+    const ids = sealed.map(sealedKeyId);
+    const slots = ids.map((id) => (this.#textKeys.has(id) ? undefined : slotOf(id)));
+    const single = ids.filter((id, nth) => slots[nth] === undefined && !this.#textKeys.has(id));
+    if (single.length > 0) await this.load(single);
+    const paged = slots.filter((slot) => slot !== undefined);
+    const keys = paged.length > 0 ? await this.#pages.load(paged) : [];
+    // What was in memory may have been let go of while the store was asked for the others.
+    const lost = ids.filter((id, nth) => slots[nth] === undefined && !this.has(id));
+    if (lost.length > 0) await this.load(lost);
+    let next = 0;
+    return sealed.map((one, nth) => {
+      const id = ids[nth] ?? '';
+      const fetched = slots[nth] === undefined ? undefined : keys[next++];
+      try {
+        // What is in memory by now counts: above all that a key was destroyed meanwhile.
+        if (fetched === undefined || this.#textKeys.has(id)) return this.openLoaded(one);
+        return fetched === 'destroyed' ? undefined : opened(secretOf(fetched), id, one);
+      } catch {
+        return damaged;
+      }
+    });
   }
 
   /** Overwrites the key on disk and in memory; resolves when it cannot be had any more. */
@@ -286,6 +275,11 @@ export class KeyRing {
     });
   }
 }
+
+const opened = (key: KeyObject, id: string, sealed: string): string | undefined => {
+  const text = sealed.slice(sealed.lastIndexOf(':') + 1);
+  return text === '' ? undefined : decrypt(key, id, Buffer.from(text, 'base64')).toString('utf8');
+};
 
 /** The key object of raw bytes, which are wiped. */
 const secretOf = (bytes: Buffer): KeyObject => {

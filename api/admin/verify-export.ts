@@ -25,31 +25,32 @@ const readExport = async (source: AsyncIterable<Buffer>, verifier: Verifier): Pr
   let rest: Buffer[] = [];
   let waiting = 0;
   for await (const chunk of source) {
-    const end = chunk.lastIndexOf(LINE_FEED);
-    rest.push(end < 0 ? chunk : chunk.subarray(0, end));
-    waiting += chunk.length;
-    if (end < 0) {
-      if (waiting > LONGEST_LINE) verifier.take('');
+    const last = chunk.lastIndexOf(LINE_FEED);
+    if (last < 0) {
+      rest.push(chunk);
+      waiting += chunk.length;
+      if (waiting > LONGEST_LINE) verifier.take(undefined);
       continue;
     }
-    for (const line of linesOf(Buffer.concat(rest))) verifier.take(line);
-    rest = end + 1 < chunk.length ? [chunk.subarray(end + 1)] : [];
-    waiting = chunk.length - end - 1;
+    const first = rest.length > 0 ? chunk.indexOf(LINE_FEED) + 1 : 0;
+    if (first > 0) takeLines(Buffer.concat([...rest, chunk.subarray(0, first)]), verifier);
+    takeLines(chunk.subarray(first, last + 1), verifier);
+    // A copy: a part of the chunk would keep all of it in memory.
+    rest = last + 1 < chunk.length ? [Buffer.from(chunk.subarray(last + 1))] : [];
+    waiting = chunk.length - last - 1;
   }
   verifier.takeRest(Buffer.concat(rest).toString('utf8'));
 };
 
 /** What is no UTF-8 is no line: read leniently, other bytes than the stored ones would have their hash. */
-const linesOf = (bytes: Buffer): string[] => {
-  const lines = bytes.toString('utf8').split('\n');
-  if (isUtf8(bytes)) return lines;
-  let from = 0;
-  return lines.map((line) => {
-    const end = bytes.indexOf(LINE_FEED, from);
-    const part = bytes.subarray(from, end < 0 ? bytes.length : end);
+const takeLines = (lines: Buffer, verifier: Verifier): void => {
+  const isText = isUtf8(lines);
+  for (let from = 0; from < lines.length; ) {
+    const end = lines.indexOf(LINE_FEED, from);
+    const line = lines.subarray(from, end);
+    verifier.take(isText || isUtf8(line) ? line : undefined);
     from = end + 1;
-    return isUtf8(part) ? line : '';
-  });
+  }
 };
 
 const read = (name: string, path: string): string => {

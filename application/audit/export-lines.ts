@@ -1,142 +1,147 @@
 import type { EventDefinition } from '../../domain/event.ts';
-import type { StoredEvent } from '../ports/event-store.ts';
-import { ERASED, type KeyRing, sealedKeyId } from '../sealing.ts';
+import type { LinePage, StoredEvent, TypeMember } from '../ports/event-store.ts';
+import { StoredLines, viewsOf } from '../ports/lines/stored-lines.ts';
+import { ERASED, type KeyRing } from '../sealing.ts';
 import { exportLine } from './line.ts';
-import { LineBuffers } from './line-buffers.ts';
-import { plainMetadata } from './metadata-text.ts';
-import { isSealed, OpenedViews, objectOf, SECRET, UNREADABLE } from './opened-views.ts';
+import { isSealed, OpenedViews, SECRET, UNREADABLE } from './opened-views.ts';
 
 /** So many keys are asked for together: no more than are kept in memory. */
 const KEYS_AT_ONCE = 512;
 
-/** A piece of a line: a text, or a sealed one that has to be opened. */
-type Piece = string | { readonly sealed: string };
+const bytesOf = (text: string): Buffer => Buffer.from(text, 'utf8');
+const ERASED_BYTES = bytesOf(JSON.stringify(ERASED));
+const SECRET_BYTES = bytesOf(JSON.stringify(SECRET));
+const UNREADABLE_BYTES = bytesOf(JSON.stringify(UNREADABLE));
 
-/** A line; its pieces, where it waits for texts; undefined where it has to be made the slow way. */
-type Draft = string | readonly Piece[] | undefined;
+/** What is written instead of a part of the lines. */
+interface Edit {
+  readonly from: number;
+  readonly to: number;
+  instead: Uint8Array;
+}
+
+/** Edits, and which of them wait for a text that has to be opened. */
+class Edits {
+  readonly all: Edit[] = [];
+  readonly waiting: Edit[] = [];
+  readonly sealed: string[] = [];
+
+  add(from: number, to: number, instead: Uint8Array): void {
+    this.all.push({ from, to, instead });
+  }
+
+  await(from: number, to: number, sealed: string): void {
+    const edit = { from, to, instead: ERASED_BYTES };
+    this.all.push(edit);
+    this.waiting.push(edit);
+    this.sealed.push(sealed);
+  }
+}
 
 /**
- * Makes the lines of an export (docs/audit-format.md) out of the stored texts themselves. A line is what `exportLine`
- * makes of an opened event, but for the order and the writing of what is between the members of a view.
+ * Makes the lines of an export (docs/audit-format.md) out of lines of stored texts, by putting others in the place of the
+ * personal ones. A line depends on the event alone, whoever else is read with it: what is not written as the codec writes
+ * is what `exportLine` makes of the opened event.
  */
 export class ExportLines {
-  readonly #personal: ReadonlyMap<string, EventDefinition>;
+  /** The personal ones. */
+  readonly members: readonly (TypeMember & { readonly isSecret: boolean })[];
   readonly #keys: KeyRing;
   readonly #views: OpenedViews;
+  readonly #lines: StoredLines;
 
   constructor(catalogue: readonly EventDefinition[], keys: KeyRing) {
     this.#keys = keys;
     this.#views = new OpenedViews(catalogue, keys);
-    this.#personal = new Map(
-      catalogue
-        .filter(({ personal }) => Object.keys(personal).length > 0)
-        .map((definition) => [definition.type, definition]),
+    this.members = catalogue.flatMap(({ type, personal, secret }) =>
+      Object.keys(personal).map((name) => ({ type, name, isSecret: secret.includes(name) })),
     );
+    this.#lines = new StoredLines(this.members);
   }
 
   /** In UTF-8, in their order. @throws {StoreUnavailable} when keys cannot be read */
-  async of(events: readonly StoredEvent[]): Promise<readonly Uint8Array[]> {
-    const sealed: string[] = [];
-    const drafts = events.map((event) => this.#draft(event, sealed));
-    const texts = await this.#open(sealed);
-    const buffers = new LineBuffers();
-    for (const [index, draft] of drafts.entries()) {
-      if (typeof draft === 'string') buffers.text(draft);
-      else if (draft !== undefined) {
-        let line = '';
-        for (const piece of draft) {
-          line += typeof piece === 'string' ? piece : JSON.stringify(texts.get(piece.sealed) ?? ERASED);
-        }
-        buffers.text(line);
-      } else {
-        const event = events[index];
-        const [opened] = event === undefined ? [] : await this.#views.open([event]);
-        if (opened !== undefined) buffers.text(exportLine(opened));
-      }
+  async of(events: readonly StoredEvent[]): Promise<Uint8Array> {
+    const views = events.map((event) => bytesOf(viewsOf(event)));
+    this.#lines.begin(views.reduce((sum, { length }) => sum + length, 0));
+    const closer: { readonly at: number; readonly event: StoredEvent }[] = [];
+    const streams: { readonly until: number; readonly stream: string }[] = [];
+    for (const [index, event] of events.entries()) {
+      const bytes = views[index] ?? ERASED_BYTES;
+      if (!this.#lines.add(bytes, 0, bytes.length, event.type))
+        closer.push({ at: this.#lines.length, event });
+      streams.push({ until: this.#lines.length, stream: event.stream });
     }
-    return buffers.take();
+    const { lines, texts } = this.#lines.take();
+    const edits = new Edits();
+    let nth = 0;
+    this.#find(edits, asBuffer(lines), texts, (at) => {
+      while (at >= (streams[nth]?.until ?? Number.POSITIVE_INFINITY)) nth += 1;
+      return streams[nth]?.stream ?? '';
+    });
+    for (const { at, event } of closer) {
+      const [opened] = await this.#views.open([event]);
+      if (opened !== undefined) edits.add(at, at, bytesOf(exportLine(opened)));
+    }
+    // Those of whole lines stand at their ends, never within another: the sort is stable.
+    edits.all.sort((a, b) => a.from - b.from);
+    return this.#edited(lines, edits);
   }
 
-  /** @param sealed gets the texts that the line waits for */
-  #draft(event: StoredEvent, sealed: string[]): Draft {
-    const { position, stream, revision, id, type, data, metadata } = event;
-    const values = objectOf(data);
-    if (values === null || data.includes('\n')) return undefined;
-    const quoted = JSON.stringify(metadata);
-    if (plainMetadata(metadata, quoted) === undefined) {
-      if (objectOf(metadata) === null || metadata.includes('\n')) return undefined;
-    }
-    const begin =
-      `{"position":"${position}","stream":${JSON.stringify(stream)},"revision":${revision},` +
-      `"id":${JSON.stringify(id)},"type":${JSON.stringify(type)},"data":`;
-    const end = `,"metadata":${metadata},"sealed":{"data":${JSON.stringify(data)},"metadata":${quoted}}}\n`;
-    const definition = this.#personal.get(type);
-    if (definition === undefined) return begin + data + end;
-    const places = placesOf(definition, stream, data, values);
-    if (places === undefined) return undefined;
-    const pieces: Piece[] = [];
-    let text = begin;
-    let from = 0;
-    for (const { at, length, piece } of places) {
-      text += data.slice(from, at);
-      from = at + length;
-      if (typeof piece === 'string') text += piece;
-      else {
-        sealed.push(piece.sealed);
-        pieces.push(text, piece);
-        text = '';
-      }
-    }
-    text += data.slice(from) + end;
-    return pieces.length === 0 ? text : [...pieces, text];
+  /**
+   * Of lines that a store has made of one tenant's events, with {@link members}.
+   * @throws {StoreUnavailable} when keys cannot be read
+   */
+  async opened(lines: Uint8Array, texts: LinePage['texts'], tenantPrefix: string): Promise<Uint8Array> {
+    if (texts.length === 0) return lines;
+    const edits = new Edits();
+    this.#find(edits, asBuffer(lines), texts, () => tenantPrefix);
+    return this.#edited(lines, edits);
   }
 
-  async #open(sealed: readonly string[]): Promise<ReadonlyMap<string, string>> {
-    const texts = new Map<string, string>();
+  #find(edits: Edits, lines: Buffer, texts: LinePage['texts'], streamAt: (at: number) => string): void {
+    for (let nth = 0; nth < texts.length; nth += 3) {
+      const [from, to] = [texts[nth] ?? 0, texts[nth + 1] ?? 0];
+      if (this.members[texts[nth + 2] ?? -1]?.isSecret !== false) {
+        edits.add(from, to, SECRET_BYTES);
+        continue;
+      }
+      const value = lines.toString('utf8', from + 1, to - 1);
+      if (isSealed(value, streamAt(from))) edits.await(from, to, value);
+      else edits.add(from, to, UNREADABLE_BYTES);
+    }
+  }
+
+  async #edited(lines: Uint8Array, { all, waiting, sealed }: Edits): Promise<Uint8Array> {
     for (let at = 0; at < sealed.length; at += KEYS_AT_ONCE) {
-      const part = sealed.slice(at, at + KEYS_AT_ONCE);
-      await this.#keys.load(part.map(sealedKeyId));
-      for (const one of part) {
-        const text = this.#views.textOf(one);
-        if (text !== ERASED) texts.set(one, text);
+      const texts = await this.#keys.openEach(sealed.slice(at, at + KEYS_AT_ONCE), UNREADABLE);
+      for (const [index, text] of texts.entries()) {
+        const edit = waiting[at + index];
+        if (edit !== undefined && text !== undefined) edit.instead = bytesOf(JSON.stringify(text));
       }
     }
-    return texts;
+    return edited(asBuffer(lines), all);
   }
 }
 
-interface Place {
-  readonly at: number;
-  readonly length: number;
-  readonly piece: Piece;
-}
+const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength);
 
-/**
- * Where the personal texts are in the text of the data, in their order; undefined when that cannot be told for sure, as
- * with a name that occurs more than once.
- */
-const placesOf = (
-  { personal, secret }: EventDefinition,
-  stream: string,
-  data: string,
-  values: Readonly<Record<string, unknown>>,
-): readonly Place[] | undefined => {
-  const places: Place[] = [];
-  for (const field in personal) {
-    const value = values[field];
-    if (typeof value !== 'string') continue;
-    const member = `"${field}":`;
-    const at = data.indexOf(member);
-    const before = data[at - 1];
-    // A quote in a text is written with a backslash before it, so that this is the name of a member.
-    const isOnly = (before === '{' || before === ',') && data.indexOf(member, at + 1) < 0;
-    const valueAt = at + member.length;
-    if (!isOnly || data[valueAt] !== '"' || !data.startsWith(value, valueAt + 1)) return undefined;
-    if (data[valueAt + 1 + value.length] !== '"') return undefined;
-    const isSecret = secret.includes(field);
-    const instead = `"${isSecret ? SECRET : UNREADABLE}"`;
-    const piece = !isSecret && isSealed(value, stream) ? { sealed: value } : instead;
-    places.push({ at: valueAt, length: value.length + 2, piece });
+/** In place as long as nothing gets longer, which is nearly always: a sealed text is longer than its text. */
+const edited = (lines: Buffer, edits: readonly Edit[]): Uint8Array => {
+  let [grown, most, length] = [0, 0, lines.length];
+  for (const { from, to, instead } of edits) {
+    grown += instead.length - (to - from);
+    most = Math.max(most, grown);
   }
-  return places.length > 1 ? places.sort((a, b) => a.at - b.at) : places;
+  length += grown;
+  const into = most > 0 ? Buffer.allocUnsafeSlow(length) : lines;
+  let [read, written] = [0, 0];
+  for (const { from, to, instead } of edits) {
+    written += lines.copy(into, written, read, from);
+    into.set(instead, written);
+    written += instead.length;
+    read = to;
+  }
+  lines.copy(into, written, read);
+  return into.subarray(0, length);
 };

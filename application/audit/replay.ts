@@ -3,6 +3,8 @@ import { metadataSchema } from '../codec.ts';
 import {
   type EventFilter,
   type EventStore,
+  type LineOptions,
+  type LinePage,
   type Position,
   type ScanPage,
   type StoredEvent,
@@ -99,6 +101,12 @@ export class Replay {
     const filter = filterOf(tenantId, query);
     const end = await this.#events.head();
     if (filter === undefined || end === undefined || (query.after ?? '') >= end) return;
+    if (this.#events.lines !== undefined && isOfFilter(query)) {
+      const { members } = this.#lines;
+      const options = { after: query.after, until: end, filter, members };
+      yield* this.#exportLines(tenantId, this.#events.lines(options), options);
+      return;
+    }
     const ended = new AbortController();
     const signal = AbortSignal.any([ended.signal, this.#stopping.signal]);
     try {
@@ -109,13 +117,44 @@ export class Replay {
           : this.#wholeStream(query.stream, query.after);
       for await (const { events, position } of pieces) {
         const wanted = events.filter((event) => event.position <= end && selects(query, event));
-        for (const group of groupsOf(wanted)) yield* await this.#lines.of(group);
+        for (const group of groupsOf(wanted)) yield await this.#lines.of(group);
         if (position === undefined || position >= end) return;
         if (signal.aborted) break;
       }
       throw new StoreUnavailable('the export was cut off');
     } finally {
       ended.abort();
+    }
+  }
+
+  /** Of a store that makes lines; what needs a closer look is read as events. */
+  async *#exportLines(
+    tenantId: string,
+    pages: AsyncIterable<LinePage>,
+    { after, until, filter }: LineOptions,
+  ): AsyncGenerator<Uint8Array, void, void> {
+    let from = after;
+    for await (const page of pages) {
+      if (page.lines === undefined) yield* this.#pageOfEvents(from, filter, page.events);
+      else if (page.events > 0) {
+        yield await this.#lines.opened(page.lines, page.texts, tenantPrefix(tenantId));
+      }
+      if (page.position >= until) return;
+      if (this.#stopping.signal.aborted) break;
+      from = page.position;
+    }
+    throw new StoreUnavailable('the export was cut off');
+  }
+
+  async *#pageOfEvents(after: Position | undefined, filter: EventFilter, count: number) {
+    let from = after;
+    for (let left = count; left > 0; ) {
+      // As much as one step takes: so many of the largest events would fill the memory.
+      const { events, next } = await this.#events.scanAll({ from, filter, limit: left }, 1);
+      for (const group of groupsOf(events)) yield await this.#lines.of(group);
+      left -= events.length;
+      if (next === undefined && left > 0) throw new StoreUnavailable('events of the log are missing');
+      from = next;
     }
   }
 
@@ -161,6 +200,14 @@ const groupsOf = function* (events: readonly StoredEvent[]): Generator<readonly 
     units = 0;
   }
 };
+
+/** Whether what the store's filter selects is all that is asked for. */
+const isOfFilter = ({ stream, category, actor, from, to }: ReplayQuery): boolean =>
+  stream === undefined &&
+  category === undefined &&
+  actor === undefined &&
+  from === undefined &&
+  to === undefined;
 
 /** Undefined when nothing can match. */
 const filterOf = (tenantId: string, { stream, category, type }: ReplayQuery): EventFilter | undefined => {

@@ -89,6 +89,34 @@ export interface StreamAppend {
   readonly events: readonly NewEvent[];
 }
 
+/** Which events {@link EventStore.lines} reads. */
+export interface LineOptions {
+  /** Exclusive; undefined: from the first event. */
+  readonly after: Position | undefined;
+  /** Inclusive; the log has got that far. */
+  readonly until: Position;
+  readonly filter: EventFilter;
+  /** Members of the data whose texts are looked for. */
+  readonly members: readonly TypeMember[];
+}
+
+export interface TypeMember {
+  readonly type: string;
+  readonly name: string;
+}
+
+/** The next events of a log as lines (application/ports/lines/stored-lines.ts). */
+export interface LinePage {
+  /** Undefined where some event needs a closer look. */
+  readonly lines: Uint8Array | undefined;
+  /** Of each text that was looked for, in their order: where it begins and ends in `lines`, and the index of the member. */
+  readonly texts: Uint32Array;
+  /** How many there are. */
+  readonly events: number;
+  /** Everything up to here was looked at. */
+  readonly position: Position;
+}
+
 export interface EventStore {
   /**
    * Appends all events or none; resolves when they are on disk. The same event ids with the same original exact
@@ -123,6 +151,12 @@ export interface EventStore {
    * connection is taken up again inside (the iteration goes on); only an abort ends it.
    */
   subscribe(options: SubscribeOptions): AsyncIterable<EventBatch>;
+  /**
+   * What is selected, page by page up to `until`, in bounded memory and no faster than it is pulled: for stores that give
+   * lines for a fraction of what reading the events costs.
+   * @throws {StoreUnavailable}
+   */
+  lines?(options: LineOptions): AsyncIterable<LinePage>;
   /** Looks at once for what others have written, where the store would otherwise find it by polling. */
   wake?(): void;
   /** Position of the last event, undefined while the log is empty. */

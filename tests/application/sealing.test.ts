@@ -50,6 +50,38 @@ describe('the key ring', () => {
     await Promise.all(Array.from({ length: 60 }, (_, n) => read((n * 331) % 19_000, 900)));
   });
 
+  it('opens each of many as it opens one, and tells what is erased and what is damaged', async () => {
+    const { here, there } = nodes();
+    const sealed: string[] = [];
+    for (let n = 0; n < 300; n += 1) {
+      const id = `acme/${await here.newTextKey('acme')}`;
+      sealed.push(here.seal(id, `text ${n}`));
+      if (n % 3 === 0) await here.destroy(id);
+    }
+    await here.persist(['acme/person-a', 'acme/person-b', ID].map((id) => here.create(id)));
+    for (const id of ['acme/person-a', 'acme/person-b', ID]) sealed.push(here.seal(id, `of ${id}`));
+    await here.destroy('acme/person-b');
+    const damaged = sealed.slice(1, 3).map((one) => `${one.slice(0, -8)}AAAAAAA=`);
+    sealed.push(...damaged, 'v1:acme/person-unknown:AAAA', 'v1:acme/person-a:', `${sealed[2]}`);
+    for (const ring of [there, here, there]) {
+      const expected = await Promise.all(sealed.map((one) => ring.open(one).catch(() => 'damaged')));
+      expect(await ring.openEach(sealed, 'damaged')).to.deep.equal(expected);
+    }
+    const other = new KeyRing(memoryKeyStore(), MASTER_KEY);
+    expect(await other.openEach(sealed, 'damaged')).to.deep.equal(sealed.map(() => undefined));
+  });
+
+  it('keeps no key of a text that was opened as one of many, nor opens one that is destroyed meanwhile', async () => {
+    const { here, there } = nodes();
+    const id = `acme/${await here.newTextKey('acme')}`;
+    const sealed = here.seal(id, 'text');
+    expect(await there.openEach([sealed], '')).to.deep.equal(['text']);
+    expect(there.has(id)).to.equal(false);
+    const opening = there.openEach([sealed], '');
+    there.markDestroyed(id);
+    expect(await opening).to.deep.equal([undefined]);
+  });
+
   it('never seals the same text alike twice', async () => {
     const { here } = await withKey();
     const sealed = Array.from({ length: 2000 }, () => here.seal(ID, 'x'));

@@ -4,12 +4,15 @@ import { RootHash } from '../head.ts';
 import { type Fault, Faulty, type Verdict } from './fault.ts';
 import type { GivenHead } from './heads.ts';
 import { type ExportedEvent, eventOf, isEvent } from './line.ts';
+import { type GoodEvent, goodEventOf } from './quick-line.ts';
 
 interface Tip {
   revision: number;
   hash: string;
   line: number;
 }
+
+type Place = Pick<ExportedEvent, 'position' | 'stream' | 'revision'>;
 
 const START = '0'.repeat(64);
 const HASH = '"hash":"';
@@ -43,18 +46,18 @@ export class Verifier {
     this.#tenant = heads[0]?.head.tenant_id;
   }
 
-  /** The next line, without its line feed. @throws {Faulty} */
-  take(line: string): void {
+  /** The next line in UTF-8, without its line feed; undefined for one that is no UTF-8. @throws {Faulty} */
+  take(line: Buffer | undefined): void {
     this.#line += 1;
-    const event = eventOf(line);
-    if (event === undefined) throw unreadable(this.#line);
+    const event = line && (goodEventOf(line) ?? eventOf(line.toString('utf8')));
+    if (line === undefined || event === undefined) throw unreadable(this.#line);
     const before = [this.#nextHead, this.#covered, this.#tenant] as const;
     try {
       this.#passHeads(event);
       this.#follow(event);
     } catch (error) {
       // Most lines are only compared with what is stored, and are read as JSON when something is wrong.
-      if (!(error instanceof Faulty) || isEvent(line)) throw error;
+      if (!(error instanceof Faulty) || isEvent(line.toString('utf8'))) throw error;
       [this.#nextHead, this.#covered, this.#tenant] = before;
       throw unreadable(this.#line);
     }
@@ -87,7 +90,7 @@ export class Verifier {
     };
   }
 
-  #follow(event: ExportedEvent): void {
+  #follow(event: GoodEvent | ExportedEvent): void {
     const { position, stream, revision } = event;
     const name = `${stream}@${revision}`;
     const at = { line: this.#line, stream, revision };
@@ -106,9 +109,10 @@ export class Verifier {
       throw new Faulty('missing_event', `${stream}@${expected} is missing: ${name} comes instead.`, missing);
     }
     if (revision < expected) throw new Faulty('repeated_event', `${name} was there before.`, at);
-    const digest = this.#checkHash(event, name);
-    this.#checkLink(event, tip, name);
-    if (!event.viewAgrees) {
+    const digest = 'hash' in event ? event.hash : this.#checkHash(event, name);
+    const previous = 'hash' in event ? event.previous : previousIn(event.metadata);
+    this.#checkLink(event, previous, tip, name);
+    if ('viewAgrees' in event && !event.viewAgrees) {
       throw new Faulty('changed_view', `The view of ${name} does not say what is stored.`, at);
     }
     if (tip === undefined) this.#tips.set(copied(stream), { revision, hash: digest, line: this.#line });
@@ -129,8 +133,9 @@ export class Verifier {
   }
 
   /** Both events match their own hashes, so one of them was made anew: the one before, or else its successor, too, would differ. */
-  #checkLink({ stream, revision, metadata }: ExportedEvent, tip: Tip | undefined, name: string): void {
-    if (previousIn(metadata) === (tip?.hash ?? START)) return;
+  #checkLink(event: Place, previous: string, tip: Tip | undefined, name: string): void {
+    if (previous === (tip?.hash ?? START)) return;
+    const { stream, revision } = event;
     if (tip === undefined) {
       const at = { line: this.#line, stream, revision };
       throw new Faulty('changed_event', `${name} was changed: it does not begin its stream.`, at);
@@ -145,7 +150,7 @@ export class Verifier {
   }
 
   /** Holds each head against the streams as they stand before the first event after it. */
-  #passHeads(event: ExportedEvent | undefined): void {
+  #passHeads(event: Place | undefined): void {
     for (let given = this.#heads[this.#nextHead]; given !== undefined; given = this.#heads[this.#nextHead]) {
       if (event !== undefined && event.position <= given.head.position) return;
       this.#checkRoot(given);

@@ -14,6 +14,7 @@ import { follow } from '../follow.ts';
 import { formatPosition, isPosition, offsetOf, parseOffset } from '../positions.ts';
 import { nextTurn } from '../wakeup.ts';
 import { unavailable } from './errors.ts';
+import { LineLog } from './line-log.ts';
 import { LiveLog } from './live-log.ts';
 import { patiently } from './patience.ts';
 import { AppendQueue } from './queue.ts';
@@ -43,6 +44,7 @@ export function openSqliteEventStore(options: SqliteEventStoreOptions): EventSto
   const { path, pollMs = 25, patienceMs = 5000, maxPages, logger } = options;
   const db = open(path, maxPages);
   const log = new LiveLog(db, pollMs, logger);
+  const lines = new LineLog(db, path, logger);
   const writer = new Writer(db, log.state);
   const queue = new AppendQueue(
     (appends) => {
@@ -57,7 +59,7 @@ export function openSqliteEventStore(options: SqliteEventStoreOptions): EventSto
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     log.close();
-    await queue.drained();
+    await Promise.all([queue.drained(), lines.close()]);
     db.close();
   };
 
@@ -82,6 +84,7 @@ export function openSqliteEventStore(options: SqliteEventStoreOptions): EventSto
     readAll: async (readOptions = {}) => (await scanAll(log, readOptions, Number.POSITIVE_INFINITY)).events,
     scanAll: (readOptions, maxScanned) => scanAll(log, readOptions, maxScanned),
     subscribe: (subscribeOptions) => follow(log, subscribeOptions, logger),
+    lines: (lineOptions) => lines.read(lineOptions),
     wake: () => log.poll(),
     async head() {
       const head = await read(log, () => log.refresh());

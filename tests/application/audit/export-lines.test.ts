@@ -4,6 +4,7 @@ import { ExportLines } from '../../../application/audit/export-lines.ts';
 import { exportLine } from '../../../application/audit/line.ts';
 import { plainMetadata } from '../../../application/audit/metadata-text.ts';
 import { OpenedViews } from '../../../application/audit/opened-views.ts';
+import { Replay } from '../../../application/audit/replay.ts';
 import { canonicalJson } from '../../../application/canonical-json.ts';
 import type { NewEvent } from '../../../application/ports/event-store.ts';
 import { KeyRing } from '../../../application/sealing.ts';
@@ -130,7 +131,14 @@ withEachEventStore((open) => {
             const expected = (await new OpenedViews(catalogue, keys).open(stored))
               .map(exportLine)
               .map(parsed);
-            expect(linesIn(await new ExportLines(catalogue, keys).of(stored))).to.deep.equal(expected);
+            const lines = await new ExportLines(catalogue, keys).of(stored);
+            expect(linesIn(lines)).to.deep.equal(expected);
+            // Whoever makes them, and whatever else is read with them, they are the same bytes.
+            const alone: Uint8Array[] = [];
+            for (const one of stored) alone.push(await new ExportLines(catalogue, keys).of([one]));
+            expect(Buffer.concat(alone).equals(lines)).to.equal(true);
+            const exported = new Replay({ events: store, catalogue, keys }).export(TENANT, { after: before });
+            expect(await bytesOf(exported)).to.equal(Buffer.from(lines).toString('latin1'));
           },
         ),
         { numRuns: 60, endOnFailure: true },
@@ -145,8 +153,14 @@ const parsed = (line: string): unknown => {
   return { data, own, sealed: line.slice(line.lastIndexOf(',"sealed":')).trimEnd(), ...rest };
 };
 
-const linesIn = (buffers: readonly Uint8Array[]): unknown[] =>
-  Buffer.concat(buffers).toString('utf8').split('\n').slice(0, -1).map(parsed);
+const linesIn = (bytes: Uint8Array): unknown[] =>
+  Buffer.from(bytes).toString('utf8').split('\n').slice(0, -1).map(parsed);
+
+const bytesOf = async (pieces: AsyncIterable<Uint8Array>): Promise<string> => {
+  const all: Uint8Array[] = [];
+  for await (const piece of pieces) all.push(piece);
+  return Buffer.concat(all).toString('latin1');
+};
 
 describe('A metadata text that is read in place', () => {
   it('says what parsing it says, and is JSON whenever it is read', () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Replay } from '../../../application/audit/replay.ts';
-import type { EventStore } from '../../../application/ports/event-store.ts';
+import type { EventStore, LineOptions } from '../../../application/ports/event-store.ts';
 import { KeyRing } from '../../../application/sealing.ts';
 import { catalogue } from '../../../domain/catalogue.ts';
 import { event } from '../../contract/event-store-parts/helpers.ts';
@@ -18,11 +18,22 @@ const replayOf = (events: EventStore, keyStore = memoryKeyStore()) =>
 
 const linesIn = (piece: Uint8Array): string[] => Buffer.from(piece).toString('utf8').split('\n').slice(0, -1);
 
-/** Counts what the store looks at: steps of subscriptions, and events of scans. */
+/** Counts what the store looks at: steps of subscriptions, pages of lines, and events of scans. */
 const counted = (store: EventStore) => {
   const looks = { steps: 0, scanned: 0 };
+  const { lines } = store;
   const events: EventStore = {
     ...store,
+    ...(lines === undefined
+      ? {}
+      : {
+          async *lines(options: LineOptions) {
+            for await (const page of lines(options)) {
+              looks.steps += 1;
+              yield page;
+            }
+          },
+        }),
     async *subscribe(options) {
       for await (const batch of store.subscribe(options)) {
         looks.steps += 1;

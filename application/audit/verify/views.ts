@@ -1,0 +1,148 @@
+import type { HashInput } from './hash-input.ts';
+import { BACKSLASH, bytesOf, QUOTE, startsWith } from './line-bytes.ts';
+
+/** The views of a line beside the stored texts, compared in their bytes. */
+
+const METADATA = bytesOf(',"metadata":{');
+const SEALED = bytesOf(',"sealed":{"data":"');
+const SEALED_METADATA = bytesOf('","metadata":"');
+const END = bytesOf('"}}');
+const SEALED_TEXT = bytesOf('v1:');
+const COLON = 0x3a;
+
+/** Bytes of base64. */
+const BASE64 = new Uint8Array(256);
+for (const byte of bytesOf('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=')) {
+  BASE64[byte] = 1;
+}
+
+/** Where the reading of a view and of the stored text beside it, a JSON string, has got to. */
+interface Places {
+  view: number;
+  stored: number;
+}
+const places: Places = { view: 0, stored: 0 };
+
+/**
+ * Goes on as long as the view is what the string of the stored text says.
+ * @returns true at the end of the string, false where they differ or the string has another escape than most
+ */
+const follow = (line: Buffer): boolean => {
+  let { view, stored } = places;
+  const last = line.length - 1;
+  while (stored < last) {
+    const byte = line[view] ?? 0;
+    const other = line[stored] ?? 0;
+    if (byte === other && byte >= 0x20 && byte !== QUOTE && byte !== BACKSLASH) stored += 1;
+    else if (other === BACKSLASH && (byte === QUOTE || byte === BACKSLASH) && line[stored + 1] === byte) {
+      stored += 2;
+    } else break;
+    view += 1;
+  }
+  places.view = view;
+  places.stored = stored;
+  return line[stored] === QUOTE;
+};
+
+/** Whether a text that begins at `at` is the value of a member of the object itself, and not of one within it. */
+const isOfMember = (line: Buffer, from: number, at: number): boolean => {
+  if (line[at - 2] !== COLON) return false;
+  let depth = 0;
+  let isText = false;
+  for (let place = from; place < at - 1; place += 1) {
+    const byte = line[place];
+    if (isText && byte === BACKSLASH) place += 1;
+    else if (byte === QUOTE) isText = !isText;
+    else if (!isText && (byte === 0x7b || byte === 0x5b)) depth += 1;
+    else if (!isText && (byte === 0x7d || byte === 0x5d)) depth -= 1;
+  }
+  return depth === 1 && !isText;
+};
+
+/** Where a sealed text ends that begins at `at` within a JSON string; -1 where it is none. */
+const sealedEnd = (line: Buffer, at: number): number => {
+  if (!startsWith(line, at, SEALED_TEXT)) return -1;
+  const keyAt = at + SEALED_TEXT.length;
+  let end = keyAt;
+  for (; line[end] !== COLON; end += 1) {
+    const byte = line[end] ?? 0;
+    if (byte < 0x20 || byte > 0x7e || byte === QUOTE || byte === BACKSLASH) return -1;
+  }
+  if (end === keyAt) return -1;
+  do end += 1;
+  while (BASE64[line[end] ?? 0] === 1);
+  return line[end] === BACKSLASH && line[end + 1] === QUOTE ? end : -1;
+};
+
+/**
+ * Where view and stored text differ: passes over a sealed text, and over whatever text the view shows for it.
+ * @param hashedTo what of the view is hashed already
+ * @returns to where it is hashed now; -1 where something else differs
+ */
+const passSealed = (line: Buffer, viewFrom: number, hashedTo: number, input: HashInput): number => {
+  let { view, stored } = places;
+  // Back to where both texts begin; up to there they are equal.
+  while (line[view - 1] !== QUOTE) {
+    if (view <= hashedTo || line[view - 1] === BACKSLASH) return -1;
+    view -= 1;
+    stored -= 1;
+  }
+  if (view < hashedTo || !isOfMember(line, viewFrom, view)) return -1;
+  const end = sealedEnd(line, stored);
+  if (end < 0) return -1;
+  input.many(line, hashedTo, view);
+  input.many(line, stored, end);
+  for (; line[view] !== QUOTE; view += 1) {
+    if (view >= line.length) return -1;
+    if (line[view] === BACKSLASH) view += 1;
+  }
+  places.view = view;
+  places.stored = end;
+  return view;
+};
+
+const isJson = (text: string): boolean => {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/**
+ * Holds the views against the stored texts, and puts the stored data to what is hashed.
+ * @param viewAt where the view of the data begins
+ * @returns where the metadata is; undefined where something differs
+ */
+export const followBoth = (
+  line: Buffer,
+  viewAt: number,
+  input: HashInput,
+): { from: number; to: number } | undefined => {
+  // The first backslash stands before the first quote within a stored text, where the views hold none. What begins there
+  // can be nothing else: all that follows is compared, and no quote within a JSON text stands alone.
+  const sealedAt = line.indexOf(BACKSLASH, viewAt) - SEALED.length - 1;
+  const from = sealedAt > viewAt && startsWith(line, sealedAt, SEALED) ? sealedAt : line.lastIndexOf(SEALED);
+  if (from < viewAt) return undefined;
+  input.line();
+  places.view = viewAt;
+  places.stored = from + SEALED.length;
+  let hashedTo = viewAt;
+  while (!follow(line)) {
+    hashedTo = passSealed(line, viewAt, hashedTo, input);
+    if (hashedTo < 0) return undefined;
+  }
+  const viewEnd = places.view;
+  input.many(line, hashedTo, viewEnd);
+  // What is parsed is JSON, and with it the stored text, which has other texts at some places and no other difference.
+  if (hashedTo > viewAt && !isJson(line.toString('utf8', viewAt, viewEnd))) return undefined;
+  if (!startsWith(line, viewEnd, METADATA) || !startsWith(line, places.stored, SEALED_METADATA))
+    return undefined;
+  const metadataAt = viewEnd + METADATA.length - 1;
+  places.view = metadataAt;
+  places.stored += SEALED_METADATA.length;
+  if (!follow(line) || places.view !== from) return undefined;
+  if (places.stored + END.length !== line.length || !startsWith(line, places.stored, END)) return undefined;
+  return { from: metadataAt, to: from };
+};

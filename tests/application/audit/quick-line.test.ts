@@ -1,0 +1,139 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { eventOf } from '../../../application/audit/verify/line.ts';
+import { goodEventOf } from '../../../application/audit/verify/quick-line.ts';
+import { Verifier } from '../../../application/audit/verify/verifier.ts';
+import { chainHash } from '../../../application/chaining.ts';
+import { openSqliteEventStore } from '../../../infrastructure/event-store/sqlite/store.ts';
+import { exportOf, fillAuditLog } from '../../support/audit-log.ts';
+import { memoryKeyStore } from '../../support/fakes.ts';
+
+const HASH = /"hash":"[0-9a-f]{64}",/;
+
+/** The event with the hash that its parts have, as who may write to the log can give it. */
+const rehashed = (line: string): string => {
+  const event = eventOf(line);
+  if (event === undefined) return line;
+  const { stream, revision, id, type, data, metadata } = event;
+  const previous = /"prev_hash":"([0-9a-f]{64})"/.exec(metadata)?.[1] ?? '';
+  const hash = chainHash(previous, stream, revision, id, type, data, metadata.replace(HASH, ''));
+  const stated = /"hash":"([0-9a-f]{64})",/.exec(metadata)?.[1] ?? '-';
+  return line.replaceAll(stated, hash);
+};
+
+describe('A line that is read in its bytes', function () {
+  this.timeout(120_000);
+  let lines: string[];
+
+  before(async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'audit-'));
+    const keyStore = memoryKeyStore();
+    const events = openSqliteEventStore({ path: join(folder, 'events.db') });
+    await fillAuditLog(events, keyStore, 'acme', 80, 8);
+    await events.close();
+    lines = Buffer.concat(await exportOf({ folder, keyStore }, 'acme'))
+      .toString('utf8')
+      .trimEnd()
+      .split('\n');
+    await rm(folder, { recursive: true });
+  });
+
+  /** Whatever is good in its bytes is good when it is read as JSON, and says the same. */
+  const agrees = (line: string): boolean => {
+    const good = goodEventOf(Buffer.from(line, 'utf8'));
+    if (good === undefined) return false;
+    const { position, stream, revision } = good;
+    const event = eventOf(line);
+    expect(event, line).to.include({ position, stream, revision, viewAgrees: true });
+    expect(() => JSON.parse(line), line).not.to.throw();
+    if (event === undefined) return false;
+    const { id, type, data, metadata } = event;
+    expect(JSON.parse(metadata)).to.include({ hash: good.hash, prev_hash: good.previous });
+    const hash = chainHash(good.previous, stream, revision, id, type, data, metadata.replace(HASH, ''));
+    expect(good.hash).to.equal(hash);
+    return true;
+  };
+
+  it('is most lines that the server writes', () => {
+    expect(lines.filter(agrees).length).to.be.greaterThan(lines.length * 0.9);
+  });
+
+  it('is none that is changed, also where the change has a hash of its own', () => {
+    let good = 0;
+    const put = fc.oneof(
+      fc.string({ maxLength: 3, unit: 'binary' }),
+      fc.constantFrom(
+        '"',
+        '\\',
+        '\\"',
+        '{',
+        '}',
+        ',',
+        ':',
+        '"hash":"',
+        '"prev_hash":"',
+        '"v1:',
+        'v1:a:b',
+        '\\u0041',
+        '0',
+      ),
+    );
+    fc.assert(
+      fc.property(fc.nat(), fc.nat(), fc.nat(2), put, (at, from, cut, text) => {
+        const line = lines[at % lines.length] ?? '';
+        const place = from % (line.length + 1);
+        const other = line.slice(0, place) + text + line.slice(place + cut);
+        fc.pre(other.isWellFormed());
+        if (agrees(other)) good += 1;
+        if (agrees(rehashed(other))) good += 1;
+      }),
+      { numRuns: 10_000 },
+    );
+    // Such as another text in the place of a sealed one.
+    expect(good).to.be.greaterThan(100);
+  });
+
+  it('does not take a text for a sealed one where it is none, or within another value', () => {
+    const line = lines.find((one) => one.includes('MessageSent')) ?? '';
+    const event = JSON.parse(line);
+    const stored: Record<string, unknown> = JSON.parse(event.sealed.data);
+    const made = (data: unknown, view: unknown): string => {
+      const text = JSON.stringify(data);
+      const metadata: string = event.sealed.metadata;
+      const head = line.slice(0, line.indexOf('"data":'));
+      const sealed = JSON.stringify({ data: text, metadata });
+      return rehashed(`${head}"data":${JSON.stringify(view)},"metadata":${metadata},"sealed":${sealed}}`);
+    };
+    expect(agrees(made(stored, { ...stored, body: 'v1:another:text' }))).to.equal(true);
+    const { body } = stored;
+    for (const [data, view] of [
+      [{ body: { in: body } }, { body: { in: 'x' } }],
+      [{ list: [body] }, { list: ['x'] }],
+      [{ body: 'v1:a' }, { body: 'x' }],
+      [{ body: 'v1::AA' }, { body: 'x' }],
+      [{ body: 'v1:a:A*' }, { body: 'x' }],
+      [{ body }, { body: 1 }],
+      [{ body }, { body, more: 'x' }],
+      [{ body: 'x' }, { body: 'v1:a:AA' }],
+      [{ 'v1:a:AA': 1 }, { x: 1 }],
+    ]) {
+      expect(goodEventOf(Buffer.from(made(data, view))), JSON.stringify(view)).to.equal(undefined);
+    }
+  });
+
+  it('leads to the same verdict as reading the line as JSON', () => {
+    const verdicts = [false, true].map((isQuick) => {
+      const verifier = new Verifier([]);
+      for (const line of lines) {
+        // A space is no difference to JSON, and none that is looked for.
+        verifier.take(Buffer.from(isQuick ? line : line.replace(/^\{/, '{ ')));
+      }
+      return verifier.end();
+    });
+    expect(verdicts[0]).to.deep.equal(verdicts[1]);
+    expect(verdicts[0]?.events).to.equal(lines.length);
+  });
+});
