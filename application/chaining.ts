@@ -52,12 +52,35 @@ export const storedFacts = (
   const at = metadata.indexOf(AT, hash) + AT.length;
   const version = metadata.indexOf(VERSION, at) + VERSION.length;
   if (hash < HASH.length || at < AT.length || version < VERSION.length) return NO_FACTS;
+  if (metadata.charAt(hash + HASH_LENGTH) !== '"' || metadata.charAt(at + AT_LENGTH) !== '"') return NO_FACTS;
   return {
-    hash: metadata.charAt(hash + HASH_LENGTH) === '"' ? metadata.slice(hash, hash + HASH_LENGTH) : undefined,
+    hash: metadata.slice(hash, hash + HASH_LENGTH),
     at: Date.parse(metadata.slice(at, at + AT_LENGTH)),
     version: Number.parseInt(metadata.slice(version, version + 10), 10),
   };
 };
+
+const PREVIOUS = '"prev_hash":"';
+
+/** Whether an event's hash is that of its texts and its place, so that they are what was written there. */
+export const isAsHashed = ({ stream, revision, id, type, data, metadata }: Hashed): boolean => {
+  const at = metadata.indexOf(HASH);
+  const end = at + HASH.length + HASH_LENGTH;
+  const previous = metadata.indexOf(PREVIOUS, end) + PREVIOUS.length;
+  if (at < 0 || previous < PREVIOUS.length) return false;
+  const rest = metadata.slice(0, at) + metadata.slice(end + '",'.length);
+  const before = metadata.slice(previous, previous + HASH_LENGTH);
+  return chainHash(before, stream, revision, id, type, data, rest) === metadata.slice(end - HASH_LENGTH, end);
+};
+
+interface Hashed {
+  readonly stream: string;
+  readonly revision: number;
+  readonly id: string;
+  readonly type: string;
+  readonly data: string;
+  readonly metadata: string;
+}
 
 const NO_FACTS = { hash: undefined, at: Number.NaN, version: Number.NaN };
 

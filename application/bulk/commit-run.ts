@@ -32,7 +32,9 @@ export class CommitRun {
   readonly #work: Work;
   readonly #ids: readonly string[];
   readonly #queue: RowQueue;
-  /** Rows that were tried, and may be done or not. */
+  /** Rows that were tried together with others, and may be done or not: their own command finds out. */
+  readonly #tried = new Set<number>();
+  /** Rows of which their own command did not find out. */
   readonly #unknown = new Set<number>();
 
   constructor(work: Work, frozen: Pick<Frozen, 'rows' | 'over'>) {
@@ -95,7 +97,7 @@ export class CommitRun {
     const one = async (row: number, gathered: ReadonlySet<string>): Promise<void> => {
       const id = this.#idOf(row);
       try {
-        const result = await this.#applyOne(id);
+        const result = await this.#applyOne(row, id);
         const isBack = result.kind === 'restricted' && queue.putBack(row, result.referrerId);
         if (!isBack) {
           queue.done(row, result.kind === 'succeeded' && job.opParams.kind === 'delete');
@@ -130,6 +132,7 @@ export class CommitRun {
       return await this.#work.rows.applyTogether(this.#work.job, ids, pace);
     } catch {
       // Nobody knows which of them are done: each row's own command finds out, and says what is wrong.
+      for (const row of rows) this.#tried.add(row);
       return NONE;
     }
   }
@@ -147,11 +150,17 @@ export class CommitRun {
     }
   }
 
-  async #applyOne(recordId: string): Promise<RowResult> {
+  async #applyOne(row: number, recordId: string): Promise<RowResult> {
     const { job, patience } = this.#work;
+    const wasTriedTogether = this.#tried.delete(row);
+    let mayBeDone = job.isRetaken || wasTriedTogether;
     for (let tries = 1; ; tries += 1) {
       try {
-        return await patience.with(() => this.#work.rows.apply(job, recordId));
+        return await patience.with(() => {
+          const wasTried = mayBeDone;
+          mayBeDone = true;
+          return this.#work.rows.apply(job, recordId, wasTried);
+        });
       } catch (error) {
         if (error instanceof OutOfReach || error instanceof Interrupted) throw error;
         const { sessionId } = job;

@@ -23,6 +23,11 @@ import { isSelected } from './selected.ts';
 
 type Head = StreamState<RecordState>;
 
+interface Row {
+  readonly id: string;
+  readonly head: Head | undefined;
+}
+
 const NO_LINKS: LinkFacts = { missing: new Set(), registrations: {} };
 /** UTF-16 units become at most three bytes of UTF-8: whatever is bigger is measured by the usual command. */
 const SURELY_SMALL = MAX_EVENT_BYTES / 3;
@@ -65,19 +70,22 @@ export class JointEdits {
     );
     // Others have their turn between reading, deciding and writing.
     await new Promise((next) => setImmediate(next));
-    return gate.within(writersOf(tenantId, entityName), () => this.#change(job, heads, pace));
+    return gate.within(writersOf(tenantId, entityName), () => {
+      const rows = wellFormed.map((id, nth) => ({ id, head: heads[nth] }));
+      return this.#change(job, rows, pace);
+    });
   }
 
-  async #change(job: RowJob, heads: readonly Head[], pace: Pace): Promise<ReadonlySet<string>> {
+  async #change(job: RowJob, rows: readonly Row[], pace: Pace): Promise<ReadonlySet<string>> {
     const { schemas, events, states, metrics } = this.#deps;
     // As for a single edit: read after the states, and nothing but the decision comes before the append.
     const schema = await schemas.fresh(job.tenantId, job.entityName);
     const ids: string[] = [];
-    const appends = await pace.timed(() => this.#decide(job, schema, heads, ids));
+    const appends = await pace.timed(() => this.#decide(job, schema, rows, ids));
     if (appends.length === 0) return NONE;
     const started = performance.now();
     const outcomes = await appendEach(events, appends);
-    metrics.eventsAppended(appends.length, (performance.now() - started) / 1000);
+    const seconds = (performance.now() - started) / 1000;
     const changed = new Set<string>();
     for (const [nth, { stream }] of appends.entries()) {
       const id = ids[nth];
@@ -87,25 +95,29 @@ export class JointEdits {
       states.noticed(stream, outcome.revision);
       changed.add(id);
     }
+    if (changed.size > 0) metrics.eventsAppended(changed.size, seconds);
     return changed;
   }
 
   /** @param ids takes the record of each append */
-  #decide(job: RowJob, schema: SchemaView, heads: readonly Head[], ids: string[]): StreamAppend[] {
+  #decide(job: RowJob, schema: SchemaView, rows: readonly Row[], ids: string[]): StreamAppend[] {
     const { opParams } = job;
     if (opParams.kind !== 'edit') return [];
     const values = inputOf(opParams);
     const appends: StreamAppend[] = [];
-    for (const head of heads) {
+    for (const { id, head } of rows) {
+      if (head === undefined) continue;
       const { state, position } = head;
       if (state.status !== 'live' || state.entityName !== job.entityName) continue;
+      // Somebody has changed the file by hand: nothing is written to the stream of another record.
+      if (state.id !== id) continue;
       // Somebody may have done this very row since the commit began.
       if (position === undefined || position > job.since) continue;
       if (!isSelected(job, state)) continue;
       const append = this.#edit(job, schema, head, state, values);
       if (append === undefined) continue;
       appends.push(append);
-      ids.push(state.id);
+      ids.push(id);
     }
     return appends;
   }

@@ -102,10 +102,13 @@ export class Rows {
     this.#states.drop(streamOf(tenantId, recordId));
   }
 
-  /** @throws {StoreUnavailable}, `unavailable`, `read_model_behind`: it may be done or not, and is to be tried again */
-  async apply(job: RowJob, recordId: string): Promise<RowResult> {
+  /**
+   * @param mayBeDone somebody tried it before, and it is not known what came of that
+   * @throws {StoreUnavailable}, `unavailable`, `read_model_behind`: it may be done or not, and is to be tried again
+   */
+  async apply(job: RowJob, recordId: string, mayBeDone: boolean): Promise<RowResult> {
     const result = await this.#attempt(job, recordId);
-    if (result.kind === 'succeeded' || !job.isRetaken) return result;
+    if (result.kind === 'succeeded' || !mayBeDone) return result;
     // What a row looks like once it is done must not be taken for a reason to leave it alone.
     return (await this.isDone(job, recordId)) ? SUCCEEDED : result;
   }
@@ -133,6 +136,9 @@ export class Rows {
     for (let tries = 0; tries < TRIES; tries += 1) {
       if (tries > 1) await this.#pause(Math.min(5 * 2 ** tries, 500) * (0.5 + Math.random()));
       if (tries > 0) head = await this.#fresh(job.tenantId, recordId);
+      // Somebody has changed the file by hand: nothing is done to the other record.
+      if ('id' in head.state && head.state.id !== recordId)
+        throw new Error('a record bears the id of another');
       const result = await this.#decide(job, head);
       // That a row is left alone is not said from a state that another node may have left behind.
       if (result !== 'again' && (tries > 0 || result.kind !== 'error')) return result;

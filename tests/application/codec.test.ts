@@ -91,6 +91,21 @@ describe('the event codec', () => {
     );
   });
 
+  it('does not ask the schema of what is to be folded, where the hash says that nobody has changed it', () => {
+    const { stored } = chainOf(['a', 'b']);
+    const narrower = bookEvents.map((definition) => ({ ...definition, schema: z.never() }));
+    const reader = new EventCodec(narrower as unknown as readonly EventDefinition[]);
+    for (const event of stored) {
+      expect(reader.decodeToFold(event).data).to.deep.equal(JSON.parse(event.data));
+      const elsewhere = [
+        { ...event, stream: `${BOOK}2` },
+        { ...event, revision: 7 },
+        { ...event, id: id(99) },
+      ];
+      for (const moved of elsewhere) expect(() => reader.decodeToFold(moved)).to.throw(UndecodableEvent);
+    }
+  });
+
   it('checks what is to be folded where it is not of its own making', () => {
     const { stored, reader } = chainOf(['a', 'b']);
     const [, entry] = stored;
@@ -104,11 +119,15 @@ describe('the event codec', () => {
     for (const change of [
       (text: string) => text.replace(/"hash":"[0-9a-f]{64}"/, '"hash":7'),
       (text: string) => text.replace('"occurred_at":"2', '"occurred_at":"x'),
+      (text: string) =>
+        text.replace(/"occurred_at":"[^"]+"/, '"occurred_at":"2026-01-01T00:00:00.000 or so"'),
       () => 'nothing',
     ]) {
       expect(() => reader.decodeToFold(other(change))).to.throw(UndecodableEvent);
     }
     expect(() => reader.decodeToFold({ ...entry, data: '{' })).to.throw(UndecodableEvent);
+    expect(() => reader.decodeToFold({ ...entry, data: '{}' })).to.throw(UndecodableEvent);
+    expect(() => reader.decodeToFold({ ...entry, data: 'null' })).to.throw(UndecodableEvent);
     expect(() => reader.decodeToFold({ ...entry, type: 'Unheard' })).to.throw(UndecodableEvent);
   });
 

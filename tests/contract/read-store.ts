@@ -5,6 +5,7 @@ import { leaseTests } from './read-store/leases.ts';
 import { listTests } from './read-store/lists.ts';
 import { pageTests } from './read-store/pages.ts';
 import { redeliveryTests } from './read-store/redelivery.ts';
+import { rewriteTests } from './read-store/rewrites.ts';
 import { searchTests } from './read-store/searches.ts';
 import type { Context, ReadStoreHarness } from './read-store/support.ts';
 import { togetherTests } from './read-store/together.ts';
@@ -34,6 +35,7 @@ export function readStoreContract(name: string, start: () => Promise<ReadStoreHa
     redeliveryTests(context);
     leaseTests(context);
     indexTests(context);
+    rewriteTests(context);
     searchTests(context);
     pageTests(context);
     togetherTests(context);

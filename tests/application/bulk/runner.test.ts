@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { type EventStore, StoreUnavailable } from '../../../application/ports/event-store.ts';
+import { parseFilterText } from '../../../domain/expressions/filter.ts';
 import { testClock } from '../../support/fakes.ts';
 import { faultyEvents } from '../../support/faults.ts';
 import { mortal } from '../entities/faults.ts';
@@ -143,24 +144,30 @@ describe('A bulk commit', () => {
     }
   });
 
-  it('counts right whatever appends are lost, done or not', async () => {
-    for (const fault of ['lost race', 'unavailable before', 'unavailable after'] as const) {
+  it('counts right whatever appends are lost, done or not, and whatever selected the rows', async () => {
+    // A row that is done matches it no more.
+    const filter = parseFilterText('n >= 10', { n: { type: 'integer' } });
+    const faults = ['lost race', 'unavailable before', 'unavailable after'] as const;
+    for (const [selected, fault] of [undefined, filter].flatMap((by) =>
+      faults.map((of) => [by, of] as const),
+    )) {
       for (let at = 0; at < 14; at += 1) {
         const leases = memoryLeases();
         const healthy = startBulk({}, leases);
         await defineNodes(healthy);
         const ids: string[] = [];
         for (let n = 10; n < 18; n += 1) ids.push(await create(healthy, { n }));
-        const id = await healthy.begin(ids, EDIT);
-        const faults = [...Array<'none'>(at).fill('none'), fault, 'none', fault] as const;
-        const node = startBulk(healthy.shared, leases, { wrap: (events) => faultyEvents(events, faults) });
+        const id = await healthy.begin(ids, EDIT, selected);
+        const list = [...Array<'none'>(at).fill('none'), fault, 'none', fault] as const;
+        const node = startBulk(healthy.shared, leases, { wrap: (events) => faultyEvents(events, list) });
         expect(await node.runner.run(TENANT, id)).to.equal(true);
         const { result } = await healthy.session(id);
-        expect(result, `${fault} at ${at}`).to.deep.include({ succeeded: 8, skipped: 0, errored: 0 });
+        const when = `${fault} at ${at}${selected === undefined ? '' : ', by a filter'}`;
+        expect(result, when).to.deep.include({ succeeded: 8, skipped: 0, errored: 0 });
         for (const row of ids) expect(await eventsOf(healthy, row)).to.have.length(2);
       }
     }
-  });
+  }).timeout(60_000);
 
   it('ends as errored when the store was out of reach for too long, and says what was done', async () => {
     const clock = testClock();

@@ -1,0 +1,93 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type {
+  CollectionSpec,
+  Generation,
+  JsonObject,
+  ReadStore,
+} from '../../../application/ports/read-store.ts';
+import { parseFilterText } from '../../../domain/expressions/filter.ts';
+import type { FieldSpecs } from '../../../domain/expressions/tree.ts';
+import { documentOf, NOW } from '../../support/filters.ts';
+import { type Context, put, workbench } from './support.ts';
+
+/** Documents of which little or nothing that is looked for changes from one write to the next. */
+
+const SPEC: CollectionSpec = {
+  name: 'docs',
+  indexes: [
+    { name: 'by_entity', fields: ['entity_name', 'created_at'] },
+    { name: 'by_title', fields: ['values.title'] },
+    { name: 'by_tag', fields: ['tags', 'state'], multi: 'tags' },
+  ],
+  searchable: true,
+};
+const FIELDS: FieldSpecs = { n: { type: 'integer' }, title: { type: 'text' } };
+const FILTERS = ['n == 1', 'n == null', 'title == "a"', 'state == "open"', 'n < 2 || title == "b"'].map(
+  (text) => parseFilterText(text, FIELDS),
+);
+
+const change = fc.record({
+  id: fc.constantFrom('a', 'b'),
+  tenant: fc.constantFrom('acme', 'globex'),
+  gone: fc.nat(9).map((n) => n === 0),
+  n: fc.option(fc.nat(2), { nil: undefined }),
+  title: fc.constantFrom('a', 'b'),
+  tags: fc.subarray(['x', 'y']),
+  state: fc.constantFrom('open', null),
+  /** How much older than what is there, for a batch that comes again. */
+  late: fc.constantFrom(0, 0, 0, 3),
+});
+
+export function rewriteTests({ store, harness }: Context): void {
+  describe('documents that are written over', () => {
+    const all = async (on: ReadStore, generation: Generation) => {
+      const found: unknown[] = [];
+      for (const tenant of ['acme', 'globex']) {
+        const base = { collection: 'docs', tenant, limit: 50 };
+        for (const { name: index } of SPEC.indexes) {
+          for (const order of ['asc', 'desc'] as const)
+            found.push(await on.find(generation, { ...base, index, order }));
+        }
+        for (const filter of FILTERS) {
+          const query = { ...base, index: 'by_entity', equals: ['order'], now: NOW, filter };
+          found.push(await on.ids(generation, query));
+        }
+        for (const id of ['a', 'b'])
+          found.push((await on.get(generation, { collection: 'docs', tenant, id }))?.value);
+      }
+      return found;
+    };
+
+    it('are found as if they had been written but once', async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 25 }), async (changes) => {
+          const { generation, commit } = await workbench(store(), SPEC);
+          const last = new Map<
+            string,
+            { at: number; id: string; tenant: string; value: JsonObject | null }
+          >();
+          for (const [nth, { id, tenant, gone, n, title, tags, state, late }] of changes.entries()) {
+            const record = {
+              id,
+              state,
+              created_at: '2026-01-01T00:00:00.000Z',
+              updated_at: '2026-01-01T00:00:00.000Z',
+              values: { title, ...(n === undefined ? {} : { n }) },
+            };
+            const value = gone ? null : { ...documentOf(record, FIELDS), tags };
+            const at = 10 + nth - late;
+            await commit([put(id, at, value, tenant)]);
+            const key = `${tenant}/${id}`;
+            if ((last.get(key)?.at ?? 0) < at) last.set(key, { at, id, tenant, value });
+          }
+          const fresh = await workbench(store(), SPEC);
+          const finals = [...last.values()].filter(({ value }) => value !== null);
+          await fresh.commit(finals.map(({ id, tenant, at, value }) => put(id, at, value, tenant)));
+          expect(await all(store(), generation)).to.deep.equal(await all(store(), fresh.generation));
+        }),
+        { numRuns: Math.min(harness().runs, 100) },
+      );
+    }).timeout(120_000);
+  });
+}
