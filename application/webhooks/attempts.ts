@@ -14,7 +14,7 @@ import type { KeyRing } from '../sealing.ts';
 import { PLATFORM, streamName } from '../streams.ts';
 import { AttemptRecorder, type RecorderDeps } from './attempt-recorder.ts';
 import { bodyOf, isWhole } from './body.ts';
-import { DeliveryReader, type FoundDelivery } from './delivery-reader.ts';
+import { DeliveryReader, type Found, type FoundDelivery } from './delivery-reader.ts';
 import { headersOf, type SigningKey, SigningKeys } from './signature.ts';
 import { SubscriptionLookup } from './subscription-lookup.ts';
 import { systemCause } from './system-cause.ts';
@@ -33,7 +33,7 @@ export interface OwnOfAttempt {
   /** The first event of the delivery. */
   readonly made?: LoggedEvent | undefined;
   /** From {@link Attempts.gather}. */
-  readonly found?: FoundDelivery | undefined;
+  readonly found?: Found | undefined;
   /** Told when the receiver has taken it, before that is recorded. */
   readonly delivered?: () => void;
   /** Others wait until it is recorded. */
@@ -105,10 +105,11 @@ export class Attempts {
     const { state, position } = head;
     // The read model was behind: nothing is due, and it will say so when it has come this far.
     if (state.kind !== 'scheduled' || state.dueAt === null || state.dueAt > clock.now()) return { position };
-    const subscription = this.#goesOn(tenantId, state) ?? (await this.#mayGo(tenantId, state));
-    if (subscription === undefined) return undefined;
     const events = isWhole(body) ? body : await this.#reader.bodyOf(tenantId, deliveryId);
     const [first] = events;
+    // Last of all: what happens to the subscription while a long body is read is not missed.
+    const subscription = this.#goesOn(tenantId, state) ?? (await this.#mayGo(tenantId, state));
+    if (subscription === undefined) return undefined;
     const secret = this.#secrets.known(subscription.secret) ?? (await this.#secrets.of(subscription.secret));
     // The key goes after the subscription: it is about to be dropped.
     if (secret === undefined || first === undefined) return undefined;

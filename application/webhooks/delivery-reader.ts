@@ -13,16 +13,27 @@ export interface FoundDelivery {
   readonly readAt: number;
 }
 
+/** What was gathered of a delivery; undefined when that was nothing, and when it holds no more. */
+export type Found = () => FoundDelivery | undefined;
+
 /** What was read before is used for so long: a node that was frozen meanwhile looks anew. */
 const FRESH_MS = 500;
 /** Characters of events that are read ahead for one lane; what comes after them is read when its turn comes. */
 const AHEAD = 256 * 1024;
+/** And of all that wait to be sent. There are as many lanes as subscriptions, and most of them may wait for long. */
+const AHEAD_IN_ALL = 128 * AHEAD;
+/** Lanes that read ahead at a time, and deliveries in one question: long ones come with it, though they are not kept. */
+const READING = 16;
+const QUESTION = 8;
 
 /** Reads deliveries from their streams: each by itself, or those that are about to be sent together. */
 export class DeliveryReader {
   readonly #states: StreamStates;
   readonly #events: EventStore;
   readonly #codec: EventCodec;
+  /** Characters that are kept at the moment. */
+  #ahead = 0;
+  #reading = 0;
 
   constructor(deps: {
     readonly states: StreamStates;
@@ -35,26 +46,54 @@ export class DeliveryReader {
   }
 
   /**
-   * Those that nothing has happened to since they were made and whose body is in one event, which are nearly all: in one
-   * question, a fifth of the work of as many. The others are left out.
+   * Those that nothing has happened to since they were made and whose body is in one event, which are nearly all: in few
+   * questions, which is far less work. The others are left out, and all where too much is kept or read already. What
+   * was found is forgotten when it is too old to be used.
    */
   async gather(tenantId: string, ids: readonly string[]): Promise<ReadonlyMap<string, FoundDelivery>> {
-    const readAt = performance.now();
-    const wanted = ids.filter((id) => this.#states.cached(streamOf(tenantId, id)) === undefined);
     const found = new Map<string, FoundDelivery>();
-    if (wanted.length === 0) return found;
-    const streams = wanted.map((id) => streamOf(tenantId, id));
-    const read = await this.#events.readStreams(streams, 2);
+    const wanted = ids.filter((id) => this.#states.cached(streamOf(tenantId, id)) === undefined);
+    if (this.#reading >= READING || this.#ahead + AHEAD > AHEAD_IN_ALL) return found;
+    this.#reading += 1;
+    this.#ahead += AHEAD;
     let room = AHEAD;
-    for (const [nth, id] of wanted.entries()) {
-      const [first, ...others] = read[nth] ?? [];
-      if (first === undefined || others.length > 0) continue;
-      room -= first.data.length + first.metadata.length;
-      if (room < 0) break;
-      const made = this.#decoded(first);
-      if (made !== undefined && isWhole([made])) found.set(id, { head: headOf(made), body: [made], readAt });
+    try {
+      for (let at = 0; at < wanted.length && room > 0; at += QUESTION) {
+        room = await this.#gatherSome(tenantId, wanted.slice(at, at + QUESTION), room, found);
+      }
+    } finally {
+      this.#reading -= 1;
+      this.#ahead -= room;
+      setTimeout(() => {
+        found.clear();
+        this.#ahead -= AHEAD - room;
+      }, FRESH_MS).unref();
     }
     return found;
+  }
+
+  /** @returns the room that is left; none when there was too much for it */
+  async #gatherSome(
+    tenantId: string,
+    ids: readonly string[],
+    room: number,
+    found: Map<string, FoundDelivery>,
+  ): Promise<number> {
+    const readAt = performance.now();
+    const read = await this.#events.readStreams(
+      ids.map((id) => streamOf(tenantId, id)),
+      2,
+    );
+    let left = room;
+    for (const [nth, id] of ids.entries()) {
+      const events = read[nth] ?? [];
+      for (const { data, metadata } of events) left -= data.length + metadata.length;
+      if (left < 0) return 0;
+      const [first] = events;
+      const made = first === undefined || events.length > 1 ? undefined : this.#decoded(first);
+      if (made !== undefined && isWhole([made])) found.set(id, { head: headOf(made), body: [made], readAt });
+    }
+    return left;
   }
 
   /** What cannot be read is told when its own turn comes, and holds up no other. */
@@ -67,14 +106,15 @@ export class DeliveryReader {
   }
 
   /**
-   * @param known its first event, or what was gathered, for who has that at hand
+   * @param known its first event, or what was gathered if that still holds, for who has it at hand
    */
   async look(
     tenantId: string,
     id: string,
-    known: { readonly made?: LoggedEvent | undefined; readonly found?: FoundDelivery | undefined },
+    known: { readonly made?: LoggedEvent | undefined; readonly found?: Found | undefined },
   ): Promise<Omit<FoundDelivery, 'readAt'>> {
-    const { made, found } = known;
+    const { made } = known;
+    const found = known.found?.();
     const stream = streamOf(tenantId, id);
     // The stream's name says which decider folded it.
     const cached = this.#states.cached(stream) as StreamState<Delivery> | undefined;

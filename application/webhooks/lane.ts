@@ -1,6 +1,6 @@
 import type { LoggedEvent } from '../codec.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Position } from '../ports/event-store.ts';
+import { type Position, StoreUnavailable } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { Attempts, OwnOfAttempt } from './attempts.ts';
 import { Backlog, type DeliveryQueue, type Due, type LaneName } from './backlog.ts';
@@ -92,7 +92,8 @@ export class Lane {
     const isNext = this.#caughtUp && this.#hasRoom && !this.#stopping.aborted;
     if (isNext && !this.#underWay.has(id)) {
       this.#saw(position);
-      this.#start(id, { made });
+      // Thousands may have to wait for their turn, and bodies are long: those are read again when it comes.
+      this.#start(id, this.#deps.turns.isFree(this.#name.tenantId) ? { made } : {});
     } else this.#ringFor(position);
   }
 
@@ -155,14 +156,15 @@ export class Lane {
     for (const { id } of due) {
       if (!this.#hasRoom) await this.#room();
       if (this.#stopping.aborted || this.#isStale) return false;
-      this.#start(id, { found: changes === this.#changes ? found?.get(id) : undefined });
+      // It may have to wait for its turn: what is heard until then counts.
+      this.#start(id, { found: () => (changes === this.#changes ? found?.get(id) : undefined) });
     }
     return true;
   }
 
-  /** Not where they would have to wait for long. */
+  /** Not where they would have to wait for long, nor what has been tried before. */
   async #gathered(due: readonly Due[]): Promise<ReadonlyMap<string, FoundDelivery> | undefined> {
-    if (due.length === 1 || this.#failures > 0) return undefined;
+    if (due.length === 1 || this.#failures > 0 || this.#name.ordered) return undefined;
     const ids = due.map(({ id }) => id);
     return this.#deps.attempts.gather(this.#name.tenantId, ids);
   }
@@ -216,6 +218,8 @@ export class Lane {
           { err: error, tenant_id: tenantId, delivery_id: id },
           'an attempt failed within the server',
         );
+        // In order, the next has to wait until the store is back; but nobody waits for one that can never be sent.
+        if (ordered && error instanceof StoreUnavailable) this.#isStale = true;
         await sleep(1000, this.#calls);
       }
     } finally {

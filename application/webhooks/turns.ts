@@ -29,7 +29,7 @@ export class Turns {
 
   /** Resolves when it is the lane's turn; the caller gives the turn back by calling what it gets, once. */
   take(tenantId: string, lane: string): Promise<() => void> {
-    if (this.#isFree(tenantId)) {
+    if (this.isFree(tenantId)) {
       this.#grant(tenantId);
       return Promise.resolve(() => this.#giveBack(tenantId));
     }
@@ -43,10 +43,11 @@ export class Turns {
     return promise;
   }
 
-  /** Nobody waits, and there is room in all and for this tenant. */
-  #isFree(tenantId: string): boolean {
+  /** A turn is taken at once: there is room in all and for this tenant. Others that wait then have all that they may. */
+  isFree(tenantId: string): boolean {
     const { total, perTenant } = this.#limits;
-    return this.#waiting.size === 0 && this.#taken < total && (this.#takenOf.get(tenantId) ?? 0) < perTenant;
+    const isNext = !this.#waiting.has(tenantId) && this.#taken < total;
+    return isNext && (this.#takenOf.get(tenantId) ?? 0) < perTenant;
   }
 
   #grant(tenantId: string): void {

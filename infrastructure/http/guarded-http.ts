@@ -67,7 +67,10 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
   /** None as well where nobody could tell. */
   const lookUp = async (name: string, deadline: Deadline): Promise<readonly string[]> => {
     try {
-      return await resolve(name, deadline.signal);
+      const addresses = await resolve(name, deadline.signal);
+      // Whoever asked has gone; a call is not to begin for nobody.
+      if (deadline.isOver) throw deadline.reason;
+      return addresses;
     } catch (error) {
       if (deadline.isOver) throw error;
       return [];

@@ -47,6 +47,61 @@ describe('an attempt', () => {
     expect(calls[1]?.call.headers).not.to.have.property('X-Service-Signature-Previous');
   });
 
+  it('of a long body has the secret and the URL of when it has been read, and waits if that is paused', async () => {
+    const { clock, stores, node, attemptsOf, calls } = await dispatching();
+    const ids = ['a', 'b'].map((name) => uuidFromName(name));
+    for (const id of ids) {
+      const body = storedBody(randomBytes(600_000).toString('base64'));
+      await node.commands.execute({
+        tenantId: 'acme',
+        decider: deliveryDecider,
+        id,
+        cause: cause(id),
+        decide: (state) => scheduleDelivery(state, { id, subscriptionId: 'one', event: 'e', ...body }),
+      });
+    }
+    let whileRead: () => Promise<unknown> = async () => undefined;
+    const slow = startNode({
+      ...stores,
+      clock,
+      events: {
+        ...stores.events,
+        readStream: async (stream, options) => {
+          const read = await stores.events.readStream(stream, options);
+          if (stream.includes('delivery-') && options?.from === 1) await whileRead();
+          return read;
+        },
+      },
+    });
+    // What it remembers of both, so that nothing but the bodies is read.
+    for (const id of ids) await slow.states.load('acme', deliveryDecider, id);
+    await attemptsOf(slow).subscription('acme', 'one');
+    const [first = '', second = ''] = ids;
+    whileRead = () =>
+      writeSubscription(
+        slow,
+        'acme',
+        {
+          type: 'WebhookSecretRotated',
+          data: { subscription_id: 'one', secret: 'whsec_new', previous_until: new Date(0).toISOString() },
+        },
+        { type: 'WebhookChanged', data: { subscription_id: 'one', url: 'https://later.example/' } },
+      );
+    await attemptsOf(slow).make('acme', first, ALIVE);
+    const [{ call } = expect.fail('nothing was sent')] = calls;
+    expect(call.url).to.equal('https://later.example/');
+    expect(call.headers['X-Service-Signature']).to.equal(
+      signatureOf('whsec_new', Buffer.from(call.body ?? '')),
+    );
+    whileRead = () =>
+      writeSubscription(slow, 'acme', {
+        type: 'WebhookPaused',
+        data: { subscription_id: 'one', reason: 'request' },
+      });
+    expect(await attemptsOf(slow).make('acme', second, ALIVE)).to.equal(undefined);
+    expect(calls).to.have.length(1);
+  });
+
   it('has a signature that anybody can compute', () => {
     // printf 'abc' | openssl dgst -sha256 -hmac whsec_test
     expect(signatureOf('whsec_test', Buffer.from('abc'))).to.match(/^sha256=[0-9a-f]{64}$/);

@@ -5,6 +5,7 @@ import { uuidFromName } from '../../../application/request-context.ts';
 import { bodyOf, storedBody } from '../../../application/webhooks/body.ts';
 import { DeliveryReader } from '../../../application/webhooks/delivery-reader.ts';
 import { deliveryDecider, scheduleDelivery } from '../../../domain/webhooks/delivery.ts';
+import { eventually } from '../../support/eventually.ts';
 import { startNode, type TestNode } from '../../support/node.ts';
 import { answered, cause, dispatching } from './support.ts';
 
@@ -70,6 +71,56 @@ describe('deliveries that are read together', () => {
     expect([...found.keys()]).to.deep.equal(ids.slice(0, 4));
   });
 
+  it('take so much memory and no more, however many lanes read ahead, and give it back', async () => {
+    const { stores, clock, node: first } = await dispatching();
+    const ids: string[] = [];
+    for (let nth = 0; nth < 4; nth += 1) ids.push(await scheduleBody(first, `${nth}`.repeat(60_000)));
+    let [reading, most, asked] = [0, 0, 0];
+    const events: EventStore = {
+      ...stores.events,
+      readStreams: async (streams, limit) => {
+        reading += 1;
+        most = Math.max(most, reading);
+        asked = Math.max(asked, streams.length);
+        await new Promise((resolve) => setImmediate(resolve));
+        reading -= 1;
+        return stores.events.readStreams(streams, limit);
+      },
+    };
+    const reader = new DeliveryReader(startNode({ ...stores, clock, events }));
+    const lanes: ReadonlyMap<string, unknown>[] = [];
+    for (let round = 0; round < 20; round += 1) {
+      const some = Array.from({ length: 50 }, () => reader.gather('acme', ids));
+      lanes.push(...(await Promise.all(some)));
+    }
+    const kept = lanes.flatMap((found) => [...found.values()]);
+    expect(most).to.be.at.most(16);
+    expect(kept.length * 60_000).to.be.within(16 * 1024 * 1024, 32 * 1024 * 1024);
+    await eventually(() => expect(lanes.every(({ size }) => size === 0)).to.equal(true));
+    expect([...(await reader.gather('acme', ids)).keys()]).to.deep.equal(ids);
+    const many = Array.from({ length: 32 }, (_, nth) => uuidFromName(`${nth}`));
+    await reader.gather('acme', many);
+    expect(asked, 'in one question').to.be.at.most(8);
+  });
+
+  it('that are long are not all read for nothing', async () => {
+    const { stores, clock, node: first } = await dispatching();
+    const long = randomBytes(600_000).toString('base64');
+    const ids: string[] = [];
+    for (let nth = 0; nth < 16; nth += 1) ids.push(await scheduleBody(first, `${nth} ${long}`));
+    let asked = 0;
+    const events: EventStore = {
+      ...stores.events,
+      readStreams: (streams, limit) => {
+        asked += streams.length;
+        return stores.events.readStreams(streams, limit);
+      },
+    };
+    const found = await new DeliveryReader(startNode({ ...stores, clock, events })).gather('acme', ids);
+    expect(found.size).to.equal(0);
+    expect(asked).to.equal(8);
+  });
+
   it('are looked at anew once a while has passed: another node may have sent them', async () => {
     const { stores, clock, schedule, attemptsOf, calls, node: first } = await dispatching();
     const id = await schedule('a');
@@ -79,7 +130,9 @@ describe('deliveries that are read together', () => {
     await attemptsOf(first).make('acme', id, ALIVE);
     expect(calls).to.have.length(1);
     const old = { ...found, readAt: found.readAt - 1_000 };
-    expect(await attemptsOf(frozen).make('acme', id, ALIVE, { found: old })).not.to.have.property('outcome');
+    expect(await attemptsOf(frozen).make('acme', id, ALIVE, { found: () => old })).not.to.have.property(
+      'outcome',
+    );
     expect(calls).to.have.length(1);
   });
 
@@ -89,7 +142,7 @@ describe('deliveries that are read together', () => {
     const second = startNode({ ...stores, clock });
     const found = (await new DeliveryReader(second).gather('acme', [id])).get(id);
     await attemptsOf(first).make('acme', id, ALIVE);
-    await attemptsOf(second).make('acme', id, ALIVE, { found });
+    await attemptsOf(second).make('acme', id, ALIVE, { found: () => found });
     expect(calls).to.have.length(2);
     expect(calls[1]?.call.headers).to.deep.equal(calls[0]?.call.headers);
     expect(calls[1]?.call.body).to.deep.equal(calls[0]?.call.body);
@@ -103,7 +156,7 @@ describe('deliveries that are read together', () => {
     node.states.drop(`acme.delivery-${id}`);
     const found = (await new DeliveryReader(node).gather('acme', [id])).get(id);
     await replay(id, 'r');
-    await attemptsOf(node).make('acme', id, ALIVE, { found });
+    await attemptsOf(node).make('acme', id, ALIVE, { found: () => found });
     expect(calls).to.have.length(1);
     const [record] = await node.events.readAll({ filter: { types: ['DeliverySucceeded'] } });
     expect(JSON.parse(record?.data ?? '{}')).to.deep.include({ replay_id: 'r' });

@@ -52,6 +52,28 @@ describe('the counter of dead letters', () => {
     expect(await counted()).to.equal(0);
   });
 
+  it('counts a batch as if each had come by itself: ten in a row pause, and nine before a success do not', async () => {
+    const { node, end, counted } = await village();
+    const stateOf = async () =>
+      (await node.states.load('acme', subscriptionsDecider, SUBSCRIPTIONS)).state.byId.one?.state;
+    const counter = deadLetterCounter(node);
+    counter.begin?.();
+    const ends = async (name: string, kinds: readonly ('dead' | 'delivered')[]) => {
+      const batch = [];
+      for (const [nth, kind] of kinds.entries()) batch.push(await end(`${name} ${nth}`, kind));
+      return batch;
+    };
+    const nine = Array<'dead'>(9).fill('dead');
+    const first = await ends('a', ['delivered', ...nine, 'delivered', 'delivered', ...nine]);
+    await counter.handleAll?.(first);
+    expect([await counted(), await stateOf()]).to.deep.equal([9, 'active']);
+    // Which comes again.
+    await counter.handleAll?.(first);
+    expect([await counted(), await stateOf()]).to.deep.equal([9, 'active']);
+    await counter.handleAll?.(await ends('b', ['dead', 'dead']));
+    expect([await counted(), await stateOf()]).to.deep.equal([10, 'paused']);
+  });
+
   it('begins anew with what the store says each time that it takes over', async () => {
     const { stores, node, end, counted } = await village();
     const other = startNode(stores);

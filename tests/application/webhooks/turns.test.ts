@@ -48,6 +48,16 @@ describe('turns', () => {
     expect(served.slice(7)).to.deep.equal(['a/1']);
   });
 
+  it('are taken at once by a tenant with room while another waits at its limit, and by nobody who would have to wait', async () => {
+    const turns = new Turns({ total: 3, perTenant: 2, reserved: 0 });
+    for (let i = 0; i < 3; i += 1) void turns.take('a', '1');
+    expect([turns.isFree('a'), turns.isFree('b')]).to.deep.equal([false, true]);
+    const giveBack = await turns.take('b', '1');
+    expect(['a', 'b', 'c'].map((tenant) => turns.isFree(tenant))).to.deep.equal([false, false, false]);
+    giveBack();
+    expect(['a', 'b', 'c'].map((tenant) => turns.isFree(tenant))).to.deep.equal([false, true, true]);
+  });
+
   it('go round tenants, and round the subscriptions of each', async () => {
     const { take, served, giveBack } = taking({ total: 1, perTenant: 1, reserved: 0 });
     take('a', '0');

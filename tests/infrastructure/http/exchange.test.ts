@@ -35,7 +35,9 @@ const stops: (() => Promise<void>)[] = [];
 const rawServer = async (act: string | ((socket: Socket) => void)) => {
   const sockets = new Set<Socket>();
   const heard: string[] = [];
+  const seen = { connections: 0 };
   const server = createServer((socket) => {
+    seen.connections += 1;
     sockets.add(socket);
     socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
     socket.once('data', (chunk) => {
@@ -51,7 +53,7 @@ const rawServer = async (act: string | ((socket: Socket) => void)) => {
   });
   const found = server.address();
   if (found === null || typeof found === 'string') throw new Error('no port');
-  return { origin: `http://127.0.0.1:${found.port}`, port: found.port, sockets, heard };
+  return { origin: `http://127.0.0.1:${found.port}`, port: found.port, sockets, heard, seen };
 };
 
 const HEAD = 'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n';
@@ -358,6 +360,17 @@ describe('the time of an exchange', () => {
     const answer = await call('https://hooks.example/', { timeoutMs: 100 }, { resolve });
     expect(answer).to.include({ kind: 'failed', reason: 'timeout' });
     expect(performance.now() - begun).to.be.lessThan(2_000);
+  });
+
+  it('is over for a look-up that answers later: nobody is connected to any more', async () => {
+    const server = await rawServer(() => undefined);
+    const { promise: found, resolve: find } = Promise.withResolvers<string[]>();
+    const options = { resolve: () => found };
+    const answer = await call(`http://hooks.example:${server.port}/`, { timeoutMs: 20 }, options);
+    expect(answer).to.include({ kind: 'failed', reason: 'timeout' });
+    find(['127.0.0.1']);
+    await call(server.origin, { timeoutMs: 200 });
+    expect(server.seen.connections, 'but for the call that came after it').to.equal(1);
   });
 
   it('is the caller’s to end, who then gets no answer', async () => {
