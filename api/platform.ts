@@ -6,6 +6,7 @@ import { LiveFeed } from '../application/live-feed.ts';
 import type { Clock } from '../application/ports/clock.ts';
 import type { Logger } from '../application/ports/logger.ts';
 import { MEMORY } from '../application/ports/memory.ts';
+import { Pressure } from '../application/pressure.ts';
 import { ProjectionHost } from '../application/projection-host.ts';
 import { sealedAnswers } from '../application/sealed-answers.ts';
 import { runSubscriber } from '../application/subscriber.ts';
@@ -66,9 +67,11 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   if (erased > 0) logger.info({ keys: erased }, 'erasures of the log were applied to the key store');
   const lease = { logger, owner: randomUUID(), ttlMs: options.leaseMs ?? LEASE_MS };
   const room = new CacheRoom(MEMORY.documents);
+  const pressure = new Pressure();
   const hosts = projections.map(
     (projection) =>
       new ProjectionHost(projection, {
+        pressure,
         ...lease,
         store: stores.reads,
         events: stores.events,

@@ -5,6 +5,7 @@ import { Folder, type FolderDeps } from './folder.ts';
 import { holdLease, type LeaseOptions, pause } from './lease-holder.ts';
 import type { EventBatch, EventStore, Position, StoredEvent } from './ports/event-store.ts';
 import { type Generation, leaseNameOf, type ParkedTenant, type ReadStore } from './ports/read-store.ts';
+import type { Pressure } from './pressure.ts';
 import type { FoldingProjection } from './read-models.ts';
 
 export interface HostOptions extends FolderDeps, Omit<LeaseOptions, 'store' | 'logger'> {
@@ -13,6 +14,8 @@ export interface HostOptions extends FolderDeps, Omit<LeaseOptions, 'store' | 'l
    * serves many events.
    */
   readonly lingerMs: number;
+  /** Shared by the hosts of a thread. */
+  readonly pressure: Pressure;
   /** How long a replaced generation is kept for readers on other nodes that have not noticed yet; default 10 s. */
   readonly retirementMs?: number | undefined;
   /** Progress without documents is stored at most this often; other nodes wait on what is stored. Default 25 ms. */
@@ -50,7 +53,7 @@ const parseTag = (tag: string | undefined): { version: number; rebuild: number }
 const RETIREMENT_MS = 10_000;
 const SAVE_MS = 25;
 /** Events that are folded together while somebody waits: a few milliseconds of work. */
-const HURRIED = 200;
+const HURRIED = 100;
 
 /**
  * Runs one projection: its active generation, and a new one beside it when the version grew or a rebuild was asked
@@ -126,7 +129,9 @@ export class ProjectionHost implements FoldingProjection {
   /** Somebody begins or ceases to wait: batches are folded at once as long as anybody does. */
   hurry(waiting: boolean): void {
     this.#hurry += waiting ? 1 : -1;
-    if (waiting) for (const wake of this.#lingering) wake();
+    if (!waiting) return;
+    this.#options.pressure.note();
+    for (const wake of this.#lingering) wake();
   }
 
   isParked(tag: string, tenantId: string): boolean {
@@ -261,10 +266,10 @@ export class ProjectionHost implements FoldingProjection {
     }
   }
 
-  /** Who waits for an event in the midst of a batch need not wait for its end. */
+  /** Who waits for an event in the midst of a batch, or of another projection's, need not wait for its end. */
   async #applyBatch(folder: Folder, tag: string, { events, position }: EventBatch): Promise<void> {
     let from = 0;
-    while (this.#hurry > 0 && events.length - from > HURRIED) {
+    while ((this.#hurry > 0 || this.#options.pressure.isOn) && events.length - from > HURRIED) {
       const part = events.slice(from, from + HURRIED);
       const last = part.at(-1);
       if (last === undefined) break;

@@ -100,6 +100,20 @@ export class ReadModels {
     return this.#asked;
   }
 
+  /** Whether a projection that this process folds comes to a place in the log within so many ms; true where it folds none. */
+  async comesTo(name: string, target: Position, ms: number): Promise<boolean> {
+    const deadline = performance.now() + ms;
+    for (;;) {
+      const tag = this.#active.get(name)?.tag;
+      const host = this.#hosts.get(name);
+      if (tag === undefined || host?.folds(tag) !== true) return true;
+      if (reaches(host.localCheckpoint(tag), target)) return true;
+      const left = deadline - performance.now();
+      if (left <= 0) return false;
+      await host.nextBatch(left);
+    }
+  }
+
   /** How long (ms) the one has waited who waits longest now; 0 when nobody does. */
   longestWait(): number {
     for (const { since } of this.#waiting) return performance.now() - since;

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { createMetrics } from '../api/http/metrics.ts';
+import { Pressure } from '../application/pressure.ts';
 import { ProjectionHost, tagOf } from '../application/projection-host.ts';
 import { openSqliteEventStore } from '../infrastructure/event-store/sqlite/store.ts';
 import { systemClock } from '../infrastructure/identity/ids.ts';
@@ -46,6 +47,7 @@ const hostRebuild = async (log: string, path: string): Promise<number> => {
   const events = openSqliteEventStore({ path: log });
   const store = await openSqliteReadStore({ path });
   const host = new ProjectionHost(conversationsProjection, {
+    pressure: new Pressure(),
     store,
     events,
     codec: newCodec().codec,

@@ -76,7 +76,13 @@ export const composeBulk = (
       leases: stores.reads,
       rows: new Rows({ commands, states, records, deletions, jobs, ids, joint }),
       referrers,
-      others: readModels,
+      others: {
+        get asked() {
+          return readModels.asked;
+        },
+        longestWait: () => readModels.longestWait(),
+        comesTo: (position, ms) => readModels.comesTo('records', position, ms),
+      },
       clock,
       logger,
       owner: randomUUID(),

@@ -2,6 +2,7 @@ import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { EventCodec } from '../../application/codec.ts';
 import { MEMORY } from '../../application/ports/memory.ts';
 import type { Metrics } from '../../application/ports/metrics.ts';
+import { Pressure } from '../../application/pressure.ts';
 import { ProjectionHost } from '../../application/projection-host.ts';
 import { CacheRoom } from '../../application/weighed-cache.ts';
 import { catalogue } from '../../domain/catalogue.ts';
@@ -31,10 +32,12 @@ const run = async (): Promise<void> => {
   // One for all: an event that several of them fold is decoded once.
   const codec = new EventCodec(catalogue);
   const room = new CacheRoom(MEMORY.documents);
+  const pressure = new Pressure();
   const hosts = new Map(
     projections.map((projection) => [
       projection.name,
       new ProjectionHost(projection, {
+        pressure,
         ...lease,
         logger,
         store: reads,

@@ -9,6 +9,7 @@ import {
   type EventStore,
   MAX_EVENT_BYTES,
   type NewEvent,
+  type Position,
   type StreamAppend,
 } from '../ports/event-store.ts';
 import type { Metrics } from '../ports/metrics.ts';
@@ -87,6 +88,7 @@ export class JointEdits {
     const outcomes = await appendEach(events, appends);
     const seconds = (performance.now() - started) / 1000;
     const changed = new Set<string>();
+    let last: Position | undefined;
     for (const [nth, { stream }] of appends.entries()) {
       const id = ids[nth];
       const outcome: AppendOutcome | undefined = outcomes[nth];
@@ -94,8 +96,10 @@ export class JointEdits {
       // Whoever has the record in memory must not decide on what it was, or show it.
       states.noticed(stream, outcome.revision);
       changed.add(id);
+      if (last === undefined || last < outcome.position) last = outcome.position;
     }
     if (changed.size > 0) metrics.eventsAppended(changed.size, seconds);
+    if (last !== undefined) pace.wrote(changed.size, last);
     return changed;
   }
 

@@ -1,7 +1,8 @@
+import type { Position } from '../ports/event-store.ts';
 import type { Others } from './ports.ts';
 
 /** A turn of the event loop in which rows are read or decided should take about so long (ms). */
-const TURN_MS = 2.5;
+const TURN_MS = 6;
 /** … while others ask for something: each of their requests takes several turns. */
 const SHORT_TURN_MS = 1;
 /** Others are there when they ask so often (per second). */
@@ -13,6 +14,8 @@ const STEP = 8;
 const PATIENCE_MS = 8;
 /** … but never longer than this before further rows: a read model that stands still must not stop a commit. */
 const LONGEST_BREAK_MS = 20;
+/** While others are there, a commit gets no more rows ahead of their read model than it folds in some ten milliseconds. */
+const MOST_AHEAD = 128;
 
 /**
  * How many rows are taken together, and when: as many as leave other requests their turn in good time, and no sooner
@@ -28,6 +31,8 @@ export class Pace {
   #turnMs = TURN_MS;
   #asked: number;
   #lookedAt: number;
+  /** Rows that were written while others were there, and where in the log; the read model may not have them yet. */
+  #ahead: { readonly rows: number; readonly position: Position }[] = [];
 
   constructor(most: number, others: Others, now: () => number = () => performance.now()) {
     this.#others = others;
@@ -50,6 +55,28 @@ export class Pace {
     while (this.#others.longestWait() > PATIENCE_MS && this.#now() - since < LONGEST_BREAK_MS) {
       await new Promise((resolve) => setTimeout(resolve, 1));
     }
+    await this.#letCome(since + LONGEST_BREAK_MS);
+  }
+
+  /** Notes rows that were written, up to a place in the log. */
+  wrote(rows: number, position: Position): void {
+    if (this.#isBusy) this.#ahead.push({ rows, position });
+  }
+
+  get #isBusy(): boolean {
+    return this.#turnMs === SHORT_TURN_MS;
+  }
+
+  async #letCome(deadline: number): Promise<void> {
+    let ahead = this.#ahead.reduce((sum, { rows }) => sum + rows, 0);
+    while (ahead > MOST_AHEAD) {
+      const [first] = this.#ahead;
+      if (first === undefined) return;
+      if (!(await this.#others.comesTo(first.position, Math.max(0, deadline - this.#now())))) return;
+      ahead -= first.rows;
+      // Another chunk may have waited for the same.
+      if (this.#ahead[0] === first) this.#ahead.shift();
+    }
   }
 
   /** Runs one turn's work on as many rows, and learns from it. */
@@ -67,6 +94,8 @@ export class Pace {
     if (ms < LOOK_MS) return;
     const { asked } = this.#others;
     this.#turnMs = ((asked - this.#asked) / ms) * 1000 > BUSY ? SHORT_TURN_MS : TURN_MS;
+    if (this.#isBusy) this.#size = Math.min(this.#size, this.#least * 2);
+    else this.#ahead = [];
     this.#asked = asked;
     this.#lookedAt = now;
   }

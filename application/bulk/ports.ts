@@ -1,4 +1,5 @@
 import type { Filter } from '../../domain/expressions/filter.ts';
+import type { Position } from '../ports/event-store.ts';
 
 /** What bulk operations ask of the read models. */
 
@@ -27,9 +28,11 @@ export interface Others {
   readonly asked: number;
   /** How long (ms) somebody has been waiting for a read model to come along; 0 for nobody. */
   longestWait(): number;
+  /** Whether the read model of the rows comes to a place in the log within so many ms; it is hurried meanwhile. */
+  comesTo(position: Position, ms: number): Promise<boolean>;
 }
 
-export const NO_OTHERS: Others = { asked: 0, longestWait: () => 0 };
+export const NO_OTHERS: Others = { asked: 0, longestWait: () => 0, comesTo: async () => true };
 
 /** A session that is being committed. */
 export interface RunningSession {

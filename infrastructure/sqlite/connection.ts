@@ -37,7 +37,7 @@ export interface SqliteOptions {
 /** @throws {StoreUnavailable} when the file cannot be opened */
 export async function openSqlite({ path, pragmas, schema }: SqliteOptions): Promise<SqliteConnection> {
   if (path !== ':memory:') await mkdir(dirname(path), { recursive: true });
-  const db = await retrying(() => new DatabaseSync(path, { timeout: 20 }));
+  const db = await retrying(() => new DatabaseSync(path, { timeout: 4 }));
   const statements = new Map<string, StatementSync>();
 
   function prepare(sql: string): StatementSync {

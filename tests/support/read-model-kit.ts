@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { Folder } from '../../application/folder.ts';
 import type { EventStore, NewEvent, Position, StoredEvent } from '../../application/ports/event-store.ts';
 import { type Generation, leaseNameOf, type ReadStore } from '../../application/ports/read-store.ts';
+import { Pressure } from '../../application/pressure.ts';
 import { type HostOptions, ProjectionHost } from '../../application/projection-host.ts';
 import { catalogue } from '../../domain/catalogue.ts';
 import { projection, touch } from '../../domain/projection.ts';
@@ -80,6 +81,7 @@ export const readModelKit = async (readStore?: ReadStore) => {
     },
     host: (options: Partial<HostOptions> & { version?: number; name?: string } = {}) =>
       new ProjectionHost(tallies(options.version), {
+        pressure: new Pressure(),
         ...foldDeps(node),
         store,
         events: stores.events,

@@ -8,6 +8,7 @@ import {
   StoreUnavailable,
 } from '../../../application/ports/event-store.ts';
 import type { Logger } from '../../../application/ports/logger.ts';
+import { CheckpointThread } from '../../sqlite/checkpoint-thread.ts';
 import { checkAppend } from '../checks.ts';
 import { select } from '../filters.ts';
 import { follow } from '../follow.ts';
@@ -45,11 +46,13 @@ export function openSqliteEventStore(options: SqliteEventStoreOptions): EventSto
   const db = open(path, maxPages);
   const log = new LiveLog(db, pollMs, logger);
   const lines = new LineLog(db, path, logger);
+  const checkpoints = new CheckpointThread(path, logger);
   const writer = new Writer(db, log.state);
   const queue = new AppendQueue(
     (appends) => {
       const written = writer.write(appends);
       log.take(written);
+      checkpoints.wrote(pagesOf(written.events));
       return written;
     },
     patienceMs,
@@ -60,6 +63,7 @@ export function openSqliteEventStore(options: SqliteEventStoreOptions): EventSto
   const close = async (): Promise<void> => {
     log.close();
     await Promise.all([queue.drained(), lines.close()]);
+    await checkpoints.close();
     db.close();
   };
 
@@ -96,6 +100,15 @@ export function openSqliteEventStore(options: SqliteEventStoreOptions): EventSto
       return closing;
     },
   };
+}
+
+const PAGE_UNITS = 4000;
+
+/** About how many pages events fill: their texts one after the other, and one each of the index of streams. */
+function pagesOf(events: readonly StoredEvent[]): number {
+  let units = 0;
+  for (const { data, metadata } of events) units += data.length + metadata.length;
+  return events.length + units / PAGE_UNITS;
 }
 
 function open(path: string, maxPages: number | undefined): DatabaseSync {

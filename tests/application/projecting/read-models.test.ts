@@ -89,6 +89,16 @@ describe('read models', () => {
     expect(models.asked).to.be.greaterThan(before);
   }).timeout(20_000);
 
+  it('say whether a projection that is folded here comes to a place within a time', async () => {
+    const models = await folding();
+    const position = stamped((await kit.write('acme', 'a1')).position);
+    await models.waitFor('acme', ['tallies'], undefined);
+    expect(await models.comesTo('tallies', position, 5000)).to.equal(true);
+    expect(await models.comesTo('tallies', FAR, 30)).to.equal(false);
+    expect(await models.comesTo('unknown', FAR, 30)).to.equal(true);
+    expect(await reading().comesTo('tallies', FAR, 30), 'folded elsewhere').to.equal(true);
+  });
+
   it('wait for everybody’s writes when they are read across tenants', async () => {
     const models = await folding();
     const { position } = await kit.write('acme', 'a1');

@@ -1,0 +1,67 @@
+import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { expect } from 'chai';
+import { openSqliteEventStore } from '../../infrastructure/event-store/sqlite/store.ts';
+import { CheckpointThread } from '../../infrastructure/sqlite/checkpoint-thread.ts';
+import { events } from '../contract/event-store-parts/helpers.ts';
+import { eventually } from '../support/eventually.ts';
+import { testLogger } from '../support/fakes.ts';
+
+describe('Checkpoints in a thread', () => {
+  let folder = '';
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'checkpoints-'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  it('copy the write-ahead log into the file while the writer goes on, and let the last one close it', async () => {
+    const path = join(folder, 'any.db');
+    const db = new DatabaseSync(path);
+    db.exec('PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; CREATE TABLE t (text)');
+    const insert = db.prepare('INSERT INTO t VALUES (?)');
+    const thread = new CheckpointThread(path);
+    const size = (): number => statSync(path).size;
+    expect(size()).to.be.lessThan(10_000);
+    for (let page = 0; page < 499; page += 1) {
+      insert.run('x'.repeat(4000));
+      thread.wrote(1);
+    }
+    expect(size(), 'not yet worth its while').to.be.lessThan(10_000);
+    insert.run('x'.repeat(4000));
+    thread.wrote(1);
+    db.exec('BEGIN IMMEDIATE');
+    await eventually(() => expect(size()).to.be.greaterThan(490 * 4096));
+    db.exec('COMMIT');
+    await thread.close();
+    thread.wrote(10_000);
+    db.close();
+    expect(existsSync(`${path}-wal`)).to.equal(false);
+  });
+
+  it('are left to the writer where the thread fails', async () => {
+    const logger = testLogger();
+    const thread = new CheckpointThread(join(folder, 'no', 'such.db'), logger);
+    thread.wrote(500);
+    await eventually(() => expect(logger.lines.map(({ level }) => level)).to.deep.equal(['warn']));
+    thread.wrote(500);
+    await thread.close();
+  });
+
+  it('keep the write-ahead log of the event store short', async () => {
+    const path = join(folder, 'events.db');
+    const store = openSqliteEventStore({ path });
+    let longest = 0;
+    for (let stream = 0; stream < 60; stream += 1) {
+      await store.append(`a.s-${stream}`, 'no_stream', events(500));
+      longest = Math.max(longest, statSync(`${path}-wal`).size);
+    }
+    expect(longest).to.be.lessThan(40 * 1024 * 1024);
+    await store.close();
+    expect(existsSync(`${path}-wal`)).to.equal(false);
+    const again = openSqliteEventStore({ path });
+    expect(await again.readAll({ limit: 100_000 })).to.have.length(30_000);
+    await again.close();
+  });
+});
