@@ -2,7 +2,7 @@ import type { Position } from '../ports/event-store.ts';
 import type { Others } from './ports.ts';
 
 /** A turn of the event loop in which rows are read or decided should take about so long (ms). */
-const TURN_MS = 6;
+const TURN_MS = 3;
 /** … while others ask for something: each of their requests takes several turns. */
 const SHORT_TURN_MS = 1;
 /** Others are there when they ask so often (per second). */

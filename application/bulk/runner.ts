@@ -28,7 +28,7 @@ export interface RunnerOptions {
 }
 
 /** Enough for group commit to bear fruit; deletions wait for the read model in between. */
-export const RUNNER: RunnerOptions = { leaseMs: 3000, outOfReachMs: 15 * 60_000, width: 512 };
+export const RUNNER: RunnerOptions = { leaseMs: 3000, outOfReachMs: 15 * 60_000, width: 256 };
 
 interface Deps {
   readonly commands: CommandHandler;

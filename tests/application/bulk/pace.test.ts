@@ -18,7 +18,7 @@ describe('The pace of a bulk commit', () => {
   it('takes as many rows as a turn of a few milliseconds has time for', async () => {
     const clock = steppingClock();
     const pace = new Pace(256, quiet, clock.now);
-    for (let turn = 0; turn < 200; turn += 1) await pace.timed(() => void clock.pass(pace.size * 0.05));
+    for (let turn = 0; turn < 200; turn += 1) await pace.timed(() => void clock.pass(pace.size * 0.025));
     expect(pace.size).to.be.within(110, 140);
     for (let turn = 0; turn < 200; turn += 1) await pace.timed(() => void clock.pass(pace.size * 0.001));
     expect(pace.size).to.equal(256);
