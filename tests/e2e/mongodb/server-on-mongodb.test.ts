@@ -258,7 +258,7 @@ await describeWithMongo('two roles on MongoDB', (title, start) => {
         }
       };
       const writing = write(30);
-      await eventually('a part of the writes', () => sent.length > 20);
+      await eventually('a part of the writes', () => sent.length > 20, TAKE_OVER_MS);
       await worker.kill();
       await writing;
       await write(5);
