@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { StoredEvent } from './ports/event-store.ts';
 
 /** The texts that an event is chained by (docs/audit-format.md). */
 
@@ -40,49 +41,45 @@ const HASH_LENGTH = 64;
 const AT = '"occurred_at":"';
 const AT_LENGTH = '2026-01-01T00:00:00.000Z'.length;
 const VERSION = '"schema_version":';
+const PREVIOUS = '"prev_hash":"';
 
 /**
- * Some of what {@link metadataTexts} writes, found by its place in the text: the text is canonical, and a quote within
- * any of its strings is escaped, so that no string can hold one of the members that are looked for.
+ * Some of what {@link metadataTexts} wrote, where an event's hash is that of its texts and its place, so that they are what
+ * was written there; else undefined. Found by its place in the text: the text is canonical, and a quote within any of its
+ * strings is escaped, so that no string can hold one of the members that are looked for.
  */
-export const storedFacts = (
-  metadata: string,
-): { readonly hash: string | undefined; readonly at: number; readonly version: number } => {
-  const hash = metadata.indexOf(HASH) + HASH.length;
-  const at = metadata.indexOf(AT, hash) + AT.length;
+export const hashedFacts = ({
+  stream,
+  revision,
+  id,
+  type,
+  data,
+  metadata,
+}: Omit<StoredEvent, 'position'>): HashedFacts | undefined => {
+  const begin = metadata.indexOf(HASH);
+  const hash = begin + HASH.length;
+  const end = hash + HASH_LENGTH;
+  const at = metadata.indexOf(AT, end) + AT.length;
+  const previous = metadata.indexOf(PREVIOUS, end) + PREVIOUS.length;
   const version = metadata.indexOf(VERSION, at) + VERSION.length;
-  if (hash < HASH.length || at < AT.length || version < VERSION.length) return NO_FACTS;
-  if (metadata.charAt(hash + HASH_LENGTH) !== '"' || metadata.charAt(at + AT_LENGTH) !== '"') return NO_FACTS;
-  return {
-    hash: metadata.slice(hash, hash + HASH_LENGTH),
+  if (begin < 0 || at < AT.length || previous < PREVIOUS.length || version < VERSION.length) return undefined;
+  if (metadata.charAt(end) !== '"' || metadata.charAt(at + AT_LENGTH) !== '"') return undefined;
+  const facts = {
+    hash: metadata.slice(hash, end),
     at: Date.parse(metadata.slice(at, at + AT_LENGTH)),
     version: Number.parseInt(metadata.slice(version, version + 10), 10),
   };
-};
-
-const PREVIOUS = '"prev_hash":"';
-
-/** Whether an event's hash is that of its texts and its place, so that they are what was written there. */
-export const isAsHashed = ({ stream, revision, id, type, data, metadata }: Hashed): boolean => {
-  const at = metadata.indexOf(HASH);
-  const end = at + HASH.length + HASH_LENGTH;
-  const previous = metadata.indexOf(PREVIOUS, end) + PREVIOUS.length;
-  if (at < 0 || previous < PREVIOUS.length) return false;
-  const rest = metadata.slice(0, at) + metadata.slice(end + '",'.length);
+  const rest = metadata.slice(0, begin) + metadata.slice(end + '",'.length);
   const before = metadata.slice(previous, previous + HASH_LENGTH);
-  return chainHash(before, stream, revision, id, type, data, rest) === metadata.slice(end - HASH_LENGTH, end);
+  return chainHash(before, stream, revision, id, type, data, rest) === facts.hash ? facts : undefined;
 };
 
-interface Hashed {
-  readonly stream: string;
-  readonly revision: number;
-  readonly id: string;
-  readonly type: string;
-  readonly data: string;
-  readonly metadata: string;
+export interface HashedFacts {
+  readonly hash: string;
+  /** ms; not a number where it is none. */
+  readonly at: number;
+  readonly version: number;
 }
-
-const NO_FACTS = { hash: undefined, at: Number.NaN, version: Number.NaN };
 
 /** The recipe of `metadata.hash`; every part is one line, and none can hold a line feed. */
 export const chainHash = (

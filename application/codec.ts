@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { EventDefinition } from '../domain/event.ts';
 import { canonicalJson } from './canonical-json.ts';
-import { chainHash, isAsHashed, metadataTexts, storedFacts } from './chaining.ts';
+import { chainHash, hashedFacts, metadataTexts } from './chaining.ts';
 import type { NewEvent, Position, StoredEvent } from './ports/event-store.ts';
 import type { KeyRing } from './sealing.ts';
 import { parseStreamName } from './streams.ts';
@@ -196,9 +196,9 @@ export class EventCodec {
    */
   decodeToFold(stored: StoredEvent): FoldedEvent {
     const { definition } = this.#known(stored.type);
-    const { version, at, hash } = storedFacts(stored.metadata);
-    const isOwn = version === definition.version && hash !== undefined && !Number.isNaN(at);
-    if (!isOwn || !isAsHashed(stored)) return this.decodeOnce(stored);
+    const facts = hashedFacts(stored);
+    if (facts?.version !== definition.version || Number.isNaN(facts.at)) return this.decodeOnce(stored);
+    const { at, hash } = facts;
     const { type, revision, position } = stored;
     try {
       return { type, data: JSON.parse(stored.data), revision, position, at, hash };

@@ -1,11 +1,11 @@
 import { DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
-import { z } from 'zod';
 
 /** Makes a checkpoint of a database whenever it is told to, over a connection of its own. */
 const port = parentPort;
 if (port === null) throw new Error('this is the beginning of a thread');
-const db = new DatabaseSync(z.string().parse(workerData));
+if (typeof workerData !== 'string') throw new TypeError('the path of a database is needed');
+const db = new DatabaseSync(workerData);
 // What is copied must be on disk before the log that held it is begun anew.
 db.exec('PRAGMA synchronous = FULL');
 const checkpoint = db.prepare('PRAGMA wal_checkpoint(PASSIVE)');

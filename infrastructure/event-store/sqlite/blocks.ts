@@ -4,6 +4,8 @@ import type { TypeNames } from './names.ts';
 
 /** Positions `n * BLOCK` to `n * BLOCK + BLOCK - 1` are block n. */
 export const BLOCK = 1024;
+/** Positions that one step with a filter looks at: a few milliseconds. */
+export const WINDOW = 4 * BLOCK;
 const OWNER_END = '.';
 
 /**

@@ -3,12 +3,10 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { TypeMember } from '../../../application/ports/event-store.ts';
 import { type MadeLines, StoredLines } from '../../../application/ports/lines/stored-lines.ts';
 import type { Selection } from '../filters.ts';
-import { BLOCK, Blocks } from './blocks.ts';
+import { Blocks, WINDOW } from './blocks.ts';
 import { integer, type Row, text } from './columns.ts';
 import { TypeNames } from './names.ts';
 
-/** Positions that one page looks at. */
-const WINDOW = 4 * BLOCK;
 export const PAGE_EVENTS = 512;
 /** Bytes of data and metadata: longer events are read one by one, so that a page stays small. */
 const LONGEST = 4096;

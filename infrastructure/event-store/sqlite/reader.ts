@@ -3,13 +3,11 @@ import type { StoredEvent } from '../../../application/ports/event-store.ts';
 import { matches, type Selection } from '../filters.ts';
 import type { Page } from '../follow.ts';
 import { formatPosition } from '../positions.ts';
-import { BLOCK } from './blocks.ts';
+import { WINDOW } from './blocks.ts';
 import { type Cells, integer, integerAt, type Row, text, textAt } from './columns.ts';
 import type { LogState } from './log-state.ts';
 import type { Tail } from './tail.ts';
 
-/** Positions that one step with a filter looks at: a few milliseconds. */
-export const WINDOW = 4 * BLOCK;
 /** One step reads at most this many events and about this much text, so that it never holds the loop for long. */
 const PAGE_EVENTS = 1000;
 const PAGE_UNITS = 2 * 1024 * 1024;

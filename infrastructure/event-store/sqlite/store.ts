@@ -14,12 +14,12 @@ import { select } from '../filters.ts';
 import { follow } from '../follow.ts';
 import { formatPosition, isPosition, offsetOf, parseOffset } from '../positions.ts';
 import { nextTurn } from '../wakeup.ts';
+import { WINDOW } from './blocks.ts';
 import { unavailable } from './errors.ts';
 import { LineLog } from './line-log.ts';
 import { LiveLog } from './live-log.ts';
 import { patiently } from './patience.ts';
 import { AppendQueue } from './queue.ts';
-import { WINDOW } from './reader.ts';
 import { openDatabase } from './schema.ts';
 import { Writer } from './writer.ts';
 
