@@ -8,13 +8,7 @@ import {
 import type { Cause, EventCodec } from '../codec.ts';
 import type { CommandHandler } from '../command-handler.ts';
 import type { Clock, Ids } from '../ports/clock.ts';
-import {
-  appendEach,
-  type EventStore,
-  type Position,
-  StoreUnavailable,
-  type StreamAppend,
-} from '../ports/event-store.ts';
+import { type EventStore, type NewEvent, type Position, StoreUnavailable } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { Metrics } from '../ports/metrics.ts';
 import type { StreamState, StreamStates } from '../stream-states.ts';
@@ -47,7 +41,7 @@ interface Waiting extends DoneAttempt {
 }
 
 interface Encoded {
-  readonly append: StreamAppend;
+  readonly event: NewEvent;
   readonly after: StreamState<Delivery>;
 }
 
@@ -100,55 +94,43 @@ export class AttemptRecorder {
     const batch = this.#waiting;
     this.#waiting = [];
     this.#lastSize = batch.length;
-    void this.#write(batch);
+    const began = performance.now();
+    const written = batch.map((each) => this.#append(each));
+    void Promise.all(written).then((all) => {
+      const count = all.filter(Boolean).length;
+      if (count > 0) this.#deps.metrics.eventsAppended(count, (performance.now() - began) / 1000);
+    });
   };
 
-  /** Never rejects. */
-  async #write(batch: readonly Waiting[]): Promise<void> {
-    const { events, metrics } = this.#deps;
-    const ready: { readonly waiting: Waiting; readonly encoded: Encoded }[] = [];
-    for (const waiting of batch) {
-      const encoded = this.#tryEncode(waiting);
-      if (encoded === undefined) this.#decideAgain(waiting);
-      else ready.push({ waiting, encoded });
-    }
-    const began = performance.now();
-    const appends = ready.map(({ encoded }) => encoded.append);
-    // Where the store does not say what became of them, each is decided again on what is there.
-    const outcomes = await appendEach(events, appends).catch(() => []);
-    const seconds = (performance.now() - began) / 1000;
-    let written = 0;
-    for (const [nth, { waiting, encoded }] of ready.entries()) {
-      const outcome = outcomes[nth];
-      if (outcome === undefined || outcome instanceof Error) {
-        this.#decideAgain(waiting);
-        continue;
-      }
-      const { position } = outcome;
-      this.#remember(encoded.append.stream, { ...encoded.after, position });
+  /** Never rejects. @returns whether it was written here */
+  #append(waiting: Waiting): Promise<boolean> {
+    const { tenantId, deliveryId, head } = waiting;
+    const stream = streamName(tenantId, deliveryDecider.category, deliveryId);
+    const otherwise = (): false => {
+      this.#execute(waiting).then(waiting.resolve, waiting.reject);
+      return false;
+    };
+    const encoded = this.#tryEncode(stream, waiting);
+    if (encoded === undefined) return Promise.resolve(otherwise());
+    return this.#deps.events.append(stream, head.revision, [encoded.event]).then(({ position }) => {
+      this.#remember(stream, { ...encoded.after, position });
       waiting.resolve(position);
-      written += 1;
-    }
-    if (written > 0) metrics.eventsAppended(written, seconds);
-  }
-
-  #decideAgain(waiting: Waiting): void {
-    this.#execute(waiting).then(waiting.resolve, waiting.reject);
+      return true;
+    }, otherwise);
   }
 
   /** What cannot be encoded here is told by the command; the others of the batch are not to suffer for it. */
-  #tryEncode(done: DoneAttempt): Encoded | undefined {
+  #tryEncode(stream: string, done: DoneAttempt): Encoded | undefined {
     try {
-      return this.#encode(done);
+      return this.#encode(stream, done);
     } catch {
       return undefined;
     }
   }
 
   /** Undefined when it is not one event that is to be written. */
-  #encode({ tenantId, deliveryId, head, record, cause }: DoneAttempt): Encoded | undefined {
+  #encode(stream: string, { tenantId, head, record, cause }: DoneAttempt): Encoded | undefined {
     const { clock, codec, ids } = this.#deps;
-    const stream = streamName(tenantId, deliveryDecider.category, deliveryId);
     const at = Math.max(clock.now(), head.at);
     const [event, ...others] = recordAttempt(head.state, record, { now: at });
     if (event === undefined || others.length > 0) return undefined;
@@ -161,8 +143,7 @@ export class AttemptRecorder {
     );
     const { revision, hash } = recorded;
     const state = deliveryDecider.evolve(head.state, event, { at, revision });
-    const append = { stream, expected: head.revision, events: [stored] };
-    return { append, after: { state, revision, hash, at, position: head.position } };
+    return { event: stored, after: { state, revision, hash, at, position: head.position } };
   }
 
   /** Most are never looked at again: memory is for others. */

@@ -1,4 +1,4 @@
-import type { StoredEvent, TypeMember } from '../event-store.ts';
+import type { TypeMember } from '../event-store.ts';
 import { JsonPass, type MemberName } from './json-pass.ts';
 
 /**
@@ -119,7 +119,15 @@ const put = (bytes: Buffer, at: number, text: Uint8Array): number => {
 };
 
 /** The beginning of a line. */
-export const viewsOf = (event: StoredEvent): string =>
+export const viewsOf = (event: {
+  readonly position: string;
+  readonly stream: string;
+  readonly revision: number;
+  readonly id: string;
+  readonly type: string;
+  readonly data: string;
+  readonly metadata: string;
+}): string =>
   `{"position":"${event.position}","stream":${JSON.stringify(event.stream)},"revision":${event.revision},` +
   `"id":${JSON.stringify(event.id)},"type":${JSON.stringify(event.type)},` +
   `"data":${event.data},"metadata":${event.metadata}`;
