@@ -175,7 +175,9 @@ export class StreamStates {
   #foldMany(events: readonly StoredEvent[], decider: AnyDecider): StreamState {
     let state = decider.initial;
     let last: FoldedEvent | undefined;
-    for (const stored of events) {
+    for (const [at, stored] of events.entries()) {
+      const next = events[at + 1];
+      if (next !== undefined && decider.isSuperseded?.(state, stored, next) === true) continue;
       last = this.#codec.decodeToFold(stored);
       state = decider.evolve(state, last, last);
     }

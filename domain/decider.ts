@@ -20,6 +20,15 @@ export interface Decider<State, Event> {
   readonly stateVersion: number;
   readonly initial: State;
   readonly evolve: (state: State, event: Event, meta: EventMeta) => State;
+  /**
+   * Whether the event that comes next says all anew that an event tells the state, so that it need not be read.
+   * @param event `data` is its text, as canonical JSON
+   */
+  readonly isSuperseded?: (
+    state: State,
+    event: { readonly type: string; readonly data: string },
+    next: { readonly type: string },
+  ) => boolean;
   /** Such streams end after a few events: nobody takes snapshots of them, or looks for any. */
   readonly isShort?: boolean;
 }

@@ -51,14 +51,16 @@ export class CommitRun {
     const { width } = this.#work;
     const pace = JointEdits.suits(job) ? new Pace(width, this.#work.others) : undefined;
     let underWay = 0;
+    /** Rows are read, decided and written together; further ones at the same time would only make the turns longer. */
+    let isTogether = false;
     let failure: { readonly error: unknown } | undefined;
     let isPumping = false;
     const pump = (): void => {
       isPumping = false;
       // Rows that begin together are read together, and go to disk together.
-      const isRoomy = underWay === 0 || width - underWay >= width * LEAST_ROOM;
+      const isRoomy = !isTogether && (underWay === 0 || width - underWay >= width * LEAST_ROOM);
       const rows: number[] = [];
-      const most = pace?.size ?? width;
+      const most = pace?.size() ?? width;
       while (isRoomy && failure === undefined && underWay < width && rows.length < most && !recorder.isFull) {
         const row = queue.take();
         if (row === undefined) break;
@@ -77,7 +79,9 @@ export class CommitRun {
       setImmediate(pump);
     };
     const begin = async (begun: readonly number[]): Promise<void> => {
+      isTogether = pace !== undefined;
       const done = pace === undefined ? NONE : await this.#together(begun, pace);
+      isTogether = false;
       const rows = done.size === 0 ? begun : begun.filter((row) => !done.has(this.#idOf(row)));
       if (done.size > 0) {
         for (const row of begun) {
@@ -87,8 +91,8 @@ export class CommitRun {
           recorder.add(row, id, SUCCEEDED);
         }
         underWay -= begun.length - rows.length;
-        pumpSoon();
       }
+      pumpSoon();
       if (rows.length === 0) return;
       const gathered = await this.#gather(rows);
       await new Promise((next) => setImmediate(next));

@@ -66,7 +66,7 @@ export class JointEdits {
     const { states, gate } = this.#deps;
     const { tenantId, entityName } = job;
     const wellFormed = recordIds.filter(isRecordId);
-    const heads = await pace.timed(() =>
+    const heads = await pace.timed(wellFormed.length, () =>
       states.loadMany(tenantId, recordDecider, wellFormed, { passing: true }),
     );
     // Others have their turn between reading, deciding and writing.
@@ -82,7 +82,7 @@ export class JointEdits {
     // As for a single edit: read after the states, and nothing but the decision comes before the append.
     const schema = await schemas.fresh(job.tenantId, job.entityName);
     const ids: string[] = [];
-    const appends = await pace.timed(() => this.#decide(job, schema, rows, ids));
+    const appends = await pace.timed(rows.length, () => this.#decide(job, schema, rows, ids));
     if (appends.length === 0) return NONE;
     const started = performance.now();
     const outcomes = await appendEach(events, appends);

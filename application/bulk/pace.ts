@@ -9,26 +9,29 @@ const SHORT_TURN_MS = 1;
 const BUSY = 40;
 const LOOK_MS = 100;
 const LEAST = 24;
-const STEP = 8;
+/** What a row takes at first (ms), and how fast that is corrected. */
+const ROW_MS = 0.04;
+const STEP = 1.08;
 /** Somebody who waits so long (ms) for a read model, which has to get through the rows first, is waited for. */
 const PATIENCE_MS = 8;
 /** … but never longer than this before further rows: a read model that stands still must not stop a commit. */
 const LONGEST_BREAK_MS = 20;
-/** While others are there, a commit gets no more rows ahead of their read model than it folds in some ten milliseconds. */
-const MOST_AHEAD = 128;
+/** While others are there, a commit gets no more rows ahead of their read model than it folds in a few milliseconds. */
+const MOST_AHEAD = 48;
 
 /**
  * How many rows are taken together, and when: as many as leave other requests their turn in good time, and no sooner
- * than the read models can follow where somebody waits for them. It goes by what a turn takes at the median, for that is
- * the rows' doing; a single long one may be that of whatever else the machine is busy with.
+ * than the read models can follow where somebody waits for them. It goes by what a row takes at the median, for that is
+ * the rows' doing; a single long turn may be that of whatever else the machine is busy with.
  */
 export class Pace {
   readonly #others: Others;
   readonly #most: number;
   readonly #least: number;
   readonly #now: () => number;
-  #size: number;
-  #turnMs = TURN_MS;
+  #rowMs = ROW_MS;
+  #isBusy = false;
+  /** What was asked when the rate was last looked at, and when that was. */
   #asked: number;
   #lookedAt: number;
   /** Rows that were written while others were there, and where in the log; the read model may not have them yet. */
@@ -39,13 +42,15 @@ export class Pace {
     this.#most = most;
     this.#least = Math.min(LEAST, most);
     this.#now = now;
-    this.#size = Math.min(LEAST * 3, most);
     this.#asked = others.asked;
     this.#lookedAt = now();
   }
 
-  get size(): number {
-    return this.#size;
+  /** So many rows make up the next turn. */
+  size(): number {
+    this.#look();
+    const rows = Math.floor((this.#isBusy ? SHORT_TURN_MS : TURN_MS) / this.#rowMs);
+    return Math.min(this.#most, Math.max(this.#least, rows));
   }
 
   /** Resolves when further rows may be begun. */
@@ -63,10 +68,6 @@ export class Pace {
     if (this.#isBusy) this.#ahead.push({ rows, position });
   }
 
-  get #isBusy(): boolean {
-    return this.#turnMs === SHORT_TURN_MS;
-  }
-
   async #letCome(deadline: number): Promise<void> {
     let ahead = this.#ahead.reduce((sum, { rows }) => sum + rows, 0);
     while (ahead > MOST_AHEAD) {
@@ -79,23 +80,21 @@ export class Pace {
     }
   }
 
-  /** Runs one turn's work on as many rows, and learns from it. */
-  async timed<T>(work: () => T | Promise<T>): Promise<T> {
+  /** Runs one turn's work on so many rows, and learns from it. */
+  async timed<T>(rows: number, work: () => T | Promise<T>): Promise<T> {
     const began = this.#now();
     const result = await work();
-    const step = this.#now() - began > this.#turnMs ? -STEP : STEP;
-    this.#size = Math.min(this.#most, Math.max(this.#least, this.#size + step));
+    if (rows > 0) this.#rowMs *= (this.#now() - began) / rows > this.#rowMs ? STEP : 1 / STEP;
     return result;
   }
 
   #look(): void {
     const now = this.#now();
+    const { asked } = this.#others;
     const ms = now - this.#lookedAt;
     if (ms < LOOK_MS) return;
-    const { asked } = this.#others;
-    this.#turnMs = ((asked - this.#asked) / ms) * 1000 > BUSY ? SHORT_TURN_MS : TURN_MS;
-    if (this.#isBusy) this.#size = Math.min(this.#size, this.#least * 2);
-    else this.#ahead = [];
+    this.#isBusy = ((asked - this.#asked) / ms) * 1000 > BUSY;
+    if (!this.#isBusy) this.#ahead = [];
     this.#asked = asked;
     this.#lookedAt = now;
   }

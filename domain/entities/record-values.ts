@@ -39,9 +39,20 @@ const UNKNOWN: Misfit = { kind: 'type', code: 'unknown_field', message: 'The ent
 /** Keys of fields are shorter. */
 const MAX_KEY = 100;
 
+const KEYED = new WeakMap<readonly Field[], ReadonlyMap<string, Field>>();
+
+/** The same fields are asked for record after record. */
+const keyed = (fields: readonly Field[]): ReadonlyMap<string, Field> => {
+  const known = KEYED.get(fields);
+  if (known !== undefined) return known;
+  const made = new Map(fields.map((field) => [field.key, field]));
+  KEYED.set(fields, made);
+  return made;
+};
+
 /** @param before the record's values; undefined for a new record, which gets defaults */
 export const resolve = (fields: readonly Field[], before: Values | undefined, input: Input): Resolved => {
-  const byKey = new Map(fields.map((field) => [field.key, field]));
+  const byKey = keyed(fields);
   const misfits: (Misfit & { key: string })[] = [];
   const values = new Map<string, JsonValue>(Object.entries(before ?? {}));
   for (const [key, given] of Object.entries(input)) {
@@ -77,16 +88,17 @@ const outcome = (
   after: ReadonlyMap<string, JsonValue>,
   misfits: Resolved['misfits'],
 ): Resolved => {
-  const kept: [string, JsonValue][] = [];
-  const types: [string, FieldType][] = [];
+  // Keys of fields are names (fields.ts), none of which an assignment takes for something else.
+  const values: Record<string, JsonValue> = {};
+  const types: Record<string, FieldType> = {};
   const changed: string[] = [];
   const links: Link[] = [];
   for (const [key, value] of after) {
     const field = byKey.get(key);
     // A value of a field that the schema no longer has: nobody holds one, and nobody shall.
     if (field === undefined) continue;
-    kept.push([key, value]);
-    types.push([key, field.type]);
+    values[key] = value;
+    types[key] = field.type;
     if (Object.hasOwn(before, key) && isSame(before[key], value)) continue;
     changed.push(key);
     if ((field.type === 'reference' || field.type === 'user') && typeof value === 'string') {
@@ -94,7 +106,7 @@ const outcome = (
     }
   }
   for (const key of Object.keys(before)) if (!after.has(key)) changed.push(key);
-  return { values: Object.fromEntries(kept), types: Object.fromEntries(types), changed, links, misfits };
+  return { values, types, changed, links, misfits };
 };
 
 /** The 422 of a record (decisions, section 2). */

@@ -170,9 +170,20 @@ const evolvePresent = (
   }
 };
 
+/**
+ * An update says all values anew, but for what references were registered with: that stays known from one to the next.
+ * No text within a value can look like the name of a member: its quotes are escaped.
+ */
+const isSuperseded: Decider<RecordState, RecordEvent>['isSuperseded'] = (state, { type, data }, next) => {
+  if (type !== 'RecordUpdated' || next.type !== 'RecordUpdated') return false;
+  if (state.status !== 'live' && state.status !== 'deleting') return false;
+  return Object.keys(state.registrations).length === 0 && !data.includes('"registrations":');
+};
+
 export const recordDecider: Decider<RecordState, RecordEvent> = {
   category: 'record',
   stateVersion: 1,
   initial: { status: 'none', barred: [] },
   evolve,
+  isSuperseded,
 };
