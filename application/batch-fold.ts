@@ -16,8 +16,10 @@ interface Seen {
   readonly doc: DocKey;
   value: Document | undefined;
   position: Position | undefined;
+  /** What the store holds. */
+  stored: Held | undefined;
   isChanged: boolean;
-  /** Worth to be kept: it was there before this batch, or several events of the batch touch it. */
+  /** Worth to be kept: it is in memory already, or several events of late have touched it. */
   isKept: boolean;
 }
 
@@ -34,12 +36,15 @@ interface Step {
  */
 export class BatchFold {
   readonly #cache: WeighedCache<Held>;
+  readonly #recent: RecentKeys;
   readonly #seen = new Map<string, Seen>();
   readonly #missing: Seen[] = [];
   readonly #steps: Step[] = [];
 
-  constructor(cache: WeighedCache<Held>) {
+  /** @param recent what batches before this one have read */
+  constructor(cache: WeighedCache<Held>, recent: RecentKeys) {
     this.#cache = cache;
+    this.#recent = recent;
   }
 
   /** @param index of the event in the batch, told when it cannot be folded */
@@ -57,7 +62,8 @@ export class BatchFold {
       if (found === undefined) continue;
       seen.value = found.value;
       seen.position = found.position;
-      seen.isKept = true;
+      seen.stored = found;
+      if (this.#recent.note(seen.key)) seen.isKept = true;
     }
   }
 
@@ -75,17 +81,19 @@ export class BatchFold {
 
   writes(): DocWrite[] {
     const writes: DocWrite[] = [];
-    for (const { isChanged, doc, value, position } of this.#seen.values()) {
+    for (const { isChanged, doc, value, position, stored } of this.#seen.values()) {
       if (!isChanged || position === undefined) continue;
+      const { collection, tenant, id } = doc;
       // The documents are JSON by construction: folds build them from event data, strings and numbers.
-      writes.push({ ...doc, value: (value as JsonObject | undefined) ?? null, position });
+      const json = (value as JsonObject | undefined) ?? null;
+      writes.push({ collection, tenant, id, value: json, position, replaces: storedDoc(stored) });
     }
     return writes;
   }
 
   /**
-   * Puts into memory what was stored, but for what was made here and not touched again: most messages and entries
-   * never are, and one that is costs a read.
+   * Puts into memory what was stored, but for what was made or read here and not touched again: most messages and entries
+   * never are, rows of a large edit are once, and one that is touched after all costs a read, or two.
    */
   keep(): void {
     for (const { isKept, key, value, position } of this.#seen.values()) {
@@ -108,12 +116,38 @@ export class BatchFold {
       doc: { collection: touch.collection, tenant, id: touch.id },
       value: held?.value,
       position: held?.position,
+      stored: held,
       isChanged: false,
       isKept: held !== undefined,
     };
     this.#seen.set(key, seen);
     if (held === undefined) this.#missing.push(seen);
     return seen;
+  }
+}
+
+const storedDoc = (held: Held | undefined): StoredDoc | undefined =>
+  held?.value === undefined || held.position === undefined
+    ? undefined
+    : { value: held.value as JsonObject, position: held.position };
+
+/** How many keys are remembered, and as many again of those before. */
+const RECENT = 2048;
+
+/** Documents that were read of late and not kept. */
+export class RecentKeys {
+  #present = new Set<string>();
+  #former = new Set<string>();
+
+  /** @returns whether it was noted before, not long ago */
+  note(key: string): boolean {
+    if (this.#present.delete(key) || this.#former.delete(key)) return true;
+    if (this.#present.size >= RECENT) {
+      this.#former = this.#present;
+      this.#present = new Set();
+    }
+    this.#present.add(key);
+    return false;
   }
 }
 

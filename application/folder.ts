@@ -1,5 +1,5 @@
 import type { Projection } from '../domain/projection.ts';
-import { BatchFold, type Held } from './batch-fold.ts';
+import { BatchFold, type Held, RecentKeys } from './batch-fold.ts';
 import type { EventCodec } from './codec.ts';
 import type { Clock } from './ports/clock.ts';
 import type { EventStore, Position, StoredEvent } from './ports/event-store.ts';
@@ -47,6 +47,7 @@ export class Folder {
   readonly #metrics: Metrics;
   readonly #clock: Clock;
   readonly #cache: WeighedCache<Held>;
+  readonly #recent = new RecentKeys();
   readonly #types: ReadonlySet<string>;
   #parked = new Map<string, ParkedTenant>();
   #fence = -1;
@@ -174,9 +175,11 @@ export class Folder {
     events: readonly StoredEvent[],
     retried?: string,
   ): Promise<{ batch: BatchFold; poison: Poison | undefined }> {
-    const batch = new BatchFold(this.#cache);
+    const batch = new BatchFold(this.#cache, this.#recent);
     let poison: Poison | undefined;
-    for (const [index, stored] of events.entries()) {
+    let index = -1;
+    for (const stored of events) {
+      index += 1;
       if (!this.#types.has(stored.type)) continue;
       if (this.#parked.size > 0 && this.#isLeftOut(stored, retried)) continue;
       try {

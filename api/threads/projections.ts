@@ -59,8 +59,8 @@ export const startProjections = (
       case 'ended':
         seen.get(message.projection)?.ended(message.tag);
         return;
-      case 'metric':
-        count(deps.metrics, message.metric);
+      case 'metrics':
+        for (const metric of message.metrics) count(deps.metrics, metric);
         return;
       default:
         message satisfies never;

@@ -12,7 +12,7 @@ import { openEvents, openReads } from '../../infrastructure/stores.ts';
 import { projections } from '../../projections/all.ts';
 import { ProgressReports } from './progress-reports.ts';
 import type { ThreadData } from './projections.ts';
-import { type FromProjections, toProjections } from './protocol.ts';
+import { type FromProjections, type ProjectionMetric, toProjections } from './protocol.ts';
 
 /**
  * Folds projections in a thread of its own, with its own connections: what it does never holds up a request.
@@ -25,7 +25,7 @@ const run = async (): Promise<void> => {
   const { config, lease } = workerData as ThreadData;
   const logger = createLogger(config.LOG_LEVEL);
   const tell = (message: FromProjections): void => port.postMessage(message);
-  const events = await openEvents(config, logger);
+  const events = await openEvents(config, logger, MEMORY.projectedTail.maxCount);
   const reads = await openReads(config);
   const progress = new ProgressReports((made) => tell({ kind: 'progress', made }));
   const stopping = new AbortController();
@@ -78,16 +78,32 @@ const run = async (): Promise<void> => {
   port.close();
 };
 
-const metricsBy = (tell: (message: FromProjections) => void): Metrics => ({
-  eventsAppended: () => undefined,
-  socketsOpen: () => undefined,
-  envelopesSent: () => undefined,
-  eventsProjected: (projection, count, seconds) =>
-    tell({ kind: 'metric', metric: { name: 'projected', projection, count, seconds } }),
-  projectionLag: (projection, seconds) =>
-    tell({ kind: 'metric', metric: { name: 'lag', projection, seconds } }),
-  parkedTenants: (projection, count) =>
-    tell({ kind: 'metric', metric: { name: 'parked', projection, count } }),
-});
+const METRICS_MS = 250;
+
+/** Told together: a message costs both threads as much as a read, and nobody waits for these. */
+const metricsBy = (tell: (message: FromProjections) => void): Metrics => {
+  let metrics: ProjectionMetric[] = [];
+  const lags = new Map<string, number>();
+  const note = (metric: ProjectionMetric): void => {
+    metrics.push(metric);
+    if (metrics.length > 1) return;
+    setTimeout(() => {
+      tell({ kind: 'metrics', metrics });
+      metrics = [];
+    }, METRICS_MS).unref();
+  };
+  return {
+    eventsAppended: () => undefined,
+    socketsOpen: () => undefined,
+    envelopesSent: () => undefined,
+    eventsProjected: (projection, count, seconds) => note({ name: 'projected', projection, count, seconds }),
+    projectionLag: (projection, seconds) => {
+      if (lags.get(projection) === seconds) return;
+      lags.set(projection, seconds);
+      note({ name: 'lag', projection, seconds });
+    },
+    parkedTenants: (projection, count) => note({ name: 'parked', projection, count }),
+  };
+};
 
 await run();

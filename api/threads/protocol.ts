@@ -31,6 +31,6 @@ export const fromProjections = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('progress'), made: z.array(progress) }),
   /** A generation is not folded here any more. */
   z.object({ kind: z.literal('ended'), projection: z.string(), tag: z.string() }),
-  z.object({ kind: z.literal('metric'), metric }),
+  z.object({ kind: z.literal('metrics'), metrics: z.array(metric) }),
 ]);
 export type FromProjections = z.output<typeof fromProjections>;

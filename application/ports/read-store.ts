@@ -72,6 +72,11 @@ export interface ListedDoc {
 export interface DocWrite extends DocKey {
   readonly value: JsonObject | null;
   readonly position: Position;
+  /**
+   * The document as it was read from this generation, or stored there, where the writer has it: a store may then change
+   * what differs, so long as it holds a document of that very position. It never changes what is stored.
+   */
+  readonly replaces?: StoredDoc | undefined;
 }
 
 export interface BatchWrite {

@@ -66,6 +66,25 @@ export function entriesOf(plan: IndexPlan, value: JsonObject, id: string): Entri
   return { heads: [...new Set(heads)], tail };
 }
 
+/**
+ * Whether a document's keys stay what they are when it changes, without making them.
+ * @throws {TypeError} as {@link singleKey}
+ */
+export function sameKeys(plan: IndexPlan, before: JsonObject, after: JsonObject): boolean {
+  let at = 0;
+  for (const path of plan.paths) {
+    const isSame =
+      at++ === plan.multi
+        ? sameElements(elementsAt(before, path, 0), elementsAt(after, path, 0))
+        : scalarAt(plan, before, path) === scalarAt(plan, after, path);
+    if (!isSame) return false;
+  }
+  return true;
+}
+
+const sameElements = (before: readonly Scalar[], after: readonly Scalar[]): boolean =>
+  before.length === after.length && before.every((each, at) => each === after[at]);
+
 /** The open interval of keys that a query selects; a cursor narrows it. */
 export interface KeyRange {
   readonly low: string;
@@ -148,7 +167,7 @@ function scalarAt(plan: IndexPlan, value: JsonObject, path: readonly string[]): 
 }
 
 function elementsAt(value: JsonValue | undefined, path: readonly string[], depth: number): Scalar[] {
-  if (isArray(value)) return value.flatMap((each) => elementsAt(each, path, depth));
+  if (isArray(value)) return value.length === 0 ? [] : value.flatMap((each) => elementsAt(each, path, depth));
   const part = path[depth];
   if (part === undefined) return [toScalar(value)];
   return elementsAt(isObject(value) ? value[part] : undefined, path, depth + 1);

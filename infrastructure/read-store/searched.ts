@@ -50,18 +50,25 @@ export function sortedAfter(
  * @throws {TypeError} for a key that a path could not name, or a value that is no scalar
  */
 export function searchedFields(value: JsonObject): JsonObject {
-  const { state, created_at, updated_at, keys } = value;
-  const own = typeof keys === 'object' && keys !== null ? Object.entries(keys) : [];
-  return {
-    ...Object.fromEntries(present(Object.entries({ state, created_at, updated_at }))),
-    keys: Object.fromEntries(present(own).map(([key, each]) => [pathKey({ key }), each])),
-  };
+  const found: Record<string, JsonValue> = {};
+  for (const name of OWN) addPresent(found, name, value[name]);
+  const own = value.keys;
+  const keys: Record<string, JsonValue> = {};
+  if (isObject(own)) for (const key of Object.keys(own)) addPresent(keys, pathKey({ key }), own[key]);
+  found.keys = keys;
+  return found;
 }
 
-function present(entries: readonly [string, JsonValue | undefined][]): [string, JsonValue][] {
-  return entries.flatMap(([name, value]) => {
-    if (value === null || value === undefined) return [];
-    if (typeof value === 'object') throw new TypeError(`${name} is no scalar and cannot be searched`);
-    return [[name, value]];
-  });
+/** What filters know by themselves. */
+const OWN = ['state', 'created_at', 'updated_at'] as const;
+
+const isObject = (value: JsonValue | undefined): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function addPresent(found: Record<string, JsonValue>, name: string, value: JsonValue | undefined): void {
+  if (value === null || value === undefined) return;
+  if (typeof value === 'object') throw new TypeError(`${name} is no scalar and cannot be searched`);
+  // A field may be called as what objects inherit: assigned to, that would be no field.
+  if (name === '__proto__') Object.defineProperty(found, name, { value, enumerable: true });
+  else found[name] = value;
 }

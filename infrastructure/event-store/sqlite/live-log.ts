@@ -9,8 +9,11 @@ import { Reader } from './reader.ts';
 import { Tail } from './tail.ts';
 import type { Written } from './writer.ts';
 
-/** A gap of at most so many events, left by another process, is read into the tail; a larger one empties it. */
-const MAX_GAP = 256;
+/**
+ * A gap of at most so many events, left by another process or thread, is read into the tail, in one step of the reader; a
+ * larger one empties it, and each subscriber reads for itself.
+ */
+const MAX_GAP = 1000;
 
 /**
  * The log as its subscribers see it: it grows by this process's commits, which it is told of, and by those of
@@ -21,7 +24,7 @@ export class LiveLog implements Log {
   readonly state: LogState;
   readonly reader: Reader;
   closed = false;
-  readonly #tail = new Tail();
+  readonly #tail: Tail;
   readonly #pollMs: number;
   readonly #logger: Logger | undefined;
   /** The head that subscribers were last woken for. */
@@ -29,8 +32,12 @@ export class LiveLog implements Log {
   #watchers = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(db: DatabaseSync, pollMs: number, logger: Logger | undefined) {
+  constructor(
+    db: DatabaseSync,
+    { pollMs, tailEvents, logger }: { pollMs: number; tailEvents: number; logger: Logger | undefined },
+  ) {
     this.state = new LogState(db);
+    this.#tail = new Tail(tailEvents);
     this.reader = new Reader(db, this.state, this.#tail);
     this.#pollMs = pollMs;
     this.#logger = logger;

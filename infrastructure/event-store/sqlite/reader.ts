@@ -4,13 +4,16 @@ import { matches, type Selection } from '../filters.ts';
 import type { Page } from '../follow.ts';
 import { formatPosition } from '../positions.ts';
 import { WINDOW } from './blocks.ts';
-import { type Cells, integer, integerAt, type Row, text, textAt } from './columns.ts';
+import { type Cells, integerAt, textAt } from './columns.ts';
 import type { LogState } from './log-state.ts';
 import type { Tail } from './tail.ts';
 
 /** One step reads at most this many events and about this much text, so that it never holds the loop for long. */
 const PAGE_EVENTS = 1000;
 const PAGE_UNITS = 2 * 1024 * 1024;
+
+/** In the order that {@link Reader} reads the cells in. */
+const COLUMNS = 'e.position, s.name, e.revision, e.type_id, e.id, e.data, e.metadata';
 
 /** Reads the log in short synchronous steps, from memory where it can. */
 export class Reader {
@@ -27,17 +30,20 @@ export class Reader {
     this.#state = state;
     this.#tail = tail;
     const stream = (bound: string, order: string) =>
-      db.prepare(`
-        SELECT e.*, s.name AS stream FROM streams s JOIN events e ON e.stream_id = s.id
-        WHERE s.name = ? AND e.revision ${bound} ? ORDER BY e.revision ${order} LIMIT ?`);
+      prepare(
+        db,
+        `SELECT ${COLUMNS} FROM streams s JOIN events e ON e.stream_id = s.id
+         WHERE s.name = ? AND e.revision ${bound} ? ORDER BY e.revision ${order} LIMIT ?`,
+      );
     this.#streamForward = stream('>=', 'ASC');
     this.#streamBackward = stream('<=', 'DESC');
     // In the order they are asked for: nothing is sorted, each stream's events come from the index.
-    this.#streams = db.prepare(`
-      SELECT j.key, e.stream_id, e.position, e.revision, e.type_id, e.id, e.data, e.metadata FROM json_each(?) j
-      CROSS JOIN streams s ON s.name = j.value
-      CROSS JOIN events e ON e.stream_id = s.id AND e.revision < ?`);
-    this.#streams.setReturnArrays(true);
+    this.#streams = prepare(
+      db,
+      `SELECT j.key, e.stream_id, e.position, e.revision, e.type_id, e.id, e.data, e.metadata FROM json_each(?) j
+       CROSS JOIN streams s ON s.name = j.value
+       CROSS JOIN events e ON e.stream_id = s.id AND e.revision < ?`,
+    );
   }
 
   /** Events of a stream from a revision on; `atEnd` is false where there may be more. */
@@ -49,7 +55,7 @@ export class Reader {
   ): { readonly events: StoredEvent[]; readonly atEnd: boolean } {
     const statement = forward ? this.#streamForward : this.#streamBackward;
     const most = Math.min(limit, PAGE_EVENTS);
-    const { events, stopped } = this.#collect(statement.iterate(stream, from, most));
+    const { events, stopped } = this.#collect(rowsOf(statement, [stream, from, most]));
     return { events, atEnd: !stopped && events.length < most };
   }
 
@@ -69,12 +75,7 @@ export class Reader {
       if (stream === undefined || revision === undefined || revision + 1 >= limit) return;
       this.#state.heads.note(stream, streamId, revision);
     };
-    // The driver's types know rows as objects alone; as arrays they cost half as much to make.
-    const rows = this.#streams.iterate(
-      JSON.stringify(streams),
-      limit,
-    ) as Iterable<unknown> as Iterable<Cells>;
-    for (const cells of rows) {
+    for (const cells of rowsOf(this.#streams, [JSON.stringify(streams), limit])) {
       const nth = integerAt(cells, 0);
       if (nth !== before) {
         noteEnd();
@@ -141,7 +142,7 @@ export class Reader {
     const values: (number | string)[] = [first, last];
     if (selection?.types) values.push(this.#typeIds(selection.types));
     if (selection?.prefix) values.push(selection.prefix, `${selection.prefix}\u{10ffff}`);
-    const { events, lastOffset, stopped } = this.#collect(statement.iterate(...values, capped));
+    const { events, lastOffset, stopped } = this.#collect(rowsOf(statement, [...values, capped]));
     // Only a page that was cut short has more matches beyond its last event.
     return { events, reached: stopped || events.length >= capped ? lastOffset : undefined };
   }
@@ -150,12 +151,14 @@ export class Reader {
     const key = `${forward} ${Boolean(selection?.types)} ${Boolean(selection?.prefix)}`;
     let statement = this.#scans.get(key);
     if (!statement) {
-      statement = this.#db.prepare(`
-        SELECT e.*, s.name AS stream FROM events e CROSS JOIN streams s ON s.id = e.stream_id
-        WHERE e.position BETWEEN ? AND ?
-        ${selection?.types ? 'AND e.type_id IN (SELECT value FROM json_each(?))' : ''}
-        ${selection?.prefix ? 'AND s.name >= ? AND s.name < ?' : ''}
-        ORDER BY e.position ${forward ? 'ASC' : 'DESC'} LIMIT ?`);
+      statement = prepare(
+        this.#db,
+        `SELECT ${COLUMNS} FROM events e CROSS JOIN streams s ON s.id = e.stream_id
+         WHERE e.position BETWEEN ? AND ?
+         ${selection?.types ? 'AND e.type_id IN (SELECT value FROM json_each(?))' : ''}
+         ${selection?.prefix ? 'AND s.name >= ? AND s.name < ?' : ''}
+         ORDER BY e.position ${forward ? 'ASC' : 'DESC'} LIMIT ?`,
+      );
       this.#scans.set(key, statement);
     }
     return statement;
@@ -170,12 +173,12 @@ export class Reader {
     return JSON.stringify(ids);
   }
 
-  #collect(rows: Iterable<Row>): { events: StoredEvent[]; lastOffset: number; stopped: boolean } {
+  #collect(rows: Iterable<Cells>): { events: StoredEvent[]; lastOffset: number; stopped: boolean } {
     const events: StoredEvent[] = [];
     let lastOffset = 0;
     let units = 0;
     for (const row of rows) {
-      lastOffset = integer(row, 'position');
+      lastOffset = integerAt(row, 0);
       const event = this.#tail.get(lastOffset) ?? this.#decode(row, lastOffset);
       events.push(event);
       units += event.data.length + event.metadata.length;
@@ -184,15 +187,26 @@ export class Reader {
     return { events, lastOffset, stopped: false };
   }
 
-  #decode(row: Row, offset: number): StoredEvent {
+  #decode(row: Cells, offset: number): StoredEvent {
     return {
-      id: text(row, 'id'),
-      type: this.#state.types.nameOf(integer(row, 'type_id')),
-      data: text(row, 'data'),
-      metadata: text(row, 'metadata'),
-      stream: text(row, 'stream'),
-      revision: integer(row, 'revision'),
+      id: textAt(row, 4),
+      type: this.#state.types.nameOf(integerAt(row, 3)),
+      data: textAt(row, 5),
+      metadata: textAt(row, 6),
+      stream: textAt(row, 1),
+      revision: integerAt(row, 2),
       position: formatPosition(offset),
     };
   }
 }
+
+/** Its rows are arrays: they cost half as much to make as objects. */
+function prepare(db: DatabaseSync, sql: string): StatementSync {
+  const statement = db.prepare(sql);
+  statement.setReturnArrays(true);
+  return statement;
+}
+
+/** The driver's types know rows as objects alone. */
+const rowsOf = (statement: StatementSync, values: readonly (number | string)[]): Iterable<Cells> =>
+  statement.iterate(...values) as Iterable<unknown> as Iterable<Cells>;

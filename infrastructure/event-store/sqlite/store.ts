@@ -8,6 +8,7 @@ import {
   StoreUnavailable,
 } from '../../../application/ports/event-store.ts';
 import type { Logger } from '../../../application/ports/logger.ts';
+import { MEMORY } from '../../../application/ports/memory.ts';
 import { CheckpointThread } from '../../sqlite/checkpoint-thread.ts';
 import { checkAppend } from '../checks.ts';
 import { select } from '../filters.ts';
@@ -32,6 +33,8 @@ export interface SqliteEventStoreOptions {
   readonly maxPages?: number | undefined;
   /** How long an append waits for a lock that another process holds. Default 5,000 ms. */
   readonly patienceMs?: number | undefined;
+  /** How many of the last events stay in memory for subscribers that lag. Default: `MEMORY.tail`. */
+  readonly tailEvents?: number | undefined;
   readonly logger?: Logger | undefined;
 }
 
@@ -43,8 +46,9 @@ const DEFAULT_LIMIT = 1000;
  */
 export function openSqliteEventStore(options: SqliteEventStoreOptions): EventStore {
   const { path, pollMs = 25, patienceMs = 5000, maxPages, logger } = options;
+  const { tailEvents = MEMORY.tail.maxCount } = options;
   const db = open(path, maxPages);
-  const log = new LiveLog(db, pollMs, logger);
+  const log = new LiveLog(db, { pollMs, tailEvents, logger });
   const lines = new LineLog(db, path, logger);
   const checkpoints = new CheckpointThread(path, logger);
   const writer = new Writer(db, log.state);

@@ -1,7 +1,6 @@
 import type { StoredEvent } from '../../../application/ports/event-store.ts';
 import { MEMORY } from '../../../application/ports/memory.ts';
 
-const SLOTS = MEMORY.tail.maxCount;
 /** UTF-16 units of data and metadata that the tail may hold; a unit takes one byte for Latin text, else two. */
 const MAX_UNITS = MEMORY.tail.maxBytes / 2;
 
@@ -10,11 +9,18 @@ const MAX_UNITS = MEMORY.tail.maxBytes / 2;
  * objects, because consumers remember the decoding of an event by its identity.
  */
 export class Tail {
-  readonly #slots: (StoredEvent | undefined)[] = new Array(SLOTS);
+  readonly #count: number;
+  readonly #slots: (StoredEvent | undefined)[];
   #first = 1;
   /** The position after the last. */
   #end = 1;
   #units = 0;
+
+  /** @param count how many events it holds at most */
+  constructor(count: number) {
+    this.#count = count;
+    this.#slots = new Array(count);
+  }
 
   /** The first position that is not held yet: where the next event must go. */
   get end(): number {
@@ -26,7 +32,7 @@ export class Tail {
   }
 
   get(position: number): StoredEvent | undefined {
-    return this.holds(position) ? this.#slots[position % SLOTS] : undefined;
+    return this.holds(position) ? this.#slots[position % this.#count] : undefined;
   }
 
   holds(position: number): boolean {
@@ -36,8 +42,8 @@ export class Tail {
   /** Takes the event at `position`; one that does not follow the last starts the tail anew. */
   push(position: number, event: StoredEvent): void {
     if (position !== this.#end) this.restart(position);
-    if (this.#end - this.#first === SLOTS) this.#dropFirst();
-    this.#slots[position % SLOTS] = event;
+    if (this.#end - this.#first === this.#count) this.#dropFirst();
+    this.#slots[position % this.#count] = event;
     this.#end += 1;
     this.#units += unitsOf(event);
     while (this.#units > MAX_UNITS && this.#end - this.#first > 1) this.#dropFirst();
@@ -52,7 +58,7 @@ export class Tail {
   }
 
   #dropFirst(): void {
-    const slot = this.#first % SLOTS;
+    const slot = this.#first % this.#count;
     const event = this.#slots[slot];
     if (event) this.#units -= unitsOf(event);
     this.#slots[slot] = undefined;

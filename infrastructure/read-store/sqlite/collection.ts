@@ -1,4 +1,4 @@
-import type { SQLInputValue } from 'node:sqlite';
+import type { SQLInputValue, StatementSync } from 'node:sqlite';
 import { z } from 'zod';
 import type {
   DocKey,
@@ -8,8 +8,23 @@ import type {
   JsonObject,
   StoredDoc,
 } from '../../../application/ports/read-store.ts';
-import { numberOf, optionalTextOf, type SqliteConnection, textOf } from '../../sqlite/connection.ts';
-import { cursorOf, entriesOf, type IndexPlan, planIndex, rangeOf, singleKey } from '../index-keys.ts';
+import {
+  type Cells,
+  numberAt,
+  optionalTextOf,
+  type SqliteConnection,
+  textAt,
+  textOf,
+} from '../../sqlite/connection.ts';
+import {
+  cursorOf,
+  entriesOf,
+  type IndexPlan,
+  planIndex,
+  rangeOf,
+  sameKeys,
+  singleKey,
+} from '../index-keys.ts';
 import { pageRoom } from '../page-room.ts';
 import { searchedFields } from '../searched.ts';
 import { parseDocument, positionOf, specOf } from '../stored-values.ts';
@@ -25,8 +40,6 @@ export interface Collection {
   find(query: FindQuery): FindResult;
 }
 
-/** Where the keys begin in the columns of an upsert. */
-const FIRST_KEY = 4;
 const storedKeys = z.array(z.string());
 /** From so many documents on they are asked for together. */
 const SEVERAL = 4;
@@ -46,12 +59,14 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
     `SELECT j.key AS nth, position, doc FROM json_each(?) j CROSS JOIN d${number} d
      ON d.tenant = ? AND d.id = j.value WHERE doc IS NOT NULL`,
   );
+  selectMany.setReturnArrays(true);
   const multi = indexes.flatMap((plan, at) => (plan.multi === undefined ? [] : [{ plan, at }]));
-  const keys = indexes.map((_, at) => `, k${at}`).join('');
+  const keys = multi.map(({ at }) => `, k${at}`).join('');
   const selectOld = connection.prepare(`SELECT position${keys} FROM d${number} WHERE tenant = ? AND id = ?`);
-  const rewrite = connection.prepare(rewriteSql(shape));
+  const rewrites = new Map<number, StatementSync>();
 
   function apply(write: DocWrite): void {
+    if (isRewritten(write)) return;
     const { tenant, id, position, value } = write;
     const doc = value === null ? null : JSON.stringify(value);
     const row: SQLInputValue[] = [tenant, id, position, doc];
@@ -62,22 +77,13 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
       else if (plan.multi === undefined) row.push(singleKey(plan, value, id));
       else row.push(JSON.stringify(lists?.[nth++] ?? []));
     }
-    const searched = shape.searchable ? [value === null ? null : JSON.stringify(searchedFields(value))] : [];
-    row.push(...searched);
+    if (shape.searchable) row.push(value === null ? null : JSON.stringify(searchedFields(value)));
     if (multi.length === 0) {
       upsert.run(...row);
       return;
     }
     const old = selectOld.get(tenant, id);
     if (old !== undefined && textOf(old, 'position') >= position) return;
-    if (
-      doc !== null &&
-      old !== undefined &&
-      indexes.every((_, at) => old[`k${at}`] === row[FIRST_KEY + at])
-    ) {
-      rewrite.run(position, doc, ...searched, tenant, id);
-      return;
-    }
     upsert.run(...row);
     for (const [nth, { at }] of multi.entries()) {
       const had = old === undefined ? undefined : optionalTextOf(old, `k${at}`);
@@ -88,6 +94,40 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
         lists?.[nth] ?? [],
       );
     }
+  }
+
+  /** One statement for each set of indexes, of which there are a few. */
+  function rewriting(moved: readonly number[]): StatementSync {
+    let set = 0;
+    for (const at of moved) set += 2 ** at;
+    let statement = rewrites.get(set);
+    if (statement === undefined) {
+      statement = connection.prepare(rewriteSql(shape, moved));
+      rewrites.set(set, statement);
+    }
+    return statement;
+  }
+
+  /**
+   * Writes the document over the one that it replaces, if that is still what is stored, and of the indexes only those
+   * whose keys differ. Most changes move a document in none of them, or in one.
+   */
+  function isRewritten({ tenant, id, position, value, replaces }: DocWrite): boolean {
+    if (value === null || replaces === undefined || replaces.position >= position) return false;
+    const row: SQLInputValue[] = [position, JSON.stringify(value)];
+    if (shape.searchable) row.push(JSON.stringify(searchedFields(value)));
+    const moved: number[] = [];
+    let at = 0;
+    for (const plan of indexes) {
+      if (!sameKeys(plan, replaces.value, value)) {
+        if (plan.multi !== undefined) return false;
+        moved.push(at);
+        row.push(singleKey(plan, value, id));
+      }
+      at += 1;
+    }
+    row.push(tenant, id, replaces.position);
+    return rewriting(moved).run(...row).changes !== 0;
   }
 
   /** Touches only the entries that differ: a chat with many participants changes one of them at a time. */
@@ -118,10 +158,12 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
     const isPlain = ids.every((id) => PLAIN.test(id));
     if (!isPlain) return ids.map((id) => load(tenant, id));
     const found = new Array<StoredDoc | undefined>(ids.length).fill(undefined);
-    for (const row of selectMany.iterate(JSON.stringify(ids), tenant)) {
-      found[numberOf(row, 'nth')] = {
-        value: parseDocument(textOf(row, 'doc')),
-        position: positionOf(textOf(row, 'position')),
+    // The driver's types know rows as objects alone.
+    const rows = selectMany.all(JSON.stringify(ids), tenant) as readonly unknown[] as readonly Cells[];
+    for (const row of rows) {
+      found[numberAt(row, 0)] = {
+        value: parseDocument(textAt(row, 2)),
+        position: positionOf(textAt(row, 1)),
       };
     }
     return found;

@@ -49,13 +49,14 @@ export function upsertSql({ number, indexes, searchable }: TableShape): string {
 }
 
 /**
- * Writes a document that is there, and whose keys stay what they are: an update that names a key's column makes SQLite
- * take the entry out of its index and put it in again, whatever it is. Parameters: position, document, `s` as JSON where
- * there is one, tenant, id.
+ * Writes a document over that of a position, and the keys of the indexes `moved`. The others stay what they are: an
+ * update that names a key's column makes SQLite take the entry out of its index and put it in again, whatever it is.
+ * Parameters: position, document, `s` as JSON where there is one, the keys, tenant, id, the former position.
  */
-export function rewriteSql({ number, searchable }: TableShape): string {
-  return `UPDATE d${number} SET position = ?, doc = ?${searchable ? ', s = jsonb(?)' : ''}
-    WHERE tenant = ? AND id = ?`;
+export function rewriteSql({ number, searchable }: TableShape, moved: readonly number[]): string {
+  const keys = moved.map((at) => `, k${at} = ?`).join('');
+  return `UPDATE d${number} SET position = ?, doc = ?${searchable ? ', s = jsonb(?)' : ''}${keys}
+    WHERE tenant = ? AND id = ? AND position = ? AND doc IS NOT NULL`;
 }
 
 /** Parameters: tenant, exclusive lower and upper key, number of rows. */

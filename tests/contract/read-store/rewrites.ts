@@ -2,9 +2,11 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type {
   CollectionSpec,
+  DocWrite,
   Generation,
   JsonObject,
   ReadStore,
+  StoredDoc,
 } from '../../../application/ports/read-store.ts';
 import { parseFilterText } from '../../../domain/expressions/filter.ts';
 import type { FieldSpecs } from '../../../domain/expressions/tree.ts';
@@ -37,7 +39,12 @@ const change = fc.record({
   state: fc.constantFrom('open', null),
   /** How much older than what is there, for a batch that comes again. */
   late: fc.constantFrom(0, 0, 0, 3),
+  /** What the writer has read of it. */
+  read: fc.constantFrom('nothing', 'latest', 'latest', 'former'),
 });
+
+const storedOf = ({ value, position }: DocWrite): StoredDoc | undefined =>
+  value === null ? undefined : { value, position };
 
 export function rewriteTests({ store, harness }: Context): void {
   describe('documents that are written over', () => {
@@ -63,11 +70,15 @@ export function rewriteTests({ store, harness }: Context): void {
       await fc.assert(
         fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 25 }), async (changes) => {
           const { generation, commit } = await workbench(store(), SPEC);
-          const last = new Map<
-            string,
-            { at: number; id: string; tenant: string; value: JsonObject | null }
-          >();
-          for (const [nth, { id, tenant, gone, n, title, tags, state, late }] of changes.entries()) {
+          interface Written {
+            readonly at: number;
+            readonly id: string;
+            readonly tenant: string;
+            readonly value: JsonObject | null;
+          }
+          const last = new Map<string, Written>();
+          const former = new Map<string, Written>();
+          for (const [nth, { id, tenant, gone, n, title, tags, state, late, read }] of changes.entries()) {
             const record = {
               id,
               state,
@@ -77,9 +88,14 @@ export function rewriteTests({ store, harness }: Context): void {
             };
             const value = gone ? null : { ...documentOf(record, FIELDS), tags };
             const at = 10 + nth - late;
-            await commit([put(id, at, value, tenant)]);
             const key = `${tenant}/${id}`;
-            if ((last.get(key)?.at ?? 0) < at) last.set(key, { at, id, tenant, value });
+            const there = last.get(key);
+            const known = read === 'nothing' ? undefined : read === 'latest' ? there : former.get(key);
+            const write = put(id, at, value, tenant);
+            await commit([{ ...write, replaces: known && storedOf(put(id, known.at, known.value)) }]);
+            if (there !== undefined && there.at >= at) continue;
+            if (there !== undefined) former.set(key, there);
+            last.set(key, { at, id, tenant, value });
           }
           const fresh = await workbench(store(), SPEC);
           const finals = [...last.values()].filter(({ value }) => value !== null);
