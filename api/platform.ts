@@ -105,7 +105,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
       : undefined;
   if (thread !== undefined) {
     readModels.attach(thread.folding);
-    feed.onEvent(() => thread.appended());
+    feed.onGrowth(() => thread.appended());
   }
   if (config.ROLE === 'worker') {
     readModels.attach(hosts);

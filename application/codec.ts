@@ -132,13 +132,14 @@ export class EventCodec {
     return ids;
   }
 
-  /** Seals, serialises and chains one new event. Its keys must be in memory. */
+  /** Seals, serialises and chains one new event. Its keys must be in memory. `isAwaited`: decoded soon, in this thread. */
   encode(
     stream: string,
     tenantId: string,
     head: ChainHead,
     event: { readonly id: string; readonly type: string; readonly data: unknown; readonly at: number },
     cause: Cause,
+    isAwaited = true,
   ): { stored: NewEvent; recorded: RecordedEvent } {
     const { definition, fields } = this.#known(event.type);
     const values: Record<string, unknown> = { ...(event.data as object) };
@@ -166,7 +167,7 @@ export class EventCodec {
       hash: digest,
     };
     // What is big is decoded again: a thousand of the biggest would be half a gigabyte.
-    if (data.length <= RECENT_CHARACTERS) this.#recent.set(event.id, recorded);
+    if (isAwaited && data.length <= RECENT_CHARACTERS) this.#recent.set(event.id, recorded);
     if (this.#recent.size > RECENT) {
       const oldest = this.#recent.keys().next().value;
       if (oldest !== undefined) this.#recent.delete(oldest);

@@ -3,7 +3,7 @@ import { personKey, UserForgotten } from '../domain/identity/user.ts';
 import { MessageDeleted, textKeyOf } from '../domain/messaging/conversation.ts';
 import { dataOf, type EventCodec, type LoggedEvent } from './codec.ts';
 import { pause } from './lease-holder.ts';
-import type { EventStore, Position } from './ports/event-store.ts';
+import type { EventStore, Position, StoredEvent } from './ports/event-store.ts';
 import type { Logger } from './ports/logger.ts';
 import type { KeyRing } from './sealing.ts';
 import type { StreamStates } from './stream-states.ts';
@@ -17,6 +17,9 @@ const CURRENT_MS = 5000;
 
 export type LiveListener = (event: LoggedEvent) => void | Promise<void>;
 
+/** What the feed itself looks at. */
+const OWN: readonly string[] = [MessageDeleted.type, UserForgotten.type];
+
 /**
  * Follows the live end of the log on every node, whatever its role: drops states and keys that another node left
  * behind, and hands each event to the WebSocket fan-out, one after the other. States in memory are as good as this
@@ -29,6 +32,9 @@ export class LiveFeed {
   readonly #keys: KeyRing;
   readonly #logger: Logger;
   readonly #listeners: LiveListener[] = [];
+  readonly #grown: (() => void)[] = [];
+  /** Types that somebody listens to; undefined: all. */
+  #heard: ReadonlySet<string> | undefined = new Set(OWN);
   readonly #monotonic: () => number;
   #position: Position | undefined;
   /** When the log was last asked for an end that has been reached since. */
@@ -77,8 +83,16 @@ export class LiveFeed {
     }
   }
 
-  onEvent(listener: LiveListener): void {
+  /** @param types all that it is to be told of, if not everything; it may be told of others */
+  onEvent(listener: LiveListener, types?: readonly string[]): void {
     this.#listeners.push(listener);
+    this.#heard =
+      types === undefined || this.#heard === undefined ? undefined : new Set([...this.#heard, ...types]);
+  }
+
+  /** Told that the log has grown, once for several events. */
+  onGrowth(listener: () => void): void {
+    this.#grown.push(listener);
   }
 
   /** Follows from the present head until aborted; resolves `started` once the starting point is known. */
@@ -101,19 +115,25 @@ export class LiveFeed {
     for await (const batch of this.#events.subscribe({ after: this.#position, signal })) {
       for (const stored of batch.events) {
         this.#states.noticed(stored.stream, stored.revision);
-        try {
-          const event = this.#codec.decode(stored);
-          this.#noticeErasure(event);
-          for (const listener of this.#listeners) {
-            const pending = listener(event);
-            if (pending !== undefined) await pending;
-          }
-        } catch (error) {
-          this.#logger.error({ err: error, event_id: stored.id }, 'an event could not be handed on live');
-        }
+        // Most events are nobody's here, and are not read.
+        if (this.#heard === undefined || this.#heard.has(stored.type)) await this.#handOn(stored);
         this.#position = stored.position;
       }
       this.#position = batch.position;
+      if (batch.events.length > 0) for (const grown of this.#grown) grown();
+    }
+  }
+
+  async #handOn(stored: StoredEvent): Promise<void> {
+    try {
+      const event = this.#codec.decode(stored);
+      this.#noticeErasure(event);
+      for (const listener of this.#listeners) {
+        const pending = listener(event);
+        if (pending !== undefined) await pending;
+      }
+    } catch (error) {
+      this.#logger.error({ err: error, event_id: stored.id }, 'an event could not be handed on live');
     }
   }
 

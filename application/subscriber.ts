@@ -19,6 +19,11 @@ export interface Subscriber {
    * When it fails, `begin` is told and they are handled one by one.
    */
   readonly handleAll?: (events: readonly LoggedEvent[]) => Promise<void>;
+  /**
+   * Whether there is nothing to be done for an event, as things are when nothing before it is left to do; where that can
+   * be told without decoding it. Events that are handled together are passed over together, or not at all.
+   */
+  readonly passesOver?: (event: StoredEvent) => boolean;
   /** Told once when an event could not be handled in several tries; it is then passed over. */
   readonly onFailure?: (event: { id: string; position: Position }, error: unknown) => Promise<void>;
 }
@@ -59,6 +64,10 @@ export const runSubscriber = (
     try {
       for await (const batch of batches) {
         for (const part of partsOf(subscriber, batch.events)) {
+          if (isPassedOver(subscriber, part)) {
+            position = part.at(-1)?.position ?? position;
+            continue;
+          }
           if (!(await handledTogether(subscriber, logger, codec, part))) {
             for (const stored of part) {
               await withRetries(subscriber, held, logger, stored, () =>
@@ -100,6 +109,9 @@ const partsOf = ({ handleAll }: Subscriber, events: readonly StoredEvent[]): rea
     events.slice(nth * size, (nth + 1) * size),
   );
 };
+
+const isPassedOver = ({ passesOver }: Subscriber, part: readonly StoredEvent[]): boolean =>
+  passesOver !== undefined && part.every(passesOver);
 
 /** False when they are to be handled one by one: which of them is at fault is not known. */
 const handledTogether = async (

@@ -52,6 +52,12 @@ const MAX_REPLAYED = 1000;
 const MAX_SCANNED = 50_000;
 const PAGE = 500;
 
+/** Types of the events that are acted upon. */
+const LOOKED_AT = [
+  ...[TenantStatusChanged, UserStatusChanged, UserRoleChanged, UserForgotten].map(({ type }) => type),
+  ...ENVELOPE_TYPES,
+];
+
 interface Handshake {
   readonly token: string;
   readonly principal: UserPrincipal;
@@ -86,7 +92,7 @@ export class SocketServer {
       for (const peer of this.#all()) peer.ping();
     }, deps.heartbeatMs ?? HEARTBEAT_MS);
     this.#heartbeat.unref();
-    deps.feed.onEvent((event) => this.#onEvent(event));
+    deps.feed.onEvent((event) => this.#onEvent(event), LOOKED_AT);
   }
 
   /** For the HTTP server's `upgrade` event. */

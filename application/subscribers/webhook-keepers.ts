@@ -9,8 +9,10 @@ import {
 import { countEnd } from '../../domain/webhooks/subscription-decisions.ts';
 import { dataOf, type LoggedEvent } from '../codec.ts';
 import type { CommandHandler } from '../command-handler.ts';
+import type { StoredEvent } from '../ports/event-store.ts';
 import type { KeyRing } from '../sealing.ts';
 import type { StreamStates } from '../stream-states.ts';
+import { parseStreamName } from '../streams.ts';
 import type { Subscriber } from '../subscriber.ts';
 import type { WebhookDeliveries } from '../webhook-deliveries.ts';
 import { SubscriptionLookup } from '../webhooks/subscription-lookup.ts';
@@ -32,6 +34,12 @@ export const deadLetterCounter = (deps: {
     const success = dataOf(DeliverySucceeded, event);
     if (success === undefined || !known.has(event.tenantId)) return false;
     return subscriptions.known(event.tenantId, success.subscription_id)?.deadLetters.length === 0;
+  };
+  /** Where no subscription of the tenant has a dead letter, which of them has succeeded need not be known. */
+  const passesOver = ({ type, stream }: StoredEvent): boolean => {
+    if (type !== DeliverySucceeded.type) return false;
+    const { tenantId } = parseStreamName(stream);
+    return known.has(tenantId) && subscriptions.haveNoDeadLetters(tenantId);
   };
   const handle = async (event: LoggedEvent): Promise<void> => {
     const dead = dataOf(DeliveryDeadLettered, event);
@@ -57,6 +65,7 @@ export const deadLetterCounter = (deps: {
     name: 'webhook-dead-letter-counter',
     types: [DeliveryDeadLettered.type, DeliverySucceeded.type],
     begin: () => known.clear(),
+    passesOver,
     handle,
     // One after the other, as their order says what is counted.
     handleAll: async (events) => {

@@ -5,6 +5,7 @@ import {
   type RecordAttempt,
   recordAttempt,
 } from '../../domain/webhooks/delivery.ts';
+import { DeliverySucceeded } from '../../domain/webhooks/delivery-events.ts';
 import type { Cause, EventCodec } from '../codec.ts';
 import type { CommandHandler } from '../command-handler.ts';
 import type { Clock, Ids } from '../ports/clock.ts';
@@ -35,7 +36,8 @@ export interface DoneAttempt {
   readonly cause: Cause;
 }
 
-interface Waiting extends DoneAttempt {
+interface Waiting {
+  readonly done: DoneAttempt;
   readonly resolve: (position: Position | undefined) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -75,7 +77,7 @@ export class AttemptRecorder {
    */
   record(done: DoneAttempt, urgency: 'soon' | 'with others'): Promise<Position | undefined> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ ...done, resolve, reject });
+      this.#waiting.push({ done, resolve, reject });
       if (urgency === 'soon' || this.#lastSize < COMPANY || this.#waiting.length >= ENOUGH) this.hurry();
       else this.#timer ??= setTimeout(this.#flush, LINGER_MS);
     });
@@ -104,13 +106,13 @@ export class AttemptRecorder {
 
   /** Never rejects. @returns whether it was written here */
   #append(waiting: Waiting): Promise<boolean> {
-    const { tenantId, deliveryId, head } = waiting;
+    const { tenantId, deliveryId, head } = waiting.done;
     const stream = streamName(tenantId, deliveryDecider.category, deliveryId);
     const otherwise = (): false => {
-      this.#execute(waiting).then(waiting.resolve, waiting.reject);
+      this.#execute(waiting.done).then(waiting.resolve, waiting.reject);
       return false;
     };
-    const encoded = this.#tryEncode(stream, waiting);
+    const encoded = this.#tryEncode(stream, waiting.done);
     if (encoded === undefined) return Promise.resolve(otherwise());
     return this.#deps.events.append(stream, head.revision, [encoded.event]).then(({ position }) => {
       this.#remember(stream, { ...encoded.after, position });
@@ -140,6 +142,8 @@ export class AttemptRecorder {
       head,
       { ...event, id: ids.next(), at },
       cause,
+      // Thousands a second, of which the other thread alone reads most.
+      event.type !== DeliverySucceeded.type,
     );
     const { revision, hash } = recorded;
     const state = deliveryDecider.evolve(head.state, event, { at, revision });

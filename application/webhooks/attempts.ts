@@ -80,8 +80,8 @@ export class Attempts {
     return isSuspended(tenant);
   }
 
-  /** Reads deliveries that are about to be sent, in one go: to be given to {@link make}, soon. */
-  gather(tenantId: string, ids: readonly string[]): Promise<ReadonlyMap<string, FoundDelivery>> {
+  /** Reads deliveries that are about to be sent, in one go: to be given to {@link make}, soon. The caller's own. */
+  gather(tenantId: string, ids: readonly string[]): Promise<Map<string, FoundDelivery>> {
     return this.#reader.gather(tenantId, ids);
   }
 
@@ -101,7 +101,8 @@ export class Attempts {
     own: OwnOfAttempt = {},
   ): Promise<Made | Pick<Made, 'position'> | undefined> {
     const { clock } = this.#deps;
-    const { head, body } = await this.#reader.look(tenantId, deliveryId, own);
+    const looked = this.#reader.look(tenantId, deliveryId, own);
+    const { head, body } = looked instanceof Promise ? await looked : looked;
     const { state, position } = head;
     // The read model was behind: nothing is due, and it will say so when it has come this far.
     if (state.kind !== 'scheduled' || state.dueAt === null || state.dueAt > clock.now()) return { position };
@@ -113,9 +114,12 @@ export class Attempts {
     const secret = this.#secrets.known(subscription.secret) ?? (await this.#secrets.of(subscription.secret));
     // The key goes after the subscription: it is about to be dropped.
     if (secret === undefined || first === undefined) return undefined;
+    const { previous } = subscription;
+    const isGrace = previous !== undefined && clock.now() < previous.until;
+    const before = isGrace ? await this.#secrets.of(previous.secret) : undefined;
     const attempt = state.attempts + 1;
     const connection = `${tenantId}/${subscription.id}`;
-    const answer = await this.#call(connection, state, subscription, secret, bodyOf(events), signal);
+    const answer = await this.#call(connection, state, subscription, secret, before, bodyOf(events), signal);
     const outcome = this.#outcomeOf(answer, attempt);
     if (outcome.kind === 'delivered') own.delivered?.();
     const record = { attempt, replayId: state.replay?.id, outcome };
@@ -155,17 +159,16 @@ export class Attempts {
     return position;
   }
 
-  async #call(
+  #call(
     reuse: string,
     { id, event, attempts }: ScheduledDelivery,
-    { url, previous }: Subscription,
+    { url }: Subscription,
     secret: SigningKey,
+    before: SigningKey | undefined,
     body: Buffer,
     signal: AbortSignal,
   ): Promise<OutboundAnswer> {
     const { clock, http, timeoutMs } = this.#deps;
-    const isGrace = previous !== undefined && clock.now() < previous.until;
-    const before = isGrace ? await this.#secrets.of(previous.secret) : undefined;
     const signed = { event, deliveryId: id, attempt: attempts + 1, body, now: clock.now(), secret };
     const headers = headersOf({ ...signed, previous: before });
     const maxResponseBytes = MAX_RESPONSE_BYTES;

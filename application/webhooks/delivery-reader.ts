@@ -13,6 +13,8 @@ export interface FoundDelivery {
   readonly readAt: number;
 }
 
+type Look = Omit<FoundDelivery, 'readAt'>;
+
 /** What was gathered of a delivery; undefined when that was nothing, and when it holds no more. */
 export type Found = () => FoundDelivery | undefined;
 
@@ -50,7 +52,7 @@ export class DeliveryReader {
    * questions, which is far less work. The others are left out, and all where too much is kept or read already. What
    * was found is forgotten when it is too old to be used.
    */
-  async gather(tenantId: string, ids: readonly string[]): Promise<ReadonlyMap<string, FoundDelivery>> {
+  async gather(tenantId: string, ids: readonly string[]): Promise<Map<string, FoundDelivery>> {
     const found = new Map<string, FoundDelivery>();
     const wanted = ids.filter((id) => this.#states.cached(streamOf(tenantId, id)) === undefined);
     if (this.#reading >= READING || this.#ahead + AHEAD > AHEAD_IN_ALL) return found;
@@ -106,13 +108,14 @@ export class DeliveryReader {
   }
 
   /**
+   * At once where it is in memory.
    * @param known its first event, or what was gathered if that still holds, for who has it at hand
    */
-  async look(
+  look(
     tenantId: string,
     id: string,
     known: { readonly made?: LoggedEvent | undefined; readonly found?: Found | undefined },
-  ): Promise<Omit<FoundDelivery, 'readAt'>> {
+  ): Look | Promise<Look> {
     const { made } = known;
     const found = known.found?.();
     const stream = streamOf(tenantId, id);
@@ -121,6 +124,10 @@ export class DeliveryReader {
     if (cached !== undefined)
       return { head: cached, body: made === undefined ? (found?.body ?? []) : [made] };
     if (found !== undefined && performance.now() - found.readAt < FRESH_MS) return found;
+    return this.#read(stream);
+  }
+
+  async #read(stream: string): Promise<Look> {
     const body: LoggedEvent[] = [];
     const see = (event: LoggedEvent): void => void (event.revision === body.length && body.push(event));
     const head = (await this.#states.refresh(stream, deliveryDecider, see)) as StreamState<Delivery>;

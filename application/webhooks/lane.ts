@@ -157,13 +157,19 @@ export class Lane {
       if (!this.#hasRoom) await this.#room();
       if (this.#stopping.aborted || this.#isStale) return false;
       // It may have to wait for its turn: what is heard until then counts.
-      this.#start(id, { found: () => (changes === this.#changes ? found?.get(id) : undefined) });
+      const take = (): FoundDelivery | undefined => {
+        const own = found?.get(id);
+        // Else it would live until it is too old, long enough to be taken for something that stays.
+        found?.delete(id);
+        return changes === this.#changes ? own : undefined;
+      };
+      this.#start(id, { found: take });
     }
     return true;
   }
 
   /** Not where they would have to wait for long, nor what has been tried before. */
-  async #gathered(due: readonly Due[]): Promise<ReadonlyMap<string, FoundDelivery> | undefined> {
+  async #gathered(due: readonly Due[]): Promise<Map<string, FoundDelivery> | undefined> {
     if (due.length === 1 || this.#failures > 0 || this.#name.ordered) return undefined;
     const ids = due.map(({ id }) => id);
     return this.#deps.attempts.gather(this.#name.tenantId, ids);

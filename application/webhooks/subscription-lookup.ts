@@ -12,6 +12,11 @@ import { streamName } from '../streams.ts';
 /** Subscriptions as they are, from the folded stream. Nobody is refused because of what one node remembers. */
 export class SubscriptionLookup {
   readonly #states: StreamStates;
+  /** States are never changed in place: what was found of one holds. */
+  #looked: { readonly state: Subscriptions | undefined; readonly isClean: boolean } = {
+    state: undefined,
+    isClean: false,
+  };
 
   constructor(states: StreamStates) {
     this.#states = states;
@@ -30,10 +35,25 @@ export class SubscriptionLookup {
 
   /** What this node remembers, at once: undefined when that is nothing, and when it does not know of it. */
   known(tenantId: string, id: string): Subscription | undefined {
+    const byId = this.#cached(tenantId)?.byId;
+    return byId !== undefined && Object.hasOwn(byId, id) ? byId[id] : undefined;
+  }
+
+  /** So far as this node remembers; false when that is nothing. */
+  haveNoDeadLetters(tenantId: string): boolean {
+    const cached = this.#cached(tenantId);
+    if (cached === undefined) return false;
+    if (cached !== this.#looked.state) {
+      const isClean = Object.values(cached.byId).every(({ deadLetters }) => deadLetters.length === 0);
+      this.#looked = { state: cached, isClean };
+    }
+    return this.#looked.isClean;
+  }
+
+  #cached(tenantId: string): Subscriptions | undefined {
     const cached = this.#states.cached(streamName(tenantId, subscriptionsDecider.category, SUBSCRIPTIONS));
     // The stream's name says which decider folded it.
-    const byId = (cached?.state as Subscriptions | undefined)?.byId;
-    return byId !== undefined && Object.hasOwn(byId, id) ? byId[id] : undefined;
+    return cached?.state as Subscriptions | undefined;
   }
 
   /** As {@link find}; undefined for what the store does not know. */

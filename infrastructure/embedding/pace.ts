@@ -2,9 +2,11 @@ import { performance } from 'node:perf_hooks';
 
 /** From so much of its time on, the main thread is busy with what somebody waits for. */
 const BUSY = 0.8;
-/** Then the background has a quarter of a core at most, and not less for long: it never stands still. */
-const RESTS = 3;
-const MAX_REST_MS = 1500;
+/** Then the background has a sixteenth of a core at most, and not less for long: it never stands still. */
+const RESTS = 15;
+const MAX_REST_MS = 5000;
+/** So often it is looked whether the main thread has time again, which ends a rest. */
+const LOOK_MS = 100;
 
 /** How long the background rests (ms) after something that took so long while the main thread was so busy (0 to 1). */
 export const restAfter = (tookMs: number, utilization: number): number =>
@@ -42,11 +44,19 @@ export class Pace {
     if (this.#began === undefined) return;
     const ms = restAfter(performance.now() - this.#began, this.#utilization());
     this.#began = undefined;
-    if (ms === 0) return;
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
-      this.#goOn();
-    }, ms);
+    if (ms > 0) this.#rest(performance.now() + ms);
+  }
+
+  #rest(until: number): void {
+    const left = until - performance.now();
+    this.#timer = setTimeout(
+      () => {
+        this.#timer = undefined;
+        if (left > LOOK_MS && this.#utilization() >= BUSY) this.#rest(until);
+        else this.#goOn();
+      },
+      Math.max(0, Math.min(left, LOOK_MS)),
+    );
   }
 
   close(): void {

@@ -90,6 +90,31 @@ describe('the live feed', () => {
     await eventually(async () => expect(feed.position).to.equal(await node.events.head()));
   });
 
+  it('does not read what nobody listens to, and comes past it all the same', async () => {
+    const stores = memoryStores();
+    const node = startNode(stores);
+    const talk = conversation(node);
+    await talk.start();
+    const feed = await following(node);
+    const seen: string[] = [];
+    let grown = 0;
+    feed.onEvent((event) => void seen.push(event.type), ['MessageSent']);
+    feed.onGrowth(() => {
+      grown += 1;
+    });
+    await stores.events.append('acme.odd-1', 'any', [
+      { id: node.ids.next(), type: 'Unheard', data: '{}', metadata: '{}' },
+    ]);
+    await eventually(async () => expect(feed.position).to.equal(await node.events.head()));
+    expect(grown).to.equal(1);
+    await talk.send('m1');
+    await eventually(() => expect(seen).to.deep.equal(['MessageSent']));
+    expect(node.logger.lines.filter((line) => line.level === 'error')).to.have.length(0);
+    feed.onEvent((event) => void seen.push(`all: ${event.type}`));
+    await talk.remove('m1');
+    await eventually(() => expect(seen).to.include('all: MessageDeleted'));
+  });
+
   it('goes on after an event that cannot be read and after a listener that fails', async () => {
     const stores = memoryStores();
     const node = startNode(stores);

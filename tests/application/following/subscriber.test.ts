@@ -67,6 +67,38 @@ describe('a subscriber', () => {
     for (const entry of entries) await node.commands.execute(write(entry));
   };
 
+  it('passes over what it says is nothing to it, and keeps count of how far it came', async () => {
+    const { seen, subscriber } = listening();
+    const asked: number[] = [];
+    const passesOver: Subscriber['passesOver'] = ({ revision }) => {
+      asked.push(revision);
+      return revision < 2;
+    };
+    await writeAll('a', 'b', 'c');
+    const end = running({ ...subscriber, passesOver });
+    await eventually(() => expect(seen).to.deep.equal(['c']));
+    await end();
+    expect(asked).to.deep.equal([0, 1, 2]);
+    expect(await store.subscriberCheckpoint('listener')).to.equal(await stores.events.head());
+  });
+
+  it('passes over all that is handled together or nothing: the last may matter to those before it', async () => {
+    const { seen, subscriber } = listening();
+    const handleAll: Subscriber['handleAll'] = async (events) => {
+      for (const event of events) await subscriber.handle(event);
+    };
+    const passesOver: Subscriber['passesOver'] = ({ revision }) => revision !== 1;
+    await writeAll('a', 'b', 'c');
+    const end = running({ ...subscriber, handleAll, passesOver });
+    await eventually(() => expect(seen).to.deep.equal(['a', 'b', 'c']));
+    await writeAll('d', 'e');
+    await eventually(async () =>
+      expect(await store.subscriberCheckpoint('listener')).to.equal(await stores.events.head()),
+    );
+    await end();
+    expect(seen).to.deep.equal(['a', 'b', 'c']);
+  });
+
   it('handles each event in order, and goes on from where it was', async () => {
     const { seen, subscriber } = listening();
     await writeAll('a', 'b');

@@ -74,6 +74,28 @@ describe('the counter of dead letters', () => {
     expect([await counted(), await stateOf()]).to.deep.equal([10, 'paused']);
   });
 
+  it('tells a success that changes nothing without reading it, and only where it surely is one', async () => {
+    const { node, end } = await village();
+    const counter = deadLetterCounter(node);
+    const told = async (): Promise<readonly (boolean | undefined)[]> =>
+      (await node.events.readAll({ filter: { types: ['DeliverySucceeded', 'DeliveryDeadLettered'] } })).map(
+        (stored) => counter.passesOver?.(stored),
+      );
+    counter.begin?.();
+    const first = await end('a', 'delivered');
+    expect(await told(), 'it has not looked yet').to.deep.equal([false]);
+    await counter.handle(first);
+    expect(await told()).to.deep.equal([true]);
+    const dead = await end('b', 'dead');
+    expect(await told()).to.deep.equal([true, false]);
+    await counter.handle(dead);
+    expect(await told(), 'now a success counts').to.deep.equal([false, false]);
+    await counter.handle(await end('c', 'delivered'));
+    expect(await told()).to.deep.equal([true, false, true]);
+    counter.begin?.();
+    expect(await told()).to.deep.equal([false, false, false]);
+  });
+
   it('begins anew with what the store says each time that it takes over', async () => {
     const { stores, node, end, counted } = await village();
     const other = startNode(stores);

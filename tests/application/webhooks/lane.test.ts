@@ -27,6 +27,7 @@ const laneOf = (
   const waiting = new Set(ids);
   const made: { id: string; own: OwnOfAttempt; found: FoundDelivery | undefined }[] = [];
   const gathered: string[] = [];
+  const kept: ReadonlyMap<string, FoundDelivery>[] = [];
   const looks = { count: 0 };
   const attempts: Pick<Attempts, 'subscription' | 'waits' | 'gather' | 'hurry' | 'make'> = {
     // Looked at by nobody but `waits`.
@@ -34,7 +35,9 @@ const laneOf = (
     waits: async () => false,
     gather: async (_tenantId, some) => {
       gathered.push(...some);
-      return new Map(some.map((id) => [id, FOUND]));
+      const found = new Map(some.map((id) => [id, FOUND]));
+      kept.push(found);
+      return found;
     },
     hurry: () => undefined,
     make: async (_tenantId, id, _signal, own = {}) => {
@@ -71,7 +74,7 @@ const laneOf = (
     stopping.abort();
     await done;
   };
-  return { lane, turns, run, made, gathered, looks };
+  return { lane, turns, run, made, gathered, kept, looks };
 };
 
 describe('a lane', () => {
@@ -79,6 +82,12 @@ describe('a lane', () => {
     const { run, made } = laneOf(['a', 'b', 'c']);
     await run(() => expect(made).to.have.length(3));
     expect(made.map(({ found }) => found)).to.deep.equal([FOUND, FOUND, FOUND]);
+  });
+
+  it('holds nothing of what it has sent: that would live until it is too old to be used', async () => {
+    const { run, made, kept } = laneOf(['a', 'b', 'c']);
+    await run(() => expect(made).to.have.length(3));
+    expect(kept.map(({ size }) => size)).to.deep.equal([0]);
   });
 
   it('looks anew at what it has read ahead when it hears of a change before its turn has come', async () => {

@@ -3,11 +3,11 @@ import { Pace, restAfter } from '../../../infrastructure/embedding/pace.ts';
 import { eventually } from '../../support/eventually.ts';
 
 describe('what embeds in the background', () => {
-  it('rests for three times as long as it took while the main thread is busy, and not otherwise', () => {
+  it('rests for fifteen times as long as it took while the main thread is busy, and not otherwise', () => {
     expect(restAfter(100, 0.79)).to.equal(0);
-    expect(restAfter(100, 0.8)).to.equal(300);
-    expect(restAfter(400, 1)).to.equal(1200);
-    expect(restAfter(60_000, 1), 'and never for long').to.equal(1500);
+    expect(restAfter(100, 0.8)).to.equal(1500);
+    expect(restAfter(200, 1)).to.equal(3000);
+    expect(restAfter(60_000, 1), 'and never for long').to.equal(5000);
     expect(restAfter(0, 1)).to.equal(0);
   });
 
@@ -27,6 +27,27 @@ describe('what embeds in the background', () => {
     await eventually(() => expect(told).to.equal(1));
     pace.ended();
     expect(pace.rests, 'questions do not make it rest').to.equal(false);
+  });
+
+  it('goes on before that when the main thread has time again', async () => {
+    let isBusy = true;
+    let told = 0;
+    const pace = new Pace(
+      () => {
+        told += 1;
+      },
+      () => (isBusy ? 1 : 0.1),
+    );
+    pace.began();
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    pace.ended();
+    const began = performance.now();
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    expect(told, 'while it is busy').to.equal(0);
+    isBusy = false;
+    await eventually(() => expect(told).to.equal(1));
+    expect(performance.now() - began, 'it would have rested for five seconds').to.be.below(4000);
+    expect(pace.rests).to.equal(false);
   });
 
   it('is not told of the end of a rest once it is closed', async () => {
