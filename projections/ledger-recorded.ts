@@ -110,20 +110,24 @@ const NOTHING: Recorded = { sums: [], chart: [], next: 0 };
 /**
  * All that was recorded in one currency in the months before the last that had begun at a position, as far as the read
  * model knows: where it lags, it is fewer months.
+ * @param folded how far the read model has come; what it shows of later events may be parts of a batch that is being
+ * written, where a store has no transactions. Undefined: not known
  */
 export const recordedBefore = async (
   reader: DocumentReader,
   tenantId: string,
   currency: string,
   position: string,
+  folded: string | undefined,
 ): Promise<Recorded> => {
-  const { docs } = await reader.find<RecordingDoc>('recordings', tenantId, {
+  if (folded === undefined) return NOTHING;
+  const begun = {
     index: 'by_position',
     equals: [],
-    range: { lt: position },
+    range: { lt: folded < position ? folded : position },
     order: 'desc',
-    limit: 1,
-  });
+  } as const;
+  const { docs } = await reader.find<RecordingDoc>('recordings', tenantId, { ...begun, limit: 1 });
   const [last] = docs;
   if (last === undefined) return NOTHING;
   const queries: readonly RangeQuery[] = [
@@ -141,8 +145,11 @@ export const recordedBefore = async (
       range: { lt: last.revision },
       order: 'asc',
     },
+    { collection: 'recordings', ...begun },
   ];
-  const [sums = [], chart = []] = await reader.findAll(tenantId, queries);
+  const [sums = [], chart = [], months = []] = await reader.findAll(tenantId, queries);
+  // Another generation may have taken over in between: one that does not know the month may not know all before it.
+  if (!documents<RecordingDoc>(months).some(({ month }) => month === last.month)) return NOTHING;
   return { sums: documents<RecordedDoc>(sums), chart: documents<ChartChangeDoc>(chart), next: last.revision };
 };
 

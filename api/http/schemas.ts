@@ -57,8 +57,14 @@ export const cursor = z.string().min(1).max(2_000).optional();
 /** An instant in an answer: RFC 3339, UTC, milliseconds. */
 export const timestamp = z.iso.datetime({ precision: 3 });
 
-/** An instant from a caller, any offset; becomes UTC with milliseconds. */
-export const instant = z.iso.datetime({ offset: true }).transform((value) => new Date(value).toISOString());
+/** An instant from a caller, any offset; becomes UTC with milliseconds, of the years 0000 to 9999: their order is that of text. */
+export const instant = z.iso
+  .datetime({ offset: true })
+  .transform((value) => new Date(value).toISOString())
+  .refine((value) => /^[0-9]/.test(value), {
+    error: 'This is not an instant of the years 0000 to 9999.',
+    abort: true,
+  });
 
 /** A place in the log: opaque, ordered as text. */
 export const position = z

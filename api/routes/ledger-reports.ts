@@ -106,7 +106,8 @@ const booksOf = async (
   const reader = app.readModels.reader('ledger');
   if (asOf === undefined) return presentBooks(reader, tenantId, range);
   const place = await app.timeTravel.placeOf(asOf, 'as_of_position');
-  const recorded = await recordedBefore(reader, tenantId, range.currency, place);
+  const folded = await reader.checkpoint(tenantId);
+  const recorded = await recordedBefore(reader, tenantId, range.currency, place, folded);
   const { add, books } = booksAsOf(range, recorded);
   const journal = { tenantId, category: journalDecider.category, id: JOURNAL_ID };
   // The stream's name says which events it holds.

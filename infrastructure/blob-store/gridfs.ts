@@ -1,16 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
-import { GridFSBucket, MongoClient, MongoError } from 'mongodb';
+import { GridFSBucket, MongoError } from 'mongodb';
 import type { BlobRef, BlobStore, StoredBlob } from '../../application/ports/blob-store.ts';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
-import { CLIENT_OPTIONS, call, databaseIn, insertOnce, type Row } from '../mongodb/calls.ts';
+import { call, insertOnce, type Row } from '../mongodb/calls.ts';
+import { type MongoOptions, openDurableDatabase } from '../mongodb/durable-database.ts';
 import { checkRef, guarded, isBlobId, isTenantId, measure } from './refs.ts';
-
-export interface GridFsBlobStoreOptions {
-  /** A MongoDB connection string. Its database is used unless `dbName` names another. */
-  readonly url: string;
-  readonly dbName?: string | undefined;
-}
 
 /**
  * Blobs in the GridFS bucket `blobs`. Each put is a GridFS file of its own; where it lies is its `filename`,
@@ -18,27 +13,12 @@ export interface GridFsBlobStoreOptions {
  * the pieces before the file, and nobody could find those of a process that died.
  * @throws {StoreUnavailable}
  */
-export async function openGridFsBlobStore(options: GridFsBlobStoreOptions): Promise<BlobStore> {
-  const client = new MongoClient(options.url, {
-    ...CLIENT_OPTIONS,
-    writeConcern: { w: 'majority', journal: true },
-  });
-  const db = client.db(options.dbName ?? databaseIn(options.url));
+export async function openGridFsBlobStore(options: MongoOptions): Promise<BlobStore> {
+  const { db, ping, close } = await openDurableDatabase(options);
   const bucket = new GridFSBucket(db, { bucketName: 'blobs' });
   const files = db.collection<Row>('blobs.files');
   const chunks = db.collection('blobs.chunks');
   const notes = db.collection<Row>('blobs.unfinished');
-
-  const ping = (): Promise<void> =>
-    call(async () => {
-      await db.command({ ping: 1 });
-    });
-  try {
-    await ping();
-  } catch (error) {
-    await client.close();
-    throw error;
-  }
 
   /** The file first: a file without its pieces would be a broken blob. Its note lets `tidy` find pieces that stay. */
   const remove = async (putId: string): Promise<void> => {
@@ -125,7 +105,7 @@ export async function openGridFsBlobStore(options: GridFsBlobStoreOptions): Prom
     },
 
     ping,
-    close: () => client.close(),
+    close,
   };
 }
 

@@ -1,43 +1,16 @@
-import { Binary, MongoBulkWriteError, MongoClient } from 'mongodb';
+import { Binary, MongoBulkWriteError } from 'mongodb';
 import type { KeyStore } from '../../application/ports/key-store.ts';
-import {
-  CLIENT_OPTIONS,
-  call,
-  databaseIn,
-  isDuplicateKey,
-  type Row,
-  type Rows,
-  whereId,
-} from '../mongodb/calls.ts';
-
-export interface MongoKeyStoreOptions {
-  /** A MongoDB connection string. Its database is used unless `dbName` names another. */
-  readonly url: string;
-  readonly dbName?: string | undefined;
-}
+import { call, isDuplicateKey, type Row, type Rows, whereId } from '../mongodb/calls.ts';
+import { type MongoOptions, openDurableDatabase } from '../mongodb/durable-database.ts';
 
 /**
  * Wrapped data keys in the collection `data_keys`, acknowledged by a majority and on disk. A destroyed key's
  * document stays, with `wrapped` null. (MongoDB's own files may hold an overwritten value for a while.)
  * @throws {StoreUnavailable}
  */
-export async function openMongoKeyStore(options: MongoKeyStoreOptions): Promise<KeyStore> {
-  const client = new MongoClient(options.url, {
-    ...CLIENT_OPTIONS,
-    writeConcern: { w: 'majority', journal: true },
-  });
-  const db = client.db(options.dbName ?? databaseIn(options.url));
+export async function openMongoKeyStore(options: MongoOptions): Promise<KeyStore> {
+  const { db, ping, close } = await openDurableDatabase(options);
   const keys = db.collection<Row>('data_keys', { readConcern: 'majority', readPreference: 'primary' });
-  const ping = (): Promise<void> =>
-    call(async () => {
-      await db.command({ ping: 1 });
-    });
-  try {
-    await ping();
-  } catch (error) {
-    await client.close();
-    throw error;
-  }
   return {
     put: (added) =>
       call(() =>
@@ -71,7 +44,7 @@ export async function openMongoKeyStore(options: MongoKeyStoreOptions): Promise<
         return matchedCount > 0;
       }),
     ping,
-    close: () => client.close(),
+    close,
   };
 }
 

@@ -3,39 +3,18 @@ import fc from 'fast-check';
 import type { MessageLookup } from '../../application/message-facts.ts';
 import { Messaging } from '../../application/messaging.ts';
 import type { StoredEvent } from '../../application/ports/event-store.ts';
-import type { RequestContext } from '../../application/request-context.ts';
-import { registerUser, userDecider } from '../../domain/identity/user.ts';
 import { conversationsProjection, type MessageDoc } from '../../projections/conversations.ts';
-import { causeOf } from '../support/book.ts';
 import { refusalCode } from '../support/eventually.ts';
 import { folded } from '../support/folded.ts';
 import { memoryStores, startNode } from '../support/node.ts';
+import { contextOf, settle } from './village.ts';
 
 /** Ann, Bob and Eve; the read model lags behind the log by as many events as `lag` says. */
 const village = async (lag: () => number = () => 0) => {
   const stores = memoryStores();
   const node = startNode(stores);
-  const context = (): RequestContext => ({
-    cause: causeOf(node.ids.next()),
-    again: undefined,
-    newId: () => node.ids.next(),
-  });
-  for (const id of ['ann', 'bob', 'eve']) {
-    const user = {
-      userId: id,
-      email: `${id}@example.com`,
-      displayName: id,
-      role: 'operator',
-      origin: 'admin',
-    } as const;
-    await node.commands.execute({
-      tenantId: 'acme',
-      decider: userDecider,
-      id,
-      cause: causeOf(id),
-      decide: (state) => registerUser(state, user),
-    });
-  }
+  const context = () => contextOf(node);
+  await settle(node);
   const lookUpMessage = async (_tenant: string, messageId: string): Promise<MessageLookup> => {
     const log = await stores.events.readAll();
     const seen: readonly StoredEvent[] = log.slice(0, Math.max(0, log.length - lag()));

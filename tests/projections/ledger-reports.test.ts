@@ -7,6 +7,8 @@ import { balanceSheet, profitAndLoss, trialBalance } from '../../projections/led
 import { memoryReadModel } from '../support/memory-reader.ts';
 
 const TENANT = 'acme';
+/** The whole journal is to be read. */
+const NOTHING = { sums: [], chart: [], next: 0 };
 
 const books = () => {
   const model = memoryReadModel(ledgerProjection);
@@ -61,12 +63,11 @@ describe('What was recorded', () => {
     nextMonth();
     post(4, '2026-03-15');
     const recordedAt = async (position: string) => {
-      const { sums, chart, next } = await recordedBefore(reader, TENANT, 'EUR', position);
+      const { sums, chart, next } = await recordedBefore(reader, TENANT, 'EUR', position, end());
       const days = sums.map(({ recorded, period, account, buckets }) => [recorded, period, account, buckets]);
       return { days, codes: chart.map(({ code }) => code), next };
     };
-    const nothing = { days: [], codes: [], next: 0 };
-    expect(await recordedAt(march)).to.deep.equal(nothing);
+    expect(await recordedAt(march)).to.deep.equal({ days: [], codes: [], next: 0 });
     const ofMarch = [
       ['2026-03', '2026-01', 'a', { 15: [5, 0] }],
       ['2026-03', '2026-01', 'b', { 15: [0, 5] }],
@@ -83,7 +84,36 @@ describe('What was recorded', () => {
       ['2026-04', '2026-01', 'b', { 15: [0, 5] }],
     ]);
     expect(inMay).to.deep.include({ codes: ['A', 'B', 'C'], next: 6 });
-    expect((await recordedBefore(reader, TENANT, 'USD', end())).sums).to.deep.equal([]);
+    expect((await recordedBefore(reader, TENANT, 'USD', end(), end())).sums).to.deep.equal([]);
+  });
+
+  it('is not added up from a batch that is being written, which shows in parts where a store has no transactions', async () => {
+    const { reader, post, nextMonth, end, documents } = books();
+    post(1, '2026-01-15');
+    nextMonth();
+    post(2, '2026-01-15');
+    const folded = end();
+    post(3, '2026-01-15');
+    post(4, '2026-02-28');
+    nextMonth();
+    post(5, '2026-03-15');
+    // Where the new month began is written, and what was posted just before it is not.
+    for (const account of ['a', 'b']) documents('recorded', TENANT).delete(`2026-04.EUR.2026-02.${account}`);
+    const { sums, next } = await recordedBefore(reader, TENANT, 'EUR', end(), folded);
+    expect([sums.map(({ recorded }) => recorded), next]).to.deep.equal([['2026-03', '2026-03'], 3]);
+    expect(await recordedBefore(reader, TENANT, 'EUR', end(), undefined)).to.deep.equal(NOTHING);
+  });
+
+  it('is not added up by a generation that took over meanwhile and has not come so far', async () => {
+    const [known, behind] = [books(), books()];
+    for (const { post } of [known, behind]) post(1, '2026-01-15');
+    known.post(2, '2026-01-15');
+    known.nextMonth();
+    known.post(3, '2026-01-15');
+    const reader: DocumentReader = { ...behind.reader, find: known.reader.find };
+    const place = known.end();
+    expect(await recordedBefore(reader, TENANT, 'EUR', place, place)).to.deep.equal(NOTHING);
+    expect((await recordedBefore(known.reader, TENANT, 'EUR', place, place)).next).to.equal(4);
   });
 });
 

@@ -1,41 +1,15 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { StatementLine, Window } from '../../domain/billing/shapes.ts';
+import type { StatementLine } from '../../domain/billing/shapes.ts';
 import { isWithin } from '../../domain/billing/usage.ts';
-import {
-  ACME,
-  BETA,
-  type Billing,
-  PARTNER,
-  startBilling,
-  USED,
-  type Use,
-} from '../application/billing/metered.ts';
+import { ACME, type Billing, PARTNER, startBilling, USED, type Use } from '../application/billing/metered.ts';
+import { ALL, overlap, useOf, window } from './billing-support.ts';
 
 /** One card for a whole history: what it includes is given once, whatever is invoiced, void and late. */
 
-const HOUR = 3_600_000;
-const BEGIN = Date.UTC(2026, 9, 28);
-const STEPS = 4 * 38;
-const instantAt = (step: number): string => new Date(BEGIN + step * 6 * HOUR).toISOString();
-const ALL: Window = { from: instantAt(0), to: instantAt(STEPS) };
 const RATE = { wholesale: '1', retail: '1' };
 
-const window = fc.tuple(fc.nat(STEPS - 1), fc.integer({ min: 1, max: 60 })).map(
-  ([from, length]): Window => ({
-    from: instantAt(from),
-    to: instantAt(Math.min(STEPS, from + length)),
-  }),
-);
-const use = fc.record({
-  meter: fc.constantFrom(...USED),
-  at: fc
-    .tuple(fc.nat(STEPS - 1), fc.constantFrom(0, 1, 6 * HOUR - 1))
-    .map(([step, more]) => new Date(BEGIN + step * 6 * HOUR + more).toISOString()),
-  user: fc.constantFrom('ann', 'ben', 'cy', 'dee'),
-  tenantId: fc.constantFrom(ACME, ACME, BETA),
-  impersonated: fc.constantFrom(false, false, false, true),
-});
+const use = useOf('ann', 'ben', 'cy', 'dee');
 const uses = fc.array(use, { minLength: 5, maxLength: 60, size: 'max' });
 const included = fc.constantFrom(0, 1, 2, 5);
 
@@ -50,8 +24,6 @@ const start = async (free: number): Promise<Billing> => {
   await billing.put(Object.fromEntries(USED.map((meter) => [meter, { ...RATE, included: free }])));
   return billing;
 };
-
-const overlap = (a: Window, b: Window): boolean => a.from < b.to && b.from < a.to;
 
 const apply = async (billing: Billing, step: Invoicing): Promise<void> => {
   if (step.kind === 'void') {

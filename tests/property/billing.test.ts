@@ -3,31 +3,11 @@ import fc from 'fast-check';
 import type { Rates } from '../../domain/billing/rate-card.ts';
 import type { StatementLine, Window } from '../../domain/billing/shapes.ts';
 import { isWithin, without } from '../../domain/billing/usage.ts';
-import {
-  ACME,
-  BETA,
-  type Billing,
-  PARTNER,
-  startBilling,
-  USED,
-  type Use,
-} from '../application/billing/metered.ts';
+import { ACME, type Billing, PARTNER, startBilling, USED, type Use } from '../application/billing/metered.ts';
+import { ALL, customer, overlap, useOf, window } from './billing-support.ts';
 
 /** Any history of usage, cards and invoices: every event is billed or unbilled exactly once, and all sums agree. */
 
-const HOUR = 3_600_000;
-const BEGIN = Date.UTC(2026, 9, 28);
-/** Late October to early December, in steps of six hours: midnights, borders of months, and neither. */
-const STEPS = 4 * 38;
-const instantAt = (step: number): string => new Date(BEGIN + step * 6 * HOUR).toISOString();
-const ALL: Window = { from: instantAt(0), to: instantAt(STEPS) };
-
-const window = fc.tuple(fc.nat(STEPS - 1), fc.integer({ min: 1, max: 60 })).map(([from, length]): Window => {
-  const to = Math.min(STEPS, from + length);
-  return { from: instantAt(from), to: instantAt(to) };
-});
-
-const customer = fc.constantFrom(ACME, ACME, BETA);
 const price = fc.constantFrom('0', '0.5', '1.25', '10', '0.0004', '3.333333');
 const rates: fc.Arbitrary<Rates> = fc.dictionary(
   fc.constantFrom(...USED),
@@ -35,16 +15,7 @@ const rates: fc.Arbitrary<Rates> = fc.dictionary(
   { maxKeys: USED.length },
 );
 
-const use = fc.record({
-  meter: fc.constantFrom(...USED),
-  // Odd moments as well as the very bounds of windows.
-  at: fc
-    .tuple(fc.nat(STEPS - 1), fc.constantFrom(0, 1, 6 * HOUR - 1))
-    .map(([step, more]) => new Date(BEGIN + step * 6 * HOUR + more).toISOString()),
-  user: fc.constantFrom('ann', 'ben', 'cy'),
-  tenantId: customer,
-  impersonated: fc.constantFrom(false, false, false, true),
-});
+const use = useOf('ann', 'ben', 'cy');
 
 const step = fc.oneof(
   {
@@ -59,8 +30,6 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('void' as const), nth: fc.nat(20) }) },
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
-
-const overlap = (a: Window, b: Window): boolean => a.from < b.to && b.from < a.to;
 
 const run = async (billing: Billing, uses: Use[], each: Step): Promise<void> => {
   switch (each.kind) {

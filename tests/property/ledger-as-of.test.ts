@@ -158,7 +158,7 @@ describe('A report as of a position', () => {
           const journal = { tenantId: TENANT, category: journalDecider.category, id: JOURNAL_ID };
           for (const { position, currency, answers } of asked) {
             const recordedIn = ({ reader }: typeof model) =>
-              recordedBefore(reader, TENANT, currency, position);
+              recordedBefore(reader, TENANT, currency, position, position);
             for (const recorded of [undefined, await recordedIn(model), await recordedIn(late)]) {
               const booksOf = async (start: string | undefined) => {
                 const fold = booksAsOf({ currency, from: start, to }, recorded);

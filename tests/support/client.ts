@@ -29,6 +29,9 @@ export interface Options {
   readonly redirect?: 'manual';
 }
 
+/** Options of a request that is repeated with the same `key`. */
+export const keyed = (key: string): Options => ({ headers: { 'idempotency-key': key } });
+
 type Json = Readonly<Record<string, unknown>>;
 const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null;
 

@@ -1,16 +1,8 @@
-import { type Case, checkCases } from './cases.ts';
-import { testRoutes } from './routes.ts';
-import { serve, type TestServer } from './support.ts';
-
-/** Credential, role and tenant, and that they go before what comes after them (decisions, section 2). */
-let server: TestServer;
-before(async () => {
-  server = await serve(testRoutes());
-});
-after(() => server.close());
+import { type Case, describeCases } from './cases.ts';
 
 const thing = { title: 'A thing' };
 
+/** Credential, role and tenant, and that they go before what comes after them (decisions, section 2). */
 const cases: readonly Case[] = [
   {
     name: 'no credential',
@@ -114,4 +106,4 @@ const cases: readonly Case[] = [
   },
 ];
 
-describe('who may', () => checkCases(cases, () => server));
+describeCases('who may', cases);

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import type { TestRequest, TestServer } from './support.ts';
+import { testRoutes } from './routes.ts';
+import { serve, type TestRequest, type TestServer } from './support.ts';
 
 /** One request and how it is refused, or that it is not. */
 export interface Case {
@@ -10,22 +11,32 @@ export interface Case {
   readonly field?: string;
 }
 
-/** Makes a test of each case, which also checks what every answer has. */
-export const checkCases = (cases: readonly Case[], server: () => TestServer): void => {
-  for (const { name, send, status, error, field } of cases) {
-    it(`${name}: ${status} ${error ?? ''}`, async () => {
-      const answer = await server().request(...send);
-      expect(answer.status, answer.text).to.equal(status);
-      expect(answer.headers.get('x-request-id')).to.match(/^[A-Za-z0-9._-]{1,128}$/);
-      expect(answer.headers.get('cache-control')).to.equal('no-store');
-      expect(answer.headers.get('x-content-type-options')).to.equal('nosniff');
-      expect(answer.headers.get('www-authenticate')).to.equal(status === 401 ? 'Bearer' : null);
-      if (error === undefined) return;
-      expect(answer.json.error).to.equal(error);
-      expect(answer.json.message).to.be.a('string').and.match(/\.$/);
-      if (field === undefined) return;
-      expect(answer.json.details).to.have.property('field', field);
-      expect(answer.json.details).to.have.nested.property('issues[0].path', field);
+/** A suite with a server of its own and a test of each case, which also checks what every answer has. */
+export const describeCases = (suite: string, cases: readonly Case[]): void => {
+  describe(suite, () => {
+    let server: TestServer;
+    before(async () => {
+      server = await serve(testRoutes());
     });
-  }
+    after(() => server.close());
+
+    for (const one of cases) {
+      it(`${one.name}: ${one.status} ${one.error ?? ''}`, () => check(server, one));
+    }
+  });
+};
+
+const check = async (server: TestServer, { send, status, error, field }: Case): Promise<void> => {
+  const answer = await server.request(...send);
+  expect(answer.status, answer.text).to.equal(status);
+  expect(answer.headers.get('x-request-id')).to.match(/^[A-Za-z0-9._-]{1,128}$/);
+  expect(answer.headers.get('cache-control')).to.equal('no-store');
+  expect(answer.headers.get('x-content-type-options')).to.equal('nosniff');
+  expect(answer.headers.get('www-authenticate')).to.equal(status === 401 ? 'Bearer' : null);
+  if (error === undefined) return;
+  expect(answer.json.error).to.equal(error);
+  expect(answer.json.message).to.be.a('string').and.match(/\.$/);
+  if (field === undefined) return;
+  expect(answer.json.details).to.have.property('field', field);
+  expect(answer.json.details).to.have.nested.property('issues[0].path', field);
 };

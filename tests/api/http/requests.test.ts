@@ -1,16 +1,8 @@
-import { type Case, checkCases } from './cases.ts';
-import { testRoutes } from './routes.ts';
-import { serve, type TestServer } from './support.ts';
-
-/** Paths, parameters, bodies and failures. */
-let server: TestServer;
-before(async () => {
-  server = await serve(testRoutes());
-});
-after(() => server.close());
+import { type Case, describeCases } from './cases.ts';
 
 const thing = { title: 'A thing' };
 
+/** Paths, parameters, bodies and failures. */
 const cases: readonly Case[] = [
   { name: 'an unknown path', send: ['GET', '/nowhere'], status: 404, error: 'not_found' },
   {
@@ -122,4 +114,4 @@ const cases: readonly Case[] = [
   },
 ];
 
-describe('what is asked', () => checkCases(cases, () => server));
+describeCases('what is asked', cases);

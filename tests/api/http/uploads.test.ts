@@ -7,42 +7,8 @@ import { type ReceivedFile, type Route, route, type UploadRules } from '../../..
 import { StoreUnavailable } from '../../../application/ports/event-store.ts';
 import { notFound } from '../../../domain/errors.ts';
 import { eventually } from '../../support/eventually.ts';
+import { BOUNDARY, digest, file, form, LIMIT, type Part, TYPE } from './multipart.ts';
 import { type Answer, serve, type TestServer } from './support.ts';
-
-const LIMIT = 100_000;
-const BOUNDARY = 'the-boundary';
-const TYPE = `multipart/form-data; boundary=${BOUNDARY}`;
-
-interface Part {
-  readonly name?: string;
-  readonly filename?: string;
-  readonly type?: string;
-  readonly headers?: string;
-  readonly content: string | Buffer;
-}
-
-const partHead = ({ name, filename, type, headers }: Part): string =>
-  `--${BOUNDARY}\r\n${
-    headers ??
-    `Content-Disposition: form-data; name="${name}"${filename === undefined ? '' : `; filename="${filename}"`}\r\n${
-      type === undefined ? '' : `Content-Type: ${type}\r\n`
-    }`
-  }\r\n`;
-
-const form = (...parts: readonly Part[]): Buffer =>
-  Buffer.concat([
-    ...parts.flatMap((part) => [partHead(part), part.content, '\r\n'].map((piece) => Buffer.from(piece))),
-    Buffer.from(`--${BOUNDARY}--\r\n`),
-  ]);
-
-const file = (content: string | Buffer = 'hello', filename = 'a.txt', type = 'text/plain'): Part => ({
-  name: 'file',
-  filename,
-  type,
-  content,
-});
-
-const digest = (content: string | Buffer): string => createHash('sha256').update(content).digest('hex');
 
 /** What is stored, and what is being stored. */
 const stored = new Map<string, number>();

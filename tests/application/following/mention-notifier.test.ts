@@ -4,44 +4,22 @@ import type { LoggedEvent } from '../../../application/codec.ts';
 import { Erasures } from '../../../application/erasures.ts';
 import { Messaging } from '../../../application/messaging.ts';
 import { StoreUnavailable } from '../../../application/ports/event-store.ts';
-import type { RequestContext } from '../../../application/request-context.ts';
 import { runSubscriber } from '../../../application/subscriber.ts';
 import { eraser } from '../../../application/subscribers/eraser.ts';
 import { mentionNotifier } from '../../../application/subscribers/mention-notifier.ts';
-import { registerUser, userDecider } from '../../../domain/identity/user.ts';
 import { openSqliteReadStore } from '../../../infrastructure/read-store/sqlite/store.ts';
-import { causeOf } from '../../support/book.ts';
 import { eventually } from '../../support/eventually.ts';
 import { faultyEvents } from '../../support/faults.ts';
-import { memoryStores, startNode, type TestNode } from '../../support/node.ts';
+import { memoryStores, startNode } from '../../support/node.ts';
+import { contextOf, settle } from '../village.ts';
 
-const contextOf = (node: TestNode): RequestContext => ({
-  cause: causeOf(node.ids.next()),
-  again: undefined,
-  newId: () => node.ids.next(),
-});
 const raised = z.object({ recipient_user_id: z.string(), snippet: z.string(), note_id: z.string() });
 
 /** A tenant with a conversation of Ann and Bob, and Eve outside of it. */
 const village = async () => {
   const stores = memoryStores();
   const node = startNode(stores);
-  for (const id of ['ann', 'bob', 'eve']) {
-    const user = {
-      userId: id,
-      email: `${id}@example.com`,
-      displayName: id,
-      role: 'operator',
-      origin: 'admin',
-    } as const;
-    await node.commands.execute({
-      tenantId: 'acme',
-      decider: userDecider,
-      id,
-      cause: causeOf(id),
-      decide: (state) => registerUser(state, user),
-    });
-  }
+  await settle(node);
   const messaging = new Messaging({
     ...node,
     lookUpMessage: async () => ({ checkpoint: undefined, message: undefined }),

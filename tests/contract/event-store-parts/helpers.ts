@@ -15,6 +15,24 @@ export interface Fixture {
   readonly dispose: () => Promise<void>;
 }
 
+/** The fixture of a store that `open` opens, and opens once more on the same log. */
+export function reopening(open: () => EventStore): Fixture {
+  const store = open();
+  const opened = [store];
+  return {
+    store,
+    async reopen() {
+      await store.close();
+      const again = open();
+      opened.push(again);
+      return again;
+    },
+    async dispose() {
+      for (const one of opened) await one.close();
+    },
+  };
+}
+
 export type Factory = () => Promise<Fixture>;
 
 /** What a test is given: a store and a name space that nobody else writes to. */

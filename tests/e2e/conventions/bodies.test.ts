@@ -1,37 +1,18 @@
 import { expect } from 'chai';
 import type { Answer } from '../../support/client.ts';
 import { liveMessage, validationFailed } from '../../support/shapes.ts';
-import {
-  BASE,
-  endWorld,
-  type Member,
-  startWorld,
-  type TestTenant,
-  talk,
-  type World,
-} from '../../support/world.ts';
+import { adaAndBen, forSuite } from '../../support/suite.ts';
+import { BASE } from '../../support/world.ts';
 
 /** Decisions, sections 1 and 2. */
 describe('Bodies of requests', () => {
-  let world: World;
-  let tenant: TestTenant;
-  let ada: Member;
-  let ben: Member;
-  let id: string;
-
-  before(async () => {
-    world = await startWorld();
-    tenant = await world.tenant();
-    ada = await tenant.person('Ada');
-    ben = await tenant.person('Ben');
-    id = await talk(ada, ben);
-  });
-  after(endWorld);
+  const here = forSuite(adaAndBen);
 
   const codeOf = (answer: Answer): [number, string | undefined] => [answer.status, answer.error];
-  const messagesPath = (): string => `${BASE}/${id}/messages`;
+  const messagesPath = (): string => `${BASE}/${here().id}/messages`;
 
   it('answer 413 to a body above 1 MiB, and read one just below', async () => {
+    const { ada } = here();
     for (const size of [1024 * 1024 + 1, 2 * 1024 * 1024]) {
       const answer = await ada.api.post(messagesPath(), undefined, { raw: 'x'.repeat(size) });
       expect(codeOf(answer)).to.deep.equal([413, 'payload_too_large']);
@@ -50,6 +31,7 @@ describe('Bodies of requests', () => {
     'application/jsonx',
   ]) {
     it(`answer 415 to ${type}`, async () => {
+      const { ada } = here();
       const answer = await ada.api.post(messagesPath(), undefined, {
         raw: '{"body":"x"}',
         headers: { 'content-type': type },
@@ -68,6 +50,7 @@ describe('Bodies of requests', () => {
     '{"body":NaN}',
   ]) {
     it(`answer 400 malformed_json to ${JSON.stringify(raw)}`, async () => {
+      const { ada } = here();
       expect(codeOf(await ada.api.post(messagesPath(), undefined, { raw }))).to.deep.equal([
         400,
         'malformed_json',
@@ -76,6 +59,7 @@ describe('Bodies of requests', () => {
   }
 
   it('answer 400 to broken UTF-8 and to JSON that is no object', async () => {
+    const { ada } = here();
     const broken = new Uint8Array(
       Buffer.concat([Buffer.from('{"body":"'), Buffer.from([0xc3, 0x28]), Buffer.from('"}')]),
     );

@@ -1,38 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
+import { keyed } from '../../support/client.ts';
 import { liveMessage, messages, users } from '../../support/shapes.ts';
+import { adaAndBen, forSuite } from '../../support/suite.ts';
 import { allMessages } from '../../support/unread-model.ts';
-import {
-  BASE,
-  endWorld,
-  type Member,
-  startWorld,
-  type TestTenant,
-  talk,
-  USERS,
-  type World,
-} from '../../support/world.ts';
+import { BASE, USERS } from '../../support/world.ts';
 
 /** Decisions, section 1: a crash in between changes nothing, the repeated request has its effect exactly once. */
 describe('Idempotency-Key and kill -9', () => {
-  let world: World;
-  let tenant: TestTenant;
-  let ada: Member;
-  let ben: Member;
-  let id: string;
-
-  before(async () => {
-    world = await startWorld();
-    tenant = await world.tenant();
-    ada = await tenant.person('Ada');
-    ben = await tenant.person('Ben');
-    id = await talk(ada, ben);
-  });
-  after(endWorld);
-
-  const keyed = (key: string) => ({ headers: { 'idempotency-key': key } });
+  const here = forSuite(adaAndBen);
 
   it('gives one message per key, whenever the process dies', async () => {
+    const { world, ada, ben, id } = here();
     const texts = new Set<string>();
     let cut = 0;
     for (let round = 0; round < 4; round += 1) {
@@ -73,6 +52,7 @@ describe('Idempotency-Key and kill -9', () => {
   });
 
   it('never leads to a stale read: what was answered before or replayed after is there, or 503', async () => {
+    const { world, ada, id } = here();
     const key = randomUUID();
     const first = await ada.api.post(`${BASE}/${id}/messages`, { body: 'before' }, keyed(key));
     await world.server.kill();
@@ -86,6 +66,7 @@ describe('Idempotency-Key and kill -9', () => {
   });
 
   it('gives one user per key, whenever the process dies', async () => {
+    const { world, tenant } = here();
     const keys = Array.from({ length: 40 }, () => randomUUID());
     const create = (key: string) => {
       const body = { email: `${key}@x.example`, display_name: key, role: 'operator' };

@@ -3,83 +3,60 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import { canonicalJson } from '../../../application/canonical-json.ts';
-import type { Answer } from '../../support/client.ts';
+import { type Answer, keyed } from '../../support/client.ts';
 import { randomName } from '../../support/server.ts';
 import { messages } from '../../support/shapes.ts';
-import {
-  BASE,
-  endWorld,
-  type Member,
-  NOTIFICATIONS,
-  startWorld,
-  type TestTenant,
-  talk,
-  USERS,
-  type World,
-} from '../../support/world.ts';
+import { adaAndBen, forSuite } from '../../support/suite.ts';
+import { BASE, type Member, NOTIFICATIONS, USERS } from '../../support/world.ts';
+import { expectReplay } from './support.ts';
 
 describe('Idempotency-Key on every kind of write', () => {
-  let world: World;
-  let tenant: TestTenant;
-  let ada: Member;
-  let ben: Member;
-  let id: string;
+  const here = forSuite(adaAndBen);
 
-  before(async () => {
-    world = await startWorld();
-    tenant = await world.tenant();
-    ada = await tenant.person('Ada');
-    ben = await tenant.person('Ben');
-    id = await talk(ada, ben);
-  });
-  after(endWorld);
-
-  const keyed = (key: string) => ({ headers: { 'idempotency-key': key } });
   const send = (who: Member, body: unknown, key: string): Promise<Answer> =>
-    who.api.post(`${BASE}/${id}/messages`, body, keyed(key));
-
-  const expectReplay = (first: Answer, second: Answer): void => {
-    expect([second.status, second.text]).to.deep.equal([first.status, first.text]);
-    expect(first.header('idempotency-replayed')).to.equal(undefined);
-    expect(second.header('idempotency-replayed')).to.equal('true');
-    for (const name of ['x-event-position', 'content-type']) {
-      expect(second.header(name), name).to.equal(first.header(name));
-    }
-  };
+    who.api.post(`${BASE}/${here().id}/messages`, body, keyed(key));
 
   for (const [what, call] of [
     [
       'starting a conversation',
       async () => {
-        const others = [(await tenant.person('X')).id];
-        return (key: string) => ada.api.post(BASE, { participant_user_ids: others }, keyed(key));
+        const others = [(await here().tenant.person('X')).id];
+        return (key: string) => here().ada.api.post(BASE, { participant_user_ids: others }, keyed(key));
       },
     ],
     [
       'editing a message',
       async () => {
-        const sent = await send(ada, { body: 'to edit' }, randomUUID());
+        const sent = await send(here().ada, { body: 'to edit' }, randomUUID());
         const mid = messages.element.parse(sent.json).id;
         return (key: string) =>
-          ada.api.patch(`${BASE}/${id}/messages/${mid}`, { body: 'edited' }, keyed(key));
+          here().ada.api.patch(`${BASE}/${here().id}/messages/${mid}`, { body: 'edited' }, keyed(key));
       },
     ],
-    ['reading', async () => (key: string) => ada.api.post(`${BASE}/${id}/read`, undefined, keyed(key))],
+    [
+      'reading',
+      async () => (key: string) => here().ada.api.post(`${BASE}/${here().id}/read`, undefined, keyed(key)),
+    ],
     [
       'marking',
-      async () => (key: string) => ada.api.post(`${NOTIFICATIONS}/mark-read`, { all: true }, keyed(key)),
+      async () => (key: string) =>
+        here().ada.api.post(`${NOTIFICATIONS}/mark-read`, { all: true }, keyed(key)),
     ],
     [
       'creating a user',
       async () => {
         const body = { email: `${randomUUID()}@x.example`, display_name: 'X', role: 'operator' };
-        return (key: string) => tenant.admin.api.post(USERS, body, keyed(key));
+        return (key: string) => here().tenant.admin.api.post(USERS, body, keyed(key));
       },
     ],
     [
       'changing a user',
       async () => (key: string) =>
-        tenant.admin.api.patch(`${USERS}/${ben.id}`, { display_name: randomName('n') && 'Ben' }, keyed(key)),
+        here().tenant.admin.api.patch(
+          `${USERS}/${here().ben.id}`,
+          { display_name: randomName('n') && 'Ben' },
+          keyed(key),
+        ),
     ],
     [
       'creating a tenant',
@@ -89,14 +66,15 @@ describe('Idempotency-Key on every kind of write', () => {
           name: 'X',
           admin: { email: 'a@x.example', password: 'password-1', display_name: 'A' },
         };
-        return (key: string) => world.platform.post('/super/tenants', body, keyed(key));
+        return (key: string) => here().world.platform.post('/super/tenants', body, keyed(key));
       },
     ],
     [
       'changing a tenant',
       async () => {
-        const other = (await world.tenant()).id;
-        return (key: string) => world.platform.patch(`/super/tenants/${other}`, { plan: 'pro' }, keyed(key));
+        const other = (await here().world.tenant()).id;
+        return (key: string) =>
+          here().world.platform.patch(`/super/tenants/${other}`, { plan: 'pro' }, keyed(key));
       },
     ],
   ] as const) {
@@ -110,6 +88,7 @@ describe('Idempotency-Key on every kind of write', () => {
   }
 
   it('keeps nothing of a request that could be guessed from what is kept', async () => {
+    const { world, tenant } = here();
     const body = {
       email: 'guessed@people.example',
       display_name: 'G',

@@ -1,53 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import type { Answer } from '../../support/client.ts';
+import { type Answer, keyed } from '../../support/client.ts';
 import { randomName } from '../../support/server.ts';
 import { messages, tenant as tenantShape, user, validationFailed } from '../../support/shapes.ts';
+import { adaAndBen, forSuite } from '../../support/suite.ts';
 import { allMessages } from '../../support/unread-model.ts';
-import {
-  BASE,
-  endWorld,
-  type Member,
-  NOTIFICATIONS,
-  startWorld,
-  type TestTenant,
-  talk,
-  USERS,
-  type World,
-} from '../../support/world.ts';
+import { BASE, type Member, NOTIFICATIONS, talk, USERS } from '../../support/world.ts';
+import { expectReplay } from './support.ts';
 
 describe('Idempotency-Key', () => {
-  let world: World;
-  let tenant: TestTenant;
-  let ada: Member;
-  let ben: Member;
-  let id: string;
+  const here = forSuite(adaAndBen);
 
-  before(async () => {
-    world = await startWorld();
-    tenant = await world.tenant();
-    ada = await tenant.person('Ada');
-    ben = await tenant.person('Ben');
-    id = await talk(ada, ben);
-  });
-  after(endWorld);
-
-  const keyed = (key: string) => ({ headers: { 'idempotency-key': key } });
   const send = (who: Member, body: unknown, key: string): Promise<Answer> =>
-    who.api.post(`${BASE}/${id}/messages`, body, keyed(key));
+    who.api.post(`${BASE}/${here().id}/messages`, body, keyed(key));
   const sentWith = async (text: string) =>
-    (await allMessages(ada, id)).filter((one) => 'body' in one && one.body === text);
-
-  const expectReplay = (first: Answer, second: Answer): void => {
-    expect([second.status, second.text]).to.deep.equal([first.status, first.text]);
-    expect(first.header('idempotency-replayed')).to.equal(undefined);
-    expect(second.header('idempotency-replayed')).to.equal('true');
-    for (const name of ['x-event-position', 'content-type']) {
-      expect(second.header(name), name).to.equal(first.header(name));
-    }
-  };
+    (await allMessages(here().ada, here().id)).filter((one) => 'body' in one && one.body === text);
 
   it('replays the answer and has one effect', async () => {
+    const { ada, id } = here();
     const key = randomUUID();
     const first = await send(ada, { body: 'once', more: { b: 1, a: [1, 2] } }, key);
     expect(first.status).to.equal(201);
@@ -59,6 +29,7 @@ describe('Idempotency-Key', () => {
   });
 
   it('is refused with 422 for anything else', async () => {
+    const { tenant, ada, id } = here();
     const key = randomUUID();
     await send(ada, { body: 'mine', list: [1, 2] }, key);
     const other = await talk(ada, tenant.admin);
@@ -84,6 +55,7 @@ describe('Idempotency-Key', () => {
   });
 
   it('belongs to its tenant and caller', async () => {
+    const { world, ada, ben } = here();
     const key = randomUUID();
     const stranger = await (await world.tenant()).person('Stranger');
     const answers = [
@@ -99,6 +71,7 @@ describe('Idempotency-Key', () => {
   });
 
   it('lets two at once, or twenty, have one effect and one answer', async () => {
+    const { ada } = here();
     for (const size of [2, 20]) {
       const key = randomUUID();
       const text = `at once ${size}`;
@@ -112,6 +85,7 @@ describe('Idempotency-Key', () => {
   });
 
   it('does not keep a refusal', async () => {
+    const { ada } = here();
     const key = randomUUID();
     (await send(ada, { body: '' }, key)).as(validationFailed, 400);
     expect((await send(ada, { body: 'now right' }, key)).status).to.equal(201);
@@ -119,16 +93,19 @@ describe('Idempotency-Key', () => {
 
   for (const key of ['', ' ', 'a b', 'x'.repeat(256), 'é']) {
     it(`must not be ${JSON.stringify(key.slice(0, 12))} of ${key.length} characters`, async () => {
+      const { ada } = here();
       (await send(ada, { body: 'x' }, key)).as(validationFailed, 400);
     });
   }
 
   it('may be 1 to 255 characters', async () => {
+    const { ada } = here();
     for (const key of ['x', '"quoted"', 'x'.repeat(255)])
       expect((await send(ada, { body: 'x' }, key)).status).to.equal(201);
   });
 
   it('is ignored where nothing is written', async () => {
+    const { ada } = here();
     const key = randomUUID();
     for (let i = 0; i < 2; i += 1) {
       const answer = await ada.api.get(BASE, keyed(key));
@@ -137,6 +114,7 @@ describe('Idempotency-Key', () => {
   });
 
   it('gives no deleted text back', async () => {
+    const { ada, id } = here();
     const key = randomUUID();
     const first = await send(ada, { body: 'a text to forget' }, key);
     const mid = messages.element.parse(first.json).id;
@@ -159,6 +137,7 @@ describe('Idempotency-Key', () => {
   });
 
   it('keeps answers over a restart', async () => {
+    const { world, tenant, ada } = here();
     const key = randomUUID();
     const first = await send(ada, { body: 'before the restart' }, key);
     const email = `${randomUUID()}@x.example`;

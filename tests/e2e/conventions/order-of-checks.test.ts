@@ -1,43 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import type { Client } from '../../support/client.ts';
-import {
-  BASE,
-  endWorld,
-  type Member,
-  say,
-  startWorld,
-  type TestTenant,
-  talk,
-  USERS,
-  type World,
-} from '../../support/world.ts';
+import { adaAndBen, forSuite } from '../../support/suite.ts';
+import { BASE, say, USERS } from '../../support/world.ts';
 
 /**
  * Decisions, section 2: credential 401, kind and role 403, body 413, 415, 400 and tenant_mismatch, existence 404,
  * participation and ownership 403, state 409. Each request is wrong in several ways; the first one counts.
  */
 describe('The order of checks', () => {
-  let world: World;
-  let tenant: TestTenant;
-  let ada: Member;
-  let ben: Member;
-  let out: Member;
-  let live: string;
-  let gone: string;
-
-  before(async () => {
-    world = await startWorld();
-    tenant = await world.tenant();
-    ada = await tenant.person('Ada');
-    ben = await tenant.person('Ben');
-    out = await tenant.person('Out');
-    const id = await talk(ada, ben);
-    live = `${BASE}/${id}/messages/${(await say(ada, id, 'x')).id}`;
-    gone = `${BASE}/${id}/messages/${(await say(ada, id, 'y')).id}`;
+  const here = forSuite(async () => {
+    const { id, ...start } = await adaAndBen();
+    const { ada, tenant } = start;
+    const live = `${BASE}/${id}/messages/${(await say(ada, id, 'x')).id}`;
+    const gone = `${BASE}/${id}/messages/${(await say(ada, id, 'y')).id}`;
     await ada.api.delete(gone);
+    return { ...start, out: await tenant.person('Out'), live, gone };
   });
-  after(endWorld);
 
   const BIG = 'x'.repeat(1024 * 1024 + 1);
   const text = { 'content-type': 'text/plain' };
@@ -46,18 +25,18 @@ describe('The order of checks', () => {
 
   const json = (value: unknown): string => JSON.stringify(value);
   const people = (): Readonly<Record<string, Client>> => ({
-    nobody: world.anybody,
-    platform: world.platform,
-    ada: ada.api,
-    ben: ben.api,
-    out: out.api,
+    nobody: here().world.anybody,
+    platform: here().world.platform,
+    ada: here().ada.api,
+    ben: here().ben.api,
+    out: here().out.api,
   });
   const paths = (): Readonly<Record<string, string>> => ({
     lost,
-    live,
-    gone,
+    live: here().live,
+    gone: here().gone,
     malformed: `${BASE}/x/messages/y`,
-    user: `${USERS}/${ben.id}`,
+    user: `${USERS}/${here().ben.id}`,
     nouser: `${USERS}/x`,
   });
 
@@ -92,6 +71,7 @@ describe('The order of checks', () => {
   }
 
   it('puts a malformed Idempotency-Key before an unknown id', async () => {
+    const { ada } = here();
     for (const path of [lost, `${BASE}/x/messages/y`]) {
       const headers = { 'idempotency-key': 'a b' };
       const answer = await ada.api.patch(path, { body: 'x' }, { headers });

@@ -1,37 +1,14 @@
 import { expect } from 'chai';
 import { eventually } from '../../support/server.ts';
 import { conversations, messages, notifications, validationFailed } from '../../support/shapes.ts';
-import {
-  BASE,
-  endWorld,
-  type Member,
-  NOTIFICATIONS,
-  say,
-  startWorld,
-  type TestTenant,
-  talk,
-  token,
-  USERS,
-  type World,
-} from '../../support/world.ts';
+import { adaAndBen, forSuite } from '../../support/suite.ts';
+import { BASE, NOTIFICATIONS, say, token, USERS } from '../../support/world.ts';
 
 describe('Positions', () => {
-  let world: World;
-  let tenant: TestTenant;
-  let ada: Member;
-  let ben: Member;
-  let id: string;
-
-  before(async () => {
-    world = await startWorld();
-    tenant = await world.tenant();
-    ada = await tenant.person('Ada');
-    ben = await tenant.person('Ben');
-    id = await talk(ada, ben);
-  });
-  after(endWorld);
+  const here = forSuite(adaAndBen);
 
   it('are on every write, those that change nothing included, and grow', async () => {
+    const { world, tenant, ada, ben, id } = here();
     const sent = await say(ada, id, 'x');
     const path = `${BASE}/${id}/messages/${sent.id}`;
     let before = '';
@@ -66,12 +43,14 @@ describe('Positions', () => {
   });
 
   it('are on a marking of somebody who was never notified', async () => {
+    const { tenant } = here();
     const nobody = await tenant.person('Nobody');
     const answer = await nobody.api.post(`${NOTIFICATIONS}/mark-read`, { all: true });
     expect(answer.header('x-event-position') ?? 'none').to.match(/^[0-9a-f]{16}$/);
   });
 
   it('are never needed by the same caller: what was answered is read at once', async () => {
+    const { ada, ben, id } = here();
     for (let i = 0; i < 50; i += 1) {
       const sent = await say(i % 2 ? ada : ben, id, `at once ${i}`);
       const [last] = (await ada.api.get(`${BASE}/${id}/messages?limit=1`)).as(messages);
@@ -82,6 +61,7 @@ describe('Positions', () => {
   });
 
   it('of a notification make a read wait for it', async () => {
+    const { ada, ben, id } = here();
     const answer = await ada.api.post(`${BASE}/${id}/messages`, { body: token(ben) });
     await eventually('the notification', async () => {
       const min = { 'x-min-position': answer.header('x-event-position') ?? '' };
@@ -92,6 +72,7 @@ describe('Positions', () => {
 
   for (const given of ['x', '-1', '0', 'null', '"1"', 'zzzzzzzzzzzzzzzz', '1'.repeat(200), '1, 2']) {
     it(`that are malformed are 400 on every read: ${given.slice(0, 20)}`, async () => {
+      const { ada, id } = here();
       for (const path of [
         BASE,
         `${BASE}/${id}/messages`,
@@ -107,6 +88,7 @@ describe('Positions', () => {
   }
 
   it('that the log has not reached are 503 read_model_behind after five seconds', async () => {
+    const { ada } = here();
     const began = performance.now();
     const headers = { 'x-min-position': '00000000ffffffff' };
     const answer = await ada.api.get(BASE, { headers });

@@ -2,42 +2,21 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import type { Answer } from '../../support/client.ts';
 import { conversation, liveMessage, uuid } from '../../support/shapes.ts';
-import {
-  BASE,
-  endWorld,
-  type Member,
-  NOTIFICATIONS,
-  say,
-  startWorld,
-  type TestTenant,
-  talk,
-  USERS,
-  type World,
-} from '../../support/world.ts';
+import { adaAndBen, forSuite } from '../../support/suite.ts';
+import { BASE, NOTIFICATIONS, say, USERS } from '../../support/world.ts';
 
 /** Decisions, sections 1 and 2. */
 describe('Conventions of requests', () => {
-  let world: World;
-  let tenant: TestTenant;
-  let ada: Member;
-  let ben: Member;
-  let id: string;
-  let mid: string;
-
-  before(async () => {
-    world = await startWorld();
-    tenant = await world.tenant();
-    ada = await tenant.person('Ada');
-    ben = await tenant.person('Ben');
-    id = await talk(ada, ben);
-    mid = (await say(ada, id, 'hello')).id;
+  const here = forSuite(async () => {
+    const start = await adaAndBen();
+    return { ...start, mid: (await say(start.ada, start.id, 'hello')).id };
   });
-  after(endWorld);
 
   const codeOf = (answer: Answer): [number, string | undefined] => [answer.status, answer.error];
-  const messagesPath = (): string => `${BASE}/${id}/messages`;
+  const messagesPath = (): string => `${BASE}/${here().id}/messages`;
 
   it('give ids as lower-case UUIDs: version 7, and 5 where made from a natural key', async () => {
+    const { ada, ben, mid } = here();
     expect(uuid.parse(mid).charAt(14)).to.equal('7');
     const started = await ada.api.post(BASE, { participant_user_ids: [ben.id] });
     expect(started.as(conversation).id.charAt(14)).to.equal('5');
@@ -45,6 +24,7 @@ describe('Conventions of requests', () => {
   });
 
   it('ignore keys they do not know', async () => {
+    const { ada, ben, id } = here();
     const answer = await ada.api.post(messagesPath(), {
       body: 'x',
       colour: 'red',
@@ -60,10 +40,10 @@ describe('Conventions of requests', () => {
   });
 
   const calls = (): readonly (readonly [string, string, Record<string, unknown>])[] => [
-    ['POST', BASE, { participant_user_ids: [ben.id] }],
+    ['POST', BASE, { participant_user_ids: [here().ben.id] }],
     ['POST', messagesPath(), { body: 'x' }],
-    ['PATCH', `${messagesPath()}/${mid}`, { body: 'y' }],
-    ['POST', `${BASE}/${id}/read`, {}],
+    ['PATCH', `${messagesPath()}/${here().mid}`, { body: 'y' }],
+    ['POST', `${BASE}/${here().id}/read`, {}],
     ['POST', `${NOTIFICATIONS}/mark-read`, { all: true }],
     ['GET', BASE, {}],
     ['GET', messagesPath(), {}],
@@ -74,6 +54,7 @@ describe('Conventions of requests', () => {
   ];
 
   it('refuse another tenant_id in body and query with 403, whatever else is wrong', async () => {
+    const { world, tenant, ada } = here();
     const other = (await world.tenant()).id;
     for (const [method, path, body] of calls()) {
       for (const named of [other, 'nobody', '', 7, {}, [other]]) {
@@ -100,6 +81,7 @@ describe('Conventions of requests', () => {
   });
 
   it('accept the own tenant_id and null', async () => {
+    const { tenant, ada } = here();
     for (const [method, path, body] of calls()) {
       const own = await ada.api.request(
         method,
@@ -113,6 +95,7 @@ describe('Conventions of requests', () => {
   });
 
   it('answer malformed ids as unknown ones, byte for byte', async () => {
+    const { tenant, ada, id, mid } = here();
     const malformed = [
       'x',
       '1',
@@ -164,6 +147,7 @@ describe('Conventions of requests', () => {
     ['DELETE', '/super/tenants/x', 'GET, HEAD, OPTIONS, PATCH'],
   ] as const) {
     it(`answer 405 with Allow to ${method} ${path}`, async () => {
+      const { ada } = here();
       const answer = await ada.api.request(method, path);
       expect(codeOf(answer)).to.deep.equal([405, 'method_not_allowed']);
       expect(answer.header('allow')).to.equal(allowed);
@@ -171,6 +155,7 @@ describe('Conventions of requests', () => {
   }
 
   it('answer 404 to paths that are not there', async () => {
+    const { ada } = here();
     for (const path of [
       '/',
       '/nowhere',
@@ -185,6 +170,7 @@ describe('Conventions of requests', () => {
   });
 
   it('echo a good X-Request-Id and replace a bad one', async () => {
+    const { world, ada } = here();
     for (const given of ['a', 'A.b-c_9', 'x'.repeat(128)]) {
       const answer = await ada.api.get(BASE, { headers: { 'x-request-id': given } });
       expect(answer.header('x-request-id')).to.equal(given);

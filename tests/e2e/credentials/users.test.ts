@@ -2,30 +2,13 @@ import { expect } from 'chai';
 import { z } from 'zod';
 import { randomName } from '../../support/server.ts';
 import { errorWithDetails, user, users, validationFailed } from '../../support/shapes.ts';
+import { bossAndAda, forSuite } from '../../support/suite.ts';
 import { now, tenantToken } from '../../support/tokens.ts';
-import {
-  endWorld,
-  type Member,
-  startWorld,
-  type TestTenant,
-  USERS,
-  type World,
-} from '../../support/world.ts';
+import { USERS } from '../../support/world.ts';
 
 /** Decisions, section 3, Users. */
 describe('Users', () => {
-  let world: World;
-  let tenant: TestTenant;
-  let boss: Member;
-  let ada: Member;
-
-  before(async () => {
-    world = await startWorld();
-    tenant = await world.tenant();
-    boss = tenant.admin;
-    ada = await tenant.person('Ada');
-  });
-  after(endWorld);
+  const here = forSuite(bossAndAda);
 
   const fresh = (): string => `${randomName('U').replace('_', '.')}@Users.example`;
   const newcomer = (own: Record<string, unknown> = {}) => ({
@@ -36,6 +19,7 @@ describe('Users', () => {
   });
 
   it('are created by admins, keep the e-mail as it was written, and are listed for everybody, oldest first', async () => {
+    const { boss, ada } = here();
     const body = newcomer();
     const made = (await boss.api.post(USERS, body)).as(user, 201);
     expect(made).to.deep.include({ ...body, status: 'active' });
@@ -50,6 +34,7 @@ describe('Users', () => {
   });
 
   it('page by Link without a gap or a repetition', async () => {
+    const { world } = here();
     const home = await world.tenant();
     await Promise.all(Array.from({ length: 13 }, () => home.admin.api.post(USERS, newcomer())));
     const seen: string[] = [];
@@ -64,6 +49,7 @@ describe('Users', () => {
   });
 
   it('have an e-mail of their own within the tenant, without regard to case', async () => {
+    const { world, boss } = here();
     const body = newcomer();
     (await boss.api.post(USERS, body)).as(user, 201);
     for (const email of [body.email, body.email.toUpperCase()]) {
@@ -75,6 +61,7 @@ describe('Users', () => {
   });
 
   it('have an e-mail of their own when ten race for it', async () => {
+    const { boss } = here();
     const email = fresh();
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, i) =>
@@ -90,6 +77,7 @@ describe('Users', () => {
   });
 
   it('are changed by admins only', async () => {
+    const { boss, ada } = here();
     for (const answer of [
       await ada.api.post(USERS, newcomer()),
       await ada.api.patch(`${USERS}/${boss.id}`, { role: 'operator' }),
@@ -101,6 +89,7 @@ describe('Users', () => {
   });
 
   it('are changed field by field, equal values are no change, and unknown ones are 404', async () => {
+    const { boss } = here();
     const made = (await boss.api.post(USERS, newcomer())).as(user, 201);
     let wanted = made;
     for (const change of [
@@ -121,6 +110,7 @@ describe('Users', () => {
   });
 
   it('cannot lock themselves out', async () => {
+    const { boss } = here();
     for (const change of [{ status: 'deactivated' }, { role: 'operator' }]) {
       const answer = await boss.api.patch(`${USERS}/${boss.id}`, change);
       expect([answer.status, answer.error]).to.deep.equal([409, 'conflict']);
@@ -148,6 +138,7 @@ describe('Users', () => {
     ['password', ''],
   ] as const) {
     it(`cannot have the ${field} ${JSON.stringify(value)?.slice(0, 30) ?? 'missing'}`, async () => {
+      const { boss, ada } = here();
       const answer = await boss.api.post(USERS, newcomer({ [field]: value }));
       expect(answer.as(validationFailed, 400).details.field).to.equal(field);
       if (value === undefined || field === 'email') return;
@@ -157,12 +148,14 @@ describe('Users', () => {
   }
 
   it('may have names and passwords of 200 code points', async () => {
+    const { boss } = here();
     const made = newcomer({ display_name: '😀'.repeat(200), password: '😀'.repeat(10) });
     expect((await boss.api.post(USERS, made)).as(user, 201).display_name).to.equal(made.display_name);
     (await boss.api.post(USERS, newcomer({ password: '😀'.repeat(200) }))).as(user, 201);
   });
 
   it('see themselves at /me, with who impersonates them', async () => {
+    const { world, tenant, ada } = here();
     const shape = user.extend({ tenant_id: z.string(), impersonated_by: z.string().optional() });
     const plain = (await ada.api.get('/api/v1/tenant/me')).as(shape);
     expect(plain).to.deep.include({ id: ada.id, email: ada.email, display_name: 'Ada', role: 'operator' });

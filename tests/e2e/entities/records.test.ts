@@ -1,38 +1,28 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { mintToken } from '../../support/delegation.ts';
-import { endWorld, type Member, startWorld, type TestTenant, type World } from '../../support/world.ts';
-import { at, change, create, define, issuesOf, read, record, records, remove } from './support.ts';
+import { forSuite } from '../../support/suite.ts';
+import {
+  adaWithTasks,
+  at,
+  change,
+  create,
+  define,
+  issuesOf,
+  read,
+  record,
+  records,
+  remove,
+} from './support.ts';
 
 /** Decisions, section 6, Record. */
 describe('Records', () => {
-  let world: World;
-  let tenant: TestTenant;
-  let admin: Member;
-  let ada: Member;
-  let task: string;
-
-  before(async () => {
-    world = await startWorld();
-    tenant = await world.tenant();
-    admin = tenant.admin;
-    ada = await tenant.person('Ada');
-    task = await define(
-      admin,
-      { key: 'title', type: 'text', required: true, max_length: 20 },
-      { key: 'size', type: 'integer', min: 0, max: 10 },
-      { key: 'price', type: 'decimal' },
-      { key: 'status', type: 'enum', options: ['open', 'done'], required: true, default: 'open' },
-      { key: 'extra', type: 'json' },
-      { key: 'owner', type: 'user' },
-      { key: 'at', type: 'datetime' },
-    );
-  });
-  after(endWorld);
+  const here = forSuite(adaWithTasks);
 
   const ifMatch = (tag: string) => ({ headers: { 'if-match': tag } });
 
   it('are answered with their defaults, and read back as they were', async () => {
+    const { admin, ada, task } = here();
     const answer = await ada.api.post(at(task), { values: { title: 'Buy milk', owner: ada.id, size: null } });
     const made = answer.as(record, 201);
     expect(made).to.deep.include({
@@ -51,6 +41,7 @@ describe('Records', () => {
   });
 
   it('are 404 under an unknown entity or id, or another entity’s name', async () => {
+    const { admin, ada, task } = here();
     const other = await define(admin);
     const made = await create(ada, task, { title: 'x' });
     for (const path of [at('nothing'), at(task, randomUUID()), at(task, 'no-id'), at(other, made.id)]) {
@@ -64,6 +55,7 @@ describe('Records', () => {
 
   describe('with wrong values', () => {
     it('are refused with every issue, as a 400 when one is of the wrong kind', async () => {
+      const { tenant, ada, task } = here();
       const values = {
         size: 'big',
         price: 1.5,
@@ -90,6 +82,7 @@ describe('Records', () => {
     });
 
     it('are refused with every issue, as a 422 when each is of the right kind', async () => {
+      const { ada, task } = here();
       const values = { title: 'x'.repeat(21), size: 11, owner: randomUUID() };
       const answer = await ada.api.post(at(task), { values });
       expect([answer.status, answer.error]).to.deep.equal([422, 'constraint_violated']);
@@ -101,6 +94,7 @@ describe('Records', () => {
     });
 
     it('change nothing', async () => {
+      const { ada, task } = here();
       const made = await create(ada, task, { title: 'x' });
       expect((await change(ada, made, { title: 'y', size: -1 })).status).to.equal(422);
       expect((await change(ada, made, { title: 'y', size: '1' })).status).to.equal(400);
@@ -116,11 +110,13 @@ describe('Records', () => {
       ['values that are a text', { values: 'x' }],
     ] as const) {
       it(`are refused with ${what}`, async () => {
+        const { ada, task } = here();
         expect((await ada.api.post(at(task), body)).status).to.equal(400);
       });
     }
 
     it('are told of 1,000 issues, however many there are, and of a long key its beginning', async () => {
+      const { ada, task } = here();
       const made = await create(ada, task, { title: 'x' });
       const many = Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`k${i}`, i]));
       for (const answer of [
@@ -138,6 +134,7 @@ describe('Records', () => {
     });
 
     it('are refused with more than an event holds, which is told', async () => {
+      const { admin, ada } = here();
       const keys = ['a', 'b', 'c', 'd', 'e', 'f'];
       const wide = await define(admin, ...keys.map((key) => ({ key, type: 'long_text' })));
       const values = Object.fromEntries(keys.map((key) => [key, 'x'.repeat(90_000)]));
@@ -151,6 +148,7 @@ describe('Records', () => {
     });
 
     it('are refused with a key called __proto__', async () => {
+      const { ada, task } = here();
       const raw = '{"values": {"title": "x", "__proto__": {"size": 1}}}';
       const answer = await ada.api.post(at(task), undefined, { raw });
       expect(issuesOf(answer.json)).to.deep.equal(['values.__proto__ unknown_field']);
@@ -159,6 +157,7 @@ describe('Records', () => {
 
   describe('changed', () => {
     it('merge values, and null clears', async () => {
+      const { admin, ada, task } = here();
       const made = await create(ada, task, { title: 'x', size: 1, extra: { a: [1, 2] } });
       const answer = await change(admin, made, { size: 2, extra: null });
       const changed = answer.as(record);
@@ -169,6 +168,7 @@ describe('Records', () => {
     });
 
     it('to equal values are the same record, without a new event', async () => {
+      const { ada, task } = here();
       const values = {
         title: 'x',
         size: 0,
@@ -190,6 +190,7 @@ describe('Records', () => {
     });
 
     it('go by If-Match', async () => {
+      const { ada, task } = here();
       const made = await create(ada, task, { title: 'x' });
       expect((await change(ada, made, { size: 1 }, ifMatch('"1"'))).status).to.equal(200);
       const late = await change(ada, made, { size: 2 }, ifMatch('"1"'));
@@ -204,6 +205,7 @@ describe('Records', () => {
     });
 
     it('let one of many with the same If-Match through', async () => {
+      const { ada, task } = here();
       const made = await create(ada, task, { title: 'x' });
       const answers = await Promise.all(
         Array.from({ length: 12 }, (_, i) => change(ada, made, { title: `v${i}` }, ifMatch('"1"'))),
@@ -213,12 +215,14 @@ describe('Records', () => {
     });
 
     it('count every change in their version, whoever changes at the same time', async () => {
+      const { ada, task } = here();
       const made = await create(ada, task, { title: 'x' });
       await Promise.all(Array.from({ length: 20 }, (_, i) => change(ada, made, { title: `v${i}` })));
       expect((await read(ada, made)).version).to.equal(21);
     });
 
     it('have one effect per Idempotency-Key', async () => {
+      const { ada, task } = here();
       const headers = { 'idempotency-key': randomUUID() };
       const bodies = { values: { title: 'once' } };
       const [one, two] = await Promise.all([
@@ -230,150 +234,12 @@ describe('Records', () => {
     });
   });
 
-  describe('values', () => {
-    const kept = async (type: string, value: unknown, more: object = {}) => {
-      const name = await define(admin, { key: 'v', type, ...more });
-      const answer = await ada.api.post(at(name), { values: { v: value } });
-      return answer.status === 201 ? answer.as(record, 201).values.v : `${answer.status}`;
-    };
-    const ROWS: readonly [
-      type: string,
-      good: readonly [unknown, unknown?][],
-      bad: readonly [unknown, string][],
-    ][] = [
-      [
-        'text',
-        [['ä\n😀'], ['😀'.repeat(10_000)]],
-        [
-          [1, '400'],
-          ['a\u0000', '400'],
-          ['\ud800', '400'],
-          ['x'.repeat(10_001), '422'],
-        ],
-      ],
-      [
-        'long_text',
-        [['😀'.repeat(50_000)]],
-        [
-          [{}, '400'],
-          ['x'.repeat(100_001), '422'],
-        ],
-      ],
-      [
-        'integer',
-        [[0], [-5], [2 ** 53 - 1], [1e3, 1000]],
-        [
-          ['1', '400'],
-          [1.5, '400'],
-          [2 ** 53, '400'],
-          [true, '400'],
-        ],
-      ],
-      [
-        'decimal',
-        [['0.10'], ['-12345678901234567890.12345'], ['9'.repeat(38)]],
-        [
-          [1, '400'],
-          ['1e3', '400'],
-          ['.5', '400'],
-          ['01', '400'],
-          ['+1', '400'],
-          ['', '400'],
-          ['9'.repeat(39), '400'],
-        ],
-      ],
-      [
-        'boolean',
-        [[true], [false]],
-        [
-          ['true', '400'],
-          [0, '400'],
-        ],
-      ],
-      [
-        'date',
-        [['2024-02-29']],
-        [
-          ['2023-02-29', '400'],
-          ['2024-2-1', '400'],
-          ['2024-13-01', '400'],
-          ['2024-01-01T00:00:00Z', '400'],
-          [1, '400'],
-        ],
-      ],
-      [
-        'datetime',
-        [
-          ['2026-01-01T00:00:00Z', '2026-01-01T00:00:00.000Z'],
-          ['2026-01-01T00:30:00.5+01:00', '2025-12-31T23:30:00.500Z'],
-        ],
-        [
-          ['2026-01-01T00:00:00', '400'],
-          ['2026-01-01', '400'],
-          ['2026-01-01T25:00:00Z', '400'],
-          [0, '400'],
-        ],
-      ],
-      [
-        'json',
-        [[[]], [{ a: [null, true, 'x', 1.5] }], [false]],
-        [
-          [deep(40), '400'],
-          ['x'.repeat(70_000), '400'],
-        ],
-      ],
-      [
-        'reference',
-        [],
-        [
-          [1, '400'],
-          ['no-id', '422'],
-          [randomUUID(), '422'],
-          [randomUUID().toUpperCase(), '422'],
-        ],
-      ],
-      [
-        'user',
-        [],
-        [
-          [1, '400'],
-          ['nobody', '422'],
-          [`a${'b'.repeat(500)}`, '422'],
-        ],
-      ],
-    ];
-    for (const [type, good, bad] of ROWS) {
-      it(`of type ${type} are kept as they are written, or refused`, async () => {
-        const more = type === 'reference' ? { reference: { entity_name: task, on_delete: 'clear' } } : {};
-        for (const [value, as = value] of good) expect(await kept(type, value, more)).to.deep.equal(as);
-        for (const [value, status] of bad) {
-          expect(await kept(type, value, more), JSON.stringify(value).slice(0, 60)).to.equal(status);
-        }
-      });
-    }
-
-    it('of a reference name a record of its entity', async () => {
-      const other = await define(admin);
-      const wrong = await create(ada, other);
-      const right = await create(ada, task, { title: 'x' });
-      const more = { reference: { entity_name: task, on_delete: 'clear' } };
-      expect(await kept('reference', wrong.id, more)).to.equal('422');
-      expect(await kept('reference', right.id, more)).to.equal(right.id);
-    });
-
-    it('of a user may be anybody of the tenant, and nobody of another', async () => {
-      const stranger = await (await world.tenant()).person('Stranger');
-      expect(await kept('user', ada.id)).to.equal(ada.id);
-      expect(await kept('user', stranger.id)).to.equal('422');
-    });
-  });
-
   describe('listed', () => {
     let list: string;
     const ids: string[] = [];
     before(async () => {
       list = await define(
-        admin,
+        here().admin,
         { key: 'n', type: 'integer' },
         { key: 'd', type: 'decimal' },
         { key: 'w', type: 'text' },
@@ -385,12 +251,12 @@ describe('Records', () => {
         { n: 2 },
         { n: 2, d: '-1', w: 'B' },
       ]) {
-        ids.push((await create(ada, list, values)).id);
+        ids.push((await create(here().ada, list, values)).id);
       }
     });
 
     const found = async (query: string) => {
-      const answer = await ada.api.get(`${at(list)}?${query}`);
+      const answer = await here().ada.api.get(`${at(list)}?${query}`);
       return answer.as(records).map(({ id }) => ids.indexOf(id));
     };
     const f = (filter: unknown) =>
@@ -416,6 +282,7 @@ describe('Records', () => {
     });
 
     it('page without a gap or a repetition, sorted and filtered too', async () => {
+      const { ada } = here();
       for (const query of ['', 'sort=n', 'sort=-d', f('n >= 1'), `${f('n >= 1')}&sort=w`]) {
         const seen: string[] = [];
         let path: string | undefined = `${at(list)}?limit=1&${query}`;
@@ -429,6 +296,7 @@ describe('Records', () => {
     });
 
     it('are refused a filter or an order that is none', async () => {
+      const { ada } = here();
       for (const filter of ['', 'nope == 1', 'n == "x"', 'n ==', '{', '{}', 'j > 1']) {
         const answer = await ada.api.get(`${at(list)}?${f(filter)}`);
         expect([answer.status, answer.error], filter).to.deep.equal([400, 'invalid_filter']);
@@ -443,6 +311,7 @@ describe('Records', () => {
 
   describe('for tokens', () => {
     it('are read with data:read, and written with data:write', async () => {
+      const { world, admin, task } = here();
       const reads = await mintToken(admin.api, { scopes: ['data:read'] });
       const writes = await mintToken(admin.api, { scopes: ['data:write'] });
       const [reader, writer] = [reads, writes].map(({ token }) => world.anybody.with(token));
@@ -456,7 +325,3 @@ describe('Records', () => {
     });
   });
 });
-
-function deep(depth: number): unknown {
-  return depth === 0 ? 1 : [deep(depth - 1)];
-}

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Options } from '../../support/client.ts';
 import { randomName } from '../../support/server.ts';
 import { uuid } from '../../support/shapes.ts';
+import { bossAndAda } from '../../support/suite.ts';
 import type { Member } from '../../support/world.ts';
 
 /** Entities, records and notes as callers see them: strict, so that a key too many is seen. */
@@ -84,6 +85,22 @@ export const define = async (admin: Member, ...fields: readonly FieldInput[]): P
   const answer = await admin.api.post(ENTITIES, { name, label: 'An entity', fields: fieldsOf(...fields) });
   answer.as(entity, 201);
   return name;
+};
+
+/** The admin of a tenant, Ada, an operator, and the entity `task`, which has fields of many kinds. */
+export const adaWithTasks = async () => {
+  const { boss: admin, ...rest } = await bossAndAda();
+  const task = await define(
+    admin,
+    { key: 'title', type: 'text', required: true, max_length: 20 },
+    { key: 'size', type: 'integer', min: 0, max: 10 },
+    { key: 'price', type: 'decimal' },
+    { key: 'status', type: 'enum', options: ['open', 'done'], required: true, default: 'open' },
+    { key: 'extra', type: 'json' },
+    { key: 'owner', type: 'user' },
+    { key: 'at', type: 'datetime' },
+  );
+  return { ...rest, admin, task };
 };
 
 export const at = (name: string, id?: string): string =>

@@ -1,9 +1,10 @@
 import { expect } from 'chai';
-import { Binary, MongoClient } from 'mongodb';
+import { Binary } from 'mongodb';
 import { findInText } from '../../support/files.ts';
-import { describeWithMongo, type TestDatabase } from '../../support/mongodb-server.ts';
+import { describeWithMongo } from '../../support/mongodb-server.ts';
+import { onMongo } from '../../support/mongodb-world.ts';
 import { user, users } from '../../support/shapes.ts';
-import { endWorld, startWorld, USERS, type World } from '../../support/world.ts';
+import { USERS } from '../../support/world.ts';
 import { forgotten, GONE, mark, PASSWORD } from './support.ts';
 
 interface Row {
@@ -13,24 +14,12 @@ interface Row {
 
 await describeWithMongo('Forgetting with keys and read models in MongoDB', (title, start) => {
   describe(title, () => {
-    let database: TestDatabase;
-    let client: MongoClient;
-    let world: World;
-
-    before(async () => {
-      database = start();
-      client = new MongoClient(database.url);
-      world = await startWorld({ env: { MONGODB_URL: database.databaseUrl } });
-    });
-    after(async () => {
-      await endWorld();
-      await client?.close();
-      await database?.dispose();
-    });
+    const on = onMongo(start);
 
     it('destroys the key there, and again after a restore of an older key', async function () {
       this.timeout(120_000);
-      const keys = client.db(database.dbName).collection<Row>('data_keys');
+      const { db, world } = on();
+      const keys = db.collection<Row>('data_keys');
       const tenant = await world.tenant();
       const [email, name] = [`${mark('forgetmail')}@people.example`, mark('Forgetname')];
       const body = { email, display_name: name, role: 'operator', password: PASSWORD };

@@ -3,6 +3,7 @@ import { request } from 'node:http';
 import { expect } from 'chai';
 import { deleteRecord, newRecord } from '../../support/records.ts';
 import { eventually } from '../../support/server.ts';
+import { forSuite } from '../../support/suite.ts';
 import {
   blobsIn,
   download,
@@ -12,29 +13,18 @@ import {
   filesOf,
   openBlobs,
   sha256,
-  type TestRecord,
   uploaded,
 } from '../../support/uploads.ts';
-import { endWorld, type Member, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { annAndRecord } from './support.ts';
 
 describe('Downloading files', () => {
-  let world: World;
-  let tenant: TestTenant;
-  let ann: Member;
-  let record: TestRecord;
-
-  before(async () => {
-    world = await startWorld();
-    tenant = await world.tenant();
-    ann = await tenant.person('Ann');
-    record = await newRecord(tenant);
-  });
-  after(endWorld);
+  const here = forSuite(annAndRecord);
 
   const get = (id: string, headers: Record<string, string> = {}, method = 'GET') =>
-    download(world.server, ann.token, id, { headers, method });
+    download(here().world.server, here().ann.token, id, { headers, method });
 
   it('never shows a page, a picture or a script in the browser', async () => {
+    const { ann, record } = here();
     const page = '<!doctype html><script>alert(document.domain)</script>';
     for (const [type, shown] of [
       ['text/html', 'application/octet-stream'],
@@ -60,6 +50,7 @@ describe('Downloading files', () => {
   });
 
   it('says how large the file is and what its digest is, by HEAD as well', async () => {
+    const { world, ann, record } = here();
     const content = randomBytes(200_000);
     const made = await uploaded(ann.api, record, content);
     const [whole, head] = [await get(made.id), await get(made.id, {}, 'HEAD')];
@@ -76,6 +67,7 @@ describe('Downloading files', () => {
   });
 
   it('gives a part of a file', async () => {
+    const { ann, record } = here();
     const content = randomBytes(100_000);
     const made = await uploaded(ann.api, record, content);
     for (const [range, first, last] of [
@@ -102,6 +94,7 @@ describe('Downloading files', () => {
   });
 
   it('answers an unknown, a malformed, a deleted and a foreign id with the same bytes', async () => {
+    const { world, ann, record } = here();
     const gone = await uploaded(ann.api, record, 'gone');
     expect((await ann.api.delete(`${FILES}/${gone.id}`)).status).to.equal(204);
     const other = await world.tenant();
@@ -121,6 +114,7 @@ describe('Downloading files', () => {
   });
 
   it('takes a deleted file off the list and its bytes off the disk, and leaves the others', async () => {
+    const { world, tenant, ann, record } = here();
     const own = await newRecord(tenant, record.entity);
     const [kept, gone] = [await uploaded(ann.api, own, 'kept'), await uploaded(ann.api, own, 'gone')];
     const before = (await blobsIn(world.server.dataDir)).whole.length;
@@ -134,6 +128,7 @@ describe('Downloading files', () => {
   });
 
   it('lets one of many who delete the same file do it', async () => {
+    const { ann, record } = here();
     const { id } = await uploaded(ann.api, record, 'x');
     const answers = await Promise.all(Array.from({ length: 8 }, () => ann.api.delete(`${FILES}/${id}`)));
     expect(answers.map(({ status }) => status).sort()).to.deep.equal([204, ...Array(7).fill(404)]);
@@ -142,6 +137,7 @@ describe('Downloading files', () => {
   /** A download whose reader takes the first bytes and then nothing. */
   const begin = (id: string) =>
     new Promise<{ rest: () => Promise<number>; abort: () => void }>((resolve, reject) => {
+      const { world, ann } = here();
       const headers = { authorization: `Bearer ${ann.token}` };
       const outgoing = request(`${world.server.base}${FILES}/${id}/content`, { headers }, (response) => {
         let size = 0;
@@ -161,6 +157,7 @@ describe('Downloading files', () => {
     });
 
   it('ends with the reader: aborted downloads leave no descriptor open', async () => {
+    const { world, ann, record } = here();
     const made = await uploaded(ann.api, record, randomBytes(20_000_000));
     const readers = await Promise.all(Array.from({ length: 10 }, () => begin(made.id)));
     expect(await openBlobs(world.server)).to.be.greaterThan(0);
@@ -170,6 +167,7 @@ describe('Downloading files', () => {
   });
 
   it('may be finished when the file is deleted meanwhile', async () => {
+    const { world, ann, record } = here();
     const made = await uploaded(ann.api, record, randomBytes(20_000_000));
     const reader = await begin(made.id);
     expect((await ann.api.delete(`${FILES}/${made.id}`)).status).to.equal(204);
@@ -179,6 +177,7 @@ describe('Downloading files', () => {
   });
 
   it('is 404 at once for files of a deleted record, and their bytes go', async () => {
+    const { world, tenant, ann, record } = here();
     const own = await newRecord(tenant, record.entity);
     const made: File[] = [];
     for (let i = 0; i < 5; i += 1) made.push(await uploaded(ann.api, own, `file ${i}`));

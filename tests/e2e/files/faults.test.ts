@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import type { Answer } from '../../support/client.ts';
 import { deleteRecord, newRecord } from '../../support/records.ts';
 import { eventually } from '../../support/server.ts';
+import { forSuite } from '../../support/suite.ts';
 import {
   beginUpload,
   blobsIn,
@@ -18,27 +19,15 @@ import {
   memoryOf,
   openBlobs,
   sha256,
-  type TestRecord,
   upload,
   uploaded,
 } from '../../support/uploads.ts';
-import { endWorld, type Member, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { annAndRecord } from './support.ts';
 
 describe('Files, when things go wrong', () => {
-  let world: World;
-  let tenant: TestTenant;
-  let ann: Member;
-  let record: TestRecord;
+  const here = forSuite(annAndRecord);
 
-  before(async () => {
-    world = await startWorld();
-    tenant = await world.tenant();
-    ann = await tenant.person('Ann');
-    record = await newRecord(tenant);
-  });
-  after(endWorld);
-
-  const halves = async (): Promise<number> => (await blobsIn(world.server.dataDir)).half.length;
+  const halves = async (): Promise<number> => (await blobsIn(here().world.server.dataDir)).half.length;
 
   const age = async (paths: readonly string[]): Promise<void> => {
     const old = new Date(Date.now() - 2 * 3_600_000);
@@ -46,6 +35,7 @@ describe('Files, when things go wrong', () => {
   };
 
   it('nothing is left of uploads whose client goes away', async () => {
+    const { world, ann, record } = here();
     const before = (await blobsIn(world.server.dataDir)).whole;
     const begun = Array.from({ length: 5 }, () =>
       beginUpload(world.server, ann.token, record, randomBytes(2_000_000)),
@@ -59,6 +49,7 @@ describe('Files, when things go wrong', () => {
   });
 
   it('memory stays bounded while twenty upload 25 MiB at once', async () => {
+    const { world, ann, record } = here();
     const content = randomBytes(FILE_LIMIT);
     await uploaded(ann.api, record, content);
     const before = await memoryOf(world.server);
@@ -77,6 +68,7 @@ describe('Files, when things go wrong', () => {
   }).timeout(60_000);
 
   it('kill -9 in the middle loses nothing that was answered, and what it left is swept up', async () => {
+    const { world, tenant, ann, record } = here();
     const own = await newRecord(tenant, record.entity);
     const kept = await uploaded(ann.api, own, 'kept');
     const begun = beginUpload(world.server, ann.token, own, randomBytes(3_000_000));
@@ -111,6 +103,7 @@ describe('Files, when things go wrong', () => {
   }).timeout(60_000);
 
   it('kill -9 at any moment leaves one file per Idempotency-Key, with its bytes', async () => {
+    const { world, tenant, ann, record } = here();
     const own = await newRecord(tenant, record.entity);
     for (const [round, afterMs] of [150, 600].entries()) {
       const sent = new Set<string>();
@@ -154,6 +147,7 @@ describe('Files, when things go wrong', () => {
   }).timeout(60_000);
 
   it('no file outlives its record, however uploads and deletion race', async () => {
+    const { world, tenant, ann, record } = here();
     const own = await newRecord(tenant, record.entity);
     const answers: Promise<Answer>[] = [];
     const begin = (i: number) =>
@@ -176,6 +170,7 @@ describe('Files, when things go wrong', () => {
   });
 
   it('an upload under way when the server stops is finished or leaves nothing', async () => {
+    const { world, tenant, ann, record } = here();
     const own = await newRecord(tenant, record.entity);
     // Those that were killed before left theirs, which are too young to be swept.
     const left = await halves();

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
-import { MongoClient } from 'mongodb';
-import { describeWithMongo, type TestDatabase } from '../../support/mongodb-server.ts';
+import { describeWithMongo } from '../../support/mongodb-server.ts';
+import { onMongo } from '../../support/mongodb-world.ts';
 import { deleteRecord, newRecord } from '../../support/records.ts';
 import { eventually } from '../../support/server.ts';
 import {
@@ -14,31 +14,17 @@ import {
   upload,
   uploaded,
 } from '../../support/uploads.ts';
-import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
 
 await describeWithMongo('Files in GridFS', (title, start) => {
   describe(title, () => {
-    let database: TestDatabase;
-    let client: MongoClient;
-    let world: World;
-    let tenant: TestTenant;
-
-    before(async () => {
-      database = start();
-      client = new MongoClient(database.url);
-      world = await startWorld({ env: { MONGODB_URL: database.databaseUrl } });
-      tenant = await world.tenant();
-    });
-    after(async () => {
-      await endWorld();
-      await client?.close();
-      await database?.dispose();
-    });
+    const on = onMongo(start);
 
     const count = async (name: string): Promise<number> =>
-      (await client.db(database.dbName).collection(`blobs.${name}`).find().toArray()).length;
+      (await on().db.collection(`blobs.${name}`).find().toArray()).length;
 
     it('are uploaded, listed, given back whole and in parts, and deleted', async () => {
+      const { world } = on();
+      const tenant = await world.tenant();
       const { api, token } = tenant.admin;
       const record = await newRecord(tenant);
       const content = randomBytes(3_000_000);
@@ -59,6 +45,8 @@ await describeWithMongo('Files in GridFS', (title, start) => {
     });
 
     it('are one for each Idempotency-Key, go with their record, and leave nothing when cut off', async () => {
+      const { world } = on();
+      const tenant = await world.tenant();
       const { api, token } = tenant.admin;
       const record = await newRecord(tenant);
       const headers = { 'idempotency-key': 'once' };

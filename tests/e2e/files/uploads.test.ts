@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { API_TOKENS, mintedToken } from '../../support/delegation.ts';
 import { newRecord } from '../../support/records.ts';
+import { forSuite } from '../../support/suite.ts';
 import {
   blobsIn,
   download,
@@ -14,27 +15,16 @@ import {
   formWith,
   MULTIPART,
   sha256,
-  type TestRecord,
   upload,
   uploaded,
 } from '../../support/uploads.ts';
-import { endWorld, type Member, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { annAndRecord } from './support.ts';
 
 describe('Uploading files', () => {
-  let world: World;
-  let tenant: TestTenant;
-  let ann: Member;
-  let record: TestRecord;
-
-  before(async () => {
-    world = await startWorld();
-    tenant = await world.tenant();
-    ann = await tenant.person('Ann');
-    record = await newRecord(tenant);
-  });
-  after(endWorld);
+  const here = forSuite(annAndRecord);
 
   it('answers with what the file is, and gives the same bytes back', async () => {
+    const { world, ann, record } = here();
     const content = randomBytes(300_000);
     const began = Date.now();
     const made = await uploaded(ann.api, record, content, { filename: 'photo.png', type: 'image/png' });
@@ -49,6 +39,7 @@ describe('Uploading files', () => {
   });
 
   it('takes 25 MiB exactly, and not one byte more', async () => {
+    const { world, ann, record } = here();
     const content = randomBytes(FILE_LIMIT + 1);
     const exact = content.subarray(0, FILE_LIMIT);
     const made = await uploaded(ann.api, record, exact);
@@ -61,6 +52,7 @@ describe('Uploading files', () => {
   });
 
   it('takes an empty file', async () => {
+    const { world, ann, record } = here();
     const made = await uploaded(ann.api, record, '', { filename: 'empty.txt' });
     expect(made).to.include({ size: 0, sha256: sha256(''), filename: 'empty.txt' });
     const { status, bytes, headers } = await download(world.server, ann.token, made.id);
@@ -80,6 +72,7 @@ describe('Uploading files', () => {
     ['<img src=x onerror=alert(1)>.png', '<img src=x onerror=alert(1)>.png'],
   ] as const) {
     it(`keeps ${JSON.stringify(sent).slice(0, 40)} as ${JSON.stringify(kept).slice(0, 40)}`, async () => {
+      const { world, ann, record } = here();
       const made = await uploaded(ann.api, record, 'x', { filename: sent });
       expect(made.filename).to.equal(kept);
       const { headers, status } = await download(world.server, ann.token, made.id);
@@ -94,11 +87,13 @@ describe('Uploading files', () => {
   }
 
   it('calls a file without a name file', async () => {
+    const { ann, record } = here();
     const type = 'application/octet-stream';
     expect((await uploaded(ann.api, record, 'x', { filename: '', type })).filename).to.equal('file');
   });
 
   it('keeps a content type that is none as bytes', async () => {
+    const { ann, record } = here();
     expect((await uploaded(ann.api, record, 'x', { type: 'text/csv; charset=utf-8' })).content_type).to.equal(
       'text/csv',
     );
@@ -107,6 +102,7 @@ describe('Uploading files', () => {
   });
 
   it('refuses what is no upload, and stores nothing of it', async () => {
+    const { world, ann, record } = here();
     const before = await blobsIn(world.server.dataDir);
     const send = (raw: Uint8Array | string, type: string, to = record) =>
       ann.api.post(filesOf(to), undefined, {
@@ -138,6 +134,7 @@ describe('Uploading files', () => {
   });
 
   it('lists the files of a record, newest first, page by page', async () => {
+    const { tenant, ann, record } = here();
     const own = await newRecord(tenant, record.entity);
     const made: File[] = [];
     for (const filename of ['1.txt', '2.txt', '3.txt'])
@@ -163,6 +160,7 @@ describe('Uploading files', () => {
   });
 
   it('takes many at once, each with its own bytes', async () => {
+    const { tenant, ann, record } = here();
     const own = await newRecord(tenant, record.entity);
     const contents = Array.from({ length: 25 }, (_, i) =>
       Buffer.concat([randomBytes(80_000), Buffer.from([i])]),
@@ -173,6 +171,7 @@ describe('Uploading files', () => {
   });
 
   it('has one effect per Idempotency-Key, and refuses the key for another file', async () => {
+    const { world, tenant, ann, record } = here();
     const own = await newRecord(tenant, record.entity);
     const headers = { 'idempotency-key': randomUUID() };
     const first = await upload(ann.api, own, 'the same', { headers });
@@ -204,6 +203,7 @@ describe('Uploading files', () => {
   });
 
   it('asks API tokens for the scope, of each route', async () => {
+    const { world, tenant, record } = here();
     const own = await newRecord(tenant, record.entity);
     const mint = async (...scopes: string[]) => {
       const answer = await tenant.admin.api.post(API_TOKENS, { name: 'a token', scopes });

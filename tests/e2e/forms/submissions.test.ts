@@ -2,18 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import type { Answer } from '../../support/client.ts';
 import { wholeLog } from '../../support/event-log.ts';
-import { tenant as tenantShape, validationFailed } from '../../support/shapes.ts';
-import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
-import { at, ENTITIES, type FieldInput, fieldsOf, issuesOf, record, remove } from '../entities/support.ts';
+import { validationFailed } from '../../support/shapes.ts';
+import { forSuite } from '../../support/suite.ts';
+import { at, issuesOf, record, remove } from '../entities/support.ts';
 import { defineEntity, readJob } from '../workflows/support.ts';
 import {
   act,
   BROWSER,
   draft,
   expectSafe,
-  FORMS,
-  type Form,
-  form,
   publicForm,
   publicPath,
   published,
@@ -22,47 +19,19 @@ import {
   sendForm,
   submissionsIn,
   submitted,
+  VALUES,
+  withClaims,
 } from './support.ts';
 
 /** Decisions, section 6, Form: what strangers see and send. */
 describe('Public forms', () => {
-  let world: World;
-  let tenant: TestTenant;
-  let claim: Form;
-  let path: string;
+  const here = forSuite(withClaims);
 
-  before(async () => {
-    world = await startWorld();
-    tenant = await world.tenant();
-    claim = await published(
-      tenant,
-      [
-        { key: 'name', type: 'text', label: 'Name', required: true, max_length: 20 },
-        { key: 'amount', type: 'integer', min: 1, max: 100 },
-        { key: 'price', type: 'decimal' },
-        { key: 'kind', type: 'enum', options: ['water', 'fire'], default: 'water' },
-        { key: 'mail', type: 'text' },
-        { key: 'secret', type: 'text', default: 'not for strangers' },
-      ],
-      {
-        title: 'Report',
-        fields: [
-          { field_key: 'name' },
-          { field_key: 'amount', label: 'How many?' },
-          { field_key: 'price' },
-          { field_key: 'kind' },
-          { field_key: 'mail', required: true },
-        ],
-      },
-    );
-    path = publicPath(tenant, claim);
-  });
-  after(endWorld);
-
-  const VALUES = { name: 'Bob', mail: 'bob@people.example' };
-  const count = async (): Promise<number> => (await recordsOf(tenant.admin, claim.entity_name)).length;
+  const count = async (): Promise<number> =>
+    (await recordsOf(here().tenant.admin, here().claim.entity_name)).length;
 
   it('are shown with what a client needs to ask for the fields, and no more', async () => {
+    const { world, tenant, claim, path } = here();
     for (const at of [path, `/api/v1${path}`]) {
       const answer = await world.anybody.get(at);
       expect(answer.as(publicForm)).to.deep.equal({
@@ -84,6 +53,7 @@ describe('Public forms', () => {
   });
 
   it('become records, which are there at once', async () => {
+    const { world, tenant, claim, path } = here();
     const answer = await send(world.anybody, path, { ...VALUES, amount: 3, price: '2.50' });
     const { submission_id } = answer.as(submitted, 201);
     expect(submission_id).to.match(/^[A-Za-z0-9_-]{1,64}$/);
@@ -97,6 +67,7 @@ describe('Public forms', () => {
   });
 
   it('tell of themselves once, with form, submission, record and values', async () => {
+    const { world, tenant, claim, path } = here();
     const submission_id = randomUUID();
     await Promise.all([
       send(world.anybody, path, VALUES, submission_id),
@@ -120,6 +91,7 @@ describe('Public forms', () => {
   });
 
   it('are a line in the tenant’s event log, by nobody in particular', async () => {
+    const { world, tenant, claim, path } = here();
     await send(world.anybody, path, VALUES, 'in-the-log');
     const [line] = await wholeLog(tenant.admin.api);
     expect(line).to.deep.include({
@@ -130,6 +102,7 @@ describe('Public forms', () => {
 
   describe('are one submission for one submission_id', () => {
     it('when it comes twenty times at once, with other values too', async () => {
+      const { world, path } = here();
       const before = await count();
       const submission_id = 'twenty-at-once_1';
       const answers = await Promise.all(
@@ -142,6 +115,7 @@ describe('Public forms', () => {
     });
 
     it('when it comes again with other values, wrong ones too, or after the record is gone', async () => {
+      const { world, tenant, claim, path } = here();
       const submission_id = randomUUID();
       await send(world.anybody, path, VALUES, submission_id);
       const [made] = await recordsOf(tenant.admin, claim.entity_name);
@@ -158,6 +132,7 @@ describe('Public forms', () => {
     });
 
     it('of one form: another form counts its own', async () => {
+      const { world, tenant, path } = here();
       const other = await published(tenant, [{ key: 'name', type: 'text' }]);
       const submission_id = randomUUID();
       await send(world.anybody, path, VALUES, submission_id);
@@ -166,6 +141,7 @@ describe('Public forms', () => {
     });
 
     it('that was refused before: what is corrected is taken', async () => {
+      const { world, path } = here();
       const submission_id = randomUUID();
       expect((await send(world.anybody, path, {}, submission_id)).status).to.equal(400);
       expect((await send(world.anybody, path, VALUES, submission_id)).status).to.equal(201);
@@ -173,6 +149,7 @@ describe('Public forms', () => {
 
     for (const wrong of ['', 'a b', 'a/b', 'ä', 'x'.repeat(65), 'abc\n', 7, {}]) {
       it(`and not for ${JSON.stringify(wrong).slice(0, 20)}`, async () => {
+        const { world, path } = here();
         const before = await count();
         const body = { values: VALUES, submission_id: wrong };
         const answer = await world.anybody.post(`${path}/submissions`, body);
@@ -235,6 +212,7 @@ describe('Public forms', () => {
     ],
   ] as const) {
     it(`are refused with ${what}`, async () => {
+      const { world, path } = here();
       const before = await count();
       const answer = await send(world.anybody, path, values);
       expect([answer.status, answer.error]).to.deep.equal([
@@ -247,6 +225,7 @@ describe('Public forms', () => {
   }
 
   it('do not take __proto__ for anything', async () => {
+    const { world, path } = here();
     const raw = `{"values":{"name":"Bob","mail":"x","__proto__":{"amount":5}}}`;
     const answer = await world.anybody.post(`${path}/submissions`, undefined, { raw });
     expect(issuesOf(answer.json)).to.deep.equal(['values.__proto__ unknown_field']);
@@ -258,12 +237,14 @@ describe('Public forms', () => {
     ['values that are a text', { values: 'x' }, 400],
   ] as const) {
     it(`are refused with ${what}`, async () => {
+      const { world, path } = here();
       const answer = await world.anybody.post(`${path}/submissions`, body);
       expect([answer.status, answer.error]).to.deep.equal([status, 'validation_failed']);
     });
   }
 
   it('are refused when they are no JSON, too large, or of another type', async () => {
+    const { world, path } = here();
     const post = (raw: string, type: string) =>
       world.anybody.post(`${path}/submissions`, undefined, { raw, headers: { 'content-type': type } });
     expect((await post('{', 'application/json')).error).to.equal('malformed_json');
@@ -279,6 +260,7 @@ describe('Public forms', () => {
   });
 
   it('of more than fits into a record are refused whole, before anything is written', async () => {
+    const { world, tenant } = here();
     const keys = ['a', 'b', 'c', 'd', 'e'];
     const wide = await published(
       tenant,
@@ -293,6 +275,7 @@ describe('Public forms', () => {
   });
 
   it('begin the job of an entity with a workflow', async () => {
+    const { world, tenant } = here();
     const entity_name = 'ticket';
     await defineEntity(tenant, entity_name);
     const made = await draft(tenant.admin, { entity_name, fields: [{ field_key: 'title' }] });
@@ -303,102 +286,8 @@ describe('Public forms', () => {
     expect(await readJob(tenant.admin, one?.id ?? '')).to.deep.include({ state: 'draft', entity_name });
   });
 
-  describe('that nobody may see', () => {
-    const strip = (answer: Answer) => ({
-      status: answer.status,
-      text: answer.text,
-      headers: [...answer.headers].filter(([name]) => !['x-request-id', 'date'].includes(name)),
-    });
-    const html = { headers: { accept: 'text/html' } };
-    const both = async (at: string) => {
-      const form = new URLSearchParams(VALUES).toString();
-      return [
-        strip(await world.anybody.get(at)),
-        strip(await world.anybody.get(at, html)),
-        strip(await send(world.anybody, at, VALUES)),
-        strip(
-          await world.anybody.post(`${at}/submissions`, undefined, {
-            raw: form,
-            headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'text/html' },
-          }),
-        ),
-      ];
-    };
-
-    it('are the same 404, byte for byte, whatever is wrong', async () => {
-      const unknown = await both(`/public/forms/${tenant.id}/no-such-form`);
-      for (const { status, text } of unknown) {
-        expect([status, JSON.parse(text).error]).to.deep.equal([404, 'not_found']);
-      }
-      expect(new Set(unknown.map(({ text }) => text)).size).to.equal(1);
-
-      const make = () =>
-        published(tenant, [
-          { key: 'name', type: 'text' },
-          { key: 'mail', type: 'text' },
-        ]);
-      const [archived, deleted] = [await make(), await make()];
-      const own = await draft(tenant.admin, {
-        entity_name: archived.entity_name,
-        fields: [{ field_key: 'name' }],
-      });
-      await act(tenant.admin, archived.id, 'archive');
-      await tenant.admin.api.delete(`${FORMS}/${deleted.id}`);
-      const suspended = await world.tenant();
-      const theirs = await published(suspended, [{ key: 'name', type: 'text' }]);
-      expect((await world.anybody.get(publicPath(suspended, theirs))).status).to.equal(200);
-      (await world.platform.patch(`/super/tenants/${suspended.id}`, { status: 'suspended' })).as(tenantShape);
-
-      for (const at of [
-        publicPath(tenant, own),
-        publicPath(tenant, archived),
-        publicPath(tenant, deleted),
-        publicPath(suspended, theirs),
-        `/public/forms/no_such_tenant/${claim.slug}`,
-        `/public/forms/platform/${claim.slug}`,
-        `/public/forms/${suspended.id}/${claim.slug}`,
-        `/public/forms/${tenant.id}/${theirs.slug}`,
-        `/public/forms/${tenant.id}/${claim.slug.toUpperCase()}`,
-        `/public/forms/${tenant.id.toUpperCase()}/${claim.slug}`,
-        `/public/forms/${tenant.id}/%2e%2e`,
-        `/public/forms/${tenant.id}/%00`,
-        `/public/forms/${tenant.id}/%ff`,
-        `/public/forms/${tenant.id}/${'x'.repeat(3000)}`,
-        `/public/forms/${tenant.id}.form_slug-${claim.slug}/${claim.slug}`,
-      ]) {
-        expect(await both(at), at).to.deep.equal(unknown);
-      }
-    });
-  });
-
-  it('whose entity has grown past them get the record’s own errors, and never a 500', async () => {
-    const made = await published(tenant, [{ key: 'name', type: 'text' }]);
-    const at = publicPath(tenant, made);
-    const change = (...fields: FieldInput[]) =>
-      tenant.admin.api.patch(`${ENTITIES}/${made.entity_name}`, { fields: fieldsOf(...fields) });
-    const wanted = { key: 'wanted', type: 'text', required: true };
-
-    await change({ key: 'name', type: 'text' }, wanted);
-    const missing = await send(world.anybody, at, { name: 'x' });
-    expect([missing.status, ...issuesOf(missing.json)]).to.deep.equal([
-      400,
-      'values.wanted missing_required',
-    ]);
-
-    await change({ key: 'name', type: 'integer' });
-    expect((await world.anybody.get(at)).json).to.have.nested.property('fields[0].type', 'integer');
-    const typed = await send(world.anybody, at, { name: 'x' });
-    expect([typed.status, ...issuesOf(typed.json)]).to.deep.equal([400, 'values.name type_mismatch']);
-
-    await change({ key: 'name', type: 'user' });
-    expect((await world.anybody.get(at)).json).to.have.deep.property('fields', []);
-    const person = await send(world.anybody, at, { name: tenant.admin.id });
-    expect([person.status, ...issuesOf(person.json)]).to.deep.equal([400, 'values.name unknown_field']);
-    expect((await act(tenant.admin, made.id, 'archive')).as(form).status).to.equal('archived');
-    expect((await act(tenant.admin, made.id, 'publish')).status).to.equal(422);
-  });
-
   it('need no credential, and see none', async () => {
+    const { world, tenant, claim, path } = here();
     const answer = await send(world.anybody.with('no token at all'), path, VALUES);
     expect(answer.status).to.equal(201);
     const [made] = await recordsOf(tenant.admin, claim.entity_name);
@@ -409,6 +298,7 @@ describe('Public forms', () => {
 
   describe('with the limit in force', () => {
     it('are taken 30 times a minute from one address', async () => {
+      const { world, path } = here();
       await world.server.stop();
       await world.restart({ RATE_LIMIT_PER_MINUTE: '600' });
       await world.ready();

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { Answer, Client, Options } from '../../support/client.ts';
 import { randomName, type Server } from '../../support/server.ts';
 import { uuid } from '../../support/shapes.ts';
-import type { Member, TestTenant } from '../../support/world.ts';
+import { type Member, startWorld, type TestTenant } from '../../support/world.ts';
 import { at, define, type FieldInput, records } from '../entities/support.ts';
 
 /** Forms as callers see them: strict, so that a key too many is seen. */
@@ -112,6 +112,37 @@ export const submissionsIn = ({ dataDir }: Server, tenantId: string) => {
     db.close();
   }
 };
+
+/** A published form of a tenant, the values that it asks for, and more. */
+export const withClaims = async () => {
+  const world = await startWorld();
+  const tenant = await world.tenant();
+  const claim = await published(
+    tenant,
+    [
+      { key: 'name', type: 'text', label: 'Name', required: true, max_length: 20 },
+      { key: 'amount', type: 'integer', min: 1, max: 100 },
+      { key: 'price', type: 'decimal' },
+      { key: 'kind', type: 'enum', options: ['water', 'fire'], default: 'water' },
+      { key: 'mail', type: 'text' },
+      { key: 'secret', type: 'text', default: 'not for strangers' },
+    ],
+    {
+      title: 'Report',
+      fields: [
+        { field_key: 'name' },
+        { field_key: 'amount', label: 'How many?' },
+        { field_key: 'price' },
+        { field_key: 'kind' },
+        { field_key: 'mail', required: true },
+      ],
+    },
+  );
+  return { world, tenant, claim, path: publicPath(tenant, claim) };
+};
+
+/** What the form of {@link withClaims} needs. */
+export const VALUES = { name: 'Bob', mail: 'bob@people.example' };
 
 // Pages
 

@@ -13,31 +13,19 @@ import {
 } from '../../support/delegation.ts';
 import { findIn, findInText } from '../../support/files.ts';
 import { refusal } from '../../support/socket.ts';
-import {
-  endWorld,
-  type Member,
-  startWorld,
-  type TestTenant,
-  USERS,
-  type World,
-} from '../../support/world.ts';
+import { forSuite } from '../../support/suite.ts';
+import { startWorld, USERS } from '../../support/world.ts';
 
 describe('API tokens as credentials', () => {
-  let world: World;
-  let tenant: TestTenant;
-  let ada: Member;
-  let token: string;
-  let id: string;
-
-  before(async () => {
-    world = await startWorld();
-    tenant = await world.tenant();
-    ada = await tenant.person('Ada', 'admin');
-    ({ token, id } = await mintToken(ada.api, { scopes: ['admin:*'], expires_in: 'never' }));
+  const here = forSuite(async () => {
+    const world = await startWorld();
+    const tenant = await world.tenant();
+    const ada = await tenant.person('Ada', 'admin');
+    const { token, id } = await mintToken(ada.api, { scopes: ['admin:*'], expires_in: 'never' });
+    return { world, tenant, ada, token, id };
   });
-  after(endWorld);
 
-  const as = (credential: string) => world.anybody.with(credential);
+  const as = (credential: string) => here().world.anybody.with(credential);
 
   for (const [what, spell] of [
     ['another last character', (t: string) => t.slice(0, -1) + (t.endsWith('x') ? 'y' : 'x')],
@@ -64,11 +52,13 @@ describe('API tokens as credentials', () => {
     ['a thousand characters', (t: string) => t + 'a'.repeat(1000)],
   ] as const) {
     it(`are refused with ${what}`, async () => {
+      const { token } = here();
       expect(await outcome(as(spell(token)))).to.deep.equal(REFUSED);
     });
   }
 
   it('are refused with a space in them or behind a second one', async () => {
+    const { world, token } = here();
     for (const authorization of [
       `Bearer ${token.slice(0, 16)} ${token.slice(16)}`,
       `Bearer ${token}, Bearer ${token}`,
@@ -81,6 +71,7 @@ describe('API tokens as credentials', () => {
   });
 
   it('open nothing that is for persons, whatever their scopes', async () => {
+    const { token } = here();
     for (const [method, path] of PERSONS_ONLY) {
       const answer = await as(token).request(method, path, method === 'POST' ? {} : undefined);
       expect([answer.status, answer.error], `${method} ${path}`).to.deep.equal(ACCEPTED);
@@ -88,6 +79,7 @@ describe('API tokens as credentials', () => {
   });
 
   it('open no token and no extension administration, not even their own revocation', async () => {
+    const { token, id } = here();
     for (const [method, path, body] of [
       ['POST', API_TOKENS, { name: 'x', scopes: ['data:read'] }],
       ['GET', API_TOKENS, undefined],
@@ -112,6 +104,7 @@ describe('API tokens as credentials', () => {
   });
 
   it('are of no other family, and not for the WebSocket', async () => {
+    const { world, token } = here();
     expect((await as(token).get('/super/tenants')).error).to.equal('invalid_credential');
     for (const by of ['query', 'header', 'subprotocol'] as const) {
       const answer = await refusal(world.server, token, { by });
@@ -120,6 +113,7 @@ describe('API tokens as credentials', () => {
   });
 
   it('outlive the account of who made them', async () => {
+    const { tenant, ada } = here();
     const gone = await tenant.person('Gone', 'admin');
     const minted = await mintToken(gone.api);
     await ada.api.patch(`${USERS}/${gone.id}`, { status: 'deactivated' });
@@ -128,6 +122,7 @@ describe('API tokens as credentials', () => {
   });
 
   it('of a suspended tenant are tenant_suspended until it is active again', async () => {
+    const { world } = here();
     const home = await world.tenant();
     const minted = await mintToken(home.admin.api);
     expect(await outcome(as(minted.token))).to.deep.equal(ACCEPTED);
@@ -138,6 +133,7 @@ describe('API tokens as credentials', () => {
   });
 
   it('that are random are refused by the hundred, and those in use go on', async () => {
+    const { token } = here();
     const answers = await Promise.all(
       Array.from({ length: 300 }, (_, i) => outcome(as(`svc_pat_${String(i).padStart(51, 'z')}`))),
     );
@@ -146,6 +142,7 @@ describe('API tokens as credentials', () => {
   });
 
   it('are in no file and no log', async () => {
+    const { world, token } = here();
     const secrets = { token, tail: token.slice(16) };
     expect(await findIn(world.server.dataDir, secrets)).to.deep.equal([]);
     expect(findInText(world.server.output(), secrets)).to.deep.equal([]);

@@ -10,32 +10,21 @@ import {
   REFUSED,
   replayedToken,
 } from '../../support/delegation.ts';
-import { eventually, newDataFolder, type Server, startServer } from '../../support/server.ts';
+import { eventually } from '../../support/server.ts';
+import { adaAndTwoServers, forSuite } from '../../support/suite.ts';
 import { now, tenantToken } from '../../support/tokens.ts';
-import { endWorld, type Member, startWorld, type TestTenant, type World } from '../../support/world.ts';
 
 const DAY = 86_400_000;
 
 describe('API tokens', () => {
-  let world: World;
-  let other: Server;
-  let tenant: TestTenant;
-  let ada: Member;
+  const here = forSuite(adaAndTwoServers);
 
-  before(async () => {
-    const dataDir = await newDataFolder();
-    world = await startWorld({ dataDir });
-    other = await startServer({ dataDir });
-    tenant = await world.tenant();
-    ada = await tenant.person('Ada', 'admin');
-  });
-  after(endWorld);
-
-  const as = (token: string) => world.anybody.with(token);
-  const revoke = (id: string) => ada.api.delete(`${API_TOKENS}/${id}`);
+  const as = (token: string) => here().world.anybody.with(token);
+  const revoke = (id: string) => here().ada.api.delete(`${API_TOKENS}/${id}`);
 
   describe('minting', () => {
     it('answers with the whole token once; the list never shows it', async () => {
+      const { ada } = here();
       const minted = await mintToken(ada.api, { name: 'Reports', scopes: ['data:read', 'files:read'] });
       expect(minted).to.include({ name: 'Reports', prefix: minted.token.slice(8, 16) });
       expect(minted.scopes).to.deep.equal(['data:read', 'files:read']);
@@ -54,16 +43,19 @@ describe('API tokens', () => {
       ['1y', 365],
     ] as const) {
       it(`with expires_in ${choice ?? 'left out'} gives ${days} days`, async () => {
+        const { ada } = here();
         const minted = await mintToken(ada.api, choice === undefined ? {} : { expires_in: choice });
         expect(Date.parse(minted.expires_at ?? '') - Date.parse(minted.created_at)).to.equal(days * DAY);
       });
     }
 
     it('with expires_in never gives no end', async () => {
+      const { ada } = here();
       expect((await mintToken(ada.api, { expires_in: 'never' })).expires_at).to.equal(null);
     });
 
     it('takes each scope once', async () => {
+      const { ada } = here();
       const { scopes } = await mintToken(ada.api, { scopes: ['admin:*', 'data:read', 'admin:*'] });
       expect(scopes).to.deep.equal(['admin:*', 'data:read']);
     });
@@ -80,6 +72,7 @@ describe('API tokens', () => {
       ['a life as a number', { name: 'x', scopes: ['data:read'], expires_in: 30 }, 'expires_in'],
     ] as const) {
       it(`refuses ${what}`, async () => {
+        const { ada } = here();
         const answer = await ada.api.post(API_TOKENS, body);
         expect([answer.status, answer.error]).to.deep.equal([400, 'validation_failed']);
         expect(answer.json).to.have.nested.property('details.field', field);
@@ -87,6 +80,7 @@ describe('API tokens', () => {
     }
 
     it('with an Idempotency-Key makes one token, and shows its secret once', async () => {
+      const { ada } = here();
       const send = () =>
         ada.api.post(
           API_TOKENS,
@@ -105,6 +99,7 @@ describe('API tokens', () => {
 
   describe('the list', () => {
     it('is the tenant’s alone, newest first, page by page, and read at once', async () => {
+      const { world } = here();
       const home = await world.tenant();
       const minted: string[] = [];
       for (let i = 0; i < 5; i += 1) minted.unshift((await mintToken(home.admin.api)).id);
@@ -123,6 +118,7 @@ describe('API tokens', () => {
     });
 
     it('shows when a token was used last, and not for one that was refused', async () => {
+      const { world } = here();
       const home = await world.tenant();
       const [used, unused] = [await mintToken(home.admin.api), await mintToken(home.admin.api)];
       await outcome(as(`${unused.token.slice(0, -1)}${unused.token.endsWith('x') ? 'y' : 'x'}`));
@@ -139,6 +135,7 @@ describe('API tokens', () => {
 
   describe('revoking', () => {
     it('acts on the next request; the record stays, and doing it again changes nothing', async () => {
+      const { ada } = here();
       const [minted, kept] = [await mintToken(ada.api), await mintToken(ada.api)];
       expect(await outcome(as(minted.token))).to.deep.equal(ACCEPTED);
       const record = (await revoke(minted.id)).as(listedToken);
@@ -152,6 +149,7 @@ describe('API tokens', () => {
     });
 
     it('is served without the prefix as well', async () => {
+      const { ada } = here();
       const minted = await mintToken(ada.api);
       expect((await ada.api.delete(`/tenant/api-tokens/${minted.id}`)).as(listedToken).id).to.equal(
         minted.id,
@@ -160,6 +158,7 @@ describe('API tokens', () => {
     });
 
     it('is 404 for an unknown, a malformed and another tenant’s id, which goes on to work', async () => {
+      const { world } = here();
       const home = await world.tenant();
       const theirs = await mintToken(home.admin.api);
       const unknown = await revoke('01900000-0000-7000-8000-000000000000');
@@ -171,6 +170,7 @@ describe('API tokens', () => {
     });
 
     it('at one node acts at the other within a second, also on a token that it knew', async () => {
+      const { other, ada } = here();
       const minted = await mintToken(ada.api);
       const there = as(minted.token).at(other);
       expect(await outcome(there)).to.deep.equal(ACCEPTED);
@@ -185,6 +185,7 @@ describe('API tokens', () => {
 
   describe('are for admins', () => {
     it('to mint, list and revoke', async () => {
+      const { tenant, ada } = here();
       const ben = await tenant.person('Ben');
       const { id } = await mintToken(ada.api);
       for (const answer of [
@@ -197,6 +198,7 @@ describe('API tokens', () => {
     });
 
     it('and not to mint for a platform admin who acts as one, also by way of a test token', async () => {
+      const { ada } = here();
       for (const own of [{}, { token_use: 'api_test' }]) {
         const api = as(
           tenantToken(ada, { ...own, impersonated_by: 'root@platform.example', exp: now() + 3600 }),
@@ -209,6 +211,7 @@ describe('API tokens', () => {
   });
 
   it('survive a restart', async () => {
+    const { world, ada } = here();
     const [kept, gone] = [await mintToken(ada.api), await mintToken(ada.api)];
     await revoke(gone.id);
     world.server.signal('SIGTERM');

@@ -16,40 +16,22 @@ import {
   REFUSED,
   TEST_TOKEN,
 } from '../../support/delegation.ts';
-import { newDataFolder, type Server, startServer } from '../../support/server.ts';
 import { refusal } from '../../support/socket.ts';
+import { adaAndTwoServers, forSuite } from '../../support/suite.ts';
 import { now, tenantToken } from '../../support/tokens.ts';
-import {
-  endWorld,
-  type Member,
-  startWorld,
-  type TestTenant,
-  USERS,
-  type World,
-} from '../../support/world.ts';
+import { USERS } from '../../support/world.ts';
 
 describe('Extensions', () => {
-  let world: World;
-  let other: Server;
-  let tenant: TestTenant;
-  let ada: Member;
+  const here = forSuite(adaAndTwoServers);
 
-  before(async () => {
-    const dataDir = await newDataFolder();
-    world = await startWorld({ dataDir });
-    other = await startServer({ dataDir });
-    tenant = await world.tenant();
-    ada = await tenant.person('Ada', 'admin');
-  });
-  after(endWorld);
-
-  const as = (token: string) => world.anybody.with(token);
+  const as = (token: string) => here().world.anybody.with(token);
   const act = (extId: string, action: 'activate' | 'deactivate' | 'token') =>
-    ada.api.post(`${EXTENSIONS}/${extId}/${action}`);
-  const remove = (extId: string) => ada.api.delete(`${EXTENSIONS}/${extId}`);
+    here().ada.api.post(`${EXTENSIONS}/${extId}/${action}`);
+  const remove = (extId: string) => here().ada.api.delete(`${EXTENSIONS}/${extId}`);
 
   describe('are installed', () => {
     it('by their manifest, inactive at first, and listed at once', async () => {
+      const { world, ada } = here();
       const url = 'https://crm.example/app?x=1';
       const manifest = manifestOf('com.acme.crm', { url, scopes: ['data:read', 'data:read', 'files:read'] });
       const made = (await ada.api.post(EXTENSIONS, manifest)).as(extension, 201);
@@ -65,6 +47,7 @@ describe('Extensions', () => {
     });
 
     it('once at a time; uninstalled they may be installed again', async () => {
+      const { ada } = here();
       (await ada.api.post(EXTENSIONS, manifestOf('once'))).as(extension, 201);
       const twice = await ada.api.post(EXTENSIONS, manifestOf('once', { version: '2' }));
       expect([twice.status, twice.error]).to.deep.equal([409, 'already_exists']);
@@ -77,6 +60,7 @@ describe('Extensions', () => {
     });
 
     it('by one of twenty who do it at once', async () => {
+      const { other, ada } = here();
       const answers = await Promise.all(
         Array.from({ length: 20 }, (_, i) =>
           (i % 2 ? ada.api : ada.api.at(other)).post(EXTENSIONS, manifestOf('raced')),
@@ -102,6 +86,7 @@ describe('Extensions', () => {
       ['no address', { url: 'crm' }, 'url'],
     ] as const) {
       it(`not with ${what}`, async () => {
+        const { ada } = here();
         const answer = await ada.api.post(EXTENSIONS, manifestOf('wrong', own));
         expect([answer.status, answer.error]).to.deep.equal([400, 'validation_failed']);
         expect(answer.json).to.have.nested.property('details.field', field);
@@ -110,6 +95,7 @@ describe('Extensions', () => {
   });
 
   it('are activated and deactivated, again and again', async () => {
+    const { ada } = here();
     (await ada.api.post(EXTENSIONS, manifestOf('switch'))).as(extension, 201);
     for (const [action, state] of [
       ['activate', 'active'],
@@ -125,6 +111,7 @@ describe('Extensions', () => {
   });
 
   it('are 404 when unknown, malformed or another tenant’s', async () => {
+    const { world } = here();
     const home = await world.tenant();
     await activeExtension(home.admin.api, 'theirs');
     for (const id of ['unknown', 'theirs', 'UNKNOWN', '%00', '..%2f']) {
@@ -141,6 +128,7 @@ describe('Extensions', () => {
   });
 
   it('are for admins, and not for their own tokens', async () => {
+    const { tenant, ada } = here();
     await activeExtension(ada.api, 'greedy', { scopes: ['admin:*'] });
     const own = as(await loadExtension(ada.api, 'greedy'));
     const ben = await tenant.person('Ben');
@@ -164,9 +152,10 @@ describe('Extensions', () => {
   });
 
   describe('tokens', () => {
-    before(() => activeExtension(ada.api, 'crm'));
+    before(() => activeExtension(here().ada.api, 'crm'));
 
     it('have the documented claims and fifteen minutes', async () => {
+      const { tenant, ada } = here();
       const token = await loadExtension(ada.api, 'crm');
       const { iat, exp, ...claims } = claimsOf(token);
       expect(claims).to.deep.equal({
@@ -183,12 +172,14 @@ describe('Extensions', () => {
     });
 
     it('keep who impersonates', async () => {
+      const { ada } = here();
       const impersonated_by = 'root@platform.example';
       const session = as(tenantToken(ada, { impersonated_by, exp: now() + 3600 }));
       expect(claimsOf(await loadExtension(session, 'crm'))).to.include({ impersonated_by });
     });
 
     it('are given by active ones alone', async () => {
+      const { ada } = here();
       (await ada.api.post(EXTENSIONS, manifestOf('asleep'))).as(extension, 201);
       const answer = await act('asleep', 'token');
       expect([answer.status, answer.error]).to.deep.equal([409, 'invalid_transition']);
@@ -196,6 +187,7 @@ describe('Extensions', () => {
     });
 
     it('are accepted when they are given, also after many quick rounds: else they are 503', async () => {
+      const { ada } = here();
       (await ada.api.post(EXTENSIONS, manifestOf('flicker'))).as(extension, 201);
       for (let round = 0; ; round += 1) {
         expect(round).to.be.lessThan(200);
@@ -212,6 +204,7 @@ describe('Extensions', () => {
     }).timeout(60_000);
 
     it('are shown once for an Idempotency-Key', async () => {
+      const { ada } = here();
       const headers = { 'idempotency-key': 'load-1' };
       const send = () => ada.api.post(`${EXTENSIONS}/crm/token`, undefined, { headers });
       (await send()).as(bearerOf(900), 201);
@@ -219,6 +212,7 @@ describe('Extensions', () => {
     });
 
     it('minted elsewhere with exactly the documented claims are accepted', async () => {
+      const { ada } = here();
       for (const own of [
         {},
         { scopes: [] },
@@ -248,16 +242,19 @@ describe('Extensions', () => {
       ['an unknown tenant', { tenant_id: 'nowhere' }],
     ] as const) {
       it(`are refused with ${what}`, async () => {
+        const { ada } = here();
         expect(await outcome(as(extensionToken(ada, 'crm', own)))).to.deep.equal(REFUSED);
       });
     }
 
     it('that have expired are credential_expired', async () => {
+      const { ada } = here();
       const token = extensionToken(ada, 'crm', { iat: now() - 901, exp: now() - 1 });
       expect(await outcome(as(token))).to.deep.equal([401, 'credential_expired']);
     });
 
     it('are not for the WebSocket', async () => {
+      const { world, ada } = here();
       for (const by of ['query', 'header', 'subprotocol'] as const) {
         const answer = await refusal(world.server, await loadExtension(ada.api, 'crm'), { by });
         expect([answer.status, answer.error]).to.deep.equal(REFUSED);
@@ -265,6 +262,7 @@ describe('Extensions', () => {
     });
 
     it('of another tenant’s extension with the same id are that tenant’s', async () => {
+      const { world, ada } = here();
       const home = await world.tenant();
       expect(await outcome(as(extensionToken(home.admin, 'crm')))).to.deep.equal(REFUSED);
       await activeExtension(home.admin.api, 'crm');
@@ -275,6 +273,7 @@ describe('Extensions', () => {
     });
 
     it('register an unknown person like a session, but not for an extension that is not active', async () => {
+      const { ada } = here();
       const fresh = { ...ada, id: 'sso|fresh-1', email: 'fresh@people.example' };
       (await ada.api.post(EXTENSIONS, manifestOf('sleepy'))).as(extension, 201);
       const known = async () => (await ada.api.get(`${USERS}?limit=200`)).text.includes(fresh.id);

@@ -1,31 +1,19 @@
 import { expect } from 'chai';
-import { type IdentityProvider, startProvider, stopProviders } from '../../support/identity-provider.ts';
 import { login, user as userShape, users } from '../../support/shapes.ts';
-import { endWorld, startWorld, type TestTenant, USERS, type World } from '../../support/world.ts';
-import { callbackOf, signIn, tenantAt } from './sso-support.ts';
+import { type TestTenant, USERS } from '../../support/world.ts';
+import { signIn, tenantAt, withProvider } from './sso-support.ts';
 
 /** Which user somebody is who comes from the provider. */
 describe('Accounts of single sign-on', () => {
-  let world: World;
-  let provider: IdentityProvider;
-  let tenant: TestTenant;
+  const scene = withProvider();
 
-  before(async () => {
-    world = await startWorld();
-    provider = await startProvider({ redirectUri: callbackOf(world) });
-    tenant = await tenantAt(world, provider);
-  });
-  after(async () => {
-    await stopProviders();
-    await endWorld();
-  });
+  const enter = async (account: Parameters<typeof signIn>[3], at: TestTenant = scene().tenant) =>
+    login.parse((await signIn(scene().world, scene().provider, at, account)).json).user;
 
-  const enter = async (account: Parameters<typeof signIn>[3], at: TestTenant = tenant) =>
-    login.parse((await signIn(world, provider, at, account)).json).user;
-
-  const allUsers = async () => (await tenant.admin.api.get(`${USERS}?limit=200`)).as(users);
+  const allUsers = async () => (await scene().tenant.admin.api.get(`${USERS}?limit=200`)).as(users);
 
   it('are linked to the user with the e-mail that the provider has verified, whose role stays', async () => {
+    const { tenant } = scene();
     const admin = await tenant.person('Grace', 'admin');
     const entered = await enter({
       sub: 'grace',
@@ -39,6 +27,7 @@ describe('Accounts of single sign-on', () => {
   });
 
   it('are not linked by an e-mail that is not verified, and do not take it over', async () => {
+    const { world, provider, tenant } = scene();
     const victim = await tenant.person('Victim', 'admin');
     const leaver = await tenant.person('Leaver');
     await tenant.admin.api.patch(`${USERS}/${leaver.id}`, { status: 'deactivated' });
@@ -63,6 +52,7 @@ describe('Accounts of single sign-on', () => {
   });
 
   it('do not wait with a foreign address for its owner: who verifies it later is somebody else', async () => {
+    const { tenant } = scene();
     const email = 'late@owner.example';
     const squatter = await enter({ sub: 'squatter', email, email_verified: false, name: 'S' });
     const owner = await enter({ sub: 'owner', email, email_verified: true, name: 'O' });
@@ -73,6 +63,7 @@ describe('Accounts of single sign-on', () => {
   });
 
   it('keep a newly verified e-mail: nobody else can be given it', async () => {
+    const { tenant } = scene();
     const email = 'keeper@corp.example';
     const entered = await enter({ sub: 'keeper', email, email_verified: true });
     expect(entered.display_name, 'without a name').to.equal('keeper');
@@ -81,6 +72,7 @@ describe('Accounts of single sign-on', () => {
   });
 
   it('are not made without a usable e-mail', async () => {
+    const { world, provider, tenant } = scene();
     const before = await allUsers();
     for (const claims of [
       {},
@@ -99,6 +91,7 @@ describe('Accounts of single sign-on', () => {
   });
 
   it('that are deactivated stay outside, whether linked or not yet', async () => {
+    const { world, provider, tenant } = scene();
     const linked = await enter({ sub: 'leaver', email: 'leaver@corp.example', email_verified: true });
     const other = await tenant.person('Other leaver');
     for (const id of [linked.id, other.id]) {
@@ -119,6 +112,7 @@ describe('Accounts of single sign-on', () => {
   });
 
   it('of somebody who was forgotten are a new person at the next sign-in, and nothing of the old one comes back', async () => {
+    const { tenant } = scene();
     const account = { sub: 'returner', email: 'returner@corp.example', email_verified: true, name: 'Rita' };
     const seen = new Set<string>();
     for (let nth = 0; nth < 3; nth += 1) {
@@ -147,12 +141,14 @@ describe('Accounts of single sign-on', () => {
   });
 
   it('follow the role that the tenant has given, at each sign-in', async () => {
+    const { tenant } = scene();
     const entered = await enter({ sub: 'rising', email: 'rising@corp.example', email_verified: true });
     await tenant.admin.api.patch(`${USERS}/${entered.id}`, { role: 'admin' });
     expect((await enter({ sub: 'rising' })).role).to.equal('admin');
   });
 
   it('are separate in each tenant, also of one provider', async () => {
+    const { world, provider } = scene();
     const person = { sub: 'both', email: 'both@corp.example', email_verified: true };
     const here = await enter(person);
     const there = await enter(person, await tenantAt(world, provider));

@@ -1,12 +1,6 @@
 import { expect } from 'chai';
-import {
-  type IdentityProvider,
-  listen,
-  startProvider,
-  stopProviders,
-} from '../../support/identity-provider.ts';
+import { listen, startProvider } from '../../support/identity-provider.ts';
 import { login } from '../../support/shapes.ts';
-import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
 import {
   APP,
   callbackOf,
@@ -16,23 +10,12 @@ import {
   settings,
   startOf,
   tenantAt,
+  withProvider,
 } from './sso-support.ts';
 
 /** What must not get in, and what happens when the provider cannot help. */
 describe('Single sign-on refuses', () => {
-  let world: World;
-  let provider: IdentityProvider;
-  let tenant: TestTenant;
-
-  before(async () => {
-    world = await startWorld();
-    provider = await startProvider({ redirectUri: callbackOf(world) });
-    tenant = await tenantAt(world, provider);
-  });
-  after(async () => {
-    await stopProviders();
-    await endWorld();
-  });
+  const scene = withProvider();
 
   const ann = { sub: 'ann', email: 'ann@corp.example', email_verified: true };
 
@@ -45,9 +28,10 @@ describe('Single sign-on refuses', () => {
     expect(page.headers.getSetCookie()).to.deep.equal([]);
   };
 
-  const start = (path: string) => world.anybody.get(path, { redirect: 'manual' });
+  const start = (path: string) => scene().world.anybody.get(path, { redirect: 'manual' });
 
   it('unknown tenants, malformed ones and those without it, all alike', async () => {
+    const { world } = scene();
     const without = await world.tenant();
     const bodies = new Set<string>();
     for (const id of ['nowhere', 'NO-SLUG', 'platform', '%00', '..%2f', without.id]) {
@@ -59,6 +43,7 @@ describe('Single sign-on refuses', () => {
   });
 
   it('a suspended tenant, at both ends', async () => {
+    const { world, provider } = scene();
     const closed = await tenantAt(world, provider);
     const browser = newBrowser(world);
     const callback = await sentBack(world, provider, closed, ann, browser);
@@ -70,6 +55,7 @@ describe('Single sign-on refuses', () => {
   });
 
   it('a return_to of any other origin', async () => {
+    const { tenant } = scene();
     for (const returnTo of [
       'https://evil.example/',
       'http://app.example/',
@@ -97,6 +83,7 @@ describe('Single sign-on refuses', () => {
   });
 
   it('a callback from another browser, and one without any cookie', async () => {
+    const { world, provider, tenant } = scene();
     const attacker = newBrowser(world);
     const callback = await sentBack(world, provider, tenant, ann, attacker);
     refused(await newBrowser(world).visit(callback));
@@ -108,6 +95,7 @@ describe('Single sign-on refuses', () => {
   });
 
   it('a callback that was used before, with the cookie and without', async () => {
+    const { world, provider, tenant } = scene();
     const browser = newBrowser(world);
     const callback = await sentBack(world, provider, tenant, ann, browser);
     const stolen = [...browser.cookies];
@@ -118,6 +106,7 @@ describe('Single sign-on refuses', () => {
   });
 
   it('a state that is missing, malformed, or another one', async () => {
+    const { world, provider, tenant } = scene();
     const browser = newBrowser(world);
     const callback = await sentBack(world, provider, tenant, ann, browser);
     const other =
@@ -142,6 +131,7 @@ describe('Single sign-on refuses', () => {
   });
 
   it('a cookie that was changed in any part', async () => {
+    const { world, provider, tenant } = scene();
     const browser = newBrowser(world);
     const callback = await sentBack(world, provider, tenant, ann, browser);
     const whole = [...browser.cookies];
@@ -170,6 +160,7 @@ describe('Single sign-on refuses', () => {
   });
 
   it('the code of another sign-in: PKCE and nonce belong to one', async () => {
+    const { world, provider, tenant } = scene();
     const browser = newBrowser(world);
     const [first, second] = [
       new URL(await sentBack(world, provider, tenant, ann, browser)),
@@ -184,6 +175,7 @@ describe('Single sign-on refuses', () => {
   });
 
   it('an answer that another issuer claims to have given', async () => {
+    const { world, provider, tenant } = scene();
     const browser = newBrowser(world);
     const url = new URL(await sentBack(world, provider, tenant, ann, browser));
     url.searchParams.set('iss', 'https://evil.example');
@@ -191,6 +183,7 @@ describe('Single sign-on refuses', () => {
   });
 
   it('one tenant’s sign-in as another’s', async () => {
+    const { world, provider, tenant } = scene();
     const other = await startProvider({ redirectUri: callbackOf(world) });
     const there = await tenantAt(world, other);
     const browser = newBrowser(world);
@@ -211,6 +204,7 @@ describe('Single sign-on refuses', () => {
   });
 
   it('what the provider refuses, without repeating what it says', async () => {
+    const { world, provider, tenant } = scene();
     for (const error of ['access_denied', 'login_required', 'server_error', '<script>']) {
       const browser = newBrowser(world);
       const url = new URL(await sentBack(world, provider, tenant, ann, browser));
@@ -226,6 +220,7 @@ describe('Single sign-on refuses', () => {
   });
 
   it('a wrong client secret', async () => {
+    const { world, provider } = scene();
     const wrong = await world.tenant();
     await configure(world, wrong, { ...settings(provider), client_secret: 'not-the-secret-of-the-client' });
     const browser = newBrowser(world);
@@ -238,6 +233,7 @@ describe('Single sign-on refuses', () => {
   };
 
   it('with 503 while the provider is away, and goes on where it was', async () => {
+    const { world } = scene();
     const fleeting = await startProvider({ redirectUri: callbackOf(world) });
     const there = await tenantAt(world, fleeting);
     const browser = newBrowser(world);
@@ -253,6 +249,7 @@ describe('Single sign-on refuses', () => {
   });
 
   it('with 503 a provider that fails, redirects, rambles, or talks nonsense', async () => {
+    const { world, provider } = scene();
     const bad = await listen((request, response) => {
       if (request.url?.startsWith('/moved/')) {
         response.writeHead(302, { location: `${provider.issuer}/.well-known/openid-configuration` }).end();
@@ -270,6 +267,7 @@ describe('Single sign-on refuses', () => {
   });
 
   it('with 503 a provider that says that it is another one', async () => {
+    const { world, provider } = scene();
     const lying = await world.tenant();
     const issuer = provider.issuer.replace('127.0.0.1', 'localhost');
     await configure(world, lying, { ...settings(provider), issuer });

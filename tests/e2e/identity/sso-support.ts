@@ -1,7 +1,14 @@
 import { Browser, type Page } from '../../support/browser.ts';
-import { type Account, CLIENT, type IdentityProvider } from '../../support/identity-provider.ts';
+import {
+  type Account,
+  CLIENT,
+  type IdentityProvider,
+  startProvider,
+  stopProviders,
+} from '../../support/identity-provider.ts';
 import { tenant as shape } from '../../support/shapes.ts';
-import type { TestTenant, World } from '../../support/world.ts';
+import { forSuite } from '../../support/suite.ts';
+import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
 
 export const APP = 'https://app.example';
 
@@ -58,3 +65,17 @@ export const sentBack = async (
   if (page.location === undefined) throw new Error(`the provider did not send back: ${page.text}`);
   return page.location;
 };
+
+/** For a suite: a world, a provider that sends back to it, and a tenant whose people come in through it. */
+export const withProvider = () =>
+  forSuite(
+    async () => {
+      const world = await startWorld();
+      const provider = await startProvider({ redirectUri: callbackOf(world) });
+      return { world, provider, tenant: await tenantAt(world, provider) };
+    },
+    async () => {
+      await stopProviders();
+      await endWorld();
+    },
+  );

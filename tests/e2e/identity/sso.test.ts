@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { type IdentityProvider, startProvider, stopProviders } from '../../support/identity-provider.ts';
+import { startProvider } from '../../support/identity-provider.ts';
 import { eventually } from '../../support/server.ts';
 import { login, users } from '../../support/shapes.ts';
-import { endWorld, startWorld, type TestTenant, USERS, type World } from '../../support/world.ts';
+import { USERS } from '../../support/world.ts';
 import {
   APP,
   callbackOf,
@@ -13,27 +13,17 @@ import {
   signIn,
   startOf,
   tenantAt,
+  withProvider,
 } from './sso-support.ts';
 
 /** Decisions, section 3, single sign-on: the whole way, with a real provider. */
 describe('Single sign-on', () => {
-  let world: World;
-  let provider: IdentityProvider;
-  let tenant: TestTenant;
-
-  before(async () => {
-    world = await startWorld();
-    provider = await startProvider({ redirectUri: callbackOf(world) });
-    tenant = await tenantAt(world, provider);
-  });
-  after(async () => {
-    await stopProviders();
-    await endWorld();
-  });
+  const scene = withProvider();
 
   const ada = { sub: 'ada-1', email: 'Ada@corp.example', email_verified: true, name: 'Ada Lovelace' };
 
   it('makes an operator of a newcomer, and answers like login', async () => {
+    const { world, provider, tenant } = scene();
     const page = await signIn(world, provider, tenant, ada);
     expect(page.status).to.equal(200);
     const { token, user } = login.parse(page.json);
@@ -49,6 +39,7 @@ describe('Single sign-on', () => {
   });
 
   it('knows who comes again, also with another e-mail and name', async () => {
+    const { world, provider, tenant } = scene();
     const first = login.parse((await signIn(world, provider, tenant, ada)).json);
     const moved = { ...ada, email: 'other@corp.example', name: 'Other' };
     const again = login.parse((await signIn(world, provider, tenant, moved)).json);
@@ -58,6 +49,7 @@ describe('Single sign-on', () => {
   });
 
   it('sends the browser to an allowed return_to, the token in the fragment', async () => {
+    const { world, provider, tenant } = scene();
     const browser = newBrowser(world);
     const callback = await sentBack(world, provider, tenant, ada, browser, `${APP}/deep?x=1&y=ä`);
     const page = await browser.visit(callback);
@@ -74,6 +66,7 @@ describe('Single sign-on', () => {
   });
 
   it('asks the provider with state, nonce, PKCE and the scopes', async () => {
+    const { world, provider, tenant } = scene();
     for (const prefix of ['', '/api/v1']) {
       const path = `${prefix}/auth/sso/${tenant.id}/start`;
       const page = await newBrowser(world).visit(world.server.base + path);
@@ -95,6 +88,7 @@ describe('Single sign-on', () => {
   });
 
   it('is refused by the provider without the PKCE challenge: it is really used', async () => {
+    const { world, provider, tenant } = scene();
     const browser = newBrowser(world);
     provider.next = ada;
     const begun = await browser.visit(startOf(world, tenant));
@@ -107,6 +101,7 @@ describe('Single sign-on', () => {
   });
 
   it('keeps the sign-in in a sealed cookie for the callback alone, and takes it away', async () => {
+    const { world, provider, tenant } = scene();
     const browser = newBrowser(world);
     const begun = await browser.visit(startOf(world, tenant, `${APP}/x`));
     const set = begun.headers.getSetCookie();
@@ -133,6 +128,7 @@ describe('Single sign-on', () => {
   });
 
   it('lets two tabs sign in side by side', async () => {
+    const { world, provider, tenant } = scene();
     const browser = newBrowser(world);
     const first = await sentBack(world, provider, tenant, ada, browser);
     const second = await sentBack(world, provider, tenant, ada, browser);
@@ -141,6 +137,7 @@ describe('Single sign-on', () => {
   });
 
   it('makes one user of one person who comes in many times at once', async () => {
+    const { world, provider, tenant } = scene();
     const bob = { sub: 'bob', email: 'bob@corp.example', email_verified: true, name: 'Bob' };
     const callbacks = await Promise.all(
       Array.from({ length: 8 }, async () => {
@@ -156,6 +153,7 @@ describe('Single sign-on', () => {
   });
 
   it('takes providers that want the secret in the form, and those that put everything into the ID token', async () => {
+    const { world } = scene();
     for (const options of [{ authentication: 'client_secret_post' as const }, { fullTokens: true }]) {
       const other = await startProvider({ redirectUri: callbackOf(world), ...options });
       const page = await signIn(world, other, await tenantAt(world, other), ada);
@@ -164,6 +162,7 @@ describe('Single sign-on', () => {
   });
 
   it('uses a changed configuration at once, and ends what began under the one before', async () => {
+    const { world, provider } = scene();
     const moving = await tenantAt(world, provider);
     const browser = newBrowser(world);
     const barred = await sentBack(world, provider, moving, ada, browser, `${APP}/not-for-long`);
@@ -180,6 +179,7 @@ describe('Single sign-on', () => {
   });
 
   it('keeps what is secret out of the log, also when everything is logged', async () => {
+    const { world, provider, tenant } = scene();
     await world.server.stop();
     await world.restart({ LOG_LEVEL: 'trace' });
     const browser = newBrowser(world);

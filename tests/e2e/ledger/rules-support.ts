@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import type { Client } from '../../support/client.ts';
 import { eventually } from '../../support/server.ts';
-import type { TestTenant, World } from '../../support/world.ts';
+import { forSuite } from '../../support/suite.ts';
+import { startWorld, type TestTenant, type World } from '../../support/world.ts';
 import { define } from '../entities/support.ts';
-import { ENTRIES, type Entry, entry, GL, withBooks } from './support.ts';
+import { ENTRIES, type Entry, entry, entryLines, GL, withBooks } from './support.ts';
 
 /** Posting rules as callers see them: strict, so that a key too many is seen. */
 
@@ -61,16 +62,7 @@ export const previewed = z.strictObject({
       date: z.string(),
       memo: z.string(),
       currency: z.string(),
-      lines: z.array(
-        z.strictObject({
-          line_no: z.number(),
-          account_code: z.string(),
-          account_name: z.string(),
-          debit: z.number(),
-          credit: z.number(),
-          memo: z.string().optional(),
-        }),
-      ),
+      lines: entryLines,
       total_debit: z.number(),
       total_credit: z.number(),
       source: z.strictObject({ kind: z.string(), rule_id: z.string() }),
@@ -89,6 +81,12 @@ export const SALE = {
   ],
 } as const;
 
+/** Lines of an amount that the rule itself says. */
+export const FIXED = (amount: number | string) => [
+  { account_code: '1000', side: 'debit', amount: { fixed: amount } },
+  { account_code: '4000', side: 'credit', amount: { fixed: amount } },
+];
+
 export const makeRule = async (api: Client, body: object = {}): Promise<Rule> =>
   (await api.post(RULES, { ...SALE, ...body })).as(rule, 201);
 
@@ -104,6 +102,17 @@ export const withSales = async (world: World): Promise<{ tenant: TestTenant; ent
     { key: 'at', type: 'datetime' },
   );
   return { tenant, entity };
+};
+
+/** For a suite: a world, a tenant with books and sales, its admin's client, and a way to switch a rule off. */
+export const salesSuite = () => {
+  const here = forSuite(async () => {
+    const world = await startWorld();
+    return { world, ...(await withSales(world)) };
+  });
+  const api = (): Client => here().tenant.admin.api;
+  const off = (id: string) => api().patch(`${RULES}/${id}`, { active: false });
+  return { here, api, off };
 };
 
 const pages = async <T>(api: Client, first: string, shape: z.ZodType<T[]>): Promise<T[]> => {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Answer, Client } from '../../support/client.ts';
-import type { TestTenant, World } from '../../support/world.ts';
+import { startWorld, type TestTenant, type World } from '../../support/world.ts';
 
 /** Tenants with books. */
 
@@ -22,6 +22,17 @@ export const account = z.strictObject({
   updated_at: time,
 });
 
+export const entryLines = z.array(
+  z.strictObject({
+    line_no: z.number(),
+    account_code: z.string(),
+    account_name: z.string(),
+    debit: z.number(),
+    credit: z.number(),
+    memo: z.string().optional(),
+  }),
+);
+
 export const entry = z.strictObject({
   id: z.uuid(),
   number: z.number().nullable(),
@@ -29,16 +40,7 @@ export const entry = z.strictObject({
   date: z.string(),
   memo: z.string(),
   currency: z.string(),
-  lines: z.array(
-    z.strictObject({
-      line_no: z.number(),
-      account_code: z.string(),
-      account_name: z.string(),
-      debit: z.number(),
-      credit: z.number(),
-      memo: z.string().optional(),
-    }),
-  ),
+  lines: entryLines,
   total_debit: z.number(),
   total_credit: z.number(),
   source: z.strictObject({ kind: z.string(), id: z.string().optional(), rule_id: z.string().optional() }),
@@ -117,6 +119,13 @@ export const withBooks = async (
   await entitle(world, tenant);
   for (const each of chart) (await tenant.admin.api.post(ACCOUNTS, each)).as(account, 201);
   return tenant;
+};
+
+/** A tenant with books, its admin, and Olga, an operator. */
+export const olgaWithBooks = async () => {
+  const world = await startWorld();
+  const tenant = await withBooks(world);
+  return { world, tenant, admin: tenant.admin, operator: await tenant.person('Olga') };
 };
 
 /** Lines that debit the first account and credit the second. */

@@ -1,46 +1,11 @@
 import { expect } from 'chai';
-import { eventually } from '../../support/server.ts';
-import { messages, notifications } from '../../support/shapes.ts';
-import {
-  BASE,
-  endWorld,
-  type Member,
-  NOTIFICATIONS,
-  say,
-  startWorld,
-  type TestTenant,
-  talk,
-  token,
-  USERS,
-  type World,
-} from '../../support/world.ts';
+import { inbox, inboxOf, settled } from '../../support/inbox.ts';
+import { messages } from '../../support/shapes.ts';
+import { bossAndAda, forSuite } from '../../support/suite.ts';
+import { BASE, say, talk, token, USERS } from '../../support/world.ts';
 
 describe('Tokens of mentions', () => {
-  let world: World;
-  let tenant: TestTenant;
-  let ada: Member;
-
-  before(async () => {
-    world = await startWorld();
-    tenant = await world.tenant();
-    ada = await tenant.person('Ada');
-  });
-  after(endWorld);
-
-  const inbox = async (who: Member) => (await who.api.get(`${NOTIFICATIONS}?limit=200`)).as(notifications);
-
-  const inboxOf = (who: Member, size: number) =>
-    eventually(`${size} notifications for ${who.name}`, async () => {
-      const found = await inbox(who);
-      return found.length >= size ? found : undefined;
-    });
-
-  /** Somebody is mentioned last: once that one is notified, all before have been, or will never be. */
-  const settled = async (sender: Member, conversationId: string, fence: Member): Promise<void> => {
-    const before = (await inbox(fence)).length;
-    await say(sender, conversationId, token(fence));
-    await inboxOf(fence, before + 1);
-  };
+  const here = forSuite(bossAndAda);
 
   for (const [what, text] of [
     ['a name of 129 characters', (id: string) => `@[${'x'.repeat(129)}](user:${id})`],
@@ -54,6 +19,7 @@ describe('Tokens of mentions', () => {
     ['the id in capitals', (id: string) => `@[Ben](user:${id.toUpperCase()})`],
   ] as const) {
     it(`are not made by a token with ${what}`, async () => {
+      const { tenant, ada } = here();
       const [ben, fence] = [await tenant.person('Ben'), await tenant.person('Fence')];
       const id = await talk(ada, ben, fence);
       const body = text(ben.id);
@@ -64,6 +30,7 @@ describe('Tokens of mentions', () => {
   }
 
   it('are made whatever name the token claims, and show the name the person has', async () => {
+    const { tenant, ada } = here();
     const ben = await tenant.person('Ben');
     const id = await talk(ada, ben);
     const sent = await say(ada, id, `hi @[The Boss ${'x'.repeat(100)}](user:${ben.id})!`);
@@ -77,6 +44,7 @@ describe('Tokens of mentions', () => {
   });
 
   it('may name somebody with 128 emoji', async () => {
+    const { tenant, ada } = here();
     const ben = await tenant.person('Ben');
     const id = await talk(ada, ben);
     await say(ada, id, token({ name: '😀'.repeat(128), id: ben.id }));
@@ -84,6 +52,7 @@ describe('Tokens of mentions', () => {
   });
 
   it('still parse when the name holds brackets and line breaks', async () => {
+    const { tenant, ada } = here();
     const odd = await tenant.person('A [b] c\nd');
     const id = await talk(ada, odd);
     const sent = await say(ada, id, `x ${token({ name: 'odd', id: odd.id })}`);
@@ -94,6 +63,7 @@ describe('Tokens of mentions', () => {
   });
 
   it('of a person with a name of 200 characters can be read and sent again', async () => {
+    const { tenant, ada } = here();
     const long = await tenant.person('n'.repeat(200));
     const id = await talk(ada, long);
     const sent = await say(ada, id, token({ name: 'long', id: long.id }));
@@ -108,6 +78,7 @@ describe('Tokens of mentions', () => {
     ['emoji, none of them cut in two', '😀'.repeat(200), '😀'.repeat(140)],
   ] as const) {
     it(`give a snippet of at most 140 characters: ${what}`, async () => {
+      const { tenant, ada } = here();
       const ben = await tenant.person('B');
       const id = await talk(ada, ben);
       await say(ada, id, body.slice(0, -2) + body.slice(-2) + token(ben));

@@ -1,49 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { eventually } from '../../support/server.ts';
-import { notifications, unreadCount } from '../../support/shapes.ts';
-import {
-  BASE,
-  endWorld,
-  type Member,
-  NOTIFICATIONS,
-  say,
-  startWorld,
-  type TestTenant,
-  talk,
-  token,
-  USERS,
-  type World,
-} from '../../support/world.ts';
+import { inbox, inboxOf, settled } from '../../support/inbox.ts';
+import { unreadCount } from '../../support/shapes.ts';
+import { bossAndAda, forSuite } from '../../support/suite.ts';
+import { BASE, type Member, NOTIFICATIONS, say, talk, token, USERS } from '../../support/world.ts';
 
 describe('Mentions', () => {
-  let world: World;
-  let tenant: TestTenant;
-  let ada: Member;
-
-  before(async () => {
-    world = await startWorld();
-    tenant = await world.tenant();
-    ada = await tenant.person('Ada');
-  });
-  after(endWorld);
-
-  const inbox = async (who: Member) => (await who.api.get(`${NOTIFICATIONS}?limit=200`)).as(notifications);
-
-  const inboxOf = (who: Member, size: number) =>
-    eventually(`${size} notifications for ${who.name}`, async () => {
-      const found = await inbox(who);
-      return found.length >= size ? found : undefined;
-    });
-
-  /** Somebody is mentioned last: once that one is notified, all before have been, or will never be. */
-  const settled = async (sender: Member, conversationId: string, fence: Member): Promise<void> => {
-    const before = (await inbox(fence)).length;
-    await say(sender, conversationId, token(fence));
-    await inboxOf(fence, before + 1);
-  };
+  const here = forSuite(bossAndAda);
 
   it('notify each active user once per message, with the fields of the specification', async () => {
+    const { tenant, ada } = here();
     const [ben, cy] = [await tenant.person('Ben'), await tenant.person('Cy')];
     const id = await talk(ada, ben, cy);
     const sent = await say(ada, id, `${token(ben)} and ${token(cy)}, ${token(ben)} again`);
@@ -65,6 +31,7 @@ describe('Mentions', () => {
   });
 
   it('leave the sender, the unknown, the deactivated and other tenants alone', async () => {
+    const { world, tenant, ada } = here();
     const fence = await tenant.person('Fence');
     const gone = await tenant.person('Gone');
     await tenant.admin.api.patch(`${USERS}/${gone.id}`, { status: 'deactivated' });
@@ -90,6 +57,7 @@ describe('Mentions', () => {
   });
 
   it('tell somebody outside the conversation nothing of what was said', async () => {
+    const { tenant, ada } = here();
     const [ben, out] = [await tenant.person('Ben'), await tenant.person('Out')];
     const id = await talk(ada, ben);
     const sent = await say(ada, id, `a secret about ${token(out)}`);
@@ -98,6 +66,7 @@ describe('Mentions', () => {
   });
 
   it('notify fifty people once each', async () => {
+    const { tenant, ada } = here();
     const people: Member[] = [];
     for (let i = 0; i < 49; i += 1) people.push(await tenant.person(`P${i}`));
     const id = await talk(ada, ...people);
@@ -106,6 +75,7 @@ describe('Mentions', () => {
   });
 
   it('are not made anew by an edit', async () => {
+    const { tenant, ada } = here();
     const [ben, cy, fence] = [
       await tenant.person('Ben'),
       await tenant.person('Cy'),
@@ -121,6 +91,7 @@ describe('Mentions', () => {
   });
 
   it('lose their snippet, and nothing else, when the message is deleted', async () => {
+    const { tenant, ada } = here();
     const ben = await tenant.person('Ben');
     const id = await talk(ada, ben);
     const sent = await say(ada, id, `a secret for ${token(ben)}`);

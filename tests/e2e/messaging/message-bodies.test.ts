@@ -1,35 +1,14 @@
 import { expect } from 'chai';
 import { liveMessage, messages, validationFailed } from '../../support/shapes.ts';
-import {
-  BASE,
-  endWorld,
-  type Member,
-  say,
-  startWorld,
-  type TestTenant,
-  talk,
-  type World,
-} from '../../support/world.ts';
+import { adaAndBen, forSuite } from '../../support/suite.ts';
+import { BASE, type Member, say } from '../../support/world.ts';
 
 describe('Bodies of messages', () => {
-  let world: World;
-  let tenant: TestTenant;
-  let ada: Member;
-  let ben: Member;
-  let id: string;
+  const here = forSuite(adaAndBen);
 
-  before(async () => {
-    world = await startWorld();
-    tenant = await world.tenant();
-    ada = await tenant.person('Ada');
-    ben = await tenant.person('Ben');
-    id = await talk(ada, ben);
-  });
-  after(endWorld);
-
-  const path = (mid: string): string => `${BASE}/${id}/messages/${mid}`;
+  const path = (mid: string): string => `${BASE}/${here().id}/messages/${mid}`;
   const list = async (who: Member, query = '') =>
-    (await who.api.get(`${BASE}/${id}/messages${query}`)).as(messages);
+    (await who.api.get(`${BASE}/${here().id}/messages${query}`)).as(messages);
 
   const GOOD: readonly (readonly [string, string])[] = [
     ['one character', 'x'],
@@ -66,6 +45,7 @@ describe('Bodies of messages', () => {
   describe('the body of a message', () => {
     for (const [what, body] of GOOD) {
       it(`may be ${what}, when sent and when edited`, async () => {
+        const { ada, ben, id } = here();
         const sent = await say(ada, id, body);
         expect(sent).to.deep.include({ sender_user_id: ada.id, body, edited_at: null, deleted_at: null });
         const edited = (await ada.api.patch(path(sent.id), { body: `${body.slice(2)}y` })).as(liveMessage);
@@ -77,6 +57,7 @@ describe('Bodies of messages', () => {
 
     for (const [what, body] of BAD) {
       it(`must not be ${what}, when sent and when edited`, async () => {
+        const { ada, id } = here();
         const sent = await say(ada, id, 'stays');
         for (const answer of [
           await ada.api.post(`${BASE}/${id}/messages`, { body }),

@@ -1,52 +1,35 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { conversation, deletedMessage, liveMessage, messages } from '../../support/shapes.ts';
-import {
-  BASE,
-  endWorld,
-  type Member,
-  say,
-  startWorld,
-  type TestTenant,
-  talk,
-  type World,
-} from '../../support/world.ts';
+import { adaAndBen, forSuite } from '../../support/suite.ts';
+import { BASE, type Member, say, talk } from '../../support/world.ts';
 
 describe('Messages', () => {
-  let world: World;
-  let tenant: TestTenant;
-  let ada: Member;
-  let ben: Member;
-  let outsider: Member;
-  let id: string;
-
-  before(async () => {
-    world = await startWorld();
-    tenant = await world.tenant();
-    ada = await tenant.person('Ada');
-    ben = await tenant.person('Ben');
-    outsider = await tenant.person('Out');
-    id = await talk(ada, ben);
+  const here = forSuite(async () => {
+    const start = await adaAndBen();
+    return { ...start, outsider: await start.tenant.person('Out') };
   });
-  after(endWorld);
 
-  const path = (mid: string): string => `${BASE}/${id}/messages/${mid}`;
+  const path = (mid: string): string => `${BASE}/${here().id}/messages/${mid}`;
   const list = async (who: Member, query = '') =>
-    (await who.api.get(`${BASE}/${id}/messages${query}`)).as(messages);
+    (await who.api.get(`${BASE}/${here().id}/messages${query}`)).as(messages);
 
   describe('a message', () => {
     it('is read back by every participant as it was answered', async () => {
+      const { ada, ben, id } = here();
       const sent = await say(ben, id, 'once');
       for (const who of [ada, ben]) expect((await list(who)).at(-1)).to.deep.equal(sent);
     });
 
     it('has a time that never goes back in its conversation', async () => {
+      const { ada, ben, id } = here();
       await Promise.all(Array.from({ length: 60 }, (_, i) => say(i % 2 ? ada : ben, id, `quick ${i}`)));
       const times = (await list(ada, '?limit=200')).map(({ created_at }) => created_at);
       expect(times).to.deep.equal([...times].sort());
     });
 
     it('sent after a read is later than that read', async () => {
+      const { ada, outsider } = here();
       const own = await talk(ada, outsider);
       for (let i = 0; i < 20; i += 1) {
         await ada.api.post(`${BASE}/${own}/read`);
@@ -59,6 +42,7 @@ describe('Messages', () => {
     });
 
     it('is changed by its sender, who leaves time and place as they were', async () => {
+      const { ada, ben, id } = here();
       const sent = await say(ada, id, 'first');
       const edited = (await ada.api.patch(path(sent.id), { body: 'second' })).as(liveMessage);
       expect(edited).to.deep.include({ id: sent.id, body: 'second', created_at: sent.created_at });
@@ -69,6 +53,7 @@ describe('Messages', () => {
     });
 
     it('that is deleted keeps its place without a body, and deleting again changes nothing', async () => {
+      const { ada, ben, id } = here();
       const [before, sent, after] = [
         await say(ada, id, 'a'),
         await say(ada, id, 'b'),
@@ -91,6 +76,7 @@ describe('Messages', () => {
     });
 
     it('is deleted once when many delete it at the same moment', async () => {
+      const { ada, id } = here();
       const sent = await say(ada, id, 'raced');
       const answers = await Promise.all(Array.from({ length: 10 }, () => ada.api.delete(path(sent.id))));
       expect(new Set(answers.map(({ text }) => text)).size).to.equal(1);
@@ -100,6 +86,7 @@ describe('Messages', () => {
 
   describe('who may do what', () => {
     it('refuses another participant with not_the_sender', async () => {
+      const { ada, ben, id } = here();
       const sent = await say(ada, id, 'mine');
       for (const answer of [
         await ben.api.patch(path(sent.id), { body: 'x' }),
@@ -113,6 +100,7 @@ describe('Messages', () => {
     });
 
     it('refuses an outsider, an admin included, with not_a_participant', async () => {
+      const { tenant, ada, outsider, id } = here();
       const sent = await say(ada, id, 'ours');
       for (const who of [outsider, tenant.admin]) {
         for (const answer of [
@@ -129,6 +117,7 @@ describe('Messages', () => {
     });
 
     it('answers 404 for an unknown message and for one of another conversation', async () => {
+      const { ada, outsider } = here();
       const elsewhere = await say(ada, await talk(ada, outsider), 'there');
       for (const mid of [randomUUID(), 'x', elsewhere.id]) {
         for (const answer of [
@@ -141,6 +130,7 @@ describe('Messages', () => {
     });
 
     it('marks read with 204 and no body', async () => {
+      const { ben, id } = here();
       const answer = await ben.api.post(`${BASE}/${id}/read`);
       expect([answer.status, answer.text]).to.deep.equal([204, '']);
     });

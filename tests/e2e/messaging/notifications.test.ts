@@ -2,29 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { eventually } from '../../support/server.ts';
 import { marked, notifications, unreadCount, validationFailed } from '../../support/shapes.ts';
-import {
-  endWorld,
-  type Member,
-  NOTIFICATIONS,
-  say,
-  startWorld,
-  type TestTenant,
-  talk,
-  token,
-  type World,
-} from '../../support/world.ts';
+import { bossAndAda, forSuite } from '../../support/suite.ts';
+import { type Member, NOTIFICATIONS, say, talk, token } from '../../support/world.ts';
 
 describe('Notifications', () => {
-  let world: World;
-  let tenant: TestTenant;
-  let ada: Member;
-
-  before(async () => {
-    world = await startWorld();
-    tenant = await world.tenant();
-    ada = await tenant.person('Ada');
-  });
-  after(endWorld);
+  const here = forSuite(bossAndAda);
 
   const list = async (who: Member, query = '') =>
     (await who.api.get(`${NOTIFICATIONS}${query}`)).as(notifications);
@@ -34,9 +16,9 @@ describe('Notifications', () => {
 
   /** Somebody with `size` unread notifications, newest first. */
   const mentioned = async (size: number) => {
-    const who = await tenant.person('Ben');
-    const id = await talk(ada, who);
-    for (let i = 0; i < size; i += 1) await say(ada, id, `${i} ${token(who)}`);
+    const who = await here().tenant.person('Ben');
+    const id = await talk(here().ada, who);
+    for (let i = 0; i < size; i += 1) await say(here().ada, id, `${i} ${token(who)}`);
     const ids = await eventually(
       `${size} notifications`,
       async () => {
@@ -88,6 +70,7 @@ describe('Notifications', () => {
     ['a broken cursor', 'cursor=%00'],
   ] as const) {
     it(`refuse ${what}`, async () => {
+      const { ada } = here();
       (await ada.api.get(`${NOTIFICATIONS}?${query}`)).as(validationFailed, 400);
     });
   }
@@ -110,6 +93,7 @@ describe('Notifications', () => {
   });
 
   it('skip ids that are unknown, malformed, another user’s or another tenant’s', async () => {
+    const { world, ada } = here();
     const { who, ids } = await mentioned(1);
     const other = await mentioned(1);
     const stranger = await (await world.tenant()).person('Stranger');
@@ -134,6 +118,7 @@ describe('Notifications', () => {
     ['null for both', { ids: null, all: null }],
   ] as const) {
     it(`are not marked by ${what}: 400`, async () => {
+      const { ada } = here();
       (await mark(ada, body)).as(validationFailed, 400);
     });
   }
@@ -147,6 +132,7 @@ describe('Notifications', () => {
   });
 
   it('are marked exactly once by twenty who mark overlapping ids while more arrive', async () => {
+    const { ada } = here();
     const { who, ids } = await mentioned(30);
     const id = await talk(ada, who);
     const arriving = Promise.all(Array.from({ length: 10 }, () => say(ada, id, token(who))));

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { expect } from 'chai';
-import { MongoClient } from 'mongodb';
-import type { Answer } from '../../support/client.ts';
-import { describeWithMongo, type TestDatabase } from '../../support/mongodb-server.ts';
+import { type Answer, keyed } from '../../support/client.ts';
+import { inbox, inboxOf } from '../../support/inbox.ts';
+import { describeWithMongo } from '../../support/mongodb-server.ts';
+import { onMongo } from '../../support/mongodb-world.ts';
 import { eventually, type Server, startServer } from '../../support/server.ts';
 import {
   conversation,
@@ -22,31 +23,14 @@ import {
   type Member,
   NOTIFICATIONS,
   say,
-  startWorld,
   type TestTenant,
   talk,
   token,
   USERS,
-  type World,
 } from '../../support/world.ts';
 
 /** A dead node's leases lapse after 6 s; machines that run tests are slow. */
 const TAKE_OVER_MS = 60_000;
-
-const keyed = (key: string) => ({ headers: { 'idempotency-key': key } });
-
-const inbox = async (who: Member) => (await who.api.get(`${NOTIFICATIONS}?limit=200`)).as(notifications);
-
-/** The inbox once it holds `size` notifications. */
-const inboxOf = (who: Member, size: number) =>
-  eventually(
-    `${size} notifications for ${who.name}`,
-    async () => {
-      const found = await inbox(who);
-      return found.length >= size ? found : undefined;
-    },
-    TAKE_OVER_MS,
-  );
 
 /** Every counter of the conversation is what the definition says of the messages that its readers see. */
 const expectUnreadByDefinition = async (people: readonly Member[], id: string): Promise<void> => {
@@ -69,34 +53,16 @@ const untilAnswered = (who: Member, path: string): Promise<Answer> =>
     TAKE_OVER_MS,
   );
 
-/** A world whose read models, keys and stored answers are in the suite's database. */
-const onMongo = (start: () => TestDatabase, role: 'api' | 'all') => {
-  const held: { world?: World; database?: TestDatabase } = {};
-  before(async () => {
-    held.database = start();
-    held.world = await startWorld({ env: { MONGODB_URL: held.database.databaseUrl, ROLE: role } });
-  });
-  after(async () => {
-    await held.world?.end();
-    await held.database?.dispose();
-  });
-  const present = <T>(value: T | undefined): T => {
-    if (value === undefined) throw new Error('before the suite has begun');
-    return value;
-  };
-  return { world: () => present(held.world), database: () => present(held.database) };
-};
-
 await describeWithMongo('the real server on MongoDB', (title, start) => {
   describe(`The server on MongoDB (${title}): one process`, () => {
-    const on = onMongo(start, 'all');
+    const on = onMongo(start, { ROLE: 'all' });
     let tenant: TestTenant;
     let ada: Member;
     let ben: Member;
     let id: string;
 
     before(async () => {
-      tenant = await on.world().tenant();
+      tenant = await on().world.tenant();
       ada = await tenant.person('Ada');
       ben = await tenant.person('Ben');
       id = await talk(ada, ben);
@@ -132,7 +98,7 @@ await describeWithMongo('the real server on MongoDB', (title, start) => {
     it('notifies of mentions, once each, and marks them read', async () => {
       const sent = await say(ada, id, `see ${token(ben)}`);
       await say(ada, id, `and ${token(ben)}`);
-      const found = await inboxOf(ben, 2);
+      const found = await inboxOf(ben, 2, TAKE_OVER_MS);
       expect(found.map(({ snippet }) => snippet)).to.deep.equal(['and @Ben', 'see @Ben']);
       expect(found[1]).to.deep.include({ note_id: sent.id, subject_id: id, actor_email: ada.email });
       const mark = await ben.api.post(`${NOTIFICATIONS}/mark-read`, { ids: [found[1]?.id] });
@@ -148,7 +114,7 @@ await describeWithMongo('the real server on MongoDB', (title, start) => {
       const secret = `secret-${randomUUID()}`;
       const notified = (await inbox(ben)).length;
       const sent = await say(ada, id, `${secret} ${token(ben)}`);
-      await inboxOf(ben, notified + 1);
+      await inboxOf(ben, notified + 1, TAKE_OVER_MS);
       const edited = (await ada.api.patch(path(sent.id), { body: `${secret} again` })).as(liveMessage);
       expect((await list(ben)).at(-1)).to.deep.equal(edited);
       const deleted = (await ada.api.delete(path(sent.id))).as(deletedMessage);
@@ -169,8 +135,8 @@ await describeWithMongo('the real server on MongoDB', (title, start) => {
       const again = await send();
       expect(again.as(liveMessage, 201)).to.deep.equal(sent);
       expect(again.header('idempotency-replayed')).to.equal('true');
-      await on.world().server.kill();
-      await on.world().restart();
+      await on().world.server.kill();
+      await on().world.restart();
       const later = await send();
       expect(later.as(liveMessage, 201)).to.deep.equal(sent);
       expect(later.header('idempotency-replayed')).to.equal('true');
@@ -180,24 +146,18 @@ await describeWithMongo('the real server on MongoDB', (title, start) => {
     }).timeout(90_000);
 
     it('keeps read models, keys and answers nowhere else, and no text in the clear', async () => {
-      const files = readdirSync(on.world().server.dataDir);
+      const files = readdirSync(on().world.server.dataDir);
       expect(files).to.include('events.db');
       for (const other of ['read-models.db', 'keys.db', 'answers.db']) expect(files).to.not.include(other);
       const phrase = `clear-${randomUUID()}`;
       await ada.api.post(`${BASE}/${id}/messages`, { body: phrase }, keyed(randomUUID()));
       expect((await list(ben)).at(-1)).to.have.property('body', phrase);
-      const { url, dbName } = on.database();
-      const client = await MongoClient.connect(url);
-      try {
-        const collections = await client.db(dbName).listCollections().toArray();
-        const names = collections.map(({ name }) => name);
-        expect(names).to.include.members(['data_keys', 'idempotency_answers']);
-        for (const name of names) {
-          const stored = JSON.stringify(await client.db(dbName).collection(name).find().toArray());
-          expect(stored.includes(phrase), `the text in ${name}`).to.equal(false);
-        }
-      } finally {
-        await client.close();
+      const { db } = on();
+      const names = (await db.listCollections().toArray()).map(({ name }) => name);
+      expect(names).to.include.members(['data_keys', 'idempotency_answers']);
+      for (const name of names) {
+        const stored = JSON.stringify(await db.collection(name).find().toArray());
+        expect(stored.includes(phrase), `the text in ${name}`).to.equal(false);
       }
     });
   });
@@ -205,7 +165,7 @@ await describeWithMongo('the real server on MongoDB', (title, start) => {
 
 await describeWithMongo('two roles on MongoDB', (title, start) => {
   describe(`The server on MongoDB (${title}): ROLE=api and ROLE=worker`, () => {
-    const on = onMongo(start, 'api');
+    const on = onMongo(start, { ROLE: 'api' });
     let second: Server;
     let worker: Server;
     let people: Member[];
@@ -215,13 +175,13 @@ await describeWithMongo('two roles on MongoDB', (title, start) => {
 
     const join = (ROLE: 'api' | 'worker'): Promise<Server> =>
       startServer({
-        dataDir: on.world().server.dataDir,
-        env: { MONGODB_URL: on.database().databaseUrl, ROLE },
+        dataDir: on().world.server.dataDir,
+        env: { MONGODB_URL: on().database.databaseUrl, ROLE },
       });
 
     before(async () => {
       [worker, second] = await Promise.all([join('worker'), join('api')]);
-      const tenant = await on.world().tenant();
+      const tenant = await on().world.tenant();
       ada = await tenant.person('Ada');
       ben = await tenant.person('Ben');
       people = [ada, ben];
@@ -264,14 +224,16 @@ await describeWithMongo('two roles on MongoDB', (title, start) => {
       await write(5);
       // Nobody folds now: a read that must show a write waits, or says that it cannot, and never answers stale.
       for (const read of [`${BASE}/${id}/messages`, NOTIFICATIONS]) await untilAnswered(ben, read);
-      await inboxOf(ben, notified + mentions);
+      await inboxOf(ben, notified + mentions, TAKE_OVER_MS);
       await say(ada, id, `last ${token(ben)}`);
-      const raised = (await inboxOf(ben, notified + mentions + 1)).slice(0, mentions + 1);
+      const raised = (await inboxOf(ben, notified + mentions + 1, TAKE_OVER_MS)).slice(0, mentions + 1);
       expect(new Set(raised.map(({ note_id }) => note_id)).size).to.equal(mentions + 1);
       expect(await inbox(ben)).to.have.length(notified + mentions + 1);
-      expect((await ben.api.get(`${NOTIFICATIONS}/unread-count`)).as(unreadCount).unread).to.equal(
-        notified + mentions + 1,
-      );
+      // A batch's documents are written one after the other: the list may show what the count does not hold yet.
+      const unread = async (): Promise<number> =>
+        (await ben.api.get(`${NOTIFICATIONS}/unread-count`)).as(unreadCount).unread;
+      await eventually('the count', async () => (await unread()) >= notified + mentions + 1, TAKE_OVER_MS);
+      expect(await unread()).to.equal(notified + mentions + 1);
       const found = (await allMessages(ada, id)).map((message) => message.id);
       expect(found.slice(0, -1)).to.have.members([...before, ...sent.map((message) => message.id)]);
       await expectUnreadByDefinition(people, id);
@@ -282,10 +244,10 @@ await describeWithMongo('two roles on MongoDB', (title, start) => {
 
 await describeWithMongo('kill -9 on MongoDB', (title, start) => {
   describe(`The server on MongoDB (${title}): kill -9 under write load`, () => {
-    const on = onMongo(start, 'all');
+    const on = onMongo(start, { ROLE: 'all' });
 
     it('loses no acknowledged write, does none twice, and counts by the definition', async () => {
-      const tenant = await on.world().tenant();
+      const tenant = await on().world.tenant();
       const people = [await tenant.person('Ada'), await tenant.person('Ben'), await tenant.person('Cy')];
       const [ada, ...others] = people;
       if (ada === undefined) throw new Error('nobody');
@@ -326,10 +288,10 @@ await describeWithMongo('kill -9 on MongoDB', (title, start) => {
       );
       await eventually('enough writes', () => sent.size >= 60, 15_000);
       killed = true;
-      await on.world().server.kill();
+      await on().world.server.kill();
       await Promise.all(working);
 
-      await on.world().restart();
+      await on().world.restart();
       // Whoever got no answer asks again under the same key.
       for (const [key, who] of [...pending]) await send(who, key);
       await untilAnswered(ada, BASE);

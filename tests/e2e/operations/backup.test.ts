@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { z } from 'zod';
 import { admin, MAIN } from '../../support/admin-cli.ts';
+import { keyed } from '../../support/client.ts';
 import { findIn } from '../../support/files.ts';
 import { newRecord } from '../../support/records.ts';
 import { eventually, KEYS, newDataFolder, type Server, startServer } from '../../support/server.ts';
@@ -123,7 +124,6 @@ describe('Backups of the embedded stores', function () {
   it('give no answer again to what their log does not hold, and do what they hold once', async () => {
     const { ada, chat } = made;
     const path = `${BASE}/${chat}/messages`;
-    const keyed = (key: string) => ({ headers: { 'idempotency-key': key } });
     const early = (await ada.api.post(path, { body: 'early' }, keyed('early'))).as(liveMessage, 201);
     const where = await places();
     await backedUp(where);

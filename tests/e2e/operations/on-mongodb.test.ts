@@ -1,29 +1,17 @@
 import { expect } from 'chai';
-import { MongoClient } from 'mongodb';
 import { admin } from '../../support/admin-cli.ts';
-import { describeWithMongo, type TestDatabase } from '../../support/mongodb-server.ts';
-import { endWorld, say, startWorld, talk, type World } from '../../support/world.ts';
+import { describeWithMongo } from '../../support/mongodb-server.ts';
+import { onMongo } from '../../support/mongodb-world.ts';
+import { say, talk } from '../../support/world.ts';
 import { envOf } from './support.ts';
 
 await describeWithMongo('A check of data with read models and keys in MongoDB', (title, start) => {
   describe(title, function () {
     this.timeout(240_000);
-    let database: TestDatabase;
-    let client: MongoClient;
-    let world: World;
-
-    before(async () => {
-      database = start();
-      client = new MongoClient(database.url);
-      world = await startWorld({ env: { MONGODB_URL: database.databaseUrl } });
-    });
-    after(async () => {
-      await endWorld();
-      await client?.close();
-      await database?.dispose();
-    });
+    const on = onMongo(start);
 
     it('finds nothing while a server runs, and names the document that was changed', async () => {
+      const { database, db, world } = on();
       const tenant = await world.tenant();
       const [ada, ben] = [await tenant.person('Ada'), await tenant.person('Ben')];
       const chat = await talk(ada, ben);
@@ -32,7 +20,6 @@ await describeWithMongo('A check of data with read models and keys in MongoDB', 
       const env = { ...envOf(world.server.dataDir), MONGODB_URL: database.databaseUrl };
       const sound = await admin(['verify-data'], env, '', 120_000);
       expect([sound.code, sound.stdout], sound.stderr).to.deep.equal([0, '']);
-      const db = client.db(database.dbName);
       const name = (await db.listCollections().toArray())
         .map((each) => each.name)
         .find((each) => /^conversations@v[0-9.]+\.messages$/.test(each));

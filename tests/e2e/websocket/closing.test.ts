@@ -3,41 +3,20 @@ import { expect } from 'chai';
 import { eventually } from '../../support/server.ts';
 import { liveMessage } from '../../support/shapes.ts';
 import { listen, refusal } from '../../support/socket.ts';
+import { adaAndBen, forSuite } from '../../support/suite.ts';
 import { now, tenantToken } from '../../support/tokens.ts';
-import {
-  BASE,
-  endWorld,
-  type Member,
-  say,
-  startWorld,
-  type TestTenant,
-  talk,
-  USERS,
-  type World,
-} from '../../support/world.ts';
+import { BASE, say, USERS } from '../../support/world.ts';
 
 describe('Sockets', () => {
-  let world: World;
-  let tenant: TestTenant;
-  let ada: Member;
-  let ben: Member;
-  let id: string;
-
-  before(async () => {
-    world = await startWorld();
-    tenant = await world.tenant();
-    ada = await tenant.person('Ada');
-    ben = await tenant.person('Ben');
-    id = await talk(ada, ben);
-  });
-  after(endWorld);
+  const here = forSuite(adaAndBen);
 
   const openCount = async (): Promise<number> => {
-    const { text } = await world.anybody.get('/metrics');
+    const { text } = await here().world.anybody.get('/metrics');
     return Number(/^websockets_open (\d+)$/m.exec(text)?.[1]);
   };
 
   it('ignore frames of up to 64 KiB, whatever is in them', async () => {
+    const { world, ada, ben, id } = here();
     const socket = await listen(world.server, ada.token);
     for (const frame of [
       '',
@@ -58,6 +37,7 @@ describe('Sockets', () => {
   });
 
   it('close with 1009 for a frame beyond 64 KiB', async () => {
+    const { world, ada } = here();
     for (const frame of ['x'.repeat(64 * 1024 + 1), randomBytes(1024 * 1024)]) {
       const socket = await listen(world.server, ada.token);
       socket.raw.send(frame);
@@ -66,6 +46,7 @@ describe('Sockets', () => {
   });
 
   it('close with 4401 when the token runs out, and not before', async () => {
+    const { world, ada, ben, id } = here();
     const exp = now() + 2;
     const socket = await listen(world.server, tenantToken(ada, { exp }));
     const sent = await say(ben, id, 'in time');
@@ -76,6 +57,7 @@ describe('Sockets', () => {
   });
 
   it('close with 4403 when the user is deactivated, and others stay', async () => {
+    const { world, tenant, ada, ben, id } = here();
     const cy = await tenant.person('Cy');
     const sockets = [await listen(world.server, cy.token), await listen(world.server, cy.token)];
     const other = await listen(world.server, ada.token);
@@ -88,6 +70,7 @@ describe('Sockets', () => {
   });
 
   it('close with 4403 when the tenant is suspended, and other tenants’ stay', async () => {
+    const { world, ada, ben, id } = here();
     const home = await world.tenant();
     const socket = await listen(world.server, home.admin.token);
     const other = await listen(world.server, ada.token);
@@ -101,6 +84,7 @@ describe('Sockets', () => {
 
   it('are closed when their peer stops reading, while others get everything', async function () {
     this.timeout(40_000);
+    const { world, ada, ben, id } = here();
     await eventually('no socket', async () => (await openCount()) === 0);
     const eager = await listen(world.server, ada.token);
     const lazy = await listen(world.server, ben.token);
@@ -128,6 +112,7 @@ describe('Sockets', () => {
   });
 
   it('that vanish without a word are forgotten', async () => {
+    const { world, ada } = here();
     // Those of the tests before are closed, and may still be on their way out.
     await eventually('no socket', async () => (await openCount()) === 0);
     const socket = await listen(world.server, ada.token);
@@ -137,6 +122,7 @@ describe('Sockets', () => {
   });
 
   it('close with 1012 when the server stops', async () => {
+    const { world, ada, ben } = here();
     const sockets = [await listen(world.server, ada.token), await listen(world.server, ben.token)];
     world.server.signal('SIGTERM');
     for (const socket of sockets) expect((await socket.closed).code).to.equal(1012);
@@ -145,6 +131,7 @@ describe('Sockets', () => {
   });
 
   it('that do not answer the closing do not hold the server up', async () => {
+    const { world, ada } = here();
     const socket = await listen(world.server, ada.token);
     socket.raw.pause();
     const began = performance.now();

@@ -2,36 +2,14 @@ import { expect } from 'chai';
 import { eventually } from '../../support/server.ts';
 import { liveMessage, notifications } from '../../support/shapes.ts';
 import { type Listening, listen, type MessageEnvelope } from '../../support/socket.ts';
-import {
-  BASE,
-  endWorld,
-  type Member,
-  NOTIFICATIONS,
-  say,
-  startWorld,
-  type TestTenant,
-  talk,
-  token,
-  type World,
-} from '../../support/world.ts';
+import { adaAndBen, forSuite } from '../../support/suite.ts';
+import { BASE, NOTIFICATIONS, say, talk, token } from '../../support/world.ts';
 
 describe('Replay after a position', () => {
-  let world: World;
-  let tenant: TestTenant;
-  let ada: Member;
-  let ben: Member;
-  let id: string;
+  const here = forSuite(adaAndBen);
 
-  before(async () => {
-    world = await startWorld();
-    tenant = await world.tenant();
-    ada = await tenant.person('Ada');
-    ben = await tenant.person('Ben');
-    id = await talk(ada, ben);
-  });
-  after(endWorld);
-
-  const back = (after: string): Promise<Listening> => listen(world.server, ben.token, { after });
+  const back = (after: string): Promise<Listening> =>
+    listen(here().world.server, here().ben.token, { after });
   const idsOf = (envelopes: readonly MessageEnvelope[]) => envelopes.map((one) => one.message.id);
   const leave = async (socket: Listening): Promise<void> => {
     socket.close();
@@ -39,6 +17,7 @@ describe('Replay after a position', () => {
   };
 
   it('gives what was missed, exactly once and in order, behind ready, then what comes', async () => {
+    const { tenant, ada, id } = here();
     const first = await back('0000000000000000');
     await leave(first);
     const missed: string[] = [];
@@ -56,6 +35,7 @@ describe('Replay after a position', () => {
   });
 
   it('gives nothing at the head and nothing without after', async () => {
+    const { world, ada, ben, id } = here();
     const answer = await ada.api.post(`${BASE}/${id}/messages`, { body: 'before' });
     const written = answer.header('x-event-position') ?? '';
     // Ready may name a place before the last writes: then these follow live.
@@ -73,6 +53,7 @@ describe('Replay after a position', () => {
   });
 
   it('gives nothing from a position that the log has not reached, and stays live', async () => {
+    const { ada, id } = here();
     const socket = await back('00000000ffffffff');
     const fence = await say(ada, id, 'fence');
     expect(idsOf(await socket.messages(1))).to.deep.equal([fence.id]);
@@ -80,6 +61,7 @@ describe('Replay after a position', () => {
   });
 
   it('joins what was missed and what comes without a gap or a repetition while writers race', async () => {
+    const { ada, ben, id } = here();
     const start = (await back('00000000ffffffff')).readyAt;
     let writing = true;
     const sent: string[] = [];
@@ -111,6 +93,7 @@ describe('Replay after a position', () => {
   });
 
   it('survives a restart of the server', async () => {
+    const { world, ada, ben, id } = here();
     const { readyAt } = await listen(world.server, ben.token);
     const sent = await say(ada, id, 'before the restart');
     await world.server.stop();
@@ -122,6 +105,7 @@ describe('Replay after a position', () => {
   });
 
   it('holds no text that was deleted meanwhile, of messages and of snippets', async () => {
+    const { world, ada, ben, id } = here();
     const { readyAt } = await listen(world.server, ben.token);
     const gone = await say(ada, id, `a text to forget, ${token(ben)}`);
     const edited = await say(ada, id, 'a first version');
@@ -144,6 +128,7 @@ describe('Replay after a position', () => {
 
   it('is 1,000 envelopes at most; for more there is resync, and then what comes', async function () {
     this.timeout(60_000);
+    const { world, ada, ben, id } = here();
     const start = (await listen(world.server, ben.token)).readyAt;
     const send = async (count: number): Promise<void> => {
       for (let i = 0; i < count; i += 50) {

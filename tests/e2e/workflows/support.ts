@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { STATES, TO_APPROVAL } from '../../support/sample-workflow.ts';
 import { uuid } from '../../support/shapes.ts';
 import type { Member, TestTenant } from '../../support/world.ts';
 
@@ -70,23 +71,9 @@ export const jobDetail = job.extend({
 /** An expense's way: submitted, approved by an admin while it is small, paid with a receipt, or sent back. */
 export const EXPENSES: Definition = {
   initial: 'draft',
-  states: [
-    { key: 'draft', label: 'Draft' },
-    { key: 'submitted', label: 'Submitted' },
-    { key: 'approved', label: 'Approved' },
-    { key: 'paid', label: 'Paid', final: true },
-  ],
+  states: STATES,
   transitions: [
-    { event_name: 'submit', from: 'draft', to: 'submitted', required_fields: ['title'] },
-    {
-      event_name: 'approve',
-      from: 'submitted',
-      to: 'approved',
-      roles: ['admin'],
-      guard: 'record.amount < 1000',
-      guard_label: 'Small enough',
-    },
-    { event_name: 'send_back', from: ['submitted', 'approved'], to: 'draft' },
+    ...TO_APPROVAL,
     { event_name: 'pay', from: 'approved', to: 'paid', guard: 'payload.receipt != null' },
   ],
 };

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { randomName } from '../../support/server.ts';
 import { errorWithDetails, validationFailed } from '../../support/shapes.ts';
-import { endWorld, type Member, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { bossAndAda, forSuite } from '../../support/suite.ts';
 import {
   type Definition,
   ENTITIES,
@@ -15,31 +15,21 @@ import {
 
 /** Decisions, section 6, Workflow. */
 describe('Workflows', () => {
-  let world: World;
-  let tenant: TestTenant;
-  let boss: Member;
-  let ada: Member;
-
-  before(async () => {
-    world = await startWorld();
-    tenant = await world.tenant();
-    boss = tenant.admin;
-    ada = await tenant.person('Ada');
-  });
-  after(endWorld);
+  const here = forSuite(bossAndAda);
 
   const fresh = (): string => randomName('w');
   const create = async (own: Partial<Definition> = {}): Promise<string> => {
     const name = fresh();
-    (await boss.api.post(WORKFLOWS, { name, ...EXPENSES, ...own })).as(workflow, 201);
+    (await here().boss.api.post(WORKFLOWS, { name, ...EXPENSES, ...own })).as(workflow, 201);
     return name;
   };
-  const publish = (name: string) => boss.api.post(`${WORKFLOWS}/${name}/publish`);
-  const read = async (name: string) => (await ada.api.get(`${WORKFLOWS}/${name}`)).as(workflow);
+  const publish = (name: string) => here().boss.api.post(`${WORKFLOWS}/${name}/publish`);
+  const read = async (name: string) => (await here().ada.api.get(`${WORKFLOWS}/${name}`)).as(workflow);
   const [first] = EXPENSES.transitions;
   if (first === undefined) throw new Error('the sample has transitions');
 
   it('begin as drafts, shown as they were sent', async () => {
+    const { boss } = here();
     const name = fresh();
     const made = (await boss.api.post(WORKFLOWS, { name, ...EXPENSES })).as(workflow, 201);
     expect(made).to.deep.include({
@@ -54,6 +44,7 @@ describe('Workflows', () => {
   });
 
   it('have names of their own', async () => {
+    const { world, boss } = here();
     const name = await create();
     const answer = await boss.api.post(WORKFLOWS, { name, ...EXPENSES });
     expect(answer.as(errorWithDetails, 409)).to.deep.include({
@@ -65,6 +56,7 @@ describe('Workflows', () => {
   });
 
   it('are published, drafted again, and published again', async () => {
+    const { boss } = here();
     const name = await create();
     const one = (await publish(name)).as(workflow);
     expect(one).to.deep.include({ status: 'published', version: 1, ...EXPENSES });
@@ -93,6 +85,7 @@ describe('Workflows', () => {
   });
 
   it('are not changed by an equal draft, nor by being published unchanged', async () => {
+    const { boss } = here();
     const name = await create();
     const draft = await read(name);
     const turned = Object.fromEntries(Object.entries(EXPENSES).reverse());
@@ -111,6 +104,7 @@ describe('Workflows', () => {
   });
 
   it('are read by everybody and changed by admins', async () => {
+    const { ada } = here();
     const name = await create();
     for (const answer of [
       await ada.api.post(WORKFLOWS, { name: fresh(), ...EXPENSES }),
@@ -123,6 +117,7 @@ describe('Workflows', () => {
   });
 
   it('are not found by other names', async () => {
+    const { boss } = here();
     for (const name of [fresh(), 'No-Name', 'x'.repeat(64), '%00', 'a.b']) {
       for (const answer of [
         await boss.api.get(`${WORKFLOWS}/${name}`),
@@ -135,6 +130,7 @@ describe('Workflows', () => {
   });
 
   it('page without a gap or a repetition, oldest first', async () => {
+    const { world } = here();
     const home = await world.tenant();
     const names = Array.from({ length: 7 }, (_, i) => `flow_${i}`);
     for (const name of names) {
@@ -151,6 +147,7 @@ describe('Workflows', () => {
   });
 
   it('cannot be renamed, and say nothing wrong when the own name or tenant is sent along', async () => {
+    const { tenant, boss } = here();
     const name = await create();
     const answer = await put(boss, `${WORKFLOWS}/${name}`, { ...EXPENSES, name: 'another' });
     expect(answer.as(validationFailed, 400).details.field).to.equal('name');
@@ -209,6 +206,7 @@ describe('Workflows', () => {
   ];
   for (const [what, own, field] of badShapes) {
     it(`refuse ${what} at once`, async () => {
+      const { boss } = here();
       const answer = await boss.api.post(WORKFLOWS, { name: fresh(), ...EXPENSES, ...own });
       expect(answer.as(validationFailed, 400).details.field).to.equal(field);
       if ('name' in own) return;
@@ -261,6 +259,7 @@ describe('Workflows', () => {
   }
 
   it('have one effect per Idempotency-Key', async () => {
+    const { boss } = here();
     const name = fresh();
     const body = { name, ...EXPENSES };
     const headers = { 'idempotency-key': fresh() };
@@ -280,9 +279,10 @@ describe('Workflows', () => {
       ],
     };
     const entity = (name: string, workflow: string, fields: readonly unknown[]) =>
-      boss.api.post(ENTITIES, { name, label: name, fields, workflow });
+      here().boss.api.post(ENTITIES, { name, label: name, fields, workflow });
 
     it('are published only when guards and required fields fit each of them', async () => {
+      const { boss } = here();
       const name = await create();
       (await publish(name)).as(workflow);
       const made = fresh();

@@ -1,0 +1,31 @@
+import type { RequestContext } from '../../application/request-context.ts';
+import { registerUser, userDecider } from '../../domain/identity/user.ts';
+import { causeOf } from '../support/book.ts';
+import type { TestNode } from '../support/node.ts';
+
+/** Registers Ann, Bob and Eve as operators of acme; their ids are their names. */
+export const settle = async (node: TestNode): Promise<void> => {
+  for (const id of ['ann', 'bob', 'eve']) {
+    const user = {
+      userId: id,
+      email: `${id}@example.com`,
+      displayName: id,
+      role: 'operator',
+      origin: 'admin',
+    } as const;
+    await node.commands.execute({
+      tenantId: 'acme',
+      decider: userDecider,
+      id,
+      cause: causeOf(id),
+      decide: (state) => registerUser(state, user),
+    });
+  }
+};
+
+/** A request of its own, without a key. */
+export const contextOf = (node: TestNode): RequestContext => ({
+  cause: causeOf(node.ids.next()),
+  again: undefined,
+  newId: () => node.ids.next(),
+});

@@ -1,0 +1,9 @@
+import { newRecord } from '../../support/records.ts';
+import { startWorld } from '../../support/world.ts';
+
+/** A tenant with Ann, an operator, and a record that files can be of. */
+export const annAndRecord = async () => {
+  const world = await startWorld();
+  const tenant = await world.tenant();
+  return { world, tenant, ann: await tenant.person('Ann'), record: await newRecord(tenant) };
+};

@@ -1,0 +1,50 @@
+import { newDataFolder, startServer } from './server.ts';
+import { endWorld, startWorld, type TestTenant, talk, type World } from './world.ts';
+
+/** What the tests of a suite share: made before the first of them, ended after the last. */
+
+/**
+ * Lets `start` run before the suite's first test, and `end` after its last, whether the start went well or not.
+ * @param end ends every server unless it is given
+ * @returns what `start` made; to be called in tests and hooks alone
+ */
+export const forSuite = <T>(start: () => Promise<T>, end: () => Promise<void> = endWorld): (() => T) => {
+  let made: { readonly value: T } | undefined;
+  before(async () => {
+    made = { value: await start() };
+  });
+  after(end);
+  return () => {
+    if (made === undefined) throw new Error('there is nothing before the first test of the suite');
+    return made.value;
+  };
+};
+
+/** A world with one tenant. */
+const home = async (): Promise<{ readonly world: World; readonly tenant: TestTenant }> => {
+  const world = await startWorld();
+  return { world, tenant: await world.tenant() };
+};
+
+/** The admin of a tenant, and Ada, an operator. */
+export const bossAndAda = async () => {
+  const { world, tenant } = await home();
+  return { world, tenant, boss: tenant.admin, ada: await tenant.person('Ada') };
+};
+
+/** Two operators of a tenant and the `id` of their conversation. */
+export const adaAndBen = async () => {
+  const { world, tenant } = await home();
+  const ada = await tenant.person('Ada');
+  const ben = await tenant.person('Ben');
+  return { world, tenant, ada, ben, id: await talk(ada, ben) };
+};
+
+/** Two servers on the same data, and Ada, an admin of a tenant. */
+export const adaAndTwoServers = async () => {
+  const dataDir = await newDataFolder();
+  const world = await startWorld({ dataDir });
+  const other = await startServer({ dataDir });
+  const tenant = await world.tenant();
+  return { world, other, tenant, ada: await tenant.person('Ada', 'admin') };
+};
