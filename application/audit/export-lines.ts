@@ -3,10 +3,13 @@ import type { LinePage, StoredEvent, TypeMember } from '../ports/event-store.ts'
 import { StoredLines, viewsOf } from '../ports/lines/stored-lines.ts';
 import { ERASED, type KeyRing } from '../sealing.ts';
 import { exportLine } from './line.ts';
-import { isSealed, OpenedViews, SECRET, UNREADABLE } from './opened-views.ts';
+import { isSealedFor, OpenedViews, SECRET, sealedFor, UNREADABLE } from './opened-views.ts';
 
 /** So many keys are asked for together: no more than are kept in memory. */
 const KEYS_AT_ONCE = 512;
+
+/** Of no text. */
+const NO_BEGINNING = sealedFor('.');
 
 const bytesOf = (text: string): Buffer => Buffer.from(text, 'utf8');
 const ERASED_BYTES = bytesOf(JSON.stringify(ERASED));
@@ -64,19 +67,19 @@ export class ExportLines {
     const views = events.map((event) => bytesOf(viewsOf(event)));
     this.#lines.begin(views.reduce((sum, { length }) => sum + length, 0));
     const closer: { readonly at: number; readonly event: StoredEvent }[] = [];
-    const streams: { readonly until: number; readonly stream: string }[] = [];
+    const streams: { readonly until: number; readonly sealed: string }[] = [];
     for (const [index, event] of events.entries()) {
       const bytes = views[index] ?? ERASED_BYTES;
       if (!this.#lines.add(bytes, 0, bytes.length, event.type))
         closer.push({ at: this.#lines.length, event });
-      streams.push({ until: this.#lines.length, stream: event.stream });
+      streams.push({ until: this.#lines.length, sealed: sealedFor(event.stream) });
     }
     const { lines, texts } = this.#lines.take();
     const edits = new Edits();
     let nth = 0;
     this.#find(edits, asBuffer(lines), texts, (at) => {
       while (at >= (streams[nth]?.until ?? Number.POSITIVE_INFINITY)) nth += 1;
-      return streams[nth]?.stream ?? '';
+      return streams[nth]?.sealed ?? NO_BEGINNING;
     });
     for (const { at, event } of closer) {
       const [opened] = await this.#views.open([event]);
@@ -88,17 +91,18 @@ export class ExportLines {
   }
 
   /**
-   * Of lines that a store has made of one tenant's events, with {@link members}.
+   * Of lines that a store has made of one tenant's events, with {@link members}. They are a copy: what the store gives stays
+   * its own.
    * @throws {StoreUnavailable} when keys cannot be read
    */
   async opened(lines: Uint8Array, texts: LinePage['texts'], tenantPrefix: string): Promise<Uint8Array> {
-    if (texts.length === 0) return lines;
     const edits = new Edits();
-    this.#find(edits, asBuffer(lines), texts, () => tenantPrefix);
+    const sealed = sealedFor(tenantPrefix);
+    this.#find(edits, asBuffer(lines), texts, () => sealed);
     return this.#edited(lines, edits);
   }
 
-  #find(edits: Edits, lines: Buffer, texts: LinePage['texts'], streamAt: (at: number) => string): void {
+  #find(edits: Edits, lines: Buffer, texts: LinePage['texts'], sealedAt: (at: number) => string): void {
     for (let nth = 0; nth < texts.length; nth += 3) {
       const [from, to] = [texts[nth] ?? 0, texts[nth + 1] ?? 0];
       if (this.members[texts[nth + 2] ?? -1]?.isSecret !== false) {
@@ -106,7 +110,7 @@ export class ExportLines {
         continue;
       }
       const value = lines.toString('utf8', from + 1, to - 1);
-      if (isSealed(value, streamAt(from))) edits.await(from, to, value);
+      if (isSealedFor(value, sealedAt(from))) edits.await(from, to, value);
       else edits.add(from, to, UNREADABLE_BYTES);
     }
   }
@@ -126,15 +130,10 @@ export class ExportLines {
 const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength);
 
-/** In place as long as nothing gets longer, which is nearly always: a sealed text is longer than its text. */
 const edited = (lines: Buffer, edits: readonly Edit[]): Uint8Array => {
-  let [grown, most, length] = [0, 0, lines.length];
-  for (const { from, to, instead } of edits) {
-    grown += instead.length - (to - from);
-    most = Math.max(most, grown);
-  }
-  length += grown;
-  const into = most > 0 ? Buffer.allocUnsafeSlow(length) : lines;
+  let length = lines.length;
+  for (const { from, to, instead } of edits) length += instead.length - (to - from);
+  const into = Buffer.allocUnsafeSlow(length);
   let [read, written] = [0, 0];
   for (const { from, to, instead } of edits) {
     written += lines.copy(into, written, read, from);
@@ -143,5 +142,5 @@ const edited = (lines: Buffer, edits: readonly Edit[]): Uint8Array => {
     read = to;
   }
   lines.copy(into, written, read);
-  return into.subarray(0, length);
+  return into;
 };

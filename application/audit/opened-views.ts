@@ -94,8 +94,13 @@ interface Read {
 }
 
 /** A text sealed for the stream's own tenant: a changed log must not make this open what is another's. */
-export const isSealed = (text: string, stream: string): boolean =>
-  text.startsWith(`v1:${stream.slice(0, stream.indexOf('.'))}/`) && text.lastIndexOf(':') > 3;
+export const isSealed = (text: string, stream: string): boolean => isSealedFor(text, sealedFor(stream));
+
+/** What a text begins with that is sealed for the tenant of a stream. */
+export const sealedFor = (stream: string): string => `v1:${stream.slice(0, stream.indexOf('.'))}/`;
+
+export const isSealedFor = (text: string, beginning: string): boolean =>
+  text.startsWith(beginning) && text.lastIndexOf(':') > 3;
 
 export const objectOf = (text: string): Record<string, unknown> | null => {
   try {

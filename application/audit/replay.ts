@@ -94,7 +94,7 @@ export class Replay {
 
   /**
    * An export of all that is in the log now, as lines in UTF-8 (docs/audit-format.md), piece by piece and no faster than it
-   * is pulled. Memory use is one piece.
+   * is pulled. Memory use is one piece, and the pages that the store makes ahead.
    * @throws {StoreUnavailable} when the process stops before the end: what was pulled is not the whole then
    */
   async *export(tenantId: string, query: ReplayQuery): AsyncGenerator<Uint8Array, void, void> {

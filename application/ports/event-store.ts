@@ -105,7 +105,10 @@ export interface TypeMember {
   readonly name: string;
 }
 
-/** The next events of a log as lines (application/ports/lines/stored-lines.ts). */
+/**
+ * The next events of a log as lines (application/ports/lines/stored-lines.ts). What they are in is used again once the next
+ * page is pulled.
+ */
 export interface LinePage {
   /** Undefined where some event needs a closer look. */
   readonly lines: Uint8Array | undefined;

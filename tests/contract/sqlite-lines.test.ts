@@ -102,6 +102,39 @@ describe('The lines of the SQLite event store', function () {
     expect(left).to.deep.equal([12, 12, 12]);
   });
 
+  it('stay what they are while more are made: what the threads write into again is not what was given out', async () => {
+    const expected = await whole(exportOf(store));
+    const kept: Uint8Array[] = [];
+    for await (const piece of exportOf(store)) kept.push(piece);
+    expect(Buffer.concat(kept).equals(expected)).to.equal(true);
+    // Without a text to open, too.
+    const type = 'ConversationStarted';
+    const ofType: Uint8Array[] = [];
+    for await (const piece of exportOf(store, { type })) ofType.push(piece);
+    expect(Buffer.concat(ofType).equals(await whole(exportOf(plain(), { type })))).to.equal(true);
+  });
+
+  it('are left at any piece, also while the one after it cannot be made, without a trace', async () => {
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown) => unhandled.push(reason);
+    process.on('unhandledRejection', note);
+    try {
+      for (const most of [1, 2, 9, 20]) {
+        const closing = openSqliteEventStore({ path });
+        const pieces = exportOf(closing);
+        for (let nth = 0; nth < most; nth += 1) expect((await pieces.next()).done).to.equal(false);
+        await closing.close();
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        await pieces.return();
+        expect(await pieces.next()).to.deep.equal({ done: true, value: undefined });
+      }
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    } finally {
+      process.off('unhandledRejection', note);
+    }
+    expect(unhandled).to.deep.equal([]);
+  });
+
   it('are made elsewhere: others are answered meanwhile', async () => {
     await whole(exportOf(store));
     const delay = monitorEventLoopDelay({ resolution: 5 });

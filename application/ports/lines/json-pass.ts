@@ -17,6 +17,12 @@ const LIST_END = 0x5d;
 const LETTER_U = 0x75;
 const FIRST_PRINTABLE = 0x20;
 const MOST_DEEP = 32;
+/** In each of four bytes: a one, the highest bit, and what finds a quote, a control character, or a backslash. */
+const ONES = 0x01010101;
+const HIGHEST = 0x80808080;
+const FLIP_QUOTE = 0x02020202;
+const AFTER_CONTROLS = 0x21212121;
+const BACKSLASHES = 0x5c5c5c5c;
 
 /** What may come next. */
 const VALUE = 0;
@@ -32,14 +38,34 @@ const flags = (units: string): Uint8Array => {
 };
 const AFTER_BACKSLASH = flags('"\\/bfnrtu');
 const HEX = flags('0123456789abcdefABCDEF');
+const DIGIT = flags('0123456789');
 const OF_PLAIN = flags('+-.0123456789Eaeflnrstu');
 const PLAIN = /^(?:true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)$/;
 
 export class JsonPass {
-  /** What was written: enough room is the caller's to see to, twice the bytes that are read. */
-  out: Uint8Array = new Uint8Array();
   length = 0;
+  #out: Uint8Array = new Uint8Array();
+  #outWords = wordsOf(this.#out);
+  #bytes = this.#out;
+  #words = this.#outWords;
   readonly #isObject = new Uint8Array(MOST_DEEP);
+
+  /** What is written into: enough room is the caller's to see to, twice the bytes that are read, and eight. */
+  set out(room: Uint8Array) {
+    this.#out = room;
+    this.#outWords = wordsOf(room);
+  }
+
+  get out(): Uint8Array {
+    return this.#out;
+  }
+
+  /** Keeps nothing of what was read and written. */
+  letGo(): void {
+    this.out = NOTHING;
+    this.#bytes = NOTHING;
+    this.#words = this.#outWords;
+  }
 
   /**
    * Writes the object that begins at `at` as it stands in a JSON string.
@@ -49,7 +75,14 @@ export class JsonPass {
    * depth, and with `names` one of them twice, or a name or such a text that is written with a backslash
    */
   object(bytes: Uint8Array, at: number, names: readonly MemberName[], found: number[]): number {
-    const { out } = this;
+    const out = this.#out;
+    const outWords = this.#outWords;
+    if (bytes !== this.#bytes) {
+      this.#bytes = bytes;
+      this.#words = wordsOf(bytes);
+    }
+    const words = this.#words;
+    const lastWord = bytes.length - 4;
     const isObject = this.#isObject;
     if (bytes[at] !== OBJECT) return -1;
     isObject[0] = 1;
@@ -69,8 +102,22 @@ export class JsonPass {
         out[length + 1] = QUOTE;
         length += 2;
         place += 1;
-        let unit = bytes[place] ?? 0;
-        while (unit !== QUOTE) {
+        for (;;) {
+          // Four at a time, up to what is not written as it is: that takes two thirds of the time.
+          while (place <= lastWord) {
+            const four = words.getInt32(place, true);
+            outWords.setInt32(length, four, true);
+            const flipped = four ^ FLIP_QUOTE;
+            const other = four ^ BACKSLASHES;
+            // The lowest bit that is set is that of the first such byte, whatever those after it are.
+            const odd = (((flipped - AFTER_CONTROLS) & ~flipped) | ((other - ONES) & ~other)) & HIGHEST;
+            const plain = odd === 0 ? 4 : (31 - Math.clz32(odd & -odd)) >>> 3;
+            length += plain;
+            place += plain;
+            if (odd !== 0) break;
+          }
+          let unit = bytes[place] ?? 0;
+          if (unit === QUOTE) break;
           if (unit < FIRST_PRINTABLE) return -1;
           if (unit === BACKSLASH) {
             isEscaped = true;
@@ -90,7 +137,6 @@ export class JsonPass {
           out[length] = unit;
           length += 1;
           place += 1;
-          unit = bytes[place] ?? 0;
         }
         out[length] = BACKSLASH;
         out[length + 1] = QUOTE;
@@ -104,8 +150,9 @@ export class JsonPass {
           if (depth === 0 && names.length > 0) {
             if (isEscaped) return -1;
             const nth = nameAt(bytes, from + 1, place - 1, names);
-            member = names[nth]?.number ?? -1;
+            member = -1;
             if (nth >= 0) {
+              member = names[nth]?.number ?? -1;
               if ((seen & (1 << nth)) !== 0) return -1;
               seen |= 1 << nth;
             }
@@ -154,6 +201,11 @@ export class JsonPass {
   }
 }
 
+const NOTHING = new Uint8Array();
+
+const wordsOf = ({ buffer, byteOffset, byteLength }: Uint8Array): DataView =>
+  new DataView(buffer, byteOffset, byteLength);
+
 const isHex = (bytes: Uint8Array, at: number): boolean => {
   for (let nth = at; nth < at + 4; nth += 1) if (HEX[bytes[nth] ?? 0] === 0) return false;
   return true;
@@ -161,6 +213,8 @@ const isHex = (bytes: Uint8Array, at: number): boolean => {
 
 /** Of a number, true, false or null; -1 for none. */
 const plainEnd = (bytes: Uint8Array, at: number): number => {
+  // Most are numbers of one digit.
+  if (DIGIT[bytes[at] ?? 0] === 1 && OF_PLAIN[bytes[at + 1] ?? 0] === 0) return at + 1;
   let end = at;
   let text = '';
   for (; OF_PLAIN[bytes[end] ?? 0] === 1; end += 1) text += String.fromCharCode(bytes[end] ?? 0);

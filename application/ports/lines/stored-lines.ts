@@ -18,6 +18,7 @@ const AROUND = SEALED.length + SEALED_METADATA.length + END.length;
 const USUAL = 2.1;
 const SLACK = 16 * 1024;
 const NONE: readonly MemberName[] = [];
+const NO_ROOM = Buffer.alloc(0);
 
 export interface MadeLines {
   readonly lines: Uint8Array<ArrayBuffer>;
@@ -29,7 +30,7 @@ export class StoredLines {
   readonly #names = new Map<string, MemberName[]>();
   readonly #pass = new JsonPass();
   readonly #texts: number[] = [];
-  #room: Buffer<ArrayBuffer> = Buffer.alloc(0);
+  #room: Buffer<ArrayBuffer> = NO_ROOM;
   #length = 0;
 
   constructor(members: readonly TypeMember[]) {
@@ -40,9 +41,15 @@ export class StoredLines {
     }
   }
 
-  /** Begins anew. @param bytes of the beginnings of all lines that are about to be added, about */
-  begin(bytes: number): void {
-    this.#room = Buffer.allocUnsafeSlow(Math.ceil(USUAL * bytes) + SLACK);
+  /**
+   * Begins anew.
+   * @param bytes of the beginnings of all lines that are about to be added, about
+   * @param room to put them in, if it is large enough: new memory costs more than what is done in it
+   */
+  begin(bytes: number, room?: ArrayBuffer): void {
+    const usual = Math.ceil(USUAL * bytes) + SLACK;
+    this.#room =
+      room !== undefined && room.byteLength >= usual ? Buffer.from(room) : Buffer.allocUnsafeSlow(usual);
     this.#pass.out = this.#room;
     this.#length = 0;
     this.#texts.length = 0;
@@ -90,7 +97,8 @@ export class StoredLines {
   /** All that was added. What it is in is given away: begin anew before more is added. */
   take(): MadeLines {
     const lines = new Uint8Array(this.#room.buffer, 0, this.#length);
-    this.#room = Buffer.alloc(0);
+    this.#room = NO_ROOM;
+    this.#pass.letGo();
     return { lines, texts: new Uint32Array(this.#texts) };
   }
 

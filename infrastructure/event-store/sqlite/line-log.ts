@@ -19,6 +19,9 @@ import { patiently } from './patience.ts';
 const FEW_PAGES = 8;
 /** One makes lines more slowly than they are written. */
 const THREADS = 2;
+/** What is made ahead: with a page for each thread, these wait for the slowest step of whoever pulls. */
+const BYTES_AHEAD = 4 * 1024 * 1024;
+const MOST_AHEAD = 8;
 
 /** The log as lines of an export: of a short one made right here, of a long one in threads (decision 20). */
 export class LineLog {
@@ -39,16 +42,21 @@ export class LineLog {
     const end = offsetOf(until);
     let at = after === undefined ? 0 : offsetOf(after);
     let ahead: Asked[] = [];
+    // What pages are put in, again and again: new memory for each costs a fifth of the time, most of it as garbage.
+    const rooms: ArrayBuffer[] = [];
     for (let nth = 1; at < end; nth += 1) {
       const [asked, ...later] = ahead;
       const from = at;
       const page: OffsetPage =
-        (await asked?.page) ?? (await this.#here(maker, at, asked?.until ?? end, filter));
+        (await asked?.page) ?? (await this.#here(maker, at, asked?.until ?? end, filter, rooms.pop()));
       at = page.scanned;
       ahead = at === asked?.until ? later : [];
       const isDense = page.events * 2 >= at - from;
-      if (nth >= FEW_PAGES) askAhead(maker, ahead, at, end, filter, isDense);
+      const most = isDense ? mostAhead(page) : 1;
+      if (nth >= FEW_PAGES || maker.threads.every(({ isReady }) => isReady))
+        askAhead(maker, ahead, rooms, at, end, filter, most);
       yield { lines: page.lines, texts: page.texts, events: page.events, position: formatPosition(at) };
+      if (page.lines !== undefined && page.events > 0) rooms.push(page.lines.buffer);
       if (ahead.length === 0) await nextTurn();
     }
   }
@@ -75,10 +83,16 @@ export class LineLog {
   }
 
   /** @throws {StoreUnavailable} */
-  #here({ pages }: Maker, after: number, until: number, filter: EventFilter): Promise<OffsetPage> {
+  #here(
+    { pages }: Maker,
+    after: number,
+    until: number,
+    filter: EventFilter,
+    room: ArrayBuffer | undefined,
+  ): Promise<OffsetPage> {
     return patiently(() => {
       if (this.#closed) throw new StoreUnavailable('the event store is closed');
-      return pages.page(after, until, select(filter));
+      return pages.page(after, until, select(filter), room);
     });
   }
 }
@@ -96,6 +110,12 @@ interface Asked {
   readonly page: Promise<OffsetPage | undefined>;
 }
 
+/** Pages as large as this one. */
+const mostAhead = ({ lines, events }: OffsetPage): number =>
+  lines === undefined || events === 0
+    ? THREADS
+    : Math.max(THREADS, Math.min(MOST_AHEAD, Math.floor(BYTES_AHEAD / lines.length)));
+
 /**
  * So that the threads and whoever pulls work at the same time. Where most events are selected, pages are of as many
  * positions as they can have events; elsewhere only the page before tells where the next one begins.
@@ -103,18 +123,18 @@ interface Asked {
 const askAhead = (
   { threads }: Maker,
   ahead: Asked[],
+  rooms: ArrayBuffer[],
   at: number,
   end: number,
   filter: EventFilter,
-  isDense: boolean,
+  most: number,
 ): void => {
-  const most = isDense ? threads.length : 1;
   let from = ahead.at(-1)?.until ?? at;
   while (ahead.length < most && from < end) {
-    const until = isDense ? Math.min(end, from + PAGE_EVENTS) : end;
+    const until = most > 1 ? Math.min(end, from + PAGE_EVENTS) : end;
     // The one that has least to do; asking begins one that does not run.
     const [thread] = threads.toSorted((a, b) => a.waiting - b.waiting);
-    const page = thread?.ask(from, until, filter);
+    const page = thread?.ask(from, until, filter, rooms);
     if (page === undefined) return;
     ahead.push({ until, page });
     from = until;

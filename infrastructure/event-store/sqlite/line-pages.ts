@@ -49,8 +49,11 @@ export class LinePages {
     this.#lines = new StoredLines(members);
   }
 
-  /** One short step: what is selected after `after`, up to `until` at most. */
-  page(after: number, until: number, selection: Selection | undefined): OffsetPage {
+  /**
+   * One short step: what is selected after `after`, up to `until` at most.
+   * @param room what the lines may be put in
+   */
+  page(after: number, until: number, selection: Selection | undefined, room?: ArrayBuffer): OffsetPage {
     const first = selection ? this.#blocks.skip(after + 1, selection, true) : after + 1;
     if (first === undefined || first > until) return { ...NOTHING, events: 0, scanned: until };
     const last = Math.min(until, first + WINDOW - 1);
@@ -61,16 +64,16 @@ export class LinePages {
     const events = integer(row, 'found');
     const scanned = events < PAGE_EVENTS ? last : integer(row, 'reached');
     if (events === 0) return { ...NOTHING, events, scanned };
-    return { ...(this.#made(row, events) ?? { ...NOTHING, lines: undefined }), events, scanned };
+    return { ...(this.#made(row, events, room) ?? { ...NOTHING, lines: undefined }), events, scanned };
   }
 
   /** Undefined where some event needs a closer look. */
-  #made(row: Row | undefined, events: number): MadeLines | undefined {
+  #made(row: Row | undefined, events: number, room: ArrayBuffer | undefined): MadeLines | undefined {
     const views = row?.views;
     // Read as text, what is no UTF-8 would be other bytes.
     if (integer(row, 'ready') < events || !(views instanceof Uint8Array) || !isUtf8(views)) return undefined;
     const bytes = Buffer.from(views.buffer, views.byteOffset, views.byteLength);
-    this.#lines.begin(bytes.length);
+    this.#lines.begin(bytes.length, room);
     let from = 0;
     for (const type of text(row, 'types').split(',')) {
       const to = bytes.indexOf(LINE_FEED, from);

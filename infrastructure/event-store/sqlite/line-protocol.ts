@@ -13,6 +13,8 @@ export const toLines = z.object({
   after: z.number(),
   until: z.number(),
   filter: z.object({ streamPrefix: z.string().optional(), types: names.optional() }),
+  /** What the lines may be put in. */
+  room: z.instanceof<typeof ArrayBuffer>(ArrayBuffer).optional(),
 });
 export type ToLines = z.output<typeof toLines>;
 

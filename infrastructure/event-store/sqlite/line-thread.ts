@@ -41,25 +41,38 @@ export class LineThread {
     return this.#running !== undefined;
   }
 
+  get isReady(): boolean {
+    return this.#running?.isReady === true;
+  }
+
   /** Questions that are not answered yet. */
   get waiting(): number {
     return this.#running?.isReady === true ? this.#running.asked.size : 0;
   }
 
-  /** Undefined while there is no thread that could answer; one is begun then. */
-  ask(after: number, until: number, filter: EventFilter): Promise<OffsetPage | undefined> | undefined {
+  /**
+   * Undefined while there is no thread that could answer; one is begun then.
+   * @param rooms one of which is given away for the lines to be put in
+   */
+  ask(
+    after: number,
+    until: number,
+    filter: EventFilter,
+    rooms: ArrayBuffer[] = [],
+  ): Promise<OffsetPage | undefined> | undefined {
     if (this.#closed || this.#failed) return undefined;
     this.#running ??= this.#begin();
     const { worker, isReady, asked } = this.#running;
     this.#endWhenIdle();
     if (!isReady) return undefined;
     this.#lastId += 1;
-    const message: ToLines = { id: this.#lastId, after, until, filter };
+    const room = rooms.pop();
+    const message: ToLines = { id: this.#lastId, after, until, filter, ...(room && { room }) };
     // The process must not end while an answer is waited for.
     if (asked.size === 0) worker.ref();
     return new Promise((resolve) => {
       asked.set(message.id, resolve);
-      worker.postMessage(message);
+      worker.postMessage(message, room ? [room] : []);
     });
   }
 

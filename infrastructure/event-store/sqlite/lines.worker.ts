@@ -14,9 +14,9 @@ const say = (message: FromLines, given: readonly ArrayBuffer[] = []): void =>
   port.postMessage(message, [...given]);
 
 port.on('message', (received: unknown) => {
-  const { id, after, until, filter } = toLines.parse(received);
+  const { id, after, until, filter, room } = toLines.parse(received);
   try {
-    const page = pages.page(after, until, select(filter));
+    const page = pages.page(after, until, select(filter), room);
     // Given away, not copied. What is empty may be shared by pages.
     const given = page.lines === undefined || page.events === 0 ? [] : [page.lines.buffer, page.texts.buffer];
     say({ kind: 'page', id, page }, given);
