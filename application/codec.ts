@@ -191,18 +191,17 @@ export class EventCodec {
 
   /**
    * What a fold needs of an event that this product wrote under the very version that it knows, which its hash tells:
-   * its schema was satisfied then, and is not asked again. For folding many streams at once, where it takes half the
-   * time of {@link decodeOnce}; anything else than what `encode` made goes that way.
+   * its schema was satisfied then, and is not asked again. For folding many streams at once, where it takes half the time of
+   * {@link decodeOnce}; that way goes what is not as `encode` made it, or has a member that a schema drops.
    * @throws {UndecodableEvent}
    */
   decodeToFold(stored: StoredEvent): FoldedEvent {
-    const { definition } = this.#known(stored.type);
-    const facts = hashedFacts(stored);
+    const { type, data, revision, position } = stored;
+    const { definition } = this.#known(type);
+    const facts = data.includes('"__proto__"') ? undefined : hashedFacts(stored);
     if (facts?.version !== definition.version || Number.isNaN(facts.at)) return this.decodeOnce(stored);
-    const { at, hash } = facts;
-    const { type, revision, position } = stored;
     try {
-      return { type, data: JSON.parse(stored.data), revision, position, at, hash };
+      return { type, data: JSON.parse(data), revision, position, at: facts.at, hash: facts.hash };
     } catch (cause) {
       throw unreadable(stored, cause);
     }

@@ -3,7 +3,13 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { z } from 'zod';
 import { canonicalJson } from '../../application/canonical-json.ts';
-import { CHAIN_START, type ChainHead, EventCodec, UndecodableEvent } from '../../application/codec.ts';
+import {
+  CHAIN_START,
+  type ChainHead,
+  EventCodec,
+  type FoldedEvent,
+  UndecodableEvent,
+} from '../../application/codec.ts';
 import type { NewEvent, StoredEvent } from '../../application/ports/event-store.ts';
 import { KeyRing } from '../../application/sealing.ts';
 import { catalogue } from '../../domain/catalogue.ts';
@@ -50,7 +56,15 @@ describe('the event codec', () => {
   it('gives to fold what it gives to whoever checks it, whatever stands in the texts', () => {
     const tricky = fc.oneof(
       fc.string({ unit: 'binary' }).filter((text) => text.isWellFormed()),
-      fc.constantFrom('"hash":"', '\\"hash\\":\\"', '"occurred_at":"', '"schema_version":9', '\\', '"'),
+      fc.constantFrom(
+        '"hash":"',
+        '\\"hash\\":\\"',
+        '"occurred_at":"',
+        '"schema_version":9',
+        '\\',
+        '"',
+        '__proto__',
+      ),
     );
     const values = fc.dictionary(tricky, fc.jsonValue() as fc.Arbitrary<JsonValue>);
     fc.assert(
@@ -82,10 +96,10 @@ describe('the event codec', () => {
           );
           const event = place(stored, 0);
           const reader = new EventCodec(catalogue, ring());
-          const { type, data: read, revision, position, at, hash } = reader.decodeOnce(event);
-          const checked = { type, data: read, revision, position, at, hash };
           // The order of members may be another one.
-          expect(canonicalJson(reader.decodeToFold(event))).to.equal(canonicalJson(checked));
+          const whole = ({ type, data: read, revision, position, at, hash }: FoldedEvent): string =>
+            canonicalJson({ type, data: read, revision, position, at, hash });
+          expect(whole(reader.decodeToFold(event))).to.equal(whole(reader.decodeOnce(event)));
         },
       ),
     );
