@@ -1,4 +1,5 @@
 import type { Decider } from '../domain/decider.ts';
+import { hashedFacts } from './chaining.ts';
 import { CHAIN_START, type ChainHead, type EventCodec, type FoldedEvent, type LoggedEvent } from './codec.ts';
 import type { EventStore, Position, StoredEvent } from './ports/event-store.ts';
 import type { Logger } from './ports/logger.ts';
@@ -177,7 +178,9 @@ export class StreamStates {
     let last: FoldedEvent | undefined;
     for (const [at, stored] of events.entries()) {
       const next = events[at + 1];
-      if (next !== undefined && decider.isSuperseded?.(state, stored, next) === true) continue;
+      const isSuperseded = next !== undefined && decider.isSuperseded?.(state, stored, next) === true;
+      // As it was written, which its hash tells: what cannot be read keeps from the whole stream, here as elsewhere.
+      if (isSuperseded && hashedFacts(stored) !== undefined) continue;
       last = this.#codec.decodeToFold(stored);
       state = decider.evolve(state, last, last);
     }

@@ -30,10 +30,19 @@ export const folded = (projection: Projection, story: readonly Told[]): Map<stri
     for (const touch of projection.fold(event)) {
       const key = `${touch.collection}/${touch.tenantId ?? event.tenantId}/${touch.id}`;
       const before = documents.get(key);
-      const after = touch.change(before === undefined ? undefined : Object.freeze(before));
+      const after = touch.change(before === undefined ? undefined : deepFrozen(before));
       if (after === undefined) documents.delete(key);
       else documents.set(key, after);
     }
   });
   return documents;
+};
+
+/** The store is told what it holds by the document as it was read: nothing within one may change. */
+const deepFrozen = <T>(value: T): T => {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const each of Object.values(value)) deepFrozen(each);
+  }
+  return value;
 };

@@ -71,4 +71,26 @@ describe('A bulk commit over a record whose text was changed by hand', () => {
       },
     );
   }).timeout(60_000);
+
+  it('leaves it as it is where no single edit could be made, whichever of its texts cannot be read', async () => {
+    for (const torn of [0, 1, 2, 3]) {
+      const healthy = startBulk({}, memoryLeases());
+      await defineNodes(healthy);
+      const id = await create(healthy, { n: 0 });
+      for (const n of [1, 2, 3])
+        await healthy.records.update(TENANT, 'node', id, { values: { n } }, request());
+      const tamper: Tamper = (event) =>
+        event.stream === `${TENANT}.record-${id}` && event.revision === torn
+          ? { ...event, data: event.data.slice(0, -1) }
+          : event;
+      const session = await healthy.begin([id], EDIT);
+      const node = startBulk(healthy.shared, memoryLeases(), {
+        wrap: (events) => tampering(events, tamper),
+      });
+      expect(await node.runner.run(TENANT, session)).to.equal(true);
+      const { result } = await healthy.session(session);
+      expect(result, `revision ${torn}`).to.deep.include({ succeeded: 0, skipped: 0, errored: 1 });
+      expect(await healthy.shared.events.readStream(`${TENANT}.record-${id}`)).to.have.lengthOf(4);
+    }
+  });
 });
