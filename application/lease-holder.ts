@@ -63,6 +63,8 @@ export const whileRenewed = async (
   const held = new AbortController();
   const stop = (): void => held.abort();
   signal.addEventListener('abort', stop);
+  // Stopped while the lease was asked for: nobody would tell the work to end.
+  if (signal.aborted) stop();
   const renewing = (async () => {
     while (!held.signal.aborted) {
       await pause(ttlMs / 3, held.signal);
@@ -72,7 +74,7 @@ export const whileRenewed = async (
     }
   })();
   try {
-    await work(lease, held.signal);
+    if (!held.signal.aborted) await work(lease, held.signal);
   } finally {
     held.abort();
     signal.removeEventListener('abort', stop);

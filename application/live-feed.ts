@@ -113,6 +113,8 @@ export class LiveFeed {
 
   async #follow(signal: AbortSignal): Promise<void> {
     for await (const batch of this.#events.subscribe({ after: this.#position, signal })) {
+      // First of all: what is handed on may have to wait for a store.
+      if (batch.events.length > 0) for (const grown of this.#grown) grown();
       for (const stored of batch.events) {
         this.#states.noticed(stored.stream, stored.revision);
         // Most events are nobody's here, and are not read.
@@ -120,7 +122,6 @@ export class LiveFeed {
         this.#position = stored.position;
       }
       this.#position = batch.position;
-      if (batch.events.length > 0) for (const grown of this.#grown) grown();
     }
   }
 

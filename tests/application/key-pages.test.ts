@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import fc from 'fast-check';
 import { SLOTS, slotOf } from '../../application/key-pages.ts';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import type { KeyStore } from '../../application/ports/key-store.ts';
@@ -152,5 +153,52 @@ describe('Keys from pages', () => {
     ]) {
       expect(slotOf(id), id).to.equal(undefined);
     }
+  });
+
+  it('are told by the form that an expression says, however close an id comes to it', () => {
+    const form = /\/message-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.([0-9]{1,3})$/;
+    const part = fc.constantFrom(
+      'acme',
+      '',
+      '/message-',
+      '/',
+      '.',
+      '-',
+      '5',
+      '127',
+      '128',
+      '007',
+      '\n',
+      'é',
+      '٣',
+    );
+    const uuid = fc.uuid();
+    const near = fc
+      .tuple(
+        part,
+        fc.constantFrom('/message-', 'message-', '/message', '/Message-'),
+        uuid,
+        fc.nat(1100),
+        part,
+      )
+      .map(([before, word, page, slot, after]) => `${before}${word}${page}.${slot}${after}`);
+    const changed = fc
+      .tuple(uuid, fc.nat(60), fc.nat(1), fc.oneof(part, fc.constantFrom('g', 'F', '`', ':', '/', '\0')))
+      .map(([page, at, cut, put]) => {
+        const id = `acme/message-${page}.12`;
+        return id.slice(0, at) + put + id.slice(at + cut);
+      });
+    let told = 0;
+    fc.assert(
+      fc.property(fc.oneof(near, changed, fc.string()), (id) => {
+        const [, page, slot] = form.exec(id) ?? [];
+        const expected =
+          page === undefined || Number(slot) >= SLOTS ? undefined : { page, slot: Number(slot) };
+        if (expected !== undefined) told += 1;
+        expect(slotOf(id), id).to.deep.equal(expected);
+      }),
+      { numRuns: 3000 },
+    );
+    expect(told).to.be.greaterThan(50);
   });
 });

@@ -65,6 +65,48 @@ describe('The pass over stored JSON', () => {
     expect(taken).to.be.greaterThan(500);
   });
 
+  it('writes texts of each length as JSON.stringify does, whatever stands at each of their places', () => {
+    const units = [
+      '"',
+      '\\',
+      '\0',
+      '\u0001',
+      '\b',
+      '\t',
+      '\n',
+      '\u001f',
+      ' ',
+      '!',
+      '#',
+      '[',
+      ']',
+      '}',
+      '\u007f',
+    ];
+    const wider = ['\u0080', 'é', '߿', 'ࠀ', '\u2028', '\uffff', '😀', '\ud800', '\udfff'];
+    for (const unit of [...units, ...wider]) {
+      for (let length = 0; length <= 20; length += 1) {
+        for (let place = 0; place <= length; place += 1) {
+          const text = 'x'.repeat(place) + unit + 'y'.repeat(length - place);
+          // The texts begin at odd places, and the last of them ends where the bytes end but for two.
+          const written = JSON.stringify({ x: [{ [text]: 1 }, unit.repeat(length), text] });
+          expect(isRightAbout(written), written).to.equal(true);
+          const cut = written.slice(0, -3);
+          expect(passed(cut).end, cut).to.equal(-1);
+        }
+      }
+    }
+  });
+
+  it('takes no control character as it is, at whichever place of a text', () => {
+    for (let unit = 0; unit < 0x20; unit += 1) {
+      for (let place = 0; place < 9; place += 1) {
+        const text = `{"x":"é${'x'.repeat(place)}${String.fromCharCode(unit)}yyyyyyy"}`;
+        expect(passed(text).end, JSON.stringify(text)).to.equal(-1);
+      }
+    }
+  });
+
   it('takes nothing that JSON.parse does not, however small the change', () => {
     const odd = [
       '-0',

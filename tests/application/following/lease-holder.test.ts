@@ -131,4 +131,25 @@ describe('a lease holder', () => {
       undefined,
     );
   });
+
+  it('does no work when it was stopped while the lease was asked for, and lets go of it', async () => {
+    const asked = Promise.withResolvers<void>();
+    const given = Promise.withResolvers<void>();
+    const slow: ReadStore = {
+      ...store,
+      acquireLease: async (...args) => {
+        asked.resolve();
+        await given.promise;
+        return store.acquireLease(...args);
+      },
+    };
+    const work = busy();
+    const { end } = holding('first', work.work, { store: slow, ttlMs: 60_000 });
+    await asked.promise;
+    const ended = end();
+    given.resolve();
+    await ended;
+    expect(work.fences).to.deep.equal([]);
+    expect(await store.acquireLease('work', 'somebody else', 1000)).not.to.equal(undefined);
+  });
 });

@@ -115,6 +115,23 @@ describe('the live feed', () => {
     await eventually(() => expect(seen).to.include('all: MessageDeleted'));
   });
 
+  it('tells that the log has grown before it hands on what came: that may wait for a store', async () => {
+    const node = startNode();
+    const talk = conversation(node);
+    await talk.start();
+    const feed = await following(node);
+    const handing = Promise.withResolvers<void>();
+    const grown = Promise.withResolvers<void>();
+    feed.onEvent(() => handing.promise);
+    feed.onGrowth(grown.resolve);
+    await talk.send('m1');
+    try {
+      await grown.promise;
+    } finally {
+      handing.resolve();
+    }
+  });
+
   it('goes on after an event that cannot be read and after a listener that fails', async () => {
     const stores = memoryStores();
     const node = startNode(stores);

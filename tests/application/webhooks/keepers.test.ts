@@ -1,30 +1,42 @@
 import { expect } from 'chai';
+import fc from 'fast-check';
+import { uuidFromName } from '../../../application/request-context.ts';
+import { runSubscriber, type Subscriber } from '../../../application/subscriber.ts';
 import { deadLetterCounter } from '../../../application/subscribers/webhook-keepers.ts';
 import { deliveryDecider } from '../../../domain/webhooks/delivery.ts';
 import type { DeliveryEvent } from '../../../domain/webhooks/delivery-events.ts';
 import { SUBSCRIPTIONS, subscriptionsDecider } from '../../../domain/webhooks/subscription.ts';
+import { openSqliteReadStore } from '../../../infrastructure/read-store/sqlite/store.ts';
+import { eventually } from '../../support/eventually.ts';
 import { startNode, type TestNode } from '../../support/node.ts';
 import { cause, dispatching } from './support.ts';
+
+/** The end of a delivery of its own, as the log tells it. */
+const append = (on: TestNode, name: string, subscriptionId: string, kind: 'dead' | 'delivered') => {
+  const id = uuidFromName(name);
+  const base = { delivery_id: id, subscription_id: subscriptionId, attempt: 5 };
+  const event: DeliveryEvent =
+    kind === 'dead'
+      ? { type: 'DeliveryDeadLettered', data: { ...base, response_code: 500, error: 'x' } }
+      : { type: 'DeliverySucceeded', data: { ...base, event: 'e', response_code: 200 } };
+  return on.commands.execute({
+    tenantId: 'acme',
+    decider: deliveryDecider,
+    id,
+    cause: cause(`${name} ends`),
+    decide: () => [event],
+  });
+};
 
 describe('the counter of dead letters', () => {
   const village = async () => {
     const { stores, node, schedule } = await dispatching();
     /** What becomes of a delivery, as the log tells it. */
     const end = async (name: string, kind: 'dead' | 'delivered') => {
-      const id = await schedule(name);
-      const base = { delivery_id: id, subscription_id: 'one', attempt: 5 };
-      const event: DeliveryEvent =
-        kind === 'dead'
-          ? { type: 'DeliveryDeadLettered', data: { ...base, response_code: 500, error: 'x' } }
-          : { type: 'DeliverySucceeded', data: { ...base, event: 'e', response_code: 200 } };
-      await node.commands.execute({
-        tenantId: 'acme',
-        decider: deliveryDecider,
-        id,
-        cause: cause(`${name} ends`),
-        decide: () => [event],
-      });
-      const last = (await node.events.readAll({ filter: { types: [event.type] } })).at(-1);
+      await schedule(name);
+      await append(node, name, 'one', kind);
+      const type = kind === 'dead' ? 'DeliveryDeadLettered' : 'DeliverySucceeded';
+      const last = (await node.events.readAll({ filter: { types: [type] } })).at(-1);
       if (last === undefined) throw new Error('nothing happened');
       return node.codec.decode(last);
     };
@@ -109,4 +121,79 @@ describe('the counter of dead letters', () => {
     await mine.handle(await end('c', 'delivered'));
     expect(await counted()).to.equal(0);
   });
+
+  it('counts as one by one whatever it passes over, however the log is cut up and whoever takes over', async () => {
+    type End = readonly ['one' | 'two', 'dead' | 'delivered'];
+    const endOf = fc.tuple(
+      fc.constantFrom('one' as const, 'two' as const),
+      fc.oneof(
+        { weight: 3, arbitrary: fc.constant('delivered' as const) },
+        { weight: 2, arbitrary: fc.constant('dead' as const) },
+      ),
+    );
+    const run = fc.tuple(endOf, fc.nat(12)).map(([end, more]) => Array<End>(more + 1).fill(end));
+    const rounds = fc.array(fc.array(run, { maxLength: 8 }), { minLength: 1, maxLength: 3 });
+    let passed = 0;
+    let reached = '';
+    const watched = (counter: Subscriber): Subscriber => ({
+      ...counter,
+      passesOver: (stored) => {
+        if (counter.passesOver?.(stored) !== true) return false;
+        passed += 1;
+        // The last one is asked about where all before it are passed over.
+        reached = stored.position;
+        return true;
+      },
+      handleAll: async (events) => {
+        await counter.handleAll?.(events);
+        reached = events.at(-1)?.position ?? reached;
+      },
+    });
+    await fc.assert(
+      fc.asyncProperty(rounds, async (all) => {
+        const { stores, node } = await dispatching();
+        const store = await openSqliteReadStore({ path: ':memory:' });
+        const expected = { one: 0, two: 0 };
+        const paused = new Set<string>();
+        let last = '';
+        reached = '';
+        for (const [round, runs] of all.entries()) {
+          // Each round another node, which remembers nothing, or the first one, which remembers what was before.
+          const here = round % 2 === 0 ? node : startNode(stores);
+          const stopping = new AbortController();
+          const lease = { store, logger: here.logger, owner: `${round}`, ttlMs: 60_000 };
+          const counter = watched(deadLetterCounter(here));
+          const done = runSubscriber(
+            counter,
+            { ...lease, events: here.events, codec: here.codec },
+            stopping.signal,
+          );
+          for (const [step, run] of runs.entries()) {
+            for (const [nth, [of, kind]] of run.entries()) {
+              last = (await append(node, `${round} ${step} ${nth}`, of, kind)).position ?? last;
+              if (kind === 'delivered') expected[of] = 0;
+              else if (!paused.has(of) && ++expected[of] === 10) paused.add(of);
+            }
+            // Some come with those before them, and some by themselves.
+            if (step % 3 !== 1 || step === runs.length - 1)
+              await eventually(() => expect(reached >= last).to.equal(true), 20_000);
+          }
+          stopping.abort();
+          await done;
+        }
+        const { state } = await startNode(stores).states.load('acme', subscriptionsDecider, SUBSCRIPTIONS);
+        for (const id of ['one', 'two'] as const) {
+          const { deadLetters = [], state: now } = state.byId[id] ?? {};
+          expect([id, deadLetters.length, now]).to.deep.equal([
+            id,
+            expected[id],
+            paused.has(id) ? 'paused' : 'active',
+          ]);
+        }
+        await store.close();
+      }),
+      { numRuns: 10, endOnFailure: true },
+    );
+    expect(passed).to.be.greaterThan(0);
+  }).timeout(120_000);
 });
