@@ -35,7 +35,7 @@ const LETTER_F = 0x66;
 
 /**
  * The slot that a key id of the form `<tenant>/message-<page>.<slot>` names, read from its end: an export asks it for each
- * text, and an expression takes three times as long.
+ * text, and an expression takes longer.
  */
 export const slotOf = (keyId: string): Slot | undefined => {
   let dot = keyId.length - 1;

@@ -42,7 +42,7 @@ export class LineLog {
     const end = offsetOf(until);
     let at = after === undefined ? 0 : offsetOf(after);
     let ahead: Asked[] = [];
-    // What pages are put in, again and again: new memory for each costs a fifth of the time, most of it as garbage.
+    // What pages are put in, one after the other: new memory for each keeps the collector busy.
     const rooms: ArrayBuffer[] = [];
     for (let nth = 1; at < end; nth += 1) {
       const [asked, ...later] = ahead;
