@@ -177,9 +177,7 @@ export class Folder {
   ): Promise<{ batch: BatchFold; poison: Poison | undefined }> {
     const batch = new BatchFold(this.#cache, this.#recent);
     let poison: Poison | undefined;
-    let index = -1;
-    for (const stored of events) {
-      index += 1;
+    for (const [index, stored] of events.entries()) {
       if (!this.#types.has(stored.type)) continue;
       if (this.#parked.size > 0 && this.#isLeftOut(stored, retried)) continue;
       try {

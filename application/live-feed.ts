@@ -33,8 +33,8 @@ export class LiveFeed {
   readonly #logger: Logger;
   readonly #listeners: LiveListener[] = [];
   readonly #grown: (() => void)[] = [];
-  /** Types that somebody listens to; undefined: all. */
-  #heard: ReadonlySet<string> | undefined = new Set(OWN);
+  /** Types that somebody listens to. */
+  readonly #heard = new Set(OWN);
   readonly #monotonic: () => number;
   #position: Position | undefined;
   /** When the log was last asked for an end that has been reached since. */
@@ -83,11 +83,10 @@ export class LiveFeed {
     }
   }
 
-  /** @param types all that it is to be told of, if not everything; it may be told of others */
-  onEvent(listener: LiveListener, types?: readonly string[]): void {
+  /** @param types all that it is to be told of; it may be told of others */
+  onEvent(listener: LiveListener, types: readonly string[]): void {
     this.#listeners.push(listener);
-    this.#heard =
-      types === undefined || this.#heard === undefined ? undefined : new Set([...this.#heard, ...types]);
+    for (const type of types) this.#heard.add(type);
   }
 
   /** Told that the log has grown, once for several events. */
@@ -118,7 +117,7 @@ export class LiveFeed {
       for (const stored of batch.events) {
         this.#states.noticed(stored.stream, stored.revision);
         // Most events are nobody's here, and are not read.
-        if (this.#heard === undefined || this.#heard.has(stored.type)) await this.#handOn(stored);
+        if (this.#heard.has(stored.type)) await this.#handOn(stored);
         this.#position = stored.position;
       }
       this.#position = batch.position;

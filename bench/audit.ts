@@ -53,7 +53,7 @@ const exportAndCheck = async (folder: string, scale: number): Promise<Line[]> =>
     const { raw, exported, verified, kept } = await alternate(ROUNDS, {
       raw: () => rateOf(() => readAll(events)),
       exported: async () => {
-        // A new file each time: to empty the one before is no part of an export, and takes as long as 20,000 events.
+        // A new file each time: to empty the one before is no part of an export, and takes as long as some 10,000 events.
         exports += 1;
         const file = join(folder, `export-${exports}.ndjson`);
         const rate = await rateOf(() => exportAll(events, file));

@@ -75,7 +75,7 @@ export class Pace {
       if (first === undefined) return;
       if (!(await this.#others.comesTo(first.position, Math.max(0, deadline - this.#now())))) return;
       ahead -= first.rows;
-      // Another chunk may have waited for the same.
+      // They may have been forgotten meanwhile, because nobody else is there any more.
       if (this.#ahead[0] === first) this.#ahead.shift();
     }
   }
@@ -90,9 +90,9 @@ export class Pace {
 
   #look(): void {
     const now = this.#now();
-    const { asked } = this.#others;
     const ms = now - this.#lookedAt;
     if (ms < LOOK_MS) return;
+    const { asked } = this.#others;
     this.#isBusy = ((asked - this.#asked) / ms) * 1000 > BUSY;
     if (!this.#isBusy) this.#ahead = [];
     this.#asked = asked;

@@ -44,10 +44,13 @@ export const retrievalIndexer = (deps: {
   const followTenant = async (tenantId: string, changes: readonly Change[]): Promise<void> => {
     const tenant = await deps.directory.tenant(tenantId);
     const isEntitled = tenant !== undefined && hasAssistant(tenant);
-    // In one go: group by group, it came to a turn of the loop for each, and got behind what a bulk commit writes.
-    if (!isEntitled) await forget(tenantId, changes);
-    for (let from = 0; isEntitled && from < changes.length; from += GROUP)
-      await write(tenantId, changes.slice(from, from + GROUP), from === 0 ? INLINE : 0);
+    if (isEntitled) {
+      for (let from = 0; from < changes.length; from += GROUP)
+        await write(tenantId, changes.slice(from, from + GROUP), from === 0 ? INLINE : 0);
+    } else {
+      // In one go: group by group, it came to a turn of the loop for each, and got behind what a bulk commit writes.
+      await forget(tenantId, changes);
+    }
     // A record takes its attachments along, so it goes after what has been written.
     const gone = changes.filter(({ kind }) => kind === 'gone');
     for (let from = 0; from < gone.length; from += GROUP) {

@@ -71,15 +71,11 @@ export function entriesOf(plan: IndexPlan, value: JsonObject, id: string): Entri
  * @throws {TypeError} as {@link singleKey}
  */
 export function sameKeys(plan: IndexPlan, before: JsonObject, after: JsonObject): boolean {
-  let at = 0;
-  for (const path of plan.paths) {
-    const isSame =
-      at++ === plan.multi
-        ? sameElements(elementsAt(before, path, 0), elementsAt(after, path, 0))
-        : scalarAt(plan, before, path) === scalarAt(plan, after, path);
-    if (!isSame) return false;
-  }
-  return true;
+  return plan.paths.every((path, at) =>
+    at === plan.multi
+      ? sameElements(elementsAt(before, path, 0), elementsAt(after, path, 0))
+      : scalarAt(plan, before, path) === scalarAt(plan, after, path),
+  );
 }
 
 const sameElements = (before: readonly Scalar[], after: readonly Scalar[]): boolean =>
@@ -167,7 +163,7 @@ function scalarAt(plan: IndexPlan, value: JsonObject, path: readonly string[]): 
 }
 
 function elementsAt(value: JsonValue | undefined, path: readonly string[], depth: number): Scalar[] {
-  if (isArray(value)) return value.length === 0 ? [] : value.flatMap((each) => elementsAt(each, path, depth));
+  if (isArray(value)) return value.flatMap((each) => elementsAt(each, path, depth));
   const part = path[depth];
   if (part === undefined) return [toScalar(value)];
   return elementsAt(isObject(value) ? value[part] : undefined, path, depth + 1);

@@ -3,8 +3,6 @@ import type { Logger } from '../../application/ports/logger.ts';
 
 /** Written pages after which a checkpoint is worth its while: 2 MiB. */
 const PAGES = 500;
-/** The thread makes next to no objects. */
-const LIMITS = { maxYoungGenerationSizeMb: 1, maxOldGenerationSizeMb: 32 };
 
 /**
  * Copies what the write-ahead log of a database holds into the file itself, in a thread of its own. A writer would do that
@@ -42,10 +40,7 @@ export class CheckpointThread {
   }
 
   #begin(): Worker {
-    const worker = new Worker(new URL('./checkpoint.worker.ts', import.meta.url), {
-      workerData: this.#path,
-      resourceLimits: LIMITS,
-    });
+    const worker = new Worker(new URL('./checkpoint.worker.ts', import.meta.url), { workerData: this.#path });
     worker.unref();
     worker.on('message', () => {
       this.#isBusy = false;

@@ -138,18 +138,3 @@ export function numberOf(row: Row, column: string): number {
   if (typeof value !== 'number') throw new TypeError(`column ${column} holds no number`);
   return value;
 }
-
-/** A row of a statement that returns arrays: half the work of an object. */
-export type Cells = readonly SQLOutputValue[];
-
-export function textAt(cells: Cells, at: number): string {
-  const value = cells[at];
-  if (typeof value !== 'string') throw new TypeError(`column ${at} holds no text`);
-  return value;
-}
-
-export function numberAt(cells: Cells, at: number): number {
-  const value = cells[at];
-  if (typeof value !== 'number') throw new TypeError(`column ${at} holds no number`);
-  return value;
-}

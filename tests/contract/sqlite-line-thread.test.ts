@@ -56,6 +56,8 @@ describe('The thread that makes lines of the SQLite event log', function () {
     await eventually(async () => expect(thread.isRunning).to.equal(false));
     expect(asked(thread)).to.equal(undefined);
     expect(thread.isRunning).to.equal(false);
+    // Others come first, however much they have to do.
+    expect(thread.waiting).to.equal(Number.POSITIVE_INFINITY);
     expect(logger.lines).to.have.length(1);
     await thread.close();
   });

@@ -14,18 +14,3 @@ export function text(row: Row | undefined, column: string): string {
   if (typeof value !== 'string') throw new TypeError(`column ${column} holds no text`);
   return value;
 }
-
-/** A row of a statement that returns arrays. */
-export type Cells = readonly SQLOutputValue[];
-
-export function integerAt(cells: Cells, at: number): number {
-  const value = cells[at];
-  if (typeof value !== 'number') throw new TypeError(`column ${at} holds no integer`);
-  return value;
-}
-
-export function textAt(cells: Cells, at: number): string {
-  const value = cells[at];
-  if (typeof value !== 'string') throw new TypeError(`column ${at} holds no text`);
-  return value;
-}

@@ -45,8 +45,9 @@ export class LineThread {
     return this.#running?.isReady === true;
   }
 
-  /** Questions that are not answered yet. */
+  /** Questions that are not answered yet; endless where none will be. */
   get waiting(): number {
+    if (this.#failed || this.#closed) return Number.POSITIVE_INFINITY;
     return this.#running?.isReady === true ? this.#running.asked.size : 0;
   }
 

@@ -1,10 +1,10 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { StoredEvent } from '../../../application/ports/event-store.ts';
+import { type Cells, inCells, iterateCells, numberAt, textAt } from '../../sqlite/cells.ts';
 import { matches, type Selection } from '../filters.ts';
 import type { Page } from '../follow.ts';
 import { formatPosition } from '../positions.ts';
 import { WINDOW } from './blocks.ts';
-import { type Cells, integerAt, textAt } from './columns.ts';
 import type { LogState } from './log-state.ts';
 import type { Tail } from './tail.ts';
 
@@ -30,19 +30,21 @@ export class Reader {
     this.#state = state;
     this.#tail = tail;
     const stream = (bound: string, order: string) =>
-      prepare(
-        db,
-        `SELECT ${COLUMNS} FROM streams s JOIN events e ON e.stream_id = s.id
-         WHERE s.name = ? AND e.revision ${bound} ? ORDER BY e.revision ${order} LIMIT ?`,
+      inCells(
+        db.prepare(
+          `SELECT ${COLUMNS} FROM streams s JOIN events e ON e.stream_id = s.id
+           WHERE s.name = ? AND e.revision ${bound} ? ORDER BY e.revision ${order} LIMIT ?`,
+        ),
       );
     this.#streamForward = stream('>=', 'ASC');
     this.#streamBackward = stream('<=', 'DESC');
     // In the order they are asked for: nothing is sorted, each stream's events come from the index.
-    this.#streams = prepare(
-      db,
-      `SELECT j.key, e.stream_id, e.position, e.revision, e.type_id, e.id, e.data, e.metadata FROM json_each(?) j
-       CROSS JOIN streams s ON s.name = j.value
-       CROSS JOIN events e ON e.stream_id = s.id AND e.revision < ?`,
+    this.#streams = inCells(
+      db.prepare(
+        `SELECT j.key, e.stream_id, e.position, e.revision, e.type_id, e.id, e.data, e.metadata FROM json_each(?) j
+         CROSS JOIN streams s ON s.name = j.value
+         CROSS JOIN events e ON e.stream_id = s.id AND e.revision < ?`,
+      ),
     );
   }
 
@@ -55,7 +57,7 @@ export class Reader {
   ): { readonly events: StoredEvent[]; readonly atEnd: boolean } {
     const statement = forward ? this.#streamForward : this.#streamBackward;
     const most = Math.min(limit, PAGE_EVENTS);
-    const { events, stopped } = this.#collect(rowsOf(statement, [stream, from, most]));
+    const { events, stopped } = this.#collect(iterateCells(statement, [stream, from, most]));
     return { events, atEnd: !stopped && events.length < most };
   }
 
@@ -75,22 +77,22 @@ export class Reader {
       if (stream === undefined || revision === undefined || revision + 1 >= limit) return;
       this.#state.heads.note(stream, streamId, revision);
     };
-    for (const cells of rowsOf(this.#streams, [JSON.stringify(streams), limit])) {
-      const nth = integerAt(cells, 0);
+    for (const cells of iterateCells(this.#streams, [JSON.stringify(streams), limit])) {
+      const nth = numberAt(cells, 0);
       if (nth !== before) {
         noteEnd();
         if (units >= PAGE_UNITS) return found.slice(0, nth);
         before = nth;
-        streamId = integerAt(cells, 1);
+        streamId = numberAt(cells, 1);
       }
-      const offset = integerAt(cells, 2);
+      const offset = numberAt(cells, 2);
       const event = this.#tail.get(offset) ?? {
         id: textAt(cells, 5),
-        type: this.#state.types.nameOf(integerAt(cells, 4)),
+        type: this.#state.types.nameOf(numberAt(cells, 4)),
         data: textAt(cells, 6),
         metadata: textAt(cells, 7),
         stream: streams[nth] ?? '',
-        revision: integerAt(cells, 3),
+        revision: numberAt(cells, 3),
         position: formatPosition(offset),
       };
       found[nth]?.push(event);
@@ -142,7 +144,7 @@ export class Reader {
     const values: (number | string)[] = [first, last];
     if (selection?.types) values.push(this.#typeIds(selection.types));
     if (selection?.prefix) values.push(selection.prefix, `${selection.prefix}\u{10ffff}`);
-    const { events, lastOffset, stopped } = this.#collect(rowsOf(statement, [...values, capped]));
+    const { events, lastOffset, stopped } = this.#collect(iterateCells(statement, [...values, capped]));
     // Only a page that was cut short has more matches beyond its last event.
     return { events, reached: stopped || events.length >= capped ? lastOffset : undefined };
   }
@@ -151,13 +153,14 @@ export class Reader {
     const key = `${forward} ${Boolean(selection?.types)} ${Boolean(selection?.prefix)}`;
     let statement = this.#scans.get(key);
     if (!statement) {
-      statement = prepare(
-        this.#db,
-        `SELECT ${COLUMNS} FROM events e CROSS JOIN streams s ON s.id = e.stream_id
-         WHERE e.position BETWEEN ? AND ?
-         ${selection?.types ? 'AND e.type_id IN (SELECT value FROM json_each(?))' : ''}
-         ${selection?.prefix ? 'AND s.name >= ? AND s.name < ?' : ''}
-         ORDER BY e.position ${forward ? 'ASC' : 'DESC'} LIMIT ?`,
+      statement = inCells(
+        this.#db.prepare(
+          `SELECT ${COLUMNS} FROM events e CROSS JOIN streams s ON s.id = e.stream_id
+           WHERE e.position BETWEEN ? AND ?
+           ${selection?.types ? 'AND e.type_id IN (SELECT value FROM json_each(?))' : ''}
+           ${selection?.prefix ? 'AND s.name >= ? AND s.name < ?' : ''}
+           ORDER BY e.position ${forward ? 'ASC' : 'DESC'} LIMIT ?`,
+        ),
       );
       this.#scans.set(key, statement);
     }
@@ -178,7 +181,7 @@ export class Reader {
     let lastOffset = 0;
     let units = 0;
     for (const row of rows) {
-      lastOffset = integerAt(row, 0);
+      lastOffset = numberAt(row, 0);
       const event = this.#tail.get(lastOffset) ?? this.#decode(row, lastOffset);
       events.push(event);
       units += event.data.length + event.metadata.length;
@@ -190,23 +193,12 @@ export class Reader {
   #decode(row: Cells, offset: number): StoredEvent {
     return {
       id: textAt(row, 4),
-      type: this.#state.types.nameOf(integerAt(row, 3)),
+      type: this.#state.types.nameOf(numberAt(row, 3)),
       data: textAt(row, 5),
       metadata: textAt(row, 6),
       stream: textAt(row, 1),
-      revision: integerAt(row, 2),
+      revision: numberAt(row, 2),
       position: formatPosition(offset),
     };
   }
 }
-
-/** Its rows are arrays: they cost half as much to make as objects. */
-function prepare(db: DatabaseSync, sql: string): StatementSync {
-  const statement = db.prepare(sql);
-  statement.setReturnArrays(true);
-  return statement;
-}
-
-/** The driver's types know rows as objects alone. */
-const rowsOf = (statement: StatementSync, values: readonly (number | string)[]): Iterable<Cells> =>
-  statement.iterate(...values) as Iterable<unknown> as Iterable<Cells>;

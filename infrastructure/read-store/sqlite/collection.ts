@@ -8,14 +8,8 @@ import type {
   JsonObject,
   StoredDoc,
 } from '../../../application/ports/read-store.ts';
-import {
-  type Cells,
-  numberAt,
-  optionalTextOf,
-  type SqliteConnection,
-  textAt,
-  textOf,
-} from '../../sqlite/connection.ts';
+import { allCells, inCells, numberAt, textAt } from '../../sqlite/cells.ts';
+import { optionalTextOf, type SqliteConnection, textOf } from '../../sqlite/connection.ts';
 import {
   cursorOf,
   entriesOf,
@@ -55,11 +49,12 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
   const upsert = connection.prepare(upsertSql(shape));
   const select = connection.prepare(`SELECT position, doc FROM d${number} WHERE tenant = ? AND id = ?`);
   // Many in one go: a rebuild, most of whose documents are new, spent an eighth of its time asking for each.
-  const selectMany = connection.prepare(
-    `SELECT j.key AS nth, position, doc FROM json_each(?) j CROSS JOIN d${number} d
-     ON d.tenant = ? AND d.id = j.value WHERE doc IS NOT NULL`,
+  const selectMany = inCells(
+    connection.prepare(
+      `SELECT j.key, position, doc FROM json_each(?) j CROSS JOIN d${number} d
+       ON d.tenant = ? AND d.id = j.value WHERE doc IS NOT NULL`,
+    ),
   );
-  selectMany.setReturnArrays(true);
   const multi = indexes.flatMap((plan, at) => (plan.multi === undefined ? [] : [{ plan, at }]));
   const keys = multi.map(({ at }) => `, k${at}`).join('');
   const selectOld = connection.prepare(`SELECT position${keys} FROM d${number} WHERE tenant = ? AND id = ?`);
@@ -117,14 +112,12 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
     const row: SQLInputValue[] = [position, JSON.stringify(value)];
     if (shape.searchable) row.push(JSON.stringify(searchedFields(value)));
     const moved: number[] = [];
-    let at = 0;
-    for (const plan of indexes) {
+    for (const [at, plan] of indexes.entries()) {
       if (!sameKeys(plan, replaces.value, value)) {
         if (plan.multi !== undefined) return false;
         moved.push(at);
         row.push(singleKey(plan, value, id));
       }
-      at += 1;
     }
     row.push(tenant, id, replaces.position);
     return rewriting(moved).run(...row).changes !== 0;
@@ -158,9 +151,7 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
     const isPlain = ids.every((id) => PLAIN.test(id));
     if (!isPlain) return ids.map((id) => load(tenant, id));
     const found = new Array<StoredDoc | undefined>(ids.length).fill(undefined);
-    // The driver's types know rows as objects alone.
-    const rows = selectMany.all(JSON.stringify(ids), tenant) as readonly unknown[] as readonly Cells[];
-    for (const row of rows) {
+    for (const row of allCells(selectMany, [JSON.stringify(ids), tenant])) {
       found[numberAt(row, 0)] = {
         value: parseDocument(textAt(row, 2)),
         position: positionOf(textAt(row, 1)),
