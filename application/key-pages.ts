@@ -1,5 +1,6 @@
 import { randomFillSync, randomUUID } from 'node:crypto';
 import type { KeyStore } from './ports/key-store.ts';
+import { SLOTS } from './ports/lines/key-places.ts';
 
 /**
  * Data keys of texts come from pages: a page is made of many random keys and stored as one row before any of them is
@@ -7,9 +8,10 @@ import type { KeyStore } from './ports/key-store.ts';
  * `<page>.<slot>`; destroying one overwrites its slot with zeros.
  */
 
+export { SLOTS };
+
+/** 4 KiB a page, with {@link SLOTS}. */
 const KEY = 32;
-/** 4 KiB a page. */
-export const SLOTS = 128;
 /** So many pages go to disk together. */
 const PAGES_AT_ONCE = 8;
 /** With no more pages than these left, new ones are made. */
@@ -22,39 +24,14 @@ export interface Slot {
   readonly slot: number;
 }
 
-const BEFORE_PAGE = '/message-';
-/** Of a page's id. */
-const UUID = 36;
-const MOST_DIGITS = 3;
-const ZERO = 0x30;
-const NINE = 0x39;
-const HYPHEN = 0x2d;
-const DOT = 0x2e;
-const LETTER_A = 0x61;
-const LETTER_F = 0x66;
+const FORM = /\/message-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.([0-9]{1,3})$/;
 
-/**
- * The slot that a key id of the form `<tenant>/message-<page>.<slot>` names, read from its end: an export asks it for each
- * text, and an expression takes longer.
- */
+/** The slot that a key id of the form `<tenant>/message-<page>.<slot>` names; `KeyPlaces` reads it from bytes. */
 export const slotOf = (keyId: string): Slot | undefined => {
-  let dot = keyId.length - 1;
-  while (dot >= 0 && isDigit(keyId.charCodeAt(dot))) dot -= 1;
-  const digits = keyId.length - 1 - dot;
-  const at = dot - UUID;
-  if (digits < 1 || digits > MOST_DIGITS || keyId.charCodeAt(dot) !== DOT) return undefined;
-  if (at < BEFORE_PAGE.length || !keyId.startsWith(BEFORE_PAGE, at - BEFORE_PAGE.length)) return undefined;
-  for (let nth = 0; nth < UUID; nth += 1) {
-    const unit = keyId.charCodeAt(at + nth);
-    const isHyphen = nth === 8 || nth === 13 || nth === 18 || nth === 23;
-    if (isHyphen ? unit !== HYPHEN : !isDigit(unit) && (unit < LETTER_A || unit > LETTER_F)) return undefined;
-  }
-  let slot = 0;
-  for (let nth = dot + 1; nth < keyId.length; nth += 1) slot = slot * 10 + keyId.charCodeAt(nth) - ZERO;
-  return slot < SLOTS ? { page: keyId.slice(at, dot), slot } : undefined;
+  const [, page, digits] = FORM.exec(keyId) ?? [];
+  const slot = Number(digits);
+  return page !== undefined && slot < SLOTS ? { page, slot } : undefined;
 };
-
-const isDigit = (unit: number): boolean => unit >= ZERO && unit <= NINE;
 
 const rowOf = (page: string): string => `page:${page}`;
 
@@ -69,6 +46,34 @@ export interface Wrapping {
   wrap(context: string, plain: Uint8Array): Uint8Array;
   /** @throws when it was wrapped with another key, or changed */
   unwrap(context: string, wrapped: Uint8Array): Buffer;
+}
+
+/** Keys of pages, by the pages' places in the question. */
+export class OpenedPages {
+  readonly #pages: readonly (Buffer | undefined)[];
+
+  constructor(pages: readonly (Buffer | undefined)[]) {
+    this.#pages = pages;
+  }
+
+  /** Whether the slot is empty, or its page is not there. */
+  isGone(page: number, slot: number): boolean {
+    const keys = this.#pages[page];
+    if (keys === undefined) return true;
+    for (let at = slot * KEY; at < (slot + 1) * KEY; at += 1) if (keys[at] !== 0) return false;
+    return true;
+  }
+
+  /** A copy; undefined when it {@link isGone}. */
+  keyAt(page: number, slot: number): Buffer | undefined {
+    if (this.isGone(page, slot)) return undefined;
+    return Buffer.from(this.#pages[page]?.subarray(slot * KEY, (slot + 1) * KEY) ?? []);
+  }
+
+  /** Wipes them. */
+  close(): void {
+    for (const keys of this.#pages) keys?.fill(0);
+  }
 }
 
 export class KeyPages {
@@ -126,19 +131,21 @@ export class KeyPages {
   /** In the order asked: the key; `destroyed` when its slot is empty or its page is not there. */
   async load(slots: readonly Slot[]): Promise<(Buffer | 'destroyed')[]> {
     const pages = [...new Set(slots.map(({ page }) => page))];
-    const rows = await this.#store.getMany(pages.map(rowOf));
-    const opened = new Map<string, Buffer>();
-    rows.forEach((row, index) => {
-      const page = pages[index];
-      if (page === undefined || !(row instanceof Uint8Array)) return;
-      opened.set(page, this.#wrapping.unwrap(rowOf(page), row));
-    });
-    const keys = slots.map(({ page, slot }) => {
-      const key = opened.get(page)?.subarray(slot * KEY, (slot + 1) * KEY);
-      return key === undefined || isEmpty(key) ? 'destroyed' : Buffer.from(key);
-    });
-    for (const keysOfPage of opened.values()) keysOfPage.fill(0);
+    const opened = await this.open(pages);
+    const numbers = new Map(pages.map((page, number) => [page, number]));
+    const keys = slots.map(({ page, slot }) => opened.keyAt(numbers.get(page) ?? -1, slot) ?? 'destroyed');
+    opened.close();
     return keys;
+  }
+
+  /** To be closed in the turn in which they come: nothing keeps keys that are not in use. */
+  async open(pages: readonly string[]): Promise<OpenedPages> {
+    const rows = await this.#store.getMany(pages.map(rowOf));
+    return new OpenedPages(
+      rows.map((row, index) =>
+        row instanceof Uint8Array ? this.#wrapping.unwrap(rowOf(pages[index] ?? ''), row) : undefined,
+      ),
+    );
   }
 
   /** Overwrites a key for good. Safe to repeat; other nodes may destroy others of the page at the same time. */
@@ -170,5 +177,3 @@ export class KeyPages {
     throw new Error('a page of data keys changed too often to be written');
   }
 }
-
-const isEmpty = (key: Uint8Array): boolean => key.every((byte) => byte === 0);

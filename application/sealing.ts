@@ -1,6 +1,6 @@
 import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
 import { decrypt, encrypt, randomBytesPooled } from './cipher.ts';
-import { KeyPages, type Slot, slotOf } from './key-pages.ts';
+import { KeyPages, type OpenedPages, type Slot, slotOf } from './key-pages.ts';
 import { StoreUnavailable } from './ports/event-store.ts';
 import type { KeyStore, WrappedKey } from './ports/key-store.ts';
 
@@ -203,33 +203,22 @@ export class KeyRing {
   }
 
   /**
-   * The texts of many, in their order, for who goes through a whole log: it takes half the time of {@link load} and
-   * {@link openLoaded}, and the keys of texts are not kept, so that those in use stay in memory.
-   * @returns undefined where the key is gone, `damaged` where the bytes are not those that were sealed
+   * Keys of texts, page by page, for who goes through a whole log: they are not kept, so that those in use stay in memory.
+   * To be used and closed in the turn in which they come.
+   * @param pages ids of pages
    * @throws {StoreUnavailable}
    */
-  async openEach(sealed: readonly string[], damaged: string): Promise<(string | undefined)[]> {
-    const ids = sealed.map(sealedKeyId);
-    const slots = ids.map((id) => (this.#textKeys.has(id) ? undefined : slotOf(id)));
-    const single = ids.filter((id, nth) => slots[nth] === undefined && !this.#textKeys.has(id));
-    if (single.length > 0) await this.load(single);
-    const paged = slots.filter((slot) => slot !== undefined);
-    const keys = paged.length > 0 ? await this.#pages.load(paged) : [];
-    // What was in memory may have been let go of while the store was asked for the others.
-    const lost = ids.filter((id, nth) => slots[nth] === undefined && !this.has(id));
-    if (lost.length > 0) await this.load(lost);
-    let next = 0;
-    return sealed.map((one, nth) => {
-      const id = ids[nth] ?? '';
-      const fetched = slots[nth] === undefined ? undefined : keys[next++];
-      try {
-        // What is in memory by now counts: above all that a key was destroyed meanwhile.
-        if (fetched === undefined || this.#textKeys.has(id)) return this.openLoaded(one);
-        return fetched === 'destroyed' ? undefined : opened(secretOf(fetched), id, one);
-      } catch {
-        return damaged;
-      }
-    });
+  openPages(pages: readonly string[]): Promise<OpenedPages> {
+    return this.#pages.open(pages);
+  }
+
+  /** As {@link openLoaded}, with a key of {@link openPages}. */
+  openPaged(pages: OpenedPages, page: number, slot: number, sealed: string): string | undefined {
+    const id = sealedKeyId(sealed);
+    // What is in memory counts: above all that a key was destroyed while the store was asked.
+    if (this.#textKeys.has(id)) return this.openLoaded(sealed);
+    const key = pages.keyAt(page, slot);
+    return key === undefined ? undefined : opened(secretOf(key), id, sealed);
   }
 
   /** Overwrites the key on disk and in memory; resolves when it cannot be had any more. */

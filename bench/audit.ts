@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream } from 'node:fs';
-import { mkdir, rename } from 'node:fs/promises';
+import { mkdir, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { verifyExport } from '../api/admin/verify-export.ts';
@@ -20,7 +19,7 @@ import { alternate, scaled } from './rounds.ts';
 
 const CONVERSATIONS = 100;
 const MESSAGES = 1000;
-const ROUNDS = 3;
+const ROUNDS = 5;
 const OF_RAW = 0.6;
 const VERIFIED = 100_000;
 /** What ten times as many events may add to the memory of an export or a check. */
@@ -43,23 +42,34 @@ const exportAndCheck = async (folder: string, scale: number): Promise<Line[]> =>
   // Opened anew, so that none of its events is in memory.
   const events = openSqliteEventStore({ path });
   const to = join(folder, 'events.ndjson');
-  let exports = 0;
+  let files = 0;
   try {
     const rateOf = async (work: () => Promise<unknown>): Promise<number> => {
       const began = performance.now();
       await work();
       return (count / (performance.now() - began)) * 1000;
     };
-    const { raw, exported, verified, kept } = await alternate(ROUNDS, {
+    let bytes = 0;
+    // A new file each time: to empty the one before is no part of an export, and takes as long as some 10,000 events.
+    const newFile = (): string => {
+      files += 1;
+      return join(folder, `export-${files}.ndjson`);
+    };
+    const { raw, exported, filed, written, verified, kept } = await alternate(ROUNDS, {
       raw: () => rateOf(() => readAll(events)),
-      exported: async () => {
-        // A new file each time: to empty the one before is no part of an export, and takes as long as some 10,000 events.
-        exports += 1;
-        const file = join(folder, `export-${exports}.ndjson`);
+      // To a reader that takes the lines and drops them, as those of the raw events are dropped.
+      exported: () =>
+        rateOf(async () => {
+          bytes = 0;
+          for await (const piece of exportOf(events)) bytes += piece.length;
+        }),
+      filed: async () => {
+        const file = newFile();
         const rate = await rateOf(() => exportAll(events, file));
         await rename(file, to);
         return rate;
       },
+      written: () => rateOf(() => fillFile(newFile(), bytes)),
       verified: () => rateOf(() => verifyExport({ export: to, strict: false })),
       kept: () => rateOf(() => keepHeads(events, join(folder, `heads-${performance.now()}.db`))),
     });
@@ -70,6 +80,11 @@ const exportAndCheck = async (folder: string, scale: number): Promise<Line[]> =>
         value: perSecond(exported),
         yardstick: { name: 'reading its events', value: perSecond(raw) },
         target: { text: `≥ ${OF_RAW}`, met: exported / raw >= OF_RAW },
+      },
+      {
+        figure: 'the same into a file',
+        value: perSecond(filed),
+        yardstick: { name: 'a file of as many bytes', value: perSecond(written) },
       },
       {
         figure: 'verification',
@@ -135,14 +150,26 @@ const readAll = async (events: EventStore): Promise<void> => {
   }
 };
 
-export const exportAll = async (events: EventStore, to: string): Promise<void> => {
-  const { keys } = newCodec();
-  const file = createWriteStream(to);
-  for await (const piece of new Replay({ events, catalogue, keys }).export(TENANT, {})) {
-    if (!file.write(piece)) await once(file, 'drain');
+const exportOf = (events: EventStore): AsyncIterable<Uint8Array> =>
+  new Replay({ events, catalogue, keys: newCodec().keys }).export(TENANT, {});
+
+export const exportAll = (events: EventStore, to: string): Promise<void> => writeAll(exportOf(events), to);
+
+const writeAll = async (pieces: AsyncIterable<Uint8Array>, to: string): Promise<void> => {
+  const file = await open(to, 'w');
+  try {
+    for await (const piece of pieces) await file.writeFile(piece);
+  } finally {
+    await file.close();
   }
-  file.end();
-  await once(file, 'close');
+};
+
+const fillFile = (to: string, bytes: number): Promise<void> => {
+  const piece = Buffer.alloc(PIECE * PIECE, 'x');
+  const pieces = async function* () {
+    for (let left = bytes; left > 0; left -= piece.length) yield piece.subarray(0, left);
+  };
+  return writeAll(pieces(), to);
 };
 
 const keepHeads = async (events: EventStore, path: string): Promise<void> => {

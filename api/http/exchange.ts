@@ -1,9 +1,8 @@
 import type { ServerResponse } from 'node:http';
-import { Readable } from 'node:stream';
 import type { Request } from 'express';
 import type { ErrorAnswer } from './errors.ts';
 import type { Reply } from './route.ts';
-import { sendStream } from './stream.ts';
+import { isStreamed, letGo, sendStream } from './stream.ts';
 import type { RequestTrail } from './trail.ts';
 
 /** One request and its answer: what every step of the pipeline needs, gathered once. */
@@ -97,11 +96,11 @@ export const send = (exchange: Exchange, reply: Reply): void => {
       end(response, status, headers, body);
       return;
     }
-    if (body instanceof Readable) {
+    if (isStreamed(body)) {
       response.writeHead(status, headers);
       if (exchange.request.method === 'HEAD') {
         response.end();
-        body.destroy();
+        letGo(body);
         return;
       }
       sendStream(response, body);

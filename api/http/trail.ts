@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
-import { Readable } from 'node:stream';
 import type { Trail } from '../../application/codec.ts';
 import { type Impersonated, type ImpersonatedLine, impersonatedOf } from '../../application/impersonation.ts';
 import type { Principal } from '../../application/principal.ts';
 import { DomainError } from '../../domain/errors.ts';
 import { errorAnswer } from './errors.ts';
 import type { Reply, Route } from './route.ts';
+import { isStreamed, letGo } from './stream.ts';
 
 /** Leaves a line in the tenant's log; resolves when it is on disk. */
 export type LeaveLine = (line: ImpersonatedLine) => Promise<void>;
@@ -42,7 +42,7 @@ export class RequestTrail implements Trail {
     try {
       await this.#line(status);
     } catch (error) {
-      if (body instanceof Readable) body.destroy();
+      if (isStreamed(body)) letGo(body);
       throw error;
     }
   }

@@ -1,4 +1,3 @@
-import { addAbortSignal, Readable } from 'node:stream';
 import { z } from 'zod';
 import type { OpenedEvent } from '../../application/audit/opened-views.ts';
 import { metadataSchema } from '../../application/codec.ts';
@@ -8,6 +7,7 @@ import { attachment } from '../http/content-disposition.ts';
 import { NDJSON, wantsNdjson } from '../http/ndjson.ts';
 import type { Route } from '../http/route.ts';
 import { instant, limit, position } from '../http/schemas.ts';
+import { Pieces } from '../http/stream.ts';
 import type { App } from './app.ts';
 import { adminRoute } from './kinds.ts';
 
@@ -68,10 +68,7 @@ export const auditEventRoutes = (app: App): Route[] => [
         return {
           status: 200,
           headers: { 'Content-Type': NDJSON, 'Content-Disposition': attachment('events.ndjson') },
-          body: addAbortSignal(
-            app.replay.stopping,
-            Readable.from(app.replay.export(tenantId, asked), { objectMode: false, highWaterMark: 1 }),
-          ),
+          body: new Pieces(app.replay.export(tenantId, asked), app.replay.stopping),
         };
       }
       const page = await app.replay.page(tenantId, asked, most);

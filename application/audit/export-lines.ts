@@ -1,45 +1,23 @@
 import type { EventDefinition } from '../../domain/event.ts';
 import type { LinePage, StoredEvent, TypeMember } from '../ports/event-store.ts';
-import { StoredLines, viewsOf } from '../ports/lines/stored-lines.ts';
-import { ERASED, type KeyRing } from '../sealing.ts';
+import { NO_PAGE } from '../ports/lines/key-places.ts';
+import { StoredLines, TEXT_WIDTH, viewsOf } from '../ports/lines/stored-lines.ts';
+import { ERASED, type KeyRing, sealedKeyId } from '../sealing.ts';
 import { exportLine } from './line.ts';
 import { isSealedFor, OpenedViews, SECRET, sealedFor, UNREADABLE } from './opened-views.ts';
+import { edited, writtenOver } from './replaced.ts';
 
-/** So many keys are asked for together: no more than are kept in memory. */
-const KEYS_AT_ONCE = 512;
-
-/** Of no text. */
-const NO_BEGINNING = sealedFor('.');
+/** So many keys that lie in no page are asked for together: no more than are kept in memory. */
+const KEYS_AT_ONCE = 256;
 
 const bytesOf = (text: string): Buffer => Buffer.from(text, 'utf8');
 const ERASED_BYTES = bytesOf(JSON.stringify(ERASED));
 const SECRET_BYTES = bytesOf(JSON.stringify(SECRET));
 const UNREADABLE_BYTES = bytesOf(JSON.stringify(UNREADABLE));
+/** Of a page's id, at the end of how `LinePage` names it. */
+const UUID = 36;
 
-/** What is written instead of a part of the lines. */
-interface Edit {
-  readonly from: number;
-  readonly to: number;
-  instead: Uint8Array;
-}
-
-/** Edits, and which of them wait for a text that has to be opened. */
-class Edits {
-  readonly all: Edit[] = [];
-  readonly waiting: Edit[] = [];
-  readonly sealed: string[] = [];
-
-  add(from: number, to: number, instead: Uint8Array): void {
-    this.all.push({ from, to, instead });
-  }
-
-  await(from: number, to: number, sealed: string): void {
-    const edit = { from, to, instead: ERASED_BYTES };
-    this.all.push(edit);
-    this.waiting.push(edit);
-    this.sealed.push(sealed);
-  }
-}
+type Texts = Pick<LinePage, 'texts' | 'keyPages'>;
 
 /**
  * Makes the lines of an export (docs/audit-format.md) out of lines of stored texts, by putting others in the place of the
@@ -62,85 +40,124 @@ export class ExportLines {
     this.#lines = new StoredLines(this.members);
   }
 
-  /** In UTF-8, in their order. @throws {StoreUnavailable} when keys cannot be read */
-  async of(events: readonly StoredEvent[]): Promise<Uint8Array> {
+  /**
+   * Of events of one tenant, in their order, in UTF-8.
+   * @throws {StoreUnavailable} when keys cannot be read
+   */
+  async of(events: readonly StoredEvent[], tenantPrefix: string): Promise<Uint8Array> {
     const views = events.map((event) => bytesOf(viewsOf(event)));
     this.#lines.begin(views.reduce((sum, { length }) => sum + length, 0));
     const closer: { readonly at: number; readonly event: StoredEvent }[] = [];
-    const streams: { readonly until: number; readonly sealed: string }[] = [];
     for (const [index, event] of events.entries()) {
       const bytes = views[index] ?? ERASED_BYTES;
       if (!this.#lines.add(bytes, 0, bytes.length, event.type))
         closer.push({ at: this.#lines.length, event });
-      streams.push({ until: this.#lines.length, sealed: sealedFor(event.stream) });
     }
-    const { lines, texts } = this.#lines.take();
-    const edits = new Edits();
-    let nth = 0;
-    this.#find(edits, asBuffer(lines), texts, (at) => {
-      while (at >= (streams[nth]?.until ?? Number.POSITIVE_INFINITY)) nth += 1;
-      return streams[nth]?.sealed ?? NO_BEGINNING;
-    });
+    const made = this.#lines.take();
+    const lines = asBuffer(made.lines);
+    const edits = [];
     for (const { at, event } of closer) {
       const [opened] = await this.#views.open([event]);
-      if (opened !== undefined) edits.add(at, at, bytesOf(exportLine(opened)));
+      if (opened !== undefined) edits.push({ from: at, to: at, instead: bytesOf(exportLine(opened)) });
     }
-    // Those of whole lines stand at their ends, never within another: the sort is stable.
-    edits.all.sort((a, b) => a.from - b.from);
-    return this.#edited(lines, edits);
+    const instead = await this.#instead(lines, made, tenantPrefix);
+    edits.push(...instead.map((one, nth) => ({ ...placeOf(made.texts, nth), instead: one })));
+    // Whole lines stand at the ends of others, never within one.
+    return edited(
+      lines,
+      edits.sort((a, b) => a.from - b.from),
+    );
   }
 
   /**
-   * Of lines that a store has made of one tenant's events, with {@link members}. They are a copy: what the store gives stays
-   * its own.
+   * Of lines that a store has made of one tenant's events, with {@link members}. They are written over: what is given back is
+   * a part of them, wherever it fits.
    * @throws {StoreUnavailable} when keys cannot be read
    */
-  async opened(lines: Uint8Array, texts: LinePage['texts'], tenantPrefix: string): Promise<Uint8Array> {
-    const edits = new Edits();
-    const sealed = sealedFor(tenantPrefix);
-    this.#find(edits, asBuffer(lines), texts, () => sealed);
-    return this.#edited(lines, edits);
+  async opened(lines: Uint8Array, texts: Texts, tenantPrefix: string): Promise<Uint8Array> {
+    const bytes = asBuffer(lines);
+    return writtenOver(bytes, texts.texts, await this.#instead(bytes, texts, tenantPrefix));
   }
 
-  #find(edits: Edits, lines: Buffer, texts: LinePage['texts'], sealedAt: (at: number) => string): void {
-    for (let nth = 0; nth < texts.length; nth += 3) {
-      const [from, to] = [texts[nth] ?? 0, texts[nth + 1] ?? 0];
-      if (this.members[texts[nth + 2] ?? -1]?.isSecret !== false) {
-        edits.add(from, to, SECRET_BYTES);
-        continue;
+  /** What stands in a line instead of each text. */
+  async #instead(lines: Buffer, { texts, keyPages }: Texts, tenantPrefix: string): Promise<Uint8Array[]> {
+    const beginning = sealedFor(tenantPrefix);
+    const count = texts.length / TEXT_WIDTH;
+    const apart = await this.#openedApart(lines, texts, beginning);
+    const pages = await this.#keys.openPages(keyPages.map((page) => page.slice(-UUID)));
+    try {
+      const isOwn = keyPages.map((page) => `v1:${page}`.startsWith(beginning));
+      const instead: Uint8Array[] = [];
+      for (let nth = 0; nth < count; nth += 1) {
+        const at = nth * TEXT_WIDTH;
+        const [page = NO_PAGE, slot = 0] = [texts[at + 3], texts[at + 4]];
+        if (this.#isSecret(texts, nth)) instead.push(SECRET_BYTES);
+        else if (page === NO_PAGE) instead.push(apart.get(nth) ?? ERASED_BYTES);
+        else if (isOwn[page] !== true) instead.push(UNREADABLE_BYTES);
+        // Where most are gone, not even the sealed text is read.
+        else if (pages.isGone(page, slot)) instead.push(ERASED_BYTES);
+        else {
+          const sealed = textAt(lines, texts, nth);
+          instead.push(shown(() => this.#keys.openPaged(pages, page, slot, sealed)));
+        }
       }
-      const value = lines.toString('utf8', from + 1, to - 1);
-      if (isSealedFor(value, sealedAt(from))) edits.await(from, to, value);
-      else edits.add(from, to, UNREADABLE_BYTES);
+      return instead;
+    } finally {
+      pages.close();
     }
   }
 
-  async #edited(lines: Uint8Array, { all, waiting, sealed }: Edits): Promise<Uint8Array> {
+  /** Of the texts whose keys lie in no page, by their places in `texts`. */
+  async #openedApart(
+    lines: Buffer,
+    texts: Uint32Array,
+    beginning: string,
+  ): Promise<ReadonlyMap<number, Uint8Array>> {
+    const found = new Map<number, Uint8Array>();
+    const sealed: (readonly [nth: number, text: string])[] = [];
+    for (let nth = 0; nth * TEXT_WIDTH < texts.length; nth += 1) {
+      if (texts[nth * TEXT_WIDTH + 3] !== NO_PAGE || this.#isSecret(texts, nth)) continue;
+      const text = textAt(lines, texts, nth);
+      if (isSealedFor(text, beginning)) sealed.push([nth, text]);
+      else found.set(nth, UNREADABLE_BYTES);
+    }
     for (let at = 0; at < sealed.length; at += KEYS_AT_ONCE) {
-      const texts = await this.#keys.openEach(sealed.slice(at, at + KEYS_AT_ONCE), UNREADABLE);
-      for (const [index, text] of texts.entries()) {
-        const edit = waiting[at + index];
-        if (edit !== undefined && text !== undefined) edit.instead = bytesOf(JSON.stringify(text));
-      }
+      const some = sealed.slice(at, at + KEYS_AT_ONCE);
+      await this.#keys.load(some.map(([, text]) => sealedKeyId(text)));
+      for (const [nth, text] of some)
+        found.set(
+          nth,
+          shown(() => this.#keys.openLoaded(text)),
+        );
     }
-    return edited(asBuffer(lines), all);
+    return found;
+  }
+
+  #isSecret(texts: Uint32Array, nth: number): boolean {
+    return this.members[texts[nth * TEXT_WIDTH + 2] ?? -1]?.isSecret !== false;
   }
 }
 
 const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength);
 
-const edited = (lines: Buffer, edits: readonly Edit[]): Uint8Array => {
-  let length = lines.length;
-  for (const { from, to, instead } of edits) length += instead.length - (to - from);
-  const into = Buffer.allocUnsafeSlow(length);
-  let [read, written] = [0, 0];
-  for (const { from, to, instead } of edits) {
-    written += lines.copy(into, written, read, from);
-    into.set(instead, written);
-    written += instead.length;
-    read = to;
+const placeOf = (texts: Uint32Array, nth: number) => ({
+  from: texts[nth * TEXT_WIDTH] ?? 0,
+  to: texts[nth * TEXT_WIDTH + 1] ?? 0,
+});
+
+/** Without its quotes. */
+const textAt = (lines: Buffer, texts: Uint32Array, nth: number): string => {
+  const { from, to } = placeOf(texts, nth);
+  return lines.toString('utf8', from + 1, to - 1);
+};
+
+const shown = (open: () => string | undefined): Uint8Array => {
+  try {
+    const text = open();
+    return text === undefined ? ERASED_BYTES : bytesOf(JSON.stringify(text));
+  } catch {
+    // Its bytes are not those that were sealed.
+    return UNREADABLE_BYTES;
   }
-  lines.copy(into, written, read);
-  return into;
 };

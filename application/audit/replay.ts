@@ -94,7 +94,8 @@ export class Replay {
 
   /**
    * An export of all that is in the log now, as lines in UTF-8 (docs/audit-format.md), piece by piece and no faster than it
-   * is pulled. Memory use is one piece, and the pages that the store makes ahead.
+   * is pulled. Memory use is one piece, and the pages that the store makes ahead: what a piece is in is used again once the
+   * next one is pulled.
    * @throws {StoreUnavailable} when the process stops before the end: what was pulled is not the whole then
    */
   async *export(tenantId: string, query: ReplayQuery): AsyncGenerator<Uint8Array, void, void> {
@@ -117,7 +118,7 @@ export class Replay {
           : this.#wholeStream(query.stream, query.after);
       for await (const { events, position } of pieces) {
         const wanted = events.filter((event) => event.position <= end && selects(query, event));
-        for (const group of groupsOf(wanted)) yield await this.#lines.of(group);
+        for (const group of groupsOf(wanted)) yield await this.#lines.of(group, tenantPrefix(tenantId));
         if (position === undefined || position >= end) return;
         if (signal.aborted) break;
       }
@@ -133,11 +134,12 @@ export class Replay {
     pages: AsyncIterable<LinePage>,
     { after, until, filter }: LineOptions,
   ): AsyncGenerator<Uint8Array, void, void> {
+    const prefix = tenantPrefix(tenantId);
     let from = after;
     for await (const page of pages) {
-      if (page.lines === undefined) yield* this.#pageOfEvents(from, filter, page.events);
+      if (page.lines === undefined) yield* this.#pageOfEvents(tenantId, from, filter, page.events);
       else if (page.events > 0) {
-        yield await this.#lines.opened(page.lines, page.texts, tenantPrefix(tenantId));
+        yield await this.#lines.opened(page.lines, page, prefix);
       }
       if (page.position >= until) return;
       if (this.#stopping.signal.aborted) break;
@@ -146,12 +148,12 @@ export class Replay {
     throw new StoreUnavailable('the export was cut off');
   }
 
-  async *#pageOfEvents(after: Position | undefined, filter: EventFilter, count: number) {
+  async *#pageOfEvents(tenantId: string, after: Position | undefined, filter: EventFilter, count: number) {
     let from = after;
     for (let left = count; left > 0; ) {
       // As much as one step takes: so many of the largest events would fill the memory.
       const { events, next } = await this.#events.scanAll({ from, filter, limit: left }, 1);
-      for (const group of groupsOf(events)) yield await this.#lines.of(group);
+      for (const group of groupsOf(events)) yield await this.#lines.of(group, tenantPrefix(tenantId));
       left -= events.length;
       if (next === undefined && left > 0) throw new StoreUnavailable('events of the log are missing');
       from = next;

@@ -106,14 +106,19 @@ export interface TypeMember {
 }
 
 /**
- * The next events of a log as lines (application/ports/lines/stored-lines.ts). What they are in is used again once the next
- * page is pulled.
+ * The next events of a log as lines (application/ports/lines/stored-lines.ts). What they are in is the puller's to write
+ * to, and used again once the next page is pulled.
  */
 export interface LinePage {
   /** Undefined where some event needs a closer look. */
   readonly lines: Uint8Array | undefined;
-  /** Of each text that was looked for, in their order: where it begins and ends in `lines`, and the index of the member. */
+  /**
+   * Of each text that was looked for, in their order, `TEXT_WIDTH` numbers: where it begins and ends in `lines`, the index
+   * of the member, and where its key lies: index in `keyPages`, or `NO_PAGE`, and slot.
+   */
   readonly texts: Uint32Array;
+  /** `<tenant>/message-<page>`, each once. */
+  readonly keyPages: readonly string[];
   /** How many there are. */
   readonly events: number;
   /** Everything up to here was looked at. */

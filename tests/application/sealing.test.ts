@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { slotOf } from '../../application/key-pages.ts';
 import { sealedAnswers } from '../../application/sealed-answers.ts';
 import { KeyRing, sealedKeyId } from '../../application/sealing.ts';
 import { gate, rejection } from '../support/eventually.ts';
@@ -50,7 +51,7 @@ describe('the key ring', () => {
     await Promise.all(Array.from({ length: 60 }, (_, n) => read((n * 331) % 19_000, 900)));
   });
 
-  it('opens each of many as it opens one, and tells what is erased and what is damaged', async () => {
+  it('opens with keys of whole pages as it opens one by one, and tells which are gone', async () => {
     const { here, there } = nodes();
     const sealed: string[] = [];
     for (let n = 0; n < 300; n += 1) {
@@ -58,28 +59,39 @@ describe('the key ring', () => {
       sealed.push(here.seal(id, `text ${n}`));
       if (n % 3 === 0) await here.destroy(id);
     }
-    await here.persist(['acme/person-a', 'acme/person-b', ID].map((id) => here.create(id)));
-    for (const id of ['acme/person-a', 'acme/person-b', ID]) sealed.push(here.seal(id, `of ${id}`));
-    await here.destroy('acme/person-b');
-    const damaged = sealed.slice(1, 3).map((one) => `${one.slice(0, -8)}AAAAAAA=`);
-    sealed.push(...damaged, 'v1:acme/person-unknown:AAAA', 'v1:acme/person-a:', `${sealed[2]}`);
+    const slots = sealed.map((one) => slotOf(sealedKeyId(one)) ?? expect.fail());
+    const ids = [...new Set(slots.map(({ page }) => page)), 'of no page'];
     for (const ring of [there, here, there]) {
-      const expected = await Promise.all(sealed.map((one) => ring.open(one).catch(() => 'damaged')));
-      expect(await ring.openEach(sealed, 'damaged')).to.deep.equal(expected);
+      const expected = await Promise.all(sealed.map((one) => ring.open(one)));
+      const pages = await ring.openPages(ids);
+      for (const [n, { page, slot }] of slots.entries()) {
+        const at = ids.indexOf(page);
+        expect(pages.isGone(at, slot)).to.equal(n % 3 === 0);
+        expect(ring.openPaged(pages, at, slot, sealed[n] ?? '')).to.equal(expected[n]);
+      }
+      expect(pages.isGone(ids.length - 1, 0)).to.equal(true);
+      expect(pages.isGone(ids.length, 0)).to.equal(true);
+      const damaged = `${(sealed[1] ?? '').slice(0, -8)}AAAAAAA=`;
+      there.forget(sealedKeyId(damaged));
+      expect(() => there.openPaged(pages, 0, 1, damaged)).to.throw();
+      pages.close();
+      expect(slots.every(({ page, slot }) => pages.isGone(ids.indexOf(page), slot))).to.equal(true);
     }
-    const other = new KeyRing(memoryKeyStore(), MASTER_KEY);
-    expect(await other.openEach(sealed, 'damaged')).to.deep.equal(sealed.map(() => undefined));
+    const other = await new KeyRing(memoryKeyStore(), MASTER_KEY).openPages(ids);
+    expect(slots.every(({ page, slot }) => other.isGone(ids.indexOf(page), slot))).to.equal(true);
   });
 
-  it('keeps no key of a text that was opened as one of many, nor opens one that is destroyed meanwhile', async () => {
+  it('keeps no key of a page, nor opens with one that is destroyed meanwhile', async () => {
     const { here, there } = nodes();
     const id = `acme/${await here.newTextKey('acme')}`;
     const sealed = here.seal(id, 'text');
-    expect(await there.openEach([sealed], '')).to.deep.equal(['text']);
+    const { page, slot } = slotOf(id) ?? expect.fail();
+    const pages = await there.openPages([page]);
+    expect(there.openPaged(pages, 0, slot, sealed)).to.equal('text');
     expect(there.has(id)).to.equal(false);
-    const opening = there.openEach([sealed], '');
+    const opening = there.openPages([page]);
     there.markDestroyed(id);
-    expect(await opening).to.deep.equal([undefined]);
+    expect(there.openPaged(await opening, 0, slot, sealed)).to.equal(undefined);
   });
 
   it('never seals the same text alike twice', async () => {

@@ -43,7 +43,7 @@ describe('Pages of lines that the SQLite event store makes ahead', function () {
     new Replay({ events, catalogue, keys: new KeyRing(keyStore, MASTER_KEY) }).export(tenant, query);
   const whole = async (pieces: AsyncIterable<Uint8Array>): Promise<Buffer> => {
     const all: Uint8Array[] = [];
-    for await (const piece of pieces) all.push(piece);
+    for await (const piece of pieces) all.push(Buffer.from(piece));
     return Buffer.concat(all);
   };
   /** As reading the events gives them. */
@@ -56,7 +56,7 @@ describe('Pages of lines that the SQLite event store makes ahead', function () {
     const first: Uint8Array[] = [];
     for (let nth = 0; nth < pieces; nth += 1) {
       const { value } = await rest.next();
-      if (value !== undefined) first.push(value);
+      if (value !== undefined) first.push(Buffer.from(value));
     }
     return { first, rest };
   };

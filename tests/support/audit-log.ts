@@ -158,7 +158,7 @@ export const exportOf = async ({ folder, keyStore }: AuditLog, tenantId: string)
   const pieces: Buffer[] = [];
   try {
     for await (const piece of new Replay({ events, catalogue, keys }).export(tenantId, {})) {
-      pieces.push(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength));
+      pieces.push(Buffer.from(piece));
     }
   } finally {
     await events.close();

@@ -1,5 +1,6 @@
 import type { TypeMember } from '../event-store.ts';
 import { JsonPass, type MemberName } from './json-pass.ts';
+import { KeyPlaces } from './key-places.ts';
 
 /**
  * Lines of an export (docs/audit-format.md) made of the bytes of stored texts, by the store or by whoever has read the
@@ -19,16 +20,22 @@ const USUAL = 2.1;
 const SLACK = 16 * 1024;
 const NONE: readonly MemberName[] = [];
 const NO_ROOM = Buffer.alloc(0);
+/** Numbers for each of a page's `texts`. */
+export const TEXT_WIDTH = 5;
 
+/** As those of a `LinePage`. */
 export interface MadeLines {
   readonly lines: Uint8Array<ArrayBuffer>;
-  /** As those of a `LinePage`. */
   readonly texts: Uint32Array<ArrayBuffer>;
+  readonly keyPages: readonly string[];
 }
 
 export class StoredLines {
   readonly #names = new Map<string, MemberName[]>();
   readonly #pass = new JsonPass();
+  readonly #places = new KeyPlaces();
+  /** As the pass finds them. */
+  readonly #found: number[] = [];
   readonly #texts: number[] = [];
   #room: Buffer<ArrayBuffer> = NO_ROOM;
   #length = 0;
@@ -53,6 +60,7 @@ export class StoredLines {
     this.#pass.out = this.#room;
     this.#length = 0;
     this.#texts.length = 0;
+    this.#places.begin();
   }
 
   /** Bytes of all lines that were added. */
@@ -72,23 +80,22 @@ export class StoredLines {
     if (dataAt < 0 || dataAt >= to || !isAt(bytes, dataAt - DATA.length, DATA)) return false;
     const room = this.#roomFor(to - from);
     const pass = this.#pass;
-    const texts = this.#texts;
-    const known = texts.length;
+    const found = this.#found;
+    found.length = 0;
     pass.length = put(room, this.#length + to - from, SEALED);
-    let end = pass.object(bytes, dataAt, this.#names.get(type) ?? NONE, texts);
+    let end = pass.object(bytes, dataAt, this.#names.get(type) ?? NONE, found);
     if (end >= 0 && isAt(bytes, end, METADATA)) {
       pass.length = put(room, pass.length, SEALED_METADATA);
-      end = pass.object(bytes, end + METADATA.length, NONE, texts);
+      end = pass.object(bytes, end + METADATA.length, NONE, found);
     } else end = -1;
-    if (end !== to) {
-      texts.length = known;
-      return false;
-    }
+    if (end !== to) return false;
     bytes.copy(room, this.#length, from, to);
     const moved = this.#length - from;
-    for (let at = known; at < texts.length; at += 3) {
-      texts[at] = (texts[at] ?? 0) + moved;
-      texts[at + 1] = (texts[at + 1] ?? 0) + moved;
+    const places = this.#places;
+    for (let at = 0; at < found.length; at += 3) {
+      const [begins = 0, ends = 0, member = 0] = [found[at], found[at + 1], found[at + 2]];
+      places.find(bytes, begins + 1, ends - 1);
+      this.#texts.push(begins + moved, ends + moved, member, places.page, places.slot);
     }
     this.#length = put(room, pass.length, END);
     return true;
@@ -99,7 +106,7 @@ export class StoredLines {
     const lines = new Uint8Array(this.#room.buffer, 0, this.#length);
     this.#room = NO_ROOM;
     this.#pass.letGo();
-    return { lines, texts: new Uint32Array(this.#texts) };
+    return { lines, texts: new Uint32Array(this.#texts), keyPages: [...this.#places.pages] };
   }
 
   /** What is a view stands in the line as it is, and as a JSON string, which is twice as long at most. */

@@ -55,8 +55,9 @@ export class LineLog {
       const most = isDense ? mostAhead(page) : 1;
       if (nth >= FEW_PAGES || maker.threads.every(({ isReady }) => isReady))
         askAhead(maker, ahead, rooms, at, end, filter, most);
-      yield { lines: page.lines, texts: page.texts, events: page.events, position: formatPosition(at) };
-      if (page.lines !== undefined && page.events > 0) rooms.push(page.lines.buffer);
+      const { lines, texts, keyPages, events } = page;
+      yield { lines, texts, keyPages, events, position: formatPosition(at) };
+      if (lines !== undefined && events > 0) rooms.push(lines.buffer);
       if (ahead.length === 0) await nextTurn();
     }
   }

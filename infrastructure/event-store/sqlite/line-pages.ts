@@ -16,6 +16,7 @@ const LINE_FEED = 0x0a;
 export interface OffsetPage {
   readonly lines: Uint8Array<ArrayBuffer> | undefined;
   readonly texts: Uint32Array<ArrayBuffer>;
+  readonly keyPages: readonly string[];
   readonly events: number;
   readonly scanned: number;
 }
@@ -109,4 +110,4 @@ export class LinePages {
   }
 }
 
-const NOTHING = { lines: new Uint8Array(), texts: new Uint32Array() };
+const NOTHING = { lines: new Uint8Array(), texts: new Uint32Array(), keyPages: [] };

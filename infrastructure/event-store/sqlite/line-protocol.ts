@@ -21,6 +21,7 @@ export type ToLines = z.output<typeof toLines>;
 const page = z.object({
   lines: z.instanceof<typeof Uint8Array<ArrayBuffer>>(Uint8Array).optional(),
   texts: z.instanceof<typeof Uint32Array<ArrayBuffer>>(Uint32Array),
+  keyPages: names,
   events: z.number(),
   scanned: z.number(),
 });

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer, get, type IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { expect } from 'chai';
@@ -5,7 +6,7 @@ import fc from 'fast-check';
 import { byteRange } from '../../../api/http/byte-range.ts';
 import { attachment } from '../../../api/http/content-disposition.ts';
 import { route } from '../../../api/http/route.ts';
-import { sendStream } from '../../../api/http/stream.ts';
+import { Pieces, type Streamed, sendStream } from '../../../api/http/stream.ts';
 import { eventually } from '../../support/eventually.ts';
 import { serve } from './support.ts';
 
@@ -73,124 +74,201 @@ describe('Range', () => {
   });
 });
 
-describe('A streamed answer', () => {
-  /** Never ends by itself. */
-  const endless = (): Readable => {
-    const piece = Buffer.alloc(65_536);
-    return new Readable({
+/** Bodies that never end by themselves, and what is known of them. */
+interface Endless {
+  readonly body: Streamed;
+  readonly isEnded: () => boolean;
+  /** Bytes that were made. */
+  readonly made: () => number;
+}
+
+const PIECE = 65_536;
+
+const kinds: Readonly<Record<string, (stopping?: AbortSignal) => Endless>> = {
+  'of a stream': () => {
+    let made = 0;
+    const body = new Readable({
       read() {
-        this.push(piece);
+        made += PIECE;
+        this.push(Buffer.alloc(PIECE));
       },
     });
+    return { body, isEnded: () => body.destroyed, made: () => made };
+  },
+  'of pieces': (stopping = new AbortController().signal) => {
+    let made = 0;
+    let isEnded = false;
+    const source = (async function* () {
+      try {
+        for (;;) {
+          made += PIECE;
+          yield Buffer.alloc(PIECE);
+        }
+      } finally {
+        isEnded = true;
+      }
+    })();
+    const ended = source.return.bind(source);
+    // One that never began has nothing to clean up, and says nothing of its end.
+    source.return = (value) => {
+      isEnded = true;
+      return ended(value);
+    };
+    return { body: new Pieces(source, stopping), isEnded: () => isEnded, made: () => made };
+  },
+};
+
+const begin = (url: string): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    get(url, (response) => {
+      response.on('error', () => undefined);
+      resolve(response);
+    }).on('error', reject);
+  });
+
+const endOf = (reader: IncomingMessage): Promise<'whole' | 'broken'> =>
+  new Promise((resolve) => {
+    reader.once('end', () => resolve('whole'));
+    reader.once('error', () => resolve('broken'));
+    reader.resume();
+  });
+
+const streams = (body: Streamed, wait?: Promise<void>) =>
+  route({
+    method: 'get',
+    path: '/stream',
+    operationId: 'stream',
+    summary: 'Streams',
+    tag: 'Files',
+    access: { kind: 'public' },
+    responses: { 200: null },
+    produces: 'application/octet-stream',
+    handle: async () => {
+      await wait;
+      return { status: 200, headers: { 'Content-Type': 'application/octet-stream' }, body };
+    },
+  });
+
+for (const [kind, endless] of Object.entries(kinds)) {
+  describe(`A streamed answer ${kind}`, () => {
+    it('is read no faster than it is taken', async () => {
+      const { body, made } = endless();
+      const server = await serve([streams(body)]);
+      const reader = await begin(`${server.origin}/stream`);
+      reader.pause();
+      let before = -1;
+      await eventually(async () => {
+        const seen = made();
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        before = made();
+        expect(before).to.equal(seen).and.to.be.greaterThan(0);
+      });
+      expect(before).to.be.lessThan(50_000_000);
+      reader.destroy();
+      await server.close();
+    });
+
+    it('ends its source when the reader goes away', async () => {
+      const { body, isEnded } = endless();
+      const server = await serve([streams(body)]);
+      const reader = await begin(`${server.origin}/stream`);
+      expect(isEnded()).to.equal(false);
+      reader.destroy();
+      await eventually(() => expect(isEnded()).to.equal(true));
+      await server.close();
+    });
+
+    it('ends its source when the reader was gone before it began', async () => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const { body, isEnded } = endless();
+      const server = await serve([streams(body, promise)]);
+      const outgoing = get(`${server.origin}/stream`);
+      outgoing.on('error', () => undefined);
+      await new Promise((sent) => outgoing.once('socket', (socket) => socket.once('connect', sent)));
+      await new Promise((sent) => setTimeout(sent, 50));
+      outgoing.destroy();
+      await new Promise((gone) => setTimeout(gone, 50));
+      resolve();
+      await eventually(() => expect(isEnded()).to.equal(true));
+      await server.close();
+    });
+
+    it('is given up for a reader that takes nothing', async () => {
+      const { body, isEnded } = endless();
+      const server = createServer((_request, response) => sendStream(response, body, 200));
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      const address = server.address();
+      if (address === null || typeof address === 'string') throw new Error('no port');
+      const reader = await begin(`http://127.0.0.1:${address.port}/`);
+      reader.pause();
+      await eventually(() => expect(isEnded()).to.equal(true));
+      server.closeAllConnections();
+      server.close();
+    });
+
+    it('has no body for HEAD, and its source is let go of', async () => {
+      const { body, isEnded } = endless();
+      const server = await serve([streams(body)]);
+      const answer = await server.request('HEAD', '/stream');
+      expect([answer.status, answer.text]).to.deep.equal([200, '']);
+      expect(isEnded()).to.equal(true);
+      await server.close();
+    });
+  });
+}
+
+describe('A streamed answer', () => {
+  const failing = async function* (): AsyncGenerator<Uint8Array, void, void> {
+    yield Buffer.from('some');
+    throw new Error('the disk is gone');
   };
 
-  const begin = (url: string): Promise<IncomingMessage> =>
-    new Promise((resolve, reject) => {
-      get(url, (response) => {
-        response.on('error', () => undefined);
-        resolve(response);
-      }).on('error', reject);
+  for (const [kind, body] of [
+    ['a stream', () => Readable.from(failing())],
+    ['pieces', () => new Pieces(failing(), new AbortController().signal)],
+  ] as const) {
+    it(`breaks the connection off when its source fails, ${kind}`, async () => {
+      const server = await serve([streams(body())]);
+      expect(await endOf(await begin(`${server.origin}/stream`))).to.equal('broken');
+      await server.close();
     });
+  }
 
-  const streams = (source: Readable, wait?: Promise<void>) =>
-    route({
-      method: 'get',
-      path: '/stream',
-      operationId: 'stream',
-      summary: 'Streams',
-      tag: 'Files',
-      access: { kind: 'public' },
-      responses: { 200: null },
-      produces: 'application/octet-stream',
-      handle: async () => {
-        await wait;
-        return { status: 200, headers: { 'Content-Type': 'application/octet-stream' }, body: source };
-      },
-    });
-
-  it('is read no faster than it is taken', async () => {
-    let pushed = 0;
-    const source = endless();
-    source.on('data', (chunk: Buffer) => {
-      pushed += chunk.length;
-    });
-    source.pause();
-    const server = await serve([streams(source)]);
+  it('is whole, though all its pieces come in the same memory', async () => {
+    const room = Buffer.alloc(300_000);
+    const count = 50;
+    const source = (async function* () {
+      for (let nth = 0; nth < count; nth += 1) {
+        room.fill(nth);
+        yield room.subarray(0, room.length - nth);
+      }
+    })();
+    const server = await serve([streams(new Pieces(source, new AbortController().signal))]);
     const reader = await begin(`${server.origin}/stream`);
-    let before = -1;
-    await eventually(async () => {
-      const seen = pushed;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-      before = pushed;
-      expect(pushed).to.equal(seen).and.to.be.greaterThan(0);
+    const parts: Buffer[] = [];
+    reader.on('data', (part: Buffer) => {
+      parts.push(part);
+      // Slower than it is made, so that pieces have to wait.
+      reader.pause();
+      setImmediate(() => reader.resume());
     });
-    expect(before).to.be.lessThan(50_000_000);
-    reader.destroy();
+    await once(reader, 'end');
+    const expected = Array.from({ length: count }, (_, nth) => Buffer.alloc(room.length - nth, nth));
+    expect(Buffer.concat(parts).equals(Buffer.concat(expected))).to.equal(true);
     await server.close();
   });
 
-  it('ends its source when the reader goes away', async () => {
-    const source = endless();
-    const server = await serve([streams(source)]);
-    const reader = await begin(`${server.origin}/stream`);
-    expect(source.destroyed).to.equal(false);
-    reader.destroy();
-    await eventually(() => expect(source.destroyed).to.equal(true));
-    await server.close();
-  });
-
-  it('ends its source when the reader was gone before it began', async () => {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const source = endless();
-    const server = await serve([streams(source, promise)]);
-    const outgoing = get(`${server.origin}/stream`);
-    outgoing.on('error', () => undefined);
-    await new Promise((sent) => outgoing.once('socket', (socket) => socket.once('connect', sent)));
-    await new Promise((sent) => setTimeout(sent, 50));
-    outgoing.destroy();
-    await new Promise((gone) => setTimeout(gone, 50));
-    resolve();
-    await eventually(() => expect(source.destroyed).to.equal(true));
-    await server.close();
-  });
-
-  it('breaks the connection off when its source fails', async () => {
-    const source = Readable.from(
-      (async function* () {
-        yield Buffer.from('some');
-        throw new Error('the disk is gone');
-      })(),
-    );
-    const server = await serve([streams(source)]);
-    const reader = await begin(`${server.origin}/stream`);
-    const ended = await new Promise((resolve) => {
-      reader.once('end', () => resolve('whole'));
-      reader.once('error', () => resolve('broken'));
-      reader.resume();
-    });
-    expect(ended).to.equal('broken');
-    await server.close();
-  });
-
-  it('is given up for a reader that takes nothing', async () => {
-    const source = endless();
-    const server = createServer((_request, response) => sendStream(response, source, 200));
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const address = server.address();
-    if (address === null || typeof address === 'string') throw new Error('no port');
-    const reader = await begin(`http://127.0.0.1:${address.port}/`);
-    reader.pause();
-    await eventually(() => expect(source.destroyed).to.equal(true));
-    server.closeAllConnections();
-    server.close();
-  });
-
-  it('has no body for HEAD, and its source is let go of', async () => {
-    const source = endless();
-    const server = await serve([streams(source)]);
-    const answer = await server.request('HEAD', '/stream');
-    expect([answer.status, answer.text]).to.deep.equal([200, '']);
-    expect(source.destroyed).to.equal(true);
-    await server.close();
+  it('of pieces is broken off when they are not to be gone on with, before it begins and in the middle', async () => {
+    for (const isBefore of [true, false]) {
+      const stopping = new AbortController();
+      if (isBefore) stopping.abort();
+      const { body, isEnded } = kinds['of pieces']?.(stopping.signal) ?? expect.fail();
+      const server = await serve([streams(body)]);
+      const reader = await begin(`${server.origin}/stream`).catch(() => 'broken' as const);
+      stopping.abort();
+      expect(reader === 'broken' ? reader : await endOf(reader)).to.equal('broken');
+      await eventually(() => expect(isEnded()).to.equal(true));
+      await server.close();
+    }
   });
 });

@@ -131,11 +131,12 @@ withEachEventStore((open) => {
             const expected = (await new OpenedViews(catalogue, keys).open(stored))
               .map(exportLine)
               .map(parsed);
-            const lines = await new ExportLines(catalogue, keys).of(stored);
+            const lines = await new ExportLines(catalogue, keys).of(stored, `${TENANT}.`);
             expect(linesIn(lines)).to.deep.equal(expected);
             // Whoever makes them, and whatever else is read with them, they are the same bytes.
             const alone: Uint8Array[] = [];
-            for (const one of stored) alone.push(await new ExportLines(catalogue, keys).of([one]));
+            for (const one of stored)
+              alone.push(await new ExportLines(catalogue, keys).of([one], `${TENANT}.`));
             expect(Buffer.concat(alone).equals(lines)).to.equal(true);
             const exported = new Replay({ events: store, catalogue, keys }).export(TENANT, { after: before });
             expect(await bytesOf(exported)).to.equal(Buffer.from(lines).toString('latin1'));
@@ -158,7 +159,7 @@ const linesIn = (bytes: Uint8Array): unknown[] =>
 
 const bytesOf = async (pieces: AsyncIterable<Uint8Array>): Promise<string> => {
   const all: Uint8Array[] = [];
-  for await (const piece of pieces) all.push(piece);
+  for await (const piece of pieces) all.push(Buffer.from(piece));
   return Buffer.concat(all).toString('latin1');
 };
 
