@@ -39,8 +39,9 @@ describe('The place of a key, read from the bytes of a sealed text', () => {
           const before = Buffer.from(`${around}"`);
           const bytes = Buffer.concat([before, Buffer.from(one), Buffer.from(`"${around}:`)]);
           places.find(bytes, before.length, before.length + Buffer.byteLength(one));
-          const keyId = sealedKeyId(one);
-          const slot = one.startsWith('v1:') && one.lastIndexOf(':') > 2 ? slotOf(keyId) : undefined;
+          // Up to the colon after `v1:`: no key id of a page has one.
+          const keyId = sealedKeyId(one.slice(0, one.indexOf(':', 3) + 1));
+          const slot = one.startsWith('v1:') && one.includes(':', 3) ? slotOf(keyId) : undefined;
           expect(places.page === NO_PAGE, one).to.equal(slot === undefined);
           if (slot === undefined) continue;
           told += 1;
