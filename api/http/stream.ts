@@ -36,9 +36,20 @@ export const letGo = (body: Streamed): void => {
  * reader sees that the answer is not whole; a reader that goes away, or stalls, ends the source.
  */
 export const sendStream = (response: ServerResponse, body: Streamed, stalledMs = STALLED_MS): void => {
+  const connection = response.req.socket;
   // Nothing would ever tell the source of a reader that went away before.
-  if (response.destroyed || response.socket?.destroyed !== false) {
+  if (response.destroyed || connection.destroyed) {
     letGo(body);
+    return;
+  }
+  if (response.socket === null) {
+    // The answer to the request before it, on the same connection, is still being sent.
+    const gone = (): void => letGo(body);
+    connection.once('close', gone);
+    response.once('socket', () => {
+      connection.off('close', gone);
+      sendStream(response, body, stalledMs);
+    });
     return;
   }
   if (body instanceof Pieces && body.stopping.aborted) {

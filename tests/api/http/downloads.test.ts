@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, get, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
 import { Readable } from 'node:stream';
 import { expect } from 'chai';
 import fc from 'fast-check';
@@ -134,6 +135,17 @@ const endOf = (reader: IncomingMessage): Promise<'whole' | 'broken'> =>
   });
 
 const streams = (body: Streamed, wait?: Promise<void>) =>
+  streamsOf(async () => {
+    await wait;
+    return body;
+  });
+
+const inTurn = (bodies: readonly Streamed[]) => {
+  let nth = 0;
+  return streamsOf(async () => bodies[nth++] ?? expect.fail());
+};
+
+const streamsOf = (bodyOf: () => Promise<Streamed>) =>
   route({
     method: 'get',
     path: '/stream',
@@ -144,7 +156,7 @@ const streams = (body: Streamed, wait?: Promise<void>) =>
     responses: { 200: null },
     produces: 'application/octet-stream',
     handle: async () => {
-      await wait;
+      const body = await bodyOf();
       return { status: 200, headers: { 'Content-Type': 'application/octet-stream' }, body };
     },
   });
@@ -256,6 +268,36 @@ describe('A streamed answer', () => {
     const expected = Array.from({ length: count }, (_, nth) => Buffer.alloc(room.length - nth, nth));
     expect(Buffer.concat(parts).equals(Buffer.concat(expected))).to.equal(true);
     await server.close();
+  });
+
+  const TWICE = 'GET /stream HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2);
+
+  it('comes after the one before it, for who asks twice at once on a connection', async () => {
+    const bodies = ['one', 'two'].map((text) => Readable.from([Buffer.from(text)]));
+    const server = await serve([inTurn(bodies)]);
+    const socket = connect(Number(new URL(server.origin).port), '127.0.0.1');
+    let answer = '';
+    socket.setEncoding('utf8').on('data', (part: string) => {
+      answer += part;
+    });
+    socket.write(TWICE);
+    await eventually(() => expect(answer).to.match(/\r\none\r\n0\r\n.*\r\ntwo\r\n0\r\n/s));
+    socket.destroy();
+    await server.close();
+  });
+
+  it('that waits for the one before it ends its source with the connection', async () => {
+    for (const endless of Object.values(kinds)) {
+      const all = [endless(), endless()];
+      const server = await serve([inTurn(all.map(({ body }) => body))]);
+      const socket = connect(Number(new URL(server.origin).port), '127.0.0.1');
+      socket.write(TWICE);
+      await once(socket, 'data');
+      expect(all.map(({ isEnded }) => isEnded())).to.deep.equal([false, false]);
+      socket.destroy();
+      await eventually(() => expect(all.map(({ isEnded }) => isEnded())).to.deep.equal([true, true]));
+      await server.close();
+    }
   });
 
   it('of pieces is broken off when they are not to be gone on with, before it begins and in the middle', async () => {
