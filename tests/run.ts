@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import Mocha from 'mocha';
 
 /**
@@ -99,5 +99,7 @@ const runAll = async (): Promise<void> => {
 
 // Servers write all that they can: every line is searched for credentials (`support/log-check.ts`).
 process.env.TEST_LOG_LEVEL ??= 'trace';
+// The same modules are loaded by hundreds of processes: kept compiled, a server is there in half the time.
+process.env.NODE_COMPILE_CACHE ??= resolve('node_modules/.cache/compiled');
 const files = process.argv.slice(2);
 await (files.length > 0 ? runBatch(files) : runAll());

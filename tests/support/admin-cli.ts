@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { OF_CHILDREN } from './server.ts';
 
 /** The real `npm run admin`, as a child process. */
 
@@ -20,7 +21,7 @@ export const admin = (
 ): Promise<Ended> =>
   new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [MAIN, ...args], {
-      env: { PATH: process.env.PATH, ...env },
+      env: { ...OF_CHILDREN, ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
     });
     const timer = setTimeout(() => child.kill('SIGKILL'), withinMs);

@@ -33,6 +33,14 @@ const ENVIRONMENT: Readonly<Record<string, string>> = {
   ...(process.env.TEST_LOG_LEVEL === undefined ? {} : { LOG_LEVEL: process.env.TEST_LOG_LEVEL }),
 };
 
+/** What every child process of the tests gets. */
+export const OF_CHILDREN: Readonly<Record<string, string | undefined>> = {
+  PATH: process.env.PATH,
+  ...(process.env.NODE_COMPILE_CACHE === undefined
+    ? {}
+    : { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
+};
+
 export interface ServerOptions {
   /** Default: a new folder, removed by {@link removeDataFolders}. */
   readonly dataDir?: string;
@@ -99,7 +107,7 @@ const MAIN = join(import.meta.dirname, '../../api/main.ts');
 /** Runs `api/main.ts` and does not wait for it to listen. */
 const launch = (dataDir: string, env: ServerOptions['env'] = {}) => {
   const variables: Record<string, string | undefined> = {
-    PATH: process.env.PATH,
+    ...OF_CHILDREN,
     ...ENVIRONMENT,
     DATA_DIR: dataDir,
     ...env,
