@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { EventDefinition } from '../domain/event.ts';
 import { canonicalJson } from './canonical-json.ts';
 import { chainHash, hashedFacts, metadataTexts } from './chaining.ts';
+import { DecodedEvent, RecentValues } from './decoded-events.ts';
 import { canonicalFields, type KnownType, knownTypes } from './known-types.ts';
 import type { NewEvent, Position, StoredEvent } from './ports/event-store.ts';
 import type { KeyRing } from './sealing.ts';
@@ -104,15 +105,15 @@ export const metadataSchema = z.object({
 });
 type Metadata = z.output<typeof metadataSchema>;
 
-const RECENT = 1024;
+/** In each of two generations. */
+const RECENT = 512;
 const RECENT_CHARACTERS = 16 * 1024;
 
 export class EventCodec {
   readonly #definitions: ReadonlyMap<string, KnownType>;
   readonly #keys: KeyRing | undefined;
-  /** Decoded forms by object identity (one parse serves all subscribers) and, for own appends, by event id. */
-  readonly #decoded = new WeakMap<StoredEvent, LoggedEvent>();
-  readonly #recent = new Map<string, RecordedEvent>();
+  /** Own appends by event id; one parse of any other serves all subscribers as well ({@link DecodedEvent}). */
+  readonly #recent = new RecentValues<RecordedEvent>(RECENT);
 
   /** @param keys needed to encode; who only decodes has none */
   constructor(catalogue: readonly EventDefinition[], keys?: KeyRing) {
@@ -168,25 +169,21 @@ export class EventCodec {
     };
     // What is big is decoded again: a thousand of the biggest would be half a gigabyte.
     if (isAwaited && data.length <= RECENT_CHARACTERS) this.#recent.set(event.id, recorded);
-    if (this.#recent.size > RECENT) {
-      const oldest = this.#recent.keys().next().value;
-      if (oldest !== undefined) this.#recent.delete(oldest);
-    }
     return { stored: { id: event.id, type: event.type, data, metadata }, recorded };
   }
 
   /** @throws {UndecodableEvent} */
   decode(stored: StoredEvent): LoggedEvent {
-    const known = this.#decoded.get(stored);
+    const known = this.#noted(stored);
     if (known !== undefined) return known;
     const logged = this.#read(stored);
-    this.#decoded.set(stored, logged);
+    DecodedEvent.note(stored, this, logged);
     return logged;
   }
 
   /** As {@link decode}, for an event that nobody else is about to ask for. @throws {UndecodableEvent} */
   decodeOnce(stored: StoredEvent): LoggedEvent {
-    return this.#decoded.get(stored) ?? this.#read(stored);
+    return this.#noted(stored) ?? this.#read(stored);
   }
 
   /**
@@ -205,6 +202,11 @@ export class EventCodec {
     } catch (cause) {
       throw unreadable(stored, cause);
     }
+  }
+
+  #noted(stored: StoredEvent): LoggedEvent | undefined {
+    // Nothing else is noted in this codec's name.
+    return DecodedEvent.of(stored, this) as LoggedEvent | undefined;
   }
 
   #read(stored: StoredEvent): LoggedEvent {
