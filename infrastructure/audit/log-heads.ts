@@ -25,6 +25,7 @@ export const openLogHeads = (path: string, log: string): LogHeads => {
   // What a power cut takes away is made again from the log.
   db.exec('PRAGMA synchronous = NORMAL');
   db.prepare('ATTACH ? AS log').run(log);
+  const lock = db.prepare('UPDATE main.progress SET one = one');
   const noted = db.prepare('SELECT position FROM progress');
   const end = db.prepare('SELECT ifnull(max(position), 0) AS position FROM log.events');
   const heads = db.prepare(`INSERT INTO heads (stream, revision, hash)
@@ -54,8 +55,10 @@ export const openLogHeads = (path: string, log: string): LogHeads => {
 
   return {
     step() {
-      db.exec('BEGIN IMMEDIATE');
+      // An immediate transaction would take the lock of the log's writer, too: only that of the heads is wanted.
+      db.exec('BEGIN');
       try {
+        lock.run();
         const made = advance();
         db.exec('COMMIT');
         return made;
