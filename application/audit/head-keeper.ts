@@ -107,11 +107,13 @@ export class HeadKeeper {
   async #advance(advance: () => Promise<Position | undefined>, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const end = await this.#deps.events.head();
-      if (end !== undefined && (this.#position ?? '') < end) {
-        const position = await advance();
-        if (position !== undefined) this.#reached(position);
-      }
+      const isBehind = end !== undefined && (this.#position ?? '') < end;
+      // Also where nothing is new: somebody may have begun to wait before it was known how far the heads go.
+      const position = isBehind ? await advance() : this.#position;
+      if (position !== undefined) this.#reached(position);
+      // Never without letting others have their turn, whatever the store answers.
       if (this.#waiting.size === 0) await this.#linger(signal);
+      else await pause(1, signal);
     }
   }
 

@@ -112,6 +112,17 @@ describe('Heads that are taken over from the file of the log', function () {
     expect(await all(store)).to.deep.equal((await expected()).heads);
   });
 
+  it('are there for who asks before the keeper knows how far they go, with nothing new in the log', async () => {
+    await fill(100);
+    const { keeper, close } = keeping(await open({ log: log() }));
+    await keeper.reachEnd();
+    await close();
+    const store = await open({ log: log() });
+    const again = keeping(store);
+    await again.keeper.reachEnd();
+    expect(await all(store)).to.deep.equal((await expected()).heads);
+  });
+
   it('are made anew for another log', async () => {
     await fill(100);
     const store = await open({ log: log() });
