@@ -2,9 +2,12 @@ import { z } from 'zod';
 import type { EventDefinition } from '../domain/event.ts';
 import { canonicalJson } from './canonical-json.ts';
 import { chainHash, hashedFacts, metadataTexts } from './chaining.ts';
+import { DecodedEvent, RecentValues } from './decoded-events.ts';
+import { canonicalFields, type KnownType, knownTypes } from './known-types.ts';
 import type { NewEvent, Position, StoredEvent } from './ports/event-store.ts';
 import type { KeyRing } from './sealing.ts';
 import { parseStreamName } from './streams.ts';
+import { sureOf } from './sure-schema.ts';
 import { UndecodableEvent, upcasted } from './upcasting.ts';
 
 export { chainHash } from './chaining.ts';
@@ -102,21 +105,19 @@ export const metadataSchema = z.object({
 });
 type Metadata = z.output<typeof metadataSchema>;
 
-const RECENT = 1024;
+/** In each of two generations. */
+const RECENT = 512;
 const RECENT_CHARACTERS = 16 * 1024;
 
 export class EventCodec {
   readonly #definitions: ReadonlyMap<string, KnownType>;
   readonly #keys: KeyRing | undefined;
-  /** Decoded forms by object identity (one parse serves all subscribers) and, for own appends, by event id. */
-  readonly #decoded = new WeakMap<StoredEvent, LoggedEvent>();
-  readonly #recent = new Map<string, RecordedEvent>();
+  /** Own appends by event id; one parse of any other serves all subscribers as well ({@link DecodedEvent}). */
+  readonly #recent = new RecentValues<RecordedEvent>(RECENT);
 
   /** @param keys needed to encode; who only decodes has none */
   constructor(catalogue: readonly EventDefinition[], keys?: KeyRing) {
-    this.#definitions = new Map(
-      catalogue.map((definition) => [definition.type, { definition, fields: fieldsOf(definition.schema) }]),
-    );
+    this.#definitions = knownTypes(catalogue);
     this.#keys = keys;
   }
 
@@ -168,25 +169,21 @@ export class EventCodec {
     };
     // What is big is decoded again: a thousand of the biggest would be half a gigabyte.
     if (isAwaited && data.length <= RECENT_CHARACTERS) this.#recent.set(event.id, recorded);
-    if (this.#recent.size > RECENT) {
-      const oldest = this.#recent.keys().next().value;
-      if (oldest !== undefined) this.#recent.delete(oldest);
-    }
     return { stored: { id: event.id, type: event.type, data, metadata }, recorded };
   }
 
   /** @throws {UndecodableEvent} */
   decode(stored: StoredEvent): LoggedEvent {
-    const known = this.#decoded.get(stored);
+    const known = this.#noted(stored);
     if (known !== undefined) return known;
     const logged = this.#read(stored);
-    this.#decoded.set(stored, logged);
+    DecodedEvent.note(stored, this, logged);
     return logged;
   }
 
   /** As {@link decode}, for an event that nobody else is about to ask for. @throws {UndecodableEvent} */
   decodeOnce(stored: StoredEvent): LoggedEvent {
-    return this.#decoded.get(stored) ?? this.#read(stored);
+    return this.#noted(stored) ?? this.#read(stored);
   }
 
   /**
@@ -207,6 +204,11 @@ export class EventCodec {
     }
   }
 
+  #noted(stored: StoredEvent): LoggedEvent | undefined {
+    // Nothing else is noted in this codec's name.
+    return DecodedEvent.of(stored, this) as LoggedEvent | undefined;
+  }
+
   #read(stored: StoredEvent): LoggedEvent {
     const recent = this.#recent.get(stored.id);
     return recent !== undefined && recent.stream === stored.stream && recent.revision === stored.revision
@@ -215,11 +217,12 @@ export class EventCodec {
   }
 
   #parse(stored: StoredEvent): LoggedEvent {
-    const { definition } = this.#known(stored.type);
+    const { definition, sure } = this.#known(stored.type);
     let metadata: Metadata;
     let data: unknown;
     try {
-      metadata = metadataSchema.parse(JSON.parse(stored.metadata));
+      const parsed: unknown = JSON.parse(stored.metadata);
+      metadata = isMetadata(parsed) ? parsed : metadataSchema.parse(parsed);
       data = JSON.parse(stored.data);
     } catch (cause) {
       throw unreadable(stored, cause);
@@ -227,15 +230,10 @@ export class EventCodec {
     const at = Date.parse(metadata.occurred_at);
     if (Number.isNaN(at)) throw new UndecodableEvent(`${stored.stream}@${stored.revision} has no time`);
     data = upcasted(definition, metadata.schema_version, data);
-    const checked = definition.schema.safeParse(data);
-    if (!checked.success) {
-      throw new UndecodableEvent(
-        `${stored.type} ${stored.id}: ${checked.error.issues[0]?.message ?? 'invalid'}`,
-      );
-    }
+    if (sure?.(data) !== true) data = checkedData(definition, stored, data);
     return {
       type: stored.type,
-      data: checked.data,
+      data,
       id: stored.id,
       stream: stored.stream,
       tenantId: parseStreamName(stored.stream).tenantId,
@@ -262,38 +260,15 @@ export class EventCodec {
   }
 }
 
+const sureMetadata = sureOf(metadataSchema);
+const isMetadata = (value: unknown): value is Metadata => sureMetadata?.(value) === true;
+
+/** @throws {UndecodableEvent} */
+const checkedData = ({ schema }: EventDefinition, { type, id }: StoredEvent, data: unknown): unknown => {
+  const checked = schema.safeParse(data);
+  if (checked.success) return checked.data;
+  throw new UndecodableEvent(`${type} ${id}: ${checked.error.issues[0]?.message ?? 'invalid'}`);
+};
+
 const unreadable = ({ stream, revision }: StoredEvent, cause: unknown): UndecodableEvent =>
   new UndecodableEvent(`${stream}@${revision} cannot be read`, { cause });
-
-interface SortedField {
-  readonly name: string;
-  /** `"name":` */
-  readonly prefix: string;
-}
-
-interface KnownType {
-  readonly definition: EventDefinition;
-  /** The fields of the data in canonical order, when the schema tells them; else they are sorted at each event. */
-  readonly fields: readonly SortedField[] | undefined;
-}
-
-const fieldsOf = (schema: z.ZodType): readonly SortedField[] | undefined =>
-  schema instanceof z.ZodObject
-    ? Object.keys(schema.shape)
-        .sort()
-        .map((name) => ({ name, prefix: `${JSON.stringify(name)}:` }))
-    : undefined;
-
-const canonicalFields = (
-  values: Readonly<Record<string, unknown>>,
-  fields: readonly SortedField[],
-): string => {
-  let text = '{';
-  for (const { name, prefix } of fields) {
-    const value = values[name];
-    if (value === undefined) continue;
-    if (text.length > 1) text += ',';
-    text += prefix + (typeof value === 'string' ? JSON.stringify(value) : canonicalJson(value));
-  }
-  return `${text}}`;
-};

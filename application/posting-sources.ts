@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import type { SourceKind } from '../domain/ledger/rule-sources.ts';
 import type { LoggedEvent } from './codec.ts';
+import type { StoredEvent } from './ports/event-store.ts';
+import { ownerOf } from './streams.ts';
 import { noticeOf, WEBHOOK_SOURCES } from './webhooks/envelopes.ts';
 
 /** Which events of the log posting rules apply to, in whose books, and what their payload is (decisions, section 9). */
@@ -68,6 +70,11 @@ export class PostingSources {
     const all = [notices, partnerInvoices(homeTenantOf)];
     this.#byType = new Map(all.flatMap((source) => source.types.map((type) => [type, source] as const)));
     this.types = [...this.#byType.keys()];
+  }
+
+  /** Whose rules apply to an event, where that is told without decoding it; those of most sources do. */
+  tenantOf({ type, stream }: StoredEvent): string | undefined {
+    return this.#byType.get(type) === notices ? ownerOf(stream) : undefined;
   }
 
   /** Undefined for an event that is no source. */

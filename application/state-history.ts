@@ -51,6 +51,11 @@ export class StateHistory<S, E extends AnyEvent> {
     return known === undefined ? this.#remembered(stream, position) : known;
   }
 
+  /** As {@link at} for the next event of the log, where that is known already. */
+  known(stream: string): S | undefined {
+    return this.#known.get(stream);
+  }
+
   async #remembered(stream: string, position: Position): Promise<S> {
     const state = await this.#load(stream, position);
     this.#known.set(stream, state);

@@ -20,6 +20,9 @@ export const parseStreamName = (stream: string): StreamName => {
   };
 };
 
+/** The tenant of a stream's name, or whose else it is; empty for a name that is none of the product's. */
+export const ownerOf = (stream: string): string => stream.slice(0, Math.max(0, stream.indexOf('.')));
+
 /** Selects all streams of one tenant. */
 export const tenantPrefix = (tenantId: string): string => `${tenantId}.`;
 

@@ -24,6 +24,8 @@ export interface Subscriber {
    * be told without decoding it. Events that are handled together are passed over together, or not at all.
    */
   readonly passesOver?: (event: StoredEvent) => boolean;
+  /** As {@link passesOver} of all of several events that are handled together, for what has to be asked of a store. */
+  readonly passesOverAll?: (events: readonly StoredEvent[]) => Promise<boolean>;
   /** Told once when an event could not be handled in several tries; it is then passed over. */
   readonly onFailure?: (event: { id: string; position: Position }, error: unknown) => Promise<void>;
 }
@@ -64,7 +66,7 @@ export const runSubscriber = (
     try {
       for await (const batch of batches) {
         for (const part of partsOf(subscriber, batch.events)) {
-          if (isPassedOver(subscriber, part)) {
+          if (await isPassedOver(subscriber, part)) {
             position = part.at(-1)?.position ?? position;
             continue;
           }
@@ -110,8 +112,11 @@ const partsOf = ({ handleAll }: Subscriber, events: readonly StoredEvent[]): rea
   );
 };
 
-const isPassedOver = ({ passesOver }: Subscriber, part: readonly StoredEvent[]): boolean =>
-  passesOver !== undefined && part.every(passesOver);
+const isPassedOver = (
+  { passesOver, passesOverAll }: Subscriber,
+  part: readonly StoredEvent[],
+): boolean | Promise<boolean> =>
+  (passesOver !== undefined && part.every(passesOver)) || (passesOverAll?.(part) ?? false);
 
 /** False when they are to be handled one by one: which of them is at fault is not known. */
 const handledTogether = async (

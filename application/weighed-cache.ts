@@ -90,6 +90,9 @@ export class CacheRoom {
     else entry.before.after = entry.after;
     if (entry.after === undefined) this.#newest = entry.before;
     else entry.after.before = entry.before;
+    // A dead one that has grown old would keep those after it alive until the old ones are collected.
+    entry.before = undefined;
+    entry.after = undefined;
   }
 }
 

@@ -46,7 +46,8 @@ export const openStores = async (config: Config, logger: Logger): Promise<Stores
   const corpus = await openCorpus(config);
   // Caches of this machine, whatever the other stores are.
   const snapshots = await openSqliteSnapshotStore({ path: file('snapshots.db') });
-  const heads = await openSqliteHeadStore({ path: file('heads.db') });
+  const log = config.EVENTSTORE_URL === undefined ? file('events.db') : undefined;
+  const heads = await openSqliteHeadStore({ path: file('heads.db'), log });
   return {
     events,
     reads,
@@ -57,7 +58,8 @@ export const openStores = async (config: Config, logger: Logger): Promise<Stores
     corpus,
     heads,
     close: async () => {
-      for (const store of [events, reads, keys, answers, blobs, corpus, snapshots, heads])
+      // Those who have another one's file open come before it: the last one to close it tidies it up.
+      for (const store of [heads, events, reads, keys, answers, blobs, corpus, snapshots])
         await store.close();
     },
   };

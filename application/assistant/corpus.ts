@@ -133,6 +133,11 @@ export class Corpus {
     return this.#store.bury(tenantId, key, revision, true);
   }
 
+  /** Whether the corpus holds nothing of a tenant, and remembers nothing either. */
+  isEmpty(tenantId: string): Promise<boolean> {
+    return this.#store.isEmpty(tenantId);
+  }
+
   /** Which attachments are in the corpus as they would be put there, so that their bytes need not be read. */
   async holds(tenantId: string, ids: readonly string[]): Promise<readonly boolean[]> {
     const keys = ids.map((id): SourceKey => ({ kind: 'attachment', id }));

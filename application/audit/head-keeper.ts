@@ -31,6 +31,8 @@ export class HeadKeeper {
   #flushed = 0;
   #flushing: Promise<void> = Promise.resolve();
   #hurry = new AbortController();
+  /** The store's own way has failed: the heads are kept here. */
+  #isAlone = false;
   readonly #waiting = new Set<{ readonly target: Position; readonly resolve: () => void }>();
 
   constructor(deps: HeadKeeperDeps) {
@@ -39,12 +41,19 @@ export class HeadKeeper {
 
   /** Until aborted. */
   async run(signal: AbortSignal): Promise<void> {
-    const { logger } = this.#deps;
+    const { logger, heads } = this.#deps;
     while (!signal.aborted) {
+      const advance = this.#isAlone ? undefined : heads.advance?.bind(heads);
       try {
-        await this.#follow(signal);
+        await this.#checkLog();
+        this.#noted = new Map();
+        this.#position = await heads.position();
+        if (advance === undefined) await this.#follow(signal);
+        else await this.#advance(advance, signal);
       } catch (error) {
+        if (signal.aborted) break;
         logger.warn({ err: error }, 'the heads of streams could not be kept; it is tried again');
+        this.#isAlone = true;
         await pause(1000, signal);
       }
     }
@@ -83,19 +92,34 @@ export class HeadKeeper {
   }
 
   async #follow(signal: AbortSignal): Promise<void> {
-    const { events, heads } = this.#deps;
-    await this.#checkLog();
-    this.#noted = new Map();
-    this.#position = await heads.position();
+    const { events } = this.#deps;
     this.#flushed = performance.now();
     for await (const batch of events.subscribe({ after: this.#position, batchSize: BATCH, signal })) {
       this.#noteAll(batch.events);
-      this.#position = batch.position;
-      for (const { target, resolve } of this.#waiting) if (batch.position >= target) resolve();
+      this.#reached(batch.position);
       const isDue = performance.now() - this.#flushed >= FLUSH_MS;
       if (this.#noted.size >= MAX_NOTED || (isDue && this.#noted.size > 0)) await this.#flush();
       if (batch.caughtUp && this.#waiting.size === 0) await this.#linger(signal);
     }
+  }
+
+  /** Has the store take over what the log has grown by, now and then. */
+  async #advance(advance: () => Promise<Position | undefined>, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const end = await this.#deps.events.head();
+      const isBehind = end !== undefined && (this.#position ?? '') < end;
+      // Also where nothing is new: somebody may have begun to wait before it was known how far the heads go.
+      const position = isBehind ? await advance() : this.#position;
+      if (position !== undefined) this.#reached(position);
+      // Never without letting others have their turn, whatever the store answers.
+      if (this.#waiting.size === 0) await this.#linger(signal);
+      else await pause(1, signal);
+    }
+  }
+
+  #reached(position: Position): void {
+    this.#position = position;
+    for (const { target, resolve } of this.#waiting) if (position >= target) resolve();
   }
 
   /** A log that was put back to an earlier state, or exchanged, has other heads. */

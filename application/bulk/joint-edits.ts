@@ -146,6 +146,8 @@ export class JointEdits {
       head,
       { ...event, id: ids.next(), at: Math.max(clock.now(), head.at) },
       { ...cause, causationId: rowCausation(sessionId, state.id) },
+      // Mostly nobody reads them here; whoever does, decodes them. To remember each took 1.4 µs of this thread.
+      false,
     );
     return isSurelySmall(stored) ? { stream, expected: head.revision, events: [stored] } : undefined;
   }

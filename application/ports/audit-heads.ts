@@ -62,6 +62,11 @@ export interface HeadStore {
    * has seen everything from a position that {@link position} once gave up to this one.
    */
   merge(heads: ReadonlyMap<string, NotedHead>, position: Position): Promise<void>;
+  /**
+   * Takes over the heads of all that the log holds, from {@link position} on, and gives its end; undefined for an empty log.
+   * A store that can read the log by itself has it, and is then given nothing to {@link merge}.
+   */
+  advance?(): Promise<Position | undefined>;
   /** Forgets all heads; what waits to be delivered stays. */
   reset(): Promise<void>;
   /** Heads whose streams begin with `prefix`, in the order of their bytes, all of one moment; gives its position. */

@@ -64,6 +64,8 @@ export interface BackfillRun {
 export interface CorpusStore {
   /** How long (ms) after a change with a higher `seq` one with a lower may still appear. */
   readonly settlesWithin: number;
+  /** Whether there is no source of the tenant, not even one that is buried. */
+  isEmpty(tenantId: string): Promise<boolean>;
   heads(tenantId: string, keys: readonly SourceKey[]): Promise<readonly (SourceHead | undefined)[]>;
   /**
    * Stores sources, each in one step, unless a later revision is there.

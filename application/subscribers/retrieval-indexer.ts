@@ -7,6 +7,8 @@ import type { RecordFacts, Sources } from '../assistant/sources.ts';
 import { dataOf, type LoggedEvent } from '../codec.ts';
 import type { Directory } from '../directory.ts';
 import type { SourceKey } from '../ports/corpus-store.ts';
+import type { StoredEvent } from '../ports/event-store.ts';
+import { ownerOf } from '../streams.ts';
 import type { Subscriber } from '../subscriber.ts';
 
 /** What the last of a source's events in a batch says of it. */
@@ -39,6 +41,16 @@ export const retrievalIndexer = (deps: {
   const handleAll = async (events: readonly LoggedEvent[]): Promise<void> => {
     const byTenant = Map.groupBy(events, ({ tenantId }) => tenantId);
     for (const [tenantId, some] of byTenant) await followTenant(tenantId, lastChanges(some));
+  };
+
+  /** What is not to be in the corpus, and of which nothing is there, needs no look. */
+  const passesOverAll = async (events: readonly StoredEvent[]): Promise<boolean> => {
+    for (const tenantId of new Set(events.map(({ stream }) => ownerOf(stream)))) {
+      const tenant = await deps.directory.tenant(tenantId);
+      if ((tenant !== undefined && hasAssistant(tenant)) || !(await deps.corpus.isEmpty(tenantId)))
+        return false;
+    }
+    return true;
   };
 
   const followTenant = async (tenantId: string, changes: readonly Change[]): Promise<void> => {
@@ -100,6 +112,7 @@ export const retrievalIndexer = (deps: {
     begin: () => deps.completion.begin(),
     handle: (event) => handleAll([event]),
     handleAll,
+    passesOverAll,
   };
 };
 

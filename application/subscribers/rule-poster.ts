@@ -6,7 +6,7 @@ import {
 } from '../../domain/ledger/posting-rule.ts';
 import { TenantChanged, TenantCreated, tenantDecider } from '../../domain/tenancy/tenant.ts';
 import type { EventCodec, LoggedEvent } from '../codec.ts';
-import type { EventStore } from '../ports/event-store.ts';
+import type { EventStore, StoredEvent } from '../ports/event-store.ts';
 import type { PostingSources } from '../posting-sources.ts';
 import type { Turn } from '../postings.ts';
 import { type Application, entryIdOf, type RuleRunner } from '../rule-runner.ts';
@@ -57,6 +57,14 @@ export const rulePoster = (deps: {
     return found.map((rule) => ({ rule, event, source }));
   };
 
+  /** In the books of whom no rule is active, nothing is posted. */
+  const passesOver = (event: StoredEvent): boolean => {
+    const tenantId = sources.tenantOf(event);
+    if (tenantId === undefined) return false;
+    const known = rules.known(streamName(tenantId, postingRulesDecider.category, POSTING_RULES));
+    return known !== undefined && Object.values(known.byId).every(({ active }) => !active);
+  };
+
   const run = (application: Application, turn?: Turn): Promise<void> =>
     runner.run(application, contextOf(application), turn);
 
@@ -83,6 +91,7 @@ export const rulePoster = (deps: {
     name: 'rule-poster',
     types: [...sources.types, ...rules.types, ...tenants.types],
     begin: forget,
+    passesOver,
     handle: async (event) => {
       for (const application of await applicationsOf(event)) await run(application);
     },

@@ -12,11 +12,11 @@ import {
 } from '../../domain/webhooks/subscription.ts';
 import type { EventCodec, LoggedEvent } from '../codec.ts';
 import type { CommandHandler } from '../command-handler.ts';
-import type { EventStore } from '../ports/event-store.ts';
+import type { EventStore, StoredEvent } from '../ports/event-store.ts';
 import { uuidFromName } from '../request-context.ts';
 import { StateHistory } from '../state-history.ts';
 import type { StreamStates } from '../stream-states.ts';
-import { streamName } from '../streams.ts';
+import { ownerOf, streamName } from '../streams.ts';
 import type { Subscriber } from '../subscriber.ts';
 import { storedBody } from '../webhooks/body.ts';
 import { envelopeText, type Notice, noticeOf, WEBHOOK_SOURCES } from '../webhooks/envelopes.ts';
@@ -72,6 +72,12 @@ export const webhookFanOut = (deps: {
       .filter(({ state, events }) => state === 'active' && wants(events, notice.event))
       .map((subscription) => () => schedule(event, notice, subscription));
   };
+  /** In a tenant without an active subscription nobody wants anything. */
+  const passesOver = ({ type, stream }: StoredEvent): boolean => {
+    if (history.types.includes(type)) return false;
+    const known = history.known(streamName(ownerOf(stream), subscriptionsDecider.category, SUBSCRIPTIONS));
+    return known !== undefined && Object.values(known.byId).every(({ state }) => state !== 'active');
+  };
   const handleAll = async (events: readonly LoggedEvent[]): Promise<void> => {
     const deliveries: (() => Promise<void>)[] = [];
     for (const event of events) for (const each of await deliveriesOf(event)) deliveries.push(each);
@@ -82,6 +88,7 @@ export const webhookFanOut = (deps: {
     // In one order with what happens to subscriptions.
     types: [...WEBHOOK_SOURCES, ...history.types],
     begin: () => history.reset(),
+    passesOver,
     handle: (event) => handleAll([event]),
     handleAll,
   };

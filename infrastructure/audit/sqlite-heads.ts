@@ -3,6 +3,7 @@ import type { HeadStore, StreamHead } from '../../application/ports/audit-heads.
 import type { Position } from '../../application/ports/event-store.ts';
 import { nextTurn } from '../event-store/wakeup.ts';
 import { numberOf, openSqlite, optionalTextOf, type SqliteConnection, textOf } from '../sqlite/connection.ts';
+import { HeadThread } from './head-thread.ts';
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS heads (
@@ -37,14 +38,24 @@ const sealedHead = z.object({
   signature: z.string(),
 });
 
-/** Commits do not wait for the disk: what a power cut takes away is made again from the log. */
-export const openSqliteHeadStore = async ({ path }: { readonly path: string }): Promise<HeadStore> => {
+/**
+ * Commits do not wait for the disk: what a power cut takes away is made again from the log.
+ * @param log the file of the embedded event log, where there is one: heads are then taken over from it in a thread
+ */
+export const openSqliteHeadStore = async ({
+  path,
+  log,
+}: {
+  readonly path: string;
+  readonly log?: string | undefined;
+}): Promise<HeadStore> => {
   const open = (): Promise<SqliteConnection> =>
     openSqlite({ path, pragmas: ['journal_mode = WAL', 'synchronous = NORMAL'], schema: SCHEMA });
   const writer = await open();
   // Reads of one moment hold a transaction open over many steps, beside which writes go on.
   const reader = await open();
   let reading: Promise<unknown> = Promise.resolve();
+  const thread = log === undefined ? undefined : new HeadThread({ path, log });
 
   const positionIn = ({ prepare }: SqliteConnection): Position | undefined => {
     const row = prepare('SELECT position FROM progress').get();
@@ -81,6 +92,8 @@ export const openSqliteHeadStore = async ({ path }: { readonly path: string }): 
   };
 
   return {
+    ...(thread === undefined ? {} : { advance: () => thread.advance() }),
+
     position: () => writer.read(() => positionIn(writer)),
 
     lastNoted: () =>
@@ -158,7 +171,7 @@ export const openSqliteHeadStore = async ({ path }: { readonly path: string }): 
       }),
 
     async close() {
-      await reading;
+      await Promise.all([reading, thread?.close()]);
       reader.close();
       writer.close();
     },

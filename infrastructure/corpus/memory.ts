@@ -40,6 +40,7 @@ export const memoryCorpusStore = (): CorpusStore => {
       sources.set(keyOf(tenantId, key), { ...found, revision: to });
       return true;
     },
+    isEmpty: async (tenantId) => ofTenant(tenantId).length === 0,
     bury: async (tenantId, { kind, id }, revision, ifPresent) => {
       if (ifPresent && !sources.has(keyOf(tenantId, { kind, id }))) return;
       const nothing = { parent: null, title: '', model: null, chunks: [], buried: true };

@@ -45,6 +45,7 @@ const BURY = `INSERT INTO sources (tenant, kind, id, seq, revision, buried, pare
     parent = NULL, title = '', model = NULL, hashes = '[]', texts = '[]', vectors = NULL
   WHERE excluded.revision >= sources.revision`;
 const IS_THERE = 'SELECT 1 FROM sources WHERE tenant = ? AND kind = ? AND id = ?';
+const ANY = 'SELECT 1 FROM sources WHERE tenant = ? LIMIT 1';
 const ADVANCE =
   'UPDATE sources SET revision = ? WHERE tenant = ? AND kind = ? AND id = ? AND revision = ? AND buried = 0';
 const HEAD = 'SELECT revision, buried, model, hashes FROM sources WHERE tenant = ? AND kind = ? AND id = ?';
@@ -85,6 +86,7 @@ export const openSqliteCorpusStore = async ({ path }: { readonly path: string })
 
   return {
     settlesWithin: 0,
+    isEmpty: (tenantId) => read(() => prepare(ANY).get(tenantId) === undefined),
     heads: (tenantId, keys) =>
       read(() => keys.map((key) => headOf(key, prepare(HEAD).get(tenantId, key.kind, key.id)))),
     put: (tenantId, sources) =>

@@ -19,8 +19,11 @@ export interface Log {
   readonly growth: Wakeup;
   /** One short, synchronous step; may look at less than there is. */
   scan(after: number, selection: Selection | undefined, limit: number): Page;
-  /** Tells the log that somebody watches, so that it looks for other processes' writes; returns the way out. */
-  watch(): () => void;
+  /**
+   * Tells the log that somebody watches, and how far that one has come, so that it looks for other processes' writes;
+   * returns the way out.
+   */
+  watch(reached: () => number): () => void;
 }
 
 const RETRY_MS = 250;
@@ -40,7 +43,7 @@ export async function* follow(
   const selection = select(options.filter);
   let after = options.after === undefined ? 0 : offsetOf(options.after);
   let toldEnd = false;
-  const unwatch = log.watch();
+  const unwatch = log.watch(() => after);
   try {
     while (!signal.aborted && !log.closed) {
       // The scan is synchronous, so nothing can be appended between it and the wait below.

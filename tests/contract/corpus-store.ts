@@ -139,6 +139,18 @@ export function corpusStoreContract(name: string, start: () => Promise<CorpusSto
       expect((await store.heads(tenant, [unseen]))[0]?.revision, 'by an older revision').to.equal('~');
     });
 
+    it('tells a tenant of which it holds nothing, not even what was buried', async () => {
+      const [key, elsewhere] = [record(), `${tenant}-3`];
+      expect(await store.isEmpty(elsewhere)).to.equal(true);
+      await store.bury(elsewhere, key, '~', true);
+      expect(await store.isEmpty(elsewhere)).to.equal(true);
+      await store.put(elsewhere, [source(key, '1', 'text')]);
+      expect(await other.isEmpty(elsewhere)).to.equal(false);
+      await store.bury(elsewhere, key, '~', false);
+      expect(await store.isEmpty(elsewhere)).to.equal(false);
+      expect(await store.isEmpty(`${elsewhere}-4`)).to.equal(true);
+    });
+
     it('buries what is there alone, where that is asked for', async () => {
       const [key, unseen] = [record(), record()];
       await store.put(tenant, [source(key, '2', 'text')]);

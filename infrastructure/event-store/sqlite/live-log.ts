@@ -9,11 +9,13 @@ import { Reader } from './reader.ts';
 import { Tail } from './tail.ts';
 import type { Written } from './writer.ts';
 
-/**
- * A gap of at most so many events, left by another process or thread, is read into the tail, in one step of the reader; a
- * larger one empties it, and each subscriber reads for itself.
- */
+/** Of what another process or thread wrote, so many events are read into the tail at a time, in one step of the reader. */
 const MAX_GAP = 1000;
+/** The tail does not wait for a subscriber that stands still for so long. */
+const STILL_MS = 1000;
+/** Of a subscriber that reads from the tail: so many batches fit into it, so that those who read it stay together. */
+const BATCHES = 4;
+const NOBODY = { reached: -1, since: 0 };
 
 /**
  * The log as its subscribers see it: it grows by this process's commits, which it is told of, and by those of
@@ -27,9 +29,13 @@ export class LiveLog implements Log {
   readonly #tail: Tail;
   readonly #pollMs: number;
   readonly #logger: Logger | undefined;
+  readonly #tailEvents: number;
+  /** How far each of those who watch has come. */
+  readonly #watchers = new Set<() => number>();
+  /** The subscriber that the tail waits for, and since when. */
+  #slowest = NOBODY;
   /** The head that subscribers were last woken for. */
   #announced = 0;
-  #watchers = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(
@@ -38,6 +44,7 @@ export class LiveLog implements Log {
   ) {
     this.state = new LogState(db);
     this.#tail = new Tail(tailEvents);
+    this.#tailEvents = tailEvents;
     this.reader = new Reader(db, this.state, this.#tail);
     this.#pollMs = pollMs;
     this.#logger = logger;
@@ -46,12 +53,19 @@ export class LiveLog implements Log {
 
   scan(after: number, selection: Selection | undefined, limit: number): Page {
     this.refresh();
-    return this.reader.forward(after, selection, limit);
+    const isInTail = this.#tail.holds(after + 1);
+    return this.reader.forward(
+      after,
+      selection,
+      isInTail ? Math.min(limit, Math.ceil(this.#tailEvents / BATCHES)) : limit,
+    );
   }
 
   /** Looks for other processes' writes; answers the position of the last event, 0 for none. */
   refresh(): number {
-    if (this.state.sync()) this.#fillTail(this.state.head);
+    this.state.sync();
+    if (this.#tail.end <= this.state.head) this.#readOn();
+    else this.#slowest = NOBODY;
     this.#announce();
     return this.state.head;
   }
@@ -66,12 +80,12 @@ export class LiveLog implements Log {
     this.#announce();
   }
 
-  watch(): () => void {
-    this.#watchers += 1;
+  watch(reached: () => number): () => void {
+    this.#watchers.add(reached);
     this.#timer ??= setInterval(() => this.poll(), this.#pollMs).unref();
     return () => {
-      this.#watchers -= 1;
-      if (this.#watchers === 0) this.#stopPolling();
+      this.#watchers.delete(reached);
+      if (this.#watchers.size === 0) this.#stopPolling();
     };
   }
 
@@ -104,17 +118,39 @@ export class LiveLog implements Log {
   }
 
   /**
+   * Reads into the tail what another process or thread wrote, but no further than its room behind the slowest of those who
+   * read from it: so each event is read, and decoded, once for all of them. Who is not held up reads on by itself.
+   */
+  #readOn(): void {
+    const { head } = this.state;
+    const { first, end } = this.#tail;
+    const readers = [...this.#watchers]
+      .map((reached) => reached())
+      .filter((at) => at >= first - 1 && at < end);
+    if (readers.length === 0 && head - end >= MAX_GAP) {
+      this.#tail.restart(head + 1);
+      return;
+    }
+    const slowest = Math.min(head, ...readers);
+    if (slowest !== this.#slowest.reached) this.#slowest = { reached: slowest, since: performance.now() };
+    const isStill = performance.now() - this.#slowest.since > STILL_MS;
+    const last = isStill ? head : Math.min(head, slowest + this.#tailEvents);
+    if (last >= end) this.#fillTail(Math.min(last, end + MAX_GAP - 1));
+  }
+
+  /**
    * Makes the tail reach `last`, which another process wrote; without subscribers nobody would read that. Never
-   * throws, because the commit it follows is done: a tail that cannot be filled starts anew.
+   * throws, because the commit it follows is done: a tail that cannot be filled starts anew. Large events are more than
+   * one step: the rest of them comes with the next.
    */
   #fillTail(last: number): void {
     const next = this.#tail.end;
     if (next > last) return;
     const gap = last - next + 1;
-    const events = this.#watchers > 0 && gap <= MAX_GAP ? this.#readGap(next, gap) : [];
+    const events = this.#watchers.size > 0 && gap <= MAX_GAP ? this.#readGap(next, gap) : [];
     let position = next;
     for (const event of events) this.#tail.push(position++, event);
-    if (position <= last) this.#tail.restart(last + 1);
+    if (events.length === 0) this.#tail.restart(last + 1);
   }
 
   #readGap(next: number, count: number): readonly StoredEvent[] {

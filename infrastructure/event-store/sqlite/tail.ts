@@ -27,6 +27,11 @@ export class Tail {
     return this.#end;
   }
 
+  /** The first position that is held, or will be. */
+  get first(): number {
+    return this.#first;
+  }
+
   get isEmpty(): boolean {
     return this.#first === this.#end;
   }

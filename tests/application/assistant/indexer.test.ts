@@ -5,7 +5,7 @@ import type { Sources } from '../../../application/assistant/sources.ts';
 import type { LoggedEvent } from '../../../application/codec.ts';
 import type { Directory } from '../../../application/directory.ts';
 import type { CorpusStore } from '../../../application/ports/corpus-store.ts';
-import { StoreUnavailable } from '../../../application/ports/event-store.ts';
+import { type StoredEvent, StoreUnavailable } from '../../../application/ports/event-store.ts';
 import { retrievalIndexer } from '../../../application/subscribers/retrieval-indexer.ts';
 import { memoryCorpusStore } from '../../../infrastructure/corpus/memory.ts';
 import { testLogger } from '../../support/fakes.ts';
@@ -58,16 +58,16 @@ describe('the indexer', () => {
   const newCompletion = () =>
     new Completion({ store, corpus, logger: testLogger(), isEntitled: async (id) => entitled.has(id) });
 
-  const handle = (...events: LoggedEvent[]) => {
+  const indexerOf = () => {
     const directory = {
       tenant: async (id: string) => ({
         plan: entitled.has(id) ? 'enterprise' : 'free',
         entitlements: { assistant: true },
       }),
     } as unknown as Directory;
-    const indexer = retrievalIndexer({ corpus, sources, directory, completion });
-    return indexer.handleAll?.(events);
+    return retrievalIndexer({ corpus, sources, directory, completion });
   };
+  const handle = (...events: LoggedEvent[]) => indexerOf().handleAll?.(events);
   const texts = async (tenantId = 'acme') => {
     const keys = (await store.changes(tenantId, 0)).filter(({ buried }) => !buried);
     const found = await store.load(tenantId, keys);
@@ -118,6 +118,21 @@ describe('the indexer', () => {
     entitled.add('acme');
     await handle(updated('a', 'two', 2));
     expect(await texts(), 'a backfill brings it back by this very revision').to.deep.equal(['stays', 'two']);
+  });
+
+  it('passes over what is nothing to the corpus, and nothing else', async () => {
+    const stored = (...tenants: string[]) =>
+      // It looks at nothing else of a stored event.
+      tenants.map((tenantId) => ({ stream: `${tenantId}.record-a` }) as StoredEvent);
+    const { passesOverAll } = indexerOf();
+    entitled = new Set(['acme']);
+    expect(await passesOverAll?.(stored('other', 'third'))).to.equal(true);
+    expect(await passesOverAll?.(stored('other', 'acme')), 'one that has the assistant').to.equal(false);
+    await handle(created('a', 'one'));
+    entitled.clear();
+    expect(await passesOverAll?.(stored('acme')), 'its texts are outdated now').to.equal(false);
+    await handle(deleted('a'));
+    expect(await passesOverAll?.(stored('acme')), 'it is remembered as deleted').to.equal(false);
   });
 
   it('keeps texts up without a model, so that nothing outdated is found later', async () => {

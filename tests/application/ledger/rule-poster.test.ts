@@ -63,6 +63,32 @@ describe('The subscriber of posting rules', () => {
     });
   }
 
+  it('tells what no active rule applies to without reading it, and only where that is sure', async () => {
+    const node = startRules(memoryStores());
+    await fill(node);
+    const { poster } = node;
+    const told = async (): Promise<readonly (boolean | undefined)[]> =>
+      (await node.events.readAll({ filter: { types: poster.types } })).map((each) =>
+        poster.passesOver?.(each),
+      );
+    const before = (await told()).length;
+    await happen(node, 'a', 1);
+    expect(await told(), 'it has not looked yet').to.deep.equal(Array(before + 1).fill(false));
+    await together(node);
+    expect((await told()).slice(before)).to.deep.equal([true]);
+    const id = await makeRule(node);
+    await happen(node, 'b', 2);
+    expect((await told()).slice(before), 'the rule itself').to.deep.equal([true, false, true]);
+    await together(node);
+    expect((await told()).slice(before), 'now one is active').to.deep.equal([false, false, false]);
+    expect(await totals(node)).to.deep.equal([2]);
+    await node.rules.change(TENANT, id, { active: false }, request());
+    await together(node);
+    expect((await told()).slice(before)).to.deep.equal([true, false, true, false]);
+    poster.begin?.();
+    expect(await told()).to.not.include(true);
+  });
+
   it('posts in the order of the log, however long each takes', async () => {
     const slow = (events: EventStore): EventStore => ({
       ...events,

@@ -192,4 +192,33 @@ describe('the webhook fan-out', () => {
     for (const event of await log(node)) await fanOut.handle(event);
     expect(await names(node)).to.deep.equal([]);
   });
+
+  it('tells what nobody wants without reading it, and only where that is sure', async () => {
+    const { node, change, happen } = village();
+    const fanOut = webhookFanOut(node);
+    const told = async (): Promise<readonly (boolean | undefined)[]> =>
+      (await node.events.readAll({ filter: { types: fanOut.types } })).map((each) =>
+        fanOut.passesOver?.(each),
+      );
+    const last = async (): Promise<LoggedEvent[]> => (await log(node)).slice(-1);
+    fanOut.begin?.();
+    await happen('a');
+    expect(await told(), 'it has not looked yet').to.deep.equal([false]);
+    await fanOut.handleAll?.(await last());
+    expect(await told()).to.deep.equal([true]);
+    await happen('b', 'beta');
+    expect(await told(), 'of another tenant').to.deep.equal([true, false]);
+    await change(hook('one'));
+    expect((await told()).at(-1), 'a subscription itself').to.equal(false);
+    await fanOut.handleAll?.(await last());
+    await happen('c');
+    expect((await told()).at(-1)).to.equal(false);
+    await fanOut.handleAll?.(await last());
+    expect(await names(node)).to.deep.equal(['c to one']);
+    await change(paused);
+    await fanOut.handleAll?.(await last());
+    expect((await told())[0], 'paused').to.equal(true);
+    fanOut.begin?.();
+    expect((await told())[0]).to.equal(false);
+  });
 });

@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import type { EventDefinition } from '../domain/event.ts';
+import { canonicalJson } from './canonical-json.ts';
+import { type Sure, sureOf } from './sure-schema.ts';
+
+/** What the codec makes of each type of event once, to be quick about each event. */
+export const knownTypes = (catalogue: readonly EventDefinition[]): ReadonlyMap<string, KnownType> =>
+  new Map(
+    catalogue.map((definition) => {
+      const { type, schema } = definition;
+      return [type, { definition, fields: fieldsOf(schema), sure: sureOf(schema) }];
+    }),
+  );
+
+interface SortedField {
+  readonly name: string;
+  /** `"name":` */
+  readonly prefix: string;
+}
+
+export interface KnownType {
+  readonly definition: EventDefinition;
+  /** The fields of the data in canonical order, when the schema tells them; else they are sorted at each event. */
+  readonly fields: readonly SortedField[] | undefined;
+  /** Asked before the schema. */
+  readonly sure: Sure | undefined;
+}
+
+const fieldsOf = (schema: z.ZodType): readonly SortedField[] | undefined =>
+  schema instanceof z.ZodObject
+    ? Object.keys(schema.shape)
+        .sort()
+        .map((name) => ({ name, prefix: `${JSON.stringify(name)}:` }))
+    : undefined;
+
+/** As `canonicalJson` of the values, for those of the fields that have one. */
+export const canonicalFields = (
+  values: Readonly<Record<string, unknown>>,
+  fields: readonly SortedField[],
+): string => {
+  let text = '{';
+  for (const { name, prefix } of fields) {
+    const value = values[name];
+    if (value === undefined) continue;
+    if (text.length > 1) text += ',';
+    text += prefix + (typeof value === 'string' ? JSON.stringify(value) : canonicalJson(value));
+  }
+  return `${text}}`;
+};

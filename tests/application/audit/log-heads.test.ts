@@ -1,0 +1,151 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { HeadKeeper } from '../../../application/audit/head-keeper.ts';
+import type { HeadStore, StreamHead } from '../../../application/ports/audit-heads.ts';
+import type { EventStore } from '../../../application/ports/event-store.ts';
+import { HeadThread } from '../../../infrastructure/audit/head-thread.ts';
+import { openLogHeads } from '../../../infrastructure/audit/log-heads.ts';
+import { openSqliteHeadStore } from '../../../infrastructure/audit/sqlite-heads.ts';
+import { openSqliteEventStore } from '../../../infrastructure/event-store/sqlite/store.ts';
+import { fillAuditLog } from '../../support/audit-log.ts';
+import { eventually, rejection } from '../../support/eventually.ts';
+import { memoryKeyStore, testLogger } from '../../support/fakes.ts';
+
+describe('Heads that are taken over from the file of the log', function () {
+  this.timeout(60_000);
+  let folder: string;
+  let events: EventStore;
+  const log = () => join(folder, 'events.db');
+  const path = (name = 'heads.db') => join(folder, name);
+  const opened: { close(): Promise<void> }[] = [];
+  const keyStore = memoryKeyStore();
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'log-heads-'));
+    events = openSqliteEventStore({ path: log() });
+  });
+  afterEach(async () => {
+    for (const each of opened.splice(0).reverse()) await each.close();
+    await events.close();
+    await rm(folder, { recursive: true });
+  });
+
+  const open = async (options: { name?: string; log?: string } = {}): Promise<HeadStore> => {
+    const heads = await openSqliteHeadStore({ path: path(options.name), log: options.log });
+    opened.push(heads);
+    return heads;
+  };
+  const all = async (heads: HeadStore): Promise<StreamHead[]> => {
+    const found: StreamHead[] = [];
+    await heads.read('', (page) => {
+      found.push(...page);
+    });
+    return found;
+  };
+  const keeping = (heads: HeadStore, logger = testLogger()) => {
+    const stopping = new AbortController();
+    const keeper = new HeadKeeper({ events, heads, logger });
+    const running = keeper.run(stopping.signal);
+    let isOver = false;
+    const close = async (): Promise<void> => {
+      if (isOver) return;
+      isOver = true;
+      stopping.abort();
+      await running;
+    };
+    opened.push({ close });
+    return { keeper, close, logger };
+  };
+  const fill = async (count: number): Promise<void> => {
+    await fillAuditLog(events, keyStore, 'acme', count, 7);
+    await fillAuditLog(events, keyStore, 'beta', 50, 3);
+  };
+  /** What a keeper makes of it that reads the events by itself. */
+  const expected = async (): Promise<{
+    heads: StreamHead[];
+    owners: string[];
+    last: StreamHead | undefined;
+  }> => {
+    const store = await open({ name: `own-${Math.random()}.db` });
+    const { keeper, close } = keeping(store);
+    await keeper.reachEnd();
+    await close();
+    return { heads: await all(store), owners: await store.unsealed(), last: await store.lastNoted() };
+  };
+
+  it('are what a keeper finds that reads the events, from wherever it goes on', async () => {
+    const store = await open({ log: log() });
+    const { keeper } = keeping(store);
+    for (const count of [3000, 10, 2500]) {
+      await fill(count);
+      await keeper.reachEnd();
+      const { heads, owners, last } = await expected();
+      expect(await all(store)).to.deep.equal(heads);
+      expect(await store.unsealed()).to.deep.equal(owners);
+      expect(await store.lastNoted()).to.deep.equal(last);
+      expect(await store.position()).to.equal(await events.head());
+    }
+  });
+
+  it('go on after each step that a process was killed at, and twice do no harm', async () => {
+    await fill(5000);
+    const store = await open();
+    for (let steps = 0; steps < 4; steps += 1) {
+      const [one, two] = [openLogHeads(path(), log()), openLogHeads(path(), log())];
+      one.step();
+      two.step();
+      one.close();
+      two.close();
+    }
+    const { heads } = await expected();
+    expect(await all(store)).to.deep.equal(heads);
+  });
+
+  it('are kept by the process itself, when the thread cannot do it', async () => {
+    await fill(100);
+    const store = await open({ log: join(folder, 'nowhere', 'events.db') });
+    const { keeper, logger } = keeping(store);
+    await eventually(() => expect(logger.lines.some(({ level }) => level === 'warn')).to.equal(true), 10_000);
+    await keeper.reachEnd();
+    expect(await all(store)).to.deep.equal((await expected()).heads);
+  });
+
+  it('are there for who asks before the keeper knows how far they go, with nothing new in the log', async () => {
+    await fill(100);
+    const { keeper, close } = keeping(await open({ log: log() }));
+    await keeper.reachEnd();
+    await close();
+    const store = await open({ log: log() });
+    const again = keeping(store);
+    await again.keeper.reachEnd();
+    expect(await all(store)).to.deep.equal((await expected()).heads);
+  });
+
+  it('are made anew for another log', async () => {
+    await fill(100);
+    const store = await open({ log: log() });
+    await store.merge(
+      new Map([
+        ['acme.other-1', { revision: 3, hash: 'x'.repeat(64), position: (await events.head()) ?? never() }],
+      ]),
+      (await events.head()) ?? never(),
+    );
+    await keeping(store).keeper.reachEnd();
+    expect(await all(store)).to.deep.equal((await expected()).heads);
+  });
+
+  it('are refused once the thread is closed, and wait for one that ends', async () => {
+    await fill(100);
+    await open();
+    const thread = new HeadThread({ path: path(), log: log() });
+    expect(await thread.advance()).to.equal(await events.head());
+    await thread.close();
+    expect(String(await rejection(thread.advance()))).to.contain('closed');
+  });
+});
+
+const never = (): never => {
+  throw new Error('there are events');
+};
