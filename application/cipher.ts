@@ -30,7 +30,9 @@ export const encrypt = (key: KeyObject, context: string, plain: Uint8Array | str
 };
 
 export const decrypt = (key: KeyObject, context: string, bytes: Uint8Array): Buffer => {
-  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV));
+  // A shorter tag would be easier to guess.
+  if (bytes.length < IV + TAG) throw new Error('too short to have been sealed');
+  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV), { authTagLength: TAG });
   decipher.setAAD(Buffer.from(context));
   decipher.setAuthTag(bytes.subarray(bytes.length - TAG));
   return Buffer.concat([decipher.update(bytes.subarray(IV, bytes.length - TAG)), decipher.final()]);

@@ -66,8 +66,9 @@ export class OpenedPages {
 
   /** A copy; undefined when it {@link isGone}. */
   keyAt(page: number, slot: number): Buffer | undefined {
-    if (this.isGone(page, slot)) return undefined;
-    return Buffer.from(this.#pages[page]?.subarray(slot * KEY, (slot + 1) * KEY) ?? []);
+    const keys = this.#pages[page];
+    if (keys === undefined || this.isGone(page, slot)) return undefined;
+    return Buffer.from(keys.subarray(slot * KEY, (slot + 1) * KEY));
   }
 
   /** Wipes them. */
@@ -133,19 +134,27 @@ export class KeyPages {
     const pages = [...new Set(slots.map(({ page }) => page))];
     const opened = await this.open(pages);
     const numbers = new Map(pages.map((page, number) => [page, number]));
-    const keys = slots.map(({ page, slot }) => opened.keyAt(numbers.get(page) ?? -1, slot) ?? 'destroyed');
-    opened.close();
-    return keys;
+    try {
+      return slots.map(({ page, slot }) => opened.keyAt(numbers.get(page) ?? -1, slot) ?? 'destroyed');
+    } finally {
+      opened.close();
+    }
   }
 
   /** To be closed in the turn in which they come: nothing keeps keys that are not in use. */
   async open(pages: readonly string[]): Promise<OpenedPages> {
     const rows = await this.#store.getMany(pages.map(rowOf));
-    return new OpenedPages(
-      rows.map((row, index) =>
-        row instanceof Uint8Array ? this.#wrapping.unwrap(rowOf(pages[index] ?? ''), row) : undefined,
-      ),
-    );
+    const opened: (Buffer | undefined)[] = [];
+    try {
+      for (const [index, row] of rows.entries()) {
+        const isThere = row instanceof Uint8Array;
+        opened.push(isThere ? this.#wrapping.unwrap(rowOf(pages[index] ?? ''), row) : undefined);
+      }
+    } catch (error) {
+      new OpenedPages(opened).close();
+      throw error;
+    }
+    return new OpenedPages(opened);
   }
 
   /** Overwrites a key for good. Safe to repeat; other nodes may destroy others of the page at the same time. */

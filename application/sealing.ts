@@ -215,8 +215,6 @@ export class KeyRing {
   /** As {@link openLoaded}, with a key of {@link openPages}: the one in a slot of the `page`th of them. */
   openPaged(pages: OpenedPages, page: number, slot: number, sealed: string): string | undefined {
     const id = sealedKeyId(sealed);
-    // It may begin like one and go on as another, for which there is no key.
-    if (slotOf(id)?.slot !== slot) return undefined;
     // What is in memory counts: above all that a key was destroyed while the store was asked.
     if (this.#textKeys.has(id)) return this.openLoaded(sealed);
     const key = pages.keyAt(page, slot);

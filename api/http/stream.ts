@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { pipeline, Readable } from 'node:stream';
 
 /** A reader that takes nothing for so long is not waited for any more: it would hold what is read open for ever. */
@@ -43,13 +44,7 @@ export const sendStream = (response: ServerResponse, body: Streamed, stalledMs =
     return;
   }
   if (response.socket === null) {
-    // The answer to the request before it, on the same connection, is still being sent.
-    const gone = (): void => letGo(body);
-    connection.once('close', gone);
-    response.once('socket', () => {
-      connection.off('close', gone);
-      sendStream(response, body, stalledMs);
-    });
+    waitForTurn(response, body, stalledMs);
     return;
   }
   if (body instanceof Pieces && body.stopping.aborted) {
@@ -60,6 +55,28 @@ export const sendStream = (response: ServerResponse, body: Streamed, stalledMs =
   response.setTimeout(stalledMs, () => response.destroy());
   if (body instanceof Readable) pipeline(body, response, () => undefined);
   else void sendPieces(response, body);
+};
+
+/** Of connections whose answers before them are still being sent. */
+const waiting = new WeakMap<Socket, Set<Streamed>>();
+
+const waitForTurn = (response: ServerResponse, body: Streamed, stalledMs: number): void => {
+  const connection = response.req.socket;
+  const bodies = waiting.get(connection) ?? new Set();
+  if (!waiting.has(connection)) {
+    waiting.set(connection, bodies);
+    connection.once('close', () => bodies.forEach(letGo));
+  }
+  bodies.add(body);
+  // Behind an answer that nobody takes, it would wait for ever.
+  connection.setTimeout(stalledMs);
+  const failed = (): void => void response.destroy();
+  if (body instanceof Readable) body.once('error', failed);
+  response.once('socket', () => {
+    bodies.delete(body);
+    if (body instanceof Readable) body.off('error', failed);
+    sendStream(response, body, stalledMs);
+  });
 };
 
 const sendPieces = async (response: ServerResponse, { source, stopping }: Pieces): Promise<void> => {

@@ -84,16 +84,17 @@ export class ExportLines {
     const beginning = sealedFor(tenantPrefix);
     const count = texts.length / TEXT_WIDTH;
     const apart = await this.#openedApart(lines, texts, beginning);
-    const pages = await this.#keys.openPages(keyPages.map((page) => page.slice(-UUID)));
+    const { ids, places } = this.#ownPages(texts, keyPages, beginning);
+    const pages = await this.#keys.openPages(ids);
     try {
-      const isOwn = keyPages.map((page) => `v1:${page}`.startsWith(beginning));
       const instead: Uint8Array[] = [];
       for (let nth = 0; nth < count; nth += 1) {
         const at = nth * TEXT_WIDTH;
-        const [page = NO_PAGE, slot = 0] = [texts[at + 3], texts[at + 4]];
+        const [number = NO_PAGE, slot = 0] = [texts[at + 3], texts[at + 4]];
+        const page = places[number];
         if (this.#isSecret(texts, nth)) instead.push(SECRET_BYTES);
-        else if (page === NO_PAGE) instead.push(apart.get(nth) ?? ERASED_BYTES);
-        else if (isOwn[page] !== true) instead.push(UNREADABLE_BYTES);
+        else if (number === NO_PAGE) instead.push(apart.get(nth) ?? ERASED_BYTES);
+        else if (page === undefined) instead.push(UNREADABLE_BYTES);
         // Where most are gone, not even the sealed text is read.
         else if (pages.isGone(page, slot)) instead.push(ERASED_BYTES);
         else {
@@ -105,6 +106,26 @@ export class ExportLines {
     } finally {
       pages.close();
     }
+  }
+
+  /**
+   * The pages that some text of the tenant is to be opened with: a text in a changed log may name any other.
+   * @returns their ids, and the place among them of each of `keyPages`
+   */
+  #ownPages(
+    texts: Uint32Array,
+    keyPages: readonly string[],
+    beginning: string,
+  ): { ids: string[]; places: (number | undefined)[] } {
+    const ids: string[] = [];
+    const places: (number | undefined)[] = keyPages.map(() => undefined);
+    const isOwn = keyPages.map((page) => `v1:${page}`.startsWith(beginning));
+    for (let nth = 0; nth * TEXT_WIDTH < texts.length; nth += 1) {
+      const number = texts[nth * TEXT_WIDTH + 3] ?? NO_PAGE;
+      if (isOwn[number] !== true || places[number] !== undefined || this.#isSecret(texts, nth)) continue;
+      places[number] = ids.push(keyPages[number]?.slice(-UUID) ?? '') - 1;
+    }
+    return { ids, places };
   }
 
   /** Of the texts whose keys lie in no page, by their places in `texts`. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { SLOTS, slotOf } from '../../application/key-pages.ts';
+import { KeyPages, SLOTS, slotOf } from '../../application/key-pages.ts';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import type { KeyStore } from '../../application/ports/key-store.ts';
 import { KeyRing } from '../../application/sealing.ts';
@@ -114,6 +114,26 @@ describe('Keys from pages', () => {
     await empty.load([id]);
     expect(empty.seal(id, 'text')).to.equal(`v1:${id}:`);
     await empty.destroy(id);
+  });
+
+  it('are wiped when a page that is asked for with theirs cannot be read', async () => {
+    const store = memoryKeyStore();
+    await newKeys(ring(store), 1);
+    const opened: Buffer[] = [];
+    const pages = new KeyPages(
+      { ...store, getMany: async (ids) => ids.map(() => new Uint8Array(1)) },
+      {
+        wrap: (_context, plain) => plain,
+        unwrap: () => {
+          if (opened.length === 2) throw new Error('it was changed');
+          const page = Buffer.alloc(SLOTS * 32, 7);
+          opened.push(page);
+          return page;
+        },
+      },
+    );
+    expect(String(await pages.open(['a', 'b', 'c']).catch(String))).to.contain('it was changed');
+    expect(opened.map((page) => page.every((byte) => byte === 0))).to.deep.equal([true, true]);
   });
 
   it('leave nothing of a destroyed key in the files', async () => {

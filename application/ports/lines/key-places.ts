@@ -5,7 +5,7 @@ export const NO_PAGE = 0xffffffff;
 /** Slots of a page. */
 export const SLOTS = 128;
 
-/** `v1:<tenant>/message-<page>.<slot>:`; one with another colon in it is looked for by its key id. */
+/** What a text begins with. One that has another colon is looked for by its key id, which goes up to the last one. */
 const FORM = /^v1:([^:]*\/message-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.([0-9]{1,3}):/;
 /** More than that is not read to find the form: a tenant's id is shorter. */
 const MOST_BYTES = 256;
@@ -41,12 +41,18 @@ export class KeyPlaces {
 
   /** Sets `page`, to {@link NO_PAGE} where there is none, and `slot`. */
   find(bytes: Buffer, from: number, to: number): void {
-    if (this.#isLike(bytes, from, to)) return;
-    this.page = NO_PAGE;
+    const known = this.#formOfKnown(bytes, from, to);
+    const end = known < 0 ? this.#formOf(bytes, from, to) : known;
+    const another = end < 0 ? -1 : bytes.indexOf(COLON, end);
+    if (end < 0 || (another >= 0 && another < to)) this.page = NO_PAGE;
+  }
+
+  /** @returns where the form ends; -1 for another one */
+  #formOf(bytes: Buffer, from: number, to: number): number {
     const beginning = bytes.toString('utf8', from, Math.min(to, from + MOST_BYTES));
-    const [, page, digits] = FORM.exec(beginning) ?? [];
+    const [form = '', page, digits] = FORM.exec(beginning) ?? [];
     const slot = Number(digits);
-    if (page === undefined || !(slot < SLOTS)) return;
+    if (page === undefined || !(slot < SLOTS)) return -1;
     let number = this.#numbers.get(page);
     if (number === undefined) {
       number = this.#pages.push(page) - 1;
@@ -60,23 +66,24 @@ export class KeyPlaces {
       bytes: Uint8Array.prototype.slice.call(bytes, from, end),
       number,
     });
+    return from + Buffer.byteLength(form);
   }
 
-  /** The form again, with a page that is known: a fifth of what the expression takes. */
-  #isLike(bytes: Buffer, from: number, to: number): boolean {
+  /** As {@link #formOf}, of a page that is known: a fifth of what the expression takes. */
+  #formOfKnown(bytes: Buffer, from: number, to: number): number {
     let at = from + this.#length;
-    if (at >= to || bytes[at] !== DOT) return false;
+    if (at >= to || bytes[at] !== DOT) return -1;
     const known = this.#known.get(lastFour(bytes, at));
-    if (known === undefined || known.bytes.length !== this.#length) return false;
+    if (known === undefined || known.bytes.length !== this.#length) return -1;
     for (let nth = 0; nth < known.bytes.length; nth += 1)
-      if (bytes[from + nth] !== known.bytes[nth]) return false;
+      if (bytes[from + nth] !== known.bytes[nth]) return -1;
     let slot = 0;
     let digits = 0;
     for (at += 1; isDigit(bytes[at]); at += 1, digits += 1) slot = slot * 10 + (bytes[at] ?? 0) - ZERO;
-    if (digits < 1 || digits > MOST_DIGITS || slot >= SLOTS || at >= to || bytes[at] !== COLON) return false;
+    if (digits < 1 || digits > MOST_DIGITS || slot >= SLOTS || at >= to || bytes[at] !== COLON) return -1;
     this.page = known.number;
     this.slot = slot;
-    return true;
+    return at + 1;
   }
 }
 

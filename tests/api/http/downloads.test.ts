@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
-import { Readable } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { byteRange } from '../../../api/http/byte-range.ts';
@@ -298,6 +298,62 @@ describe('A streamed answer', () => {
       await eventually(() => expect(all.map(({ isEnded }) => isEnded())).to.deep.equal([true, true]));
       await server.close();
     }
+  });
+
+  it('that waits with many others for the one before them ends with the connection, and says nothing', async () => {
+    const warnings: Error[] = [];
+    const note = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', note);
+    const all = Array.from({ length: 30 }, () => kinds['of pieces']?.() ?? expect.fail());
+    const server = await serve([inTurn(all.map(({ body }) => body))]);
+    const socket = connect(Number(new URL(server.origin).port), '127.0.0.1');
+    socket.write(TWICE.repeat(all.length / 2));
+    await once(socket, 'data');
+    socket.destroy();
+    await eventually(() => expect(all.every(({ isEnded }) => isEnded())).to.equal(true));
+    await server.close();
+    process.off('warning', note);
+    expect(warnings).to.deep.equal([]);
+  });
+
+  it('that waits, and whose source fails meanwhile, breaks the connection off', async () => {
+    const first = new PassThrough();
+    first.write('one');
+    const second = Readable.from([Buffer.from('two')]);
+    const server = await serve([inTurn([first, second])]);
+    const socket = connect(Number(new URL(server.origin).port), '127.0.0.1');
+    let answer = '';
+    socket.setEncoding('latin1').on('data', (part: string) => {
+      answer += part;
+    });
+    socket.write(TWICE);
+    await once(socket, 'data');
+    await eventually(() => expect(second.listenerCount('error')).to.be.greaterThan(0));
+    second.destroy(new Error('the disk is gone'));
+    first.end();
+    await once(socket, 'close');
+    expect(answer).to.contain('one').and.not.contain('two');
+    await server.close();
+  });
+
+  it('that waits for one that nobody takes is given up', async () => {
+    const { body, isEnded } = kinds['of pieces']?.() ?? expect.fail();
+    let asked = 0;
+    const server = createServer((_request, response) => {
+      asked += 1;
+      if (asked === 1) response.end(Buffer.alloc(50_000_000));
+      else sendStream(response, body, 200);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = server.address();
+    if (address === null || typeof address === 'string') throw new Error('no port');
+    const socket = connect(address.port, '127.0.0.1');
+    socket.on('error', () => undefined);
+    socket.pause();
+    socket.write(TWICE);
+    await eventually(() => expect(isEnded()).to.equal(true));
+    socket.destroy();
+    server.close();
   });
 
   it('of pieces is broken off when they are not to be gone on with, before it begins and in the middle', async () => {

@@ -6,6 +6,7 @@ import { plainMetadata } from '../../../application/audit/metadata-text.ts';
 import { OpenedViews } from '../../../application/audit/opened-views.ts';
 import { Replay } from '../../../application/audit/replay.ts';
 import { canonicalJson } from '../../../application/canonical-json.ts';
+import { SLOTS, slotOf } from '../../../application/key-pages.ts';
 import type { NewEvent } from '../../../application/ports/event-store.ts';
 import { KeyRing } from '../../../application/sealing.ts';
 import { catalogue } from '../../../domain/catalogue.ts';
@@ -17,14 +18,46 @@ import { MASTER_KEY } from '../../support/node.ts';
 const TENANT = 'acme';
 const HEX = '0123456789abcdef'.repeat(4);
 
-/** Three keys, of which one is destroyed, and texts sealed with them. */
+/** Keys, of which some are destroyed, and texts sealed with them. */
 const sealing = async () => {
-  const keys = new KeyRing(memoryKeyStore(), MASTER_KEY);
+  const store = memoryKeyStore();
+  const keys = new KeyRing(store, MASTER_KEY);
   const ids = ['message-a', 'person-b', 'person-gone'].map((id) => `${TENANT}/${id}`);
   await keys.persist(ids.map((id) => keys.create(id)));
   const sealed = ids.map((id) => keys.seal(id, 'Line\n"feed" 😀 \u2028 {"body":"x"}'));
   await keys.destroy(ids[2] ?? '');
-  return { keys, sealed: [...sealed, 'v1:other/person-x:AAAA', 'v1:acme/person-b:AAAA', 'plain', 'v1:'] };
+  const others = ['v1:other/person-x:AAAA', 'v1:acme/person-b:AAAA', 'plain', 'v1:'];
+  return {
+    keys,
+    /** Of another process, which has no key in memory. */
+    fresh: () => new KeyRing(store, MASTER_KEY),
+    sealed: [...sealed, ...others, ...(await inPages(keys))],
+  };
+};
+
+/** Texts whose keys lie in pages, or seem to. */
+const inPages = async (keys: KeyRing): Promise<string[]> => {
+  const ids: string[] = [];
+  while (ids.length < 130) ids.push(`${TENANT}/${await keys.newTextKey(TENANT)}`);
+  const [first = '', second = '', erased = ''] = ids;
+  const last = ids.at(-1) ?? '';
+  // The second is longer as JSON than sealed.
+  const sealed = [keys.seal(first, 'One'), keys.seal(second, '\0'.repeat(300)), keys.seal(last, 'Last')];
+  const gone = keys.seal(erased, 'Erased');
+  await keys.destroy(erased);
+  const [whole = ''] = sealed;
+  return [
+    ...sealed,
+    gone,
+    keys.seal(erased, 'Never'),
+    // Another tenant's, of a page that is there; of none; damaged; cut short; and with the id of a key in that of another.
+    whole.replace(TENANT, 'other'),
+    `v1:${TENANT}/message-01234567-89ab-4cde-8f01-23456789abcd.5:AAAA`,
+    `${whole.slice(0, -6)}AAAAA=`,
+    `v1:${first}:AAAA`,
+    `v1:${first}:${last}:${whole.slice(whole.lastIndexOf(':') + 1)}`,
+    `v1:${first}:x:`,
+  ];
 };
 
 const metadataOf = (parts: Readonly<Record<string, unknown>> = {}) =>
@@ -105,7 +138,7 @@ const dataOf = (personal: readonly string[], sealed: readonly string[]): fc.Arbi
 withEachEventStore((open) => {
   describe('The lines of an export, made of the stored texts', () => {
     it('are those that opening and writing each event gives, whatever is stored, for every type', async () => {
-      const { keys, sealed } = await sealing();
+      const { keys, fresh, sealed } = await sealing();
       const store = await open();
       const types = [...catalogue, { type: 'Unknown "type', personal: {} }];
       await fc.assert(
@@ -131,22 +164,57 @@ withEachEventStore((open) => {
             const expected = (await new OpenedViews(catalogue, keys).open(stored))
               .map(exportLine)
               .map(parsed);
-            const lines = await new ExportLines(catalogue, keys).of(stored, `${TENANT}.`);
+            const lines = await new ExportLines(catalogue, fresh()).of(stored, `${TENANT}.`);
             expect(linesIn(lines)).to.deep.equal(expected);
             // Whoever makes them, and whatever else is read with them, they are the same bytes.
             const alone: Uint8Array[] = [];
             for (const one of stored)
-              alone.push(await new ExportLines(catalogue, keys).of([one], `${TENANT}.`));
+              alone.push(await new ExportLines(catalogue, fresh()).of([one], `${TENANT}.`));
             expect(Buffer.concat(alone).equals(lines)).to.equal(true);
-            const exported = new Replay({ events: store, catalogue, keys }).export(TENANT, { after: before });
-            expect(await bytesOf(exported)).to.equal(Buffer.from(lines).toString('latin1'));
+            for (const ring of [fresh(), keys]) {
+              const replay = new Replay({ events: store, catalogue, keys: ring });
+              const exported = replay.export(TENANT, { after: before });
+              expect(await bytesOf(exported)).to.equal(Buffer.from(lines).toString('latin1'));
+            }
           },
         ),
         { numRuns: 60, endOnFailure: true },
       );
     }).timeout(120_000);
+
+    it('ask for the pages of keys that they are opened with, and wipe them', async () => {
+      const { fresh, sealed } = await sealing();
+      const store = await open();
+      const keys = fresh();
+      const asked: (readonly string[])[] = [];
+      const wiped: (() => boolean)[] = [];
+      const openPages = keys.openPages.bind(keys);
+      keys.openPages = async (ids) => {
+        const pages = await openPages(ids);
+        asked.push(ids);
+        wiped.push(() => ids.every((_, page) => slots.every((slot) => pages.isGone(page, slot))));
+        return pages;
+      };
+      const own = sealed.find((one) => one.startsWith(`v1:${TENANT}/message-`) && one.includes('.0:')) ?? '';
+      const append = (bodies: readonly string[]) =>
+        store.append(
+          `${TENANT}.conversation-1`,
+          'any',
+          bodies.map((body) => ({ ...event(), type: 'MessageSent', data: JSON.stringify({ body }) })),
+        );
+      await append([own.replace(TENANT, 'other')]);
+      const exported = () => bytesOf(new Replay({ events: store, catalogue, keys }).export(TENANT, {}));
+      expect(await exported()).to.contain('"body":"[unreadable]"');
+      expect(asked.flat()).to.deep.equal([]);
+      await append([own, own]);
+      expect(await exported()).to.contain('"body":"One"');
+      expect(asked.flat()).to.deep.equal([slotOf(own.slice(3, own.lastIndexOf(':')))?.page]);
+      expect(wiped.map((isWiped) => isWiped())).to.not.contain(false);
+    });
   });
 });
+
+const slots = Array.from({ length: SLOTS }, (_, slot) => slot);
 
 /** The view as JSON, and everything else to the byte. */
 const parsed = (line: string): unknown => {

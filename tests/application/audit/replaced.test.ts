@@ -24,8 +24,8 @@ describe('Bytes with others in the place of some', () => {
   const cases = (most: number) =>
     fc
       .tuple(
-        fc.uint8Array({ minLength: 0, maxLength: 400 }),
-        fc.array(fc.nat(400), { maxLength: 12 }),
+        fc.uint8Array({ minLength: 0, maxLength: 400, size: 'max' }),
+        fc.array(fc.nat(400), { minLength: 2, maxLength: 12 }),
         fc.infiniteStream(fc.uint8Array({ maxLength: most })),
       )
       .map(([bytes, places, instead]) => {
@@ -51,7 +51,7 @@ describe('Bytes with others in the place of some', () => {
       }),
       { numRuns: 2000 },
     );
-    expect(seen.inPlace).to.be.greaterThan(100);
-    expect(seen.copied).to.be.greaterThan(100);
+    expect(seen.inPlace).to.be.greaterThan(20);
+    expect(seen.copied).to.be.greaterThan(20);
   });
 });
