@@ -36,7 +36,14 @@ const madeAnew = (schema: z.core.$ZodType, known: Known): Sure | undefined => {
   if (schema instanceof z.ZodLazy) return made(schema.def.getter(), known);
   // Which says no where two options say yes.
   if (schema instanceof z.ZodXor) return undefined;
-  if (schema instanceof z.ZodUnion) return anyOf(schema.options.map((option) => made(option, known)));
+  if (schema instanceof z.ZodUnion) {
+    const { options } = schema;
+    // The first that accepts a value gives it back, an object without what it does not name: but for the last, and where a
+    // discriminator tells them apart, it could take what is another's.
+    const isApart =
+      schema instanceof z.ZodDiscriminatedUnion || !options.slice(0, -1).some((option) => drops(option));
+    return isApart ? anyOf(options.map((option) => made(option, known))) : undefined;
+  }
   if (schema instanceof z.ZodArray) return arrays(made(schema.def.element, known));
   if (schema instanceof z.ZodRecord) {
     const { keyType, valueType } = schema.def;
@@ -45,6 +52,20 @@ const madeAnew = (schema: z.core.$ZodType, known: Known): Sure | undefined => {
   }
   if (schema instanceof z.ZodObject) return objects(schema, known);
   return undefined;
+};
+
+/** Whether it may give back less than it was given: a member that an object does not name. */
+const drops = (schema: z.core.$ZodType, seen = new Set<z.core.$ZodType>()): boolean => {
+  if (seen.has(schema)) return false;
+  seen.add(schema);
+  const within = (one: z.core.$ZodType): boolean => drops(one, seen);
+  if (schema instanceof z.ZodObject)
+    return !(schema.def.catchall instanceof z.ZodNever) || Object.values(schema.shape).some(within);
+  if (schema instanceof z.ZodArray) return within(schema.def.element);
+  if (schema instanceof z.ZodRecord) return within(schema.def.valueType);
+  if (schema instanceof z.ZodNullable || schema instanceof z.ZodOptional) return within(schema.def.innerType);
+  if (schema instanceof z.ZodLazy) return within(schema.def.getter());
+  return schema instanceof z.ZodUnion && schema.options.some(within);
 };
 
 const numbers = ({ def }: z.ZodNumber): Sure | undefined => {

@@ -13,6 +13,8 @@ const LINGER_MS = 200;
 const BATCH = 2048;
 /** How long a proof waits for the heads to reach the log. */
 const PATIENCE_MS = 5000;
+/** After a failure of the store's own way the heads are kept here for so long. */
+const ALONE_MS = 300_000;
 
 export interface HeadKeeperDeps {
   readonly events: EventStore;
@@ -27,12 +29,16 @@ export interface HeadKeeperDeps {
 export class HeadKeeper {
   readonly #deps: HeadKeeperDeps;
   #noted = new Map<string, NotedHead>();
+  /** Up to where events were seen, and up to where their heads are stored. */
   #position: Position | undefined;
+  #stored: Position | undefined;
   #flushed = 0;
   #flushing: Promise<void> = Promise.resolve();
   #hurry = new AbortController();
-  /** The store's own way has failed: the heads are kept here. */
-  #isAlone = false;
+  /** Aborted when the heads have to be looked at anew. */
+  #round = new AbortController();
+  /** ms of the process; until then the heads are kept here, since the store's own way has failed. */
+  #aloneUntil = 0;
   readonly #waiting = new Set<{ readonly target: Position; readonly resolve: () => void }>();
 
   constructor(deps: HeadKeeperDeps) {
@@ -43,17 +49,20 @@ export class HeadKeeper {
   async run(signal: AbortSignal): Promise<void> {
     const { logger, heads } = this.#deps;
     while (!signal.aborted) {
-      const advance = this.#isAlone ? undefined : heads.advance?.bind(heads);
+      this.#round = new AbortController();
+      const round = AbortSignal.any([signal, this.#round.signal]);
+      const advance = performance.now() < this.#aloneUntil ? undefined : heads.advance?.bind(heads);
+      this.#noted = new Map();
+      this.#position = undefined;
       try {
         await this.#checkLog();
-        this.#noted = new Map();
-        this.#position = await heads.position();
-        if (advance === undefined) await this.#follow(signal);
-        else await this.#advance(advance, signal);
+        this.#stored = await heads.position();
+        this.#position = this.#stored;
+        if (advance === undefined) await this.#follow(round);
+        else await this.#advance(advance, round);
       } catch (error) {
         if (signal.aborted) break;
         logger.warn({ err: error }, 'the heads of streams could not be kept; it is tried again');
-        this.#isAlone = true;
         await pause(1000, signal);
       }
     }
@@ -67,8 +76,15 @@ export class HeadKeeper {
   async reachEnd(): Promise<void> {
     const target = await this.#deps.events.head();
     if (target === undefined) return;
-    if ((this.#position ?? '') < target) await this.#reach(target);
-    await this.#flush();
+    for (let isAgain = false; ; isAgain = true) {
+      if ((this.#position ?? '') < target) await this.#reach(target);
+      await this.#flush();
+      if (((await this.#deps.heads.position()) ?? '') >= target) return;
+      if (isAgain) throw behind();
+      // Another process has begun anew.
+      this.#position = undefined;
+      this.#round.abort();
+    }
   }
 
   #reach(target: Position): Promise<void> {
@@ -83,7 +99,7 @@ export class HeadKeeper {
       };
       const timer = setTimeout(() => {
         this.#waiting.delete(entry);
-        reject(new DomainError('read_model_behind', 'The heads of the log are not ready yet; try again.'));
+        reject(behind());
       }, PATIENCE_MS);
       this.#waiting.add(entry);
       this.#hurry.abort();
@@ -99,6 +115,10 @@ export class HeadKeeper {
       this.#reached(batch.position);
       const isDue = performance.now() - this.#flushed >= FLUSH_MS;
       if (this.#noted.size >= MAX_NOTED || (isDue && this.#noted.size > 0)) await this.#flush();
+      if (this.#aloneUntil > 0 && performance.now() >= this.#aloneUntil) {
+        this.#aloneUntil = 0;
+        return this.#flush();
+      }
       if (batch.caughtUp && this.#waiting.size === 0) await this.#linger(signal);
     }
   }
@@ -107,13 +127,26 @@ export class HeadKeeper {
   async #advance(advance: () => Promise<Position | undefined>, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const end = await this.#deps.events.head();
-      const isBehind = end !== undefined && (this.#position ?? '') < end;
+      const before = this.#position;
+      const isBehind = end !== undefined && (before ?? '') < end;
       // Also where nothing is new: somebody may have begun to wait before it was known how far the heads go.
-      const position = isBehind ? await advance() : this.#position;
+      const position = isBehind ? await this.#advanced(advance) : before;
+      if (signal.aborted) return;
+      if (isBehind) this.#stored = position;
       if (position !== undefined) this.#reached(position);
-      // Never without letting others have their turn, whatever the store answers.
+      // More of the same, which a thread was asked for; otherwise never without letting others have their turn.
+      if (isBehind && position !== before && (position ?? '') < end) continue;
       if (this.#waiting.size === 0) await this.#linger(signal);
       else await pause(1, signal);
+    }
+  }
+
+  async #advanced(advance: () => Promise<Position | undefined>): Promise<Position | undefined> {
+    try {
+      return await advance();
+    } catch (error) {
+      this.#aloneUntil = performance.now() + ALONE_MS;
+      throw error;
     }
   }
 
@@ -130,7 +163,7 @@ export class HeadKeeper {
     const [event] = await events.readStream(last.stream, { from: last.revision, limit: 1 });
     if (event?.revision === last.revision && hashOf(event) === last.hash) return;
     logger.warn({}, 'the heads of streams are of another log, and are made again');
-    await heads.reset();
+    await heads.reset(last);
   }
 
   /** Of each stream the last event of a batch counts, so that is looked for from the end. */
@@ -153,15 +186,17 @@ export class HeadKeeper {
   /** One at a time; heads and position belong together, so both are taken in one step. */
   #flush(): Promise<void> {
     const mine = this.#flushing.then(async () => {
-      const [noted, position] = [this.#noted, this.#position];
-      if (position === undefined) return;
-      this.#noted = new Map();
+      const [noted, position, stored] = [this.#noted, this.#position, this.#stored];
       this.#flushed = performance.now();
+      if (position === undefined || position === stored) return;
+      this.#noted = new Map();
+      this.#stored = position;
       try {
-        await this.#deps.heads.merge(noted, position);
+        if (!(await this.#deps.heads.merge(noted, stored, position))) this.#round.abort();
       } catch (error) {
         for (const [stream, head] of this.#noted) noted.set(stream, head);
         this.#noted = noted;
+        this.#stored = stored;
         throw error;
       }
     });
@@ -169,6 +204,9 @@ export class HeadKeeper {
     return mine;
   }
 }
+
+const behind = (): DomainError =>
+  new DomainError('read_model_behind', 'The heads of the log are not ready yet; try again.');
 
 const MEMBER = '"hash":"';
 const HASH_LENGTH = 64;

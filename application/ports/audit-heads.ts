@@ -58,17 +58,23 @@ export interface HeadStore {
   /** The last event that was noted: with it the owner can tell whether this is the log that the heads are of. */
   lastNoted(): Promise<StreamHead | undefined>;
   /**
-   * Takes over heads that are later than those that are kept, and the position that all of them go up to. The caller
-   * has seen everything from a position that {@link position} once gave up to this one.
+   * Takes over heads that are later than those that are kept, and the position that all of them go up to.
+   * @param after the caller has seen everything from there to `position`
+   * @returns false, and nothing is taken over, where the heads do not go as far as `after`: another process has begun anew
    */
-  merge(heads: ReadonlyMap<string, NotedHead>, position: Position): Promise<void>;
+  merge(
+    heads: ReadonlyMap<string, NotedHead>,
+    after: Position | undefined,
+    position: Position,
+  ): Promise<boolean>;
   /**
-   * Takes over the heads of all that the log holds, from {@link position} on, and gives its end; undefined for an empty log.
-   * A store that can read the log by itself has it, and is then given nothing to {@link merge}.
+   * Takes over the heads of what the log holds from {@link position} on, some of it at a time, and gives how far they go
+   * then; undefined for an empty log. A store that can read the log by itself has it, and is then given nothing to
+   * {@link merge}.
    */
   advance?(): Promise<Position | undefined>;
-  /** Forgets all heads; what waits to be delivered stays. */
-  reset(): Promise<void>;
+  /** Forgets all heads, if this is still what {@link lastNoted} gives; what waits to be delivered stays. */
+  reset(last: StreamHead): Promise<void>;
   /** Heads whose streams begin with `prefix`, in the order of their bytes, all of one moment; gives its position. */
   read(
     prefix: string,

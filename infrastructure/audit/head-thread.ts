@@ -22,7 +22,7 @@ export class HeadThread {
   }
 
   /**
-   * Takes heads over up to the end of the log. @returns that end
+   * Takes heads over for a moment, up to the end of the log at most. @returns how far they go
    * @throws {StoreUnavailable} when the thread failed, or is closed: what it had done is stored
    */
   advance(): Promise<Position | undefined> {

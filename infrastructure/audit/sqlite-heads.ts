@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { HeadStore, StreamHead } from '../../application/ports/audit-heads.ts';
 import type { Position } from '../../application/ports/event-store.ts';
@@ -63,6 +64,12 @@ export const openSqliteHeadStore = async ({
     return row === undefined ? undefined : (optionalTextOf(row, 'position') as Position | undefined);
   };
 
+  const lastIn = ({ prepare }: SqliteConnection): StreamHead | undefined => {
+    const row = prepare('SELECT last FROM progress').get();
+    const last = row === undefined ? undefined : optionalTextOf(row, 'last');
+    return last === undefined ? undefined : streamHead.parse(JSON.parse(last));
+  };
+
   const readAll: HeadStore['read'] = async (prefix, each) => {
     await reader.read(() => reader.prepare('BEGIN').run());
     try {
@@ -96,16 +103,12 @@ export const openSqliteHeadStore = async ({
 
     position: () => writer.read(() => positionIn(writer)),
 
-    lastNoted: () =>
-      writer.read(() => {
-        const row = writer.prepare('SELECT last FROM progress').get();
-        const last = row === undefined ? undefined : optionalTextOf(row, 'last');
-        return last === undefined ? undefined : streamHead.parse(JSON.parse(last));
-      }),
+    lastNoted: () => writer.read(() => lastIn(writer)),
 
     // In one transaction: who reads in between must not see heads that are later than the position.
-    merge: (heads, position) =>
+    merge: (heads, after, position) =>
       writer.write(() => {
+        if ((positionIn(writer) ?? '') < (after ?? '')) return false;
         const owners = new Map<string, Position>();
         let last: { readonly head: StreamHead; readonly position: Position } | undefined;
         for (const [stream, { revision, hash, position: seen }] of heads) {
@@ -120,10 +123,12 @@ export const openSqliteHeadStore = async ({
         writer
           .prepare(PROGRESS)
           .run(position, last === undefined ? null : JSON.stringify(last.head), position);
+        return true;
       }),
 
-    reset: () =>
+    reset: (last) =>
       writer.write(() => {
+        if (!isDeepStrictEqual(lastIn(writer), last)) return;
         writer.prepare('DELETE FROM heads').run();
         writer.prepare('DELETE FROM owners').run();
         writer.prepare('UPDATE progress SET position = NULL, last = NULL').run();

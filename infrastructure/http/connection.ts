@@ -92,12 +92,13 @@ export class Connection {
     return new Promise((resolve, reject) => {
       const answer = new Answer(call.maxResponseBytes, deadline, resolve, reject);
       sendSoon(() => {
+        this.#heard = this.#socket.bytesRead;
         try {
           const { method, body = null } = call;
           const headers = sentHeaders(call.headers);
           this.#client.dispatch({ path, method, headers, body, reset: isLast }, answer);
         } catch (error) {
-          reject(error);
+          answer.refused(error);
         }
       });
     });
@@ -140,6 +141,11 @@ class Answer implements Dispatcher.DispatchHandler {
     this.#resolve = resolve;
     this.#reject = reject;
     this.#unheard = deadline.whenOver((reason) => this.#fail(reason));
+  }
+
+  /** It could not even be begun. */
+  refused(error: unknown): void {
+    this.#fail(error);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {

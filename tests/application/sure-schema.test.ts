@@ -69,6 +69,37 @@ const parsed = (value: unknown): unknown =>
     (_, each) => (each === '∞' ? Number.POSITIVE_INFINITY : each),
   );
 
+describe('A union of objects', () => {
+  const loose = z.object({ a: z.string() });
+  const both = z.object({ a: z.string(), b: z.string() });
+  for (const [name, schema] of [
+    ['whose first takes what is the second’s', z.union([loose, both])],
+    ['in lists', z.union([z.array(loose), z.array(both)])],
+    [
+      'with members that may be missing',
+      z.union([z.object({ a: z.string(), b: z.string().optional() }), both]),
+    ],
+  ] as const) {
+    it(`is left to the schema: one ${name}`, () => {
+      const sure = sureOf(schema);
+      for (const value of [{ a: '1', b: '2' }, { a: '1' }, [{ a: '1', b: '2' }]]) {
+        if (sure?.(value) === true) expect(schema.parse(value)).to.deep.equal(value);
+      }
+      expect(sure?.({ a: '1', b: '2' }) ?? false).to.equal(false);
+    });
+  }
+
+  it('is looked at where a discriminator tells them apart, or plain values come before', () => {
+    const kinds = z.discriminatedUnion('kind', [
+      z.object({ kind: z.literal('a'), a: z.string() }),
+      z.object({ kind: z.literal('b'), a: z.string(), b: z.string() }),
+    ]);
+    expect(sureOf(kinds)?.({ kind: 'b', a: '1', b: '2' })).to.equal(true);
+    expect(sureOf(kinds)?.({ kind: 'a', a: '1', b: '2' })).to.equal(false);
+    expect(sureOf(z.union([z.string(), z.null(), loose]))?.({ a: '1' })).to.equal(true);
+  });
+});
+
 describe('what is surely of a schema', () => {
   it('is accepted by the schema, and comes out of it as it is', () => {
     const sure = sureOf(kinds);

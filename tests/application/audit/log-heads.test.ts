@@ -130,20 +130,74 @@ describe('Heads that are taken over from the file of the log', function () {
       new Map([
         ['acme.other-1', { revision: 3, hash: 'x'.repeat(64), position: (await events.head()) ?? never() }],
       ]),
+      undefined,
       (await events.head()) ?? never(),
     );
     await keeping(store).keeper.reachEnd();
     expect(await all(store)).to.deep.equal((await expected()).heads);
   });
 
-  it('are refused once the thread is closed, and wait for one that ends', async () => {
+  it('are refused once the thread is closed, also to who waits for them', async () => {
     await fill(100);
     await open();
     const thread = new HeadThread({ path: path(), log: log() });
     expect(await thread.advance()).to.equal(await events.head());
+    await fill(100);
+    const asked = rejection(thread.advance());
     await thread.close();
+    expect(String(await asked)).to.match(/ended|closed/);
     expect(String(await rejection(thread.advance()))).to.contain('closed');
   });
+
+  it('do not hold up a stop while there is much to take over, and go on from there', async () => {
+    const store = await open({ log: log() });
+    let asked = 0;
+    // Each answer is a small part of what there is.
+    const one = openLogHeads(path(), log());
+    const slowly: HeadStore = {
+      ...store,
+      advance: async () => {
+        asked += 1;
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        return one.step().position;
+      },
+    };
+    await fill(30_000);
+    const { close } = keeping(slowly);
+    await eventually(() => expect(asked).to.be.greaterThan(1));
+    const began = performance.now();
+    await close();
+    expect(performance.now() - began).to.be.lessThan(1000);
+    expect(await store.position()).to.not.equal(await events.head());
+    one.close();
+    await keeping(store).keeper.reachEnd();
+    expect(await all(store)).to.deep.equal((await expected()).heads);
+  });
+
+  for (const isInThread of [true, false]) {
+    const how = isInThread ? 'the thread' : 'the process itself';
+    it(`are whole after another process has begun anew, and kept by ${how}`, async () => {
+      await fill(200);
+      const store = await open(isInThread ? { log: log() } : {});
+      const { keeper, close } = keeping(store);
+      await keeper.reachEnd();
+      const other = await open();
+      const last = (await other.lastNoted()) ?? never();
+      // Of a log that these are no heads of: nothing is forgotten.
+      await other.reset({ ...last, hash: 'x'.repeat(64) });
+      expect(await store.position()).to.equal(await events.head());
+      await other.reset(last);
+      expect(await store.position()).to.equal(undefined);
+      await keeper.reachEnd();
+      const { heads } = await expected();
+      expect(heads).to.have.length.greaterThan(5);
+      expect(await all(store)).to.deep.equal(heads);
+      // A stop writes no position that the heads do not reach.
+      await other.reset((await other.lastNoted()) ?? never());
+      await close();
+      expect([await store.position(), await all(store)]).to.deep.equal([undefined, []]);
+    });
+  }
 });
 
 const never = (): never => {
