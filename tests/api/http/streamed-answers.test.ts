@@ -1,0 +1,305 @@
+import { once } from 'node:events';
+import { createServer, get, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
+import { PassThrough, Readable } from 'node:stream';
+import { expect } from 'chai';
+import { route } from '../../../api/http/route.ts';
+import { Pieces, type Streamed, sendStream } from '../../../api/http/stream.ts';
+import { eventually } from '../../support/eventually.ts';
+import { serve } from './support.ts';
+
+/** Bodies that never end by themselves, and what is known of them. */
+interface Endless {
+  readonly body: Streamed;
+  readonly isEnded: () => boolean;
+  /** Bytes that were made. */
+  readonly made: () => number;
+}
+
+const PIECE = 65_536;
+
+const kinds: Readonly<Record<string, (stopping?: AbortSignal) => Endless>> = {
+  'of a stream': () => {
+    let made = 0;
+    const body = new Readable({
+      read() {
+        made += PIECE;
+        this.push(Buffer.alloc(PIECE));
+      },
+    });
+    return { body, isEnded: () => body.destroyed, made: () => made };
+  },
+  'of pieces': (stopping = new AbortController().signal) => {
+    let made = 0;
+    let isEnded = false;
+    const source = (async function* () {
+      try {
+        for (;;) {
+          made += PIECE;
+          yield Buffer.alloc(PIECE);
+        }
+      } finally {
+        isEnded = true;
+      }
+    })();
+    const ended = source.return.bind(source);
+    // One that never began has nothing to clean up, and says nothing of its end.
+    source.return = (value) => {
+      isEnded = true;
+      return ended(value);
+    };
+    return { body: new Pieces(source, stopping), isEnded: () => isEnded, made: () => made };
+  },
+};
+
+const begin = (url: string): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    get(url, (response) => {
+      response.on('error', () => undefined);
+      resolve(response);
+    }).on('error', reject);
+  });
+
+const endOf = (reader: IncomingMessage): Promise<'whole' | 'broken'> =>
+  new Promise((resolve) => {
+    reader.once('end', () => resolve('whole'));
+    reader.once('error', () => resolve('broken'));
+    reader.resume();
+  });
+
+const streams = (body: Streamed, wait?: Promise<void>) =>
+  streamsOf(async () => {
+    await wait;
+    return body;
+  });
+
+const inTurn = (bodies: readonly Streamed[]) => {
+  let nth = 0;
+  return streamsOf(async () => bodies[nth++] ?? expect.fail());
+};
+
+const streamsOf = (bodyOf: () => Promise<Streamed>) =>
+  route({
+    method: 'get',
+    path: '/stream',
+    operationId: 'stream',
+    summary: 'Streams',
+    tag: 'Files',
+    access: { kind: 'public' },
+    responses: { 200: null },
+    produces: 'application/octet-stream',
+    handle: async () => {
+      const body = await bodyOf();
+      return { status: 200, headers: { 'Content-Type': 'application/octet-stream' }, body };
+    },
+  });
+
+for (const [kind, endless] of Object.entries(kinds)) {
+  describe(`A streamed answer ${kind}`, () => {
+    it('is read no faster than it is taken', async () => {
+      const { body, made } = endless();
+      const server = await serve([streams(body)]);
+      const reader = await begin(`${server.origin}/stream`);
+      reader.pause();
+      let before = -1;
+      await eventually(async () => {
+        const seen = made();
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        before = made();
+        expect(before).to.equal(seen).and.to.be.greaterThan(0);
+      });
+      expect(before).to.be.lessThan(50_000_000);
+      reader.destroy();
+      await server.close();
+    });
+
+    it('ends its source when the reader goes away', async () => {
+      const { body, isEnded } = endless();
+      const server = await serve([streams(body)]);
+      const reader = await begin(`${server.origin}/stream`);
+      expect(isEnded()).to.equal(false);
+      reader.destroy();
+      await eventually(() => expect(isEnded()).to.equal(true));
+      await server.close();
+    });
+
+    it('ends its source when the reader was gone before it began', async () => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const { body, isEnded } = endless();
+      const server = await serve([streams(body, promise)]);
+      const outgoing = get(`${server.origin}/stream`);
+      outgoing.on('error', () => undefined);
+      await new Promise((sent) => outgoing.once('socket', (socket) => socket.once('connect', sent)));
+      await new Promise((sent) => setTimeout(sent, 50));
+      outgoing.destroy();
+      await new Promise((gone) => setTimeout(gone, 50));
+      resolve();
+      await eventually(() => expect(isEnded()).to.equal(true));
+      await server.close();
+    });
+
+    it('is given up for a reader that takes nothing', async () => {
+      const { body, isEnded } = endless();
+      const server = createServer((_request, response) => sendStream(response, body, 200));
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      const address = server.address();
+      if (address === null || typeof address === 'string') throw new Error('no port');
+      const reader = await begin(`http://127.0.0.1:${address.port}/`);
+      reader.pause();
+      await eventually(() => expect(isEnded()).to.equal(true));
+      server.closeAllConnections();
+      server.close();
+    });
+
+    it('has no body for HEAD, and its source is let go of', async () => {
+      const { body, isEnded } = endless();
+      const server = await serve([streams(body)]);
+      const answer = await server.request('HEAD', '/stream');
+      expect([answer.status, answer.text]).to.deep.equal([200, '']);
+      expect(isEnded()).to.equal(true);
+      await server.close();
+    });
+  });
+}
+
+describe('A streamed answer', () => {
+  const failing = async function* (): AsyncGenerator<Uint8Array, void, void> {
+    yield Buffer.from('some');
+    throw new Error('the disk is gone');
+  };
+
+  for (const [kind, body] of [
+    ['a stream', () => Readable.from(failing())],
+    ['pieces', () => new Pieces(failing(), new AbortController().signal)],
+  ] as const) {
+    it(`breaks the connection off when its source fails, ${kind}`, async () => {
+      const server = await serve([streams(body())]);
+      expect(await endOf(await begin(`${server.origin}/stream`))).to.equal('broken');
+      await server.close();
+    });
+  }
+
+  it('is whole, though all its pieces come in the same memory', async () => {
+    const room = Buffer.alloc(300_000);
+    const count = 50;
+    const source = (async function* () {
+      for (let nth = 0; nth < count; nth += 1) {
+        room.fill(nth);
+        yield room.subarray(0, room.length - nth);
+      }
+    })();
+    const server = await serve([streams(new Pieces(source, new AbortController().signal))]);
+    const reader = await begin(`${server.origin}/stream`);
+    const parts: Buffer[] = [];
+    reader.on('data', (part: Buffer) => {
+      parts.push(part);
+      // Slower than it is made, so that pieces have to wait.
+      reader.pause();
+      setImmediate(() => reader.resume());
+    });
+    await once(reader, 'end');
+    const expected = Array.from({ length: count }, (_, nth) => Buffer.alloc(room.length - nth, nth));
+    expect(Buffer.concat(parts).equals(Buffer.concat(expected))).to.equal(true);
+    await server.close();
+  });
+
+  const TWICE = 'GET /stream HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2);
+
+  it('comes after the one before it, for who asks twice at once on a connection', async () => {
+    const bodies = ['one', 'two'].map((text) => Readable.from([Buffer.from(text)]));
+    const server = await serve([inTurn(bodies)]);
+    const socket = connect(Number(new URL(server.origin).port), '127.0.0.1');
+    let answer = '';
+    socket.setEncoding('utf8').on('data', (part: string) => {
+      answer += part;
+    });
+    socket.write(TWICE);
+    await eventually(() => expect(answer).to.match(/\r\none\r\n0\r\n.*\r\ntwo\r\n0\r\n/s));
+    socket.destroy();
+    await server.close();
+  });
+
+  it('that waits for the one before it ends its source with the connection', async () => {
+    for (const endless of Object.values(kinds)) {
+      const all = [endless(), endless()];
+      const server = await serve([inTurn(all.map(({ body }) => body))]);
+      const socket = connect(Number(new URL(server.origin).port), '127.0.0.1');
+      socket.write(TWICE);
+      await once(socket, 'data');
+      expect(all.map(({ isEnded }) => isEnded())).to.deep.equal([false, false]);
+      socket.destroy();
+      await eventually(() => expect(all.map(({ isEnded }) => isEnded())).to.deep.equal([true, true]));
+      await server.close();
+    }
+  });
+
+  it('that waits with many others for the one before them ends with the connection, and says nothing', async () => {
+    const warnings: Error[] = [];
+    const note = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', note);
+    const all = Array.from({ length: 30 }, () => kinds['of pieces']?.() ?? expect.fail());
+    const server = await serve([inTurn(all.map(({ body }) => body))]);
+    const socket = connect(Number(new URL(server.origin).port), '127.0.0.1');
+    socket.write(TWICE.repeat(all.length / 2));
+    await once(socket, 'data');
+    socket.destroy();
+    await eventually(() => expect(all.every(({ isEnded }) => isEnded())).to.equal(true));
+    await server.close();
+    process.off('warning', note);
+    expect(warnings).to.deep.equal([]);
+  });
+
+  it('that waits, and whose source fails meanwhile, breaks the connection off', async () => {
+    const first = new PassThrough();
+    first.write('one');
+    const second = Readable.from([Buffer.from('two')]);
+    const server = await serve([inTurn([first, second])]);
+    const socket = connect(Number(new URL(server.origin).port), '127.0.0.1');
+    let answer = '';
+    socket.setEncoding('latin1').on('data', (part: string) => {
+      answer += part;
+    });
+    socket.write(TWICE);
+    await once(socket, 'data');
+    await eventually(() => expect(second.listenerCount('error')).to.be.greaterThan(0));
+    second.destroy(new Error('the disk is gone'));
+    first.end();
+    await once(socket, 'close');
+    expect(answer).to.contain('one').and.not.contain('two');
+    await server.close();
+  });
+
+  it('that waits for one that nobody takes is given up', async () => {
+    const { body, isEnded } = kinds['of pieces']?.() ?? expect.fail();
+    let asked = 0;
+    const server = createServer((_request, response) => {
+      asked += 1;
+      if (asked === 1) response.end(Buffer.alloc(50_000_000));
+      else sendStream(response, body, 200);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = server.address();
+    if (address === null || typeof address === 'string') throw new Error('no port');
+    const socket = connect(address.port, '127.0.0.1');
+    socket.on('error', () => undefined);
+    socket.pause();
+    socket.write(TWICE);
+    await eventually(() => expect(isEnded()).to.equal(true));
+    socket.destroy();
+    server.close();
+  });
+
+  it('of pieces is broken off when they are not to be gone on with, before it begins and in the middle', async () => {
+    for (const isBefore of [true, false]) {
+      const stopping = new AbortController();
+      if (isBefore) stopping.abort();
+      const { body, isEnded } = kinds['of pieces']?.(stopping.signal) ?? expect.fail();
+      const server = await serve([streams(body)]);
+      const reader = await begin(`${server.origin}/stream`).catch(() => 'broken' as const);
+      stopping.abort();
+      expect(reader === 'broken' ? reader : await endOf(reader)).to.equal('broken');
+      await eventually(() => expect(isEnded()).to.equal(true));
+      await server.close();
+    }
+  });
+});
