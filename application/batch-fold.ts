@@ -2,6 +2,7 @@ import type { Document, Touch } from '../domain/projection.ts';
 import type { LoggedEvent } from './codec.ts';
 import type { Position } from './ports/event-store.ts';
 import type { DocKey, DocWrite, JsonObject, StoredDoc } from './ports/read-store.ts';
+import { RecentValues } from './recent-values.ts';
 import type { WeighedCache } from './weighed-cache.ts';
 
 /** A document in memory, and the last event it has seen. */
@@ -136,17 +137,12 @@ const RECENT = 2048;
 
 /** Documents that were read of late and not kept. */
 export class RecentKeys {
-  #present = new Set<string>();
-  #former = new Set<string>();
+  readonly #noted = new RecentValues<true>(RECENT);
 
   /** @returns whether it was noted before, not long ago */
   note(key: string): boolean {
-    if (this.#present.delete(key) || this.#former.delete(key)) return true;
-    if (this.#present.size >= RECENT) {
-      this.#former = this.#present;
-      this.#present = new Set();
-    }
-    this.#present.add(key);
+    if (this.#noted.delete(key)) return true;
+    this.#noted.set(key, true);
     return false;
   }
 }

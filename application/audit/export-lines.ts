@@ -1,11 +1,12 @@
 import type { EventDefinition } from '../../domain/event.ts';
 import type { LinePage, StoredEvent, TypeMember } from '../ports/event-store.ts';
 import { NO_PAGE } from '../ports/lines/key-places.ts';
-import { StoredLines, TEXT_WIDTH, viewsOf } from '../ports/lines/stored-lines.ts';
+import { LineTexts } from '../ports/lines/line-texts.ts';
+import { StoredLines, viewsOf } from '../ports/lines/stored-lines.ts';
 import { ERASED, type KeyRing, sealedKeyId } from '../sealing.ts';
 import { exportLine } from './line.ts';
 import { isSealedFor, OpenedViews, SECRET, sealedFor, UNREADABLE } from './opened-views.ts';
-import { edited, writtenOver } from './replaced.ts';
+import { edited, editsOf, writtenOver } from './replaced.ts';
 
 /** So many keys that lie in no page are asked for together: no more than are kept in memory. */
 const KEYS_AT_ONCE = 256;
@@ -17,7 +18,10 @@ const UNREADABLE_BYTES = bytesOf(JSON.stringify(UNREADABLE));
 /** Of a page's id, at the end of how `LinePage` names it. */
 const UUID = 36;
 
-type Texts = Pick<LinePage, 'texts' | 'keyPages'>;
+interface Texts {
+  readonly texts: LineTexts;
+  readonly keyPages: readonly string[];
+}
 
 /**
  * Makes the lines of an export (docs/audit-format.md) out of lines of stored texts, by putting others in the place of the
@@ -55,13 +59,14 @@ export class ExportLines {
     }
     const made = this.#lines.take();
     const lines = asBuffer(made.lines);
+    const texts = new LineTexts(made.texts);
     const edits = [];
     for (const { at, event } of closer) {
       const [opened] = await this.#views.open([event]);
       if (opened !== undefined) edits.push({ from: at, to: at, instead: bytesOf(exportLine(opened)) });
     }
-    const instead = await this.#instead(lines, made, tenantPrefix);
-    edits.push(...instead.map((one, nth) => ({ ...placeOf(made.texts, nth), instead: one })));
+    const instead = await this.#instead(lines, { texts, keyPages: made.keyPages }, tenantPrefix);
+    edits.push(...editsOf(texts, instead));
     // Whole lines stand at the ends of others, never within one.
     return edited(
       lines,
@@ -74,23 +79,26 @@ export class ExportLines {
    * a part of them, wherever it fits.
    * @throws {StoreUnavailable} when keys cannot be read
    */
-  async opened(lines: Uint8Array, texts: Texts, tenantPrefix: string): Promise<Uint8Array> {
+  async opened(
+    lines: Uint8Array,
+    { texts, keyPages }: Pick<LinePage, 'texts' | 'keyPages'>,
+    tenantPrefix: string,
+  ): Promise<Uint8Array> {
     const bytes = asBuffer(lines);
-    return writtenOver(bytes, texts.texts, await this.#instead(bytes, texts, tenantPrefix));
+    const all = new LineTexts(texts);
+    return writtenOver(bytes, all, await this.#instead(bytes, { texts: all, keyPages }, tenantPrefix));
   }
 
   /** What stands in a line instead of each text. */
   async #instead(lines: Buffer, { texts, keyPages }: Texts, tenantPrefix: string): Promise<Uint8Array[]> {
     const beginning = sealedFor(tenantPrefix);
-    const count = texts.length / TEXT_WIDTH;
     const apart = await this.#openedApart(lines, texts, beginning);
     const { ids, places } = this.#ownPages(texts, keyPages, beginning);
     const pages = await this.#keys.openPages(ids);
     try {
       const instead: Uint8Array[] = [];
-      for (let nth = 0; nth < count; nth += 1) {
-        const at = nth * TEXT_WIDTH;
-        const [number = NO_PAGE, slot = 0] = [texts[at + 3], texts[at + 4]];
+      for (let nth = 0; nth < texts.count; nth += 1) {
+        const [number, slot] = [texts.page(nth), texts.slot(nth)];
         const page = places[number];
         if (this.#isSecret(texts, nth)) instead.push(SECRET_BYTES);
         else if (number === NO_PAGE) instead.push(apart.get(nth) ?? ERASED_BYTES);
@@ -113,15 +121,15 @@ export class ExportLines {
    * @returns their ids, and the place among them of each of `keyPages`
    */
   #ownPages(
-    texts: Uint32Array,
+    texts: LineTexts,
     keyPages: readonly string[],
     beginning: string,
   ): { ids: string[]; places: (number | undefined)[] } {
     const ids: string[] = [];
     const places: (number | undefined)[] = keyPages.map(() => undefined);
     const isOwn = keyPages.map((page) => `v1:${page}`.startsWith(beginning));
-    for (let nth = 0; nth * TEXT_WIDTH < texts.length; nth += 1) {
-      const number = texts[nth * TEXT_WIDTH + 3] ?? NO_PAGE;
+    for (let nth = 0; nth < texts.count; nth += 1) {
+      const number = texts.page(nth);
       if (isOwn[number] !== true || places[number] !== undefined || this.#isSecret(texts, nth)) continue;
       places[number] = ids.push(keyPages[number]?.slice(-UUID) ?? '') - 1;
     }
@@ -131,13 +139,13 @@ export class ExportLines {
   /** Of the texts whose keys lie in no page, by their places in `texts`. */
   async #openedApart(
     lines: Buffer,
-    texts: Uint32Array,
+    texts: LineTexts,
     beginning: string,
   ): Promise<ReadonlyMap<number, Uint8Array>> {
     const found = new Map<number, Uint8Array>();
     const sealed: (readonly [nth: number, text: string])[] = [];
-    for (let nth = 0; nth * TEXT_WIDTH < texts.length; nth += 1) {
-      if (texts[nth * TEXT_WIDTH + 3] !== NO_PAGE || this.#isSecret(texts, nth)) continue;
+    for (let nth = 0; nth < texts.count; nth += 1) {
+      if (texts.page(nth) !== NO_PAGE || this.#isSecret(texts, nth)) continue;
       const text = textAt(lines, texts, nth);
       if (isSealedFor(text, beginning)) sealed.push([nth, text]);
       else found.set(nth, UNREADABLE_BYTES);
@@ -154,24 +162,17 @@ export class ExportLines {
     return found;
   }
 
-  #isSecret(texts: Uint32Array, nth: number): boolean {
-    return this.members[texts[nth * TEXT_WIDTH + 2] ?? -1]?.isSecret !== false;
+  #isSecret(texts: LineTexts, nth: number): boolean {
+    return this.members[texts.member(nth)]?.isSecret !== false;
   }
 }
 
 const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength);
 
-const placeOf = (texts: Uint32Array, nth: number) => ({
-  from: texts[nth * TEXT_WIDTH] ?? 0,
-  to: texts[nth * TEXT_WIDTH + 1] ?? 0,
-});
-
 /** Without its quotes. */
-const textAt = (lines: Buffer, texts: Uint32Array, nth: number): string => {
-  const { from, to } = placeOf(texts, nth);
-  return lines.toString('utf8', from + 1, to - 1);
-};
+const textAt = (lines: Buffer, texts: LineTexts, nth: number): string =>
+  lines.toString('utf8', texts.from(nth) + 1, texts.to(nth) - 1);
 
 const shown = (open: () => string | undefined): Uint8Array => {
   try {

@@ -1,4 +1,4 @@
-import { TEXT_WIDTH } from '../ports/lines/stored-lines.ts';
+import type { LineTexts } from '../ports/lines/line-texts.ts';
 
 /** Bytes with others in the place of some of them. */
 
@@ -28,38 +28,29 @@ export const edited = (bytes: Buffer, edits: readonly Edit[]): Uint8Array => {
 /**
  * Moves what is kept together, and gives back that part: a copy takes new memory, which costs three times as much. Only
  * where texts grow, so that something not yet read would be written over, is it a copy.
- * @param texts in their order, `TEXT_WIDTH` numbers each: where one begins, where it ends, and others
  * @param instead what is to stand there, for each
  */
-export const writtenOver = (
-  bytes: Buffer,
-  texts: Uint32Array,
-  instead: readonly Uint8Array[],
-): Uint8Array => {
+export const writtenOver = (bytes: Buffer, texts: LineTexts, instead: readonly Uint8Array[]): Uint8Array => {
   let room = 0;
   for (const [nth, one] of instead.entries()) {
-    const at = nth * TEXT_WIDTH;
-    room += (texts[at + 1] ?? 0) - (texts[at] ?? 0) - one.length;
+    room += texts.to(nth) - texts.from(nth) - one.length;
     if (room < 0) return edited(bytes, editsOf(texts, instead));
   }
   let [read, written] = [0, 0];
   for (const [nth, one] of instead.entries()) {
-    const from = texts[nth * TEXT_WIDTH] ?? 0;
+    const from = texts.from(nth);
     if (read !== written) bytes.copyWithin(written, read, from);
     written += from - read;
     // One by one where it is short: a call out of the language costs as much as sixty bytes.
     if (one.length > 64) bytes.set(one, written);
     else for (let unit = 0; unit < one.length; unit += 1) bytes[written + unit] = one[unit] ?? 0;
     written += one.length;
-    read = texts[nth * TEXT_WIDTH + 1] ?? 0;
+    read = texts.to(nth);
   }
   if (read !== written) bytes.copyWithin(written, read);
   return bytes.subarray(0, written + bytes.length - read);
 };
 
-const editsOf = (texts: Uint32Array, instead: readonly Uint8Array[]): Edit[] =>
-  instead.map((one, nth) => ({
-    from: texts[nth * TEXT_WIDTH] ?? 0,
-    to: texts[nth * TEXT_WIDTH + 1] ?? 0,
-    instead: one,
-  }));
+/** What is to stand in the place of each text. */
+export const editsOf = (texts: LineTexts, instead: readonly Uint8Array[]): Edit[] =>
+  instead.map((one, nth) => ({ from: texts.from(nth), to: texts.to(nth), instead: one }));

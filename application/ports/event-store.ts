@@ -112,10 +112,7 @@ export interface TypeMember {
 export interface LinePage {
   /** Undefined where some event needs a closer look. */
   readonly lines: Uint8Array | undefined;
-  /**
-   * Of each text that was looked for, in their order, `TEXT_WIDTH` numbers: where it begins and ends in `lines`, the index
-   * of the member, and where its key lies: index in `keyPages`, or `NO_PAGE`, and slot.
-   */
+  /** The texts that were looked for, to be read by `LineTexts`. */
   readonly texts: Uint32Array;
   /** `<tenant>/message-<page>`, each once. */
   readonly keyPages: readonly string[];

@@ -92,6 +92,7 @@ export class Connection {
     return new Promise((resolve, reject) => {
       const answer = new Answer(call.maxResponseBytes, deadline, resolve, reject);
       sendSoon(() => {
+        // What the server has said in between is no answer to this.
         this.#heard = this.#socket.bytesRead;
         try {
           const { method, body = null } = call;

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { DecodedEvent, RecentValues } from '../../application/decoded-events.ts';
+import { DecodedEvent } from '../../application/decoded-events.ts';
 import type { StoredEvent } from '../../application/ports/event-store.ts';
 import { formatPosition } from '../../infrastructure/event-store/positions.ts';
 
@@ -33,15 +33,5 @@ describe('what events were decoded to', () => {
     const event = Object.freeze(stored());
     DecodedEvent.note(event, event, 1);
     expect(DecodedEvent.of(event, event)).to.equal(1);
-  });
-
-  it('is known of the latest, and of no more than two generations', () => {
-    const recent = new RecentValues<number>(10);
-    for (let n = 0; n < 1000; n += 1) {
-      recent.set(`${n}`, n);
-      for (let back = 0; back < Math.min(10, n); back += 1)
-        expect(recent.get(`${n - back}`)).to.equal(n - back);
-      expect(recent.get(`${n - 20}`)).to.equal(undefined);
-    }
   });
 });

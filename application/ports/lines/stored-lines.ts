@@ -1,6 +1,7 @@
 import type { TypeMember } from '../event-store.ts';
 import { JsonPass, type MemberName } from './json-pass.ts';
 import { KeyPlaces } from './key-places.ts';
+import { LineTexts } from './line-texts.ts';
 
 /**
  * Lines of an export (docs/audit-format.md) made of the bytes of stored texts, by the store or by whoever has read the
@@ -20,8 +21,6 @@ const USUAL = 2.1;
 const SLACK = 16 * 1024;
 const NONE: readonly MemberName[] = [];
 const NO_ROOM = Buffer.alloc(0);
-/** Numbers for each of a page's `texts`. */
-export const TEXT_WIDTH = 5;
 
 /** As those of a `LinePage`. */
 export interface MadeLines {
@@ -95,7 +94,7 @@ export class StoredLines {
     for (let at = 0; at < found.length; at += 3) {
       const [begins = 0, ends = 0, member = 0] = [found[at], found[at + 1], found[at + 2]];
       places.find(bytes, begins + 1, ends - 1);
-      this.#texts.push(begins + moved, ends + moved, member, places.page, places.slot);
+      LineTexts.add(this.#texts, begins + moved, ends + moved, member, places.page, places.slot);
     }
     this.#length = put(room, pass.length, END);
     return true;

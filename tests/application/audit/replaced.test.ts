@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { type Edit, edited, writtenOver } from '../../../application/audit/replaced.ts';
-import { TEXT_WIDTH } from '../../../application/ports/lines/stored-lines.ts';
+import { LineTexts } from '../../../application/ports/lines/line-texts.ts';
 
 /** By slices of strings, of one byte a unit. */
 const plainly = (bytes: Buffer, edits: readonly Edit[]): string => {
@@ -15,8 +15,11 @@ const plainly = (bytes: Buffer, edits: readonly Edit[]): string => {
   return found + text.slice(read);
 };
 
-const textsOf = (edits: readonly Edit[]): Uint32Array =>
-  new Uint32Array(edits.flatMap(({ from, to }) => [from, to, ...Array(TEXT_WIDTH - 2).fill(9)]));
+const textsOf = (edits: readonly Edit[]): LineTexts => {
+  const numbers: number[] = [];
+  for (const { from, to } of edits) LineTexts.add(numbers, from, to, 9, 9, 9);
+  return new LineTexts(new Uint32Array(numbers));
+};
 
 const latin1 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1');
 
