@@ -7,6 +7,7 @@ import type { Cause, EventCodec, RecordedEvent } from './codec.ts';
 import type { CommandHandler } from './command-handler.ts';
 import type { Answer, JournalAnswers } from './journal-answers.ts';
 import type { EventStore } from './ports/event-store.ts';
+import { TransientMap } from './ports/transient.ts';
 import type { StreamStates } from './stream-states.ts';
 import { streamName } from './streams.ts';
 
@@ -18,7 +19,7 @@ export class Attempts {
   readonly #codec: EventCodec;
   readonly #answers: JournalAnswers;
   /** What this process is about to end itself, by stream. */
-  readonly #running = new Map<string, Promise<unknown>>();
+  readonly #running = new TransientMap<string, Promise<unknown>>();
 
   constructor(deps: {
     commands: CommandHandler;

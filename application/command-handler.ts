@@ -5,6 +5,7 @@ import { Deciding, type DecidingDeps } from './deciding.ts';
 import { Gathering } from './gathering.ts';
 import type { Clock } from './ports/clock.ts';
 import { WrongExpectedRevision } from './ports/event-store.ts';
+import { TransientMap } from './ports/transient.ts';
 import type { StreamStates } from './stream-states.ts';
 import { streamName } from './streams.ts';
 
@@ -24,7 +25,7 @@ export class CommandHandler {
   readonly #deciding: Deciding;
   readonly #gate: AppendGate;
   readonly #clock: Clock;
-  readonly #queues = new Map<string, Waiting[]>();
+  readonly #queues = new TransientMap<string, Waiting[]>();
   /** Streams whose commands wait to be decided together with those of others. */
   #ready: string[] = [];
   #arrived = 0;

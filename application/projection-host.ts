@@ -5,6 +5,7 @@ import { Folder, type FolderDeps } from './folder.ts';
 import { holdLease, type LeaseOptions, pause } from './lease-holder.ts';
 import type { EventBatch, EventStore, Position, StoredEvent } from './ports/event-store.ts';
 import { type Generation, leaseNameOf, type ParkedTenant, type ReadStore } from './ports/read-store.ts';
+import { TransientSet } from './ports/transient.ts';
 import type { Pressure } from './pressure.ts';
 import type { FoldingProjection } from './read-models.ts';
 
@@ -66,7 +67,7 @@ export class ProjectionHost implements FoldingProjection {
   readonly #events: EventStore;
   readonly #folders = new Map<string, Folder>();
   readonly #listeners = new Set<() => void>();
-  readonly #lingering = new Set<() => void>();
+  readonly #lingering = new TransientSet<() => void>();
   #hurry = 0;
   #active: string | undefined;
 
@@ -131,7 +132,7 @@ export class ProjectionHost implements FoldingProjection {
     this.#hurry += waiting ? 1 : -1;
     if (!waiting) return;
     this.#options.pressure.note();
-    for (const wake of this.#lingering) wake();
+    this.#wakeLingering();
   }
 
   isParked(tag: string, tenantId: string): boolean {
@@ -239,6 +240,8 @@ export class ProjectionHost implements FoldingProjection {
       signal,
     });
     let unsaved: NodeJS.Timeout | undefined;
+    const wake = (): void => this.#wakeLingering();
+    signal.addEventListener('abort', wake);
     try {
       for await (const batch of batches) {
         const matched = batch.events.length > 0;
@@ -259,9 +262,10 @@ export class ProjectionHost implements FoldingProjection {
         this.#reportLag(batch);
         if (!batch.caughtUp) continue;
         if (await this.#takenOver(tag, retired, signal)) return;
-        if (matched && this.#hurry === 0) await this.#linger(signal);
+        if (matched && this.#hurry === 0 && !signal.aborted) await this.#linger();
       }
     } finally {
+      signal.removeEventListener('abort', wake);
       clearTimeout(unsaved);
     }
   }
@@ -303,14 +307,21 @@ export class ProjectionHost implements FoldingProjection {
     this.#options.metrics.projectionLag(this.projection.name, behind / 1000);
   }
 
-  async #linger(signal: AbortSignal): Promise<void> {
-    const woken = new AbortController();
-    const wake = (): void => woken.abort();
-    signal.addEventListener('abort', wake);
-    this.#lingering.add(wake);
-    await pause(this.#options.lingerMs, woken.signal);
-    this.#lingering.delete(wake);
-    signal.removeEventListener('abort', wake);
+  #wakeLingering(): void {
+    for (const wake of this.#lingering) wake();
+  }
+
+  /** Until the time is up, or somebody waits, or all ends. */
+  #linger(): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        clearTimeout(timer);
+        this.#lingering.delete(wake);
+        resolve();
+      };
+      const timer = setTimeout(wake, this.#options.lingerMs).unref();
+      this.#lingering.add(wake);
+    });
   }
 
   /** A generation that has caught up becomes the active one; one that was replaced ends. */

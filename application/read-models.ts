@@ -3,6 +3,7 @@ import type { DocumentReader, PageQuery, Projection, SearchQuery } from '../doma
 import type { Clock } from './ports/clock.ts';
 import type { Position } from './ports/event-store.ts';
 import type { Generation, ReadStore } from './ports/read-store.ts';
+import { TransientSet } from './ports/transient.ts';
 
 /** Reads of one read model, of the generation that answers. */
 export interface Reader extends DocumentReader {
@@ -51,7 +52,7 @@ export class ReadModels {
   #floor: Position | undefined;
   #asked = 0;
   /** When each of those who wait began; the first is the first. */
-  readonly #waiting = new Set<{ readonly since: number }>();
+  readonly #waiting = new TransientSet<{ readonly since: number }>();
 
   constructor(projections: readonly Projection[], store: ReadStore, clock: Clock) {
     for (const projection of projections) this.#projections.set(projection.name, projection);

@@ -3,6 +3,7 @@ import { decrypt, encrypt, randomBytesPooled } from './cipher.ts';
 import { KeyPages, type OpenedPages, type Slot, slotOf } from './key-pages.ts';
 import { StoreUnavailable } from './ports/event-store.ts';
 import type { KeyStore, WrappedKey } from './ports/key-store.ts';
+import { TransientMap } from './ports/transient.ts';
 
 /**
  * Sealing of personal texts (decisions, section 11): AES-256-GCM with a data key per message or person; data keys
@@ -30,14 +31,14 @@ export class KeyRing {
   readonly #store: KeyStore;
   readonly #wrapping: KeyObject;
   readonly #pages: KeyPages;
-  readonly #others = new Map<string, CachedKey>();
-  readonly #textKeys = new Map<string, CachedKey>();
-  readonly #trimming = new Set<Map<string, CachedKey>>();
+  readonly #others = new TransientMap<string, CachedKey>();
+  readonly #textKeys = new TransientMap<string, CachedKey>();
+  readonly #trimming = new Set<TransientMap<string, CachedKey>>();
   /**
    * Texts sealed a moment ago, by key id: the answer, the fan-out and the notifier ask for the same text at once.
    * Goes with its key.
    */
-  readonly #sealedTexts = new Map<string, { readonly sealed: string; readonly text: string }>();
+  readonly #sealedTexts = new TransientMap<string, { readonly sealed: string; readonly text: string }>();
 
   /** @param masterKey the secret `MASTER_KEY`; the wrapping key is derived from it */
   constructor(store: KeyStore, masterKey: string) {
@@ -244,7 +245,7 @@ export class KeyRing {
     return secretOf(decrypt(this.#wrapping, id, wrapped));
   }
 
-  #cached(id: string): Map<string, CachedKey> {
+  #cached(id: string): TransientMap<string, CachedKey> {
     return id.includes('/message-') ? this.#textKeys : this.#others;
   }
 

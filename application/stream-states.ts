@@ -5,6 +5,7 @@ import type { EventStore, Position, StoredEvent } from './ports/event-store.ts';
 import type { Logger } from './ports/logger.ts';
 import { MEMORY } from './ports/memory.ts';
 import type { SnapshotStore } from './ports/snapshot-store.ts';
+import { TransientMap } from './ports/transient.ts';
 import { streamName } from './streams.ts';
 import { WeighedCache } from './weighed-cache.ts';
 
@@ -42,9 +43,9 @@ export class StreamStates {
   readonly #snapshots: SnapshotStore;
   readonly #logger: Logger;
   readonly #cache = new WeighedCache<StreamState>(MEMORY.states, (stream) => this.#snapshotAt.delete(stream));
-  readonly #snapshotAt = new Map<string, number>();
+  readonly #snapshotAt = new TransientMap<string, number>();
   /** Loads under way by stream, and the newest revision that each was told of meanwhile. */
-  readonly #loads = new Map<string, Set<{ newest: number }>>();
+  readonly #loads = new TransientMap<string, Set<{ newest: number }>>();
   #isCurrent: () => boolean = () => true;
 
   constructor(events: EventStore, codec: EventCodec, snapshots: SnapshotStore, logger: Logger) {

@@ -1,3 +1,4 @@
+import { TransientMap } from './ports/transient.ts';
 /** What caches may hold together. */
 export interface Bounds {
   readonly maxCount: number;
@@ -10,7 +11,7 @@ interface Entry {
   bytes: number;
   asked: boolean;
   /** Of the cache that it is in. */
-  readonly entries: Map<string, Entry>;
+  readonly entries: TransientMap<string, Entry>;
   readonly dropped: (key: string) => void;
   before: Entry | undefined;
   after: Entry | undefined;
@@ -98,7 +99,7 @@ export class CacheRoom {
 
 /** A cache with room of its own, or within room that it shares with others. */
 export class WeighedCache<V> {
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new TransientMap<string, Entry>();
   readonly #room: CacheRoom;
   readonly #dropped: (key: string) => void;
 

@@ -8,7 +8,7 @@ const REPORT_MS = 20;
  */
 export class ProgressReports {
   readonly #send: (made: ProjectionProgress[]) => void;
-  readonly #latest = new Map<string, ProjectionProgress>();
+  #latest = new Map<string, ProjectionProgress>();
   readonly #hurried = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -38,7 +38,7 @@ export class ProgressReports {
     this.#timer = undefined;
     if (this.#latest.size === 0) return;
     const made = [...this.#latest.values()];
-    this.#latest.clear();
+    this.#latest = new Map();
     this.#send(made);
   }
 }

@@ -9,7 +9,7 @@ const MAX_NOTED = 500;
 /** What is noted is written so often at least. */
 const FLUSH_MS = 10_000;
 /** Live, the log is looked at so often: many events cost little together, and each alone a turn of the loop. */
-const LINGER_MS = 200;
+const LINGER_MS = 2000;
 const BATCH = 2048;
 /** How long a proof waits for the heads to reach the log. */
 const PATIENCE_MS = 5000;

@@ -1,4 +1,5 @@
 import type { Position } from '../ports/event-store.ts';
+import { TransientSet } from '../ports/transient.ts';
 
 /** Whose deliveries, and which: those that are replayed in order go one by one. */
 export interface LaneName {
@@ -35,7 +36,7 @@ const MAX_DONE = 1_024;
 export class Backlog {
   readonly #name: LaneName;
   readonly #queue: DeliveryQueue;
-  readonly #done = new Set<string>();
+  readonly #done = new TransientSet<string>();
   #isLong = false;
   /** When the read model was last waited for (ms). */
   #waitedAt = Number.NEGATIVE_INFINITY;

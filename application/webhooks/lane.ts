@@ -2,6 +2,7 @@ import type { LoggedEvent } from '../codec.ts';
 import type { Clock } from '../ports/clock.ts';
 import { type Position, StoreUnavailable } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
+import { TransientMap } from '../ports/transient.ts';
 import type { Attempts, OwnOfAttempt } from './attempts.ts';
 import { Backlog, type DeliveryQueue, type Due, type LaneName } from './backlog.ts';
 import type { FoundDelivery } from './delivery-reader.ts';
@@ -46,7 +47,7 @@ export class Lane {
   readonly #calls: AbortSignal;
   readonly #width: number;
   readonly #backlog: Backlog;
-  readonly #underWay = new Map<string, Promise<void>>();
+  readonly #underWay = new TransientMap<string, Promise<void>>();
   #calling = 0;
   /** Those who wait for a call, or an attempt, to end. */
   #roomFor: (() => void)[] = [];

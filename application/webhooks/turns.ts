@@ -1,3 +1,4 @@
+import { TransientMap } from '../ports/transient.ts';
 /**
  * Who may call out next. So many calls at once in all and for each tenant; those that wait are taken in turn, tenant by
  * tenant, and within a tenant subscription by subscription.
@@ -13,15 +14,15 @@ type Grant = () => void;
 
 /** The lanes of one tenant that wait, in turn; each lane's own waiters in order. */
 interface Waiting {
-  readonly lanes: Map<string, Grant[]>;
+  readonly lanes: TransientMap<string, Grant[]>;
 }
 
 export class Turns {
   readonly #limits: TurnLimits;
   #taken = 0;
-  readonly #takenOf = new Map<string, number>();
+  readonly #takenOf = new TransientMap<string, number>();
   /** In turn: who was served goes to the end. */
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #waiting = new TransientMap<string, Waiting>();
 
   constructor(limits: TurnLimits) {
     this.#limits = limits;
@@ -34,7 +35,7 @@ export class Turns {
       return Promise.resolve(() => this.#giveBack(tenantId));
     }
     const { promise, resolve } = Promise.withResolvers<() => void>();
-    const waiting = this.#waiting.get(tenantId) ?? { lanes: new Map() };
+    const waiting = this.#waiting.get(tenantId) ?? { lanes: new TransientMap() };
     this.#waiting.set(tenantId, waiting);
     const grants = waiting.lanes.get(lane) ?? [];
     waiting.lanes.set(lane, grants);
@@ -85,7 +86,7 @@ export class Turns {
   }
 }
 
-const nextOf = (lanes: Map<string, Grant[]>): Grant | undefined => {
+const nextOf = (lanes: TransientMap<string, Grant[]>): Grant | undefined => {
   const [first] = lanes;
   if (first === undefined) return undefined;
   const [lane, grants] = first;

@@ -1,13 +1,30 @@
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 
-/** Takes webhooks, answers 204, and tells at `GET /times` how late each came after what it tells of, in ms; once. */
+/**
+ * Takes webhooks and answers 204. `GET /times` tells how late each came after what it tells of, in ms, once; `GET /after/<n>`
+ * is answered when n have come since then, with the time of that, in ms: who asks again and again would take part of the
+ * machine from what is measured.
+ */
 const times: number[] = [];
 const OCCURRED = /"occurred_at":"([^"]+)"/;
+const AFTER = /^\/after\/(\d+)$/;
+
+let awaited: { readonly count: number; readonly response: ServerResponse } | undefined;
+
+const tellIfThere = (): void => {
+  if (awaited === undefined || times.length < awaited.count) return;
+  awaited.response.end(JSON.stringify([performance.timeOrigin + performance.now()]));
+  awaited = undefined;
+};
 
 createServer((request, response) => {
   if (request.method === 'GET') {
-    const told = request.url === '/times' ? times.splice(0) : [times.length];
-    response.end(JSON.stringify(told));
+    const after = AFTER.exec(request.url ?? '')?.[1];
+    if (after === undefined) response.end(JSON.stringify(request.url === '/times' ? times.splice(0) : []));
+    else {
+      awaited = { count: Number(after), response };
+      tellIfThere();
+    }
     return;
   }
   const chunks: Buffer[] = [];
@@ -16,6 +33,7 @@ createServer((request, response) => {
     const occurred = OCCURRED.exec(Buffer.concat(chunks).toString('latin1'))?.[1];
     times.push(Date.now() - Date.parse(occurred ?? ''));
     response.writeHead(204).end();
+    tellIfThere();
   });
 }).listen(Number(process.env.PORT), process.env.HOST ?? '127.0.0.1');
 process.on('SIGTERM', () => process.exit(0));

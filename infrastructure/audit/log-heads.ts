@@ -4,7 +4,7 @@ import { formatPosition, offsetOf } from '../event-store/positions.ts';
 import { numberOf, optionalTextOf } from '../sqlite/connection.ts';
 
 /** Events of one transaction: a few milliseconds, for which the log's write-ahead log cannot be begun anew. */
-const STEP = 2000;
+const STEP = 20000;
 const BUSY_MS = 5000;
 
 /** `"hash":"` and what follows it, as the head keeper finds it. */

@@ -44,6 +44,7 @@ export async function* follow(
   let after = options.after === undefined ? 0 : offsetOf(options.after);
   let toldEnd = false;
   const unwatch = log.watch(() => after);
+  const sleeper = log.growth.enter(signal);
   try {
     while (!signal.aborted && !log.closed) {
       // The scan is synchronous, so nothing can be appended between it and the wait below.
@@ -56,10 +57,11 @@ export async function* follow(
         yield { events: page.events, position: formatPosition(after), caughtUp: page.atEnd };
         if (!page.atEnd) await nextTurn();
       } else {
-        await log.growth.wait(signal);
+        await sleeper.sleep();
       }
     }
   } finally {
+    sleeper.leave();
     unwatch();
   }
 }

@@ -1,24 +1,48 @@
 /** Lets any number of subscribers sleep until the log grows, they are aborted or the store is closed. */
 export class Wakeup {
-  readonly #waiting = new Set<() => void>();
+  readonly #sleepers = new Set<Sleeper>();
 
   /** Wakes everybody who sleeps now. */
   wake(): void {
-    for (const resume of this.#waiting) resume();
+    for (const sleeper of this.#sleepers) sleeper.wake();
   }
 
-  /** Resolves at the next {@link wake} or at the abort. */
-  wait(signal: AbortSignal): Promise<void> {
+  /** For one who sleeps again and again; {@link Sleeper.leave} ends it. */
+  enter(signal: AbortSignal): Sleeper {
+    const sleeper = new Sleeper(signal, () => this.#sleepers.delete(sleeper));
+    this.#sleepers.add(sleeper);
+    return sleeper;
+  }
+}
+
+/**
+ * It is entered once and not for each sleep, of which there are thousands a second: listeners of a signal are chained, and
+ * those that were taken out keep the ones after them alive for long.
+ */
+export class Sleeper {
+  readonly #signal: AbortSignal;
+  readonly #left: () => void;
+  #resume: () => void = () => undefined;
+
+  constructor(signal: AbortSignal, left: () => void) {
+    this.#signal = signal;
+    this.#left = left;
+    signal.addEventListener('abort', this.wake);
+  }
+
+  readonly wake = (): void => this.#resume();
+
+  /** Resolves at the next {@link Wakeup.wake} or at the abort. */
+  sleep(): Promise<void> {
+    if (this.#signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
-      const resume = (): void => {
-        this.#waiting.delete(resume);
-        signal.removeEventListener('abort', resume);
-        resolve();
-      };
-      if (signal.aborted) return resolve();
-      this.#waiting.add(resume);
-      signal.addEventListener('abort', resume);
+      this.#resume = resolve;
     });
+  }
+
+  leave(): void {
+    this.#signal.removeEventListener('abort', this.wake);
+    this.#left();
   }
 }
 

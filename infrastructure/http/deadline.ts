@@ -1,3 +1,4 @@
+import { TransientSet } from '../../application/ports/transient.ts';
 import { failed as failure } from './failures.ts';
 
 /** One deadline over everything that an exchange does. */
@@ -11,7 +12,7 @@ export const TIMED_OUT = failure('timeout', 'There was no answer in time.');
  */
 export class Deadline {
   readonly #timer: NodeJS.Timeout;
-  readonly #followers: Set<Deadline> | undefined;
+  readonly #followers: TransientSet<Deadline> | undefined;
   readonly #listeners: ((reason: unknown) => void)[] = [];
   #reason: { readonly value: unknown } | undefined;
   #controller: AbortController | undefined;
@@ -66,12 +67,12 @@ export class Deadline {
  * Hundreds of exchanges at once have the signal of who may give them all up. It has one listener for all of them: a signal
  * goes through all that it has whenever one comes or goes.
  */
-const followers = new WeakMap<AbortSignal, Set<Deadline>>();
+const followers = new WeakMap<AbortSignal, TransientSet<Deadline>>();
 
-const followersOf = (given: AbortSignal): Set<Deadline> => {
+const followersOf = (given: AbortSignal): TransientSet<Deadline> => {
   const known = followers.get(given);
   if (known !== undefined) return known;
-  const all = new Set<Deadline>();
+  const all = new TransientSet<Deadline>();
   followers.set(given, all);
   const giveUp = (): void => {
     for (const each of [...all]) each.stop(given.reason);
