@@ -133,6 +133,8 @@ export class ReadModels {
         const found = await this.#store.find(await at(), { ...query, collection, tenant });
         return { docs: found.docs.map((doc) => doc.value as D), next: found.next };
       },
+      entries: async (collection, tenant, query) =>
+        this.#store.entries(await at(), { ...query, collection, tenant }),
       findAll: async (tenant, queries) =>
         this.#store.findAll(
           await at(),

@@ -1,4 +1,5 @@
 import { TransientMap } from './ports/transient.ts';
+
 /** What caches may hold together. */
 export interface Bounds {
   readonly maxCount: number;

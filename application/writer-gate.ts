@@ -1,4 +1,5 @@
 import { TransientMap } from './ports/transient.ts';
+
 /**
  * Who is writing under a name at this moment, in this process: a change of rules waits for those who began under the
  * old ones.

@@ -11,6 +11,8 @@ export interface Index {
   readonly fields: readonly string[];
   /** The one path that meets an array: an entry per element. */
   readonly multi?: string;
+  /** Documents that have no value there are not in the index. */
+  readonly present?: string;
 }
 
 /** An event as a projection sees it: personal fields of `data` are sealed. */
@@ -155,6 +157,8 @@ export interface SearchQuery extends DocumentSelection {
 export interface DocumentReader {
   get<D>(collection: string, tenantId: string, id: string): Promise<D | undefined>;
   find<D>(collection: string, tenantId: string, query: PageQuery): Promise<Page<D>>;
+  /** What an index itself says of the first of a range: values and ids, no document being read. */
+  entries(collection: string, tenantId: string, query: PageQuery): Promise<readonly PageEnd[]>;
   /** All documents of each query, read together: none has seen an event that another has not. For small ranges. */
   findAll(tenantId: string, queries: readonly RangeQuery[]): Promise<readonly (readonly Document[])[]>;
   /** Of a searchable collection. */

@@ -55,14 +55,14 @@ const fold = (event: DeliveryEvent & { readonly at: number }) => [
 
 export const webhookDeliveriesProjection = projection<DeliveryEvent>({
   name: 'webhook_deliveries',
-  version: 1,
+  version: 2,
   collections: [
     {
       name: 'webhook_deliveries',
       indexes: [
         { name: 'by_subscription', fields: ['subscription_id', 'created_at'] },
-        { name: 'by_due', fields: ['subscription_id', 'queue', 'due_at', 'order'] },
-        { name: 'dead', fields: ['subscription_id', 'dead_at'] },
+        { name: 'by_due', fields: ['subscription_id', 'queue', 'due_at', 'order'], present: 'queue' },
+        { name: 'dead', fields: ['subscription_id', 'dead_at'], present: 'dead_at' },
       ],
     },
     { name: 'webhook_lanes', indexes: [{ name: 'by_tenant', fields: ['tenant_id'] }] },
@@ -107,6 +107,12 @@ export const deliveriesOf = (
     ...page,
   });
 
+export interface PendingDelivery {
+  readonly id: string;
+  /** ms */
+  readonly dueAt: number;
+}
+
 /** The next to be attempted first. */
 export const pendingDeliveriesOf = async (
   reader: DocumentReader,
@@ -114,9 +120,10 @@ export const pendingDeliveriesOf = async (
   subscriptionId: string,
   queue: 'parallel' | 'ordered',
   limit: number,
-): Promise<readonly DeliveryDoc[]> => {
+): Promise<readonly PendingDelivery[]> => {
   const query = { index: 'by_due', equals: [subscriptionId, queue], order: 'asc', limit } as const;
-  return (await reader.find<DeliveryDoc>('webhook_deliveries', tenantId, query)).docs;
+  const found = await reader.entries('webhook_deliveries', tenantId, query);
+  return found.map(({ id, values: [dueAt] }) => ({ id, dueAt: typeof dueAt === 'number' ? dueAt : 0 }));
 };
 
 /** Oldest dead letter first. */

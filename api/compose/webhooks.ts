@@ -57,8 +57,7 @@ const queueIn = ({ readModels }: Core): DeliveryQueue => {
     pending: async ({ tenantId, subscriptionId, ordered }, limit, seen) => {
       await readModels.waitFor(tenantId, [PROJECTION], seen);
       const queue = ordered ? 'ordered' : 'parallel';
-      const found = await pendingDeliveriesOf(reader, tenantId, subscriptionId, queue, limit);
-      return found.map(({ delivery, due_at }) => ({ id: delivery.id, dueAt: due_at ?? 0 }));
+      return pendingDeliveriesOf(reader, tenantId, subscriptionId, queue, limit);
     },
   };
 };

@@ -9,7 +9,12 @@ const MAX_NOTED = 500;
 /** What is noted is written so often at least. */
 const FLUSH_MS = 10_000;
 /** Live, the log is looked at so often: many events cost little together, and each alone a turn of the loop. */
-const LINGER_MS = 2000;
+const LINGER_MS = 200;
+/**
+ * … and by a store that takes heads over itself: a page of its file that many streams share is written once for all of
+ * them, which is what most of the work is. Whoever waits for heads cuts this short.
+ */
+const REST_MS = 2000;
 const BATCH = 2048;
 /** How long a proof waits for the heads to reach the log. */
 const PATIENCE_MS = 5000;
@@ -119,7 +124,7 @@ export class HeadKeeper {
         this.#aloneUntil = 0;
         return this.#flush();
       }
-      if (batch.caughtUp && this.#waiting.size === 0) await this.#linger(signal);
+      if (batch.caughtUp && this.#waiting.size === 0) await this.#linger(LINGER_MS, signal);
     }
   }
 
@@ -136,7 +141,7 @@ export class HeadKeeper {
       if (position !== undefined) this.#reached(position);
       // More of the same, which a thread was asked for; otherwise never without letting others have their turn.
       if (isBehind && position !== before && (position ?? '') < end) continue;
-      if (this.#waiting.size === 0) await this.#linger(signal);
+      if (this.#waiting.size === 0) await this.#linger(REST_MS, signal);
       else await pause(1, signal);
     }
   }
@@ -178,9 +183,9 @@ export class HeadKeeper {
     }
   }
 
-  async #linger(signal: AbortSignal): Promise<void> {
+  async #linger(ms: number, signal: AbortSignal): Promise<void> {
     this.#hurry = new AbortController();
-    await pause(LINGER_MS, AbortSignal.any([signal, this.#hurry.signal]));
+    await pause(ms, AbortSignal.any([signal, this.#hurry.signal]));
   }
 
   /** One at a time; heads and position belong together, so both are taken in one step. */

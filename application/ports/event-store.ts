@@ -143,8 +143,14 @@ export interface EventStore {
   /**
    * The first events of several streams, `limit` of each at most, in the order they were asked for; empty for an unknown
    * stream. What another process writes meanwhile may be in some of them.
+   * @param enough characters of data and metadata after which no further stream is read: the answer is shorter then than
+   * the question, by the last ones. The first stream is always read.
    */
-  readStreams(streams: readonly string[], limit: number): Promise<(readonly StoredEvent[])[]>;
+  readStreams(
+    streams: readonly string[],
+    limit: number,
+    enough?: number,
+  ): Promise<(readonly StoredEvent[])[]>;
   readAll(options?: ReadAllOptions): Promise<StoredEvent[]>;
   /**
    * As {@link readAll}, with bounded work: ends when `limit` events are found or about `maxScanned` were looked at,

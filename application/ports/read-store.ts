@@ -28,6 +28,11 @@ export interface IndexSpec {
   readonly fields: readonly string[];
   /** The one of `fields` that meets an array. A commit throws TypeError where an undeclared one does. */
   readonly multi?: string | undefined;
+  /**
+   * One of `fields`: documents that have no value there are none of the index's, and cost it nothing. Not together with
+   * `multi`.
+   */
+  readonly present?: string | undefined;
 }
 
 export interface CollectionSpec {
@@ -113,6 +118,9 @@ export interface Cursor {
   readonly id: string;
 }
 
+/** The first entries of a range of a single-valued index. */
+export type EntriesQuery = Omit<FindQuery, 'bounded'>;
+
 /** All that a range of an index holds. */
 export type RangeQuery = Omit<FindQuery, 'limit' | 'bounded' | 'after'>;
 
@@ -188,6 +196,11 @@ export interface ReadStore {
   unpark(generation: Generation, fence: number, tenant: string): Promise<void>;
   get(generation: Generation, key: DocKey): Promise<StoredDoc | undefined>;
   find(generation: Generation, query: FindQuery): Promise<FindResult>;
+  /**
+   * What an index itself says, in its order: the values after those of `equals`, and ids. No document is read for it.
+   * @throws {TypeError} for an index with a `multi` field
+   */
+  entries(generation: Generation, query: EntriesQuery): Promise<readonly Cursor[]>;
   /**
    * All documents of each query, in one go: for ranges that are known to be small. They are of one moment between two
    * commits; where the store has no transactions, it reads again while commits come in between, a few times.

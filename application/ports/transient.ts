@@ -8,7 +8,7 @@ const PER_ENTRY = 2;
  * collection it has, it keeps all that come after it alive, and with them whatever went through the map: until the
  * next full collection, when the same begins anew. This one takes a plain one that nothing points to every now and then.
  *
- * Iterators are those of the present table: take what is to be looked at before anything is put in.
+ * Iterators are those of the present table: what is put in, and then what is taken out, they may not see.
  */
 export class TransientMap<K, V> {
   #map = new Map<K, V>();

@@ -24,9 +24,8 @@ const FRESH_MS = 500;
 const AHEAD = 256 * 1024;
 /** And of all that wait to be sent. There are as many lanes as subscriptions, and most of them may wait for long. */
 const AHEAD_IN_ALL = 128 * AHEAD;
-/** Lanes that read ahead at a time, and deliveries in one question: long ones come with it, though they are not kept. */
+/** Lanes that read ahead at a time: one that is too long comes with each question, though it is not kept. */
 const READING = 16;
-const QUESTION = 8;
 
 /** Reads deliveries from their streams: each by itself, or those that are about to be sent together. */
 export class DeliveryReader {
@@ -48,8 +47,8 @@ export class DeliveryReader {
   }
 
   /**
-   * Those that nothing has happened to since they were made and whose body is in one event, which are nearly all: in few
-   * questions, which is far less work. The others are left out, and all where too much is kept or read already. What
+   * Those that nothing has happened to since they were made and whose body is in one event, which are nearly all: in one
+   * question, which is far less work. The others are left out, and all where too much is kept or read already. What
    * was found is forgotten when it is too old to be used.
    */
   async gather(tenantId: string, ids: readonly string[]): Promise<Map<string, FoundDelivery>> {
@@ -60,9 +59,7 @@ export class DeliveryReader {
     this.#ahead += AHEAD;
     let room = AHEAD;
     try {
-      for (let at = 0; at < wanted.length && room > 0; at += QUESTION) {
-        room = await this.#gatherSome(tenantId, wanted.slice(at, at + QUESTION), room, found);
-      }
+      if (wanted.length > 0) room = await this.#gatherSome(tenantId, wanted, room, found);
     } finally {
       this.#reading -= 1;
       this.#ahead -= room;
@@ -85,6 +82,7 @@ export class DeliveryReader {
     const read = await this.#events.readStreams(
       ids.map((id) => streamOf(tenantId, id)),
       2,
+      room,
     );
     let left = room;
     for (const [nth, id] of ids.entries()) {

@@ -1,4 +1,5 @@
 import { TransientMap } from '../ports/transient.ts';
+
 /**
  * Who may call out next. So many calls at once in all and for each tenant; those that wait are taken in turn, tenant by
  * tenant, and within a tenant subscription by subscription.

@@ -27,7 +27,7 @@ export const platformEnvironment = (dataDir: string): Record<string, string> => 
 
 /** As in `npm start`; `BENCH_NODE_OPTIONS` reaches the server under test only, for profiling: `--cpu-prof`. */
 const nodeOptions =
-  `--max-semi-space-size=32 --heap-growing-percent=70 --no-allocation-site-pretenuring ${process.env.BENCH_NODE_OPTIONS ?? ''}`
+  `--max-semi-space-size=32 --heap-growing-percent=70 --no-allocation-site-pretenuring --v8-pool-size=2 ${process.env.BENCH_NODE_OPTIONS ?? ''}`
     .split(' ')
     .filter((option) => option !== '');
 

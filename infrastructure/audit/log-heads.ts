@@ -3,8 +3,11 @@ import type { Position } from '../../application/ports/event-store.ts';
 import { formatPosition, offsetOf } from '../event-store/positions.ts';
 import { numberOf, optionalTextOf } from '../sqlite/connection.ts';
 
-/** Events of one transaction: a few milliseconds, for which the log's write-ahead log cannot be begun anew. */
-const STEP = 20000;
+/**
+ * Events of one transaction: as many as take some 20 to 50 ms, for which the log's write-ahead log cannot be begun anew and
+ * other writers of the heads wait. The more there are, the more of them share a page, which is written once.
+ */
+const STEP = { least: 2000, most: 16_000, shortMs: 20, longMs: 50 };
 const BUSY_MS = 5000;
 
 /** `"hash":"` and what follows it, as the head keeper finds it. */
@@ -38,6 +41,8 @@ export const openLogHeads = (path: string, log: string): LogHeads => {
   const progress = db.prepare(`UPDATE progress SET position = ?, last = (
     SELECT json_object('stream', s.name, 'revision', e.revision, 'hash', ${HASH}) ${OF_STEP})`);
 
+  let size = STEP.least;
+
   const advance = (): { position: Position | undefined; isEnd: boolean } => {
     const row = noted.get();
     // Written from positions alone, here and by `merge`.
@@ -45,7 +50,7 @@ export const openLogHeads = (path: string, log: string): LogHeads => {
     const from = position === undefined ? 1 : offsetOf(position) + 1;
     const last = numberOf(end.get() ?? {}, 'position');
     if (last < from) return { position, isEnd: true };
-    const to = Math.min(last, from + STEP - 1);
+    const to = Math.min(last, from + size - 1);
     heads.run(from, to);
     owners.run(from, to);
     const reached = formatPosition(to);
@@ -57,10 +62,14 @@ export const openLogHeads = (path: string, log: string): LogHeads => {
     step() {
       // An immediate transaction would take the lock of the log's writer, too: only that of the heads is wanted.
       db.exec('BEGIN');
+      const began = performance.now();
       try {
         lock.run();
         const made = advance();
         db.exec('COMMIT');
+        const ms = performance.now() - began;
+        if (ms > STEP.longMs) size = Math.max(STEP.least, size / 2);
+        else if (ms < STEP.shortMs) size = Math.min(STEP.most, size * 2);
         return made;
       } catch (error) {
         if (db.isTransaction) db.exec('ROLLBACK');

@@ -67,9 +67,17 @@ export function openMemoryEventStore(): EventStore {
       return pick(streams.get(stream) ?? [], options);
     },
 
-    async readStreams(names, limit) {
+    async readStreams(names, limit, enough = Number.POSITIVE_INFINITY) {
       ensureOpen(closed);
-      return names.map((stream) => pick(streams.get(stream) ?? [], { limit }));
+      const found: StoredEvent[][] = [];
+      let units = 0;
+      for (const stream of names) {
+        if (found.length > 0 && units >= enough) break;
+        const events = pick(streams.get(stream) ?? [], { limit });
+        for (const { data, metadata } of events) units += data.length + metadata.length;
+        found.push(events);
+      }
+      return found;
     },
 
     async readAll(options: ReadAllOptions = {}) {

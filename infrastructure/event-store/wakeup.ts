@@ -32,7 +32,7 @@ export class Sleeper {
 
   readonly wake = (): void => this.#resume();
 
-  /** Resolves at the next {@link Wakeup.wake} or at the abort. */
+  /** Resolves at the next {@link Wakeup.wake}, at the abort or when it leaves. One sleep at a time. */
   sleep(): Promise<void> {
     if (this.#signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
@@ -43,6 +43,7 @@ export class Sleeper {
   leave(): void {
     this.#signal.removeEventListener('abort', this.wake);
     this.#left();
+    this.wake();
   }
 }
 

@@ -1,6 +1,6 @@
 import {
   type Cursor,
-  type FindQuery,
+  type EntriesQuery,
   type IndexSpec,
   InvalidCursor,
   type JsonObject,
@@ -20,6 +20,8 @@ export interface IndexPlan {
   readonly paths: readonly (readonly string[])[];
   readonly multi: number | undefined;
   readonly splitAt: number;
+  /** Which of `paths` has to have a value. */
+  readonly present: number | undefined;
 }
 
 /** A document's keys are each of `heads` followed by `tail`; a single-valued index has one head. */
@@ -34,21 +36,31 @@ export function planIndex(spec: IndexSpec): IndexPlan {
   if (spec.multi !== undefined && at < 0) {
     throw new TypeError(`index ${spec.name}: multi ${spec.multi} is none of its fields`);
   }
+  const present = spec.present === undefined ? -1 : spec.fields.indexOf(spec.present);
+  if (spec.present !== undefined && (present < 0 || at >= 0)) {
+    throw new TypeError(`index ${spec.name}: present ${spec.present} is none of its fields, or one is multi`);
+  }
   return {
     name: spec.name,
     paths: spec.fields.map((field) => field.split('.')),
     multi: at < 0 ? undefined : at,
     splitAt: at < 0 ? spec.fields.length : at + 1,
+    present: present < 0 ? undefined : present,
   };
 }
 
 /**
- * The key of a document in a single-valued index. (Apart from {@link entriesOf} because it is the hot path.)
+ * The key of a document in a single-valued index; null where it is none of the index's. (Apart from {@link entriesOf}
+ * because it is the hot path.)
  * @throws {TypeError} when a path meets an array, which the index must declare as `multi`
  */
-export function singleKey(plan: IndexPlan, value: JsonObject, id: string): string {
+export function singleKey(plan: IndexPlan, value: JsonObject, id: string): string | null {
   let key = '';
-  for (const path of plan.paths) key += encode(scalarAt(plan, value, path)) + END;
+  for (const [at, path] of plan.paths.entries()) {
+    const scalar = scalarAt(plan, value, path);
+    if (scalar === null && at === plan.present) return null;
+    key += encode(scalar) + END;
+  }
   return key + id;
 }
 
@@ -88,7 +100,7 @@ export interface KeyRange {
   readonly descending: boolean;
 }
 
-export function rangeOf(plan: IndexPlan, query: FindQuery): KeyRange {
+export function rangeOf(plan: IndexPlan, query: EntriesQuery): KeyRange {
   const equals = query.equals ?? [];
   if (!Number.isInteger(query.limit) || query.limit < 1)
     throw new RangeError('limit must be a positive integer');
@@ -124,6 +136,11 @@ export function cursorOf(plan: IndexPlan, key: string, equals: number): Cursor {
     from = end + 1;
   }
   return { values, id: key.slice(from) };
+}
+
+/** @throws {TypeError} for an index that may have several entries for a document, or none */
+export function checkSingle({ name, multi }: IndexPlan): void {
+  if (multi !== undefined) throw new TypeError(`index ${name} is multi: its entries are no documents`);
 }
 
 export function encodeAll(values: readonly Scalar[]): string {

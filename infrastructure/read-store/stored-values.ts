@@ -43,7 +43,12 @@ export function checkNames(projection: string, tag: string, collections: readonl
 }
 
 const storedIndexes = z.array(
-  z.object({ name: z.string(), fields: z.array(z.string()), multi: z.string().optional() }),
+  z.object({
+    name: z.string(),
+    fields: z.array(z.string()),
+    multi: z.string().optional(),
+    present: z.string().optional(),
+  }),
 );
 const storedSpec = z.union([
   storedIndexes.transform((indexes) => ({ indexes, searchable: false })),
@@ -55,7 +60,12 @@ const storedSpec = z.union([
  * place, documents written before would be missing from them.
  */
 export function specText({ indexes, searchable }: Omit<CollectionSpec, 'name'>): string {
-  const list = indexes.map(({ name, fields, multi }) => ({ name, fields, ...(multi && { multi }) }));
+  const list = indexes.map(({ name, fields, multi, present }) => ({
+    name,
+    fields,
+    ...(multi && { multi }),
+    ...(present && { present }),
+  }));
   return JSON.stringify(searchable === true ? { indexes: list, searchable } : list);
 }
 

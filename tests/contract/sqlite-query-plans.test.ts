@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { planIndex } from '../../infrastructure/read-store/index-keys.ts';
-import { createSql, findSql, upsertSql } from '../../infrastructure/read-store/sqlite/tables.ts';
+import { createSql, entriesSql, findSql, upsertSql } from '../../infrastructure/read-store/sqlite/tables.ts';
 import { openSqlite } from '../../infrastructure/sqlite/connection.ts';
 
 /** A page must cost a seek and its rows, however many documents there are: no scan and no sort. */
@@ -30,6 +30,11 @@ describe('SQLite read store: query plans', () => {
     it(`seeks a page of a single-valued index, ${order}`, async () => {
       expect(await planOf(findSql(shape, 0, descending))).to.equal(
         'SEARCH d1 USING INDEX d1_0 (tenant=? AND k0>? AND k0<?)',
+      );
+    });
+    it(`asks the index alone for its entries, ${order}`, async () => {
+      expect(await planOf(entriesSql(shape, 0, descending))).to.equal(
+        'SEARCH d1 USING COVERING INDEX d1_0 (tenant=? AND k0>? AND k0<?)',
       );
     });
     it(`seeks a page of a multi-valued index, ${order}`, async () => {

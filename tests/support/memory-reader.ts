@@ -29,11 +29,14 @@ export const memoryReadModel = (projection: Projection) => {
   };
 
   const rows = (collection: string, tenantId: string, index: string) => {
-    const fields = projection.collections
+    const spec = projection.collections
       .find(({ name }) => name === collection)
-      ?.indexes.find(({ name }) => name === index)?.fields;
+      ?.indexes.find(({ name }) => name === index);
+    const { fields, present } = spec ?? {};
     if (fields === undefined) throw new Error(`no index ${index} of ${collection}`);
-    return [...of(collection, tenantId)].flatMap(([id, doc]) =>
+    const all = [...of(collection, tenantId)];
+    const indexed = present === undefined ? all : all.filter(([, doc]) => (doc[present] ?? null) !== null);
+    return indexed.flatMap(([id, doc]) =>
       fields
         .map((field): readonly Scalar[] => {
           const value = doc[field];
@@ -47,10 +50,10 @@ export const memoryReadModel = (projection: Projection) => {
     );
   };
 
-  const find = async <D>(collection: string, tenantId: string, query: PageQuery): Promise<Page<D>> => {
-    const { equals, range = {}, order, limit, after } = query;
+  const hits = (collection: string, tenantId: string, query: PageQuery) => {
+    const { equals, range = {}, order, after } = query;
     const sign = order === 'asc' ? 1 : -1;
-    const found = rows(collection, tenantId, query.index)
+    return rows(collection, tenantId, query.index)
       .filter(({ values }) => equals.every((value, nth) => values[nth] === value))
       .filter(({ values }) => {
         const next = values[equals.length] ?? null;
@@ -62,8 +65,12 @@ export const memoryReadModel = (projection: Projection) => {
       .map(({ id, doc, values }) => ({ doc, end: { values: values.slice(equals.length), id } }))
       .sort((a, b) => sign * compareEnds(a.end, b.end))
       .filter(({ end }) => after === undefined || sign * compareEnds(end, after) > 0);
-    const page = found.slice(0, limit);
-    const next = found.length > limit ? page.at(-1)?.end : undefined;
+  };
+
+  const find = async <D>(collection: string, tenantId: string, query: PageQuery): Promise<Page<D>> => {
+    const found = hits(collection, tenantId, query);
+    const page = found.slice(0, query.limit);
+    const next = found.length > query.limit ? page.at(-1)?.end : undefined;
     // A collection holds what its projection wrote and nothing else.
     return { docs: page.map(({ doc }) => doc as D), ...(next === undefined ? {} : { next }) };
   };
@@ -75,6 +82,10 @@ export const memoryReadModel = (projection: Projection) => {
     get: async <D>(collection: string, tenantId: string, id: string) =>
       of(collection, tenantId).get(id) as D | undefined,
     find,
+    entries: async (collection, tenantId, query) =>
+      hits(collection, tenantId, query)
+        .slice(0, query.limit)
+        .map(({ end }) => end),
     findAll: (tenantId, queries) =>
       Promise.all(
         queries.map(async (query) => {

@@ -19,6 +19,8 @@ const PAGE = 1000;
 const SPARE = 16;
 /** Streams that are read at the same time. */
 const AT_ONCE = 32;
+/** … where they may be too much. */
+const FEW = 8;
 
 /** @throws {StoreUnavailable} */
 export async function readStream(
@@ -57,13 +59,20 @@ export async function readStreams(
   timeoutMs: number,
   streams: readonly string[],
   limit: number,
+  enough = Number.POSITIVE_INFINITY,
 ): Promise<StoredEvent[][]> {
   const found: StoredEvent[][] = [];
-  for (let at = 0; at < streams.length; at += AT_ONCE) {
-    const some = streams.slice(at, at + AT_ONCE);
-    found.push(
-      ...(await Promise.all(some.map((stream) => readStream(connection, timeoutMs, stream, { limit })))),
+  const atOnce = Number.isFinite(enough) ? FEW : AT_ONCE;
+  let units = 0;
+  for (let at = 0; at < streams.length && (at === 0 || units < enough); at += atOnce) {
+    const some = streams.slice(at, at + atOnce);
+    const page = await Promise.all(
+      some.map((stream) => readStream(connection, timeoutMs, stream, { limit })),
     );
+    for (const events of page) {
+      found.push(events);
+      for (const { data, metadata } of events) units += data.length + metadata.length;
+    }
   }
   return found;
 }

@@ -64,9 +64,9 @@ export function overConnection(connection: Connection, wiring: Wiring): EventSto
       ensureOpen();
       return readStream(connection, timeoutMs, stream, readOptions);
     },
-    async readStreams(streams, limit) {
+    async readStreams(streams, limit, enough) {
       ensureOpen();
-      return readStreams(connection, timeoutMs, streams, limit);
+      return readStreams(connection, timeoutMs, streams, limit, enough);
     },
     async readAll(readOptions = {}) {
       ensureOpen();

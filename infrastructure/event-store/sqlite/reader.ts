@@ -62,10 +62,15 @@ export class Reader {
   }
 
   /**
-   * The first events of streams, `limit` of each at most: of as many streams as one step takes, one at least. Each list
-   * is in order.
+   * The first events of streams, `limit` of each at most: of as many streams as one step takes, or as have `enough`
+   * characters, one at least. Each list is in order.
    */
-  streamsPage(streams: readonly string[], limit: number): StoredEvent[][] {
+  streamsPage(
+    streams: readonly string[],
+    limit: number,
+    enough: number,
+  ): { readonly found: StoredEvent[][]; readonly units: number } {
+    const most = Math.min(enough, PAGE_UNITS);
     const found: StoredEvent[][] = streams.map(() => []);
     let units = 0;
     let before = -1;
@@ -81,7 +86,7 @@ export class Reader {
       const nth = numberAt(cells, 0);
       if (nth !== before) {
         noteEnd();
-        if (units >= PAGE_UNITS) return found.slice(0, nth);
+        if (before >= 0 && units >= most) return { found: found.slice(0, nth), units };
         before = nth;
         streamId = numberAt(cells, 1);
       }
@@ -99,7 +104,7 @@ export class Reader {
       units += event.data.length + event.metadata.length;
     }
     noteEnd();
-    return found;
+    return { found, units };
   }
 
   /** What matches after `after`, up to the head of the log as the state knows it. */

@@ -88,7 +88,7 @@ export function openSqliteEventStore(options: SqliteEventStoreOptions): EventSto
       return queue.addAll(appends);
     },
     readStream: (stream, readOptions = {}) => readStream(log, stream, readOptions),
-    readStreams: (streams, limit) => readStreams(log, streams, limit),
+    readStreams: (streams, limit, enough) => readStreams(log, streams, limit, enough),
     readAll: async (readOptions = {}) => (await scanAll(log, readOptions, Number.POSITIVE_INFINITY)).events,
     scanAll: (readOptions, maxScanned) => scanAll(log, readOptions, maxScanned),
     subscribe: (subscribeOptions) => follow(log, subscribeOptions, logger),
@@ -146,13 +146,16 @@ async function readStreams(
   log: LiveLog,
   streams: readonly string[],
   limit: number,
+  enough = Number.POSITIVE_INFINITY,
 ): Promise<StoredEvent[][]> {
   const found: StoredEvent[][] = [];
+  let left = enough;
   for (;;) {
     const rest = streams.slice(found.length);
-    const page = await read(log, () => log.reader.streamsPage(rest, limit));
+    const { found: page, units } = await read(log, () => log.reader.streamsPage(rest, limit, left));
     for (const events of page) found.push(events);
-    if (found.length >= streams.length) return found;
+    left -= units;
+    if (found.length >= streams.length || left <= 0) return found;
     await nextTurn();
   }
 }

@@ -1,7 +1,15 @@
 import type { FindCursor } from 'mongodb';
-import type { FindQuery, FindResult } from '../../../application/ports/read-store.ts';
+import type { Cursor, EntriesQuery, FindQuery, FindResult } from '../../../application/ports/read-store.ts';
 import { optionalTextIn, type Row, type Rows, textIn, textsIn } from '../../mongodb/calls.ts';
-import { cursorOf, encodeAll, type IndexPlan, type KeyRange, rangeOf, splitKey } from '../index-keys.ts';
+import {
+  checkSingle,
+  cursorOf,
+  encodeAll,
+  type IndexPlan,
+  type KeyRange,
+  rangeOf,
+  splitKey,
+} from '../index-keys.ts';
 import { pageRoom } from '../page-room.ts';
 import { parseDocument } from '../stored-values.ts';
 
@@ -46,6 +54,23 @@ export async function findPage(rows: Rows, plan: IndexPlan, query: FindQuery): P
   const last = hits.at(-1);
   if (last === undefined || !hasMore) return { docs };
   return { docs, next: cursorOf(plan, last.key, query.equals?.length ?? 0) };
+}
+
+/** The index alone is asked: it holds all that is wanted of a row. */
+export async function findEntries(
+  rows: Rows,
+  plan: IndexPlan,
+  query: EntriesQuery,
+): Promise<readonly Cursor[]> {
+  const { low, high, descending } = rangeOf(plan, query);
+  checkSingle(plan);
+  const field = `k_${plan.name}`;
+  const found = await rows
+    .find({ tenant: query.tenant, [field]: { $gt: low, $lt: high } }, { projection: { _id: 0, [field]: 1 } })
+    .sort({ [field]: descending ? -1 : 1 })
+    .limit(query.limit)
+    .toArray();
+  return found.map((row) => cursorOf(plan, textIn(row, field), query.equals?.length ?? 0));
 }
 
 function hitsOf(rows: Rows, plan: IndexPlan, query: FindQuery, range: KeyRange): Promise<Hits> {

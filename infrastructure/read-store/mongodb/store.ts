@@ -3,6 +3,7 @@ import type { Position } from '../../../application/ports/event-store.ts';
 import {
   type BatchWrite,
   type Cursor,
+  type EntriesQuery,
   Fenced,
   type FindQuery,
   type FindResult,
@@ -13,10 +14,11 @@ import {
   type ReadStore,
 } from '../../../application/ports/read-store.ts';
 import { CLIENT_OPTIONS, call, databaseIn, type Row, whereId } from '../../mongodb/calls.ts';
+import type { IndexPlan } from '../index-keys.ts';
 import { claimedLeases } from './claimed-leases.ts';
 import { lastWrites, rowId, toRow, toStoredDoc, writeRows } from './documents.ts';
-import { findPage } from './find.ts';
-import { type Generations, mongoGenerations } from './generations.ts';
+import { findEntries, findPage } from './find.ts';
+import { type Generations, mongoGenerations, type OpenCollection } from './generations.ts';
 import { knowsPipelines, type Leases, pipelineLeases } from './leases.ts';
 import { listRows } from './list.ts';
 import { checkFence, mongoProgress } from './progress.ts';
@@ -82,6 +84,11 @@ function readStore(
         return toStoredDoc(await opened?.rows.findOne({ _id: rowId(tenant, id) }));
       }),
     find: (generation, query) => call(() => findIn(generations, generation, query)),
+    entries: (generation, query) =>
+      call(async () => {
+        const collection = await generations.open(generation, query.collection);
+        return collection === undefined ? [] : findEntries(collection.rows, planOf(collection, query), query);
+      }),
     findAll: (generation, queries) =>
       call(async () => {
         for (let left = QUIET_TRIES; ; left -= 1) {
@@ -144,9 +151,13 @@ async function findIn(
 ): Promise<FindResult> {
   const collection = await generations.open(generation, query.collection);
   if (collection === undefined) return { docs: [] };
-  const plan = collection.indexes.find((each) => each.name === query.index);
-  if (plan === undefined) throw new Error(`collection ${query.collection} has no index ${query.index}`);
-  return findPage(collection.rows, plan, query);
+  return findPage(collection.rows, planOf(collection, query), query);
+}
+
+function planOf({ indexes }: OpenCollection, { collection, index }: EntriesQuery): IndexPlan {
+  const plan = indexes.find(({ name }) => name === index);
+  if (plan === undefined) throw new Error(`collection ${collection} has no index ${index}`);
+  return plan;
 }
 
 /** How often a range is read for want of a moment without commits. */

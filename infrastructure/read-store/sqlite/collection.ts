@@ -1,8 +1,10 @@
 import type { SQLInputValue, StatementSync } from 'node:sqlite';
 import { z } from 'zod';
 import type {
+  Cursor,
   DocKey,
   DocWrite,
+  EntriesQuery,
   FindQuery,
   FindResult,
   JsonObject,
@@ -11,6 +13,7 @@ import type {
 import { allCells, inCells, numberAt, textAt } from '../../sqlite/cells.ts';
 import { optionalTextOf, type SqliteConnection, textOf } from '../../sqlite/connection.ts';
 import {
+  checkSingle,
   cursorOf,
   entriesOf,
   type IndexPlan,
@@ -22,7 +25,7 @@ import {
 import { pageRoom } from '../page-room.ts';
 import { searchedFields } from '../searched.ts';
 import { parseDocument, positionOf, specOf } from '../stored-values.ts';
-import { findSql, rewriteSql, type TableShape, upsertSql } from './tables.ts';
+import { entriesSql, findSql, rewriteSql, type TableShape, upsertSql } from './tables.ts';
 
 /** The documents of one collection in one generation. Calls run inside the caller's transaction, if any. */
 export interface Collection {
@@ -32,6 +35,7 @@ export interface Collection {
   /** As {@link load}, in the order of the ids. */
   loadMany(tenant: string, ids: readonly string[]): (StoredDoc | undefined)[];
   find(query: FindQuery): FindResult;
+  entries(query: EntriesQuery): readonly Cursor[];
 }
 
 const storedKeys = z.array(z.string());
@@ -160,10 +164,25 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
     return found;
   }
 
-  function find(query: FindQuery): FindResult {
-    const at = indexes.findIndex((plan) => plan.name === query.index);
+  function planOf({ collection, index }: EntriesQuery): { plan: IndexPlan; at: number } {
+    const at = indexes.findIndex((plan) => plan.name === index);
     const plan = indexes[at];
-    if (plan === undefined) throw new Error(`collection ${query.collection} has no index ${query.index}`);
+    if (plan === undefined) throw new Error(`collection ${collection} has no index ${index}`);
+    return { plan, at };
+  }
+
+  function entries(query: EntriesQuery): readonly Cursor[] {
+    const { plan, at } = planOf(query);
+    const { low, high, descending } = rangeOf(plan, query);
+    checkSingle(plan);
+    const statement = inCells(connection.prepare(entriesSql(shape, at, descending)));
+    return allCells(statement, [query.tenant, low, high, query.limit]).map((cells) =>
+      cursorOf(plan, textAt(cells, 0), query.equals?.length ?? 0),
+    );
+  }
+
+  function find(query: FindQuery): FindResult {
+    const { plan, at } = planOf(query);
     const { low, high, descending } = rangeOf(plan, query);
     const statement = connection.prepare(findSql(shape, at, descending));
     const hasRoom = pageRoom(query.limit, query.bounded ? undefined : Number.POSITIVE_INFINITY);
@@ -178,7 +197,7 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
     return { docs };
   }
 
-  return { shape, apply, load, loadMany, find };
+  return { shape, apply, load, loadMany, find, entries };
 }
 
 export function multiKeys(plan: IndexPlan, value: NonNullable<DocWrite['value']>, id: string): string[] {

@@ -148,6 +148,8 @@ export async function openSqliteReadStore({
     get: (generation, key) => read(() => sinceDrops(() => load(generation, key))),
     find: (generation, query) =>
       read(() => sinceDrops(() => collectionOf(generation, query.collection)?.find(query) ?? { docs: [] })),
+    entries: (generation, query) =>
+      read(() => sinceDrops(() => collectionOf(generation, query.collection)?.entries(query) ?? [])),
     // Without a pause between them, and in one transaction: no other process commits in between either.
     findAll: (generation, queries) =>
       read(() =>

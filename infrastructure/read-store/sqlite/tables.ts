@@ -71,6 +71,12 @@ export function findSql({ number, indexes }: TableShape, at: number, descending:
     WHERE e.tenant = ? AND e.key > ? AND e.key < ? ORDER BY e.key ${direction} LIMIT ?`;
 }
 
+/** What the index itself holds: no document's page is touched. Parameters as of {@link findSql}. */
+export function entriesSql({ number }: TableShape, at: number, descending: boolean): string {
+  return `SELECT k${at} FROM d${number} WHERE tenant = ? AND k${at} > ? AND k${at} < ?
+    ORDER BY k${at} ${descending ? 'DESC' : 'ASC'} LIMIT ?`;
+}
+
 /** Parameter: the checkpoint. */
 export function sweepSql({ number }: TableShape): string {
   return `DELETE FROM d${number} WHERE doc IS NULL AND position <= ?`;

@@ -67,6 +67,10 @@ export function readingTests({ store, prefix }: Context): void {
       for (const stream of streams) await store().append(stream, 'no_stream', [event('NoteTaken', big)]);
       const read = await store().readStreams(streams, 2);
       expect(read.map(([first]) => first?.stream)).to.deep.equal(streams);
+      const few = await store().readStreams(streams, 2, 300_000);
+      expect(few.length).to.be.within(2, 8);
+      expect(few.map(([first]) => first?.stream)).to.deep.equal(streams.slice(0, few.length));
+      expect(await store().readStreams(streams.slice(0, 1), 2, 0)).to.deep.equal(few.slice(0, 1));
       await Promise.all(streams.map((stream) => store().append(stream, 0, events(2))));
       const again = await store().readStreams(streams, 2);
       expect(again.map((own) => own.map(({ revision }) => revision))).to.deep.equal(

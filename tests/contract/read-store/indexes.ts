@@ -95,11 +95,29 @@ export function indexTests({ store, harness }: Context): void {
       ]);
     });
 
+    it('hold only documents that have a value where one is asked for', async () => {
+      const indexes = [{ name: 'open', fields: ['n', 'due'], present: 'due' }];
+      const { commit, generation } = await workbench(store(), { name: 'docs', indexes });
+      await commit(
+        [put('a', 1, { n: 1, due: 5 }), put('b', 1, { n: 1 }), put('c', 1, { n: 1, due: null })],
+        1,
+      );
+      const query = { ...base, index: 'open', equals: [1], limit: 9 };
+      const idsOf = async () => (await store().find(generation, query)).docs.map(({ id }) => id);
+      expect(await idsOf()).to.deep.equal(['a']);
+      expect(await store().entries(generation, query)).to.deep.equal([{ values: [5], id: 'a' }]);
+      await commit([put('a', 2, { n: 1, due: null }), put('b', 2, { n: 1, due: 3 })], 2);
+      expect(await idsOf()).to.deep.equal(['b']);
+      expect(await store().entries(generation, query)).to.deep.equal([{ values: [3], id: 'b' }]);
+    });
+
     it('refuse what they cannot answer', async () => {
       const { generation } = await workbench(store());
       const find = (query: Partial<FindQuery>) =>
         store().find(generation, { ...base, index: 'by_n', limit: 1, ...query });
       await rejectsWith(find({ index: 'none' }), Error);
+      await rejectsWith(store().entries(generation, { ...base, index: 'none', limit: 1 }), Error);
+      await rejectsWith(store().entries(generation, { ...base, index: 'by_n', limit: 0 }), RangeError);
       await rejectsWith(find({ limit: 0 }), RangeError);
       await rejectsWith(find({ limit: 1.5 }), RangeError);
       await rejectsWith(find({ equals: [1, 2] }), TypeError);
@@ -126,9 +144,18 @@ export function indexTests({ store, harness }: Context): void {
             }
             for (const { index, ...rest } of queries) {
               const asked = { ...base, ...rest, index: index.name };
-              const expected = modelRows(model, index, asked).map((row) => row.id);
+              const rows = modelRows(model, index, asked);
+              const expected = rows.map((row) => row.id);
               const found = await pages(store(), generation, asked);
               expect(found, JSON.stringify(asked)).to.deep.equal(expected);
+              if (index.multi !== undefined) {
+                await rejectsWith(store().entries(generation, asked), TypeError);
+                continue;
+              }
+              const from = asked.equals?.length ?? 0;
+              expect(await store().entries(generation, asked), JSON.stringify(asked)).to.deep.equal(
+                rows.slice(0, asked.limit).map(({ values, id }) => ({ values: values.slice(from), id })),
+              );
             }
             await store().drop(generation);
           },

@@ -20,6 +20,7 @@ const SPEC: CollectionSpec = {
   indexes: [
     { name: 'by_entity', fields: ['entity_name', 'created_at'] },
     { name: 'by_title', fields: ['values.title'] },
+    { name: 'by_state', fields: ['state', 'values.title'], present: 'state' },
     { name: 'by_tag', fields: ['tags', 'state'], multi: 'tags' },
   ],
   searchable: true,
