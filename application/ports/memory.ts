@@ -20,8 +20,8 @@ export const MEMORY = {
    * collector, and kept four kilobytes of every event alive until it next marked everything.
    */
   projectedTail: { maxCount: 1024 },
-  /** Streams whose last revision an append need not ask for, in each of two generations. */
-  heads: { maxCount: 20_000 },
+  /** Streams whose last revision an append need not ask for, in each of two generations; and those that were only read. */
+  heads: { maxCount: 20_000, maxNoted: 1024 },
   /** Definitions of workflows, ready to be used. */
   workflows: { maxBytes: 32 * MIB },
   /** Pages of the read models' file, of one connection to it. */

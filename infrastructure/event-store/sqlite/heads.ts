@@ -10,6 +10,8 @@ export interface Head {
 
 /** Heads are kept in two generations of this size: the older is dropped when the younger is full. */
 const GENERATION = MEMORY.heads.maxCount;
+/** Of streams that were only read so far. */
+const NOTED = MEMORY.heads.maxNoted;
 
 /**
  * Last revisions of recently written streams, so that an append need not ask the database where its stream
@@ -18,6 +20,12 @@ const GENERATION = MEMORY.heads.maxCount;
 export class Heads {
   #young = new Map<string, Head>();
   #old = new Map<string, Head>();
+  /**
+   * Of streams that were read to their end a moment ago, in two generations of their own, and in none of the others: rows of
+   * a large edit and deliveries are written to once, soon, and not again. With the others they grew old for the collector.
+   */
+  #noted = new Map<string, Head>();
+  #notedBefore = new Map<string, Head>();
   readonly #select: StatementSync;
   readonly #insert: StatementSync;
 
@@ -34,6 +42,8 @@ export class Heads {
     if (young) return young;
     const old = this.#old.get(stream);
     if (old) return this.#keep(stream, old);
+    const noted = this.#noted.get(stream) ?? this.#notedBefore.get(stream);
+    if (noted) return noted;
     const row = this.#select.get(stream);
     return row && this.#keep(stream, { streamId: integer(row, 'id'), revision: integer(row, 'revision') });
   }
@@ -46,12 +56,21 @@ export class Heads {
 
   /** Takes note of where a stream stands, as a read outside a transaction has just found it. */
   note(stream: string, streamId: number, revision: number): void {
-    if (!this.#young.has(stream) && !this.#old.has(stream)) this.#keep(stream, { streamId, revision });
+    if (this.#young.has(stream) || this.#old.has(stream)) return;
+    const known = this.#noted.get(stream) ?? this.#notedBefore.get(stream);
+    if (this.#noted.size >= NOTED) {
+      this.#notedBefore = this.#noted;
+      this.#noted = new Map();
+    }
+    // What is known has heard of what was written since.
+    this.#noted.set(stream, known ?? { streamId, revision });
   }
 
   clear(): void {
-    this.#young.clear();
-    this.#old.clear();
+    this.#young = new Map();
+    this.#old = new Map();
+    this.#noted = new Map();
+    this.#notedBefore = new Map();
   }
 
   #keep(stream: string, head: Head): Head {
