@@ -21,6 +21,12 @@ const PATIENCE_MS = 5000;
 /** After a failure of the store's own way the heads are kept here for so long. */
 const ALONE_MS = 300_000;
 
+interface Waiting {
+  readonly target: Position;
+  readonly resolve: () => void;
+  readonly reject: () => void;
+}
+
 export interface HeadKeeperDeps {
   readonly events: EventStore;
   readonly heads: HeadStore;
@@ -44,7 +50,9 @@ export class HeadKeeper {
   #round = new AbortController();
   /** ms of the process; until then the heads are kept here, since the store's own way has failed. */
   #aloneUntil = 0;
-  readonly #waiting = new Set<{ readonly target: Position; readonly resolve: () => void }>();
+  readonly #waiting = new Set<Waiting>();
+  /** Nothing is kept any more, so that nobody has to wait for it. */
+  #isOver = false;
 
   constructor(deps: HeadKeeperDeps) {
     this.#deps = deps;
@@ -71,12 +79,14 @@ export class HeadKeeper {
         await pause(1000, signal);
       }
     }
+    this.#isOver = true;
+    for (const { reject } of this.#waiting) reject();
     await this.#flush().catch(() => undefined);
   }
 
   /**
    * Writes the heads up to the end of the log as it is now, and gives that end.
-   * @throws {DomainError} `read_model_behind` when it takes too long
+   * @throws {DomainError} `read_model_behind` when it takes too long, or the keeper has ended
    */
   async reachEnd(): Promise<void> {
     const target = await this.#deps.events.head();
@@ -93,19 +103,24 @@ export class HeadKeeper {
   }
 
   #reach(target: Position): Promise<void> {
+    if (this.#isOver) return Promise.reject(behind());
     return new Promise((resolve, reject) => {
-      const entry = {
+      const leave = (): void => {
+        clearTimeout(timer);
+        this.#waiting.delete(entry);
+      };
+      const entry: Waiting = {
         target,
-        resolve: (): void => {
-          clearTimeout(timer);
-          this.#waiting.delete(entry);
+        resolve: () => {
+          leave();
           resolve();
         },
+        reject: () => {
+          leave();
+          reject(behind());
+        },
       };
-      const timer = setTimeout(() => {
-        this.#waiting.delete(entry);
-        reject(behind());
-      }, PATIENCE_MS);
+      const timer = setTimeout(entry.reject, PATIENCE_MS);
       this.#waiting.add(entry);
       this.#hurry.abort();
       this.#deps.events.wake?.();

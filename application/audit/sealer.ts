@@ -103,6 +103,7 @@ export class Sealer {
         if (isTenant(owner)) await this.#seal(owner, signer, () => undefined);
       }
     } catch (error) {
+      if (signal?.aborted) return;
       logger.warn({ err: error }, 'heads could not be sealed; the next round makes up for it');
     }
   }

@@ -29,8 +29,8 @@ export interface IndexSpec {
   /** The one of `fields` that meets an array. A commit throws TypeError where an undeclared one does. */
   readonly multi?: string | undefined;
   /**
-   * One of `fields`: documents that have no value there are none of the index's, and cost it nothing. Not together with
-   * `multi`.
+   * One of `fields`: documents that have no value there are none of the index's, and are not found by it. Not together
+   * with `multi`.
    */
   readonly present?: string | undefined;
 }

@@ -43,34 +43,34 @@ export const openLogHeads = (path: string, log: string): LogHeads => {
 
   let size = STEP.least;
 
-  const advance = (): { position: Position | undefined; isEnd: boolean } => {
+  const advance = (): { position: Position | undefined; isEnd: boolean; isFull: boolean } => {
     const row = noted.get();
     // Written from positions alone, here and by `merge`.
     const position = row && (optionalTextOf(row, 'position') as Position | undefined);
     const from = position === undefined ? 1 : offsetOf(position) + 1;
     const last = numberOf(end.get() ?? {}, 'position');
-    if (last < from) return { position, isEnd: true };
+    if (last < from) return { position, isEnd: true, isFull: false };
     const to = Math.min(last, from + size - 1);
     heads.run(from, to);
     owners.run(from, to);
     const reached = formatPosition(to);
     progress.run(reached, to, to);
-    return { position: reached, isEnd: to === last };
+    return { position: reached, isEnd: to === last, isFull: to - from + 1 === size };
   };
 
   return {
     step() {
       // An immediate transaction would take the lock of the log's writer, too: only that of the heads is wanted.
       db.exec('BEGIN');
-      const began = performance.now();
       try {
         lock.run();
-        const made = advance();
+        const began = performance.now();
+        const { position, isEnd, isFull } = advance();
         db.exec('COMMIT');
         const ms = performance.now() - began;
         if (ms > STEP.longMs) size = Math.max(STEP.least, size / 2);
-        else if (ms < STEP.shortMs) size = Math.min(STEP.most, size * 2);
-        return made;
+        else if (isFull && ms < STEP.shortMs) size = Math.min(STEP.most, size * 2);
+        return { position, isEnd };
       } catch (error) {
         if (db.isTransaction) db.exec('ROLLBACK');
         throw error;

@@ -149,6 +149,25 @@ describe('Heads that are taken over from the file of the log', function () {
     expect(String(await rejection(thread.advance()))).to.contain('closed');
   });
 
+  it('are not waited for any longer by anybody once nobody keeps them', async () => {
+    const store = await open({ log: log() });
+    const standing: HeadStore = {
+      ...store,
+      advance: () => new Promise((resolve) => setTimeout(() => resolve(undefined), 20)),
+    };
+    await fill(10);
+    const { keeper, close } = keeping(standing);
+    const told = Promise.allSettled([keeper.reachEnd(), keeper.reachEnd()]);
+    const began = performance.now();
+    await close();
+    for (const each of await told) {
+      expect(each.status === 'rejected' && each.reason).to.have.property('code', 'read_model_behind');
+    }
+    const late = await keeper.reachEnd().catch((error: unknown) => error);
+    expect(late).to.have.property('code', 'read_model_behind');
+    expect(performance.now() - began).to.be.lessThan(2000);
+  });
+
   it('do not hold up a stop while there is much to take over, and go on from there', async () => {
     const store = await open({ log: log() });
     let asked = 0;
