@@ -8,6 +8,9 @@ import { login, tenant as shape, validationFailed } from '../../support/shapes.t
 import { endWorld, startWorld, type World } from '../../support/world.ts';
 
 /** Decisions, section 3, Platform. */
+/** Tenants that have come to be although the process died. */
+const ENOUGH = 4;
+
 describe('The creation of a tenant', () => {
   let world: World;
 
@@ -56,10 +59,10 @@ describe('The creation of a tenant', () => {
   });
 
   it('is whole, with its first admin, whenever the process dies', async () => {
-    const tried: string[] = [];
-    for (const afterMs of [0, 8]) {
+    const found: string[] = [];
+    // How many come through before the kill is the machine's doing: with ever more time, until there are some.
+    for (let afterMs = 0; afterMs <= 8 || (found.length <= ENOUGH && afterMs < 100); afterMs += 8) {
       const ids = Array.from({ length: 12 }, () => randomName('t'));
-      tried.push(...ids);
       const creating = ids.map((id) =>
         world.platform.post('/super/tenants', { id, name: 'X', admin }).catch((error: unknown) => {
           // Only the connection may fail.
@@ -73,21 +76,19 @@ describe('The creation of a tenant', () => {
       await world.server.exited;
       await world.restart();
       await world.ready();
+      for (const id of ids)
+        if ((await world.platform.get(`/super/tenants/${id}`)).status !== 404) found.push(id);
     }
-    const found: string[] = [];
-    for (const id of tried) {
-      const answer = await world.platform.get(`/super/tenants/${id}`);
-      if (answer.status === 404) continue;
-      found.push(id);
+    for (const id of found) {
       await eventually(`the admin of ${id}`, async () => (await signIn(id)).status === 200, 10_000);
       const again = await world.platform.post('/super/tenants', { id, name: 'X', admin });
       expect(again.error).to.equal('already_exists');
     }
-    expect(found.length).to.be.greaterThan(4);
+    expect(found.length).to.be.greaterThan(ENOUGH);
     // A key whose tenant never came to be seals nothing.
     await eventually('the end of the first keys', () => found.every((id) => firstKeys(id) === 0), 15_000);
     expect(destroyedKeys('')).to.be.at.least(found.length);
-  }).timeout(60_000);
+  }).timeout(120_000);
 
   /** Keys that seal first admins in first events, of one tenant or (with an empty id) of all. */
   const keysWhere = (id: string, condition: string): number => {
