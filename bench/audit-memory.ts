@@ -1,6 +1,7 @@
 import { verifyExport } from '../api/admin/verify-export.ts';
 import { openSqliteEventStore } from '../infrastructure/event-store/sqlite/store.ts';
 import { exportAll } from './audit.ts';
+import { peakBytes } from './http/child.ts';
 
 /** Exports the log, or checks the export, that is given; prints the peak memory of the process in MiB. */
 const [task = '', path = ''] = process.argv.slice(2);
@@ -12,4 +13,4 @@ if (task === 'export') {
   const { verified } = await verifyExport({ export: path, strict: false });
   if (!verified) throw new Error('the export could not be verified');
 }
-process.stdout.write(String(process.resourceUsage().maxRSS / 1024));
+process.stdout.write(String(peakBytes(process.pid) / 1024 / 1024));

@@ -105,7 +105,8 @@ const stop = async (child: ChildProcess): Promise<void> => {
   clearTimeout(cutOff);
 };
 
-const peakBytes = (pid: number): number => {
+/** What getrusage tells is no less than what whoever began the process had at that moment. */
+export const peakBytes = (pid: number): number => {
   try {
     const kibibytes = /^VmHWM:\s*([0-9]+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
     return kibibytes === undefined ? Number.NaN : Number(kibibytes) * 1024;
