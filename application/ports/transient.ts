@@ -62,38 +62,31 @@ export class TransientMap<K, V> {
 
 /** As {@link TransientMap}, a Set. */
 export class TransientSet<T> {
-  #set = new Set<T>();
-  #left = RENEWED_AFTER;
+  readonly #values = new TransientMap<T, true>();
 
   get size(): number {
-    return this.#set.size;
+    return this.#values.size;
   }
 
   has(value: T): boolean {
-    return this.#set.has(value);
+    return this.#values.has(value);
   }
 
   add(value: T): this {
-    if (this.#left === 0) {
-      this.#set = new Set(this.#set);
-      this.#left = Math.max(RENEWED_AFTER, PER_ENTRY * this.#set.size);
-    }
-    this.#left -= 1;
-    this.#set.add(value);
+    this.#values.set(value, true);
     return this;
   }
 
   /** @returns whether it was there */
   delete(value: T): boolean {
-    return this.#set.delete(value);
+    return this.#values.delete(value);
   }
 
   clear(): void {
-    this.#set = new Set();
-    this.#left = RENEWED_AFTER;
+    this.#values.clear();
   }
 
-  [Symbol.iterator](): SetIterator<T> {
-    return this.#set[Symbol.iterator]();
+  [Symbol.iterator](): MapIterator<T> {
+    return this.#values.keys();
   }
 }

@@ -138,9 +138,20 @@ export function cursorOf(plan: IndexPlan, key: string, equals: number): Cursor {
   return { values, id: key.slice(from) };
 }
 
-/** @throws {TypeError} for an index that may have several entries for a document, or none */
+/** The index of a query, and which of them it is. @throws for one that is not there */
+export function planNamed(
+  indexes: readonly IndexPlan[],
+  { collection, index }: Pick<EntriesQuery, 'collection' | 'index'>,
+): { readonly plan: IndexPlan; readonly at: number } {
+  const at = indexes.findIndex(({ name }) => name === index);
+  const plan = indexes[at];
+  if (plan === undefined) throw new Error(`collection ${collection} has no index ${index}`);
+  return { plan, at };
+}
+
+/** @throws {TypeError} for an index that may have several entries for a document */
 export function checkSingle({ name, multi }: IndexPlan): void {
-  if (multi !== undefined) throw new TypeError(`index ${name} is multi: its entries are no documents`);
+  if (multi !== undefined) throw new TypeError(`index ${name} has several entries for a document`);
 }
 
 export function encodeAll(values: readonly Scalar[]): string {

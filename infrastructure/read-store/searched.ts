@@ -8,7 +8,7 @@ import {
 } from '../../application/ports/read-store.ts';
 import type { FilterField, SortField } from '../../domain/expressions/filter-tree.ts';
 import { FIELD_KEY } from '../../domain/expressions/tree.ts';
-import type { IndexPlan } from './index-keys.ts';
+import { checkSingle, type IndexPlan, planNamed } from './index-keys.ts';
 
 /** What both adapters make and check for searches. */
 
@@ -18,11 +18,9 @@ export function searchedIndex(
   query: Selection,
 ): { readonly plan: IndexPlan; readonly at: number } {
   if (searchable !== true) throw new Error(`collection ${query.collection} is not searchable`);
-  const at = indexes.findIndex((plan) => plan.name === query.index);
-  const plan = indexes[at];
-  if (plan === undefined) throw new Error(`collection ${query.collection} has no index ${query.index}`);
-  if (plan.multi !== undefined) throw new Error(`index ${plan.name} has several entries for a document`);
-  return { plan, at };
+  const found = planNamed(indexes, query);
+  checkSingle(found.plan);
+  return found;
 }
 
 /** The key of a field as part of a path of the database. @throws {TypeError} for one that could be read otherwise */

@@ -3,7 +3,6 @@ import type { Position } from '../../../application/ports/event-store.ts';
 import {
   type BatchWrite,
   type Cursor,
-  type EntriesQuery,
   Fenced,
   type FindQuery,
   type FindResult,
@@ -14,11 +13,11 @@ import {
   type ReadStore,
 } from '../../../application/ports/read-store.ts';
 import { CLIENT_OPTIONS, call, databaseIn, type Row, whereId } from '../../mongodb/calls.ts';
-import type { IndexPlan } from '../index-keys.ts';
+import { planNamed } from '../index-keys.ts';
 import { claimedLeases } from './claimed-leases.ts';
 import { lastWrites, rowId, toRow, toStoredDoc, writeRows } from './documents.ts';
 import { findEntries, findPage } from './find.ts';
-import { type Generations, mongoGenerations, type OpenCollection } from './generations.ts';
+import { type Generations, mongoGenerations } from './generations.ts';
 import { knowsPipelines, type Leases, pipelineLeases } from './leases.ts';
 import { listRows } from './list.ts';
 import { checkFence, mongoProgress } from './progress.ts';
@@ -87,7 +86,8 @@ function readStore(
     entries: (generation, query) =>
       call(async () => {
         const collection = await generations.open(generation, query.collection);
-        return collection === undefined ? [] : findEntries(collection.rows, planOf(collection, query), query);
+        if (collection === undefined) return [];
+        return findEntries(collection.rows, planNamed(collection.indexes, query).plan, query);
       }),
     findAll: (generation, queries) =>
       call(async () => {
@@ -151,13 +151,7 @@ async function findIn(
 ): Promise<FindResult> {
   const collection = await generations.open(generation, query.collection);
   if (collection === undefined) return { docs: [] };
-  return findPage(collection.rows, planOf(collection, query), query);
-}
-
-function planOf({ indexes }: OpenCollection, { collection, index }: EntriesQuery): IndexPlan {
-  const plan = indexes.find(({ name }) => name === index);
-  if (plan === undefined) throw new Error(`collection ${collection} has no index ${index}`);
-  return plan;
+  return findPage(collection.rows, planNamed(collection.indexes, query).plan, query);
 }
 
 /** How often a range is read for want of a moment without commits. */

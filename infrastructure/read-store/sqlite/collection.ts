@@ -18,6 +18,7 @@ import {
   entriesOf,
   type IndexPlan,
   planIndex,
+  planNamed,
   rangeOf,
   sameKeys,
   singleKey,
@@ -164,15 +165,8 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
     return found;
   }
 
-  function planOf({ collection, index }: EntriesQuery): { plan: IndexPlan; at: number } {
-    const at = indexes.findIndex((plan) => plan.name === index);
-    const plan = indexes[at];
-    if (plan === undefined) throw new Error(`collection ${collection} has no index ${index}`);
-    return { plan, at };
-  }
-
   function entries(query: EntriesQuery): readonly Cursor[] {
-    const { plan, at } = planOf(query);
+    const { plan, at } = planNamed(indexes, query);
     const { low, high, descending } = rangeOf(plan, query);
     checkSingle(plan);
     const statement = inCells(connection.prepare(entriesSql(shape, at, descending)));
@@ -182,7 +176,7 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
   }
 
   function find(query: FindQuery): FindResult {
-    const { plan, at } = planOf(query);
+    const { plan, at } = planNamed(indexes, query);
     const { low, high, descending } = rangeOf(plan, query);
     const statement = connection.prepare(findSql(shape, at, descending));
     const hasRoom = pageRoom(query.limit, query.bounded ? undefined : Number.POSITIVE_INFINITY);
