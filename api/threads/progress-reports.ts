@@ -38,6 +38,7 @@ export class ProgressReports {
     this.#timer = undefined;
     if (this.#latest.size === 0) return;
     const made = [...this.#latest.values()];
+    // Anew: the table of one that is cleared points to the next one (application/ports/transient.ts).
     this.#latest = new Map();
     this.#send(made);
   }

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import packaged from '../../package.json' with { type: 'json' };
 import { type Child, startChild } from './child.ts';
 import { type Answer, Connection, requestBytes } from './load.ts';
 import { SECRETS, tenantToken } from './tokens.ts';
@@ -25,11 +26,12 @@ export const platformEnvironment = (dataDir: string): Record<string, string> => 
   PLATFORM_ADMIN_PASSWORD: ADMIN.password,
 });
 
-/** As in `npm start`; `BENCH_NODE_OPTIONS` reaches the server under test only, for profiling: `--cpu-prof`. */
-const nodeOptions =
-  `--max-semi-space-size=32 --heap-growing-percent=70 --no-allocation-site-pretenuring --v8-pool-size=2 ${process.env.BENCH_NODE_OPTIONS ?? ''}`
-    .split(' ')
-    .filter((option) => option !== '');
+/** Those of `npm start`; `BENCH_NODE_OPTIONS` reaches the server under test only, for profiling: `--cpu-prof`. */
+const words = (text: string): string[] => text.split(' ').filter((word) => word !== '');
+const nodeOptions = [
+  ...words(packaged.scripts.start).filter((word) => word.startsWith('--')),
+  ...words(process.env.BENCH_NODE_OPTIONS ?? ''),
+];
 
 /** @param own put over the usual environment */
 export const startPlatformChild = (
