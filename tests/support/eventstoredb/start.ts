@@ -1,0 +1,73 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { Counts } from './service.ts';
+
+/** A server that speaks EventStoreDB's protocol, in a process of its own that can be frozen and killed. */
+export interface TestEventStoreDb {
+  /** `esdb://…`, the same after a restart. */
+  readonly url: string;
+  counts(): Promise<Counts>;
+  /** Stops the process without ending it, as a machine that hangs. */
+  freeze(): void;
+  thaw(): void;
+  /** `kill -9`. */
+  kill(): Promise<void>;
+  /** Starts it again on the same port; with a log file it has everything that it acknowledged. */
+  restart(options?: { readonly readyAfterMs?: number }): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const MAIN = join(import.meta.dirname, 'main.ts');
+
+/** @param path file of the log; undefined keeps it in memory, so that a restart begins anew */
+export const startEventStoreDb = async (
+  options: { readonly path?: string; readonly readyAfterMs?: number } = {},
+): Promise<TestEventStoreDb> => {
+  let child: ChildProcess;
+  let port = 0;
+  const start = async (readyAfterMs = 0): Promise<void> => {
+    child = fork(MAIN, [String(port), options.path ?? '', String(readyAfterMs)], { stdio: 'inherit' });
+    const told = await toldBy(child, 'port');
+    if (typeof told !== 'number') throw new Error('the test server did not start');
+    port = told;
+  };
+  const kill = async (): Promise<void> => {
+    const gone = once(child, 'exit');
+    child.kill('SIGKILL');
+    await gone;
+  };
+  await start(options.readyAfterMs);
+  return {
+    get url() {
+      return `esdb://127.0.0.1:${port}?tls=false&keepAliveInterval=-1`;
+    },
+    counts: async () => {
+      const told = toldBy(child, 'counts');
+      child.send('counts');
+      // The process sends what `Counts` says.
+      return (await told) as Counts;
+    },
+    freeze: () => child.kill('SIGSTOP'),
+    thaw: () => child.kill('SIGCONT'),
+    kill,
+    restart: ({ readyAfterMs } = {}) => start(readyAfterMs),
+    stop: async () => {
+      if (child.exitCode === null && child.signalCode === null) await kill();
+    },
+  };
+};
+
+const toldBy = async (child: ChildProcess, name: 'port' | 'counts'): Promise<unknown> => {
+  for (;;) {
+    const [message]: unknown[] = await Promise.race([
+      once(child, 'message'),
+      once(child, 'exit').then(() => {
+        throw new Error('the test server ended');
+      }),
+    ]);
+    if (typeof message === 'object' && message !== null && name in message) {
+      return Object.entries(message).find(([key]) => key === name)?.[1];
+    }
+  }
+};
