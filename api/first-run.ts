@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { uuidFromName } from '../application/request-context.ts';
-import { DomainError } from '../domain/errors.ts';
+import { uuidFromName } from '../application/core/commands/request-context.ts';
+import type { Ids } from '../application/ports/clock.ts';
+import { DomainError } from '../domain/core/errors.ts';
 import type { Config } from '../infrastructure/config.ts';
-import type { App } from './routes/app.ts';
+import type { Platform } from './platform.ts';
 
 /** Sign-ins made at the first start, to be shown once. */
 export interface DemoSignIns {
@@ -13,22 +14,22 @@ export interface DemoSignIns {
 
 const password = (): string => randomBytes(12).toString('base64url');
 
-const startContext = (app: App, what: string) => {
-  const id = app.ids.next();
+const startContext = (ids: Ids, what: string) => {
+  const id = ids.next();
   return {
     cause: { actor: { kind: 'system' as const, id: what }, correlationId: id, causationId: id },
-    again: undefined,
-    newId: () => app.ids.next(),
+    priorAttempt: undefined,
+    newId: () => ids.next(),
   };
 };
 
 /** The platform admin that the environment names, if it is not there yet (decisions, section 3). */
-export const ensurePlatformAdmin = async (app: App, config: Config): Promise<void> => {
+export const ensurePlatformAdmin = async ({ areas, core }: Platform, config: Config): Promise<void> => {
   const { PLATFORM_ADMIN_EMAIL: email, PLATFORM_ADMIN_PASSWORD: secret } = config;
   if (email === undefined || secret === undefined) return;
   const id = uuidFromName(`platform-admin\n${email.toLowerCase()}`);
-  await app.identity
-    .createPlatformAdmin({ id, email, password: secret }, startContext(app, 'configuration'))
+  await areas.identity.identity
+    .createPlatformAdmin({ id, email, password: secret }, startContext(core.ids, 'configuration'))
     .catch((error: unknown) => {
       // Somebody else has the address already: an earlier start made them.
       if (!(error instanceof DomainError && error.code === 'already_exists')) throw error;
@@ -36,19 +37,19 @@ export const ensurePlatformAdmin = async (app: App, config: Config): Promise<voi
 };
 
 /** A demo tenant with two people, and a platform admin unless the environment names one. */
-export const createDemo = async (app: App, config: Config): Promise<DemoSignIns> => {
-  const context = startContext(app, 'first-run');
+export const createDemo = async ({ areas, core }: Platform, config: Config): Promise<DemoSignIns> => {
+  const context = startContext(core.ids, 'first-run');
   const platformAdmin =
     config.PLATFORM_ADMIN_EMAIL === undefined
       ? { email: 'root@platform.example', password: password() }
       : undefined;
   if (platformAdmin !== undefined) {
-    await app.identity.createPlatformAdmin({ id: app.ids.next(), ...platformAdmin }, context);
+    await areas.identity.identity.createPlatformAdmin({ id: core.ids.next(), ...platformAdmin }, context);
   }
   const tenant = 'demo';
   const ada = { email: 'ada@demo.example', password: password(), role: 'admin' as const };
   const ben = { email: 'ben@demo.example', password: password(), role: 'operator' as const };
-  await app.tenancy.create(
+  await areas.tenancy.tenancy.create(
     {
       id: tenant,
       name: 'Demo',
@@ -63,9 +64,13 @@ export const createDemo = async (app: App, config: Config): Promise<DemoSignIns>
     [ada, 'Ada Demo'],
     [ben, 'Ben Demo'],
   ] as const) {
-    const made = await app.identity.createUser(tenant, { id: app.ids.next(), displayName, ...user }, context);
+    const made = await areas.identity.identity.createUser(
+      tenant,
+      { id: core.ids.next(), displayName, ...user },
+      context,
+    );
     // Whoever signs in with what is printed finds the account, however quick they are.
-    if (made.position !== undefined) app.readModels.answered(tenant, made.position);
+    if (made.position !== undefined) core.readModels.answered(tenant, made.position);
   }
   return { platformAdmin, tenant, users: [ada, ben] };
 };

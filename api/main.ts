@@ -1,15 +1,18 @@
 import type { AddressInfo } from 'node:net';
 import { ConfigError, readConfig } from '../infrastructure/config.ts';
 import { createLogger } from '../infrastructure/logger.ts';
+import { keepFilesPrivate, warnOfOpenFolders } from '../infrastructure/private-files.ts';
 import { createDemo, describeDemo, ensurePlatformAdmin } from './first-run.ts';
 import { startPlatform } from './platform.ts';
 
 /** `npm start`: reads the configuration, puts the product together, serves until SIGTERM or SIGINT. */
 const main = async (): Promise<void> => {
+  keepFilesPrivate();
   const config = readConfig(process.env);
   const logger = createLogger(config.LOG_LEVEL);
+  warnOfOpenFolders(config, logger);
   const platform = await startPlatform({ config, logger });
-  const { app, server } = platform;
+  const { server } = platform;
 
   let stopping = false;
   const stop = (reason: string): void => {
@@ -36,13 +39,13 @@ const main = async (): Promise<void> => {
   process.on('SIGINT', () => stop('SIGINT'));
 
   const demo = config.ROLE !== 'worker' && config.DEMO && (await platform.isEmpty());
-  if (config.ROLE !== 'worker') await ensurePlatformAdmin(app, config);
+  if (config.ROLE !== 'worker') await ensurePlatformAdmin(platform, config);
   // The port before the demo: a start that fails must not leave one behind whose sign-ins nobody has seen.
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(config.PORT, config.HOST, resolve);
   });
-  if (demo) process.stdout.write(`${describeDemo(await createDemo(app, config))}\n`);
+  if (demo) process.stdout.write(`${describeDemo(await createDemo(platform, config))}\n`);
   platform.started();
   const { address, port } = server.address() as AddressInfo;
   const base = `http://${address.includes(':') ? `[${address}]` : address}:${port}`;

@@ -1,32 +1,25 @@
 import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:http';
-import { runBlobSweeps } from '../application/blob-sweep.ts';
-import { Envelopes } from '../application/envelopes.ts';
-import { LiveFeed } from '../application/live-feed.ts';
+import { CacheBudget } from '../application/core/memory/bounded-cache.ts';
+import { sealedAnswers } from '../application/core/privacy/sealed-answers.ts';
+import { ProjectionRunner } from '../application/core/projections/projection-runner.ts';
+import { WaitingReaders } from '../application/core/projections/waiting-readers.ts';
+import { LiveFeed } from '../application/core/subscriptions/live-feed.ts';
+import { runSubscriber } from '../application/core/subscriptions/subscriber.ts';
+import { Envelopes } from '../application/messaging/envelopes.ts';
 import type { Clock } from '../application/ports/clock.ts';
 import type { Logger } from '../application/ports/logger.ts';
 import { MEMORY } from '../application/ports/memory.ts';
-import { Pressure } from '../application/pressure.ts';
-import { ProjectionHost } from '../application/projection-host.ts';
-import { sealedAnswers } from '../application/sealed-answers.ts';
-import { runSubscriber } from '../application/subscriber.ts';
-import { CacheRoom } from '../application/weighed-cache.ts';
 import type { Config } from '../infrastructure/config.ts';
+import { secretsOf } from '../infrastructure/development-secrets.ts';
 import { systemClock } from '../infrastructure/identity/ids.ts';
 import { projections } from '../projections/all.ts';
-import { composeApp } from './compose/app.ts';
-import { runAuditHeads, runAuditSeals } from './compose/audit-proof.ts';
-import { runBulkWork } from './compose/bulk.ts';
-import { composeCore } from './compose/core.ts';
-import { runInvoiceWork } from './compose/invoices.ts';
-import { composeSubscribers } from './compose/subscribers.ts';
-import { runWebhooks } from './compose/webhooks.ts';
+import { type Areas, composeAreas, listOf } from './compose/areas.ts';
+import { type Core, composeCore } from './compose/core.ts';
 import { createHttpApp } from './http/app.ts';
 import { fingerprints } from './http/idempotency.ts';
 import { createRateLimits } from './http/rate-limits.ts';
 import { createHttpServer } from './http/server.ts';
-import { routesOf } from './routes/all.ts';
-import type { App } from './routes/app.ts';
 import { startProjections } from './threads/projections.ts';
 import { SocketServer } from './ws/socket-server.ts';
 
@@ -40,7 +33,8 @@ export interface PlatformOptions {
 }
 
 export interface Platform {
-  readonly app: App;
+  readonly areas: Areas;
+  readonly core: Core;
   readonly server: Server;
   /** Told when nothing of the first run is left to do: from then on the server says that it is ready. */
   started(): void;
@@ -54,27 +48,26 @@ const LEASE_MS = 3000;
 /** Under load many events are folded together; who waits for a projection cuts this short. */
 const LINGER_MS = 40;
 const SWEEP_MS = 60_000;
-/** When it has to stop, calls of requests to an upstream get so long to end. */
-const LAST_CALLS_MS = 2000;
 
 /** Puts the product together and starts its background work. The HTTP server is not listening yet. */
 export const startPlatform = async (options: PlatformOptions): Promise<Platform> => {
   const { config, logger, clock = systemClock } = options;
-  const core = await composeCore(config, logger, clock);
-  const { stores, ids, metrics, keys, codec, states, directory, readModels } = core;
+  const core = await composeCore(config, secretsOf, logger, clock);
+  const { stores, follower, ids, metrics, keys, codec, states, directory, readModels } = core;
   // Whatever keys this process finds: what the log says is erased is erased before anything is served.
   const erased = await core.erasures.reapply();
   if (erased > 0) logger.info({ keys: erased }, 'erasures of the log were applied to the key store');
   const lease = { logger, owner: randomUUID(), ttlMs: options.leaseMs ?? LEASE_MS };
-  const room = new CacheRoom(MEMORY.documents);
-  const pressure = new Pressure();
-  const hosts = projections.map(
+  const room = new CacheBudget(MEMORY.documents);
+  const pressure = new WaitingReaders();
+  const runners = projections.map(
     (projection) =>
-      new ProjectionHost(projection, {
+      new ProjectionRunner(projection, {
         pressure,
         ...lease,
         store: stores.reads,
         events: stores.events,
+        follower,
         codec,
         room,
         metrics,
@@ -82,11 +75,12 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
         lingerMs: LINGER_MS,
       }),
   );
-  const app = composeApp(core, hosts);
-  const { authentication } = app;
-  const feed = new LiveFeed({ events: stores.events, codec, states, keys, logger });
+  const areas = composeAreas(core, runners);
+  const all = listOf(areas);
+  const { authentication, impersonation } = areas.identity;
+  const feed = new LiveFeed({ events: stores.events, follower, codec, states, keys, logger });
   states.trustWhile(() => feed.isCurrent);
-  const envelopes = new Envelopes({ directory, states, keys });
+  const envelopes = new Envelopes({ directory, streams: core.streams, keys });
   const headAtStart = await stores.events.head();
   readModels.startsAt(headAtStart);
 
@@ -103,25 +97,27 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
           { logger, metrics, parsePosition: (text) => stores.events.parsePosition(text) },
         )
       : undefined;
+  let stopListening = (): void => undefined;
   if (thread !== undefined) {
     readModels.attach(thread.folding);
-    feed.onGrowth(() => thread.appended());
+    // The thread reads new events of the embedded log from its file; those of a remote store are passed on to it.
+    if (config.EVENTSTORE_URL === undefined) feed.onGrowth(() => thread.appended());
+    else stopListening = stores.events.onGrowth(thread.appended);
   }
   if (config.ROLE === 'worker') {
-    readModels.attach(hosts);
-    for (const host of hosts) work.push(host.run(signal));
+    readModels.attach(runners);
+    for (const runner of runners) work.push(runner.run(signal));
   }
   if (config.ROLE !== 'api') {
-    const shared = { ...lease, store: stores.reads, events: stores.events, codec };
-    for (const subscriber of composeSubscribers(core, app))
+    const shared = { ...lease, store: stores.reads, follower, codec };
+    for (const subscriber of all.flatMap(({ subscribers = [] }) => subscribers)) {
       work.push(runSubscriber(subscriber, shared, signal));
-    work.push(runWebhooks(core, { ...lease, store: stores.reads }, signal));
-    work.push(runBulkWork(core, app, signal));
-    work.push(runInvoiceWork(core, app, { ...lease, store: stores.reads }, signal));
-    work.push(runAuditSeals(app, { ...lease, store: stores.reads }, signal));
-    work.push(runBlobSweeps({ blobs: stores.blobs, events: stores.events, clock, logger }, signal));
+    }
+    for (const { background } of all) {
+      if (background !== undefined) work.push(background({ ...lease, store: stores.reads }, signal));
+    }
   }
-  work.push(...runAuditHeads(app, signal));
+  work.push(...all.flatMap(({ everywhere }) => everywhere?.(signal) ?? []));
   const sweeper = setInterval(() => {
     stores.answers
       .sweep(clock.now())
@@ -136,7 +132,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     clock,
   );
   const http = createHttpApp({
-    routes: config.ROLE === 'worker' ? [] : routesOf(app),
+    routes: config.ROLE === 'worker' ? [] : all.flatMap(({ routes = [] }) => routes),
     authenticate: (token, family) => authentication.authenticate(token, family),
     readiness: async () => {
       caughtUp ||= await succeeds(async () => {
@@ -169,7 +165,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     metrics,
     logger,
     trustProxy: config.TRUST_PROXY,
-    leaveLine: (line) => app.impersonation.leaveLine(line),
+    appendLine: (line) => impersonation.appendLine(line),
   });
   const server = createHttpServer(http, ids);
   const sockets = new SocketServer({
@@ -181,7 +177,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     ids,
     limit: (caller) => limits.request(caller),
     told: (tenantId, position) => readModels.answered(tenantId, position),
-    leaveLine: (line) => app.impersonation.leaveLine(line),
+    appendLine: (line) => impersonation.appendLine(line),
     clock,
     metrics,
     logger,
@@ -190,7 +186,8 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   server.on('upgrade', sockets.upgrade);
 
   return {
-    app,
+    areas,
+    core,
     server,
     started: () => {
       started = true;
@@ -199,14 +196,11 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     stop: async () => {
       clearInterval(sweeper);
       sockets.close();
-      // Requests that wait for an upstream are answered in time: the intent is stored.
-      setTimeout(() => app.invoices.stop(), LAST_CALLS_MS).unref();
-      app.replay.stop();
+      for (const { closing } of all) closing?.();
       await closeServer(server);
       stopping.abort();
-      await app.bulkRunner.stop();
-      await app.stopAssistant();
-      await Promise.allSettled([...work, thread?.stop(), app.tokenUses.close()]);
+      stopListening();
+      await Promise.allSettled([...work, thread?.stop(), ...all.map(({ stop }) => stop?.())]);
       await stores.close();
     },
   };

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { CHAIN_START, type ChainHead, chainHash } from '../application/codec.ts';
-import { streamName } from '../application/streams.ts';
+import { CHAIN_START, type ChainHead, chainHash } from '../application/core/events/event-codec.ts';
+import { streamName } from '../application/core/events/stream-name.ts';
 import { openSqliteEventStore } from '../infrastructure/event-store/sqlite/store.ts';
 import type { Child } from './http/child.ts';
 import { closedLoop, requestBytes } from './http/load.ts';

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { verifyExport } from '../api/admin/verify-export.ts';
 import { HeadKeeper } from '../application/audit/head-keeper.ts';
 import { Replay } from '../application/audit/replay.ts';
+import { LogFollower } from '../application/core/subscriptions/log-follower.ts';
 import type { EventStore } from '../application/ports/event-store.ts';
 import { catalogue } from '../domain/catalogue.ts';
 import { openSqliteHeadStore } from '../infrastructure/audit/sqlite-heads.ts';
@@ -159,7 +160,8 @@ const writeAll = async (pieces: AsyncIterable<Uint8Array>, to: string): Promise<
 
 const keepHeads = async (events: EventStore, path: string): Promise<void> => {
   const heads = await openSqliteHeadStore({ path });
-  const keeper = new HeadKeeper({ events, heads, logger: createLogger('error') });
+  const logger = createLogger('error');
+  const keeper = new HeadKeeper({ events, follower: new LogFollower({ events, logger }), heads, logger });
   const stopping = new AbortController();
   const running = keeper.run(stopping.signal);
   await keeper.reachEnd();

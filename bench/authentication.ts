@@ -10,6 +10,7 @@ import { causeOf, ids, TENANT } from './logs.ts';
 import { postRate } from './protection.ts';
 import { type Line, microseconds } from './report.ts';
 import { alternate, scaled } from './rounds.ts';
+import { useCasesOf } from './use-cases.ts';
 
 const CALLERS = 64;
 const ROUNDS = 5;
@@ -43,15 +44,15 @@ const lineOf = (what: string, value: number, post: number): Line => ({
 const alone = async (folder: string, count: number): Promise<{ jwt: number; apiToken: number }> => {
   const config = readConfig(platformEnvironment(folder));
   const platform = await startPlatform({ config, logger: createLogger('error') });
-  const { app } = platform;
-  const context = { cause: causeOf('bench'), again: undefined, newId: () => ids.next() };
+  const useCases = useCasesOf(platform);
+  const context = { cause: causeOf('bench'), priorAttempt: undefined, newId: () => ids.next() };
   try {
     const tenant = { id: TENANT, name: 'Bench', plan: 'free', currency: 'EUR', timezone: 'UTC' } as const;
-    await app.tenancy.create(tenant, context);
+    await useCases.tenancy.create(tenant, context);
     const jwts = Array.from({ length: CALLERS }, (_, nth) => tenantToken(TENANT, `user-${nth}`));
     const apiTokens: string[] = [];
     while (apiTokens.length < CALLERS) {
-      const minted = await app.apiTokens.mint(
+      const minted = await useCases.apiTokens.mint(
         TENANT,
         { name: 'bench', scopes: ['data:write'], lifetime: '90d', createdBy: 'bench' },
         context,
@@ -60,12 +61,13 @@ const alone = async (folder: string, count: number): Promise<{ jwt: number; apiT
     }
     const each = async (tokens: readonly string[]): Promise<number> => {
       const requests = tokens.map(requestWith);
-      for (const request of requests) await app.authentication.authenticate(bearerToken(request), 'tenant');
+      for (const request of requests)
+        await useCases.authentication.authenticate(bearerToken(request), 'tenant');
       const began = performance.now();
       for (let nth = 0; nth < count; nth += 1) {
         const request = requests[nth % CALLERS];
         if (request === undefined) continue;
-        const principal = app.authentication.authenticate(bearerToken(request), 'tenant');
+        const principal = useCases.authentication.authenticate(bearerToken(request), 'tenant');
         // In the steady state nothing is waited for; if it were, that would be part of the cost.
         checkAccess(ACCESS, principal instanceof Promise ? await principal : principal);
       }

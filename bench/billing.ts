@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { startPlatform } from '../api/platform.ts';
-import { CHAIN_START, type ChainHead } from '../application/codec.ts';
+import { CHAIN_START, type ChainHead } from '../application/core/events/event-codec.ts';
 import type { NewEvent } from '../application/ports/event-store.ts';
-import { DomainError } from '../domain/errors.ts';
+import { DomainError } from '../domain/core/errors.ts';
 import { readConfig } from '../infrastructure/config.ts';
 import { openSqliteEventStore } from '../infrastructure/event-store/sqlite/store.ts';
 import { createLogger } from '../infrastructure/logger.ts';
@@ -12,6 +12,7 @@ import { partnerToken } from './http/tokens.ts';
 import { causeOf, ids, newCodec } from './logs.ts';
 import { type Line, milliseconds } from './report.ts';
 import { median, scaled } from './rounds.ts';
+import { useCasesOf } from './use-cases.ts';
 
 const LARGE = 1_000_000;
 const SMALL = 10_000;
@@ -31,27 +32,29 @@ const CARD = {
   ifVersion: undefined,
 };
 
-const context = () => ({ cause: causeOf('bench'), again: undefined, newId: () => ids.next() });
+const context = () => ({ cause: causeOf('bench'), priorAttempt: undefined, newId: () => ids.next() });
 
 /** A statement over a million metered events beside one over ten thousand, of as many people on the same days. */
 export const benchBilling = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
     const many = scaled(LARGE, scale, 2 * SMALL);
     const customers = { large: many, small: SMALL };
-    await inPlatform(folder, async ({ app }) => {
+    await inPlatform(folder, async (platform) => {
+      const useCases = useCasesOf(platform);
       for (const id of Object.keys(customers)) {
-        await app.partners.create({ id, name: id }, context());
+        await useCases.partners.create({ id, name: id }, context());
         const tenant = { id, name: id, plan: 'pro', currency: 'EUR', timezone: 'UTC' } as const;
         const entitlements = { ledger: false, assistant: false };
-        await app.tenancy.create({ ...tenant, partner_id: id, entitlements }, context());
-        await app.rateCards.replace(id, CARD, context());
+        await useCases.tenancy.create({ ...tenant, partner_id: id, entitlements }, context());
+        await useCases.rateCards.replace(id, CARD, context());
       }
     });
     for (const [id, count] of Object.entries(customers)) await fill(folder, id, count);
     // Counted before anything is measured.
-    await inPlatform(folder, async ({ app }) => {
+    await inPlatform(folder, async (platform) => {
+      const useCases = useCasesOf(platform);
       for (const id of Object.keys(customers)) {
-        while (!(await isCounted(() => app.statements.draft(id, id, WINDOW)))) await pause();
+        while (!(await isCounted(() => useCases.statements.draft(id, id, WINDOW)))) await pause();
       }
     });
     const platform = await startPlatformChild(folder);

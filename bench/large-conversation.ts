@@ -14,6 +14,7 @@ import { tenantToken } from './http/tokens.ts';
 import { causeOf, ids } from './logs.ts';
 import { type Line, milliseconds } from './report.ts';
 import { median, scaled } from './rounds.ts';
+import { useCasesOf } from './use-cases.ts';
 
 const LARGE = 100_000;
 const SMALL = 100;
@@ -110,10 +111,14 @@ const makeConversations = async (
 ): Promise<Kept[]> => {
   const config = readConfig(platformEnvironment(dataDir));
   const platform = await startPlatform({ config, logger: createLogger('error') });
-  const { app } = platform;
-  const context = (userId: string) => ({ cause: causeOf(userId), again: undefined, newId: () => ids.next() });
+  const useCases = useCasesOf(platform);
+  const context = (userId: string) => ({
+    cause: causeOf(userId),
+    priorAttempt: undefined,
+    newId: () => ids.next(),
+  });
   try {
-    if ((await app.directory.tenant(TENANT)) === undefined) {
+    if ((await useCases.directory.tenant(TENANT)) === undefined) {
       const entitlements = { ledger: false, assistant: false };
       const tenant = {
         id: TENANT,
@@ -122,20 +127,23 @@ const makeConversations = async (
         currency: 'EUR',
         timezone: 'UTC',
       } as const;
-      await app.tenancy.create({ ...tenant, entitlements }, context('bench'));
+      await useCases.tenancy.create({ ...tenant, entitlements }, context('bench'));
     }
     const made: Kept[] = [];
     for (let nth = 0; nth < count; nth += 1) {
       const users = [`${name}-${nth}a`, `${name}-${nth}b`] as const;
-      for (const user of users) await app.authentication.authenticate(tenantToken(TENANT, user), 'tenant');
-      const { conversation } = await app.messaging.start(TENANT, users[0], users, context(users[0]));
+      for (const user of users)
+        await useCases.authentication.authenticate(tenantToken(TENANT, user), 'tenant');
+      const { conversation } = await useCases.messaging.start(TENANT, users[0], users, context(users[0]));
       for (let sent = 0; sent < messages; sent += AT_ONCE) {
         const batch = Array.from(
           { length: Math.min(AT_ONCE, messages - sent) },
           (_, at) => `Message ${sent + at}`,
         );
         await Promise.all(
-          batch.map((body) => app.messaging.send(TENANT, conversation.id, users[1], body, context(users[1]))),
+          batch.map((body) =>
+            useCases.messaging.send(TENANT, conversation.id, users[1], body, context(users[1])),
+          ),
         );
       }
       made.push({ id: conversation.id, token: tenantToken(TENANT, users[0]) });

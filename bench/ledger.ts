@@ -1,5 +1,4 @@
 import { startPlatform } from '../api/platform.ts';
-import type { App } from '../api/routes/app.ts';
 import type { Position } from '../application/ports/event-store.ts';
 import { readConfig } from '../infrastructure/config.ts';
 import { createLogger } from '../infrastructure/logger.ts';
@@ -17,6 +16,7 @@ import { causeOf, ids } from './logs.ts';
 import { BODY } from './post-message.ts';
 import { type Line, milliseconds, perSecond } from './report.ts';
 import { alternate, median, scaled } from './rounds.ts';
+import { type UseCases, useCasesOf } from './use-cases.ts';
 
 const LARGE = 1_000_000;
 const SMALL = 10_000;
@@ -37,7 +37,11 @@ const REPORTS = [
   'balance-sheet?as_of=2026-02-20',
 ].map((path) => `/api/v1/tenant/reports/${path}`);
 
-const context = (userId: string) => ({ cause: causeOf(userId), again: undefined, newId: () => ids.next() });
+const context = (userId: string) => ({
+  cause: causeOf(userId),
+  priorAttempt: undefined,
+  newId: () => ids.next(),
+});
 
 /**
  * Reports over books of a million lines beside reports over ten thousand, of the same accounts and days; and postings
@@ -158,15 +162,15 @@ const AT_ONCE = 100;
 const makeBooks = async (dataDir: string, tenants: Readonly<Record<string, number>>): Promise<void> => {
   const config = readConfig(platformEnvironment(dataDir));
   const platform = await startPlatform({ config, logger: createLogger('error') });
-  const { app } = platform;
+  const useCases = useCasesOf(platform);
   try {
     for (const [id, lines] of Object.entries(tenants)) {
-      await openBooks(app, id);
+      await openBooks(useCases, id);
       const entries = Math.ceil(lines / LINES);
       for (let made = 0; made < entries; made += AT_ONCE) {
         const batch = Array.from({ length: Math.min(AT_ONCE, entries - made) }, (_, at) => made + at);
-        const recorded = await Promise.all(batch.map((nth) => record(app, id, nth)));
-        await keptPace(app, id, recorded.at(-1)?.position);
+        const recorded = await Promise.all(batch.map((nth) => record(useCases, id, nth)));
+        await keptPace(useCases, id, recorded.at(-1)?.position);
       }
     }
   } finally {
@@ -174,13 +178,16 @@ const makeBooks = async (dataDir: string, tenants: Readonly<Record<string, numbe
   }
 };
 
-const openBooks = async (app: App, id: string): Promise<void> => {
+const openBooks = async (useCases: UseCases, id: string): Promise<void> => {
   const tenant = { id, name: 'Bench', plan: 'enterprise', currency: 'EUR', timezone: 'UTC' } as const;
-  await app.tenancy.create({ ...tenant, entitlements: { ledger: true, assistant: false } }, context('bench'));
-  await app.authentication.authenticate(tenantToken(id, 'ann'), 'tenant');
+  await useCases.tenancy.create(
+    { ...tenant, entitlements: { ledger: true, assistant: false } },
+    context('bench'),
+  );
+  await useCases.authentication.authenticate(tenantToken(id, 'ann'), 'tenant');
   for (let nth = 0; nth < ACCOUNTS; nth += 1) {
     const type = nth % 2 === 0 ? 'Asset' : 'Revenue';
-    await app.books.openAccount(
+    await useCases.chart.openAccount(
       id,
       { code: `A${nth}`, name: `Account ${nth}`, type, active: true },
       context('ann'),
@@ -188,18 +195,22 @@ const openBooks = async (app: App, id: string): Promise<void> => {
   }
 };
 
-const record = (app: App, tenantId: string, nth: number) => {
+const record = (useCases: UseCases, tenantId: string, nth: number) => {
   const date = new Date(Date.UTC(2026, 0, 1 + (nth % DAYS))).toISOString().slice(0, 10);
   const lines = Array.from({ length: LINES / 2 }, (_, at) => [
     { account_code: `A${at % ACCOUNTS}`, debit: 100 + at },
     { account_code: `A${ACCOUNTS - 1 - (at % ACCOUNTS)}`, credit: 100 + at },
   ]).flat();
   const entry = { id: ids.next(), given: { date, lines }, source: { kind: 'bench' }, mode: 'post' } as const;
-  return app.ledger.record(tenantId, entry, context('ann'));
+  return useCases.entries.record(tenantId, entry, context('ann'));
 };
 
 /** The read model is let come along: at the end it would be waited for longer than a request waits. */
-const keptPace = async (app: App, tenantId: string, position: Position | undefined): Promise<void> => {
-  if (position !== undefined) app.readModels.answered(tenantId, position);
-  await app.readModels.waitFor(tenantId, ['ledger'], undefined);
+const keptPace = async (
+  useCases: UseCases,
+  tenantId: string,
+  position: Position | undefined,
+): Promise<void> => {
+  if (position !== undefined) useCases.readModels.answered(tenantId, position);
+  await useCases.readModels.waitFor(tenantId, ['ledger'], undefined);
 };

@@ -1,8 +1,13 @@
-import { type Cause, CHAIN_START, type ChainHead, EventCodec } from '../application/codec.ts';
+import {
+  type Cause,
+  CHAIN_START,
+  type ChainHead,
+  EventCodec,
+} from '../application/core/events/event-codec.ts';
+import { streamName } from '../application/core/events/stream-name.ts';
+import { KeyRing } from '../application/core/privacy/key-ring.ts';
 import type { EventStore, NewEvent } from '../application/ports/event-store.ts';
 import type { KeyStore } from '../application/ports/key-store.ts';
-import { KeyRing } from '../application/sealing.ts';
-import { streamName } from '../application/streams.ts';
 import { catalogue } from '../domain/catalogue.ts';
 import { systemClock, uuidV7Ids } from '../infrastructure/identity/ids.ts';
 import { SECRETS } from './http/tokens.ts';

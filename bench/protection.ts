@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { CHAIN_START, chainHash } from '../application/codec.ts';
-import { streamName } from '../application/streams.ts';
+import { CHAIN_START, chainHash } from '../application/core/events/event-codec.ts';
+import { streamName } from '../application/core/events/stream-name.ts';
 import { openSqliteKeyStore } from '../infrastructure/key-store/sqlite.ts';
 import { closedLoop, requestBytes } from './http/load.ts';
 import { inFolder, makePairs, messagesPath, startPlatformChild } from './http/platform.ts';

@@ -3,7 +3,7 @@ import type { JsonObject } from '../application/ports/read-store.ts';
 import { entriesOf, type IndexPlan, planIndex, singleKey } from '../infrastructure/read-store/index-keys.ts';
 import { PRAGMAS } from '../infrastructure/read-store/sqlite/schema.ts';
 import { createSql, upsertSql } from '../infrastructure/read-store/sqlite/tables.ts';
-import { conversationsProjection } from '../projections/conversations.ts';
+import { conversationsProjection } from '../projections/messaging/conversations.ts';
 import { TENANT } from './logs.ts';
 
 const BATCH = 1000;

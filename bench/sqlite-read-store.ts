@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import {
   type DocKey,
   type DocWrite,
-  type Generation,
+  type GenerationId,
   leaseNameOf,
   type ReadStore,
 } from '../application/ports/read-store.ts';
@@ -60,7 +60,7 @@ interface Load {
 
 async function rebuild(
   store: ReadStore,
-  generation: Generation,
+  generation: GenerationId,
   { fence, documents, events, batchSize }: Load,
 ): Promise<void> {
   for (let from = 0; from < events; from += batchSize) {

@@ -1,11 +1,10 @@
 import { Pool } from 'undici';
 import { z } from 'zod';
 import { startPlatform } from '../api/platform.ts';
-import type { App } from '../api/routes/app.ts';
 import { headersOf, signingKeyOf } from '../application/webhooks/signature.ts';
 import { type Config, readConfig } from '../infrastructure/config.ts';
 import { createLogger } from '../infrastructure/logger.ts';
-import { deliveriesOf } from '../projections/webhook-deliveries.ts';
+import { deliveriesOf } from '../projections/webhooks/webhook-deliveries.ts';
 import { type Child, startChild } from './http/child.ts';
 import { Connection, requestBytes } from './http/load.ts';
 import { ADMIN, inFolder, platformEnvironment, startPlatformChild } from './http/platform.ts';
@@ -13,6 +12,7 @@ import { tenantToken } from './http/tokens.ts';
 import { causeOf, ids } from './logs.ts';
 import { type Line, milliseconds, perSecond } from './report.ts';
 import { percentile, scaled } from './rounds.ts';
+import { type UseCases, useCasesOf } from './use-cases.ts';
 
 const TENANT = 'bench';
 const ENTITY = 'crate';
@@ -30,7 +30,7 @@ const PATIENCE_MS = 180_000;
 
 const OPEN = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_ALLOW_HTTP: '1' };
 
-const context = () => ({ cause: causeOf('ann'), again: undefined, newId: () => ids.next() });
+const context = () => ({ cause: causeOf('ann'), priorAttempt: undefined, newId: () => ids.next() });
 
 /**
  * Deliveries to a receiver on this machine beside a loop of undici with the same bodies and headers and as many calls at
@@ -53,13 +53,13 @@ const urlOf = ({ port }: Child): string => `http://127.0.0.1:${port}/hook`;
 const rateDeliveries = async (folder: string, receiver: Child, scale: number): Promise<Line> => {
   const records = scaled(600, scale, 20);
   const count = records * SUBSCRIPTIONS;
-  await within(folder, async (app) => {
-    await openTenant(app);
+  await within(folder, async (useCases) => {
+    await openTenant(useCases);
     const hooks: string[] = [];
     for (let nth = 0; nth < SUBSCRIPTIONS; nth += 1) {
-      hooks.push(await subscribe(app, urlOf(receiver), 'entity.created'));
+      hooks.push(await subscribe(useCases, urlOf(receiver), 'entity.created'));
     }
-    await fill(app, hooks, records);
+    await fill(useCases, hooks, records);
   });
   const platform = await startPlatformChild(folder, OPEN);
   try {
@@ -111,17 +111,17 @@ const bareLoop = async (receiver: Child, count: number): Promise<number> => {
 const timeAttempts = async (folder: string, receiver: Child, scale: number): Promise<Line[]> => {
   const count = scaled(1500, scale, 50);
   const pending = scaled(PENDING, scale, 200);
-  const records = await within(folder, async (app) => {
-    await openTenant(app);
-    await subscribe(app, urlOf(receiver), 'entity.updated');
-    return addRecords(app, PER_SECOND);
+  const records = await within(folder, async (useCases) => {
+    await openTenant(useCases);
+    await subscribe(useCases, urlOf(receiver), 'entity.updated');
+    return addRecords(useCases, PER_SECOND);
   });
   const alone = await steadily(folder, receiver, records, count);
   const gone = await startChild('http/receiver.ts', '/');
   await gone.stop();
-  await within(folder, async (app) => {
-    await suspend(app);
-    await fill(app, [await subscribe(app, urlOf(gone), 'entity.created')], pending);
+  await within(folder, async (useCases) => {
+    await suspend(useCases);
+    await fill(useCases, [await subscribe(useCases, urlOf(gone), 'entity.created')], pending);
   });
   const beside = await steadily(folder, receiver, records, count);
   return [
@@ -183,39 +183,39 @@ const steadily = async (
 // What there is before
 
 /** Runs with the product in this process, without HTTP. */
-const within = async <T>(dataDir: string, run: (app: App) => Promise<T>): Promise<T> => {
+const within = async <T>(dataDir: string, run: (useCases: UseCases) => Promise<T>): Promise<T> => {
   const config: Config = readConfig({ ...platformEnvironment(dataDir), ...OPEN });
   const platform = await startPlatform({ config, logger: createLogger('error') });
   try {
-    return await run(platform.app);
+    return await run(useCasesOf(platform));
   } finally {
     await platform.stop();
   }
 };
 
-const openTenant = async (app: App): Promise<void> => {
+const openTenant = async (useCases: UseCases): Promise<void> => {
   const tenant = { id: TENANT, name: 'Bench', plan: 'enterprise', currency: 'EUR', timezone: 'UTC' } as const;
-  await app.tenancy.create({ ...tenant, entitlements: { ledger: false, assistant: false } }, context());
-  await app.authentication.authenticate(tenantToken(TENANT, 'ann'), 'tenant');
+  await useCases.tenancy.create({ ...tenant, entitlements: { ledger: false, assistant: false } }, context());
+  await useCases.authentication.authenticate(tenantToken(TENANT, 'ann'), 'tenant');
   const fields = [{ key: 'title', label: 'Title', type: 'text', required: true }] as const;
-  await app.schemas.define(TENANT, { name: ENTITY, label: 'Crate', fields }, context());
+  await useCases.schemas.define(TENANT, { name: ENTITY, label: 'Crate', fields }, context());
 };
 
-const suspend = (app: App) => app.tenancy.change(TENANT, { status: 'suspended' }, context());
+const suspend = (useCases: UseCases) => useCases.tenancy.change(TENANT, { status: 'suspended' }, context());
 
-const subscribe = async (app: App, url: string, event: 'entity.created' | 'entity.updated') => {
+const subscribe = async (useCases: UseCases, url: string, event: 'entity.created' | 'entity.updated') => {
   const wanted = { url, events: [event], description: '' };
-  return (await app.webhooks.create(TENANT, wanted, 'enterprise', context())).subscription.id;
+  return (await useCases.webhooks.create(TENANT, wanted, 'enterprise', context())).subscription.id;
 };
 
 const valuesOf = (nth: number) => ({ title: `A crate of an ordinary size, number ${nth}` });
 
 const AT_ONCE = 100;
-const addRecords = async (app: App, count: number): Promise<string[]> => {
+const addRecords = async (useCases: UseCases, count: number): Promise<string[]> => {
   const made: string[] = [];
   for (let from = 0; from < count; from += AT_ONCE) {
     const some = Array.from({ length: Math.min(AT_ONCE, count - from) }, (_, at) =>
-      app.records.create(TENANT, ENTITY, valuesOf(from + at), context()),
+      useCases.records.create(TENANT, ENTITY, valuesOf(from + at), context()),
     );
     for (const { record } of await Promise.all(some)) made.push(record.id);
   }
@@ -223,10 +223,10 @@ const addRecords = async (app: App, count: number): Promise<string[]> => {
 };
 
 /** So many deliveries for each, which wait since the tenant is suspended. */
-const fill = async (app: App, hooks: readonly string[], count: number): Promise<void> => {
-  await suspend(app);
-  await addRecords(app, count);
-  const reader = app.readModels.reader('webhook_deliveries');
+const fill = async (useCases: UseCases, hooks: readonly string[], count: number): Promise<void> => {
+  await suspend(useCases);
+  await addRecords(useCases, count);
+  const reader = useCases.readModels.reader('webhook_deliveries');
   const deadline = performance.now() + PATIENCE_MS;
   for (const hook of hooks) {
     for (let found = 0; found < count; ) {

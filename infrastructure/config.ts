@@ -2,11 +2,11 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 
 /**
- * Configuration (decisions, section 12): read once from the environment, checked, and handed on as a value. Nothing
- * else of the program looks at the environment.
+ * Configuration (decisions, section 12): read once from the environment, validated, and passed on as a value.
+ * No other module reads the environment.
  */
 
-/** Stops the start. The message is one sentence that names the variable and never holds its value. */
+/** Ends the start. The message is one sentence that names the variable and never holds its value. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
@@ -155,7 +155,7 @@ const environment = z.object({
   ASSISTANT_TIMEOUT_MS: whole(1, 600_000, 30_000),
   EMBEDDING_MODEL: z.enum(['bundled', 'off'], 'must be bundled or off').default('bundled'),
   BILLING_UPSTREAM_URL: httpUrl
-    // Such a URL is never called: every invoice would wait for ever.
+    // Refuses a URL that is never called: every invoice would wait for ever.
     .refine((value) => isWithoutPerson(value), 'must not contain a user name or password')
     .optional(),
   BILLING_UPSTREAM_TOKEN: z
@@ -166,12 +166,12 @@ const environment = z.object({
 
 type Environment = z.output<typeof environment>;
 
-/** The checked environment; `DEMO` is decided. */
+/** The validated environment, with `DEMO` resolved. */
 export type Config = Readonly<Omit<Environment, 'DEMO'> & { DEMO: boolean }>;
 
 /**
- * What signs. While a rotation lasts each may have two beside it that verify and sign nothing: `_NEXT` before the
- * servers sign with it, `_PREVIOUS` after they did.
+ * Signing secrets. During a rotation each may have two more that only verify: `_NEXT` before the servers sign
+ * with it, `_PREVIOUS` after they did.
  */
 export const SIGNING_SECRETS = [
   'TENANT_JWT_SECRET',
@@ -184,10 +184,12 @@ export type SigningSecret = (typeof SIGNING_SECRETS)[number];
 export const previousOf = <S extends SigningSecret>(name: S): `${S}_PREVIOUS` => `${name}_PREVIOUS`;
 export const nextOf = <S extends SigningSecret>(name: S): `${S}_NEXT` => `${name}_NEXT`;
 
+/** Secrets that a server must be given in production. */
 const REQUIRED = [...SIGNING_SECRETS, 'MASTER_KEY'] as const;
+export type RequiredSecret = (typeof REQUIRED)[number];
 
 /**
- * One key for two families would let a token of one pass as the other's.
+ * Refuses one secret for two token families: a token of one would pass as the other's.
  * @throws {ConfigError}
  */
 export const checkDistinct = (secrets: Readonly<Record<string, string | undefined>>): void => {
@@ -200,9 +202,9 @@ export const checkDistinct = (secrets: Readonly<Record<string, string | undefine
   }
 };
 
-/** What one variable alone cannot tell. */
-const checkTogether = (found: Environment): void => {
-  for (const name of REQUIRED) {
+/** Rules over several variables. */
+const checkTogether = (found: Environment, required: readonly RequiredSecret[]): void => {
+  for (const name of required) {
     if (found[name] === undefined && found.NODE_ENV === 'production') {
       throw new ConfigError(`${name} must be set in production.`);
     }
@@ -216,15 +218,19 @@ const checkTogether = (found: Environment): void => {
 
 /**
  * @param variables usually `process.env`; an empty value counts as unset
+ * @param required secrets that must be set in production; default: a server's
  * @throws {ConfigError}
  */
-export const readConfig = (variables: Readonly<Record<string, string | undefined>>): Config => {
+export const readConfig = (
+  variables: Readonly<Record<string, string | undefined>>,
+  required: readonly RequiredSecret[] = REQUIRED,
+): Config => {
   const given = Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ''));
   const result = environment.safeParse(given);
   if (!result.success) {
     const [issue] = result.error.issues;
     throw new ConfigError(`${String(issue?.path[0])} ${issue?.message ?? 'is not valid'}.`);
   }
-  checkTogether(result.data);
+  checkTogether(result.data, required);
   return { ...result.data, DEMO: result.data.DEMO ?? result.data.NODE_ENV !== 'production' };
 };

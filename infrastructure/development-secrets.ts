@@ -18,6 +18,7 @@ import {
   checkDistinct,
   nextOf,
   previousOf,
+  type RequiredSecret,
   SIGNING_SECRETS,
   type SigningSecret,
 } from './config.ts';
@@ -149,13 +150,12 @@ const given = (config: Config): Secrets | undefined => {
  */
 export const secretsOf = (config: Config): Secrets => given(config) ?? joined(config, keptOrMade(config));
 
-/** As {@link secretsOf}, but makes nothing: undefined where something is missing. */
-export const knownSecrets = (config: Config): Secrets | undefined => {
-  const complete = given(config);
-  if (complete !== undefined) return complete;
-  const folder = kept(config);
-  return folder === undefined ? undefined : joined(config, folder);
-};
+/** One secret, of the environment or else of the data folder; undefined where neither has it. Nothing is made. */
+export const knownSecret = (config: Config, name: RequiredSecret): string | undefined =>
+  config[name] ?? kept(config)?.[name];
+
+/** As {@link secretsOf}, of `MASTER_KEY` alone: others are made only where it is not given. */
+export const masterKeyOf = (config: Config): string => config.MASTER_KEY ?? secretsOf(config).MASTER_KEY;
 
 export type Rotation = 'rotate' | 'prepare';
 

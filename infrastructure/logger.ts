@@ -2,8 +2,8 @@ import { type DestinationStream, type Logger as Pino, pino, stdTimeFunctions } f
 import pretty from 'pino-pretty';
 
 /**
- * Fields that never reach a log line, at the top and one level down. A net for mistakes: nobody is to log them in
- * the first place.
+ * Fields that are redacted from each log line, at the top and one level down. A safety net: no code should
+ * log them.
  */
 const SECRET_FIELDS = [
   'authorization',
@@ -21,8 +21,9 @@ const SECRET_FIELDS = [
 const REDACTED = SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.headers.${field}`]);
 
 /**
- * JSON lines, readable ones on a terminal.
- * @param level a pino level @param destination default: standard output
+ * Logs JSON lines, or readable ones on a terminal.
+ * @param level a pino level
+ * @param destination default: standard output
  */
 export const createLogger = (level: string, destination?: DestinationStream): Pino => {
   const options = {

@@ -65,17 +65,10 @@ export const openStores = async (config: Config, logger: Logger): Promise<Stores
   };
 };
 
-/**
- * The event log alone.
- * @param tailEvents of the embedded one: how many of the last events stay in memory
- */
-export const openEvents = async (
-  config: Config,
-  logger: Logger,
-  tailEvents?: number,
-): Promise<EventStore> => {
+/** The event log alone. */
+export const openEvents = async (config: Config, logger: Logger): Promise<EventStore> => {
   if (config.EVENTSTORE_URL === undefined)
-    return openSqliteEventStore({ path: join(config.DATA_DIR, 'events.db'), logger, tailEvents });
+    return openSqliteEventStore({ path: join(config.DATA_DIR, 'events.db'), logger });
   const { openEventStoreDb } = await import('./event-store/eventstoredb/store.ts');
   return openEventStoreDb({ url: config.EVENTSTORE_URL, logger });
 };

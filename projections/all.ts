@@ -1,25 +1,25 @@
-import type { Projection } from '../domain/projection.ts';
-import { apiTokensProjection } from './api-tokens.ts';
-import { bulkProjection } from './bulk.ts';
-import { conversationsProjection } from './conversations.ts';
-import { entitiesProjection } from './entities.ts';
-import { extensionsProjection } from './extensions.ts';
-import { filesProjection } from './files.ts';
-import { formsProjection } from './forms.ts';
-import { invoicesProjection } from './invoices.ts';
-import { jobsProjection } from './jobs.ts';
-import { ledgerProjection } from './ledger.ts';
-import { linksProjection } from './links.ts';
-import { meteringProjection } from './metering.ts';
-import { notificationsProjection } from './notifications.ts';
-import { partnersProjection } from './partners.ts';
-import { postingRulesProjection } from './posting-rules.ts';
-import { recordsProjection } from './records.ts';
-import { tenantsProjection } from './tenants.ts';
-import { loginsProjection, usersProjection } from './users.ts';
-import { webhookDeliveriesProjection } from './webhook-deliveries.ts';
-import { webhooksProjection } from './webhooks.ts';
-import { workflowsProjection } from './workflows.ts';
+import type { Projection } from '../domain/core/projection.ts';
+import { invoicesProjection } from './billing/invoices.ts';
+import { meteringProjection } from './billing/metering.ts';
+import { bulkProjection } from './bulk/bulk.ts';
+import { entitiesProjection } from './entities/entities.ts';
+import { linksProjection } from './entities/links.ts';
+import { recordsProjection } from './entities/records.ts';
+import { extensionsProjection } from './extensions/extensions.ts';
+import { filesProjection } from './files/files.ts';
+import { formsProjection } from './forms/forms.ts';
+import { apiTokensProjection } from './identity/api-tokens.ts';
+import { loginsProjection, usersProjection } from './identity/users.ts';
+import { ledgerProjection } from './ledger/ledger.ts';
+import { postingRulesProjection } from './ledger/posting-rules.ts';
+import { conversationsProjection } from './messaging/conversations.ts';
+import { notificationsProjection } from './notifications/notifications.ts';
+import { partnersProjection } from './partners/partners.ts';
+import { tenantsProjection } from './tenancy/tenants.ts';
+import { webhookDeliveriesProjection } from './webhooks/webhook-deliveries.ts';
+import { webhooksProjection } from './webhooks/webhooks.ts';
+import { jobsProjection } from './workflow/jobs.ts';
+import { workflowsProjection } from './workflow/workflows.ts';
 
 /** Every read model of the product. */
 export const projections: readonly Projection[] = [

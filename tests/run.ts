@@ -1,14 +1,18 @@
 import { fork } from 'node:child_process';
-import { globSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import Mocha from 'mocha';
+import { prepareMongo } from './support/mongodb-server.ts';
+import { cleanUp, startServer } from './support/server.ts';
+import { type FileTimes, measureFiles, tableOf } from './support/times.ts';
 
 /**
- * `npm run test:all`: every test file, in batches of neighbours, each in a process of its own and several at a time;
- * what failed once more, and one closing line with the counts. Exits with 1 when anything failed or nothing ran.
+ * `npm run test:all`: every test file, in batches of neighbours, each in a process of its own and several at a time.
+ * Failures are printed once more at the end, then one line with the counts. Exits with 1 when a test failed or none ran.
  *
- * `TEST_PROCESSES` says how many at a time (default: as many as there are cores, at most 4).
+ * `npm run test:all -- tests/e2e/ledger` runs one folder. `TEST_PROCESSES` is the number of processes at a time
+ * (default: one more than there are cores, at most 4: tests wait for servers and timers). `TEST_TIMES=1` prints the processor time and the server starts of each file.
  */
 
 interface Counts {
@@ -18,17 +22,19 @@ interface Counts {
 }
 
 interface Outcome extends Counts {
-  /** What failed, and how. */
+  /** Titles and errors of the failed tests. */
   readonly failures: readonly string[];
+  readonly times: readonly FileTimes[];
 }
 
 /** Tests that start servers wait more than they compute; a machine that is shared by several needs patience. */
 const TIMEOUT_MS = 40_000;
-const BATCH = 8;
-/** What of an error is shown once more at the end. */
+/** Files of a batch share servers, see `sharedWorld`. */
+const BATCH = 14;
+/** The part of an error that is printed once more at the end. */
 const FAILURE_CHARACTERS = 1500;
 
-/** Runs the files in this process and tells the parent. */
+/** Runs the files in this process and sends the outcome to the parent. */
 const runBatch = async (files: readonly string[]): Promise<void> => {
   const mocha = new Mocha({ timeout: TIMEOUT_MS, reporter: 'spec', forbidOnly: true });
   for (const file of files) mocha.addFile(file);
@@ -36,30 +42,58 @@ const runBatch = async (files: readonly string[]): Promise<void> => {
   const failures: string[] = [];
   const runner = mocha.run((failed) => {
     const { passes = 0, pending = 0 } = runner.stats ?? {};
-    // Servers and handles that a test forgot must not keep a red or green run from ending.
-    const outcome: Outcome = { passed: passes, failed, skipped: pending, failures };
+    const outcome: Outcome = { passed: passes, failed, skipped: pending, failures, times: times() };
+    // Servers and handles that a test forgot must not keep the run from ending.
     process.send?.(outcome, () => process.exit(0));
   });
+  const times = process.env.TEST_TIMES === '1' ? measureFiles(runner) : () => [];
   runner.on('fail', (test, error: unknown) => {
     const why = error instanceof Error ? (error.stack ?? error.message) : String(error);
     failures.push(`${test.fullTitle()}\n${why.slice(0, FAILURE_CHARACTERS)}\n`);
   });
 };
 
-const batches = (): string[][] => {
-  const folders = Map.groupBy(globSync('tests/**/*.test.ts').sort(), dirname);
-  const parts = [...folders.values()].flatMap((files) => {
-    const size = Math.ceil(files.length / Math.ceil(files.length / BATCH));
-    return Array.from({ length: Math.ceil(files.length / size) }, (_, n) =>
-      files.slice(n * size, (n + 1) * size),
-    );
-  });
-  // Those that start servers take longest and come first, so that no core is idle at the end.
-  const serves = (files: string[]): boolean => files.some((file) => file.includes('/e2e/'));
-  return parts.sort((a, b) => Number(serves(b)) - Number(serves(a)));
+/** Folders whose tests take longest come first, so that no core is idle at the end. */
+const FIRST = ['tests/e2e/', 'tests/property', 'tests/contract'];
+
+const rank = (files: readonly string[]): number => {
+  const found = FIRST.findIndex((folder) => files[0]?.startsWith(folder));
+  return found < 0 ? FIRST.length : found;
 };
 
-/** What a batch wrote, and how it ended. One that died without a word has failed. */
+interface Batch {
+  readonly files: readonly string[];
+  readonly needsMongo: boolean;
+}
+
+const needsMongo = (file: string): boolean => readFileSync(file, 'utf8').includes('support/mongodb-');
+
+/** Files that need MongoDB are in batches of their own, which come last: its server may have to be built. */
+const batches = (under: string): Batch[] => {
+  const files = globSync(`${under}/**/*.test.ts`).sort();
+  const folders = Map.groupBy(files, (file) => (needsMongo(file) ? 'MongoDB' : dirname(file)));
+  const parts = [...folders].flatMap(([folder, files]) => {
+    const size = Math.ceil(files.length / Math.ceil(files.length / BATCH));
+    return Array.from({ length: Math.ceil(files.length / size) }, (_, n) => ({
+      files: files.slice(n * size, (n + 1) * size),
+      needsMongo: folder === 'MongoDB',
+    }));
+  });
+  return parts.sort(
+    (a, b) =>
+      Number(a.needsMongo) - Number(b.needsMongo) ||
+      rank(a.files) - rank(b.files) ||
+      b.files.length - a.files.length,
+  );
+};
+
+/** Node writes its cache of compiled modules when a process exits by itself; most servers of the tests are killed. */
+const fillCompileCache = async (): Promise<void> => {
+  await (await startServer()).stop();
+  await cleanUp();
+};
+
+/** Prints the output of a batch when it has ended. A process that ends without an outcome has failed. */
 const inChild = (files: readonly string[]): Promise<Outcome> =>
   new Promise((resolve) => {
     const child = fork(import.meta.filename, files, { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
@@ -73,33 +107,39 @@ const inChild = (files: readonly string[]): Promise<Outcome> =>
     child.on('close', (code, signal) => {
       process.stdout.write(Buffer.concat(output));
       const died = `${files.join(' ')} ended with ${signal ?? code}\n`;
-      resolve(outcome ?? { passed: 0, failed: 1, skipped: 0, failures: [died] });
+      resolve(outcome ?? { passed: 0, failed: 1, skipped: 0, failures: [died], times: [] });
     });
   });
 
-const runAll = async (): Promise<void> => {
-  const queue = batches();
+const runAll = async (under: string): Promise<void> => {
+  const queue = batches(under);
+  const mongo = queue.some(({ needsMongo }) => needsMongo) ? prepareMongo() : undefined;
+  await fillCompileCache();
   const total = { passed: 0, failed: 0, skipped: 0 };
   const reported: string[] = [];
+  const measured: FileTimes[] = [];
   const worker = async (): Promise<void> => {
-    for (let files = queue.shift(); files !== undefined; files = queue.shift()) {
-      const { passed, failed, skipped, failures } = await inChild(files);
+    for (let batch = queue.shift(); batch !== undefined; batch = queue.shift()) {
+      if (batch.needsMongo) await mongo;
+      const { passed, failed, skipped, failures, times } = await inChild(batch.files);
       reported.push(...failures);
+      measured.push(...times);
       total.passed += passed;
       total.failed += failed;
       total.skipped += skipped;
     }
   };
-  const processes = Number(process.env.TEST_PROCESSES ?? Math.min(availableParallelism(), 4));
+  const processes = Number(process.env.TEST_PROCESSES ?? Math.min(availableParallelism() + 1, 4));
   await Promise.all(Array.from({ length: Math.max(processes, 1) }, worker));
+  if (measured.length > 0) process.stdout.write(`\n${tableOf(measured)}\n`);
   for (const failure of reported) process.stdout.write(`\nFAILED ${failure}`);
   process.stdout.write(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped\n`);
   process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0;
 };
 
-// Servers write all that they can: every line is searched for credentials (`support/log-check.ts`).
+// Servers log on every level: each line is searched for credentials (`support/log-check.ts`).
 process.env.TEST_LOG_LEVEL ??= 'trace';
-// The same modules are loaded by hundreds of processes: kept compiled, a server is there in half the time.
+// The same modules are loaded by hundreds of processes: kept compiled, a server starts in half the time.
 process.env.NODE_COMPILE_CACHE ??= resolve('node_modules/.cache/compiled');
-const files = process.argv.slice(2);
-await (files.length > 0 ? runBatch(files) : runAll());
+const names = process.argv.slice(2);
+await (process.send === undefined ? runAll(names[0] ?? 'tests') : runBatch(names));

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { USER_ID } from '../../application/authentication-claims.ts';
-import { ASSERTION_SECONDS, assertionClaims } from '../../application/partner-authentication.ts';
-import { uuidFromName } from '../../application/request-context.ts';
+import { uuidFromName } from '../../application/core/commands/request-context.ts';
+import { USER_ID } from '../../application/identity/authentication-claims.ts';
+import { ASSERTION_SECONDS, assertionClaims } from '../../application/partners/partner-authentication.ts';
 import { isPartnerId } from '../../domain/partners/partner.ts';
-import { knownSecrets, signingSecrets } from '../../infrastructure/development-secrets.ts';
+import { knownSecret } from '../../infrastructure/development-secrets.ts';
 import { systemClock } from '../../infrastructure/identity/ids.ts';
 import { tokenFamily } from '../../infrastructure/identity/tokens.ts';
-import { BILLING_PERMISSION } from '../routes/partner-portal.ts';
+import { BILLING_PERMISSION } from '../routes/partners/partner-portal.ts';
 import { type AdminCommand, adminConfig, emailOption, optionsOf, produce, Refusal, say } from './command.ts';
 
 const schema = z.object({
@@ -25,7 +25,7 @@ const schema = z.object({
     ),
 });
 
-/** Stands for the hosting portal where there is none. */
+/** Stands in for the hosting portal in development. */
 export const mintPartnerAssertion: AdminCommand = {
   name: 'mint-partner-assertion',
   usage: `--partner <id> --email <address> [--permissions ${BILLING_PERMISSION}] [--user <id>]`,
@@ -46,12 +46,13 @@ export const mintPartnerAssertion: AdminCommand = {
       },
       schema,
     );
-    const secrets = knownSecrets(config);
-    if (secrets === undefined) {
-      throw new Refusal(`${config.DATA_DIR} keeps no development secrets: start the server once.`);
+    const secret = knownSecret(config, 'PARTNER_EXCHANGE_SECRET');
+    if (secret === undefined) {
+      throw new Refusal(
+        `PARTNER_EXCHANGE_SECRET is not set, and ${config.DATA_DIR} keeps none: start the server once.`,
+      );
     }
-    const keys = signingSecrets(secrets, 'PARTNER_EXCHANGE_SECRET');
-    const family = tokenFamily(keys, assertionClaims, () => ASSERTION_SECONDS, systemClock);
+    const family = tokenFamily([secret], assertionClaims, () => ASSERTION_SECONDS, systemClock);
     const sub = user ?? uuidFromName(`partner-user\n${partner}\n${email.toLowerCase()}`);
     const claims = { sub, email, partner_id: partner, permissions, jti: randomUUID() };
     produce(family.sign(claims, ASSERTION_SECONDS));

@@ -29,11 +29,12 @@ const embeddedKeys = (config: Config): string => {
   return join(KEYSTORE_URL ?? DATA_DIR, 'keys.db');
 };
 
-/** What no backup holds, as it would open every other one. */
+/** Files that no backup holds, because they would open every other backup. */
 const sayWhatToKeep = ({ DATA_DIR, MASTER_KEY }: Config): void => {
+  const secrets = join(DATA_DIR, 'development-secrets.json');
   say(
-    MASTER_KEY === undefined
-      ? `Not in it: ${join(DATA_DIR, 'development-secrets.json')}. Keep that file apart from both: without its MASTER_KEY the keys open nothing.`
+    MASTER_KEY === undefined && existsSync(secrets)
+      ? `Not in it: ${secrets}. Keep that file apart from both: without its MASTER_KEY the keys open nothing.`
       : 'Not in it: MASTER_KEY. Keep it apart from both: without it the keys open nothing.',
   );
   const signing = join(DATA_DIR, 'audit-signing-key.pem');

@@ -1,6 +1,6 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import { z } from 'zod';
-import { type Config, readConfig } from '../../infrastructure/config.ts';
+import { type Config, type RequiredSecret, readConfig } from '../../infrastructure/config.ts';
 
 /** One command of `npm run admin`. */
 export interface AdminCommand {
@@ -17,14 +17,14 @@ export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly exitCode: number;
 
-  /** @param exitCode 1: it could not be done; 2: it was not understood */
+  /** @param exitCode 1: the command failed; 2: it was not understood */
   constructor(message: string, exitCode: 1 | 2 = 1) {
     super(message);
     this.exitCode = exitCode;
   }
 }
 
-/** Standard output is for what a command produces; everything else goes here. */
+/** Writes to standard error; standard output holds only a command's result. */
 export const say = (line: string): void => {
   process.stderr.write(`${line}\n`);
 };
@@ -33,7 +33,7 @@ export const produce = (line: string): void => {
   process.stdout.write(`${line}\n`);
 };
 
-/** The options of a command. What was given is not repeated: it may hold what was meant to stay secret. */
+/** The options of a command. Errors do not repeat the arguments, which may hold a secret. */
 export const optionsOf = <S extends z.ZodType>(
   args: readonly string[],
   options: ParseArgsOptionsConfig,
@@ -54,8 +54,8 @@ export const optionsOf = <S extends z.ZodType>(
 export const emailOption = z.email().max(320);
 
 /**
- * The server's configuration. The first admin's two variables belong together in a server's environment; a command may
- * be given either alone.
+ * The server's configuration, which in production lacks none of the secrets that the command itself uses. The first
+ * admin's two variables belong together in a server's environment; a command may be given either alone.
  */
-export const adminConfig = (): Config =>
-  readConfig({ ...process.env, PLATFORM_ADMIN_EMAIL: undefined, PLATFORM_ADMIN_PASSWORD: undefined });
+export const adminConfig = (...uses: readonly RequiredSecret[]): Config =>
+  readConfig({ ...process.env, PLATFORM_ADMIN_EMAIL: undefined, PLATFORM_ADMIN_PASSWORD: undefined }, uses);

@@ -1,26 +1,26 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { checkLog } from '../../application/checks/data-check.ts';
-import { KeyCheck } from '../../application/checks/key-check.ts';
-import type { Finding } from '../../application/checks/log-check.ts';
+import { EventCodec } from '../../application/core/events/event-codec.ts';
+import { Erasures } from '../../application/core/privacy/erasures.ts';
+import { KeyRing } from '../../application/core/privacy/key-ring.ts';
+import { checkLog } from '../../application/operations/data-check.ts';
+import { KeyCheck } from '../../application/operations/key-check.ts';
+import type { Finding } from '../../application/operations/log-check.ts';
 import {
   type Compared,
   compareReadModel,
   type Difference,
   Replaced,
-} from '../../application/checks/read-model-comparison.ts';
-import { EventCodec } from '../../application/codec.ts';
-import { Erasures } from '../../application/erasures.ts';
+} from '../../application/operations/read-model-comparison.ts';
 import { type EventStore, type Position, StoreUnavailable } from '../../application/ports/event-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
 import type { Metrics } from '../../application/ports/metrics.ts';
 import type { ReadStore } from '../../application/ports/read-store.ts';
-import { KeyRing } from '../../application/sealing.ts';
 import { catalogue } from '../../domain/catalogue.ts';
-import type { Projection } from '../../domain/projection.ts';
-import type { Config } from '../../infrastructure/config.ts';
-import { knownSecrets } from '../../infrastructure/development-secrets.ts';
+import type { Projection } from '../../domain/core/projection.ts';
+import type { Config, RequiredSecret } from '../../infrastructure/config.ts';
+import { knownSecret } from '../../infrastructure/development-secrets.ts';
 import { offsetOf } from '../../infrastructure/event-store/positions.ts';
 import { systemClock } from '../../infrastructure/identity/ids.ts';
 import { type Scratch, takeScratch } from '../../infrastructure/read-store/scratch.ts';
@@ -29,7 +29,7 @@ import { openEvents, openReads, openStores } from '../../infrastructure/stores.t
 import { projections } from '../../projections/all.ts';
 import { type AdminCommand, adminConfig, optionsOf, produce, Refusal, say } from './command.ts';
 
-/** What a poison event logs is told as a difference. */
+/** Discards log lines: a poison event is reported as a difference. */
 const logger: Logger = {
   debug: () => undefined,
   info: () => undefined,
@@ -46,9 +46,9 @@ const metrics: Metrics = {
   envelopesSent: nothing,
 };
 
-/** A folder that is named wrongly must not look like one without faults. */
-const existingData = (): Config => {
-  const config = adminConfig();
+/** Refuses a missing folder, which would otherwise look like one without faults. */
+const existingData = (...uses: readonly RequiredSecret[]): Config => {
+  const config = adminConfig(...uses);
   if (config.EVENTSTORE_URL === undefined && !existsSync(join(config.DATA_DIR, 'events.db'))) {
     throw new Refusal(`${config.DATA_DIR} holds no event log.`);
   }
@@ -101,7 +101,7 @@ const lineOf = ({ kind, projection, collection, tenant, id }: Difference): strin
   [kind, projection, collection, tenant, id].filter((part) => part !== undefined).join(' ') +
   `: ${SAID[kind]}`;
 
-/** @returns how many differences there are */
+/** @returns the number of differences */
 const compareAll = async (
   config: Config,
   chosen: readonly Projection[],
@@ -153,7 +153,7 @@ export const compareReadModels: AdminCommand = {
   },
 };
 
-/** Embedded files that a check looks into, as far as they are there. */
+/** Embedded files that are checked if they exist. */
 const FILES = ['events.db', 'keys.db', 'read-models.db', 'answers.db', 'snapshots.db', 'heads.db'];
 
 const checkFiles = (config: Config, quick: boolean, report: (finding: Finding) => void): void => {
@@ -167,7 +167,7 @@ const checkFiles = (config: Config, quick: boolean, report: (finding: Finding) =
   }
 };
 
-/** The embedded log's places follow one another without a gap. */
+/** The embedded log's positions follow each other without a gap. */
 const isNextEmbedded = (before: Position | undefined, position: Position): boolean =>
   offsetOf(position) === (before === undefined ? 0 : offsetOf(before)) + 1;
 
@@ -180,9 +180,10 @@ export const verifyData: AdminCommand = {
     const flag = { type: 'boolean', default: false } as const;
     const schema = z.object({ quick: z.boolean(), 'no-read-models': z.boolean() });
     const options = optionsOf(args, { quick: flag, 'no-read-models': flag }, schema);
-    const config = existingData();
-    const secrets = knownSecrets(config);
-    if (secrets === undefined) throw new Refusal('MASTER_KEY is needed: without it keys cannot be checked.');
+    const config = existingData('MASTER_KEY');
+    const masterKey = knownSecret(config, 'MASTER_KEY');
+    if (masterKey === undefined)
+      throw new Refusal('MASTER_KEY is needed: without it keys cannot be checked.');
     let faults = 0;
     const report = ({ kind, what, message }: Finding): void => {
       faults += 1;
@@ -198,7 +199,7 @@ export const verifyData: AdminCommand = {
       throw new Refusal('The data cannot be opened: what is behind was not looked at.');
     try {
       const { events, reads } = stores;
-      const keys = new KeyRing(stores.keys, secrets.MASTER_KEY);
+      const keys = new KeyRing(stores.keys, masterKey);
       const codec = new EventCodec(catalogue);
       const erasures = new Erasures({ events, codec, keys, store: stores.keys, logger });
       const log = await checkLog(

@@ -9,7 +9,7 @@ import {
 } from '../../infrastructure/development-secrets.ts';
 import { type AdminCommand, adminConfig, optionsOf, produce, Refusal, say } from './command.ts';
 
-/** What each family's key signs, and how long a thing that was signed with it can live. */
+/** The credentials that each family's key signs, and their longest lifetime. */
 const FAMILIES = {
   tenant: { secret: 'TENANT_JWT_SECRET', lives: '24 hours' },
   platform: { secret: 'PLATFORM_JWT_SECRET', lives: '8 hours' },
@@ -27,7 +27,7 @@ const stepSchema = familySchema.extend({ prepare: z.boolean(), force: z.boolean(
 
 type Family = (typeof FAMILIES)[keyof typeof FAMILIES];
 
-/** What the operator does after a step, wherever the keys are kept. */
+/** The operator's next action after a step, for keys in the environment and in the data folder. */
 const sayWhatFollows = ({ secret, lives }: Family, done: Rotated): void => {
   if (done === 'prepared') {
     say('Restart every server: all of them then verify with the new key, and none signs with it.');
@@ -89,7 +89,7 @@ export const rotateKey: AdminCommand = {
     const options = optionsOf(args, stepOptions, stepSchema);
     const chosen = FAMILIES[options.family];
     const step = options.prepare ? 'prepare' : 'rotate';
-    const config = adminConfig();
+    const config = adminConfig(chosen.secret);
     const apply = config[chosen.secret] === undefined ? rotateInFolder : printForEnvironment;
     sayWhatFollows(chosen, apply(config, chosen, step, options.force));
     if (options.force) say('What a key that was dropped has signed is refused from then on.');
@@ -102,7 +102,7 @@ export const dropPreviousKey: AdminCommand = {
   summary: 'End an overlap: only what the present key signed counts from the next start on.',
   run: async (args) => {
     const { secret } = FAMILIES[optionsOf(args, familyOption, familySchema).family];
-    const config = adminConfig();
+    const config = adminConfig(secret);
     const others = `${previousOf(secret)} and ${nextOf(secret)}`;
     if (config[secret] !== undefined) {
       throw new Refusal(

@@ -1,4 +1,5 @@
 import { ConfigError } from '../../infrastructure/config.ts';
+import { keepFilesPrivate } from '../../infrastructure/private-files.ts';
 import { mintPartnerAssertion } from './assertion.ts';
 import { backup, restoreBackup } from './backups.ts';
 import { type AdminCommand, produce, Refusal, say } from './command.ts';
@@ -7,8 +8,8 @@ import { dropPreviousKey, rotateKey } from './keys.ts';
 import { createPlatformAdmin, setPlatformAdminPassword } from './platform-admins.ts';
 
 /**
- * `npm run admin -- <command>`: what operators do beside the API, with the environment and the stores of the server.
- * Ends with 0, with 1 when it could not be done, with 2 when it was not understood.
+ * `npm run admin -- <command>`: operators' commands, run with the server's environment on its stores.
+ * Exit codes: 0, 1 when the command failed, 2 when it was not understood.
  */
 
 const COMMANDS: readonly AdminCommand[] = [
@@ -34,6 +35,7 @@ const helpOf = (commands: readonly AdminCommand[]): string =>
 const isHelp = (argument: string): boolean => argument === '--help' || argument === '-h';
 
 const main = async (args: readonly string[]): Promise<void> => {
+  keepFilesPrivate();
   const [name, ...rest] = args;
   const command = COMMANDS.find((one) => one.name === name);
   if (args.some(isHelp)) {

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
-import { codePoints, isStorableText } from '../../domain/text.ts';
+import { codePoints, isStorableText } from '../../domain/core/text.ts';
 import { Refusal, say } from './command.ts';
 
 const VARIABLE = 'PLATFORM_ADMIN_PASSWORD';

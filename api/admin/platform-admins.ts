@@ -1,9 +1,11 @@
 import { z } from 'zod';
-import { Identity } from '../../application/identity.ts';
-import { PlatformAdmins } from '../../application/platform-admins.ts';
+import type { RequestContext } from '../../application/core/commands/request-context.ts';
+import { Identity } from '../../application/identity/identity.ts';
+import { PlatformAdmins } from '../../application/identity/platform-admins.ts';
 import type { Logger } from '../../application/ports/logger.ts';
-import type { RequestContext } from '../../application/request-context.ts';
-import { DomainError } from '../../domain/errors.ts';
+import { DomainError } from '../../domain/core/errors.ts';
+import type { Config } from '../../infrastructure/config.ts';
+import { masterKeyOf, type Secrets } from '../../infrastructure/development-secrets.ts';
 import { systemClock } from '../../infrastructure/identity/ids.ts';
 import { type Core, composeCore } from '../compose/core.ts';
 import { type AdminCommand, adminConfig, emailOption, optionsOf, Refusal, say } from './command.ts';
@@ -19,13 +21,19 @@ const logger: Logger = {
   error: (_fields, message) => say(message),
 };
 
-/** Opens the stores of the environment beside whatever server runs on them, and closes them again. */
-const withCore = async (work: (core: Core, context: RequestContext) => Promise<void>): Promise<void> => {
-  const core = await composeCore(adminConfig(), logger, systemClock);
+type MasterKey = Pick<Secrets, 'MASTER_KEY'>;
+const masterKeyOnly = (config: Config): MasterKey => ({ MASTER_KEY: masterKeyOf(config) });
+
+/** Opens the environment's stores, also while servers use them, and closes them again. */
+const withCore = async (
+  work: (core: Core<MasterKey>, context: RequestContext) => Promise<void>,
+): Promise<void> => {
+  const config = adminConfig('MASTER_KEY');
+  const core = await composeCore(config, masterKeyOnly, logger, systemClock);
   const id = core.ids.next();
   const context = {
     cause: { actor: { kind: 'system' as const, id: 'command-line' }, correlationId: id, causationId: id },
-    again: undefined,
+    priorAttempt: undefined,
     newId: () => core.ids.next(),
   };
   try {
@@ -43,7 +51,7 @@ export const createPlatformAdmin: AdminCommand = {
     const { email } = optionsOf(args, options, schema);
     const password = await newPassword(email);
     await withCore(async (core, context) => {
-      // A random id: of two that take the same address at once, the reservation lets one through.
+      // A random id: of two commands with the same address at once, the reservation lets one through.
       const admin = { id: core.ids.next(), email, password };
       await new Identity(core).createPlatformAdmin(admin, context).catch((error: unknown) => {
         if (!(error instanceof DomainError && error.code === 'already_exists')) throw error;

@@ -12,13 +12,22 @@ import { Verifier } from '../../application/audit/verify/verifier.ts';
 
 /** Checks an export of a tenant's events without a server: files, and the verifier on them. */
 
-/** It could not be checked. */
+/** The check could not be made. */
 export class Misuse extends Error {}
 
 const CHUNK = 1 << 20;
-/** No event is as long as this. */
+/** A longer line is unreadable (docs/audit-format.md). */
 const LONGEST_LINE = 64 << 20;
+const INSTANT = /^((?!0000)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?)(?:Z|[+-]\d\d:\d\d)$/;
 const LINE_FEED = 0x0a;
+
+/** `Date.parse` takes 30 February for 2 March, and hour 24 for the next day. */
+const isInstant = (text: string): boolean => {
+  const [, withoutOffset = ''] = INSTANT.exec(text) ?? [];
+  const utc = Date.parse(`${withoutOffset}Z`);
+  const isDate = !Number.isNaN(utc) && new Date(utc).toISOString().startsWith(withoutOffset);
+  return isDate && !Number.isNaN(Date.parse(text));
+};
 
 /** Line by line, in memory of a few MiB. @throws {Faulty} */
 const readExport = async (source: AsyncIterable<Buffer>, verifier: Verifier): Promise<void> => {
@@ -35,20 +44,21 @@ const readExport = async (source: AsyncIterable<Buffer>, verifier: Verifier): Pr
     const first = rest.length > 0 ? chunk.indexOf(LINE_FEED) + 1 : 0;
     if (first > 0) takeLines(Buffer.concat([...rest, chunk.subarray(0, first)]), verifier);
     takeLines(chunk.subarray(first, last + 1), verifier);
-    // A copy: a part of the chunk would keep all of it in memory.
+    // A copy, because a view would keep the whole chunk in memory.
     rest = last + 1 < chunk.length ? [Buffer.from(chunk.subarray(last + 1))] : [];
     waiting = chunk.length - last - 1;
   }
   verifier.takeRest(Buffer.concat(rest).toString('utf8'));
 };
 
-/** What is no UTF-8 is no line: read leniently, other bytes than the stored ones would have their hash. */
+/** Refuses invalid UTF-8: decoded leniently, other bytes than the stored ones would have their hash. */
 const takeLines = (lines: Buffer, verifier: Verifier): void => {
   const isText = isUtf8(lines);
   for (let from = 0; from < lines.length; ) {
     const end = lines.indexOf(LINE_FEED, from);
     const line = lines.subarray(from, end);
-    verifier.take(isText || isUtf8(line) ? line : undefined);
+    const isLine = line.length <= LONGEST_LINE && (isText || isUtf8(line));
+    verifier.take(isLine ? line : undefined);
     from = end + 1;
   }
 };
@@ -73,7 +83,7 @@ export interface VerifyOptions {
 
 const headsFrom = (options: VerifyOptions): GivenHead[] => {
   const { proof, heads, 'public-key': given, 'not-before': notBefore } = options;
-  if (notBefore !== undefined && Number.isNaN(Date.parse(notBefore))) {
+  if (notBefore !== undefined && !isInstant(notBefore)) {
     throw new Misuse('--not-before must be an instant, such as 2026-01-31T00:00:00Z.');
   }
   if (proof === undefined && heads === undefined) {
@@ -100,12 +110,14 @@ const headsFrom = (options: VerifyOptions): GivenHead[] => {
   );
 };
 
-const exportOf = ({ export: path }: VerifyOptions): AsyncIterable<Buffer> =>
-  path === '-' ? process.stdin : createReadStream(path, { highWaterMark: CHUNK });
+/** Opens the file at the first read: an earlier error would end the process uncaught. */
+const exportOf = async function* ({ export: path }: VerifyOptions): AsyncGenerator<Buffer> {
+  yield* path === '-' ? process.stdin : createReadStream(path, { highWaterMark: CHUNK });
+};
 
 /**
- * Line by line, in memory that grows with streams and not with events.
- * @param source the export itself, where it is in no file
+ * Reads line by line. Memory use grows with the number of streams, not of events.
+ * @param source the export, when it is not in a file
  * @throws {Misuse}
  */
 export const verifyExport = async (

@@ -1,13 +1,15 @@
+import { writeSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import type { Verdict } from '../../application/audit/verify/fault.ts';
 import { Misuse, type VerifyOptions, verifyExport } from './verify-export.ts';
 
 /**
- * `npm run verify`: checks an export of a tenant's events without a server (docs/audit.md). Ends with 0 when everything
- * holds, with 1 when something does not, with 2 when it could not be checked.
+ * `npm run verify`, and the packed `verify.mjs`: checks an export of a tenant's events without a server (docs/audit.md).
+ * Exit codes: 0 for a valid export, 1 for faulty data, 2 when the check could not be made.
  */
 
 const HELP = `npm run -s verify -- --export events.ndjson [options]
+or packed:  node verify.mjs --export events.ndjson [options]
 
   --export FILE        lines of GET /audit/events; - reads standard input
   --proof FILE         answer of GET /audit/proof; with Accept: application/x-ndjson it names what is missing
@@ -57,20 +59,33 @@ const sentences = ({ fault, events, streams, tenant_id, head, not_covered }: Ver
 const main = async (args: readonly string[]): Promise<number> => {
   const options = optionsOf(args);
   if (options === undefined) {
-    process.stdout.write(`${HELP}\n`);
+    await written(HELP);
     return 0;
   }
   const verdict = await verifyExport(options);
-  process.stdout.write(`${options.json ? JSON.stringify(verdict) : sentences(verdict)}\n`);
+  await written(options.json ? JSON.stringify(verdict) : sentences(verdict));
   return verdict.verified ? 0 : 1;
 };
 
-main(process.argv.slice(2)).then(
-  (code) => {
-    process.exitCode = code;
-  },
-  (error: unknown) => {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-    process.exitCode = 2;
-  },
-);
+/** Rejects if the verdict cannot be written (full disk, closed pipe), so that the exit code is 2. */
+const written = (text: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    process.stdout.once('error', reject);
+    process.stdout.write(`${text}\n`, (error) => (error ? reject(error) : resolve()));
+  });
+
+const fail = (error: unknown): never => {
+  const [sentence = ''] = (error instanceof Error ? error.message : String(error)).split('\n');
+  try {
+    writeSync(process.stderr.fd, `${sentence}\n`);
+  } catch {
+    // The reader is gone; the exit code says the same.
+  }
+  process.exit(2);
+};
+
+// Node itself would exit with 1, which means that the data were changed.
+process.on('uncaughtException', fail);
+main(process.argv.slice(2)).then((code) => {
+  process.exitCode = code;
+}, fail);

@@ -5,33 +5,23 @@ import { Backfills, type CorpusInventory } from '../../application/assistant/bac
 import { Completion } from '../../application/assistant/completion.ts';
 import { Corpus } from '../../application/assistant/corpus.ts';
 import { Retrieval } from '../../application/assistant/retrieval.ts';
+import { retrievalIndexer } from '../../application/assistant/retrieval-indexer.ts';
 import { Sources } from '../../application/assistant/sources.ts';
 import { upstreamAnswerer } from '../../application/assistant/upstream.ts';
 import type { SourceKey } from '../../application/ports/corpus-store.ts';
-import type { Subscriber } from '../../application/subscriber.ts';
-import { retrievalIndexer } from '../../application/subscribers/retrieval-indexer.ts';
-import { recordDecider } from '../../domain/entities/record.ts';
-import { fileDecider } from '../../domain/files/file.ts';
-import { every } from '../../domain/projection.ts';
+import { every } from '../../domain/core/projection.ts';
+import { recordStream } from '../../domain/entities/record.ts';
+import { fileStream } from '../../domain/files/file.ts';
 import { hasAssistant } from '../../domain/tenancy/tenant.ts';
 import { noEmbedder } from '../../infrastructure/embedding/no-embedder.ts';
 import { threadedEmbedder } from '../../infrastructure/embedding/threaded-embedder.ts';
-import { allFilesOf } from '../../projections/files.ts';
-import { recordsOfTenant } from '../../projections/records.ts';
+import { recordsOfTenant } from '../../projections/entities/records.ts';
+import { allFilesOf } from '../../projections/files/files.ts';
+import { assistantRoutes } from '../routes/assistant/assistant.ts';
 import { threadedSearch } from '../threads/retrieval.ts';
+import type { Area } from './area.ts';
 import type { Core } from './core.ts';
 import { upstreamHttp } from './outbound.ts';
-
-/** The assistant and its corpus. */
-export interface AssistantArea {
-  readonly assistant: Assistant;
-  readonly backfills: Backfills;
-  readonly corpus: Corpus;
-  readonly corpusSources: Sources;
-  readonly completion: Completion;
-  /** Ends backfills, and the threads that embed and search. */
-  readonly stopAssistant: () => Promise<void>;
-}
 
 const LEASE_MS = 5000;
 
@@ -54,16 +44,16 @@ const inventoryIn = ({ readModels, stores }: Core): CorpusInventory => {
   };
 };
 
-/** From the streams themselves: a source that was deleted a moment ago is no more, wherever the corpus stands. */
+/** Reads sources from their streams, so that a deleted one is gone at once, even if the corpus lags. */
 const liveIn = ({ states }: Core) => {
   const isLiveRecord = async (tenantId: string, id: string): Promise<boolean> =>
-    (await states.load(tenantId, recordDecider, id)).state.status === 'live';
+    (await states.load(tenantId, recordStream, id)).state.status === 'live';
   return async (tenantId: string, { kind, id }: SourceKey): Promise<boolean> => {
     switch (kind) {
       case 'entity_record':
         return isLiveRecord(tenantId, id);
       case 'attachment': {
-        const { state } = await states.load(tenantId, fileDecider, id);
+        const { state } = await states.load(tenantId, fileStream, id);
         return state.status === 'attached' && isLiveRecord(tenantId, state.record_id);
       }
       default:
@@ -84,13 +74,14 @@ const answererIn = ({ config, logger }: Core) => {
   return upstreamAnswerer(settings, { http: upstreamHttp(), logger });
 };
 
-export const composeAssistant = (core: Core): AssistantArea => {
-  const { config, commands, states, directory, logger, stores } = core;
+/** The assistant and its corpus. */
+export const composeAssistant = (core: Core) => {
+  const { config, streams, directory, logger, stores } = core;
   const embedder = config.EMBEDDING_MODEL === 'off' ? noEmbedder : threadedEmbedder({ logger });
   const { model, dimensions } = embedder;
   const search = threadedSearch({ config, model, dimensions }, { logger });
   const corpus = new Corpus({ store: stores.corpus, embedder });
-  const corpusSources = new Sources({ states, blobs: stores.blobs });
+  const corpusSources = new Sources({ streams, blobs: stores.blobs });
   const backfills = new Backfills({
     corpus,
     sources: corpusSources,
@@ -109,24 +100,17 @@ export const composeAssistant = (core: Core): AssistantArea => {
       return tenant !== undefined && hasAssistant(tenant);
     },
   });
+  const assistant = new Assistant({
+    retrieval: new Retrieval({ embedder, search, isLive: liveIn(core) }),
+    answerer: answererIn(core),
+    streams,
+  });
   return {
-    assistant: new Assistant({
-      retrieval: new Retrieval({ embedder, search, isLive: liveIn(core) }),
-      answerer: answererIn(core),
-      commands,
-    }),
+    assistant,
     backfills,
-    corpus,
-    corpusSources,
-    completion,
-    stopAssistant: async () => {
-      // What waits for a vector ends with it.
-      await Promise.all([embedder.close(), search.close(), backfills.stop(), completion.stop()]);
-    },
-  };
+    routes: assistantRoutes({ ids: core.ids, assistant, backfills }),
+    subscribers: [retrievalIndexer({ corpus, sources: corpusSources, directory, completion })],
+    // Closing the embedder also ends calls that wait for a vector.
+    stop: () => Promise.all([embedder.close(), search.close(), backfills.stop(), completion.stop()]),
+  } satisfies Area & Record<string, unknown>;
 };
-
-export const assistantSubscribers = (
-  { directory }: Core,
-  { corpus, corpusSources, completion }: AssistantArea,
-): readonly Subscriber[] => [retrievalIndexer({ corpus, sources: corpusSources, directory, completion })];

@@ -1,25 +1,27 @@
 import { MeteredUsage } from '../../application/billing/metered-usage.ts';
 import { RateCards } from '../../application/billing/rate-cards.ts';
 import { Statements } from '../../application/billing/statements.ts';
-import type { PartnerDirectory } from '../../application/partner-directory.ts';
-import { activeOf, daysOf } from '../../projections/metering.ts';
-import { customersOf } from '../../projections/tenants.ts';
+import type { PartnerDirectory } from '../../application/partners/partner-directory.ts';
+import { customerById, customersOf } from '../../projections/billing/customers.ts';
+import { activeOf, daysOf } from '../../projections/billing/metering.ts';
+import { billingRoutes } from '../routes/billing/billing.ts';
+import type { Area } from './area.ts';
 import type { Core } from './core.ts';
 import { invoiceBookIn } from './invoices.ts';
 
-/** Partner billing: rate cards, metering, statements and what they are summed up to. */
-export interface BillingArea {
-  readonly rateCards: RateCards;
-  readonly statements: Statements;
-}
-
-export const composeBilling = (core: Core, partners: PartnerDirectory): BillingArea => {
-  const { commands, states, stores, codec, clock, directory, readModels } = core;
+/** Partner billing: rate cards, metering, statements and their sums. */
+export const composeBilling = (
+  core: Core,
+  { partnerDirectory: partners }: { readonly partnerDirectory: PartnerDirectory },
+) => {
+  const { streams, stores, codec, clock, directory, readModels } = core;
   const invoices = invoiceBookIn(core);
   const metering = readModels.reader('metering');
-  const rateCards = new RateCards({ commands, states, directory, partners, invoices });
+  const rateCards = new RateCards({ streams, directory, partners, invoices });
   const usage = new MeteredUsage({
     model: {
+      tenures: async (partnerId, tenantId) =>
+        (await customerById(metering, partnerId, tenantId))?.tenures ?? [],
       days: (tenantId, range) => daysOf(metering, tenantId, range),
       active: (tenantId, range) => activeOf(metering, tenantId, range),
     },
@@ -27,18 +29,24 @@ export const composeBilling = (core: Core, partners: PartnerDirectory): BillingA
     codec,
   });
   const statements = new Statements({
+    streams,
     usage,
-    counted: async (customerId, through) => {
-      await readModels.waitFor(customerId, ['metering'], through);
+    counted: async (tenantId, through) => {
+      await readModels.requirePresentVersion('metering');
+      await readModels.waitFor(tenantId, ['metering'], through);
     },
     head: () => stores.events.head(),
-    customersOf: (partnerId) => customersOf(readModels.reader('tenants'), partnerId),
+    customersOf: (partnerId, window) => customersOf(metering, partnerId, window),
+    customerOf: (partnerId, customerId) => customerById(metering, partnerId, customerId),
     invoices,
     rateCards,
-    states,
-    directory,
+
     partners,
     clock,
   });
-  return { rateCards, statements };
+  return {
+    rateCards,
+    statements,
+    routes: billingRoutes({ ...core, rateCards, statements }),
+  } satisfies Area & Record<string, unknown>;
 };

@@ -1,24 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { JointEdits } from '../../application/bulk/joint-edits.ts';
 import type { RecordSelector, Referrers, RunningSession } from '../../application/bulk/ports.ts';
 import { BulkPreviews } from '../../application/bulk/preview.ts';
-import { Rows } from '../../application/bulk/rows.ts';
-import { BulkRunner, RUNNER } from '../../application/bulk/runner.ts';
-import { ofEachTenant, runBulkWorker } from '../../application/bulk/worker.ts';
-import { Bulk } from '../../application/bulk.ts';
-import type { DocumentReader, PageEnd } from '../../domain/projection.ts';
-import { runningSessions } from '../../projections/bulk.ts';
-import { entitiesOf } from '../../projections/entities.ts';
-import { countRecordsOf, idsOfRecords, referrersOf } from '../../projections/records.ts';
+import { RowExecutor } from '../../application/bulk/row-executor.ts';
+import { Bulk } from '../../application/bulk/sessions.ts';
+import { BulkRunner, ofEachTenant, RUNNER, runBulkWorker } from '../../application/bulk/worker.ts';
+import type { DocumentReader, PageEnd } from '../../domain/core/projection.ts';
+import { runningSessions } from '../../projections/bulk/bulk.ts';
+import { entitiesOf } from '../../projections/entities/entities.ts';
+import { countRecordsOf, idsOfRecords, referrersOf } from '../../projections/entities/records.ts';
+import { bulkRoutes } from '../routes/bulk/bulk.ts';
+import type { Area } from './area.ts';
 import type { Core } from './core.ts';
 import type { EntitiesArea } from './entities.ts';
 import type { WorkflowArea } from './workflow.ts';
-
-/** Operations on many records. */
-export interface BulkArea {
-  readonly bulk: Bulk;
-  readonly bulkRunner: BulkRunner;
-}
 
 const PAGE = 1000;
 
@@ -39,6 +33,7 @@ const referrersIn = ({ readModels }: Core): Referrers => {
   const records = readModels.reader('records');
   return {
     canPointTo: async (tenantId, entityName) => {
+      await readModels.waitFor(tenantId, ['entities'], undefined);
       let after: PageEnd | undefined;
       do {
         const page = await entitiesOf(entities, tenantId, { limit: PAGE, after });
@@ -59,24 +54,25 @@ const referrersIn = ({ readModels }: Core): Referrers => {
   };
 };
 
+/** Operations on many records. */
 export const composeBulk = (
   core: Core,
   { schemas, records, deletions, writers }: EntitiesArea,
   { jobs }: WorkflowArea,
-): BulkArea => {
-  const { commands, states, codec, ids, clock, logger, stores, readModels } = core;
+) => {
+  const { streams, codec, ids, clock, logger, stores, readModels } = core;
   const { events } = stores;
   const referrers = referrersIn(core);
-  const joint = new JointEdits({ ...core, events, schemas, gate: writers });
+  const rows = new RowExecutor({ streams, schemas, writers, records, deletions, jobs, ids });
   const bulkRunner = new BulkRunner(
     {
-      commands,
+      streams,
       events,
       codec,
       leases: stores.reads,
-      rows: new Rows({ commands, states, records, deletions, jobs, ids, joint }),
+      rows,
       referrers,
-      others: {
+      foreground: {
         get asked() {
           return readModels.asked;
         },
@@ -90,22 +86,27 @@ export const composeBulk = (
     { ...RUNNER, outOfReachMs: core.config.BULK_GIVE_UP_SECONDS * 1000 },
   );
   const bulk = new Bulk({
-    commands,
-    states,
+    streams,
     schemas,
     selector: selectorOf(readModels.reader('records')),
-    previews: new BulkPreviews({ commands, states, schemas, records, jobs, referrers, ids }),
+    previews: new BulkPreviews({ streams, schemas, records, jobs, referrers, ids }),
     runner: bulkRunner,
     events,
     codec,
     clock,
   });
-  return { bulk, bulkRunner };
+  return {
+    bulk,
+    routes: bulkRoutes({ ids, readModels, bulk }),
+    background: (_lease, signal) =>
+      runBulkWorker({ runner: bulkRunner, running: runningIn(core), logger }, signal),
+    stop: () => bulkRunner.stop(),
+  } satisfies Area & Record<string, unknown>;
 };
 
-/** Works on queued commits, and on those whose process died, until aborted. */
-export const runBulkWork = (core: Core, { bulkRunner }: BulkArea, signal: AbortSignal): Promise<void> => {
-  const reader = core.readModels.reader('bulk');
+/** Sessions that are being committed, including those of dead processes. */
+const runningIn = ({ readModels }: Core): (() => Promise<readonly RunningSession[]>) => {
+  const reader = readModels.reader('bulk');
   const pages = async function* (): AsyncIterable<readonly RunningSession[]> {
     let after: PageEnd | undefined;
     do {
@@ -114,8 +115,5 @@ export const runBulkWork = (core: Core, { bulkRunner }: BulkArea, signal: AbortS
       after = page.next;
     } while (after !== undefined);
   };
-  return runBulkWorker(
-    { runner: bulkRunner, running: () => ofEachTenant(pages()), logger: core.logger },
-    signal,
-  );
+  return () => ofEachTenant(pages());
 };

@@ -1,49 +1,61 @@
 import { createHmac, hkdfSync } from 'node:crypto';
-import { EventCodec } from '../../application/codec.ts';
-import { CommandHandler } from '../../application/command-handler.ts';
-import { Directory } from '../../application/directory.ts';
-import { Erasures } from '../../application/erasures.ts';
+import { CommandHandler } from '../../application/core/commands/command-handler.ts';
+import { StreamStates } from '../../application/core/commands/stream-states.ts';
+import { Streams } from '../../application/core/commands/streams.ts';
+import { EventCodec } from '../../application/core/events/event-codec.ts';
+import { Erasures } from '../../application/core/privacy/erasures.ts';
+import { KeyRing } from '../../application/core/privacy/key-ring.ts';
+import { ReadModels } from '../../application/core/projections/read-models.ts';
+import { LogFollower } from '../../application/core/subscriptions/log-follower.ts';
+import { Directory } from '../../application/identity/directory.ts';
 import type { Clock, Ids } from '../../application/ports/clock.ts';
 import type { Logger } from '../../application/ports/logger.ts';
 import type { Metrics } from '../../application/ports/metrics.ts';
 import type { Passwords } from '../../application/ports/passwords.ts';
-import { ReadModels } from '../../application/read-models.ts';
-import { KeyRing } from '../../application/sealing.ts';
-import { StreamStates } from '../../application/stream-states.ts';
 import { catalogue } from '../../domain/catalogue.ts';
 import { type Config, ConfigError } from '../../infrastructure/config.ts';
-import { type Secrets, secretsOf } from '../../infrastructure/development-secrets.ts';
+import type { Secrets } from '../../infrastructure/development-secrets.ts';
 import { uuidV7Ids } from '../../infrastructure/identity/ids.ts';
 import { argon2Passwords } from '../../infrastructure/identity/passwords.ts';
 import { openStores, type Stores } from '../../infrastructure/stores.ts';
 import { projections } from '../../projections/all.ts';
 import { createMetrics, type HttpMetrics } from '../http/metrics.ts';
 
-/** What every area is built from. */
-export interface Core {
+/** The parts that every area is built from. `S` holds the secrets it was composed with. */
+export interface Core<S = Secrets> {
   readonly config: Config;
-  readonly secrets: Secrets;
+  readonly secrets: S;
   readonly logger: Logger;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly metrics: HttpMetrics & Metrics;
   readonly stores: Stores;
+  /** The one reader of the log of this process. */
+  readonly follower: LogFollower;
   readonly keys: KeyRing;
   readonly erasures: Erasures;
   readonly codec: EventCodec;
   readonly states: StreamStates;
-  readonly commands: CommandHandler;
+  readonly streams: Streams;
   readonly directory: Directory;
   readonly readModels: ReadModels;
   readonly passwords: Passwords;
-  /** Keyed hash of an e-mail without regard to case: names its stream, and says nothing to who reads the log. */
+  /** Keyed hash of an e-mail, case-insensitive. Names its stream without revealing it to readers of the log. */
   readonly emailHash: (email: string) => string;
 }
 
-/** @throws {ConfigError} for a `MASTER_KEY` that the data was not sealed with */
-export const composeCore = async (config: Config, logger: Logger, clock: Clock): Promise<Core> => {
+/**
+ * @param secretsFrom called when the stores are open, because it may store secrets beside them
+ * @throws {ConfigError} for a `MASTER_KEY` that the data was not sealed with
+ */
+export const composeCore = async <S extends Pick<Secrets, 'MASTER_KEY'>>(
+  config: Config,
+  secretsFrom: (config: Config) => S,
+  logger: Logger,
+  clock: Clock,
+): Promise<Core<S>> => {
   const stores = await openStores(config, logger);
-  const secrets = secretsOf(config);
+  const secrets = secretsFrom(config);
   const ids = uuidV7Ids(clock);
   const metrics = createMetrics();
   const keys = new KeyRing(stores.keys, secrets.MASTER_KEY);
@@ -53,6 +65,7 @@ export const composeCore = async (config: Config, logger: Logger, clock: Clock):
   const codec = new EventCodec(catalogue, keys);
   const states = new StreamStates(stores.events, codec, stores.snapshots, logger);
   const commands = new CommandHandler({ events: stores.events, codec, states, keys, clock, ids, metrics });
+  const streams = new Streams(commands, states);
   return {
     config,
     secrets,
@@ -61,12 +74,13 @@ export const composeCore = async (config: Config, logger: Logger, clock: Clock):
     ids,
     metrics,
     stores,
+    follower: new LogFollower({ events: stores.events, logger }),
     keys,
     erasures: new Erasures({ events: stores.events, codec, keys, store: stores.keys, logger }),
     codec,
     states,
-    commands,
-    directory: new Directory(states, keys),
+    streams,
+    directory: new Directory(streams, keys),
     readModels: new ReadModels(projections, stores.reads, clock),
     passwords: argon2Passwords(),
     emailHash: emailHasher(secrets.MASTER_KEY),

@@ -1,28 +1,28 @@
-import type { RecordFinder } from '../../application/deletion-marks.ts';
-import { Deletions } from '../../application/deletions.ts';
-import { Notes } from '../../application/notes.ts';
-import { RecordLinks } from '../../application/record-links.ts';
-import { Records } from '../../application/records.ts';
-import { type FindBroken, Schemas } from '../../application/schemas.ts';
-import type { Subscriber } from '../../application/subscriber.ts';
-import { noteNotifier } from '../../application/subscribers/note-notifier.ts';
-import { recordDeleter } from '../../application/subscribers/record-deleter.ts';
-import { jobStarter, schemaChanger } from '../../application/subscribers/schema-follower.ts';
-import type { PublishedWorkflows } from '../../application/workflow-uses.ts';
-import { WriterGate } from '../../application/writer-gate.ts';
-import { brokenBy } from '../../domain/entities/schema-changes.ts';
-import { every } from '../../domain/projection.ts';
-import { allRecordsOf, type RecordDoc, recordsBeingDeleted, referrersOf } from '../../projections/records.ts';
+import { WriterGate } from '../../application/core/commands/writer-gate.ts';
+import type { RecordFinder } from '../../application/entities/deletion-marks.ts';
+import { Deletions } from '../../application/entities/deletions.ts';
+import { noteNotifier } from '../../application/entities/note-notifier.ts';
+import { recordDeleter } from '../../application/entities/record-deleter.ts';
+import { RecordLinks } from '../../application/entities/record-links.ts';
+import { RecordNotes } from '../../application/entities/record-notes.ts';
+import { Records } from '../../application/entities/records.ts';
+import { jobStarter, schemaChanger } from '../../application/entities/schema-follower.ts';
+import { type FindBroken, Schemas } from '../../application/entities/schemas.ts';
+import type { PublishedWorkflows } from '../../application/workflow/workflow-uses.ts';
+import type { Workflows } from '../../application/workflow/workflows.ts';
+import { every } from '../../domain/core/projection.ts';
+import { brokenBy } from '../../domain/entities/tightenings.ts';
+import {
+  allRecordsOf,
+  type RecordDoc,
+  recordsBeingDeleted,
+  referrersOf,
+} from '../../projections/entities/records.ts';
+import { entityRoutes } from '../routes/entities/entities.ts';
+import { noteRoutes } from '../routes/entities/notes.ts';
+import { recordRoutes } from '../routes/entities/records.ts';
+import type { Area } from './area.ts';
 import type { Core } from './core.ts';
-
-/** Schemas, records with their references, and notes. */
-export interface EntitiesArea {
-  readonly schemas: Schemas;
-  readonly records: Records;
-  readonly notes: Notes;
-  readonly deletions: Deletions;
-  readonly writers: WriterGate;
-}
 
 const RECORDS = ['records'];
 
@@ -37,7 +37,7 @@ const finderOf = ({ readModels }: Core): RecordFinder => {
   };
 };
 
-/** As far as the log goes when it is asked. */
+/** All records of an entity, up to the present end of the log. */
 const allRecordsIn = ({ readModels, stores }: Core) => {
   const reader = readModels.reader('records');
   return async function* (tenantId: string, entityName: string): AsyncIterable<RecordDoc> {
@@ -56,38 +56,43 @@ const findBrokenIn =
     return undefined;
   };
 
-export const composeEntities = (core: Core, workflows: PublishedWorkflows): EntitiesArea => {
-  const { commands, states, directory, ids, readModels } = core;
+/** Schemas, records with their references, and notes. */
+export const composeEntities = (
+  core: Core,
+  { workflows: definitions }: { readonly workflows: Workflows },
+) => {
+  const { streams, directory, ids, readModels, clock } = core;
+
+  const workflows: PublishedWorkflows = (tenantId, name) => definitions.published(tenantId, name);
   const writers = new WriterGate();
-  const findBroken = findBrokenIn(allRecordsIn(core));
-  const schemas = new Schemas({ commands, states, gate: writers, workflows, findBroken });
-  const links = new RecordLinks({ commands, states, directory, ids });
+  const allRecords = allRecordsIn(core);
+  const findBroken = findBrokenIn(allRecords);
+  const schemas = new Schemas({ streams, gate: writers, workflows, findBroken });
+  const links = new RecordLinks({ streams, directory, ids });
   const deletions = new Deletions({
-    commands,
+    streams,
     links,
     schemas,
     finder: finderOf(core),
+    clock,
     answered: (tenantId, position) => readModels.answered(tenantId, position),
   });
+  const records = new Records({ streams, schemas, links, deletions, workflows, gate: writers });
+  const notes = new RecordNotes({ streams, directory });
+  const deps = { ...core, schemas, records, notes };
   return {
     schemas,
-    records: new Records({ commands, schemas, links, deletions, workflows, gate: writers }),
-    notes: new Notes({ commands, directory }),
+    records,
     deletions,
     writers,
-  };
+    routes: [...entityRoutes(deps), ...recordRoutes(deps), ...noteRoutes(deps)],
+    subscribers: [
+      recordDeleter({ deletions }),
+      jobStarter({ streams, workflows, gate: writers, allRecords }),
+      schemaChanger({ schemas, clock }),
+      noteNotifier({ streams }),
+    ],
+  } satisfies Area & Record<string, unknown>;
 };
 
-export const entitySubscribers = (
-  core: Core,
-  { deletions, schemas, writers }: EntitiesArea,
-  workflows: PublishedWorkflows,
-): readonly Subscriber[] => {
-  const { commands, clock } = core;
-  return [
-    recordDeleter({ deletions }),
-    jobStarter({ commands, workflows, gate: writers, allRecords: allRecordsIn(core) }),
-    schemaChanger({ schemas, clock }),
-    noteNotifier({ commands }),
-  ];
-};
+export type EntitiesArea = ReturnType<typeof composeEntities>;

@@ -1,33 +1,37 @@
-import { dataOf, type EventCodec } from '../../application/codec.ts';
-import { Files } from '../../application/files.ts';
-import type { EventStore, Position } from '../../application/ports/event-store.ts';
-import type { ReadModels } from '../../application/read-models.ts';
-import { tenantPrefix } from '../../application/streams.ts';
-import type { Subscriber } from '../../application/subscriber.ts';
+import { dataOf, type EventCodec } from '../../application/core/events/event-codec.ts';
+import { tenantPrefix } from '../../application/core/events/stream-name.ts';
+import type { ReadModels } from '../../application/core/projections/read-models.ts';
+import { runBlobSweeps } from '../../application/files/blob-sweep.ts';
 import {
   blobRemover,
   type FilesOfRecord,
   recordFilesRemover,
-} from '../../application/subscribers/file-removers.ts';
-import { DomainError } from '../../domain/errors.ts';
-import { FileUploaded, fileDecider } from '../../domain/files/file.ts';
-import type { DocumentReader, PageEnd } from '../../domain/projection.ts';
-import { filesOf } from '../../projections/files.ts';
+} from '../../application/files/file-removers.ts';
+import { Files } from '../../application/files/files.ts';
+import type { EventStore, Position } from '../../application/ports/event-store.ts';
+import { DomainError } from '../../domain/core/errors.ts';
+import type { DocumentReader, PageEnd } from '../../domain/core/projection.ts';
+import { FileUploaded, fileStream } from '../../domain/files/file.ts';
+import { filesOf } from '../../projections/files/files.ts';
+import { fileRoutes } from '../routes/files/files.ts';
+import type { Area } from './area.ts';
 import type { Core } from './core.ts';
 
 /** Files attached to records. */
-export interface FilesArea {
-  readonly files: Files;
-}
-
-export const composeFiles = ({ commands, states, stores, ids, logger }: Core): FilesArea => ({
-  files: new Files({ commands, states, blobs: stores.blobs, ids, logger }),
-});
-
-export const fileSubscribers = (core: Core): readonly Subscriber[] => [
-  blobRemover({ blobs: core.stores.blobs }),
-  recordFilesRemover({ ...core, filesOfRecord: filesOfRecord(core) }),
-];
+export const composeFiles = (core: Core) => {
+  const { streams, stores, ids, clock, logger } = core;
+  const { blobs, events } = stores;
+  const files = new Files({ streams, blobs, ids, logger });
+  return {
+    files,
+    routes: fileRoutes({ ...core, files }),
+    subscribers: [
+      blobRemover({ blobs }),
+      recordFilesRemover({ ...core, filesOfRecord: filesOfRecord(core) }),
+    ],
+    background: (_lease, signal) => runBlobSweeps({ blobs, events, clock, logger }, signal),
+  } satisfies Area & Record<string, unknown>;
+};
 
 interface Sources {
   readonly readModels: Pick<ReadModels, 'waitFor'> & {
@@ -37,7 +41,7 @@ interface Sources {
   readonly codec: Pick<EventCodec, 'decode'>;
 }
 
-/** By the read model, once it has come to the position; where it does not come there, by the log. */
+/** Finds files in the read model if it reaches the position, otherwise in the log. */
 export const filesOfRecord = (core: Sources): FilesOfRecord => {
   const { readModels } = core;
   const reader = readModels.reader('files');
@@ -62,7 +66,7 @@ export const filesOfRecord = (core: Sources): FilesOfRecord => {
 
 const PAGE = 1000;
 
-/** Slow, and always right: a poison event elsewhere in the tenant must not keep its deleted files. */
+/** Scans the log: slow, but a poison event elsewhere in the tenant cannot hide a deleted record's files. */
 const inLog = async (
   { stores, codec }: Sources,
   tenantId: string,
@@ -70,7 +74,7 @@ const inLog = async (
   until: Position,
 ): Promise<readonly string[]> => {
   const filter = {
-    streamPrefix: `${tenantPrefix(tenantId)}${fileDecider.category}-`,
+    streamPrefix: `${tenantPrefix(tenantId)}${fileStream.category}-`,
     types: [FileUploaded.type],
   };
   const found: string[] = [];

@@ -1,26 +1,30 @@
-import { FormSlugs } from '../../application/form-slugs.ts';
-import { FormSubmissions } from '../../application/form-submissions.ts';
-import { Forms } from '../../application/forms.ts';
-import type { Subscriber } from '../../application/subscriber.ts';
-import { formSubmitter } from '../../application/subscribers/form-submitter.ts';
+import { FormSlugs } from '../../application/forms/form-slugs.ts';
+import { FormSubmissions } from '../../application/forms/form-submissions.ts';
+import { formSubmitter } from '../../application/forms/form-submitter.ts';
+import { Forms } from '../../application/forms/forms.ts';
+import { formRoutes } from '../routes/forms/forms.ts';
+import { publicFormRoutes } from '../routes/forms/public-forms.ts';
+import type { Area } from './area.ts';
 import type { Core } from './core.ts';
 import type { EntitiesArea } from './entities.ts';
 
-/** Forms and what strangers submit by them. */
-export interface FormsArea {
-  readonly forms: Forms;
-  readonly formSubmissions: FormSubmissions;
-}
+/** Forms and their public submissions. */
+export const composeForms = (core: Core, { schemas, records }: EntitiesArea) => {
+  const { streams, stores, codec, directory, ids, clock } = core;
+  const slugs = new FormSlugs({ streams, clock });
+  const forms = new Forms({ streams, schemas, directory, slugs });
+  const formSubmissions = new FormSubmissions({
+    streams,
 
-export const composeForms = (core: Core, { schemas, records }: EntitiesArea): FormsArea => {
-  const { commands, states, stores, codec, directory, ids, clock } = core;
-  const slugs = new FormSlugs({ commands, states, clock });
+    events: stores.events,
+    codec,
+    records,
+    ids,
+  });
+  const deps = { ...core, forms, formSubmissions };
   return {
-    forms: new Forms({ commands, schemas, directory, slugs }),
-    formSubmissions: new FormSubmissions({ commands, states, events: stores.events, codec, records, ids }),
-  };
+    forms,
+    routes: [...formRoutes(deps), ...publicFormRoutes(deps)],
+    subscribers: [formSubmitter({ submissions: formSubmissions })],
+  } satisfies Area & Record<string, unknown>;
 };
-
-export const formSubscribers = ({ formSubmissions }: FormsArea): readonly Subscriber[] => [
-  formSubmitter({ submissions: formSubmissions }),
-];

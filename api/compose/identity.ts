@@ -1,38 +1,44 @@
+import { eraser } from '../../application/core/privacy/eraser.ts';
+import { adminWithdrawal } from '../../application/identity/admin-withdrawal.ts';
+import { ApiTokenAuthentication } from '../../application/identity/api-token-authentication.ts';
+import { ApiTokens } from '../../application/identity/api-tokens.ts';
 import {
   Authentication,
   PLATFORM_TOKEN_SECONDS,
   platformClaims,
   tenantTokenClaims,
   tenantTokenLifetime,
-} from '../../application/authentication.ts';
-import { EventLog } from '../../application/event-log.ts';
-import { Forgetting } from '../../application/forgetting.ts';
-import { Identity } from '../../application/identity.ts';
-import { Impersonation } from '../../application/impersonation.ts';
-import { Login } from '../../application/login.ts';
-import { Tenancy } from '../../application/tenancy.ts';
-import { catalogue } from '../../domain/catalogue.ts';
+} from '../../application/identity/authentication.ts';
+import { emailClaimer } from '../../application/identity/email-claimer.ts';
+import { emailReleaser } from '../../application/identity/email-releaser.ts';
+import { Forgetting } from '../../application/identity/forgetting.ts';
+import { Identity } from '../../application/identity/identity.ts';
+import { Impersonation } from '../../application/identity/impersonation.ts';
+import { Login } from '../../application/identity/login.ts';
+import { TestTokens } from '../../application/identity/test-tokens.ts';
+import { TokenUses } from '../../application/identity/token-uses.ts';
+import type { PartnerAuthentication } from '../../application/partners/partner-authentication.ts';
 import { signingSecrets } from '../../infrastructure/development-secrets.ts';
+import { randomTokenSecrets } from '../../infrastructure/identity/token-secrets.ts';
 import { tokenFamily } from '../../infrastructure/identity/tokens.ts';
-import { accountsOf, oldestAdmins } from '../../projections/users.ts';
+import { accountsOf, oldestAdmins } from '../../projections/identity/users.ts';
+import { apiTokenRoutes } from '../routes/identity/api-tokens.ts';
+import { authRoutes } from '../routes/identity/auth.ts';
+import { impersonationRoutes } from '../routes/identity/impersonation.ts';
+import { ssoRoutes } from '../routes/identity/sso.ts';
+import { userRoutes } from '../routes/identity/users.ts';
+import type { Area } from './area.ts';
 import type { Core } from './core.ts';
-import { composeDelegation, type DelegationArea } from './delegation.ts';
-import { composePartners, type PartnerArea } from './partners.ts';
+import { composeSso } from './sso.ts';
 
-/** Who is who and what they may: people, tenants, credentials. */
-export interface IdentityArea extends PartnerArea, DelegationArea {
-  readonly authentication: Authentication;
-  readonly identity: Identity;
-  readonly forgetting: Forgetting;
-  readonly login: Login;
-  readonly tenancy: Tenancy;
-  readonly impersonation: Impersonation;
-  readonly eventLog: EventLog;
-}
-
-export const composeIdentity = (core: Core): IdentityArea => {
-  const { commands, directory, passwords, emailHash, secrets, clock, readModels, keys, states, ids } = core;
-  const identity = new Identity({ commands, directory, passwords, emailHash });
+/** People and credentials: accounts, sign-in, tokens, impersonation, forgetting. */
+export const composeIdentity = (
+  core: Core,
+  { partnerAuthentication }: { readonly partnerAuthentication: PartnerAuthentication },
+) => {
+  const { streams, directory, passwords, emailHash, secrets, clock, readModels, keys, ids } = core;
+  const { codec, logger, stores, erasures } = core;
+  const identity = new Identity({ streams, directory, passwords, emailHash });
   const tenantTokens = tokenFamily(
     signingSecrets(secrets, 'TENANT_JWT_SECRET'),
     tenantTokenClaims,
@@ -45,53 +51,78 @@ export const composeIdentity = (core: Core): IdentityArea => {
     () => PLATFORM_TOKEN_SECONDS,
     clock,
   );
-  const partners = composePartners(core);
-  const { apiTokenAuthentication, ...delegation } = composeDelegation(core, tenantTokens);
-  return {
-    ...partners,
-    ...delegation,
+  const tokenUses = new TokenUses({ streams, clock, ids, logger });
+  const apiTokenAuthentication = new ApiTokenAuthentication({
+    streams,
+    events: stores.events,
+    codec,
+
+    directory,
+    uses: tokenUses,
+    clock,
+  });
+  const authentication = new Authentication({
+    tenantTokens,
+    platformTokens,
+    apiTokens: apiTokenAuthentication,
+    directory,
     identity,
-    forgetting: new Forgetting({ commands, directory, keys, erasures: core.erasures, emailHash }),
-    authentication: new Authentication({
-      tenantTokens,
-      platformTokens,
-      apiTokens: apiTokenAuthentication,
-      directory,
-      identity,
-      ids,
-      partner: (token) => partners.partnerAuthentication.authenticate(token),
-      answered: (tenantId, position) => readModels.answered(tenantId, position),
-    }),
-    login: new Login({
-      directory,
-      identity,
-      passwords,
-      keys,
-      states,
-      tenantTokens,
-      platformTokens,
-      emailHash,
-      accountsOf: (hash) => accountsOf(readModels.reader('logins'), hash),
-    }),
-    tenancy: new Tenancy({
-      commands,
-      directory,
-      identity,
-      partners: partners.partnerDirectory,
-      passwords,
-      keys,
-    }),
-    impersonation: new Impersonation({
-      commands,
-      directory,
-      tenantTokens,
-      clock,
-      oldestAdmins: (tenantId) => oldestAdmins(readModels.reader('users'), tenantId),
-    }),
-    eventLog: new EventLog({
-      events: core.stores.events,
-      directory,
-      types: catalogue.map(({ type }) => type),
-    }),
+    ids,
+    partner: (token) => partnerAuthentication.authenticate(token),
+    answered: (tenantId, position) => readModels.answered(tenantId, position),
+  });
+  const login = new Login({
+    streams,
+    directory,
+    identity,
+    passwords,
+    keys,
+
+    tenantTokens,
+    platformTokens,
+    emailHash,
+    accountsOf: (hash) => accountsOf(readModels.reader('logins'), hash),
+  });
+  const impersonation = new Impersonation({
+    streams,
+    directory,
+    tenantTokens,
+    clock,
+    oldestAdmins: (tenantId) => oldestAdmins(readModels.reader('users'), tenantId),
+  });
+  const { sso, ssoSettings } = composeSso(core, identity);
+  const apiTokens = new ApiTokens({ streams, secrets: randomTokenSecrets });
+  const deps = {
+    ...core,
+    identity,
+    login,
+    impersonation,
+    sso,
+    ssoSettings,
+    apiTokens,
+    testTokens: new TestTokens({ streams, tokens: tenantTokens }),
+    forgetting: new Forgetting({ streams, directory, keys, erasures, emailHash }),
   };
+  return {
+    identity,
+    authentication,
+    impersonation,
+    apiTokens,
+    tenantTokens,
+    ssoSettings,
+    routes: [
+      ...authRoutes(deps),
+      ...ssoRoutes(deps),
+      ...impersonationRoutes(deps),
+      ...userRoutes(deps),
+      ...apiTokenRoutes(deps),
+    ],
+    subscribers: [
+      eraser({ erasures }),
+      emailClaimer({ streams, keys, emailHash }),
+      emailReleaser({ streams, directory }),
+      adminWithdrawal({ streams, directory, keys, emailHash }),
+    ],
+    stop: () => tokenUses.close(),
+  } satisfies Area & Record<string, unknown>;
 };

@@ -6,11 +6,12 @@ import { Invoices } from '../../application/billing/invoices.ts';
 import { type Pending, runIssueWorker } from '../../application/billing/issue-worker.ts';
 import { InvoiceIssuing } from '../../application/billing/issuing.ts';
 import type { Statements } from '../../application/billing/statements.ts';
-import { type LeaseOptions, pause } from '../../application/lease-holder.ts';
+import { pause } from '../../application/core/concurrency/pause.ts';
+import type { PartnerDirectory } from '../../application/partners/partner-directory.ts';
 import type { BillingUpstream } from '../../application/ports/billing-upstream.ts';
 import type { Invoice } from '../../domain/billing/invoice-view.ts';
+import type { DocumentReader, PageEnd } from '../../domain/core/projection.ts';
 import { partnerScope } from '../../domain/partners/partner.ts';
-import type { DocumentReader, PageEnd } from '../../domain/projection.ts';
 import { httpUpstream } from '../../infrastructure/billing/http-upstream.ts';
 import { recorder } from '../../infrastructure/billing/recorder.ts';
 import { guardedHttp } from '../../infrastructure/http/guarded-http.ts';
@@ -20,20 +21,17 @@ import {
   invoicesOf,
   invoicesProjection,
   issuingInvoices,
-} from '../../projections/invoices.ts';
+} from '../../projections/billing/invoices.ts';
+import { invoiceRoutes } from '../routes/billing/invoices.ts';
+import type { Area } from './area.ts';
 import type { Core } from './core.ts';
-import type { PartnerArea } from './partners.ts';
-
-/** Invoices of partners and how they are handed to the upstream billing system. */
-export interface InvoicesArea {
-  readonly invoices: Invoices;
-  readonly invoiceIssuing: InvoiceIssuing;
-}
 
 const PAGE = 200;
+/** How long a stop waits for calls to the upstream. */
+const LAST_CALLS_MS = 2000;
 
-const logIn = ({ stores, codec, states }: Core): InvoiceLog =>
-  new InvoiceLog({ events: stores.events, codec, states });
+const logIn = ({ stores, codec, streams }: Core): InvoiceLog =>
+  new InvoiceLog({ events: stores.events, codec, streams });
 
 const everyInvoice = async (
   reader: DocumentReader,
@@ -50,7 +48,7 @@ const everyInvoice = async (
   return found;
 };
 
-/** One customer's as the stream has them, a partner's as far as the read model has come. */
+/** Reads one customer's invoices from the stream, and all of a partner's from the read model. */
 export const invoiceBookIn = (core: Core): InvoiceBook => {
   const log = logIn(core);
   const reader = core.readModels.reader(invoicesProjection.name);
@@ -60,7 +58,7 @@ export const invoiceBookIn = (core: Core): InvoiceBook => {
   };
 };
 
-/** The operator names the upstream: it may be anywhere, also on this machine. */
+/** The operator names the upstream, so any address is allowed, also on this machine. */
 const upstreamOf = ({ config, logger }: Core): BillingUpstream => {
   const { BILLING_UPSTREAM_URL: url, BILLING_UPSTREAM_TOKEN: token, DATA_DIR } = config;
   if (url === undefined) return recorder({ path: join(DATA_DIR, 'billing') });
@@ -71,15 +69,19 @@ const upstreamOf = ({ config, logger }: Core): BillingUpstream => {
   return httpUpstream({ url, token, http });
 };
 
+/** Invoices of partners and their hand-over to the upstream billing system. */
 export const composeInvoices = (
   core: Core,
-  { partnerDirectory, statements }: Pick<PartnerArea, 'partnerDirectory'> & { statements: Statements },
-): InvoicesArea => {
-  const { commands, directory, stores, clock, logger, readModels } = core;
+  {
+    partnerDirectory,
+    statements,
+  }: { readonly partnerDirectory: PartnerDirectory; readonly statements: Statements },
+) => {
+  const { streams, stores, clock, logger, readModels } = core;
   const log = logIn(core);
   const reader = readModels.reader(invoicesProjection.name);
   const invoiceIssuing = new InvoiceIssuing({
-    commands,
+    streams,
     log,
     upstream: upstreamOf(core),
     leases: stores.reads,
@@ -88,8 +90,7 @@ export const composeInvoices = (
     owner: randomUUID(),
   });
   const invoices = new Invoices({
-    commands,
-    directory,
+    streams,
     partners: partnerDirectory,
     log,
     statements,
@@ -98,7 +99,7 @@ export const composeInvoices = (
       const find = () => invoiceById(reader, partnerScope(partnerId), invoiceId);
       let found = await find();
       if (found === undefined) {
-        // Another process may have made it a moment ago.
+        // Another process may have made the invoice just now.
         await readModels.waitFor(undefined, [invoicesProjection.name], await stores.events.head());
         found = await find();
       }
@@ -106,18 +107,26 @@ export const composeInvoices = (
     },
     wrote: (position) => readModels.answered(undefined, position),
   });
-  return { invoices, invoiceIssuing };
+  return {
+    invoices,
+    routes: invoiceRoutes({ ...core, invoices }),
+    background: (lease, signal) =>
+      runIssueWorker(
+        { issuing: invoiceIssuing, pending: pendingIn(core), clock, logger, sleep: pause },
+        lease,
+        signal,
+      ),
+    // Requests that wait for the upstream are answered in time, because the intent is stored.
+    closing: () => {
+      setTimeout(() => invoices.stop(), LAST_CALLS_MS).unref();
+    },
+  } satisfies Area & Record<string, unknown>;
 };
 
-/** Goes on with invoices that the upstream has not answered, until aborted. */
-export const runInvoiceWork = (
-  { readModels, clock, logger }: Core,
-  { invoiceIssuing: issuing }: InvoicesArea,
-  lease: LeaseOptions,
-  signal: AbortSignal,
-): Promise<void> => {
+/** Invoices that the upstream has not answered. */
+const pendingIn = ({ readModels }: Core): (() => AsyncIterable<Pending>) => {
   const reader = readModels.reader(invoicesProjection.name);
-  const pending = async function* (): AsyncIterable<Pending> {
+  return async function* () {
     let after: PageEnd | undefined;
     do {
       const page = await issuingInvoices(reader, { limit: PAGE, after });
@@ -127,5 +136,4 @@ export const runInvoiceWork = (
       after = page.next;
     } while (after !== undefined);
   };
-  return runIssueWorker({ issuing, pending, clock, logger, sleep: pause }, lease, signal);
 };

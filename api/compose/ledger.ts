@@ -1,59 +1,58 @@
-import { Books } from '../../application/books.ts';
-import { Ledger } from '../../application/ledger.ts';
-import { PartnerDirectory } from '../../application/partner-directory.ts';
-import { PostingRules } from '../../application/posting-rules.ts';
-import { PostingSources } from '../../application/posting-sources.ts';
-import { Postings } from '../../application/postings.ts';
-import { RuleRunner } from '../../application/rule-runner.ts';
-import type { Subscriber } from '../../application/subscriber.ts';
-import { postingFinisher } from '../../application/subscribers/posting-finisher.ts';
-import { rulePoster } from '../../application/subscribers/rule-poster.ts';
+import type { TimeTravel } from '../../application/audit/time-travel.ts';
+import { ChartOfAccounts } from '../../application/ledger/chart-of-accounts.ts';
+import { Entries } from '../../application/ledger/entries.ts';
+import { LedgerJournal } from '../../application/ledger/journal.ts';
+import { Posting, postingFinisher } from '../../application/ledger/posting.ts';
+import { PostingRules } from '../../application/ledger/posting-rules.ts';
+import { PostingSources } from '../../application/ledger/posting-sources.ts';
+import { rulePoster } from '../../application/ledger/rule-poster.ts';
+import { RuleRunner } from '../../application/ledger/rule-runner.ts';
+import { LedgerSettings } from '../../application/ledger/settings.ts';
+import { PartnerDirectory } from '../../application/partners/partner-directory.ts';
+import { ledgerAccountRoutes } from '../routes/ledger/ledger-accounts.ts';
+import { ledgerEntryRoutes } from '../routes/ledger/ledger-entries.ts';
+import { ledgerExportRoutes } from '../routes/ledger/ledger-exports.ts';
+import { ledgerReportRoutes } from '../routes/ledger/ledger-reports.ts';
+import { ledgerRuleRoutes } from '../routes/ledger/ledger-rules.ts';
+import type { Area } from './area.ts';
 import type { Core } from './core.ts';
 
-/** The general ledger: chart and lock, entries, how they come into the books, and the rules that make them. */
-export interface LedgerArea {
-  readonly books: Books;
-  readonly ledger: Ledger;
-  readonly postings: Postings;
-  readonly postingRules: PostingRules;
-  readonly ruleRunner: RuleRunner;
-  readonly postingSources: PostingSources;
-}
-
-export const composeLedger = (core: Core): LedgerArea => {
-  const { commands, states, stores, codec, clock, ids, logger, directory } = core;
+/** The general ledger: chart and lock, entries, posting rules and reports. */
+export const composeLedger = (core: Core, { timeTravel }: { readonly timeTravel: TimeTravel }) => {
+  const { streams, states, stores, codec, clock, ids, logger, directory } = core;
   const { events } = stores;
-  const postings = new Postings({ commands, states, events, codec, ids, logger });
-  const ledger = new Ledger({ commands, directory, clock, postings });
-  const runner = new RuleRunner({ commands, directory, events, ledger, logger });
-  const partners = new PartnerDirectory(states);
+  const journal = new LedgerJournal({ streams, events, codec });
+  const chart = new ChartOfAccounts({ streams, journal });
+  const settings = new LedgerSettings({ directory, clock });
+  const posting = new Posting({ streams, events, codec, ids, logger, journal, settings });
+  const entries = new Entries({ streams, chart, journal, settings, posting });
+  const runner = new RuleRunner({ streams, directory, events, entries, logger });
+  const partners = new PartnerDirectory(streams);
   const sources = new PostingSources(
     async (partnerId) => (await partners.find(partnerId))?.home_tenant_id ?? undefined,
   );
+  const postingRules = new PostingRules({
+    streams,
+    directory,
+    events,
+    codec,
+    clock,
+    chart,
+    entries,
+    sources,
+    runner,
+  });
+  const deps = { ...core, chart, entries, posting, settings, postingRules, timeTravel };
   return {
-    postings,
-    books: new Books({ commands, states }),
-    ledger,
-    postingRules: new PostingRules({
-      commands,
-      states,
-      directory,
-      events,
-      codec,
-      clock,
-      ledger,
-      sources,
-      runner,
-    }),
-    ruleRunner: runner,
-    postingSources: sources,
-  };
+    chart,
+    entries,
+    routes: [
+      ...ledgerAccountRoutes(deps),
+      ...ledgerEntryRoutes(deps),
+      ...ledgerRuleRoutes(deps),
+      ...ledgerReportRoutes(deps),
+      ...ledgerExportRoutes(deps),
+    ],
+    subscribers: [postingFinisher(posting), rulePoster({ runner, sources, events, codec, states })],
+  } satisfies Area & Record<string, unknown>;
 };
-
-export const ledgerSubscribers = (
-  { states, stores, codec }: Core,
-  { postings, ruleRunner, postingSources }: LedgerArea,
-): readonly Subscriber[] => [
-  postingFinisher({ postings }),
-  rulePoster({ runner: ruleRunner, sources: postingSources, events: stores.events, codec, states }),
-];

@@ -4,7 +4,7 @@ import type { Config } from '../../infrastructure/config.ts';
 import { type Fetch, guardedFetch } from '../../infrastructure/http/guarded-fetch.ts';
 import { guardedHttp } from '../../infrastructure/http/guarded-http.ts';
 
-/** Calls to the outside: each use has a guard of its own, which may go where its own allow-list says. */
+/** Outbound calls. Each use has its own guard with its own allow-list. */
 
 const LOOPBACK = ['127.0.0.0/8', '::1/128'];
 /** Metadata, key sets and tokens are a few KiB. */
@@ -19,7 +19,7 @@ type Openings = Pick<
   | 'NODE_ENV'
 >;
 
-/** Calls to identity providers; outside of production also to such on this machine, by plain http too. */
+/** Calls to identity providers. Outside of production also on this machine and by plain http. */
 export const providerFetch = (config: Openings): Fetch => {
   const tryingOut = config.NODE_ENV !== 'production';
   const http = guardedHttp({
@@ -29,11 +29,11 @@ export const providerFetch = (config: Openings): Fetch => {
   return guardedFetch(http, PROVIDER_LIMITS);
 };
 
-/** Calls to an upstream that the operator alone names, wherever it is: the language model of the assistant. */
+/** Calls to the assistant's language model, which the operator names: any address is allowed. */
 export const upstreamHttp = (): OutboundHttp =>
   guardedHttp({ allowedNetworks: ['0.0.0.0/0', '::/0'], allowHttp: true });
 
-/** Calls to `AUDIT_HEADS`, which the operator names; outside of production also on this machine, by plain http too. */
+/** Calls to `AUDIT_HEADS`, which the operator names. Outside of production also on this machine and by plain http. */
 export const auditHeadsHttp = (config: Openings): OutboundHttp => {
   const tryingOut = config.NODE_ENV !== 'production';
   return guardedHttp({
@@ -42,7 +42,7 @@ export const auditHeadsHttp = (config: Openings): OutboundHttp => {
   });
 };
 
-/** Says at the start where tenants can make this server call that they otherwise could not. */
+/** Warns at the start of networks that the configuration opens to calls named by tenants. */
 export const warnOfOpenings = (config: Openings, logger: Logger): void => {
   for (const name of ['WEBHOOK_ALLOWED_NETWORKS', 'SSO_ALLOWED_NETWORKS'] as const) {
     const networks = config[name];

@@ -1,49 +1,53 @@
-import { BillingProfiles } from '../../application/billing-profiles.ts';
+import { BillingProfiles } from '../../application/billing/profiles.ts';
 import {
   assertionClaims,
   PARTNER_TOKEN_SECONDS,
   PartnerAuthentication,
   partnerClaims,
-} from '../../application/partner-authentication.ts';
-import { PartnerDirectory } from '../../application/partner-directory.ts';
-import { Partners } from '../../application/partners.ts';
+} from '../../application/partners/partner-authentication.ts';
+import { PartnerDirectory } from '../../application/partners/partner-directory.ts';
+import { Partners } from '../../application/partners/partners.ts';
 import { signingSecrets } from '../../infrastructure/development-secrets.ts';
 import { tokenFamily } from '../../infrastructure/identity/tokens.ts';
+import { partnerPortalRoutes } from '../routes/partners/partner-portal.ts';
+import { partnerRoutes } from '../routes/partners/partners.ts';
+import type { Area } from './area.ts';
 import type { Core } from './core.ts';
 
-/** Partners, their credential and what they set. */
-export interface PartnerArea {
-  readonly partners: Partners;
-  readonly partnerDirectory: PartnerDirectory;
-  readonly partnerAuthentication: PartnerAuthentication;
-  readonly billingProfiles: BillingProfiles;
-}
-
-export const composePartners = ({ commands, states, secrets, clock }: Core): PartnerArea => {
-  const directory = new PartnerDirectory(states);
+/** Partners, their credentials and their billing profiles. */
+export const composePartners = (core: Core) => {
+  const { streams, secrets, clock, ids, readModels } = core;
+  const directory = new PartnerDirectory(streams);
   const tokens = tokenFamily(
     signingSecrets(secrets, 'PARTNER_JWT_SECRET'),
     partnerClaims,
     () => PARTNER_TOKEN_SECONDS,
     clock,
   );
-  // An assertion may say that it lives long: it counts for five minutes from `iat` all the same.
+  // An assertion counts for five minutes from `iat`, whatever its `exp`.
   const assertions = tokenFamily(
     signingSecrets(secrets, 'PARTNER_EXCHANGE_SECRET'),
     assertionClaims,
     () => Number.POSITIVE_INFINITY,
     clock,
   );
+  const partners = new Partners({ streams, directory });
+  const partnerAuthentication = new PartnerAuthentication({
+    tokens,
+    assertions,
+    partners: directory,
+    streams,
+    clock,
+  });
+  const billingProfiles = new BillingProfiles({ streams });
   return {
-    partners: new Partners({ commands, states, directory }),
+    partners,
     partnerDirectory: directory,
-    partnerAuthentication: new PartnerAuthentication({
-      tokens,
-      assertions,
-      partners: directory,
-      commands,
-      clock,
-    }),
-    billingProfiles: new BillingProfiles({ commands, states }),
-  };
+    partnerAuthentication,
+    billingProfiles,
+    routes: [
+      ...partnerRoutes({ partners, ids, readModels }),
+      ...partnerPortalRoutes({ partners, partnerAuthentication, billingProfiles, ids }),
+    ],
+  } satisfies Area & Record<string, unknown>;
 };

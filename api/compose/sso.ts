@@ -1,9 +1,9 @@
 import { createHmac, hkdfSync } from 'node:crypto';
-import { tenantClaims, tenantTokenLifetime } from '../../application/authentication.ts';
-import type { Identity } from '../../application/identity.ts';
-import { Sso } from '../../application/sso.ts';
-import { SsoAccounts } from '../../application/sso-accounts.ts';
-import { SsoTransactions } from '../../application/sso-transactions.ts';
+import { tenantClaims, tenantTokenLifetime } from '../../application/identity/authentication.ts';
+import type { Identity } from '../../application/identity/identity.ts';
+import { Sso, type SsoSettings } from '../../application/identity/sso.ts';
+import { SsoAccounts } from '../../application/identity/sso-accounts.ts';
+import { SsoTransactions } from '../../application/identity/sso-transactions.ts';
 import { signingSecrets } from '../../infrastructure/development-secrets.ts';
 import { openIdProvider } from '../../infrastructure/identity/sso-provider.ts';
 import { tokenFamily } from '../../infrastructure/identity/tokens.ts';
@@ -11,19 +11,11 @@ import type { Core } from './core.ts';
 import { providerFetch } from './outbound.ts';
 
 /** Single sign-on. */
-export interface SsoArea {
-  readonly sso: Sso;
-  readonly ssoSettings: {
-    /** Origin of this server for who is sent back here; undefined: as the client called it. */
-    readonly publicUrl: string | undefined;
-    /** Providers by plain http on this machine are taken. */
-    readonly loopbackHttp: boolean;
-  };
-}
-
-export const composeSso = (core: Core, identity: Identity): SsoArea => {
-  const { commands, states, directory, keys, emailHash, secrets, clock, config, ids, logger, readModels } =
-    core;
+export const composeSso = (
+  core: Core,
+  identity: Identity,
+): { readonly sso: Sso; readonly ssoSettings: SsoSettings } => {
+  const { streams, directory, keys, emailHash, secrets, clock, config, ids, logger, readModels } = core;
   const loopbackHttp = config.NODE_ENV !== 'production';
   const identityHash = identityHasher(secrets.MASTER_KEY);
   return {
@@ -34,7 +26,7 @@ export const composeSso = (core: Core, identity: Identity): SsoArea => {
       keys,
       provider: openIdProvider({ fetch: providerFetch(config), clock, loopbackHttp }),
       transactions: new SsoTransactions(secrets.MASTER_KEY, clock),
-      accounts: new SsoAccounts({ commands, states, directory, emailHash, identityHash }),
+      accounts: new SsoAccounts({ streams, directory, emailHash, identityHash }),
       tokens: tokenFamily(
         signingSecrets(secrets, 'TENANT_JWT_SECRET'),
         tenantClaims,
@@ -48,7 +40,7 @@ export const composeSso = (core: Core, identity: Identity): SsoArea => {
   };
 };
 
-/** Keyed hash of issuer and subject: names the identity's stream, and says nothing to who reads the log. */
+/** Keyed hash of issuer and subject. Names the identity's stream without revealing it to readers of the log. */
 const identityHasher = (masterKey: string): ((issuer: string, subject: string) => string) => {
   const key = Buffer.from(hkdfSync('sha256', masterKey, '', 'sso-identity-hash', 32));
   return (issuer, subject) =>

@@ -1,33 +1,33 @@
-import { type LeaseOptions, pause } from '../../application/lease-holder.ts';
+import { FairLimiter } from '../../application/core/concurrency/fair-limiter.ts';
+import { type LeaseOptions, pause } from '../../application/core/subscriptions/lease.ts';
 import type { OutboundHttp } from '../../application/ports/outbound-http.ts';
-import type { Subscriber } from '../../application/subscriber.ts';
-import { webhookFanOut } from '../../application/subscribers/webhook-fan-out.ts';
+import { type DeadLetterLog, WebhookDeliveries } from '../../application/webhooks/deliveries.ts';
+import { DeliveryAttempts } from '../../application/webhooks/delivery-attempts.ts';
+import { runWebhookDispatcher } from '../../application/webhooks/dispatcher.ts';
+import type { DeliveryQueue } from '../../application/webhooks/due-deliveries.ts';
+import { Webhooks } from '../../application/webhooks/subscriptions.ts';
+import { webhookFanOut } from '../../application/webhooks/webhook-fan-out.ts';
 import {
   deadLetterCounter,
   deadLetterReplayer,
   webhookSecretEraser,
-} from '../../application/subscribers/webhook-keepers.ts';
-import { type DeadLetterLog, WebhookDeliveries } from '../../application/webhook-deliveries.ts';
-import { Attempts } from '../../application/webhooks/attempts.ts';
-import type { DeliveryQueue } from '../../application/webhooks/backlog.ts';
-import { runWebhookDispatcher } from '../../application/webhooks/dispatcher.ts';
-import { Turns } from '../../application/webhooks/turns.ts';
-import { Webhooks } from '../../application/webhooks.ts';
-import { every } from '../../domain/projection.ts';
+} from '../../application/webhooks/webhook-keepers.ts';
+import { every } from '../../domain/core/projection.ts';
 import { guardedHttp } from '../../infrastructure/http/guarded-http.ts';
 import { newWebhookSecret } from '../../infrastructure/webhook-secret.ts';
-import { deadLettersOf, lanesOf, pendingDeliveriesOf } from '../../projections/webhook-deliveries.ts';
+import {
+  deadLettersOf,
+  lanesOf,
+  pendingDeliveriesOf,
+} from '../../projections/webhooks/webhook-deliveries.ts';
+import { webhookDeliveryRoutes } from '../routes/webhooks/webhook-deliveries.ts';
+import { webhookRoutes } from '../routes/webhooks/webhooks.ts';
+import type { Area } from './area.ts';
 import type { Core } from './core.ts';
-
-/** Webhook subscriptions and their deliveries. */
-export interface WebhooksArea {
-  readonly webhooks: Webhooks;
-  readonly webhookDeliveries: WebhookDeliveries;
-}
 
 const PROJECTION = 'webhook_deliveries';
 const HOUR_MS = 3_600_000;
-/** Calls at once: of all tenants, and of each. */
+/** Concurrent calls, of all tenants and of each one. */
 const LIMITS = { total: 512, perTenant: 128, reserved: 4 };
 
 const guarded = ({ config }: Core): OutboundHttp =>
@@ -62,49 +62,48 @@ const queueIn = ({ readModels }: Core): DeliveryQueue => {
   };
 };
 
-export const composeWebhooks = (core: Core): WebhooksArea => {
-  const { config, commands, states, keys, clock, stores } = core;
+/** Webhook subscriptions and their deliveries. */
+export const composeWebhooks = (core: Core) => {
+  const { config, streams, states, keys, codec, clock, stores } = core;
+  const webhooks = new Webhooks({
+    streams,
+
+    keys,
+    http: guarded(core),
+    newSecret: newWebhookSecret,
+    graceMs: config.WEBHOOK_SECRET_GRACE_HOURS * HOUR_MS,
+  });
+  const webhookDeliveries = new WebhookDeliveries({
+    streams,
+
+    clock,
+    deadLetters: deadLettersIn(core),
+    head: () => stores.events.head(),
+  });
+  const deps = { ...core, webhooks, webhookDeliveries };
   return {
-    webhooks: new Webhooks({
-      commands,
-      states,
-      keys,
-      http: guarded(core),
-      newSecret: newWebhookSecret,
-      graceMs: config.WEBHOOK_SECRET_GRACE_HOURS * HOUR_MS,
-    }),
-    webhookDeliveries: new WebhookDeliveries({
-      commands,
-      states,
-      clock,
-      deadLetters: deadLettersIn(core),
-      head: () => stores.events.head(),
-    }),
-  };
+    webhooks,
+    routes: [...webhookRoutes(deps), ...webhookDeliveryRoutes(deps)],
+    subscribers: [
+      webhookFanOut({ streams, states, codec, events: stores.events }),
+      deadLetterCounter({ streams }),
+      deadLetterReplayer({ webhookDeliveries }),
+      webhookSecretEraser({ keys }),
+    ],
+    background: (lease, signal) => runWebhooks(core, lease, signal),
+  } satisfies Area & Record<string, unknown>;
 };
 
-export const webhookSubscribers = (
-  { commands, states, codec, keys, stores }: Core,
-  { webhookDeliveries }: WebhooksArea,
-): readonly Subscriber[] => [
-  webhookFanOut({ commands, states, codec, events: stores.events }),
-  deadLetterCounter({ commands, states }),
-  deadLetterReplayer({ webhookDeliveries }),
-  webhookSecretEraser({ keys }),
-];
-
-/** Sends what is due, until aborted. */
-export const runWebhooks = (core: Core, lease: LeaseOptions, signal: AbortSignal): Promise<void> => {
-  const { config, commands, states, codec, keys, ids, clock, metrics, logger, stores } = core;
+/** Sends due deliveries until aborted. */
+const runWebhooks = (core: Core, lease: LeaseOptions, signal: AbortSignal): Promise<void> => {
+  const { config, streams, states, codec, keys, clock, logger, stores, follower } = core;
   const { events } = stores;
-  const attempts = new Attempts({
-    commands,
+  const attempts = new DeliveryAttempts({
+    streams,
     states,
     events,
     codec,
     keys,
-    ids,
-    metrics,
     http: guarded(core),
     clock,
     logger,
@@ -115,12 +114,13 @@ export const runWebhooks = (core: Core, lease: LeaseOptions, signal: AbortSignal
   });
   const deps = {
     attempts,
-    turns: new Turns(LIMITS),
+    turns: new FairLimiter(LIMITS),
     queue: queueIn(core),
     clock,
     logger,
     sleep: pause,
     events,
+    follower,
     codec,
     states,
   };

@@ -1,22 +1,20 @@
-import { Jobs } from '../../application/jobs.ts';
-import { type LinkLookup, PublicLinks } from '../../application/public-links.ts';
-import { Workflows } from '../../application/workflows.ts';
-import { entitiesWithWorkflow } from '../../projections/entities.ts';
-import { linkOfToken } from '../../projections/links.ts';
+import { Jobs } from '../../application/workflow/jobs.ts';
+import { type LinkLookup, PublicLinks } from '../../application/workflow/public-links.ts';
+import { Workflows } from '../../application/workflow/workflows.ts';
+import { entitiesWithWorkflow } from '../../projections/entities/entities.ts';
+import { linkOfToken } from '../../projections/entities/links.ts';
+import { jobRoutes } from '../routes/workflow/jobs.ts';
+import { publicLinkRoutes } from '../routes/workflow/public-links.ts';
+import { workflowRoutes } from '../routes/workflow/workflows.ts';
+import type { Area } from './area.ts';
 import type { Core } from './core.ts';
 
-/** Workflows, the jobs that run them, and links to jobs. */
-export interface WorkflowArea {
-  readonly workflows: Workflows;
-  readonly jobs: Jobs;
-  readonly publicLinks: PublicLinks;
-}
-
-export const composeWorkflow = (core: Core): WorkflowArea => {
-  const { commands, states, stores, codec, clock, directory, readModels } = core;
+/** Workflows, jobs, and public links to jobs. */
+export const composeWorkflow = (core: Core) => {
+  const { streams, stores, codec, clock, directory, readModels } = core;
   const workflows = new Workflows({
-    commands,
-    states,
+    streams,
+
     events: stores.events,
     codec,
     entitiesUsing: async (tenantId, workflow) => {
@@ -25,12 +23,12 @@ export const composeWorkflow = (core: Core): WorkflowArea => {
       return entities.map(({ name }) => name);
     },
   });
-  const jobs = new Jobs({ commands, states, workflows, clock });
+  const jobs = new Jobs({ streams, workflows, clock });
   const lookUp: LinkLookup = async (tokenHash) => {
     const reader = readModels.reader('links');
     let found = await linkOfToken(reader, tokenHash);
     if (found === undefined) {
-      // Another node may have answered with the token a moment ago.
+      // Another node may have answered with the token just now.
       await readModels.waitFor(undefined, ['links'], await stores.events.head());
       found = await linkOfToken(reader, tokenHash);
     }
@@ -45,9 +43,13 @@ export const composeWorkflow = (core: Core): WorkflowArea => {
           expiresAt: found.expires_at,
         };
   };
+  const publicLinks = new PublicLinks({ streams, directory, jobs, clock, lookUp });
+  const deps = { ...core, workflows, jobs, publicLinks };
   return {
     workflows,
     jobs,
-    publicLinks: new PublicLinks({ commands, states, directory, jobs, clock, lookUp }),
-  };
+    routes: [...workflowRoutes(deps), ...jobRoutes(deps), ...publicLinkRoutes(deps)],
+  } satisfies Area & Record<string, unknown>;
 };
+
+export type WorkflowArea = ReturnType<typeof composeWorkflow>;

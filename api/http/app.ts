@@ -1,6 +1,6 @@
 import express, { type Express, type Request, type Response } from 'express';
 import { SearchGivenUp } from '../../application/ports/read-store.ts';
-import { invalid, notFound } from '../../domain/errors.ts';
+import { notFound } from '../../domain/core/errors.ts';
 import type { HttpDeps } from './deps.ts';
 import { docsRoutes } from './docs.ts';
 import { Endpoint } from './endpoint.ts';
@@ -8,16 +8,10 @@ import { errorAnswer, methodNotAllowed } from './errors.ts';
 import { type Exchange, send, sendError } from './exchange.ts';
 import { healthRoutes } from './health.ts';
 import { Idempotency } from './idempotency.ts';
-import type { HttpMetrics, ObserveAnswer } from './metrics.ts';
+import type { HttpMetrics } from './metrics.ts';
 import { type Route, route } from './route.ts';
-import { Router } from './router.ts';
-import { lacksHost } from './server.ts';
-
-interface Target {
-  readonly endpoint: Endpoint;
-  readonly pattern: string;
-  readonly observe: ObserveAnswer;
-}
+import { Router, type Segments } from './router.ts';
+import { checkHost } from './server.ts';
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
@@ -43,21 +37,14 @@ export const allRoutes = (deps: HttpDeps): readonly Route[] => {
   return [...routes, ...docsRoutes(routes)];
 };
 
-const targets = (deps: HttpDeps): Router<Target> => {
-  const router = new Router<Target>();
-  const idempotency = new Idempotency(
-    deps.idempotency,
-    deps.answerCodec,
-    deps.clock,
-    deps.logger,
-    deps.logPosition,
-  );
+const endpointsOf = (deps: HttpDeps): Router<Endpoint> => {
+  const { idempotency: store, answerCodec, clock, logger, logPosition } = deps;
+  const idempotency = new Idempotency(store, answerCodec, clock, logger, logPosition);
+  const router = new Router<Endpoint>();
   for (const served of allRoutes(deps)) {
     const endpoint = new Endpoint(served, deps, idempotency);
-    const method = served.method.toUpperCase();
-    const observe = deps.metrics.route(method, served.path);
-    for (const pattern of [served.path, ...(served.aliases ?? [])]) {
-      router.add(method, pattern, { endpoint, pattern, observe });
+    for (const path of [served.path, ...(served.aliases ?? [])]) {
+      router.add(served.method.toUpperCase(), path, endpoint);
     }
   }
   return router;
@@ -74,73 +61,67 @@ const locate = (url: string): { path: string; search: string } => {
 };
 
 /**
- * The Express application. Its one middleware serves every route: a stack of small ones would cost each request more
- * than all the checks together (`bench/`). Serve it with `createHttpServer`.
+ * The Express application. Its one middleware finds the endpoint, serves it and sends the reply or the error. Serve it
+ * with `createHttpServer`.
  */
 export const createHttpApp = (deps: HttpDeps): Express => {
   const { ids, logger, metrics } = deps;
-  const router = targets(deps);
+  const router = endpointsOf(deps);
   const unmatched = metrics.route('*', 'unmatched');
 
-  const finish = (exchange: Exchange, target: Target | undefined, began: number): void => {
-    const { request, response, requestId } = exchange;
-    const seconds = (performance.now() - began) / 1_000;
-    (target?.observe ?? unmatched)(response.statusCode, seconds);
-    logger.debug(
-      {
-        request_id: requestId,
-        method: request.method,
-        // The pattern, not the path: public links carry their credential in it.
-        route: target?.pattern ?? 'unmatched',
-        status: response.statusCode,
-        seconds,
-      },
-      'request',
-    );
+  /** @throws {DomainError} 400, 404, 405; undefined for `OPTIONS`, which is answered here */
+  const find = (exchange: Exchange): readonly [Endpoint, Segments] | undefined => {
+    const { request, path } = exchange;
+    checkHost(request);
+    const match = router.find(path);
+    if (match === undefined) throw notFound();
+    const { endpoints, allowed } = match.resource;
+    const found = endpoints.get(request.method);
+    if (found !== undefined) {
+      return [found.target, found.names.map((name, nth) => [name, match.values[nth] ?? ''])];
+    }
+    if (request.method !== 'OPTIONS') throw methodNotAllowed(allowed);
+    send(exchange, { status: 204, headers: { Allow: allowed.join(', ') } });
+    return undefined;
   };
 
-  const fail = (exchange: Exchange, target: Target | undefined, error: unknown): void => {
+  const fail = (exchange: Exchange, endpoint: Endpoint | undefined, error: unknown): void => {
     const answer = errorAnswer(error);
     if (answer.status >= 500) {
-      const { requestId, request } = exchange;
-      const where = target?.pattern ?? 'unmatched';
-      const fields = { request_id: requestId, method: request.method, route: where, status: answer.status };
+      const fields = { ...factsOf(exchange, endpoint), status: answer.status };
       // What a caller asked too much of is no fault of ours.
       if (error instanceof SearchGivenUp)
         logger.warn({ ...fields, reason: error.message }, 'search given up');
       else logger.error({ ...fields, err: error }, 'request failed');
     }
-    const shown = target?.endpoint.route.errorPage?.(answer, exchange.request.headers);
-    if (shown === undefined || exchange.response.headersSent) sendError(exchange, answer);
-    else
-      send(exchange, { ...shown, status: answer.status, headers: { ...shown.headers, ...answer.headers } });
+    const page = endpoint?.route.errorPage?.(answer, exchange.request.headers);
+    if (page === undefined || exchange.response.headersSent) sendError(exchange, answer);
+    else send(exchange, { ...page, status: answer.status, headers: { ...page.headers, ...answer.headers } });
   };
 
   const answer = async (exchange: Exchange): Promise<void> => {
     const began = performance.now();
-    const { request, path } = exchange;
-    let target: Target | undefined;
+    let endpoint: Endpoint | undefined;
     try {
-      if (lacksHost(request)) {
-        throw invalid([{ path: 'Host', code: 'required', message: 'The header Host is required.' }]);
-      }
-      const match = router.find(path);
-      if (match === undefined) throw notFound();
-      const { endpoints, allowed } = match.resource;
-      const found = endpoints.get(request.method);
-      if (found === undefined) {
-        if (request.method !== 'OPTIONS') throw methodNotAllowed(allowed);
-        send(exchange, { status: 204, headers: { Allow: allowed.join(', ') } });
-      } else {
-        target = found.target;
-        const reply = await target.endpoint.serve(exchange, found.names, match.values);
-        if (exchange.trail !== undefined) await exchange.trail.replied(reply);
+      const found = find(exchange);
+      if (found !== undefined) {
+        endpoint = found[0];
+        const reply = await endpoint.serve(exchange, found[1]);
+        await exchange.impersonationLog?.replied(reply);
         send(exchange, reply);
       }
     } catch (error) {
-      fail(exchange, target, exchange.trail === undefined ? error : await exchange.trail.refused(error));
+      const { impersonationLog } = exchange;
+      fail(
+        exchange,
+        endpoint,
+        impersonationLog === undefined ? error : await impersonationLog.refused(error),
+      );
     }
-    finish(exchange, target, began);
+    const { statusCode: status } = exchange.response;
+    const seconds = (performance.now() - began) / 1_000;
+    (endpoint?.observe ?? unmatched)(status, seconds);
+    logger.debug({ ...factsOf(exchange, endpoint), status, seconds }, 'request');
   };
 
   const app = express();
@@ -151,7 +132,14 @@ export const createHttpApp = (deps: HttpDeps): Express => {
     const given = request.headers['x-request-id'];
     const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : ids.next();
     const { path, search } = locate(request.url);
-    return answer({ request, response, requestId, path, search, trail: undefined, admittedAt: 0 });
+    return answer({ request, response, requestId, path, search, impersonationLog: undefined, admittedAt: 0 });
   });
   return app;
 };
+
+/** The log names the route's pattern, not the path: public links carry their credential in it. */
+const factsOf = ({ requestId, request: { method } }: Exchange, endpoint: Endpoint | undefined) => ({
+  request_id: requestId,
+  method,
+  route: endpoint?.route.path ?? 'unmatched',
+});

@@ -7,11 +7,11 @@ import {
   type Principal,
   type TenantRights,
   type UserPrincipal,
-} from '../../application/principal.ts';
-import { DomainError, invalid } from '../../domain/errors.ts';
+} from '../../application/core/commands/principal.ts';
+import { DomainError, invalid } from '../../domain/core/errors.ts';
 import { grants } from '../../domain/identity/scopes.ts';
 import { hasAssistant } from '../../domain/tenancy/tenant.ts';
-import { planRequired } from '../../domain/webhooks/subscription-decisions.ts';
+import { planRequired } from '../../domain/webhooks/subscription-limits.ts';
 import type { Access } from './route.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { DomainError, invalid } from '../../domain/errors.ts';
+import { DomainError, invalid } from '../../domain/core/errors.ts';
 import { requireExactNumbers } from './exact-numbers.ts';
 import { parseForm } from './form-body.ts';
 import { type BodyKind, bodyKindOf, JSON_ONLY } from './media-types.ts';

@@ -1,3 +1,5 @@
+import parseRange from 'range-parser';
+
 /** Both ends included. */
 export interface Range {
   readonly first: number;
@@ -10,13 +12,8 @@ export interface Range {
  * @param size of the whole, bytes
  */
 export const byteRange = (header: string | undefined, size: number): Range | undefined => {
-  const [, from = '', to = ''] = /^bytes=([0-9]{0,15})-([0-9]{0,15})$/.exec(header?.trim() ?? '') ?? [];
-  if ((from === '' && to === '') || size === 0) return undefined;
-  if (from === '') {
-    const length = Math.min(Number(to), size);
-    return length === 0 ? undefined : { first: size - length, last: size - 1 };
-  }
-  const first = Number(from);
-  const last = to === '' ? size - 1 : Math.min(Number(to), size - 1);
-  return first > last ? undefined : { first, last };
+  const ranges = header === undefined ? -2 : parseRange(size, header);
+  if (typeof ranges === 'number' || ranges.type !== 'bytes' || ranges.length !== 1) return undefined;
+  const [range] = ranges;
+  return range === undefined ? undefined : { first: range.start, last: range.end };
 };

@@ -1,13 +1,17 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { invalid } from '../../domain/errors.ts';
-import type { PageEnd } from '../../domain/projection.ts';
+import { invalid } from '../../domain/core/errors.ts';
+import type { PageEnd } from '../../domain/core/projection.ts';
 
-/** Cursors of lists: where a page ended, opaque to callers. Always read together with the caller's own tenant. */
+/** Cursors of lists: the end of a page, opaque to callers. Always read together with the caller's own tenant. */
 
 const pageEnd = z.object({
   values: z.array(z.union([z.string(), z.number(), z.boolean(), z.null()])).max(8),
   id: z.string().max(500),
+  shown: z
+    .array(z.tuple([z.string().max(100), z.string().max(20)]))
+    .max(20)
+    .optional(),
   list: z.string().max(8).optional(),
 });
 
@@ -19,7 +23,9 @@ export const listName = (...parts: readonly (string | undefined)[]): string =>
     .slice(0, 8);
 
 export const encodeCursor = (end: PageEnd, list?: string): string =>
-  Buffer.from(JSON.stringify({ values: end.values, id: end.id, list })).toString('base64url');
+  Buffer.from(JSON.stringify({ values: end.values, id: end.id, shown: end.shown, list })).toString(
+    'base64url',
+  );
 
 /** @throws 400 for a text that is no cursor, or where `list` is given ({@link listName}), one of another list */
 export const decodeCursor = (cursor: string | undefined, list?: string): PageEnd | undefined => {
@@ -30,7 +36,8 @@ export const decodeCursor = (cursor: string | undefined, list?: string): PageEnd
       { path: 'cursor', code: 'invalid_format', message: 'This is not a cursor of this list.' },
     ]);
   }
-  return { values: end.values, id: end.id };
+  const { values, id, shown } = end;
+  return shown === undefined ? { values, id } : { values, id, shown };
 };
 
 const parsed = (cursor: string): z.infer<typeof pageEnd> | undefined => {

@@ -5,10 +5,10 @@ import type { Logger } from '../../application/ports/logger.ts';
 import type { Authenticate } from './authorization.ts';
 import type { Readiness } from './health.ts';
 import type { AnswerCodec, Fingerprint } from './idempotency.ts';
+import type { AppendLine } from './impersonation-log.ts';
 import type { HttpMetrics } from './metrics.ts';
 import type { RateLimits } from './rate-limits.ts';
 import type { Route } from './route.ts';
-import type { LeaveLine } from './trail.ts';
 
 export interface ReadsWait {
   /** Undefined for callers outside any tenant: platform admins and public routes. */
@@ -41,7 +41,7 @@ export interface HttpDeps {
   readonly limits: RateLimits;
   readonly metrics: HttpMetrics;
   /** Called for a request under impersonation that leaves no event of its own, before its answer goes out. */
-  readonly leaveLine: LeaveLine;
+  readonly appendLine: AppendLine;
   readonly logger: Logger;
   /** As Express's `trust proxy`; undefined: addresses are the sockets'. */
   readonly trustProxy?: boolean | number | string | undefined;

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { notFound } from '../../domain/errors.ts';
+import { notFound } from '../../domain/core/errors.ts';
 import { openApiDocument } from './openapi.ts';
 import { type Reply, type Route, route } from './route.ts';
 

@@ -1,95 +1,117 @@
 import { parse as parseQuery } from 'node:querystring';
 import type { z } from 'zod';
+import {
+  type CredentialFamily,
+  callerKey,
+  type Principal,
+} from '../../application/core/commands/principal.ts';
+import type { IdempotencyUse } from '../../application/core/commands/request-context.ts';
 import type { Position } from '../../application/ports/event-store.ts';
-import { callerKey, type Principal } from '../../application/principal.ts';
-import type { KeyInUse } from '../../application/request-context.ts';
-import { invalid, notFound } from '../../domain/errors.ts';
+import { invalid, notFound } from '../../domain/core/errors.ts';
 import { clientAddress } from './address.ts';
-import { Admission, refuse } from './admission.ts';
-import { checkPartner, checkTenant } from './authorization.ts';
+import { accessFamily, bearerToken, checkAccess, checkPartner, checkTenant } from './authorization.ts';
 import { type JsonBody, readBody } from './body.ts';
 import type { HttpDeps } from './deps.ts';
+import { rateLimited } from './errors.ts';
 import { type Exchange, replyHeaders } from './exchange.ts';
 import { type Idempotency, parseIdempotencyKey, strangersScope } from './idempotency.ts';
+import { impersonationLogOf } from './impersonation-log.ts';
 import { SENTENCES, validationError } from './issues.ts';
+import type { ObserveAnswer } from './metrics.ts';
 import { checkMultipart, dropRest } from './multipart.ts';
-import type { Reply, Route, Upload, UploadRules } from './route.ts';
+import type { Reply, Route, UploadRules } from './route.ts';
 import { isKeyed } from './route-errors.ts';
-import { withUpload } from './upload.ts';
+import type { Segments } from './router.ts';
+import { type ReadUpload, withUpload } from './upload.ts';
 
 /** 1 MiB (decisions, section 1). */
 export const DEFAULT_BODY_LIMIT = 1_048_576;
 
+/** A credential is checked again when the handler begins later than this after the headers came. */
+const TRUSTED_MS = 50;
+
 const EMPTY: JsonBody = Object.freeze({});
 
-type Checked = Readonly<Record<'params' | 'query' | 'body', unknown>> & {
+/** The parts of a request that are known before its body: checked, but for the path. */
+interface Head {
+  readonly query: unknown;
   readonly minPosition: Position | undefined;
-};
+  readonly key: string | undefined;
+}
 
-const check = (schema: z.ZodType | undefined, value: unknown): unknown => {
-  if (schema === undefined) return undefined;
-  const result = schema.safeParse(value, SENTENCES);
-  if (result.success) return result.data;
-  throw validationError(result.error.issues);
-};
+interface Checked extends Head {
+  readonly params: unknown;
+  readonly body: unknown;
+}
 
 /**
- * One route, ready to serve: the checks in the order of decisions, section 2, then the handler. What can be decided
- * once per route is decided in the constructor; what need not wait does not.
+ * One route, ready to serve. {@link Endpoint.serve} makes the checks in the order of decisions, section 2, and then calls
+ * the handler.
  */
 export class Endpoint {
   readonly route: Route;
+  readonly observe: ObserveAnswer;
   readonly #deps: HttpDeps;
   readonly #idempotency: Idempotency;
-  readonly #admission: Admission;
-  readonly #bodyLimit: number;
   readonly #keyed: boolean;
-  readonly #reads: readonly string[] | undefined;
-  /** Whether `X-Min-Position` is looked at: on every read, and where a write reads first. */
-  readonly #waits: boolean;
+  /** Undefined on public routes. */
+  readonly #family: CredentialFamily | undefined;
 
+  /** @throws for a route whose access entry contradicts itself */
   constructor(route: Route, deps: HttpDeps, idempotency: Idempotency) {
-    const { access } = route;
+    const { access, operationId, method, path } = route;
     this.route = route;
+    this.observe = deps.metrics.route(method.toUpperCase(), path);
     this.#deps = deps;
     this.#idempotency = idempotency;
-    this.#admission = new Admission(route, deps);
-    this.#bodyLimit = route.bodyLimit ?? DEFAULT_BODY_LIMIT;
     this.#keyed = isKeyed(route);
-    this.#reads = route.reads?.length ? route.reads : undefined;
-    this.#waits = this.#reads !== undefined || (route.method === 'get' && access.kind === 'principals');
+    this.#family = access.kind === 'public' ? undefined : accessFamily(access, operationId);
   }
 
-  /** @param names @param values of the path's variables, values still percent-encoded */
-  async serve(exchange: Exchange, names: readonly string[], values: readonly string[]): Promise<Reply> {
+  async serve(exchange: Exchange, segments: Segments): Promise<Reply> {
     const { route } = this;
-    const { request, search } = exchange;
-    const principal = await this.#admission.admit(exchange, () => this.#params(names, values));
-    if (route.upload !== undefined) return this.#serveUpload(exchange, principal, names, values);
-    const body = (await readBody(request, this.#bodyLimit, route.bodyKinds)) ?? EMPTY;
-    const query = search === '' ? EMPTY : parseQuery(search, undefined, undefined, { maxKeys: 0 });
-    if (principal !== undefined) {
-      if (body.tenant_id !== undefined) checkTenant(principal, body.tenant_id);
-      if (query.tenant_id !== undefined) checkTenant(principal, query.tenant_id);
-      if (body.partner_id !== undefined) checkPartner(principal, body.partner_id);
-      if (query.partner_id !== undefined) checkPartner(principal, query.partner_id);
-    }
+    const principal = await this.#admit(exchange, segments);
+    if (route.upload !== undefined) return this.#serveUpload(exchange, principal, segments);
+    const body =
+      (await readBody(exchange.request, route.bodyLimit ?? DEFAULT_BODY_LIMIT, route.bodyKinds)) ?? EMPTY;
     if (route.limit === 'login' && typeof body.email === 'string') {
-      refuse(this.#deps.limits.loginAs(body.email));
+      refuse(this.#deps.limits.loginAs(body.email, this.#address(exchange)));
     }
-    const asked = {
-      query: check(route.query, query),
-      body: check(route.body, body),
-      minPosition: this.#waits ? this.#minPosition(exchange) : undefined,
-    };
-    const key = this.#key(exchange);
-    // Behind all that is 400: a malformed id is answered like an unknown one.
-    const checked: Checked = { ...asked, params: this.#params(names, values) };
-    if (key === undefined) return this.#perform(exchange, principal, checked, undefined, undefined);
-    const caller = { principal, params: checked.params };
-    return this.#once(exchange, caller, key, body === EMPTY ? undefined : body, (inUse) =>
-      this.#perform(exchange, principal, checked, inUse, undefined),
+    checkNamed(principal, body);
+    const head = this.#head(exchange, principal);
+    // A malformed id is answered like an unknown one (404), so the path comes behind all that is 400.
+    const checked = { ...head, body: check(route.body, body), params: this.#params(segments) };
+    return this.#once(exchange, principal, checked, body === EMPTY ? undefined : body, (use) =>
+      this.#perform(exchange, principal, checked, use),
     );
+  }
+
+  /** Credential, rate limit, then kind, role, scope and entitlement. @throws {DomainError} 401, 402, 403, 429 */
+  async #admit(exchange: Exchange, segments: Segments): Promise<Principal | undefined> {
+    const { route } = this;
+    const { limits, appendLine } = this.#deps;
+    if (this.#family === undefined) {
+      if (route.limit === 'login') refuse(limits.loginFrom(this.#address(exchange)));
+      if (route.limit === 'public') refuse(limits.publicFrom(this.#address(exchange), route.operationId));
+      return undefined;
+    }
+    exchange.admittedAt = performance.now();
+    const { request, requestId } = exchange;
+    const principal = await this.#deps.authenticate(bearerToken(request), this.#family);
+    const params = (): unknown => this.#params(segments);
+    exchange.impersonationLog = impersonationLogOf(request, requestId, route, principal, params, appendLine);
+    // Counted before it may be refused: what is refused costs as well, and under impersonation leaves a line.
+    refuse(limits.request(callerKey(principal)));
+    this.#checkAccess(principal);
+    return principal;
+  }
+
+  /** The principal right before the handler: the body may have come slowly, and the credential been withdrawn. */
+  async #stillAdmitted(exchange: Exchange, admitted: Principal | undefined): Promise<Principal | undefined> {
+    if (this.#family === undefined || performance.now() - exchange.admittedAt < TRUSTED_MS) return admitted;
+    const principal = await this.#deps.authenticate(bearerToken(exchange.request), this.#family);
+    this.#checkAccess(principal);
+    return principal;
   }
 
   /**
@@ -99,38 +121,30 @@ export class Endpoint {
   async #serveUpload(
     exchange: Exchange,
     principal: Principal | undefined,
-    names: readonly string[],
-    values: readonly string[],
+    segments: Segments,
   ): Promise<Reply> {
     const { route } = this;
-    const { request, requestId, search } = exchange;
+    const { request, requestId } = exchange;
     if (route.upload === undefined || principal === undefined) throw new Error('a route takes no uploads');
     // As in `#perform`: tied to the route's own types by `route()`.
-    const upload = route.upload as unknown as UploadRules<unknown>;
+    const rules = route.upload as unknown as UploadRules<unknown>;
     try {
-      checkMultipart(request, upload);
-      const query = search === '' ? EMPTY : parseQuery(search, undefined, undefined, { maxKeys: 0 });
-      if (query.tenant_id !== undefined) checkTenant(principal, query.tenant_id);
-      const asked = {
-        query: check(route.query, query),
-        minPosition: this.#waits ? this.#minPosition(exchange) : undefined,
-      };
-      const key = this.#key(exchange);
-      const params = this.#params(names, values);
+      checkMultipart(request, rules);
+      const head = this.#head(exchange, principal);
+      const params = this.#params(segments);
       const whose = { principal, params };
       // What was answered once is answered again, whatever has become of the record.
-      const again = key !== undefined && (await this.#idempotency.hasAnswered(callerKey(principal), key));
-      if (!again) await upload.admit(whose);
+      const again =
+        head.key !== undefined && (await this.#idempotency.hasAnswered(callerKey(principal), head.key));
+      if (!again) await rules.admit(whose);
       const onLeft = (err: unknown): void =>
         this.#deps.logger.warn({ err, request_id: requestId }, 'an unused upload could not be removed');
-      return await withUpload(exchange, upload, whose, onLeft, ({ file, fields, sameAs, take }) => {
-        if (fields.tenant_id !== undefined) checkTenant(principal, fields.tenant_id);
-        const checked: Checked = { ...asked, params, body: check(route.body, fields) };
-        return this.#once(exchange, whose, key, sameAs, async (inUse) => {
-          await this.#admission.stillAdmitted(exchange, principal);
-          take();
-          return this.#perform(exchange, principal, checked, inUse, file);
-        });
+      return await withUpload(exchange, rules, whose, onLeft, (upload) => {
+        checkNamed(principal, upload.fields);
+        const checked = { ...head, params, body: check(route.body, upload.fields) };
+        return this.#once(exchange, principal, checked, upload.sameAs, (use) =>
+          this.#perform(exchange, principal, checked, use, upload),
+        );
       });
     } catch (error) {
       dropRest(request);
@@ -138,63 +152,75 @@ export class Endpoint {
     }
   }
 
-  /** @throws {DomainError} 400 for a key that is none */
-  #key({ request }: Exchange): string | undefined {
-    const header = this.#keyed ? request.headers['idempotency-key'] : undefined;
-    return header === undefined ? undefined : parseIdempotencyKey(header);
+  /** @throws {DomainError} 400, 403 */
+  #head({ request, search }: Exchange, principal: Principal | undefined): Head {
+    const query = search === '' ? EMPTY : parseQuery(search, undefined, undefined, { maxKeys: 0 });
+    checkNamed(principal, query);
+    const key = this.#keyed ? request.headers['idempotency-key'] : undefined;
+    return {
+      query: check(this.route.query, query),
+      minPosition: this.#minPosition(request.headers['x-min-position']),
+      key: key === undefined ? undefined : parseIdempotencyKey(key),
+    };
+  }
+
+  /** `X-Min-Position` counts on every read, and where a write reads first. */
+  #minPosition(header: string | string[] | undefined): Position | undefined {
+    const { access, method, reads = [] } = this.route;
+    const counts = reads.length > 0 || (method === 'get' && access.kind === 'principals');
+    if (header === undefined || !counts) return undefined;
+    const position = typeof header === 'string' ? this.#deps.parsePosition(header) : undefined;
+    if (position !== undefined) return position;
+    const message = 'X-Min-Position is not a position.';
+    throw invalid([{ path: 'X-Min-Position', code: 'invalid_format', message }]);
+  }
+
+  /** @throws {DomainError} 404: a malformed id is answered like an unknown one */
+  #params(segments: Segments): unknown {
+    const schema = this.route.params;
+    if (segments.length === 0 && schema === undefined) return undefined;
+    const params = Object.fromEntries(segments.map(([name, value]) => [name, decode(value)]));
+    if (schema === undefined) return params;
+    const result = schema.safeParse(params);
+    if (!result.success) throw notFound();
+    return result.data;
   }
 
   /** @param body what makes two requests with one key the same, beside method and path */
   async #once(
     exchange: Exchange,
-    { principal, params }: { readonly principal: Principal | undefined; readonly params: unknown },
-    key: string | undefined,
+    principal: Principal | undefined,
+    { key, params }: Checked,
     body: unknown,
-    perform: (inUse: KeyInUse | undefined) => Promise<Reply>,
+    perform: (use: IdempotencyUse | undefined) => Promise<Reply>,
   ): Promise<Reply> {
     if (key === undefined) return perform(undefined);
+    const { method, operationId } = this.route;
     const keyed = {
-      scope:
-        principal === undefined ? strangersScope(this.route.operationId, params ?? {}) : callerKey(principal),
+      scope: principal === undefined ? strangersScope(operationId, params ?? {}) : callerKey(principal),
       key,
-      fingerprint: this.#deps.fingerprint(this.route.method, exchange.path, body),
+      fingerprint: this.#deps.fingerprint(method, exchange.path, body),
     };
     const reply = await this.#idempotency.run(keyed, perform, (made) => replyHeaders(exchange, made));
-    this.#noteReplayed(principal, reply);
+    // A stored answer may be another process's: what it wrote is read here from now on as well.
+    const text = reply.headers?.['X-Event-Position'];
+    const position = text === undefined ? undefined : this.#deps.parsePosition(text);
+    if (position !== undefined) this.#deps.answered(tenantOf(principal), position);
     return reply;
-  }
-
-  /** @throws {DomainError} 404: a malformed id is answered like an unknown one */
-  #params(names: readonly string[], values: readonly string[]): unknown {
-    if (names.length === 0 && this.route.params === undefined) return undefined;
-    const params: Record<string, string> = {};
-    names.forEach((name, i) => {
-      const value = values[i] ?? '';
-      params[name] = value.includes('%') ? decode(value) : value;
-    });
-    if (this.route.params === undefined) return params;
-    const result = this.route.params.safeParse(params);
-    if (!result.success) throw notFound();
-    return result.data;
   }
 
   async #perform(
     exchange: Exchange,
     admitted: Principal | undefined,
     { params, query, body, minPosition }: Checked,
-    idempotency: KeyInUse | undefined,
-    upload: Upload | undefined,
+    idempotency: IdempotencyUse | undefined,
+    upload?: ReadUpload,
   ): Promise<Reply> {
-    if (this.#reads !== undefined || minPosition !== undefined) {
-      const waiting = this.#deps.waitForReads({
-        tenantId: tenantOf(admitted),
-        projections: this.#reads ?? [],
-        minPosition,
-      });
-      if (waiting !== undefined) await waiting;
+    const projections = this.route.reads ?? [];
+    if (projections.length > 0 || minPosition !== undefined) {
+      await this.#deps.waitForReads({ tenantId: tenantOf(admitted), projections, minPosition });
     }
-    const still = admitted && this.#admission.stillAdmitted(exchange, admitted);
-    const principal = still instanceof Promise ? await still : still;
+    const principal = await this.#stillAdmitted(exchange, admitted);
     const request = {
       principal,
       params,
@@ -202,34 +228,48 @@ export class Endpoint {
       body,
       requestId: exchange.requestId,
       idempotency,
-      ip: clientAddress(exchange.request, this.#deps.trustProxy),
+      ip: this.#address(exchange),
       origin: () => originOf(exchange.request),
-      trail: exchange.trail,
+      impersonationLog: exchange.impersonationLog,
       headers: exchange.request.headers,
-      upload,
+      upload: upload?.file,
     };
+    upload?.take();
     // `route()` tied the handler's types to these very schemas and forgot them; they cannot be named again here.
     const reply = await this.route.handle(request as never);
     if (reply.position !== undefined) this.#deps.answered(tenantOf(principal), reply.position);
     return reply;
   }
 
-  /** A stored answer may be another process's: what it wrote is read here from now on as well. */
-  #noteReplayed(principal: Principal | undefined, { headers }: Reply): void {
-    const text = headers?.['X-Event-Position'];
-    const position = text === undefined ? undefined : this.#deps.parsePosition(text);
-    if (position !== undefined) this.#deps.answered(tenantOf(principal), position);
+  #checkAccess(principal: Principal): void {
+    const { access } = this.route;
+    if (access.kind === 'principals') checkAccess(access, principal);
   }
 
-  #minPosition({ request }: Exchange): Position | undefined {
-    const header = request.headers['x-min-position'];
-    if (header === undefined) return undefined;
-    const position = typeof header === 'string' ? this.#deps.parsePosition(header) : undefined;
-    if (position !== undefined) return position;
-    const message = 'X-Min-Position is not a position.';
-    throw invalid([{ path: 'X-Min-Position', code: 'invalid_format', message }]);
+  #address({ request }: Exchange): string {
+    return clientAddress(request, this.#deps.trustProxy);
   }
 }
+
+/** @param wait seconds until the next request is let in @throws {DomainError} 429 */
+const refuse = (wait: number | undefined): void => {
+  if (wait !== undefined) throw rateLimited(wait);
+};
+
+/** @throws {DomainError} 400 */
+const check = (schema: z.ZodType | undefined, value: unknown): unknown => {
+  if (schema === undefined) return undefined;
+  const result = schema.safeParse(value, SENTENCES);
+  if (result.success) return result.data;
+  throw validationError(result.error.issues);
+};
+
+/** A tenant or partner that a body or query names. @throws {DomainError} 400, 403 */
+const checkNamed = (principal: Principal | undefined, named: Readonly<Record<string, unknown>>): void => {
+  if (principal === undefined) return;
+  checkTenant(principal, named.tenant_id);
+  checkPartner(principal, named.partner_id);
+};
 
 /** Undefined for platform admins and public routes: they belong to no tenant. */
 const tenantOf = (principal: Principal | undefined): string | undefined =>

@@ -1,6 +1,6 @@
 import { EventTooLarge, MAX_EVENT_BYTES, StoreUnavailable } from '../../application/ports/event-store.ts';
 import { InvalidCursor } from '../../application/ports/read-store.ts';
-import { DomainError, type ErrorCode, invalid } from '../../domain/errors.ts';
+import { DomainError, type ErrorCode, invalid } from '../../domain/core/errors.ts';
 
 /** The HTTP status of every error code (decisions, section 2). The type makes a code without a status an error. */
 export const STATUS_OF: Readonly<Record<ErrorCode, number>> = {

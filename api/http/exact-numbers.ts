@@ -1,4 +1,4 @@
-import { invalid } from '../../domain/errors.ts';
+import { invalid } from '../../domain/core/errors.ts';
 
 /** Fewer characters than this are read exactly, whatever whole number they come to. */
 const MAY_ROUND = /[\d.][\d.eE+-]{15}|[eE]-\d{2}/;

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import type { Request } from 'express';
 import type { ErrorAnswer } from './errors.ts';
+import type { RequestLog } from './impersonation-log.ts';
 import type { Reply } from './route.ts';
 import { isStreamed, letGo, sendStream } from './stream.ts';
-import type { RequestTrail } from './trail.ts';
 
 /** One request and its answer: what every step of the pipeline needs, gathered once. */
 export interface Exchange {
@@ -15,7 +15,7 @@ export interface Exchange {
   /** The text after `?`; empty without one. */
   readonly search: string;
   /** Set as soon as the credential turns out to be an impersonation's. */
-  trail: RequestTrail | undefined;
+  impersonationLog: RequestLog | undefined;
   /** When its credential was looked at, in ms of the process. */
   admittedAt: number;
 }
@@ -25,26 +25,18 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 /** What strangers see, by either prefix: these paths may hold a credential, which must not travel on. */
 const PUBLIC = /^(?:\/api\/v1)?\/public(?:\/|$)/;
 
-/** Sent with every answer; a reply's own headers of the same name go before them. */
-const baseHeaders = ({ requestId, path }: Exchange): string[] => {
-  const headers = [
-    'X-Request-Id',
-    requestId,
-    'Cache-Control',
-    'no-store',
-    'X-Content-Type-Options',
-    'nosniff',
-  ];
-  if (PUBLIC.test(path)) headers.push('Referrer-Policy', 'no-referrer');
-  return headers;
-};
+type HeaderValues = Readonly<Record<string, string>>;
 
-const setAll = (headers: string[], own: Readonly<Record<string, string>>): void => {
-  for (const [name, value] of Object.entries(own)) {
-    const at = headers.findIndex((known, i) => i % 2 === 0 && known.toLowerCase() === name.toLowerCase());
-    if (at < 0) headers.push(name, value);
-    else headers[at + 1] = value;
-  }
+/** Sent with every answer, unless a reply has a header of the same name. */
+const baseHeaders = ({ requestId, path }: Exchange): HeaderValues => ({
+  'X-Request-Id': requestId,
+  'Cache-Control': 'no-store',
+  'X-Content-Type-Options': 'nosniff',
+  ...(PUBLIC.test(path) ? { 'Referrer-Policy': 'no-referrer' } : {}),
+});
+
+const setAll = (response: ServerResponse, headers: HeaderValues): void => {
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
 };
 
 /** `next` of a reply as a link to the same path, its parameters put over those of the request. */
@@ -54,19 +46,11 @@ const linkToNext = ({ path, search }: Exchange, next: Readonly<Record<string, st
   return `<${path}?${parameters.toString()}>; rel="next"`;
 };
 
-const end = (
-  response: ServerResponse,
-  status: number,
-  headers: string[],
-  body: string | Uint8Array,
-): void => {
-  headers.push('Content-Length', String(Buffer.byteLength(body)));
-  response.writeHead(status, headers);
+const end = (response: ServerResponse, status: number, body: string | Uint8Array): void => {
+  response.setHeader('Content-Length', Buffer.byteLength(body));
+  response.writeHead(status);
   response.end(body);
 };
-
-const hasType = (headers: Readonly<Record<string, string>> | undefined): boolean =>
-  headers !== undefined && Object.keys(headers).some((name) => name.toLowerCase() === 'content-type');
 
 /** The headers of a reply that an idempotency key keeps: its own, its position and its next page. */
 export const replyHeaders = (exchange: Exchange, reply: Reply): Record<string, string> => ({
@@ -75,49 +59,43 @@ export const replyHeaders = (exchange: Exchange, reply: Reply): Record<string, s
   ...(reply.next === undefined ? {} : { Link: linkToNext(exchange, reply.next) }),
 });
 
-/**
- * Sends a reply: JSON, or, where the reply names its own `Content-Type`, a text, bytes or a stream as they are.
- */
+/** Sends a reply: JSON, or, where it names its own `Content-Type`, a text, bytes or a stream as they are. */
 export const send = (exchange: Exchange, reply: Reply): void => {
-  const { response } = exchange;
+  const { request, response } = exchange;
   const { status, body } = reply;
-  const headers = baseHeaders(exchange);
-  if (reply.position !== undefined) headers.push('X-Event-Position', reply.position);
-  if (reply.next !== undefined) headers.push('Link', linkToNext(exchange, reply.next));
-  if (reply.headers !== undefined) setAll(headers, reply.headers);
+  setAll(response, baseHeaders(exchange));
+  setAll(response, replyHeaders(exchange, reply));
   if (body === undefined) {
-    if (status !== 204 && status !== 304) headers.push('Content-Length', '0');
-    response.writeHead(status, headers);
+    if (status !== 204 && status !== 304) response.setHeader('Content-Length', 0);
+    response.writeHead(status);
     response.end();
     return;
   }
-  if (hasType(reply.headers)) {
-    if (typeof body === 'string' || body instanceof Uint8Array) {
-      end(response, status, headers, body);
-      return;
-    }
-    if (isStreamed(body)) {
-      response.writeHead(status, headers);
-      if (exchange.request.method === 'HEAD') {
-        response.end();
-        letGo(body);
-        return;
-      }
-      sendStream(response, body);
-      return;
-    }
-  } else headers.push('Content-Type', JSON_TYPE);
-  end(response, status, headers, JSON.stringify(body));
+  if (!response.hasHeader('Content-Type')) {
+    response.setHeader('Content-Type', JSON_TYPE);
+    end(response, status, JSON.stringify(body));
+  } else if (typeof body === 'string' || body instanceof Uint8Array) {
+    end(response, status, body);
+  } else if (!isStreamed(body)) {
+    end(response, status, JSON.stringify(body));
+  } else if (request.method === 'HEAD') {
+    response.writeHead(status);
+    response.end();
+    letGo(body);
+  } else {
+    response.writeHead(status);
+    sendStream(response, body);
+  }
 };
 
-export const sendError = (exchange: Exchange, answer: ErrorAnswer): void => {
+export const sendError = (exchange: Exchange, { status, headers = {}, body }: ErrorAnswer): void => {
   const { response } = exchange;
   if (response.headersSent) {
     response.destroy();
     return;
   }
-  const headers = baseHeaders(exchange);
-  if (answer.headers !== undefined) setAll(headers, answer.headers);
-  headers.push('Content-Type', JSON_TYPE);
-  end(response, answer.status, headers, JSON.stringify(answer.body));
+  // A reply that could not be sent may have left some.
+  for (const name of response.getHeaderNames()) response.removeHeader(name);
+  setAll(response, { ...baseHeaders(exchange), ...headers, 'Content-Type': JSON_TYPE });
+  end(response, status, JSON.stringify(body));
 };

@@ -1,4 +1,4 @@
-import { type DomainError, invalid } from '../../domain/errors.ts';
+import { type DomainError, invalid } from '../../domain/core/errors.ts';
 
 /** Bodies as HTML forms send them: `application/x-www-form-urlencoded`. */
 

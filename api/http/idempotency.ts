@@ -1,11 +1,11 @@
 import { createHash, createHmac, hkdfSync, randomUUID } from 'node:crypto';
-import { canonicalJson } from '../../application/canonical-json.ts';
+import type { IdempotencyUse } from '../../application/core/commands/request-context.ts';
+import { canonicalJson } from '../../application/core/events/canonical-json.ts';
 import type { Clock } from '../../application/ports/clock.ts';
 import type { Position } from '../../application/ports/event-store.ts';
 import type { IdempotencyStore, StoredAnswer } from '../../application/ports/idempotency-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
-import type { KeyInUse } from '../../application/request-context.ts';
-import { DomainError, invalid } from '../../domain/errors.ts';
+import { DomainError, invalid } from '../../domain/core/errors.ts';
 import { errorAnswer } from './errors.ts';
 import type { Reply } from './route.ts';
 
@@ -115,7 +115,7 @@ export class Idempotency {
    */
   async run(
     request: KeyedRequest,
-    perform: (key: KeyInUse) => Promise<Reply>,
+    perform: (key: IdempotencyUse) => Promise<Reply>,
     headersOf: (reply: Reply) => Record<string, string>,
   ): Promise<Reply> {
     const id = `${request.scope}\n${request.key}`;
@@ -133,8 +133,9 @@ export class Idempotency {
       const own = { fingerprint: request.fingerprint, nonce: randomUUID() };
       const { first, use } = await this.#store.begin(request.scope, request.key, own, expiresAt);
       if (use.fingerprint !== request.fingerprint) throw reused();
-      const again = first && position !== undefined ? { after: position } : { since: now - DAY_MS - HOUR_MS };
-      const keyed = { scope: request.scope, key: request.key, nonce: use.nonce, again };
+      const priorAttempt =
+        first && position !== undefined ? { after: position } : { since: now - DAY_MS - HOUR_MS };
+      const keyed = { scope: request.scope, key: request.key, nonce: use.nonce, priorAttempt };
       const made = await this.#orRelease(keyed, perform);
       const reply = stored === undefined ? made : asReplayed(made);
       if (reply.status >= 200 && reply.status < 300)
@@ -147,7 +148,7 @@ export class Idempotency {
   }
 
   /** A refusal had no effect: the key is free again, also for a corrected request. */
-  async #orRelease(key: KeyInUse, perform: (key: KeyInUse) => Promise<Reply>): Promise<Reply> {
+  async #orRelease(key: IdempotencyUse, perform: (key: IdempotencyUse) => Promise<Reply>): Promise<Reply> {
     try {
       const reply = await perform(key);
       // A refusal as a page is a reply as well.
@@ -159,7 +160,7 @@ export class Idempotency {
     }
   }
 
-  async #release({ scope, key, nonce }: KeyInUse): Promise<void> {
+  async #release({ scope, key, nonce }: IdempotencyUse): Promise<void> {
     await this.#store.release(scope, key, nonce).catch((failure: unknown) => {
       this.#logger.warn({ err: failure }, 'an idempotency key could not be released');
     });

@@ -1,14 +1,18 @@
 import type { IncomingMessage } from 'node:http';
-import type { Trail } from '../../application/codec.ts';
-import { type Impersonated, type ImpersonatedLine, impersonatedOf } from '../../application/impersonation.ts';
-import type { Principal } from '../../application/principal.ts';
-import { DomainError } from '../../domain/errors.ts';
+import type { Principal } from '../../application/core/commands/principal.ts';
+import type { ImpersonationLog } from '../../application/core/events/event-codec.ts';
+import {
+  type Impersonated,
+  type ImpersonatedLine,
+  impersonatedOf,
+} from '../../application/identity/impersonation.ts';
+import { DomainError } from '../../domain/core/errors.ts';
 import { errorAnswer } from './errors.ts';
 import type { Reply, Route } from './route.ts';
 import { isStreamed, letGo } from './stream.ts';
 
 /** Leaves a line in the tenant's log; resolves when it is on disk. */
-export type LeaveLine = (line: ImpersonatedLine) => Promise<void>;
+export type AppendLine = (line: ImpersonatedLine) => Promise<void>;
 
 interface Facts {
   readonly route: Pick<Route, 'method' | 'path' | 'operationId'>;
@@ -25,13 +29,13 @@ interface Facts {
  * own; reads, refusals and writes that change nothing leave a line, on disk before the answer goes out. Without it
  * the answer is 503: nobody looks unseen. Only a request that comes too often (429) leaves none.
  */
-export class RequestTrail implements Trail {
+export class RequestLog implements ImpersonationLog {
   appended = false;
   readonly #facts: Facts;
-  readonly #leave: LeaveLine;
+  readonly #leave: AppendLine;
   #told = false;
 
-  constructor(facts: Facts, leave: LeaveLine) {
+  constructor(facts: Facts, leave: AppendLine) {
     this.#facts = facts;
     this.#leave = leave;
   }
@@ -78,34 +82,34 @@ export const unlogged = (cause: unknown): DomainError =>
  * The trail of a request that has just been admitted; undefined when nobody is impersonated.
  * @param params of its path; may throw a refusal
  */
-export const trailOf = (
+export const impersonationLogOf = (
   request: IncomingMessage,
   requestId: string,
   route: Facts['route'],
   principal: Principal,
   params: () => unknown,
-  leave: LeaveLine,
-): RequestTrail | undefined => {
+  leave: AppendLine,
+): RequestLog | undefined => {
   const impersonated = impersonatedOf(principal);
   if (impersonated === undefined) return undefined;
   const method = request.method ?? 'GET';
   const facts = { route, principal: impersonated, requestId, method, params: pathIds(params) };
-  return new RequestTrail(facts, leave);
+  return new RequestLog(facts, leave);
 };
 
 /** Does what is answered with `status`, and leaves its trail before it is answered. */
-export const witnessed = async <T>(
-  trail: RequestTrail | undefined,
+export const logged = async <T>(
+  impersonationLog: RequestLog | undefined,
   status: number,
   act: () => T,
 ): Promise<T> => {
-  if (trail === undefined) return act();
+  if (impersonationLog === undefined) return act();
   try {
     const done = act();
-    await trail.replied({ status });
+    await impersonationLog.replied({ status });
     return done;
   } catch (error) {
-    throw await trail.refused(error);
+    throw await impersonationLog.refused(error);
   }
 };
 

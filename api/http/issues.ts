@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { type DomainError, type FieldIssue, invalid } from '../../domain/errors.ts';
+import { type DomainError, type FieldIssue, invalid } from '../../domain/core/errors.ts';
 
 /** From what zod found to the interface's issues, in sentences that never repeat a value. */
 

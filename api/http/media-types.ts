@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { DomainError } from '../../domain/errors.ts';
+import { parse } from 'content-type';
+import { DomainError } from '../../domain/core/errors.ts';
 
 /** Forms that a body may have; JSON unless a route says otherwise. */
 export type BodyKind = 'json' | 'form' | 'multipart';
@@ -16,16 +17,8 @@ export const JSON_ONLY = ['json'] as const;
 
 const unsupported = (message: string): DomainError => new DomainError('unsupported_media_type', message);
 
-const charsetOf = (parameters: readonly string[]): string | undefined => {
-  for (const parameter of parameters) {
-    const [name = '', value = ''] = parameter.split('=');
-    if (name.trim().toLowerCase() === 'charset') return value.trim().replaceAll('"', '').toLowerCase();
-  }
-  return undefined;
-};
-
 /**
- * What the body says it is.
+ * The kind of body that `Content-Type` declares.
  * @throws {DomainError} 415 unless it is one of `kinds`, plain and in UTF-8
  */
 export const bodyKindOf = ({ headers }: IncomingMessage, kinds: readonly BodyKind[]): BodyKind => {
@@ -33,17 +26,14 @@ export const bodyKindOf = ({ headers }: IncomingMessage, kinds: readonly BodyKin
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
     throw unsupported('Compressed bodies are not read; send the body without Content-Encoding.');
   }
-  const type = headers['content-type'] ?? '';
-  if (type === 'application/json' && kinds.includes('json')) return 'json';
-  const [media = '', ...parameters] = type.split(';');
-  const name = media.trim().toLowerCase();
-  const kind = kinds.find((each) => MEDIA_TYPES[each] === name);
+  const { type, parameters } = parse(headers['content-type'] ?? '');
+  const kind = kinds.find((each) => MEDIA_TYPES[each] === type);
   if (kind === undefined) {
     const [known, types] = [NAMES, MEDIA_TYPES].map((of) => kinds.map((each) => of[each]).join(' or '));
     throw unsupported(`The body must be ${known}, with Content-Type: ${types}.`);
   }
   if (kind !== 'multipart') {
-    const charset = charsetOf(parameters);
+    const charset = parameters.charset?.toLowerCase();
     if (charset !== undefined && charset !== 'utf-8' && charset !== 'utf8') {
       throw unsupported('The body must be in UTF-8.');
     }

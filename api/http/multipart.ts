@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import busboy from 'busboy';
-import { DomainError, invalid } from '../../domain/errors.ts';
+import { DomainError, invalid } from '../../domain/core/errors.ts';
 import { FormFields, type FormValues } from './form-body.ts';
 import { bodyKindOf } from './media-types.ts';
 

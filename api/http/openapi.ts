@@ -8,8 +8,8 @@ import {
   type ZodOpenApiResponseObject,
   type ZodOpenApiResponsesObject,
 } from 'zod-openapi';
-import type { PrincipalKind } from '../../application/principal.ts';
-import type { ErrorCode } from '../../domain/errors.ts';
+import type { PrincipalKind } from '../../application/core/commands/principal.ts';
+import type { ErrorCode } from '../../domain/core/errors.ts';
 import { STATUS_OF } from './errors.ts';
 import { JSON_ONLY, MEDIA_TYPES } from './media-types.ts';
 import type { Route } from './route.ts';

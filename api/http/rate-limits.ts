@@ -5,11 +5,11 @@ import { networkOf } from './address.ts';
 export interface RateLimits {
   /** One more request of a credential. @param callerKey tenant and caller */
   request(callerKey: string): number | undefined;
-  /** One more login from an address, or from its network of 64 bits for IPv6; asked before the body is read. */
+  /** One more login from an address, or from its /48 for IPv6; asked before the body is read. */
   loginFrom(address: string): number | undefined;
-  /** One more login with an e-mail, compared without regard to case. */
-  loginAs(email: string): number | undefined;
-  /** One more request without a credential from an address, counted for each operation; before the body is read. */
+  /** One more login with an e-mail, compared without regard to case, from the network of an address and in all. */
+  loginAs(email: string, address: string): number | undefined;
+  /** One more request without a credential from an address or its /48, per operation; before the body is read. */
   publicFrom(address: string, operationId: string): number | undefined;
 }
 
@@ -67,6 +67,13 @@ export class TokenBuckets {
 /** Public requests a minute, per address and operation (decisions, section 6, Form). */
 const PUBLIC_PER_MINUTE = 30;
 
+/** One customer has a whole /48 of IPv6, so its addresses count as one. */
+const OF_ADDRESS = { ipv4: 32, ipv6: 48 };
+/** Of logins with one e-mail: wrong passwords from one network do not keep the owner out from another. */
+const OF_LOGIN = { ipv4: 24, ipv6: 48 };
+/** Logins with one e-mail from all networks, in multiples of those from one. */
+const NETWORKS_PER_EMAIL = 10;
+
 /** @param settings per minute; 0 switches a limit off, and `requestsPerMinute` the public one as well */
 export const createRateLimits = (
   settings: { readonly requestsPerMinute: number; readonly loginsPerMinute: number },
@@ -75,15 +82,22 @@ export const createRateLimits = (
   const { requestsPerMinute, loginsPerMinute } = settings;
   const requests = new TokenBuckets(requestsPerMinute, Math.ceil(requestsPerMinute / 5));
   const addresses = new TokenBuckets(loginsPerMinute, loginsPerMinute);
-  const emails = new TokenBuckets(loginsPerMinute, loginsPerMinute);
+  const networks = new TokenBuckets(loginsPerMinute, loginsPerMinute);
+  const loginsPerEmail = loginsPerMinute * NETWORKS_PER_EMAIL;
+  const emails = new TokenBuckets(loginsPerEmail, loginsPerEmail);
   const publicPerMinute = requestsPerMinute === 0 ? 0 : PUBLIC_PER_MINUTE;
   const strangers = new TokenBuckets(publicPerMinute, publicPerMinute);
   return {
     request: (callerKey) => requests.take(callerKey, clock.now()),
-    loginFrom: (address) => addresses.take(networkOf(address), clock.now()),
+    loginFrom: (address) => addresses.take(networkOf(address, OF_ADDRESS), clock.now()),
     publicFrom: (address, operationId) =>
-      strangers.take(`${operationId}\n${networkOf(address)}`, clock.now()),
-    // Longer than any e-mail: what is cut off only serves to fill the memory.
-    loginAs: (email) => emails.take(email.slice(0, 400).trim().toLowerCase(), clock.now()),
+      strangers.take(`${operationId}\n${networkOf(address, OF_ADDRESS)}`, clock.now()),
+    loginAs: (email, address) => {
+      // Longer than any e-mail: what is cut off only serves to fill the memory.
+      const folded = email.slice(0, 400).trim().toLowerCase();
+      const now = clock.now();
+      // A login that its network's limit refuses takes nothing from the e-mail's.
+      return networks.take(`${networkOf(address, OF_LOGIN)}\n${folded}`, now) ?? emails.take(folded, now);
+    },
   };
 };

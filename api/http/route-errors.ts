@@ -1,4 +1,4 @@
-import { ERROR_CODES, type ErrorCode } from '../../domain/errors.ts';
+import { ERROR_CODES, type ErrorCode } from '../../domain/core/errors.ts';
 import type { Route } from './route.ts';
 
 const isErrorCode = (code: string): code is ErrorCode => ERROR_CODES.some((known) => known === code);

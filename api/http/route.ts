@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { z } from 'zod';
-import type { Trail } from '../../application/codec.ts';
+import type { Principal, PrincipalKind, Role } from '../../application/core/commands/principal.ts';
+import type { IdempotencyUse } from '../../application/core/commands/request-context.ts';
+import type { ImpersonationLog } from '../../application/core/events/event-codec.ts';
 import type { Position } from '../../application/ports/event-store.ts';
-import type { Principal, PrincipalKind, Role } from '../../application/principal.ts';
-import type { KeyInUse } from '../../application/request-context.ts';
 import type { Scope } from '../../domain/identity/scopes.ts';
 import type { ErrorAnswer } from './errors.ts';
 import type { BodyKind } from './media-types.ts';
@@ -100,13 +100,13 @@ export interface RouteRequest<P, Q, B, A extends Principal = Principal> {
   /** `X-Request-Id`, taken over or made: the correlation id of every event the request causes. */
   readonly requestId: string;
   /** Present for a request with `Idempotency-Key`: unique per tenant, caller (or public path) and key. */
-  readonly idempotency: KeyInUse | undefined;
+  readonly idempotency: IdempotencyUse | undefined;
   /** Address of the client, by `TRUST_PROXY`. */
   readonly ip: string;
   /** Scheme and host by which the client called, by `TRUST_PROXY`. @throws {DomainError} 400 for a broken `Host` */
   readonly origin: () => string;
   /** Of a request under impersonation: part of the cause of its commands. */
-  readonly trail?: Trail | undefined;
+  readonly impersonationLog?: ImpersonationLog | undefined;
   readonly headers: IncomingHttpHeaders;
   /** Present exactly on routes with `upload`. */
   readonly upload: Upload | undefined;

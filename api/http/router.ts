@@ -11,13 +11,16 @@ interface Node<T> {
 }
 
 /** All methods of one path pattern. */
-export interface Resource<T> {
+interface Resource<T> {
   readonly pattern: string;
   /** By HTTP method in capitals; `HEAD` goes with `GET`. */
   readonly endpoints: Map<string, { readonly target: T; readonly names: readonly string[] }>;
   /** The value of `Allow`. */
   readonly allowed: string[];
 }
+
+/** The variables of a path with their values, still percent-encoded. */
+export type Segments = readonly (readonly [name: string, value: string])[];
 
 export interface Match<T> {
   readonly resource: Resource<T>;

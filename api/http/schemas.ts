@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { ERROR_CODES } from '../../domain/errors.ts';
-import { codePoints, isStorableText } from '../../domain/text.ts';
+import { ERROR_CODES } from '../../domain/core/errors.ts';
+import { codePoints, isStorableText } from '../../domain/core/text.ts';
 
 /** Pieces of request and answer schemas that every area uses (decisions, section 1). */
 

@@ -7,7 +7,7 @@ import {
 } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Ids } from '../../application/ports/clock.ts';
-import type { ErrorCode } from '../../domain/errors.ts';
+import { type ErrorCode, invalid } from '../../domain/core/errors.ts';
 
 /** What HTTP itself refuses before there is a request: status, code and message. */
 const refusal = (code: string | undefined): readonly [number, ErrorCode, string] => {
@@ -41,9 +41,26 @@ const refuseRaw = (error: NodeJS.ErrnoException, socket: Duplex, requestId: stri
   );
 };
 
-/** HTTP/1.1 asks for `Host`; Node's own refusal is no JSON, so the application makes it. */
-export const lacksHost = (request: IncomingMessage): boolean =>
-  request.headers.host === undefined && request.httpVersionMinor === 1 && request.httpVersionMajor === 1;
+const HOST = 'host';
+
+/**
+ * RFC 9112, 3.2: one `Host`, which HTTP/1.0 may leave out. Node's refusal of a missing one is no JSON, and of two it
+ * takes the first.
+ * @throws `validation_failed`
+ */
+export const checkHost = ({ rawHeaders, httpVersion }: IncomingMessage): void => {
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at];
+    if (name?.length === HOST.length && name.toLowerCase() === HOST) hosts += 1;
+  }
+  if (hosts > 1) {
+    throw invalid([{ path: 'Host', code: 'invalid', message: 'The header Host may be given once.' }]);
+  }
+  if (hosts === 0 && httpVersion === '1.1') {
+    throw invalid([{ path: 'Host', code: 'required', message: 'The header Host is required.' }]);
+  }
+};
 
 /**
  * The HTTP server around the application: each refusal of Node's own is JSON as well (specification, Errors).

@@ -1,4 +1,4 @@
-import type { Principal } from '../../application/principal.ts';
+import type { Principal } from '../../application/core/commands/principal.ts';
 import type { Exchange } from './exchange.ts';
 import type { FormValues } from './form-body.ts';
 import { readMultipart } from './multipart.ts';

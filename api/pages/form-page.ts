@@ -1,5 +1,5 @@
+import type { FieldIssue } from '../../domain/core/errors.ts';
 import { MAX_LONG_TEXT, MAX_TEXT } from '../../domain/entities/fields.ts';
-import type { FieldIssue } from '../../domain/errors.ts';
 import type { PublicField } from '../../domain/forms/fields.ts';
 import type { Texts } from '../../domain/forms/texts.ts';
 import { attributes, type Html, html } from './html.ts';
@@ -7,19 +7,19 @@ import { page } from './page.ts';
 
 /** A public form as a page that works without scripts (decisions, section 6, Form). */
 
-/** Of the hidden input: no field's key begins so. */
+/** Name of the hidden input; no field's key begins with an underscore. */
 export const SUBMISSION_INPUT = '_submission_id';
 
 export interface FormPage {
   readonly title: string;
   readonly fields: readonly PublicField[];
   readonly timeZone: string;
-  /** Where it is sent, relative to the page's own address. */
+  /** Where the form is sent, relative to the page's own address. */
   readonly action: string;
   readonly submissionId: string;
-  /** What was entered before. */
+  /** Values entered before. */
   readonly texts?: Texts | undefined;
-  /** What is wrong with that; paths as in the answers in JSON. */
+  /** Problems of these values; paths as in JSON answers. */
   readonly issues?: readonly FieldIssue[] | undefined;
 }
 
@@ -27,7 +27,7 @@ const VALUES = 'values.';
 
 const idOf = ({ key }: PublicField): string => `field-${key}`;
 
-/** In the words of who fills in a form. */
+/** Messages for people who fill in a form. */
 const sentence = ({ type }: PublicField, { code, message }: FieldIssue): string => {
   if (code === 'missing_required') {
     if (type === 'boolean') return 'Tick this box.';
@@ -76,7 +76,7 @@ const inputOf = (field: PublicField, text: string, common: Html): Html => {
       return input({ type: 'text', maxlength: maxLength ?? MAX_TEXT });
     case 'long_text': {
       const own = attributes({ rows: 5, maxlength: maxLength ?? MAX_LONG_TEXT });
-      // A line break right behind the tag is not part of the text.
+      // HTML drops a line break right after the tag.
       return html`<textarea${common}${own}>
 ${text}</textarea>`;
     }
@@ -106,7 +106,7 @@ const fieldOf = (field: PublicField, form: FormPage, problem: string | undefined
   const { key, label, type, required, demanded } = field;
   const [id, hint] = [idOf(field), hintOf(field, form.timeZone)];
   const isTick = type === 'boolean';
-  // A checkbox that the entity requires may stay empty: that is a no.
+  // A checkbox that only the entity requires may stay unticked, which means false.
   const needed = isTick ? demanded : required;
   const described = [hint === undefined ? '' : `${id}-hint`, problem === undefined ? '' : `${id}-wrong`];
   const common = attributes({
@@ -128,7 +128,7 @@ const fieldOf = (field: PublicField, form: FormPage, problem: string | undefined
 `;
 };
 
-/** What is wrong with which field, the first problem of each; the rest belongs to no field of the form. */
+/** The first problem of each field, and problems of no field of the form. */
 const sorted = ({ fields, issues = [] }: FormPage) => {
   const byKey = new Map(fields.map((field) => [`${VALUES}${field.key}`, field]));
   const problems = new Map<string, string>();
@@ -165,7 +165,7 @@ ${form.fields.map((field) => fieldOf(field, form, problems.get(field.key)))}<but
   return page(isWrong ? `Error: ${form.title}` : form.title, content);
 };
 
-/** @param again where the form is, relative to the page's own address */
+/** @param again the form's address, relative to the page's own */
 export const thanksPage = (title: string, again: string): string =>
   page(
     `Sent: ${title}`,

@@ -1,4 +1,4 @@
-/** HTML that is safe to send: what is put into a template is escaped, unless it is HTML made here itself. */
+/** Safe HTML: values put into a template are escaped unless they are HTML made here. */
 
 export class Html {
   readonly text: string;
@@ -29,11 +29,11 @@ const rendered = (part: Part): string => {
   return part.map(rendered).join('');
 };
 
-/** `undefined` is nothing; a list is its parts one after the other. */
+/** Renders `undefined` as nothing and a list as its parts in order. */
 export const html = (texts: TemplateStringsArray, ...parts: readonly Part[]): Html =>
   new Html(texts.map((text, i) => text + rendered(parts[i])).join(''));
 
-/** Attributes in order: `true` stands alone, `undefined` and `false` are left out. Names are ours, values anybody's. */
+/** Attributes in order: `true` gives the name alone, `undefined` and `false` nothing. Names must be trusted. */
 export const attributes = (values: Readonly<Record<string, string | number | boolean | undefined>>): Html =>
   new Html(
     Object.entries(values)

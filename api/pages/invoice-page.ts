@@ -4,7 +4,7 @@ import { majorText, minorDigits } from '../../domain/ledger/money.ts';
 import { attributes, type Html, html } from './html.ts';
 import { page, pageHeaders } from './page.ts';
 
-/** An invoice to print, for the partner's customer: what the partner pays itself is not on it. */
+/** An invoice to print for the partner's customer, without wholesale amounts. */
 
 const STYLE = `
 *,*::before,*::after{box-sizing:border-box}
@@ -73,7 +73,7 @@ const grouped = (decimal: string): string => {
 
 const amount = (minor: number, currency: string): string => grouped(majorText(BigInt(minor), currency));
 
-/** A price per unit in major units: all digits it has, and at least those of the currency. */
+/** A price per unit in major units, with all its digits and at least those of the currency. */
 const price = (rate: string, currency: string): string => {
   const digits = minorDigits(currency);
   const [whole = '0', fraction = ''] = rate.split('.');
@@ -86,7 +86,7 @@ const price = (rate: string, currency: string): string => {
 const MIDNIGHT = 'T00:00:00.000Z';
 const DAY_MS = 86_400_000;
 
-/** Whole days by their first and last, other windows to the second. */
+/** Shows whole days by their first and last day, other windows to the second. */
 const period = ({ from, to }: Window): string => {
   if (from.endsWith(MIDNIGHT) && to.endsWith(MIDNIGHT)) {
     const first = from.slice(0, 10);

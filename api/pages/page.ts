@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Html, html } from './html.ts';
 
-/** The frame of pages: no script, one style of ours, nothing from elsewhere. */
+/** The frame of pages: no script, one style sheet, nothing loaded from elsewhere. */
 
 const STYLE = `
 *,*::before,*::after{box-sizing:border-box}
@@ -45,7 +45,7 @@ const policyOf = (style: string): string =>
     "base-uri 'none'",
   ].join('; ');
 
-/** Beside `Cache-Control: no-store` and `nosniff`, which every answer has, and the `Referrer-Policy` of public ones. */
+/** Added to `Cache-Control: no-store` and `nosniff` of every answer and `Referrer-Policy` of public ones. */
 export const pageHeaders = (style: string): Readonly<Record<string, string>> => ({
   'Content-Type': 'text/html; charset=utf-8',
   'Content-Security-Policy': policyOf(style),
@@ -54,7 +54,7 @@ export const pageHeaders = (style: string): Readonly<Record<string, string>> => 
 
 export const PAGE_HEADERS: Readonly<Record<string, string>> = pageHeaders(STYLE);
 
-/** @param style that the headers were made for */
+/** @param style the style that the headers allow */
 export const page = (title: string, content: Html, style = STYLE): string =>
   html`<!doctype html>
 <html lang="en">

@@ -1,14 +1,14 @@
 import { html } from './html.ts';
 import { page } from './page.ts';
 
-/** What is shown instead of a form whose answers never came to it: they are still in the browser, one page back. */
+/** The page for a submission refused before it was read; the entered values are still in the browser, one page back. */
 
 export interface Refused {
   /** HTTP status. */
   readonly status: number;
-  /** Of the error. */
+  /** The error's message. */
   readonly message: string;
-  /** Whole seconds after which it may be tried again. */
+  /** Whole seconds until the next try. */
   readonly seconds: string | undefined;
 }
 

@@ -4,13 +4,16 @@ import type {
   PlatformAdminPrincipal,
   TenantPrincipal,
   UserPrincipal,
-} from '../../application/principal.ts';
+} from '../../application/core/commands/principal.ts';
 import type { Scope } from '../../domain/identity/scopes.ts';
 import { type Access, type Definition, type Route, route } from '../http/route.ts';
 
 type Schema = z.ZodType | undefined;
 type Guarded = Access & { kind: 'principals' };
 type Without<T> = Omit<T, 'access'>;
+
+/** A platform path of the specification, also served under `/api/v1` (decisions, section 1). */
+export const platformPath = (path: string) => ({ path, aliases: [`/api/v1${path}`] });
 
 /** A route for a person of a tenant; the handler sees a user. */
 export const personRoute = <
@@ -48,7 +51,7 @@ const sessionRoute = <P extends Schema, Q extends Schema, B extends Schema>(
 };
 
 /**
- * A route for persons, and for extensions and API tokens with `scope`. `roles` bind persons alone: for the others the
+ * A route for persons, and for extensions and API tokens with `scope`. `roles` apply to persons only: for the others the
  * scope stands for the role (decisions, section 3).
  */
 export const scopedRoute = <
@@ -85,7 +88,7 @@ export const platformRoute = <
     access: { kind: 'principals', kinds: ['platform_admin'] },
   });
 
-/** A route for partners, with `permission` where one is needed. */
+/** A route for partners, with `permission` if one is needed. */
 export const partnerRoute = <
   P extends Schema = undefined,
   Q extends Schema = undefined,

@@ -1,8 +1,8 @@
 import { Worker } from 'node:worker_threads';
-import type { EventStore, Position } from '../../application/ports/event-store.ts';
+import type { FoldingProjection } from '../../application/core/projections/read-models.ts';
+import type { EventStore, GrowthListener, LogGrowth, Position } from '../../application/ports/event-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
 import type { Metrics } from '../../application/ports/metrics.ts';
-import type { FoldingProjection } from '../../application/read-models.ts';
 import type { Config } from '../../infrastructure/config.ts';
 import { projections } from '../../projections/all.ts';
 import {
@@ -20,13 +20,13 @@ export interface ThreadData {
 export interface ProjectionThread {
   /** The projections as this thread sees them. */
   readonly folding: readonly FoldingProjection[];
-  /** Tells the thread that the log has grown; once a turn of the event loop is enough. */
-  appended(): void;
+  /** Passes on that the log has grown, and by which events if they are given. */
+  readonly appended: GrowthListener;
   stop(): Promise<void>;
 }
 
 const RESTART_MS = 500;
-/** Waking a thread costs as much as a request; who waits for a projection hurries it anyway. */
+/** Waking a thread costs as much as a request; a reader that waits for a projection hurries it anyway. */
 const TELL_MS = 10;
 
 /** Folds all projections in a worker thread, and starts it again should it ever end by itself. */
@@ -39,14 +39,28 @@ export const startProjections = (
   },
 ): ProjectionThread => {
   const seen = new Map(
-    projections.map(({ name }) => [name, new SeenProjection(name, (message) => post(message))]),
+    projections.map(({ name }) => [
+      name,
+      new SeenProjection(name, (message) => {
+        // A hurried projection looks for the newest events.
+        if (message.kind === 'hurry' && message.waiting && telling !== undefined) tell();
+        post(message);
+      }),
+    ]),
   );
   let worker: Worker | undefined;
   let stopping = false;
-  let told = false;
+  let growths: LogGrowth[] = [];
+  let telling: NodeJS.Timeout | undefined;
   let ended: Promise<void> = Promise.resolve();
 
   const post = (message: ToProjections): void => worker?.postMessage(message);
+  const tell = (): void => {
+    clearTimeout(telling);
+    telling = undefined;
+    post({ kind: 'appended', growths });
+    growths = [];
+  };
   const take = (message: FromProjections): void => {
     switch (message.kind) {
       case 'progress': {
@@ -83,23 +97,20 @@ export const startProjections = (
 
   return {
     folding: [...seen.values()],
-    appended: () => {
-      if (told) return;
-      told = true;
-      setTimeout(() => {
-        told = false;
-        post({ kind: 'appended' });
-      }, TELL_MS);
+    appended: (growth) => {
+      if (growth !== undefined) growths.push(growth);
+      telling ??= setTimeout(tell, TELL_MS);
     },
     stop: async () => {
       stopping = true;
+      clearTimeout(telling);
       post({ kind: 'stop' });
       await ended;
     },
   };
 };
 
-/** What the main thread knows of a projection that the other one folds. */
+/** State of a projection folded by the thread, as the main thread knows it. */
 class SeenProjection implements FoldingProjection {
   readonly name: string;
   readonly #tell: (message: ToProjections) => void;

@@ -1,11 +1,14 @@
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
-import { EventCodec } from '../../application/codec.ts';
+import { EventCodec } from '../../application/core/events/event-codec.ts';
+import { CacheBudget } from '../../application/core/memory/bounded-cache.ts';
+import { ProjectionRunner } from '../../application/core/projections/projection-runner.ts';
+import { WaitingReaders } from '../../application/core/projections/waiting-readers.ts';
+import { LogFollower } from '../../application/core/subscriptions/log-follower.ts';
+import type { GrowthListener } from '../../application/ports/event-store.ts';
 import { MEMORY } from '../../application/ports/memory.ts';
 import type { Metrics } from '../../application/ports/metrics.ts';
-import { Pressure } from '../../application/pressure.ts';
-import { ProjectionHost } from '../../application/projection-host.ts';
-import { CacheRoom } from '../../application/weighed-cache.ts';
 import { catalogue } from '../../domain/catalogue.ts';
+import { Growth } from '../../infrastructure/event-store/growth.ts';
 import { systemClock } from '../../infrastructure/identity/ids.ts';
 import { createLogger } from '../../infrastructure/logger.ts';
 import { openEvents, openReads } from '../../infrastructure/stores.ts';
@@ -25,23 +28,31 @@ const run = async (): Promise<void> => {
   const { config, lease } = workerData as ThreadData;
   const logger = createLogger(config.LOG_LEVEL);
   const tell = (message: FromProjections): void => port.postMessage(message);
-  const events = await openEvents(config, logger, MEMORY.projectedTail.maxCount);
+  const events = await openEvents(config, logger);
   const reads = await openReads(config);
   const progress = new ProgressReports((made) => tell({ kind: 'progress', made }));
   const stopping = new AbortController();
   // One for all: an event that several of them fold is decoded once.
   const codec = new EventCodec(catalogue);
-  const room = new CacheRoom(MEMORY.documents);
-  const pressure = new Pressure();
-  const hosts = new Map(
+  const room = new CacheBudget(MEMORY.documents);
+  const pressure = new WaitingReaders();
+  // A remote store sends each event to this process once: to the main thread, which passes it on.
+  const relay = new Growth();
+  const isRemote = config.EVENTSTORE_URL !== undefined;
+  const source = isRemote
+    ? { ...events, onGrowth: (listener: GrowthListener) => relay.hear(listener) }
+    : events;
+  const follower = new LogFollower({ events: source, logger });
+  const runners = new Map(
     projections.map((projection) => [
       projection.name,
-      new ProjectionHost(projection, {
+      new ProjectionRunner(projection, {
         pressure,
         ...lease,
         logger,
         store: reads,
         events,
+        follower,
         codec,
         room,
         metrics: metricsBy(tell),
@@ -61,18 +72,20 @@ const run = async (): Promise<void> => {
     const message = toProjections.parse(received);
     switch (message.kind) {
       case 'appended':
+        if (message.growths.length === 0) relay.tell();
+        for (const growth of message.growths) relay.tell(growth);
         return events.wake?.();
       case 'hurry':
         events.wake?.();
         progress.hurry(message.projection, message.waiting);
-        return hosts.get(message.projection)?.hurry(message.waiting);
+        return runners.get(message.projection)?.hurry(message.waiting);
       case 'stop':
         return stopping.abort();
       default:
         return message satisfies never;
     }
   });
-  await Promise.all([...hosts.values()].map((host) => host.run(stopping.signal)));
+  await Promise.all([...runners.values()].map((runner) => runner.run(stopping.signal)));
   await events.close();
   await reads.close();
   port.close();

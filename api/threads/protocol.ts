@@ -1,10 +1,16 @@
 import { z } from 'zod';
+import type { LogGrowth } from '../../application/ports/event-store.ts';
 
-/** What the main thread and the projections' thread tell each other. */
+/** Messages between the main thread and the projections' thread. */
+
+/** Written by the same release in the same process, so the events are not checked one by one. */
+const growth = z.custom<LogGrowth>(
+  (value) => typeof value === 'object' && value !== null && 'events' in value,
+);
 
 export const toProjections = z.discriminatedUnion('kind', [
-  /** The log has grown: look now instead of at the next poll. */
-  z.object({ kind: z.literal('appended') }),
+  /** The log has grown: with the new events where they came from a remote store, else they are read now. */
+  z.object({ kind: z.literal('appended'), growths: z.array(growth) }),
   /** Somebody waits, or waits no more, for a projection. */
   z.object({ kind: z.literal('hurry'), projection: z.string(), waiting: z.boolean() }),
   z.object({ kind: z.literal('stop') }),

@@ -1,5 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
+import { latest } from '../../application/entities/deletion-steps.ts';
 import type { Position } from '../../application/ports/event-store.ts';
 import { textFrame } from './frame.ts';
 
@@ -8,54 +10,114 @@ export const CLOSE = {
   expired: 4401,
   forbidden: 4403,
   slowReader: 4413,
-  restarting: 1012,
+  /** The client connects again with `?after=` and the last position it saw. */
+  resume: 1012,
 } as const;
 
 const MAX_UNREAD_BYTES = 1024 * 1024;
 /** A peer that does not answer the close is cut off: `close()` alone leaves it in CLOSING. */
 const CLOSE_PATIENCE_MS = 1000;
+const MAX_MISSED_PINGS = 2;
 
-/** One connected socket of a user. Envelopes that arrive during its replay wait behind it. */
+/**
+ * One connected socket of a user. It is sent each envelope once and in order: first by a replay up to what it is owed,
+ * which grows with each envelope that comes meanwhile, then live.
+ */
 export class Peer {
   readonly tenantId: string;
   readonly userId: string;
   readonly #socket: WebSocket;
   /** The connection below the socket, for frames made beforehand. */
   readonly #connection: Duplex;
-  #waiting: { position: Position; frame: Buffer }[] | undefined = [];
-  #waitingBytes = 0;
-  #missedPings = 0;
+  readonly #gone = new AbortController();
+  /** Everything up to here was sent, or is not to be sent. */
+  #through: Position | undefined;
+  /** A replay has to come this far. */
+  #owed: Position | undefined;
+  #isLive = false;
+  /** Payloads of the pings that were not answered: a pong that answers none of them says nothing. */
+  #pings: string[] = [];
 
-  constructor(socket: WebSocket, connection: Duplex, tenantId: string, userId: string) {
+  /**
+   * @param through the last position that the client has seen
+   * @param owed what a replay has to come to
+   */
+  constructor(
+    socket: WebSocket,
+    connection: Duplex,
+    user: { readonly tenantId: string; readonly userId: string },
+    { through, owed }: { readonly through: Position | undefined; readonly owed: Position | undefined },
+  ) {
     this.#socket = socket;
     this.#connection = connection;
-    this.tenantId = tenantId;
-    this.userId = userId;
-    socket.on('pong', () => {
-      this.#missedPings = 0;
+    this.tenantId = user.tenantId;
+    this.userId = user.userId;
+    this.#through = through;
+    this.#owed = owed;
+    socket.on('pong', (payload: Buffer) => {
+      if (this.#pings.includes(payload.toString('latin1'))) this.#pings = [];
     });
+    socket.on('close', () => this.#gone.abort());
   }
 
-  /** Sends, or keeps while a replay is under way; closes a reader that leaves too much unread. */
-  deliver(position: Position, frame: Buffer): void {
-    if (this.#waiting !== undefined) {
-      this.#waiting.push({ position, frame });
-      this.#waitingBytes += frame.length;
-      if (this.#waitingBytes > MAX_UNREAD_BYTES) this.close(CLOSE.slowReader, 'reading too slowly');
-      return;
+  /** Aborted when the connection has ended. */
+  get gone(): AbortSignal {
+    return this.#gone.signal;
+  }
+
+  get isOpen(): boolean {
+    return this.#socket.readyState === this.#socket.OPEN;
+  }
+
+  get through(): Position | undefined {
+    return this.#through;
+  }
+
+  /** The position that a replay has to come to; undefined when it has. */
+  get owed(): Position | undefined {
+    const [through, owed] = [this.#through, this.#owed];
+    return owed !== undefined && (through === undefined || owed > through) ? owed : undefined;
+  }
+
+  /** Sends an envelope, or notes its position for the replay. @returns whether it was sent */
+  deliver(position: Position, frame: Buffer): boolean {
+    if (this.#through !== undefined && position <= this.#through) return false;
+    if (!this.#isLive) {
+      this.#owed = latest(this.#owed, position);
+      return false;
     }
-    this.#write(frame);
+    this.#through = position;
+    return this.#write(frame);
+  }
+
+  /** Notes that everything up to here was sent, or stands behind a resync. */
+  replayed(through: Position): void {
+    this.#through = through;
+  }
+
+  /** Ends the replay: envelopes are sent as they come. */
+  goLive(): void {
+    this.#isLive = true;
   }
 
   send(text: string): void {
     this.#write(textFrame(text));
   }
 
-  #write(frame: Buffer): void {
-    if (this.#socket.readyState !== this.#socket.OPEN) return;
+  /** Sends one frame; resolves when no byte of it waits in this process, or the connection has ended. */
+  async sendAndFlush(text: string): Promise<void> {
+    if (!this.isOpen) return;
+    await new Promise<void>((resolve) => {
+      this.#connection.write(textFrame(text), () => resolve());
+    });
+  }
+
+  /** Closes a reader that leaves too much unread instead. */
+  #write(frame: Buffer): boolean {
+    if (!this.isOpen) return false;
     if (this.#socket.bufferedAmount > MAX_UNREAD_BYTES) {
       this.close(CLOSE.slowReader, 'reading too slowly');
-      return;
+      return false;
     }
     // Envelopes of one turn of the event loop leave together: a write costs more than what it carries.
     if (this.#connection.writableCorked === 0) {
@@ -63,36 +125,19 @@ export class Peer {
       setImmediate(() => this.#connection.uncork());
     }
     this.#connection.write(frame);
-  }
-
-  get isOpen(): boolean {
-    return this.#socket.readyState === this.#socket.OPEN;
-  }
-
-  /** Resolves when what was sent has left for the peer's side, so that a replay does not pile up. */
-  async drained(): Promise<void> {
-    while (this.isOpen && this.#socket.bufferedAmount > MAX_UNREAD_BYTES / 4) {
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-  }
-
-  /** Ends the replay: what arrived meanwhile and was not part of it follows, then everything as it comes. */
-  goLive(replayedThrough: Position | undefined): void {
-    const waiting = this.#waiting ?? [];
-    this.#waiting = undefined;
-    for (const { position, frame } of waiting) {
-      if (replayedThrough === undefined || position > replayedThrough) this.#write(frame);
-    }
+    return true;
   }
 
   /** One heartbeat: a peer that missed two pings is gone. */
   ping(): void {
-    if (this.#missedPings >= 2) {
+    if (this.#pings.length >= MAX_MISSED_PINGS) {
       this.#socket.terminate();
       return;
     }
-    this.#missedPings += 1;
-    if (this.isOpen) this.#socket.ping();
+    // Not to be guessed: a peer that does not read must not be able to answer.
+    const payload = randomBytes(8);
+    this.#pings.push(payload.toString('latin1'));
+    if (this.isOpen) this.#socket.ping(payload);
   }
 
   close(code: number, reason: string): void {

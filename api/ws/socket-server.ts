@@ -1,23 +1,26 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
-import type { Authentication } from '../../application/authentication.ts';
-import { dataOf, type EventCodec, type LoggedEvent } from '../../application/codec.ts';
-import { ENVELOPE_TYPES, type Envelopes } from '../../application/envelopes.ts';
-import type { LiveFeed } from '../../application/live-feed.ts';
+import { callerKey, type UserPrincipal } from '../../application/core/commands/principal.ts';
+import { dataOf, type EventCodec, type LoggedEvent } from '../../application/core/events/event-codec.ts';
+import type { LiveFeed } from '../../application/core/subscriptions/live-feed.ts';
+import type { Authentication } from '../../application/identity/authentication.ts';
+import { ENVELOPE_TYPES, type Envelope, type Envelopes } from '../../application/messaging/envelopes.ts';
 import type { Clock, Ids } from '../../application/ports/clock.ts';
 import type { EventStore, Position } from '../../application/ports/event-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
 import type { Metrics } from '../../application/ports/metrics.ts';
-import { callerKey, type UserPrincipal } from '../../application/principal.ts';
-import { tenantPrefix } from '../../application/streams.ts';
-import { DomainError, invalid } from '../../domain/errors.ts';
+import { DomainError, invalid } from '../../domain/core/errors.ts';
 import { UserForgotten, UserRoleChanged, UserStatusChanged } from '../../domain/identity/user.ts';
 import { TenantStatusChanged } from '../../domain/tenancy/tenant.ts';
 import { rateLimited } from '../http/errors.ts';
-import { type LeaveLine, trailOf, witnessed } from '../http/trail.ts';
+import { type AppendLine, impersonationLogOf, logged } from '../http/impersonation-log.ts';
+import { checkHost } from '../http/server.ts';
 import { textFrame } from './frame.ts';
+import { Lanes } from './lanes.ts';
 import { CLOSE, Peer } from './peer.ts';
+import { Peers } from './peers.ts';
+import { Replays } from './replays.ts';
 import { refuse, tokenOf } from './upgrade.ts';
 
 /**
@@ -25,7 +28,7 @@ import { refuse, tokenOf } from './upgrade.ts';
  * heartbeat, and closing when the credential's time or right ends.
  */
 export interface SocketServerDeps {
-  readonly authentication: Authentication;
+  readonly authentication: Pick<Authentication, 'authenticate' | 'expiryOf'>;
   readonly envelopes: Envelopes;
   readonly events: EventStore;
   readonly codec: EventCodec;
@@ -34,12 +37,14 @@ export interface SocketServerDeps {
   readonly ids: Ids;
   /** Seconds to wait when a caller asks too often; undefined: welcome. */
   readonly limit: (callerKey: string) => number | undefined;
-  readonly leaveLine: LeaveLine;
+  readonly appendLine: AppendLine;
   /** Told of what peers learn: who then reads over REST finds it. */
   readonly told: (tenantId: string, position: Position) => void;
   readonly metrics: Metrics;
   readonly logger: Logger;
   readonly heartbeatMs?: number;
+  /** Milliseconds that never go back. */
+  readonly monotonic?: () => number;
 }
 
 const PATH = '/api/v1/ws';
@@ -47,10 +52,8 @@ const PATH = '/api/v1/ws';
 const ROUTE = { method: 'get', path: PATH, operationId: 'openSocket' } as const;
 const HEARTBEAT_MS = 25_000;
 const MAX_FRAME_BYTES = 64 * 1024;
-const MAX_REPLAYED = 1000;
-/** A replay that would have to look through more of the log than this is answered with a resync instead. */
-const MAX_SCANNED = 50_000;
-const PAGE = 500;
+/** How often it is asked what has waited too long. */
+const CHECK_MS = 1000;
 
 /** Types of the events that are acted upon. */
 const LOOKED_AT = [
@@ -68,10 +71,11 @@ interface Handshake {
 export class SocketServer {
   readonly #deps: SocketServerDeps;
   readonly #server: WebSocketServer;
-  /** Peers by tenant, then user. */
-  readonly #peers = new Map<string, Map<string, Set<Peer>>>();
+  readonly #peers = new Peers();
+  readonly #lanes: Lanes;
+  readonly #replays: Replays;
   readonly #heartbeat: NodeJS.Timeout;
-  #count = 0;
+  readonly #checks: NodeJS.Timeout;
   #closing = false;
 
   constructor(deps: SocketServerDeps) {
@@ -88,10 +92,27 @@ export class SocketServer {
       const issue = { path: 'Sec-WebSocket-Key', code: 'invalid_format', message: error.message };
       refuse(socket, invalid([issue]), deps.ids.next());
     });
+    const { envelopes, events, codec, told, metrics, logger } = deps;
+    const monotonic = deps.monotonic ?? (() => performance.now());
+    const position = () => deps.feed.position;
+    this.#replays = new Replays({ envelopes, events, codec, position, told, metrics, logger, monotonic });
+    this.#lanes = new Lanes({
+      envelopes,
+      logger,
+      monotonic,
+      send: (event, envelope) => this.#send(event, envelope),
+      unmade: (event) => this.#resync(event),
+      givenUp: (tenantId) => {
+        for (const peer of this.#peers.ofTenant(tenantId)) peer.close(CLOSE.resume, 'try again');
+      },
+    });
     this.#heartbeat = setInterval(() => {
-      for (const peer of this.#all()) peer.ping();
-    }, deps.heartbeatMs ?? HEARTBEAT_MS);
-    this.#heartbeat.unref();
+      for (const peer of this.#peers.all()) peer.ping();
+    }, deps.heartbeatMs ?? HEARTBEAT_MS).unref();
+    this.#checks = setInterval(() => {
+      this.#replays.check();
+      this.#lanes.check();
+    }, CHECK_MS).unref();
     deps.feed.onEvent((event) => this.#onEvent(event), LOOKED_AT);
   }
 
@@ -110,10 +131,12 @@ export class SocketServer {
   close(): void {
     this.#closing = true;
     clearInterval(this.#heartbeat);
-    for (const peer of this.#all()) peer.close(CLOSE.restarting, 'the server is restarting');
+    clearInterval(this.#checks);
+    for (const peer of this.#peers.all()) peer.close(CLOSE.resume, 'the server is restarting');
   }
 
   async #handshake(request: IncomingMessage, requestId: string): Promise<Handshake> {
+    checkHost(request);
     const target = request.url ?? '';
     const url = URL.parse(target, 'http://localhost');
     // One spelling, as of every route: the URL parser would also take `//x/api/v1/ws` and `/y/%2e%2e/api/v1/ws`.
@@ -126,8 +149,15 @@ export class SocketServer {
     if (principal.kind !== 'user' || token === undefined) {
       throw new DomainError('invalid_credential', 'The credential is not valid.');
     }
-    const trail = trailOf(request, requestId, ROUTE, principal, () => undefined, this.#deps.leaveLine);
-    return witnessed(trail, 101, () => {
+    const impersonationLog = impersonationLogOf(
+      request,
+      requestId,
+      ROUTE,
+      principal,
+      () => undefined,
+      this.#deps.appendLine,
+    );
+    return logged(impersonationLog, 101, () => {
       const wait = this.#deps.limit(callerKey(principal));
       if (wait !== undefined) throw rateLimited(wait);
       const given = url.searchParams.get('after');
@@ -141,15 +171,15 @@ export class SocketServer {
 
   #connected(socket: WebSocket, connection: Duplex, handshake: Handshake): void {
     const { principal, after, expiresAt } = handshake;
-    const { tenantId, userId } = principal;
-    const peer = new Peer(socket, connection, tenantId, userId);
+    const { tenantId } = principal;
+    const { metrics } = this.#deps;
+    const start = this.#deps.feed.position;
+    const peer = new Peer(socket, connection, principal, { through: after ?? start, owed: start });
     socket.on('error', (error) => this.#deps.logger.debug({ err: error }, 'a socket failed'));
     // Frames from clients have no meaning; reading them keeps the connection's buffers empty.
     socket.on('message', () => undefined);
-    const users = this.#peers.get(tenantId) ?? new Map<string, Set<Peer>>();
-    this.#peers.set(tenantId, users);
-    users.set(userId, (users.get(userId) ?? new Set<Peer>()).add(peer));
-    this.#counted(1);
+    this.#peers.add(peer);
+    metrics.socketsOpen(this.#peers.count);
     void this.#recheck(peer, handshake);
     const expiry = setTimeout(
       () => peer.close(CLOSE.expired, 'the credential has expired'),
@@ -158,18 +188,12 @@ export class SocketServer {
     expiry.unref();
     socket.on('close', () => {
       clearTimeout(expiry);
-      users.get(userId)?.delete(peer);
-      if (users.get(userId)?.size === 0) users.delete(userId);
-      if (users.size === 0 && this.#peers.get(tenantId) === users) this.#peers.delete(tenantId);
-      this.#counted(-1);
+      this.#peers.remove(peer);
+      if (!this.#peers.hasTenant(tenantId)) this.#lanes.end(tenantId);
+      metrics.socketsOpen(this.#peers.count);
     });
-    // From here on live envelopes wait in the peer; everything up to this position is the replay's.
-    const upTo = this.#deps.feed.position;
-    peer.send(JSON.stringify({ kind: 'system', event: 'ready', position: upTo ?? '' }));
-    this.#replay(peer, after, upTo).catch((error: unknown) => {
-      this.#deps.logger.warn({ err: error }, 'a replay failed');
-      peer.close(1011, 'the replay failed');
-    });
+    peer.send(JSON.stringify({ kind: 'system', event: 'ready', position: after ?? start ?? '' }));
+    void this.#replays.run(peer);
   }
 
   /**
@@ -187,97 +211,42 @@ export class SocketServer {
     peer.close(CLOSE.forbidden, 'no longer allowed');
   }
 
-  async #replay(peer: Peer, after: Position | undefined, upTo: Position | undefined): Promise<void> {
-    if (after !== undefined && upTo !== undefined && after < upTo) {
-      const texts = await this.#missed(peer, after, upTo);
-      if (texts === undefined) {
-        peer.send(JSON.stringify({ kind: 'system', event: 'resync', position: upTo }));
-      } else {
-        for (const text of texts) {
-          peer.send(text);
-          await peer.drained();
-        }
-      }
-    }
-    peer.goLive(upTo);
-  }
-
-  /** What the user missed, or undefined when it is too much to replay. */
-  async #missed(peer: Peer, after: Position, upTo: Position): Promise<string[] | undefined> {
-    const { events, codec, envelopes } = this.#deps;
-    const filter = { streamPrefix: tenantPrefix(peer.tenantId), types: ENVELOPE_TYPES };
-    const texts: string[] = [];
-    let from = after;
-    for (let scanned = 0; peer.isOpen; scanned += PAGE) {
-      const page = await events.readAll({ from, filter, limit: PAGE });
-      for (const stored of page) {
-        if (stored.position > upTo) return texts;
-        const event = codec.decode(stored);
-        from = stored.position;
-        // Whom it is for, before its text is opened.
-        if (!(await envelopes.recipients(event)).includes(peer.userId)) continue;
-        const envelope = await envelopes.of(event);
-        if (envelope !== undefined) texts.push(envelope.text);
-        if (texts.length > MAX_REPLAYED) return undefined;
-      }
-      if (page.length < PAGE) return texts;
-      if (scanned >= MAX_SCANNED) return undefined;
-    }
-    return texts;
-  }
-
-  #onEvent(event: LoggedEvent): Promise<void> | undefined {
+  #onEvent(event: LoggedEvent): void {
     const tenant = dataOf(TenantStatusChanged, event);
-    if (tenant?.status === 'suspended') {
-      this.#forbid([...(this.#peers.get(tenant.tenant_id)?.values() ?? [])]);
-    }
-    const users = this.#peers.get(event.tenantId);
-    if (users === undefined) return undefined;
+    if (tenant?.status === 'suspended') forbid(this.#peers.ofTenant(tenant.tenant_id));
+    if (!this.#peers.hasTenant(event.tenantId)) return;
     const status = dataOf(UserStatusChanged, event);
-    const role = dataOf(UserRoleChanged, event);
-    if (status?.status === 'deactivated') this.#forbidUser(users, status.user_id);
+    if (status?.status === 'deactivated') forbid(this.#peers.ofUser(event.tenantId, status.user_id));
     const forgotten = dataOf(UserForgotten, event);
-    if (forgotten !== undefined) this.#forbidUser(users, forgotten.user_id);
-    // Lowered: who may still connect comes back with the rights that are left.
-    if (role?.role === 'operator') this.#forbidUser(users, role.user_id);
-    return ENVELOPE_TYPES.includes(event.type) ? this.#fanOut(event) : undefined;
+    if (forgotten !== undefined) forbid(this.#peers.ofUser(event.tenantId, forgotten.user_id));
+    const role = dataOf(UserRoleChanged, event);
+    // Lowered: the user may come back with the rights that are left.
+    if (role?.role === 'operator') forbid(this.#peers.ofUser(event.tenantId, role.user_id));
+    if (ENVELOPE_TYPES.includes(event.type)) this.#lanes.add(event);
   }
 
-  async #fanOut(event: LoggedEvent): Promise<void> {
-    const envelope = await this.#deps.envelopes.of(event);
-    if (envelope === undefined) return;
-    let frame: Buffer | undefined;
-    let sent = 0;
+  #send(event: LoggedEvent, envelope: Envelope): void {
+    const text = envelope.text();
+    if (text === undefined) return;
     this.#deps.told(event.tenantId, event.position);
+    const frame = textFrame(text);
+    let sent = 0;
     for (const userId of envelope.recipients) {
-      for (const peer of this.#peers.get(event.tenantId)?.get(userId) ?? []) {
-        frame ??= textFrame(envelope.text);
-        peer.deliver(event.position, frame);
-        sent += 1;
+      for (const peer of this.#peers.ofUser(event.tenantId, userId)) {
+        if (peer.deliver(event.position, frame)) sent += 1;
       }
     }
     this.#deps.metrics.envelopesSent(sent);
   }
 
-  #forbidUser(users: ReadonlyMap<string, ReadonlySet<Peer>>, userId: string): void {
-    const peers = users.get(userId);
-    if (peers !== undefined) this.#forbid([peers]);
-  }
-
-  #forbid(groups: readonly ReadonlySet<Peer>[]): void {
-    for (const peers of groups) {
-      for (const peer of peers) peer.close(CLOSE.forbidden, 'no longer allowed');
-    }
-  }
-
-  #counted(change: number): void {
-    this.#count += change;
-    this.#deps.metrics.socketsOpen(this.#count);
-  }
-
-  *#all(): Iterable<Peer> {
-    for (const users of this.#peers.values()) {
-      for (const peers of users.values()) yield* peers;
-    }
+  /** Of an event whose envelope cannot be made: its tenant's clients read over REST what it was. */
+  #resync({ tenantId, position }: LoggedEvent): void {
+    this.#deps.told(tenantId, position);
+    const frame = textFrame(JSON.stringify({ kind: 'system', event: 'resync', position }));
+    for (const peer of this.#peers.ofTenant(tenantId)) peer.deliver(position, frame);
   }
 }
+
+const forbid = (peers: Iterable<Peer>): void => {
+  for (const peer of peers) peer.close(CLOSE.forbidden, 'no longer allowed');
+};

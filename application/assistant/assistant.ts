@@ -1,10 +1,10 @@
-import { noteQuestion, questionDecider } from '../../domain/assistant/question.ts';
-import type { CommandHandler } from '../command-handler.ts';
+import { questionStream, recordQuestion } from '../../domain/assistant/question.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
 import type { Position } from '../ports/event-store.ts';
-import type { RequestContext } from '../request-context.ts';
-import { Admission } from './admission.ts';
 import { type Answerer, NOTHING_FOUND } from './answering.ts';
 import type { Turn } from './question.ts';
+import { QuestionLimiter } from './question-limiter.ts';
 import type { Retrieval } from './retrieval.ts';
 import type { Passage } from './tenant-indexes.ts';
 import { streamSafe } from './texts/stream-safe.ts';
@@ -30,17 +30,17 @@ export interface Answer {
 export class Assistant {
   readonly #retrieval: Retrieval;
   readonly #answerer: Answerer;
-  readonly #commands: CommandHandler;
-  readonly #admission = new Admission();
+  readonly #streams: Streams;
+  readonly #admission = new QuestionLimiter();
 
   constructor(deps: {
     readonly retrieval: Retrieval;
     readonly answerer: Answerer;
-    readonly commands: CommandHandler;
+    readonly streams: Streams;
   }) {
     this.#retrieval = deps.retrieval;
     this.#answerer = deps.answerer;
-    this.#commands = deps.commands;
+    this.#streams = deps.streams;
   }
 
   /** @throws {DomainError} `embedding_model_unavailable`, `unavailable`, `rate_limited`, `assistant_upstream_unexpected` */
@@ -61,14 +61,9 @@ export class Assistant {
     const passages = await this.#retrieval.retrieve(tenantId, message, history);
     const reply =
       passages.length === 0 ? NOTHING_FOUND : await this.#answerer.answer(message, history, passages);
-    const { position } = await this.#commands.execute({
-      tenantId,
-      decider: questionDecider,
-      id,
-      cause: context.cause,
-      again: context.again,
-      decide: (state) => noteQuestion(state, id, passages.length),
-    });
+    const { position } = await this.#streams
+      .of(questionStream, tenantId, id)
+      .execute(context, (state) => recordQuestion(state, id, passages.length));
     return { reply, passages, position };
   }
 }

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { DomainError } from '../../domain/errors.ts';
+import { DomainError } from '../../domain/core/errors.ts';
 import type { FileFacts } from '../../domain/files/file.ts';
 import { hasAssistant } from '../../domain/tenancy/tenant.ts';
-import type { Directory } from '../directory.ts';
-import { type LeaseOptions, pause, whileRenewed } from '../lease-holder.ts';
+import { pause } from '../core/concurrency/pause.ts';
+import { type LeaseOptions, whileRenewed } from '../core/subscriptions/lease.ts';
+import type { Directory } from '../identity/directory.ts';
 import type { CorpusStore } from '../ports/corpus-store.ts';
 import type { Corpus, Outcome, SourceDocument } from './corpus.ts';
 import { orModelUnavailable } from './retrieval.ts';

@@ -1,4 +1,4 @@
-import { pause } from '../lease-holder.ts';
+import { pause } from '../core/concurrency/pause.ts';
 import type { CorpusStore, SourceKey } from '../ports/corpus-store.ts';
 import { EmbedderUnavailable } from '../ports/embedder.ts';
 import { StoreUnavailable } from '../ports/event-store.ts';

@@ -1,4 +1,4 @@
-import { DomainError } from '../../domain/errors.ts';
+import { DomainError } from '../../domain/core/errors.ts';
 
 export interface AdmissionLimits {
   /** Questions of one tenant that are being answered at the same time. */
@@ -11,7 +11,7 @@ export interface AdmissionLimits {
 export const ADMISSION: AdmissionLimits = { perTenant: 32, together: 192 };
 
 /** Lets so many questions in at a time, so that a flood is refused and does not fill the memory, or delay others. */
-export class Admission {
+export class QuestionLimiter {
   readonly #limits: AdmissionLimits;
   readonly #inside = new Map<string, number>();
   #together = 0;

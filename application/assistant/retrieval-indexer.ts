@@ -1,15 +1,15 @@
-import { RecordCreated, RecordDeleted, RecordUpdated } from '../../domain/entities/record-events.ts';
+import { RecordCreated, RecordDeleted, RecordUpdated } from '../../domain/entities/record.ts';
 import { FileDeleted, type FileFacts, FileUploaded } from '../../domain/files/file.ts';
 import { hasAssistant } from '../../domain/tenancy/tenant.ts';
-import type { Completion } from '../assistant/completion.ts';
-import { type Corpus, recordRevision, type SourceDocument } from '../assistant/corpus.ts';
-import type { RecordFacts, Sources } from '../assistant/sources.ts';
-import { dataOf, type LoggedEvent } from '../codec.ts';
-import type { Directory } from '../directory.ts';
+import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
+import { ownerOf } from '../core/events/stream-name.ts';
+import type { Subscriber } from '../core/subscriptions/subscriber.ts';
+import type { Directory } from '../identity/directory.ts';
 import type { SourceKey } from '../ports/corpus-store.ts';
 import type { StoredEvent } from '../ports/event-store.ts';
-import { ownerOf } from '../streams.ts';
-import type { Subscriber } from '../subscriber.ts';
+import type { Completion } from './completion.ts';
+import { type Corpus, recordRevision, type SourceDocument } from './corpus.ts';
+import type { RecordFacts, Sources } from './sources.ts';
 
 /** What the last of a source's events in a batch says of it. */
 type Change =
@@ -44,7 +44,7 @@ export const retrievalIndexer = (deps: {
   };
 
   /** What is not to be in the corpus, and of which nothing is there, needs no look. */
-  const passesOverAll = async (events: readonly StoredEvent[]): Promise<boolean> => {
+  const skipsAll = async (events: readonly StoredEvent[]): Promise<boolean> => {
     for (const tenantId of new Set(events.map(({ stream }) => ownerOf(stream)))) {
       const tenant = await deps.directory.tenant(tenantId);
       if ((tenant !== undefined && hasAssistant(tenant)) || !(await deps.corpus.isEmpty(tenantId)))
@@ -112,7 +112,7 @@ export const retrievalIndexer = (deps: {
     begin: () => deps.completion.begin(),
     handle: (event) => handleAll([event]),
     handleAll,
-    passesOverAll,
+    skipsAll,
   };
 };
 

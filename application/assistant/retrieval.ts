@@ -1,4 +1,4 @@
-import { DomainError } from '../../domain/errors.ts';
+import { DomainError } from '../../domain/core/errors.ts';
 import type { SourceKey } from '../ports/corpus-store.ts';
 import { type Embedder, EmbedderUnavailable } from '../ports/embedder.ts';
 import { searchTextsOf, type Turn } from './question.ts';

@@ -43,9 +43,8 @@ const UNRELATED = { rank: 6, score: 0.2 };
 const SECTION_BYTES = 150;
 
 /**
- * The chunks of one tenant in memory, searched exactly: every vector is compared, and what is not certain from rough
- * ones is compared once more. Texts are not kept. A row that is gone leaves a hole, and its keywords stay, until the
- * owner makes the index anew ({@link SearchIndex.isWorn}).
+ * The chunks of one tenant in memory, searched exactly: every vector is compared. Texts are not kept. A removed row
+ * leaves a hole, and its keywords stay, until the owner rebuilds the index ({@link SearchIndex.isWorn}).
  */
 export class SearchIndex {
   readonly dimensions: number;
@@ -104,23 +103,17 @@ export class SearchIndex {
     }
   }
 
-  /**
-   * Best first; nothing below the threshold of the rules. What comes out is what scoring every section gives: only those
-   * are passed over that cannot come to be among the best.
-   */
+  /** Best first; nothing below the threshold of the rules. */
   search({ vector, terms }: IndexQuery, rules: RankingRules = RANKING): readonly Ranked[] {
     const { bm25, coverage } = this.#keywords.search(rules.mode === 'embedding' ? [] : terms);
     const compared = rules.mode === 'keyword' ? undefined : vector;
     const keywordOf = (number: number): number => saturated(bm25[number] ?? 0);
     const best = new Best(rules.candidates);
-    const ceilings = compared === undefined ? undefined : this.#matrix.ceilings(compared);
     for (const [number, section] of this.#sections.entries()) {
       if (section === undefined) continue;
-      const scoreWith = (cosine: number): number =>
-        scoreOf(cosine, keywordOf(number), coverage[number] ?? 0, rules);
-      if (ceilings !== undefined && scoreWith(highest(ceilings, section)) <= best.least) continue;
-      const { row, cosine } = this.#nearest(compared, ceilings, section);
-      best.offer({ number, score: scoreWith(cosine), row });
+      const { row, cosine } = this.#nearest(compared, section);
+      const score = scoreOf(cosine, keywordOf(number), coverage[number] ?? 0, rules);
+      best.offer({ number, score, row });
     }
     const typical = this.#unrelated(best.found, rules);
     const candidates = best.found.flatMap(({ number, score, row }) => {
@@ -144,13 +137,12 @@ export class SearchIndex {
     );
   }
 
-  #nearest(vector: Float32Array | undefined, ceilings: Float64Array | undefined, section: Section): Nearest {
+  #nearest(vector: Float32Array | undefined, section: Section): Nearest {
     const { firstRow, rows } = section;
     if (vector === undefined) return { row: firstRow, cosine: 0 };
     let row = firstRow;
     let cosine = -1;
     for (let one = firstRow; one < firstRow + rows; one += 1) {
-      if ((ceilings?.[one] ?? Number.POSITIVE_INFINITY) <= cosine) continue;
       const its = this.#matrix.cosine(vector, one);
       if (its <= cosine) continue;
       row = one;
@@ -172,13 +164,6 @@ export class SearchIndex {
     return Math.max(last, UNRELATED.score);
   }
 }
-
-const highest = (ceilings: Float64Array, { firstRow, rows }: Section): number => {
-  let highest = Number.NEGATIVE_INFINITY;
-  for (let row = firstRow; row < firstRow + rows; row += 1)
-    highest = Math.max(highest, ceilings[row] ?? highest);
-  return highest;
-};
 
 const keyOf = ({ kind, id }: SourceKey): string => `${kind}/${id}`;
 

@@ -1,8 +1,8 @@
 import type { Values } from '../../domain/entities/fields.ts';
-import { schemaDecider } from '../../domain/entities/schema.ts';
+import { schemaStream } from '../../domain/entities/schema.ts';
 import type { FileFacts } from '../../domain/files/file.ts';
+import type { Streams } from '../core/commands/streams.ts';
 import type { BlobStore } from '../ports/blob-store.ts';
-import type { StreamStates } from '../stream-states.ts';
 import { ATTACHMENT_REVISION, recordRevision, type SourceDocument } from './corpus.ts';
 import { attachmentText, textKindOf } from './texts/attachment-text.ts';
 import { recordText } from './texts/record-text.ts';
@@ -19,17 +19,17 @@ type Facts = Pick<FileFacts, 'file_id' | 'record_id' | 'filename' | 'content_typ
 
 /** Records and attachments as the corpus takes them. */
 export class Sources {
-  readonly #states: StreamStates;
+  readonly #streams: Streams;
   readonly #blobs: BlobStore;
 
-  constructor(deps: { readonly states: StreamStates; readonly blobs: BlobStore }) {
-    this.#states = deps.states;
+  constructor(deps: { readonly streams: Streams; readonly blobs: BlobStore }) {
+    this.#streams = deps.streams;
     this.#blobs = deps.blobs;
   }
 
   /** Undefined for a record of an entity that is not there. */
   async record(tenantId: string, record: RecordFacts): Promise<SourceDocument | undefined> {
-    const schema = await this.#states.load(tenantId, schemaDecider, record.entityName);
+    const schema = await this.#streams.of(schemaStream, tenantId, record.entityName).load();
     if (!schema.state.exists) return undefined;
     return {
       kind: 'entity_record',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DomainError } from '../../domain/errors.ts';
+import { DomainError } from '../../domain/core/errors.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { OutboundAnswer, OutboundHttp } from '../ports/outbound-http.ts';
 import type { Answerer } from './answering.ts';

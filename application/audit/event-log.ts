@@ -1,9 +1,9 @@
-import { ImpersonatedRequestMade, ImpersonationStarted } from '../domain/identity/impersonation.ts';
-import { type Actor, metadataSchema } from './codec.ts';
-import type { Directory } from './directory.ts';
-import type { EventStore, Position, StoredEvent } from './ports/event-store.ts';
-import { ERASED } from './sealing.ts';
-import { parseStreamName, tenantPrefix } from './streams.ts';
+import { ImpersonatedRequestMade, ImpersonationStarted } from '../../domain/identity/impersonation.ts';
+import { type Actor, metadataSchema } from '../core/events/event-codec.ts';
+import { parseStreamName, tenantPrefix } from '../core/events/stream-name.ts';
+import { ERASED } from '../core/privacy/key-ring.ts';
+import type { Directory } from '../identity/directory.ts';
+import type { EventStore, Position, StoredEvent } from '../ports/event-store.ts';
 
 /** One line of a tenant's event log (decisions, section 11). */
 export interface LogLine {

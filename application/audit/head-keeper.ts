@@ -1,5 +1,6 @@
-import { DomainError } from '../../domain/errors.ts';
-import { pause } from '../lease-holder.ts';
+import { DomainError } from '../../domain/core/errors.ts';
+import { pause } from '../core/concurrency/pause.ts';
+import type { EventBatch, LogFollower } from '../core/subscriptions/log-follower.ts';
 import type { HeadStore, NotedHead } from '../ports/audit-heads.ts';
 import type { EventStore, Position, StoredEvent } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
@@ -28,7 +29,8 @@ interface Waiting {
 }
 
 export interface HeadKeeperDeps {
-  readonly events: EventStore;
+  readonly events: Pick<EventStore, 'head' | 'readStream' | 'wake'>;
+  readonly follower: LogFollower;
   readonly heads: HeadStore;
   readonly logger: Logger;
 }
@@ -128,19 +130,22 @@ export class HeadKeeper {
   }
 
   async #follow(signal: AbortSignal): Promise<void> {
-    const { events } = this.#deps;
+    const alone = new AbortController();
     this.#flushed = performance.now();
-    for await (const batch of events.subscribe({ after: this.#position, batchSize: BATCH, signal })) {
+    const handle = async (batch: EventBatch): Promise<void> => {
       this.#noteAll(batch.events);
       this.#reached(batch.position);
       const isDue = performance.now() - this.#flushed >= FLUSH_MS;
       if (this.#noted.size >= MAX_NOTED || (isDue && this.#noted.size > 0)) await this.#flush();
       if (this.#aloneUntil > 0 && performance.now() >= this.#aloneUntil) {
         this.#aloneUntil = 0;
+        alone.abort();
         return this.#flush();
       }
       if (batch.caughtUp && this.#waiting.size === 0) await this.#linger(LINGER_MS, signal);
-    }
+    };
+    const ended = AbortSignal.any([signal, alone.signal]);
+    await this.#deps.follower.run({ after: this.#position, batchSize: BATCH, signal: ended }, handle);
   }
 
   /** Has the store take over what the log has grown by, now and then. */

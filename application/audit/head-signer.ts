@@ -1,9 +1,10 @@
-import { DomainError } from '../../domain/errors.ts';
-import { holdLease, type LeaseOptions, pause } from '../lease-holder.ts';
-import type { HeadSigner, HeadSink, HeadStore, SealedHead, StreamHead } from '../ports/audit-heads.ts';
+import { DomainError } from '../../domain/core/errors.ts';
+import { pause } from '../core/concurrency/pause.ts';
+import { tenantPrefix } from '../core/events/stream-name.ts';
+import { holdLease, type LeaseOptions } from '../core/subscriptions/lease.ts';
+import type { HeadSigningKey, HeadSink, HeadStore, SealedHead, StreamHead } from '../ports/audit-heads.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
-import { tenantPrefix } from '../streams.ts';
 import { RootHash, sealedHead } from './head.ts';
 import type { HeadKeeper } from './head-keeper.ts';
 
@@ -19,7 +20,7 @@ export interface SealerDeps {
   readonly keeper: Pick<HeadKeeper, 'reachEnd'>;
   readonly heads: HeadStore;
   /** Undefined: nothing is signed. */
-  readonly signer: HeadSigner | undefined;
+  readonly signer: HeadSigningKey | undefined;
   /** Undefined: heads go nowhere. */
   readonly sink: HeadSink | undefined;
   readonly clock: Clock;
@@ -30,7 +31,7 @@ export interface SealerDeps {
 }
 
 /** Seals the tenant-wide heads: whenever asked, and by itself while events come. */
-export class Sealer {
+export class HeadSigner {
   readonly #deps: SealerDeps;
   #delivery = new AbortController();
 
@@ -57,7 +58,7 @@ export class Sealer {
 
   async #seal(
     tenantId: string,
-    signer: HeadSigner,
+    signer: HeadSigningKey,
     each: (heads: readonly StreamHead[]) => void | Promise<void>,
   ) {
     const { heads, clock, sink, logger } = this.#deps;

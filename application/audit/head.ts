@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { HeadSigner, SealedHead, StreamHead, UnsignedHead } from '../ports/audit-heads.ts';
+import type { HeadSigningKey, SealedHead, StreamHead, UnsignedHead } from '../ports/audit-heads.ts';
 
 /**
  * The tenant-wide head: one hash over the heads of all streams of a tenant at a position, signed. The bytes are those
@@ -30,7 +30,7 @@ export class RootHash {
 export const signedText = ({ tenant_id, position, root, signed_at }: UnsignedHead): string =>
   ['workflow-platform audit head v1', tenant_id, position, root, signed_at].join('\n');
 
-export const sealedHead = (head: UnsignedHead, signer: HeadSigner): SealedHead => ({
+export const sealedHead = (head: UnsignedHead, signer: HeadSigningKey): SealedHead => ({
   ...head,
   algorithm: 'Ed25519',
   public_key: signer.publicKey,

@@ -1,6 +1,6 @@
-import type { EventDefinition } from '../../domain/event.ts';
+import type { EventDefinition } from '../../domain/core/event.ts';
+import { ERASED, type KeyRing, sealedKeyId } from '../core/privacy/key-ring.ts';
 import type { StoredEvent } from '../ports/event-store.ts';
-import { ERASED, type KeyRing, sealedKeyId } from '../sealing.ts';
 
 /** What stands where a credential is: its sealed form is in `sealed`, its text is shown to nobody. */
 export const SECRET = '[secret]';

@@ -1,20 +1,17 @@
-import type { EventDefinition } from '../../domain/event.ts';
-import { metadataSchema } from '../codec.ts';
+import { setImmediate } from 'node:timers/promises';
+import type { EventDefinition } from '../../domain/core/event.ts';
+import { metadataSchema } from '../core/events/event-codec.ts';
+import { parseStreamName, tenantPrefix } from '../core/events/stream-name.ts';
+import type { KeyRing } from '../core/privacy/key-ring.ts';
 import {
   type EventFilter,
   type EventStore,
-  type LineOptions,
-  type LinePage,
   type Position,
-  type ScanPage,
   type StoredEvent,
   StoreUnavailable,
 } from '../ports/event-store.ts';
-import type { KeyRing } from '../sealing.ts';
-import { parseStreamName, tenantPrefix } from '../streams.ts';
-import { ExportLines } from './export-lines.ts';
-import { type PlainMetadata, plainMetadata } from './metadata-text.ts';
-import { type OpenedEvent, OpenedViews } from './opened-views.ts';
+import { exportLine } from './line.ts';
+import { type OpenedEvent, OpenedViews, objectOf } from './opened-views.ts';
 
 /** Which events of a tenant (decisions, section 11). What is unknown selects nothing. */
 export interface ReplayQuery {
@@ -38,16 +35,17 @@ export interface ReplayPage {
 
 /** What one page may look at: beyond it, it answers what it found and where to go on. */
 const MAX_SCANNED = 50_000;
-/** UTF-16 units of stored text whose lines are made at once. */
-const GROUP_UNITS = 256 * 1024;
-/** Events in a piece of a streamed export. */
-const PIECE = 512;
+/** Stored text (UTF-16 units) of one piece of an export: its lines are made in one tick. */
+const PIECE_UNITS = 128 * 1024;
+/** Events read at once for an export: at most so many, and about so much stored text (UTF-16 units). */
+const PAGE = 512;
+const FIRST_PAGE = 32;
+const PAGE_UNITS = 256 * 1024;
 
 /** A tenant's events in the order of the log, for auditors. */
 export class Replay {
   readonly #events: EventStore;
   readonly #views: OpenedViews;
-  readonly #lines: ExportLines;
   readonly #stopping = new AbortController();
 
   constructor(deps: {
@@ -58,7 +56,6 @@ export class Replay {
     const { events, catalogue, keys } = deps;
     this.#events = events;
     this.#views = new OpenedViews(catalogue, keys);
-    this.#lines = new ExportLines(catalogue, keys);
   }
 
   /** Aborted when the process is about to go. */
@@ -93,83 +90,36 @@ export class Replay {
   }
 
   /**
-   * An export of all that is in the log now, as lines in UTF-8 (docs/audit-format.md), piece by piece and no faster than it
-   * is pulled. Memory use is one piece, and the pages that the store makes ahead: what a piece is in is used again once the
-   * next one is pulled.
-   * @throws {StoreUnavailable} when the process stops before the end: what was pulled is not the whole then
+   * Exports all events that are in the log now as lines in UTF-8 (docs/audit-format.md), no faster than they are pulled.
+   * Memory use is one page of events and one piece of lines.
+   * @throws {StoreUnavailable} when the process stops before the end: the pieces pulled so far are not the whole
    */
   async *export(tenantId: string, query: ReplayQuery): AsyncGenerator<Uint8Array, void, void> {
     const filter = filterOf(tenantId, query);
     const end = await this.#events.head();
     if (filter === undefined || end === undefined || (query.after ?? '') >= end) return;
-    if (this.#events.lines !== undefined && isOfFilter(query)) {
-      const { members } = this.#lines;
-      const options = { after: query.after, until: end, filter, members };
-      yield* this.#exportLines(tenantId, this.#events.lines(options), options);
-      return;
-    }
-    const ended = new AbortController();
-    const signal = AbortSignal.any([ended.signal, this.#stopping.signal]);
-    try {
-      const pieces =
+    let from = query.after;
+    let limit = FIRST_PAGE;
+    while (!this.stopping.aborted) {
+      const { events, next } =
         query.stream === undefined
-          ? // The one read that every store filters where the events are.
-            this.#events.subscribe({ after: query.after, filter, batchSize: PIECE, signal })
-          : this.#wholeStream(query.stream, query.after);
-      for await (const { events, position } of pieces) {
-        const wanted = events.filter((event) => event.position <= end && selects(query, event));
-        for (const group of groupsOf(wanted)) yield await this.#lines.of(group, tenantPrefix(tenantId));
-        if (position === undefined || position >= end) return;
-        if (signal.aborted) break;
+          ? await this.#events.scanAll({ from, filter, limit }, MAX_SCANNED)
+          : await this.#pageOfStream(query.stream, from, limit);
+      const wanted = events.filter((event) => event.position <= end && selects(query, event));
+      for (const piece of piecesOf(wanted)) {
+        const opened = await this.#views.open(piece);
+        yield Buffer.from(opened.map(exportLine).join(''));
+        // Requests are served between two pieces.
+        await setImmediate();
       }
-      throw new StoreUnavailable('the export was cut off');
-    } finally {
-      ended.abort();
-    }
-  }
-
-  /** Of a store that makes lines; what needs a closer look is read as events. */
-  async *#exportLines(
-    tenantId: string,
-    pages: AsyncIterable<LinePage>,
-    { after, until, filter }: LineOptions,
-  ): AsyncGenerator<Uint8Array, void, void> {
-    const prefix = tenantPrefix(tenantId);
-    let from = after;
-    for await (const page of pages) {
-      if (page.lines === undefined) yield* this.#pageOfEvents(tenantId, from, filter, page.events);
-      else if (page.events > 0) {
-        yield await this.#lines.opened(page.lines, page, prefix);
-      }
-      if (page.position >= until) return;
-      if (this.#stopping.signal.aborted) break;
-      from = page.position;
+      if (next === undefined || next >= end) return;
+      from = next;
+      limit = nextLimit(events);
     }
     throw new StoreUnavailable('the export was cut off');
   }
 
-  async *#pageOfEvents(tenantId: string, after: Position | undefined, filter: EventFilter, count: number) {
-    let from = after;
-    for (let left = count; left > 0; ) {
-      // As much as one step takes: so many of the largest events would fill the memory.
-      const { events, next } = await this.#events.scanAll({ from, filter, limit: left }, 1);
-      for (const group of groupsOf(events)) yield await this.#lines.of(group, tenantPrefix(tenantId));
-      left -= events.length;
-      if (next === undefined && left > 0) throw new StoreUnavailable('events of the log are missing');
-      from = next;
-    }
-  }
-
-  async *#wholeStream(stream: string, after: Position | undefined) {
-    let from = after;
-    for (;;) {
-      const { events, next } = await this.#pageOfStream(stream, from, PIECE);
-      yield { events, position: next };
-      from = next;
-    }
-  }
-
-  async #pageOfStream(stream: string, after: Position | undefined, limit: number): Promise<ScanPage> {
+  async #pageOfStream(stream: string, after: Position | undefined, limit: number) {
     const from = after === undefined ? 0 : await this.#firstRevisionAfter(stream, after);
     const events = await this.#events.readStream(stream, { from, limit });
     const next = events.length < limit ? undefined : events.at(-1)?.position;
@@ -190,26 +140,25 @@ export class Replay {
   }
 }
 
-/** So that what is ready and waits for a slow reader stays small, however large events are. */
-const groupsOf = function* (events: readonly StoredEvent[]): Generator<readonly StoredEvent[]> {
+/** As many events of the size of the last ones as a page should hold, so that a page of large events stays small. */
+const nextLimit = (last: readonly StoredEvent[]): number => {
+  const units = last.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0);
+  if (units === 0) return PAGE;
+  return Math.max(1, Math.min(PAGE, Math.floor((PAGE_UNITS * last.length) / units)));
+};
+
+/** Parts of a page, so that a piece stays small however large its events are. */
+const piecesOf = function* (events: readonly StoredEvent[]): Generator<readonly StoredEvent[]> {
   let from = 0;
   let units = 0;
   for (const [index, { data, metadata }] of events.entries()) {
     units += data.length + metadata.length;
-    if (units < GROUP_UNITS && index < events.length - 1) continue;
+    if (units < PIECE_UNITS && index < events.length - 1) continue;
     yield events.slice(from, index + 1);
     from = index + 1;
     units = 0;
   }
 };
-
-/** Whether what the store's filter selects is all that is asked for. */
-const isOfFilter = ({ stream, category, actor, from, to }: ReplayQuery): boolean =>
-  stream === undefined &&
-  category === undefined &&
-  actor === undefined &&
-  from === undefined &&
-  to === undefined;
 
 /** Undefined when nothing can match. */
 const filterOf = (tenantId: string, { stream, category, type }: ReplayQuery): EventFilter | undefined => {
@@ -228,22 +177,12 @@ const selects = ({ stream, category, type, actor, from, to }: ReplayQuery, event
   if (type !== undefined && event.type !== type) return false;
   if (category !== undefined && parseStreamName(event.stream).category !== category) return false;
   if (actor === undefined && from === undefined && to === undefined) return true;
-  const { actor: who, occurredAt: at } =
-    plainMetadata(event.metadata, JSON.stringify(event.metadata)) ?? parsed(event.metadata) ?? {};
-  if (who === undefined || at === undefined) return false;
+  const metadata = metadataSchema.safeParse(objectOf(event.metadata));
+  if (!metadata.success) return false;
+  const { actor: who, occurred_at: at } = metadata.data;
   return (
-    (actor === undefined || who === actor) &&
+    (actor === undefined || who.id === actor) &&
     (from === undefined || at >= from) &&
     (to === undefined || at < to)
   );
-};
-
-const parsed = (text: string): PlainMetadata | undefined => {
-  try {
-    const metadata = metadataSchema.safeParse(JSON.parse(text));
-    if (!metadata.success) return undefined;
-    return { actor: metadata.data.actor.id, occurredAt: metadata.data.occurred_at };
-  } catch {
-    return undefined;
-  }
 };

@@ -1,34 +1,35 @@
-import { questionDecider } from '../domain/assistant/question.ts';
-import { bulkDecider } from '../domain/bulk/session.ts';
-import type { Decider } from '../domain/decider.ts';
-import { recordDecider } from '../domain/entities/record.ts';
-import { schemaDecider } from '../domain/entities/schema.ts';
-import { extensionDecider } from '../domain/extensions/extension.ts';
-import { fileDecider } from '../domain/files/file.ts';
-import { formDecider } from '../domain/forms/form.ts';
-import { formSlugDecider } from '../domain/forms/slug.ts';
-import { submissionDecider } from '../domain/forms/submission.ts';
-import { apiTokenDecider } from '../domain/identity/api-token.ts';
-import { emailDecider } from '../domain/identity/email.ts';
-import { impersonationDecider } from '../domain/identity/impersonation.ts';
-import { ssoIdentityDecider } from '../domain/identity/sso-identity.ts';
-import { testTokenDecider } from '../domain/identity/test-token.ts';
-import { userDecider } from '../domain/identity/user.ts';
-import { entryDecider } from '../domain/ledger/entry.ts';
-import { journalDecider } from '../domain/ledger/journal.ts';
-import { postingFailureDecider } from '../domain/ledger/posting-failure.ts';
-import { postingRulesDecider } from '../domain/ledger/posting-rule.ts';
-import { conversationDecider } from '../domain/messaging/conversation.ts';
-import { inboxDecider } from '../domain/notifications/inbox.ts';
-import { deliveryDecider } from '../domain/webhooks/delivery.ts';
-import { subscriptionsDecider } from '../domain/webhooks/subscription.ts';
-import { linkDecider } from '../domain/workflow/link.ts';
-import { workflowDecider } from '../domain/workflow/workflow.ts';
-import type { AnyDecider } from './stream-states.ts';
+import { questionStream } from '../../domain/assistant/question.ts';
+import { bulkStream } from '../../domain/bulk/session.ts';
+import type { StreamType } from '../../domain/core/stream-type.ts';
+import { recordStream } from '../../domain/entities/record.ts';
+import { schemaStream } from '../../domain/entities/schema.ts';
+import { extensionStream } from '../../domain/extensions/extension.ts';
+import { fileStream } from '../../domain/files/file.ts';
+import { formStream } from '../../domain/forms/form.ts';
+import { formSlugStream } from '../../domain/forms/slug.ts';
+import { submissionStream } from '../../domain/forms/submission.ts';
+import { adminsStream } from '../../domain/identity/admins.ts';
+import { apiTokenStream } from '../../domain/identity/api-token.ts';
+import { emailStream } from '../../domain/identity/email.ts';
+import { impersonationStream } from '../../domain/identity/impersonation.ts';
+import { ssoIdentityStream } from '../../domain/identity/sso-identity.ts';
+import { testTokenStream } from '../../domain/identity/test-token.ts';
+import { userStream } from '../../domain/identity/user.ts';
+import { entryStream } from '../../domain/ledger/entry.ts';
+import { journalStream } from '../../domain/ledger/journal.ts';
+import { postingFailureStream } from '../../domain/ledger/posting-failure.ts';
+import { postingRulesStream } from '../../domain/ledger/posting-rule.ts';
+import { conversationStream } from '../../domain/messaging/conversation.ts';
+import { inboxStream } from '../../domain/notifications/inbox.ts';
+import { deliveryStream } from '../../domain/webhooks/delivery.ts';
+import { subscriptionsStream } from '../../domain/webhooks/subscription.ts';
+import { linkStream } from '../../domain/workflow/link.ts';
+import { workflowStream } from '../../domain/workflow/workflow.ts';
+import type { AnyStreamType } from '../core/commands/stream-states.ts';
 
 /** How the state of a category's streams is shown to a tenant's auditors. */
 export interface StateView {
-  readonly decider: AnyDecider;
+  readonly type: AnyStreamType;
   /** Members with a time in ms; 0 is none. */
   readonly times: ReadonlySet<string>;
   /** Members with a sealed text that is opened. Any other sealed text is shown as it is kept. */
@@ -49,10 +50,10 @@ interface Members {
   readonly listed?: readonly string[];
 }
 
-const view = <S, E>(decider: Decider<S, E>, members: Members = {}): readonly [string, StateView] => [
-  decider.category,
+const view = <S, E>(type: StreamType<S, E>, members: Members = {}): readonly [string, StateView] => [
+  type.category,
   {
-    decider,
+    type,
     times: new Set(members.times),
     opened: new Set(members.opened),
     omitted: new Set(members.omitted),
@@ -63,47 +64,48 @@ const view = <S, E>(decider: Decider<S, E>, members: Members = {}): readonly [st
 
 const CHANGED = ['createdAt', 'updatedAt'];
 
-/** By category; who adds a decider of tenants adds its view, which a test asks for. */
+/** By category; a test demands a view for each category of a tenant’s streams. */
 export const STATE_VIEWS: ReadonlyMap<string, StateView> = new Map([
-  view(userDecider, {
+  view(userStream, {
     times: ['createdAt'],
     opened: ['email', 'displayName'],
     omitted: ['passwordHash', 'emailHash'],
   }),
-  view(emailDecider, { times: ['since'] }),
-  view(ssoIdentityDecider),
-  view(apiTokenDecider, {
+  view(adminsStream),
+  view(emailStream, { times: ['since'] }),
+  view(ssoIdentityStream),
+  view(apiTokenStream, {
     times: ['createdAt', 'expiresAt', 'lastUsedAt', 'revokedAt'],
     omitted: ['secretHash'],
   }),
-  view(testTokenDecider),
-  view(impersonationDecider),
-  view(extensionDecider, { times: CHANGED }),
-  view(conversationDecider, { times: ['createdAt', 'lastReadAt'] }),
-  view(inboxDecider),
-  view(recordDecider, {
+  view(testTokenStream),
+  view(impersonationStream),
+  view(extensionStream, { times: CHANGED }),
+  view(conversationStream, { times: ['createdAt', 'lastReadAt'] }),
+  view(inboxStream),
+  view(recordStream, {
     times: [...CHANGED, 'startedAt', 'movedAt', 'at'],
     own: ['values', 'types', 'registrations'],
   }),
-  view(schemaDecider, { times: [...CHANGED, 'at'], own: ['fields'] }),
-  view(workflowDecider, { times: [...CHANGED, 'publishedAt', 'at'], own: ['draft', 'published'] }),
-  view(linkDecider, { times: ['expiresAt'], omitted: ['tokenHash'] }),
-  view(fileDecider, { times: ['createdAt'] }),
-  view(formDecider, { times: CHANGED, own: ['fields'] }),
-  view(formSlugDecider, { times: ['since'] }),
-  view(submissionDecider),
-  view(journalDecider, { times: ['openedAt', 'changedAt'], listed: ['chart'] }),
-  view(entryDecider, { times: ['createdAt'] }),
-  view(postingRulesDecider, { times: CHANGED, listed: ['byId'] }),
-  view(postingFailureDecider, { times: ['createdAt', 'resolvedAt'] }),
-  view(questionDecider),
-  view(subscriptionsDecider, {
+  view(schemaStream, { times: [...CHANGED, 'at'], own: ['fields'] }),
+  view(workflowStream, { times: [...CHANGED, 'publishedAt', 'at'], own: ['draft', 'published'] }),
+  view(linkStream, { times: ['expiresAt'], omitted: ['tokenHash'] }),
+  view(fileStream, { times: ['createdAt'] }),
+  view(formStream, { times: CHANGED, own: ['fields'] }),
+  view(formSlugStream, { times: ['since'] }),
+  view(submissionStream),
+  view(journalStream, { times: ['openedAt', 'changedAt'], listed: ['chart'] }),
+  view(entryStream, { times: ['createdAt'] }),
+  view(postingRulesStream, { times: CHANGED, listed: ['byId'] }),
+  view(postingFailureStream, { times: ['createdAt', 'resolvedAt'] }),
+  view(questionStream),
+  view(subscriptionsStream, {
     times: [...CHANGED, 'until', 'secretRotatedAt', 'activatedAt'],
     omitted: ['secret'],
     listed: ['byId'],
   }),
-  view(deliveryDecider, { times: ['createdAt', 'lastAttemptAt', 'dueAt', 'deadAt'] }),
-  view(bulkDecider, {
+  view(deliveryStream, { times: ['createdAt', 'lastAttemptAt', 'dueAt', 'deadAt'] }),
+  view(bulkStream, {
     times: ['createdAt', 'commitStartedAt', 'endedAt', 'cancelledAt'],
     own: ['opParams', 'selection'],
   }),

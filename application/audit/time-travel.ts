@@ -1,10 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { invalid, notFound } from '../domain/errors.ts';
-import type { EventCodec, LoggedEvent } from './codec.ts';
-import type { EventStore, Position } from './ports/event-store.ts';
-import { ERASED, type KeyRing } from './sealing.ts';
+import { invalid, notFound } from '../../domain/core/errors.ts';
+import type { EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
+import { streamName, tenantPrefix } from '../core/events/stream-name.ts';
+import { ERASED, type KeyRing } from '../core/privacy/key-ring.ts';
+import type { EventStore, Position } from '../ports/event-store.ts';
 import { STATE_VIEWS, shownState } from './state-views.ts';
-import { streamName, tenantPrefix } from './streams.ts';
 
 /** A place in the log, or a time in ms. */
 export type At = { readonly position: Position } | { readonly ms: number };
@@ -63,10 +63,10 @@ export class TimeTravel {
     const dash = stream.indexOf('-', prefix.length);
     const view = STATE_VIEWS.get(stream.slice(prefix.length, dash));
     if (!stream.startsWith(prefix) || dash < 0 || view === undefined) throw notFound();
-    let state: unknown = view.decider.initial;
+    let state: unknown = view.type.initial;
     let last: LoggedEvent | undefined;
     for await (const event of this.#until(stream, at)) {
-      state = view.decider.evolve(state, event, { at: event.at, revision: event.revision });
+      state = view.type.evolve(state, event, { at: event.at, revision: event.revision });
       last = event;
     }
     if (last === undefined) throw notFound();

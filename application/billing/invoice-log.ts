@@ -1,10 +1,10 @@
-import { type InvoicesState, invoicesDecider } from '../../domain/billing/invoice.ts';
-import type { InvoiceEvent } from '../../domain/billing/invoice-events.ts';
+import { type InvoiceEvent, type InvoicesState, invoicesStream } from '../../domain/billing/invoice.ts';
 import { foldInvoice, type Invoice } from '../../domain/billing/invoice-view.ts';
-import type { EventCodec, RecordedEvent } from '../codec.ts';
+import type { StreamState } from '../core/commands/stream-states.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { EventCodec, RecordedEvent } from '../core/events/event-codec.ts';
+import { streamName } from '../core/events/stream-name.ts';
 import type { EventStore } from '../ports/event-store.ts';
-import type { StreamState, StreamStates } from '../stream-states.ts';
-import { streamName } from '../streams.ts';
 
 const PAGE = 500;
 
@@ -12,19 +12,17 @@ const PAGE = 500;
 export class InvoiceLog {
   readonly #events: Pick<EventStore, 'readStream'>;
   readonly #codec: EventCodec;
-  readonly #states: StreamStates;
+  readonly #streams: Streams;
 
-  constructor(deps: { events: Pick<EventStore, 'readStream'>; codec: EventCodec; states: StreamStates }) {
+  constructor(deps: { events: Pick<EventStore, 'readStream'>; codec: EventCodec; streams: Streams }) {
     this.#events = deps.events;
     this.#codec = deps.codec;
-    this.#states = deps.states;
+    this.#streams = deps.streams;
   }
 
   /** As the store has it now. */
   async head(scope: string, customerId: string): Promise<StreamState<InvoicesState>> {
-    const stream = streamName(scope, invoicesDecider.category, customerId);
-    // The stream's name says which decider folded it.
-    return (await this.#states.refresh(stream, invoicesDecider)) as StreamState<InvoicesState>;
+    return this.#streams.of(invoicesStream, scope, customerId).refresh();
   }
 
   async state(scope: string, customerId: string): Promise<InvoicesState> {
@@ -75,9 +73,9 @@ export class InvoiceLog {
     from: number,
     limit: number,
   ): Promise<readonly RecordedEvent<InvoiceEvent>[]> {
-    const stream = streamName(scope, invoicesDecider.category, customerId);
+    const stream = streamName(scope, invoicesStream.category, customerId);
     const page = await this.#events.readStream(stream, { from, limit });
-    // A stream holds events of its decider and no others.
+    // A stream holds events of its type and no others.
     return page.map((stored) => this.#codec.decode(stored) as RecordedEvent<InvoiceEvent>);
   }
 }

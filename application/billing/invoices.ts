@@ -1,24 +1,23 @@
 import {
   generateInvoice,
+  type InvoiceEvent,
   type InvoicesState,
   invoiceOfWindow,
-  invoicesDecider,
+  invoicesStream,
   liveInvoice,
   startIssue,
   voidInvoice,
 } from '../../domain/billing/invoice.ts';
-import type { InvoiceEvent } from '../../domain/billing/invoice-events.ts';
 import type { Invoice } from '../../domain/billing/invoice-view.ts';
 import type { Window } from '../../domain/billing/shapes.ts';
-import { DomainError, notFound } from '../../domain/errors.ts';
+import { DomainError, notFound } from '../../domain/core/errors.ts';
 import { partnerScope } from '../../domain/partners/partner.ts';
 import { isTenantId } from '../../domain/tenancy/tenant.ts';
-import type { CommandHandler } from '../command-handler.ts';
-import type { Directory } from '../directory.ts';
-import type { PartnerDirectory } from '../partner-directory.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { StreamState } from '../core/commands/stream-states.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { PartnerDirectory } from '../partners/partner-directory.ts';
 import type { Position } from '../ports/event-store.ts';
-import type { RequestContext } from '../request-context.ts';
-import type { StreamState } from '../stream-states.ts';
 import type { InvoiceLog } from './invoice-log.ts';
 import type { InvoiceIssuing, Issuing } from './issuing.ts';
 import type { Statements } from './statements.ts';
@@ -33,8 +32,7 @@ export type CustomerOfInvoice = (partnerId: string, invoiceId: string) => Promis
 
 /** Use cases on invoices (decisions, section 10). The partner is the credential's. */
 export class Invoices {
-  readonly #commands: CommandHandler;
-  readonly #directory: Directory;
+  readonly #streams: Streams;
   readonly #partners: PartnerDirectory;
   readonly #log: InvoiceLog;
   readonly #statements: Pick<Statements, 'draft'>;
@@ -44,8 +42,7 @@ export class Invoices {
   readonly #stopping = new AbortController();
 
   constructor(deps: {
-    commands: CommandHandler;
-    directory: Directory;
+    streams: Streams;
     partners: PartnerDirectory;
     log: InvoiceLog;
     statements: Pick<Statements, 'draft'>;
@@ -54,8 +51,7 @@ export class Invoices {
     /** Told how far a request wrote that is refused all the same: its caller reads that from then on. */
     wrote: (position: Position) => void;
   }) {
-    this.#commands = deps.commands;
-    this.#directory = deps.directory;
+    this.#streams = deps.streams;
     this.#partners = deps.partners;
     this.#log = deps.log;
     this.#statements = deps.statements;
@@ -72,7 +68,7 @@ export class Invoices {
   /**
    * Freezes what the statement of the window says now.
    * @returns `isNew`: false when the window had its invoice already
-   * @throws `not_found` for who is no customer of the partner, `window_overlap`, `nothing_to_invoice`
+   * @throws `not_found` for a tenant that never was the partner's customer, `window_overlap`, `nothing_to_invoice`
    */
   async generate(
     partnerId: string,
@@ -81,8 +77,6 @@ export class Invoices {
     context: RequestContext,
   ): Promise<InvoiceNow & { readonly isNew: boolean }> {
     if (!isTenantId(customerId)) throw notFound();
-    const customer = await this.#directory.tenant(customerId);
-    if (customer?.partner_id !== partnerId) throw notFound();
     const partner = await this.#partners.find(partnerId);
     if (partner === undefined) throw notFound();
     const scope = partnerScope(partnerId);
@@ -95,13 +89,9 @@ export class Invoices {
       return { ...draft, partner: { id: partnerId, name: partner.name } };
     };
     const { events, state, position } = await whileItMoves(() =>
-      this.#commands.execute({
-        tenantId: scope,
-        decider: invoicesDecider,
-        id: customerId,
-        cause: context.cause,
-        again: context.again,
-        prepare,
+      this.#streams.of(invoicesStream, scope, customerId).execute(context, {
+        prepare: prepare,
+
         decide: (head, _context, draft) => generateInvoice(head, id, window, draft),
       }),
     );
@@ -164,17 +154,10 @@ export class Invoices {
 
   #on(
     { scope, customerId }: Issuing,
-    { cause, again }: RequestContext,
+    { cause, priorAttempt }: RequestContext,
     decide: (state: InvoicesState) => readonly InvoiceEvent[],
   ) {
-    return this.#commands.execute({
-      tenantId: scope,
-      decider: invoicesDecider,
-      id: customerId,
-      cause,
-      again,
-      decide,
-    });
+    return this.#streams.of(invoicesStream, scope, customerId).execute({ cause, priorAttempt }, decide);
   }
 
   async #invoice({ scope, customerId, invoiceId }: Issuing, state: InvoicesState): Promise<Invoice> {

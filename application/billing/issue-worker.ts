@@ -1,4 +1,4 @@
-import { holdLease, type LeaseOptions } from '../lease-holder.ts';
+import { holdLease, type LeaseOptions } from '../core/subscriptions/lease.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
 import { leaseNameOfSubscriber } from '../ports/read-store.ts';

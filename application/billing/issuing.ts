@@ -1,18 +1,18 @@
 import {
+  delayIssue,
+  finishIssue,
+  type InvoiceEvent,
   type InvoicesState,
-  invoicesDecider,
+  invoicesStream,
   type LiveInvoice,
   liveInvoice,
-  recordDelayed,
-  recordIssued,
-  recordRefused,
+  refuseIssue,
 } from '../../domain/billing/invoice.ts';
-import type { InvoiceEvent } from '../../domain/billing/invoice-events.ts';
 import type { Invoice } from '../../domain/billing/invoice-view.ts';
-import type { DecisionContext } from '../../domain/decider.ts';
-import type { Cause } from '../codec.ts';
-import type { CommandHandler } from '../command-handler.ts';
-import { whileRenewed } from '../lease-holder.ts';
+import type { DecisionContext } from '../../domain/core/stream-type.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { Cause } from '../core/events/event-codec.ts';
+import { whileRenewed } from '../core/subscriptions/lease.ts';
 import type { BillingUpstream, SendAnswer } from '../ports/billing-upstream.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
@@ -31,7 +31,7 @@ export interface Issuing {
 export type IssueOutcome = 'ended' | 'waiting' | 'busy';
 
 interface Deps {
-  readonly commands: CommandHandler;
+  readonly streams: Streams;
   readonly log: InvoiceLog;
   readonly upstream: BillingUpstream;
   readonly leases: Pick<ReadStore, 'acquireLease' | 'releaseLease'>;
@@ -138,14 +138,10 @@ export class InvoiceIssuing {
         await this.#accepted(issuing, invoice, answer.reference);
         return 'ended';
       case 'refused':
-        await this.#record(issuing, (state) =>
-          recordRefused(state, invoiceId, entry.attempt, answer.message),
-        );
+        await this.#record(issuing, (state) => refuseIssue(state, invoiceId, entry.attempt, answer.message));
         return 'ended';
       case 'unknown':
-        await this.#record(issuing, (state) =>
-          recordDelayed(state, invoiceId, entry.attempt, answer.message),
-        );
+        await this.#record(issuing, (state) => delayIssue(state, invoiceId, entry.attempt, answer.message));
         return 'waiting';
       default:
         return answer satisfies never;
@@ -156,7 +152,7 @@ export class InvoiceIssuing {
   async #accepted(issuing: Issuing, invoice: Invoice, reference: string): Promise<void> {
     const { invoiceId } = issuing;
     const state = await this.#record(issuing, (before, context) =>
-      recordIssued(before, invoiceId, reference, invoice, context),
+      finishIssue(before, invoiceId, reference, invoice, context),
     );
     if (liveInvoice(state, invoiceId) !== undefined) return;
     this.#deps.logger.error(
@@ -203,13 +199,9 @@ export class InvoiceIssuing {
       correlationId: invoiceId,
       causationId: invoiceId,
     };
-    const { state } = await this.#deps.commands.execute({
-      tenantId: scope,
-      decider: invoicesDecider,
-      id: customerId,
-      cause,
-      decide,
-    });
+    const { state } = await this.#deps.streams
+      .of(invoicesStream, scope, customerId)
+      .execute({ cause }, decide);
     return state;
   }
 }

@@ -1,18 +1,21 @@
+import { isDeepStrictEqual } from 'node:util';
 import { activeUserOf, type CountMeter, metersOf, typesOf } from '../../domain/billing/metering.ts';
 import type { Meter, Window } from '../../domain/billing/shapes.ts';
+import { type Customer, isDuring } from '../../domain/billing/tenure.ts';
 import { isWithin, type Slice } from '../../domain/billing/usage.ts';
-import type { EventCodec, LoggedEvent } from '../codec.ts';
+import type { EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
+import { tenantPrefix } from '../core/events/stream-name.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
-import { tenantPrefix } from '../streams.ts';
 import {
   dayOf,
   isMidnight,
   type MeteredDay,
   type MeteringModel,
   midnight,
+  partsDuring,
   rangeOf,
 } from './metering-model.ts';
-import { Tally } from './tally.ts';
+import { UsageByPeriod } from './usage-by-period.ts';
 
 /** An event behind a line. */
 export interface UsageEvent {
@@ -39,7 +42,16 @@ interface PageRequest {
 const MAX_SCANNED = 50_000;
 const AT_ONCE = 1000;
 
-/** What a tenant used: whole days from the read model, days that are cut by a window event by event from the log. */
+/** Receives usage: counts of an instant, and who was active then by an event at a position. */
+interface Sink {
+  readonly add: (at: string, counts: Readonly<Partial<Record<Meter, number>>>) => void;
+  readonly meet: (at: string, user: string, position: string) => void;
+}
+
+/**
+ * Usage of a tenant in the tenures of one partner: whole days from the read model, days that are cut by a window event
+ * by event from the log.
+ */
 export class MeteredUsage {
   readonly #model: MeteringModel;
   readonly #events: EventStore;
@@ -57,51 +69,85 @@ export class MeteredUsage {
   }
 
   /** @param cuts instants in order: usage from the first to the last is told apart at each, and at each month */
-  async slices(tenantId: string, cuts: readonly string[]): Promise<readonly Slice[]> {
+  async slices(customer: Customer, cuts: readonly string[]): Promise<readonly Slice[]> {
     const [from, to] = [cuts[0], cuts.at(-1)];
     if (from === undefined || to === undefined || to <= from) return [];
-    const tally = new Tally(cuts);
-    const cutDays = new Set(cuts.filter((cut) => !isMidnight(cut)).map(dayOf));
-    const range = rangeOf({ from, to });
-    const scanned: MeteredDay[] = [];
-    for await (const metered of this.#model.days(tenantId, range)) {
-      if (cutDays.has(metered.day)) scanned.push(metered);
-      else tally.add(midnight(metered.day), metered.counts);
-    }
-    for await (const { month, user, days } of this.#model.active(tenantId, range)) {
-      for (const dayOfMonth of Object.keys(days)) {
-        const day = `${month}-${dayOfMonth}`;
-        if (!cutDays.has(day)) tally.meet(midnight(day), user);
-      }
-    }
-    for (const metered of scanned) {
-      for await (const event of this.#eventsOf(tenantId, metered)) {
-        const at = new Date(event.at).toISOString();
-        if (dayOf(at) !== metered.day) continue;
-        const user = activeUserOf(event);
-        for (const meter of metersOf(event)) tally.add(at, { [meter]: 1 });
-        if (user !== undefined) tally.meet(at, user);
-      }
-    }
-    return tally.slices();
+    return this.#whileUnchanged(customer, async (present) => {
+      const tally = new UsageByPeriod(cuts);
+      await this.#gather(present, { from, to }, cuts, tally);
+      return tally.slices();
+    });
   }
 
   /** The events behind a count, in the order of the log; of `active_users` each person's first in the window. */
-  async page(tenantId: string, meter: Meter, window: Window, request: PageRequest): Promise<UsagePage> {
-    return meter === 'active_users'
-      ? this.#firstEvents(tenantId, window, request)
-      : this.#countedEvents(tenantId, meter, window, request);
+  async page(customer: Customer, meter: Meter, window: Window, request: PageRequest): Promise<UsagePage> {
+    return this.#whileUnchanged(customer, (present) =>
+      meter === 'active_users'
+        ? this.#firstEvents(present, window, request)
+        : this.#countedEvents(present, meter, window, request),
+    );
+  }
+
+  /** Repeats work during which the customer was handed over: it may have counted usage of the next partner. */
+  async #whileUnchanged<T>(customer: Customer, work: (present: Customer) => Promise<T>): Promise<T> {
+    for (let present = customer; ; ) {
+      const result = await work(present);
+      const tenures = await this.#model.tenures(customer.partnerId, customer.id);
+      if (isDeepStrictEqual(tenures, present.tenures)) return result;
+      present = { ...customer, tenures };
+    }
+  }
+
+  /** Adds up the customer's own usage of a range: from the documents of whole days, from the log of days that are cut. */
+  async #gather(customer: Customer, range: Window, cuts: readonly string[], sink: Sink): Promise<void> {
+    const { id, tenures } = customer;
+    const cutDays = new Set(cuts.filter((cut) => !isMidnight(cut)).map(dayOf));
+    const scanned: MeteredDay[] = [];
+    /** By day: the position at which its first part ends in the log. */
+    const firstParts = new Map<string, string | undefined>();
+    for await (const metered of this.#model.days(id, rangeOf(range))) {
+      const own = partsDuring(tenures, metered);
+      if (own === undefined || (own.length > 0 && cutDays.has(metered.day))) {
+        scanned.push(metered);
+        continue;
+      }
+      for (const { from, counts, users } of own) {
+        sink.add(midnight(metered.day), counts);
+        for (const [user, position] of Object.entries(users))
+          sink.meet(midnight(metered.day), user, position);
+        if (from === null) firstParts.set(metered.day, metered.parts[1]?.from?.position);
+      }
+    }
+    for await (const { month, user, days } of this.#model.active(id, rangeOf(range))) {
+      for (const [dayOfMonth, position] of Object.entries(days)) {
+        const day = `${month}-${dayOfMonth}`;
+        const end = firstParts.get(day);
+        if (firstParts.has(day) && (end === undefined || position < end)) {
+          sink.meet(midnight(day), user, position);
+        }
+      }
+    }
+    for (const metered of scanned) {
+      for await (const event of this.#eventsOf(id, metered)) {
+        const { position } = event;
+        const at = new Date(event.at).toISOString();
+        if (dayOf(at) !== metered.day || !isDuring(tenures, { at, position })) continue;
+        const user = activeUserOf(event);
+        for (const meter of metersOf(event)) sink.add(at, { [meter]: 1 });
+        if (user !== undefined) sink.meet(at, user, position);
+      }
+    }
   }
 
   async #countedEvents(
-    tenantId: string,
+    customer: Customer,
     meter: CountMeter,
     window: Window,
     { limit, after }: PageRequest,
   ): Promise<UsagePage> {
-    const bounds = await this.#boundsOf(tenantId, window);
+    const bounds = await this.#boundsOf(customer, window);
     if (bounds === undefined) return { events: [], next: undefined };
-    const filter = { streamPrefix: tenantPrefix(tenantId), types: typesOf(meter) };
+    const filter = { streamPrefix: tenantPrefix(customer.id), types: typesOf(meter) };
     const found: UsageEvent[] = [];
     let from = later(after, await this.#before(bounds.first));
     for (let scanned = 0; scanned < MAX_SCANNED; ) {
@@ -110,7 +156,9 @@ export class MeteredUsage {
       for (const stored of page.events) {
         if (stored.position > bounds.last) return { events: found, next: undefined };
         const event = this.#codec.decode(stored);
-        if (!metersOf(event).includes(meter) || !isWithin(new Date(event.at).toISOString(), window)) continue;
+        const at = new Date(event.at).toISOString();
+        if (!metersOf(event).includes(meter) || !isWithin(at, window)) continue;
+        if (!isDuring(customer.tenures, { at, position: event.position })) continue;
         found.push(viewOf(event));
         if (found.length >= limit) return { events: found, next: stored.position };
       }
@@ -120,33 +168,19 @@ export class MeteredUsage {
     return { events: found, next: from };
   }
 
-  async #firstEvents(tenantId: string, window: Window, { limit, after }: PageRequest): Promise<UsagePage> {
-    const firsts = new Map<string, Position>();
-    const note = (user: string, position: Position): void => {
-      const known = firsts.get(user);
-      if (known === undefined || position < known) firsts.set(user, position);
-    };
-    const range = rangeOf(window);
-    const cutDays = new Set([window.from, window.to].filter((end) => !isMidnight(end)).map(dayOf));
-    for await (const { month, user, days } of this.#model.active(tenantId, range)) {
-      for (const [dayOfMonth, text] of Object.entries(days)) {
-        const day = `${month}-${dayOfMonth}`;
-        const position = this.#events.parsePosition(text);
-        const isWhole = day >= range.first && day <= range.last && !cutDays.has(day);
-        if (isWhole && position !== undefined) note(user, position);
-      }
-    }
-    for await (const metered of this.#model.days(tenantId, range)) {
-      if (!cutDays.has(metered.day)) continue;
-      for await (const event of this.#eventsOf(tenantId, metered)) {
-        const user = activeUserOf(event);
-        const at = new Date(event.at).toISOString();
-        // A day's bucket ends where its events do; others' events between them are of other days.
-        if (user !== undefined && dayOf(at) === metered.day && isWithin(at, window))
-          note(user, event.position);
-      }
-    }
-    const rest = [...firsts.values()].filter((position) => after === undefined || position > after).sort();
+  async #firstEvents(customer: Customer, window: Window, { limit, after }: PageRequest): Promise<UsagePage> {
+    const firsts = new Map<string, string>();
+    await this.#gather(customer, window, [window.from, window.to], {
+      add: () => undefined,
+      meet: (at, user, position) => {
+        const known = firsts.get(user);
+        if (isWithin(at, window) && (known === undefined || position < known)) firsts.set(user, position);
+      },
+    });
+    const rest = [...firsts.values()]
+      .flatMap((text) => this.#events.parsePosition(text) ?? [])
+      .filter((position) => after === undefined || position > after)
+      .sort();
     const events: UsageEvent[] = [];
     for (const position of rest.slice(0, limit)) {
       const [stored] = await this.#events.readAll({ from: await this.#before(position), limit: 1 });
@@ -156,11 +190,13 @@ export class MeteredUsage {
   }
 
   async #boundsOf(
-    tenantId: string,
+    { id, tenures }: Customer,
     window: Window,
   ): Promise<{ readonly first: string; readonly last: string } | undefined> {
     let bounds: { first: string; last: string } | undefined;
-    for await (const { first, last } of this.#model.days(tenantId, rangeOf(window))) {
+    for await (const metered of this.#model.days(id, rangeOf(window))) {
+      if (partsDuring(tenures, metered)?.length === 0) continue;
+      const { first, last } = metered;
       bounds = {
         first: bounds === undefined || first < bounds.first ? first : bounds.first,
         last: bounds === undefined || last > bounds.last ? last : bounds.last,

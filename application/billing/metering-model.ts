@@ -1,8 +1,11 @@
 import type { CountMeter } from '../../domain/billing/metering.ts';
 import type { Window } from '../../domain/billing/shapes.ts';
+import { coversAfter, type Moment, type Tenure } from '../../domain/billing/tenure.ts';
 
-/** The read model of metering: what was counted by day, and who was active on which days. */
+/** The read model of metering: counts by day, the days on which people were active, and the tenures of customers. */
 export interface MeteringModel {
+  /** The partner's tenures of a tenant; none for one that never was its customer. */
+  tenures(partnerId: string, tenantId: string): Promise<readonly Tenure[]>;
   /** Days with usage, both ends in, in order. */
   days(tenantId: string, range: DayRange): AsyncIterable<MeteredDay>;
   /** Of all months of the range. */
@@ -16,16 +19,27 @@ export interface DayRange {
 
 export interface MeteredDay {
   readonly day: string;
-  /** Places in the log of the first and the last event that counted. */
+  /** Positions of the first and the last event that counted. */
   readonly first: string;
   readonly last: string;
+  /** One, and one more for each hand-over of the day. */
+  readonly parts: readonly MeteredPart[];
+  /** The parts do not tell the usage after a hand-over apart. */
+  readonly isMixed?: true;
+}
+
+export interface MeteredPart {
+  /** The hand-over that began it; null in the first part of a day. */
+  readonly from: Moment | null;
   readonly counts: Readonly<Partial<Record<CountMeter, number>>>;
+  /** Position of the first event of each active user; in the first part only of those behind a hand-over in the log. */
+  readonly users: Readonly<Record<string, string>>;
 }
 
 export interface ActiveMonth {
   readonly month: string;
   readonly user: string;
-  /** Place in the log of the first event of each day. */
+  /** Position of the first event of each day. */
   readonly days: Readonly<Record<string, string>>;
 }
 
@@ -41,3 +55,22 @@ export const rangeOf = ({ from, to }: Window): DayRange => ({
   first: dayOf(from),
   last: dayOf(isMidnight(to) ? new Date(Date.parse(to) - DAY_MS).toISOString() : to),
 });
+
+/**
+ * The parts of a day that lie in some of the tenures as a whole. Undefined: the events must be looked at one by one, since
+ * the parts are mixed or some of the day came into the log before a hand-over of an earlier day.
+ */
+export const partsDuring = (
+  tenures: readonly Tenure[],
+  { day, first, last, parts, isMixed }: MeteredDay,
+): readonly MeteredPart[] | undefined => {
+  const earlier = tenures
+    .flatMap(({ from, to }) => [from, to])
+    .filter((moment): moment is Moment => moment !== null && dayOf(moment.at) < day);
+  if (isMixed || earlier.some(({ position }) => first < position && position < last)) return undefined;
+  const isBehind = (moment: Moment): boolean => dayOf(moment.at) < day && moment.position < first;
+  const isFirstOwn = tenures.some(
+    ({ from, to }) => (from === null || isBehind(from)) && (to === null || !isBehind(to)),
+  );
+  return parts.filter(({ from }) => (from === null ? isFirstOwn : coversAfter(tenures, from)));
+};

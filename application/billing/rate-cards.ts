@@ -2,17 +2,16 @@ import {
   RATE_CARD_ID,
   type RateCard,
   type Rates,
-  rateCardDecider,
   rateCardOf,
+  rateCardStream,
   replaceRateCard,
 } from '../../domain/billing/rate-card.ts';
 import { partnerScope } from '../../domain/partners/partner.ts';
-import type { CommandHandler } from '../command-handler.ts';
-import type { Directory } from '../directory.ts';
-import type { PartnerDirectory } from '../partner-directory.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { Directory } from '../identity/directory.ts';
+import type { PartnerDirectory } from '../partners/partner-directory.ts';
 import type { Position } from '../ports/event-store.ts';
-import type { RequestContext } from '../request-context.ts';
-import type { StreamStates } from '../stream-states.ts';
 import type { InvoiceBook } from './invoice-book.ts';
 
 export interface NewRateCard {
@@ -28,21 +27,18 @@ const DEFAULT_CURRENCY = 'EUR';
 
 /** Rate cards (decisions, section 10). The partner is the credential's. */
 export class RateCards {
-  readonly #commands: CommandHandler;
-  readonly #states: StreamStates;
+  readonly #streams: Streams;
   readonly #directory: Directory;
   readonly #partners: PartnerDirectory;
   readonly #invoices: Pick<InvoiceBook, 'allLive'>;
 
   constructor(deps: {
-    commands: CommandHandler;
-    states: StreamStates;
+    streams: Streams;
     directory: Directory;
     partners: PartnerDirectory;
     invoices: Pick<InvoiceBook, 'allLive'>;
   }) {
-    this.#commands = deps.commands;
-    this.#states = deps.states;
+    this.#streams = deps.streams;
     this.#directory = deps.directory;
     this.#partners = deps.partners;
     this.#invoices = deps.invoices;
@@ -50,7 +46,7 @@ export class RateCards {
 
   /** Version 0 without prices until one was put, in the currency of the partner's own tenant. */
   async get(partnerId: string): Promise<RateCard> {
-    const { state } = await this.#states.load(partnerScope(partnerId), rateCardDecider, RATE_CARD_ID);
+    const { state } = await this.#streams.of(rateCardStream, partnerScope(partnerId), RATE_CARD_ID).load();
     return rateCardOf(state, state.card?.currency ?? (await this.#currencyOf(partnerId)));
   }
 
@@ -61,18 +57,16 @@ export class RateCards {
     context: RequestContext,
   ): Promise<{ card: RateCard; position: Position | undefined }> {
     const fallback = await this.#currencyOf(partnerId);
-    const outcome = await this.#commands.execute({
-      tenantId: partnerScope(partnerId),
-      decider: rateCardDecider,
-      id: RATE_CARD_ID,
-      cause: context.cause,
-      again: context.again,
-      prepare: async () => (await this.#invoices.allLive(partnerId)).map(({ currency }) => currency),
-      decide: (state, _context, invoicedIn) => {
-        const currency = wanted.currency ?? state.card?.currency ?? fallback;
-        return replaceRateCard(state, { ...wanted, currency }, invoicedIn);
-      },
-    });
+    const outcome = await this.#streams
+      .of(rateCardStream, partnerScope(partnerId), RATE_CARD_ID)
+      .execute(context, {
+        prepare: async () => (await this.#invoices.allLive(partnerId)).map(({ currency }) => currency),
+
+        decide: (state, _context, invoicedIn) => {
+          const currency = wanted.currency ?? state.card?.currency ?? fallback;
+          return replaceRateCard(state, { ...wanted, currency }, invoicedIn);
+        },
+      });
     return { card: rateCardOf(outcome.state, fallback), position: outcome.position };
   }
 

@@ -1,5 +1,5 @@
 import { totalsOf } from '../../domain/billing/pricing.ts';
-import { type BillingProfile, PROFILE_ID, profileDecider, profileOf } from '../../domain/billing/profile.ts';
+import { type BillingProfile, PROFILE_ID, profileOf, profileStream } from '../../domain/billing/profile.ts';
 import type { RateCard } from '../../domain/billing/rate-card.ts';
 import { type Reconciliation, reconcile, type Scope } from '../../domain/billing/reconciliation.ts';
 import type { FrozenInvoice, Meter, StatementLine, Totals, Window } from '../../domain/billing/shapes.ts';
@@ -12,22 +12,23 @@ import {
   unbilledLines,
 } from '../../domain/billing/statement.ts';
 import { renderTemplate } from '../../domain/billing/template.ts';
+import type { Customer } from '../../domain/billing/tenure.ts';
 import { isWithin } from '../../domain/billing/usage.ts';
-import { notFound } from '../../domain/errors.ts';
+import { notFound } from '../../domain/core/errors.ts';
 import { partnerScope } from '../../domain/partners/partner.ts';
 import { isTenantId } from '../../domain/tenancy/tenant.ts';
-import type { Directory } from '../directory.ts';
-import type { PartnerDirectory } from '../partner-directory.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import { PLATFORM } from '../core/events/stream-name.ts';
+import type { PartnerDirectory } from '../partners/partner-directory.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Position } from '../ports/event-store.ts';
-import type { StreamStates } from '../stream-states.ts';
 import type { InvoiceBook } from './invoice-book.ts';
 import type { MeteredUsage, UsagePage } from './metered-usage.ts';
 import type { RateCards } from './rate-cards.ts';
 
 /** What an invoice of a window would freeze. */
 export interface Draft {
-  readonly customer: Customer;
+  readonly customer: Pick<Customer, 'id' | 'name'>;
   readonly currency: string;
   readonly rate_card_version: number;
   readonly lines: readonly StatementLine[];
@@ -36,25 +37,21 @@ export interface Draft {
   readonly through: Position | undefined;
 }
 
-export interface Customer {
-  readonly id: string;
-  readonly name: string;
-}
-
 interface Deps {
+  readonly streams: Streams;
   readonly usage: MeteredUsage;
   /**
-   * Waits until what was metered of a customer is counted: all that this node has answered for, or all up to a
-   * position. @throws `read_model_behind`
+   * Waits until events of a tenant or of the platform are metered: all that this node has answered for, or all up to a
+   * position. @throws `read_model_behind`, also while an older version of the counts answers
    */
-  readonly counted: (customerId: string, through: Position | undefined) => Promise<void>;
+  readonly counted: (tenantId: string, through: Position | undefined) => Promise<void>;
   readonly head: () => Promise<Position | undefined>;
-  /** Tenants of a partner, the oldest first. */
-  readonly customersOf: (partnerId: string) => Promise<readonly Customer[]>;
+  /** The partner's customers, then those with a tenure in the window; the oldest first. */
+  readonly customersOf: (partnerId: string, window: Window) => Promise<readonly Customer[]>;
+  /** Undefined for a tenant that never was the partner's customer. */
+  readonly customerOf: (partnerId: string, customerId: string) => Promise<Customer | undefined>;
   readonly invoices: InvoiceBook;
   readonly rateCards: RateCards;
-  readonly states: StreamStates;
-  readonly directory: Directory;
   readonly partners: PartnerDirectory;
   readonly clock: Clock;
 }
@@ -68,8 +65,8 @@ export class Statements {
   }
 
   /**
-   * Of every customer, the oldest first; then of who is none any more but was invoiced in the window. What was invoiced
-   * in another currency than the card's stands by itself.
+   * Of every customer, the oldest first; then of former ones whose tenure or invoice the window meets. Invoices in
+   * another currency than the card's have a statement of their own.
    */
   async statements(partnerId: string, window: Window): Promise<readonly Statement[]> {
     return (await this.#parts(partnerId, window)).map(({ statement }) => statement);
@@ -94,16 +91,16 @@ export class Statements {
    * @throws `not_found`, `read_model_behind`
    */
   async draft(partnerId: string, customerId: string, window: Window, through?: Position): Promise<Draft> {
-    const customer = await this.customer(partnerId, customerId);
     const head = await this.#deps.head();
     const reached = head === undefined || (through !== undefined && through > head) ? through : head;
+    const customer = await this.#customer(partnerId, customerId, reached);
     await this.#deps.counted(customerId, reached);
     const priced = await this.#pricing(partnerId, window);
     const invoices = await this.#deps.invoices.live(partnerId, customerId);
     const lines = await this.#unbilled(customer, priced, invoices, invoices);
     const { currency, version } = priced.card;
     return {
-      customer,
+      customer: { id: customer.id, name: customer.name },
       currency,
       rate_card_version: version,
       lines,
@@ -112,11 +109,13 @@ export class Statements {
     };
   }
 
-  /** @throws `not_found` for what is not a customer of the partner */
-  async customer(partnerId: string, customerId: string): Promise<Customer> {
-    const tenant = isTenantId(customerId) ? await this.#deps.directory.tenant(customerId) : undefined;
-    if (tenant === undefined || tenant.partner_id !== partnerId) throw notFound();
-    return { id: tenant.id, name: tenant.name };
+  /** @throws `not_found` for a tenant that never was the partner's customer */
+  async #customer(partnerId: string, customerId: string, through?: Position): Promise<Customer> {
+    if (!isTenantId(customerId)) throw notFound();
+    await this.#deps.counted(PLATFORM, through);
+    const customer = await this.#deps.customerOf(partnerId, customerId);
+    if (customer === undefined) throw notFound();
+    return customer;
   }
 
   /** The events behind a count. @throws `not_found`, `read_model_behind` */
@@ -126,9 +125,9 @@ export class Statements {
     of: { readonly meter: Meter; readonly window: Window },
     page: { readonly limit: number; readonly after: Position | undefined },
   ): Promise<UsagePage> {
-    await this.customer(partnerId, customerId);
+    const customer = await this.#customer(partnerId, customerId);
     await this.#deps.counted(customerId, undefined);
-    return this.#deps.usage.page(customerId, of.meter, of.window, page);
+    return this.#deps.usage.page(customer, of.meter, of.window, page);
   }
 
   /** A place in the log that came from outside; undefined when it is none. */
@@ -138,8 +137,8 @@ export class Statements {
 
   async #parts(partnerId: string, window: Window): Promise<readonly StatementParts[]> {
     const priced = await this.#pricing(partnerId, window);
-    const customers = await this.#deps.customersOf(partnerId);
     const invoices = await this.#deps.invoices.allLive(partnerId);
+    const customers = await this.#customersIn(partnerId, window, invoices);
     const now = this.#deps.clock.now();
     const { currency } = priced.card;
     const parts: StatementParts[] = [];
@@ -150,7 +149,8 @@ export class Statements {
       await this.#deps.counted(customer.id, undefined);
       const unbilled = await this.#unbilled(customer, priced, own, begun);
       const inCurrency = begun.filter((invoice) => invoice.currency === currency);
-      parts.push(statementOf(customer, priced, currency, inCurrency, unbilled, now));
+      const { id, name } = customer;
+      parts.push(statementOf({ id, name }, priced, currency, inCurrency, unbilled, now));
     }
     const known = new Set(customers.map(({ id }) => id));
     const others = invoices.filter(
@@ -166,6 +166,21 @@ export class Statements {
     return parts;
   }
 
+  /** With those who have an invoice that begins in the window: late usage of theirs is shown beside it. */
+  async #customersIn(
+    partnerId: string,
+    window: Window,
+    invoices: readonly FrozenInvoice[],
+  ): Promise<readonly Customer[]> {
+    await this.#deps.counted(PLATFORM, undefined);
+    const customers = await this.#deps.customersOf(partnerId, window);
+    const begun = invoices.filter((invoice) => isWithin(invoice.window.from, window));
+    const missing = new Set(begun.map(({ customer }) => customer.id));
+    for (const { id } of customers) missing.delete(id);
+    const invoiced = await Promise.all([...missing].map((id) => this.#deps.customerOf(partnerId, id)));
+    return [...customers, ...invoiced.filter((customer) => customer !== undefined)];
+  }
+
   async #unbilled(
     customer: Customer,
     priced: PricedFor,
@@ -173,7 +188,7 @@ export class Statements {
     lookedAfter: readonly FrozenInvoice[],
   ): Promise<readonly StatementLine[]> {
     const cuts = cutsFor(priced.window, invoices, lookedAfter);
-    const slices = await this.#deps.usage.slices(customer.id, cuts);
+    const slices = await this.#deps.usage.slices(customer, cuts);
     const textsOf: Priced['textsOf'] = (meter, quantity, window) => {
       const { item_name_template, item_description } = priced.profile;
       const values = {
@@ -192,9 +207,9 @@ export class Statements {
   }
 
   async #pricing(partnerId: string, window: Window): Promise<PricedFor> {
-    const { rateCards, states, partners } = this.#deps;
+    const { rateCards, streams, partners } = this.#deps;
     const card = await rateCards.get(partnerId);
-    const { state } = await states.load(partnerScope(partnerId), profileDecider, PROFILE_ID);
+    const { state } = await streams.of(profileStream, partnerScope(partnerId), PROFILE_ID).load();
     const partner = await partners.find(partnerId);
     return { window, card, profile: profileOf(state), partner: partner?.name ?? '' };
   }

@@ -2,7 +2,7 @@ import type { Meter } from '../../domain/billing/shapes.ts';
 import { monthStart, type Slice } from '../../domain/billing/usage.ts';
 
 /** Usage as it is put into slices. */
-export class Tally {
+export class UsageByPeriod {
   readonly #cuts: readonly string[];
   readonly #slices = new Map<string, { counts: Partial<Record<Meter, number>>; users: Set<string> }>();
 

@@ -1,9 +1,18 @@
 import type { Cascade } from '../../domain/bulk/session-events.ts';
 import { keysPointingTo } from '../../domain/entities/deletion.ts';
-import type { RecordState } from '../../domain/entities/record.ts';
-import type { Hindrance } from '../deletion-marks.ts';
+import {
+  RecordDeleted,
+  type RecordState,
+  RecordUpdated,
+  recordStream,
+} from '../../domain/entities/record.ts';
+import { dataOf, type EventCodec } from '../core/events/event-codec.ts';
+import { tenantPrefix } from '../core/events/stream-name.ts';
+import type { Hindrance } from '../entities/deletion-marks.ts';
+import type { EventStore, Position } from '../ports/event-store.ts';
+import { isDeletionOf } from './row-job.ts';
 
-/** What a deletion would take along, clear, or be hindered by, as far as it is known now. */
+/** The records that one deletion would delete, clear, or be hindered by. */
 interface Candidate {
   readonly rootId: string;
   /** Entity names by id; the root is one of them. */
@@ -23,8 +32,8 @@ export interface PlanFacts {
 }
 
 /**
- * The deletion of many records, thought through without writing: by the rules of `deletion-marks.ts`, and whatever
- * order a commit takes. A record that restricts another one stands in its way only as long as it is not deleted itself.
+ * Plans the deletion of many records without writing, by the rules of `deletion-marks.ts` and for any order of the
+ * rows. A record that restricts another one hinders it only until it is deleted itself.
  */
 export class DeletionPlan {
   readonly #facts: PlanFacts;
@@ -39,20 +48,20 @@ export class DeletionPlan {
     this.#facts = facts;
   }
 
-  /** Takes up a record that is asked to be deleted. */
+  /** Adds a record that is to be deleted. */
   async consider(rootId: string, entityName: string): Promise<void> {
     if (this.#removed.has(rootId)) return;
     this.#settle(await this.#candidate(rootId, entityName));
   }
 
-  /** What stands against the deletion of a record that was considered, once all of them were. */
+  /** The hindrance of a record that was considered, once all of them were. */
   hindranceOf(rootId: string): Hindrance | undefined {
     return this.#removed.has(rootId)
       ? undefined
       : this.#waiting.get(rootId)?.hindrances.find(({ referrerId }) => !this.#removed.has(referrerId));
   }
 
-  /** What happens to records other than the selected ones. */
+  /** Counts the records that are deleted or cleared beside the selected ones. */
   summary(selected: ReadonlySet<string>): Cascade {
     const beside = [...this.#removed].filter(([id]) => !selected.has(id));
     const cleared = [...this.#cleared].filter(([id]) => !this.#removed.has(id));
@@ -104,7 +113,7 @@ export class DeletionPlan {
     return found;
   }
 
-  /** Removes what can be removed, and what waited for just that. */
+  /** Removes the candidate if nothing hinders it, then those that waited for its removal. */
   #settle(first: Candidate): void {
     const ready = [first];
     for (let candidate = ready.pop(); candidate !== undefined; candidate = ready.pop()) {
@@ -131,8 +140,57 @@ export class DeletionPlan {
   }
 }
 
+const PAGE = 1000;
+
+/**
+ * Counts the records that the deletions of a session deleted or cleared beside the selected ones. It reads the log, so
+ * that the count is right however many runs the commit took.
+ */
+export const countCascade = async (
+  { events, codec }: { readonly events: EventStore; readonly codec: EventCodec },
+  tenantId: string,
+  sessionId: string,
+  selected: ReadonlySet<string>,
+  since: Position,
+): Promise<Cascade> => {
+  const filter = {
+    streamPrefix: `${tenantPrefix(tenantId)}${recordStream.category}-`,
+    types: [RecordDeleted.type, RecordUpdated.type],
+  };
+  /** Entity names by id. */
+  const deleted = new Map<string, string>();
+  /** The same of records that were cleared, by any deletion, with the record that each pointed to. */
+  const clears: { readonly id: string; readonly name: string; readonly by: string }[] = [];
+  for (let from = since; ; ) {
+    const page = await events.readAll({ from, filter, limit: PAGE });
+    for (const stored of page) {
+      const event = codec.decodeOnce(stored);
+      const gone = dataOf(RecordDeleted, event);
+      if (gone !== undefined && isDeletionOf(sessionId, gone.deletion_id)) {
+        deleted.set(gone.record_id, gone.entity_name);
+      }
+      const updated = dataOf(RecordUpdated, event);
+      if (updated?.cleared_by !== undefined) {
+        const { record_id: id, entity_name: name, cleared_by: by } = updated;
+        clears.push({ id, name, by });
+      }
+    }
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE) break;
+    from = last.position;
+  }
+  const beside = [...deleted].filter(([id]) => !selected.has(id));
+  const cleared = new Map(
+    clears.filter(({ id, by }) => deleted.has(by) && !deleted.has(id)).map(({ id, name }) => [id, name]),
+  );
+  return cascadeOf(
+    beside.map(([, name]) => name),
+    cleared.values(),
+  );
+};
+
 /** @param deleted names of entities, one for each record */
-export const cascadeOf = (deleted: Iterable<string>, cleared: Iterable<string>): Cascade => {
+const cascadeOf = (deleted: Iterable<string>, cleared: Iterable<string>): Cascade => {
   const counted = (names: Iterable<string>, action: 'delete' | 'clear') => {
     const counts = new Map<string, number>();
     for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);

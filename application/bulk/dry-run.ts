@@ -8,8 +8,8 @@ import {
 import type { OpParams, Sample } from '../../domain/bulk/session-events.ts';
 import type { JsonValue, Values } from '../../domain/entities/fields.ts';
 import type { LiveRecord, RecordState } from '../../domain/entities/record.ts';
-import type { Jobs } from '../jobs.ts';
-import type { Records } from '../records.ts';
+import type { Records } from '../entities/records.ts';
+import type { Jobs } from '../workflow/jobs.ts';
 
 /** What would become of a record, decided as the command itself would, and not written. */
 export type Judgement =

@@ -1,4 +1,4 @@
-import { bulkDecider, type SessionState } from '../../domain/bulk/session.ts';
+import { bulkStream, type SessionState } from '../../domain/bulk/session.ts';
 import {
   BulkCommitStarted,
   BulkErrorsPreviewed,
@@ -6,9 +6,9 @@ import {
   BulkRowsResolved,
   type RowError,
 } from '../../domain/bulk/session-events.ts';
-import { type Cause, dataOf, type EventCodec, type LoggedEvent } from '../codec.ts';
+import { type Cause, dataOf, type EventCodec, type LoggedEvent } from '../core/events/event-codec.ts';
+import { streamName } from '../core/events/stream-name.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
-import { streamName } from '../streams.ts';
 
 /** What a session's stream holds beside its state: rows, and what became of them. */
 
@@ -25,7 +25,7 @@ const eventsOf = async function* (
   tenantId: string,
   sessionId: string,
 ): AsyncIterable<LoggedEvent> {
-  const stream = streamName(tenantId, bulkDecider.category, sessionId);
+  const stream = streamName(tenantId, bulkStream.category, sessionId);
   for (let from = 0; ; from += PAGE) {
     const page = await events.readStream(stream, { from, limit: PAGE });
     for (const stored of page) yield codec.decodeOnce(stored);

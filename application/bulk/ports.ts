@@ -23,7 +23,7 @@ export interface Referrers {
 }
 
 /** What is known of requests that are served beside a commit. */
-export interface Others {
+export interface ForegroundLoad {
   /** Counts what requests ask for; only ever grows. */
   readonly asked: number;
   /** How long (ms) somebody has been waiting for a read model to come along; 0 for nobody. */
@@ -32,7 +32,11 @@ export interface Others {
   comesTo(position: Position, ms: number): Promise<boolean>;
 }
 
-export const NO_OTHERS: Others = { asked: 0, longestWait: () => 0, comesTo: async () => true };
+export const NO_FOREGROUND_LOAD: ForegroundLoad = {
+  asked: 0,
+  longestWait: () => 0,
+  comesTo: async () => true,
+};
 
 /** A session that is being committed. */
 export interface RunningSession {

@@ -1,5 +1,5 @@
 import { type RowRefusal, restricted } from '../../domain/bulk/outcomes.ts';
-import { type BulkState, bulkDecider, CHUNK } from '../../domain/bulk/session.ts';
+import { type BulkState, bulkStream, CHUNK } from '../../domain/bulk/session.ts';
 import {
   finishPreview,
   freezeRows,
@@ -8,18 +8,17 @@ import {
   startPreview,
 } from '../../domain/bulk/session-decisions.ts';
 import type { BulkEvent, Cascade, RowError, Sample } from '../../domain/bulk/session-events.ts';
-import { type RecordState, recordDecider } from '../../domain/entities/record.ts';
-import type { Cause } from '../codec.ts';
-import type { CommandHandler } from '../command-handler.ts';
-import type { Jobs } from '../jobs.ts';
+import { type RecordState, recordStream } from '../../domain/entities/record.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { Cause } from '../core/events/event-codec.ts';
+import type { Records } from '../entities/records.ts';
+import type { Schemas } from '../entities/schemas.ts';
 import type { Ids } from '../ports/clock.ts';
 import type { Position } from '../ports/event-store.ts';
-import type { Records } from '../records.ts';
-import type { Schemas } from '../schemas.ts';
-import type { StreamStates } from '../stream-states.ts';
-import { DeletionPlan } from './deletion-plan.ts';
-import { type Asked, type Judgement, judge, sampleOf, stateOf } from './judgement.ts';
-import { bytesOf, inBatches, packed } from './packing.ts';
+import type { Jobs } from '../workflow/jobs.ts';
+import { bytesOf, inBatches, packed } from './chunking.ts';
+import { DeletionPlan } from './deletions.ts';
+import { type Asked, type Judgement, judge, sampleOf, stateOf } from './dry-run.ts';
 import type { Referrers } from './ports.ts';
 import { isRecordId } from './row-job.ts';
 
@@ -49,24 +48,21 @@ interface Judged {
 
 /** Previews: what would become of each row, and the rows as they are frozen (decisions, section 5). */
 export class BulkPreviews {
-  readonly #commands: CommandHandler;
-  readonly #states: StreamStates;
+  readonly #streams: Streams;
   readonly #schemas: Schemas;
   readonly #referrers: Referrers;
   readonly #ids: Ids;
   readonly #judges: { readonly records: Records; readonly jobs: Jobs };
 
   constructor(deps: {
-    commands: CommandHandler;
-    states: StreamStates;
+    streams: Streams;
     schemas: Schemas;
     records: Records;
     jobs: Jobs;
     referrers: Referrers;
     ids: Ids;
   }) {
-    this.#commands = deps.commands;
-    this.#states = deps.states;
+    this.#streams = deps.streams;
     this.#schemas = deps.schemas;
     this.#referrers = deps.referrers;
     this.#ids = deps.ids;
@@ -128,9 +124,9 @@ export class BulkPreviews {
   async #statesOf(tenantId: string, ids: readonly string[]): Promise<readonly RecordState[]> {
     const isId = ids.map(isRecordId);
     const asked = isId.every(Boolean) ? ids : ids.filter((_, at) => isId[at]);
-    const found = await this.#states.loadMany(tenantId, recordDecider, asked, { passing: true });
+    const found = await this.#streams.loadAll(recordStream, tenantId, asked, { passing: true });
     let next = 0;
-    return isId.map((is) => (is ? found[next++]?.state : undefined) ?? recordDecider.initial);
+    return isId.map((is) => (is ? found[next++]?.state : undefined) ?? recordStream.initial);
   }
 
   async #plan(
@@ -190,7 +186,7 @@ export class BulkPreviews {
   ): Promise<{ state: BulkState; position: Position | undefined }> {
     const { id, attempt } = session;
     const append = (decide: (state: BulkState) => readonly BulkEvent[]) =>
-      this.#commands.execute({ tenantId, decider: bulkDecider, id, cause, decide });
+      this.#streams.of(bulkStream, tenantId, id).execute({ cause }, decide);
     await append((state) => startPreview(state, session));
     let first = 0;
     const frozen = rowsOf(rows, versions);
@@ -211,7 +207,7 @@ export class BulkPreviews {
   }
 
   async #state(tenantId: string, id: string): Promise<RecordState> {
-    return (await this.#states.load(tenantId, recordDecider, id)).state;
+    return (await this.#streams.of(recordStream, tenantId, id).load()).state;
   }
 }
 

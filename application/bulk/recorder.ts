@@ -1,48 +1,49 @@
-import { bulkDecider, CHUNK } from '../../domain/bulk/session.ts';
+import { bulkStream, CHUNK } from '../../domain/bulk/session.ts';
 import { type Processed, recordRows } from '../../domain/bulk/session-decisions.ts';
 import type { RowError } from '../../domain/bulk/session-events.ts';
-import type { CommandHandler } from '../command-handler.ts';
-import { bytesOf, packed } from './packing.ts';
-import type { Patience } from './patience.ts';
-import type { RowJob, RowResult } from './row-job.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { RetryPolicy } from '../core/concurrency/retry-policy.ts';
+import { bytesOf, packed } from './chunking.ts';
+import type { RowJob } from './row-job.ts';
+import type { RowResult } from './row-result.ts';
 
-/** What is done is recorded at least so often (ms), so that progress is seen. */
+/** Results are recorded at least so often (ms), so that progress is seen. */
 const RECORD_MS = 1000;
-/** With so many rows unrecorded, no further ones are done. */
+/** With so many results unrecorded, no further rows begin. */
 const FULL = 4 * CHUNK;
 
 type Done =
   | { readonly row: number; readonly kind: 'succeeded' | 'skipped' }
   | { readonly row: number; readonly kind: 'error'; readonly error: RowError };
 
-/** Records what became of rows, in chunks of at most a thousand. */
+/** Records the results of rows, in chunks of at most a thousand. */
 export class Recorder {
-  readonly #commands: CommandHandler;
+  readonly #streams: Streams;
   readonly #job: RowJob;
   readonly #run: number;
-  readonly #patience: Patience;
+  readonly #policy: RetryPolicy;
   #waiting: Done[] = [];
   #recordedAt = performance.now();
   #recording: Promise<void> | undefined;
   #chunks = 0;
-  #told: (error?: unknown) => void = () => undefined;
+  #failure: { readonly error: unknown } | undefined;
   /** A chunk that an earlier try may have stored. */
   #open: { readonly rows: readonly Done[]; readonly chunk: number } | undefined;
 
-  constructor(commands: CommandHandler, job: RowJob, run: number, patience: Patience) {
-    this.#commands = commands;
+  constructor(streams: Streams, job: RowJob, run: number, policy: RetryPolicy) {
+    this.#streams = streams;
     this.#job = job;
     this.#run = run;
-    this.#patience = patience;
+    this.#policy = policy;
   }
 
-  get isFull(): boolean {
-    return this.#waiting.length >= FULL;
-  }
-
-  /** Told when there is space again, or when rows cannot be recorded. */
-  onSpace(told: (error?: unknown) => void): void {
-    this.#told = told;
+  /** Resolves when further rows may begin. @throws {TakenOver}, {OutOfReach}, {Interrupted} */
+  async room(): Promise<void> {
+    for (;;) {
+      if (this.#failure !== undefined) throw this.#failure.error;
+      if (this.#waiting.length < FULL) return;
+      await this.#inBackground();
+    }
   }
 
   add(row: number, recordId: string, result: RowResult): void {
@@ -54,33 +55,37 @@ export class Recorder {
       this.#waiting.push({ row, kind: 'error', error });
     }
     const isDue = this.#waiting.length >= CHUNK || performance.now() - this.#recordedAt > RECORD_MS;
-    if (!isDue || this.#recording !== undefined) return;
-    this.#recording = this.#record('limited')
-      .then(
-        () => this.#told(),
-        (error: unknown) => this.#told(error),
-      )
-      .finally(() => {
-        this.#recording = undefined;
-      });
+    if (isDue) void this.#inBackground();
   }
 
   /** Records everything. @throws {TakenOver}, {OutOfReach}, {Interrupted} */
-  async flush(patience: 'limited' | 'always' = 'limited'): Promise<void> {
+  async flush(policy: 'limited' | 'always' = 'limited'): Promise<void> {
     await this.#recording;
-    await this.#record(patience);
+    await this.#record(policy);
   }
 
-  /** For the end of the work: what is not recorded is found done by whoever takes over. */
+  /** Records one chunk if that can be done at once; the next run finds the other rows done. */
   async tryOnce(): Promise<void> {
     await this.#recording;
     await this.#store(0).catch(() => undefined);
   }
 
-  async #record(patience: 'limited' | 'always'): Promise<void> {
+  /** Never rejects: {@link room} tells of a failure. */
+  #inBackground(): Promise<void> {
+    this.#recording ??= this.#record('limited')
+      .catch((error: unknown) => {
+        this.#failure = { error };
+      })
+      .finally(() => {
+        this.#recording = undefined;
+      });
+    return this.#recording;
+  }
+
+  async #record(policy: 'limited' | 'always'): Promise<void> {
     while (this.#open !== undefined || this.#waiting.length > 0) {
-      if (patience === 'always') await this.#patience.always((tries) => this.#store(tries));
-      else await this.#patience.with((tries) => this.#store(tries));
+      if (policy === 'always') await this.#policy.always((tries) => this.#store(tries));
+      else await this.#policy.with((tries) => this.#store(tries));
     }
     this.#recordedAt = performance.now();
   }
@@ -92,14 +97,13 @@ export class Recorder {
     if (open.rows.length === 0) return;
     this.#open = open;
     const { tenantId, sessionId, cause, since } = this.#job;
-    await this.#commands.execute({
-      tenantId,
-      decider: bulkDecider,
-      id: sessionId,
-      cause: { ...cause, causationId: `bulk:${sessionId}:${this.#run}:${open.chunk}` },
-      again: isNew && tries === 0 ? undefined : { after: since },
-      decide: (state) => recordRows(state, this.#run, processed(open.rows)),
-    });
+    await this.#streams.of(bulkStream, tenantId, sessionId).execute(
+      {
+        cause: { ...cause, causationId: `bulk:${sessionId}:${this.#run}:${open.chunk}` },
+        priorAttempt: isNew && tries === 0 ? undefined : { after: since },
+      },
+      (state) => recordRows(state, this.#run, processed(open.rows)),
+    );
     this.#waiting.splice(0, open.rows.length);
     this.#chunks += 1;
     this.#open = undefined;

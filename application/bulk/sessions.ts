@@ -1,28 +1,26 @@
 import {
   type BulkState,
-  bulkDecider,
+  bulkStream,
   MAX_ROWS,
   QUEUED_FROM,
   type SessionState,
   sessionIn,
-} from '../domain/bulk/session.ts';
-import { cancelSession, startCommit } from '../domain/bulk/session-decisions.ts';
-import type { BulkEvent, OpParams, RowError, Selection } from '../domain/bulk/session-events.ts';
-import { invalid } from '../domain/errors.ts';
-import { type Filter, parseFilter } from '../domain/expressions/filter.ts';
-import { readErrors } from './bulk/frozen.ts';
-import type { RecordSelector } from './bulk/ports.ts';
-import type { BulkPreviews, Shown } from './bulk/preview.ts';
-import type { BulkRunner } from './bulk/runner.ts';
-import type { EventCodec } from './codec.ts';
-import type { CommandHandler } from './command-handler.ts';
-import type { Clock } from './ports/clock.ts';
-import type { EventStore, Position } from './ports/event-store.ts';
-import type { RequestContext } from './request-context.ts';
-import type { Schemas } from './schemas.ts';
-import type { StreamStates } from './stream-states.ts';
-import { streamName } from './streams.ts';
-import { specsOf } from './workflow-uses.ts';
+} from '../../domain/bulk/session.ts';
+import { cancelSession, startCommit } from '../../domain/bulk/session-decisions.ts';
+import type { OpParams, RowError, Selection } from '../../domain/bulk/session-events.ts';
+import { invalid } from '../../domain/core/errors.ts';
+import { type Filter, parseFilter } from '../../domain/expressions/filter.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { EventCodec } from '../core/events/event-codec.ts';
+import type { Schemas } from '../entities/schemas.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { EventStore, Position } from '../ports/event-store.ts';
+import { specsOf } from '../workflow/workflow-uses.ts';
+import { readErrors } from './frozen-rows.ts';
+import type { RecordSelector } from './ports.ts';
+import type { BulkPreviews, Shown } from './preview.ts';
+import type { BulkRunner } from './worker.ts';
 
 export interface BulkRequest {
   readonly entityName: string;
@@ -48,8 +46,7 @@ const POLL_MS = 100;
 
 /** Use cases on bulk operation sessions (specification, Bulk operations; decisions, section 5). */
 export class Bulk {
-  readonly #commands: CommandHandler;
-  readonly #states: StreamStates;
+  readonly #streams: Streams;
   readonly #schemas: Schemas;
   readonly #selector: RecordSelector;
   readonly #previews: BulkPreviews;
@@ -59,8 +56,7 @@ export class Bulk {
   readonly #clock: Clock;
 
   constructor(deps: {
-    commands: CommandHandler;
-    states: StreamStates;
+    streams: Streams;
     schemas: Schemas;
     selector: RecordSelector;
     previews: BulkPreviews;
@@ -69,8 +65,7 @@ export class Bulk {
     codec: EventCodec;
     clock: Clock;
   }) {
-    this.#commands = deps.commands;
-    this.#states = deps.states;
+    this.#streams = deps.streams;
     this.#schemas = deps.schemas;
     this.#selector = deps.selector;
     this.#previews = deps.previews;
@@ -90,7 +85,7 @@ export class Bulk {
     context: RequestContext,
   ): Promise<SessionNow & { readonly shown?: Shown }> {
     const id = context.newId();
-    if (context.again !== undefined) {
+    if (context.priorAttempt !== undefined) {
       const { state, position } = await this.#now(tenantId, id);
       if (state.status !== 'none' && state.status !== 'previewing') return { session: state, position };
     }
@@ -121,14 +116,9 @@ export class Bulk {
     const session = sessionIn((await this.#now(tenantId, id)).state);
     const countAtCommit = session.status === 'previewed' ? await this.#count(tenantId, session) : undefined;
     const committedBy = context.cause.actor.id;
-    const { state, position } = await this.#commands.execute({
-      tenantId,
-      decider: bulkDecider,
-      id,
-      cause: context.cause,
-      again: context.again,
-      decide: (present) => startCommit(present, { committedBy, countAtCommit }),
-    });
+    const { state, position } = await this.#streams
+      .of(bulkStream, tenantId, id)
+      .execute(context, (present) => startCommit(present, { committedBy, countAtCommit }));
     const started = sessionIn(state);
     if (started.counts.total_resolved >= QUEUED_FROM) return { session: started, position };
     const deadline = performance.now() + PATIENCE_MS;
@@ -142,14 +132,9 @@ export class Bulk {
 
   /** @throws `not_found`, `invalid_transition` */
   async cancel(tenantId: string, id: string, context: RequestContext): Promise<SessionNow> {
-    const { state, position } = await this.#commands.execute<BulkState, BulkEvent>({
-      tenantId,
-      decider: bulkDecider,
-      id,
-      cause: context.cause,
-      again: context.again,
-      decide: cancelSession,
-    });
+    const { state, position } = await this.#streams
+      .of(bulkStream, tenantId, id)
+      .execute(context, cancelSession);
     return { session: sessionIn(state), position };
   }
 
@@ -187,9 +172,8 @@ export class Bulk {
   }
 
   async #now(tenantId: string, id: string): Promise<{ state: BulkState; position: Position | undefined }> {
-    const stream = streamName(tenantId, bulkDecider.category, id);
-    const { state, position } = await this.#states.refresh(stream, bulkDecider);
-    // The stream's name says which decider folded it.
+    const { state, position } = await this.#streams.of(bulkStream, tenantId, id).refresh();
+    // The stream's name says which stream type folded it.
     return { state: state as BulkState, position };
   }
 }

@@ -1,7 +1,100 @@
-import { pause } from '../lease-holder.ts';
+import { TakenOver } from '../../domain/bulk/session-decisions.ts';
+import { Interrupted, OutOfReach, RetryPolicy } from '../core/concurrency/retry-policy.ts';
+import { pause, whileRenewed } from '../core/subscriptions/lease.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
+import type { ReadStore } from '../ports/read-store.ts';
+import { type CommitDeps, runCommit } from './commit.ts';
 import type { RunningSession } from './ports.ts';
-import type { BulkRunner } from './runner.ts';
+
+export interface RunnerOptions {
+  readonly leaseMs: number;
+  /** A commit ends as errored when nothing of it could be done for so long (ms). */
+  readonly outOfReachMs: number;
+  /** Rows under way at the same time. */
+  readonly width: number;
+  /** First pause (ms) after a failure. */
+  readonly pauseMs?: number;
+}
+
+export const RUNNER: RunnerOptions = { leaseMs: 3000, outOfReachMs: 15 * 60_000, width: 256 };
+
+interface RunnerDeps extends Omit<CommitDeps, 'policy' | 'width'> {
+  readonly leases: Pick<ReadStore, 'acquireLease' | 'releaseLease'>;
+  readonly clock: Clock;
+  readonly owner: string;
+}
+
+/** Runs commits, each under a lease of its own: another process takes over a session whose process died. */
+export class BulkRunner {
+  readonly #deps: RunnerDeps;
+  readonly #options: RunnerOptions;
+  readonly #running = new Map<string, Promise<boolean>>();
+  readonly #stopping = new AbortController();
+
+  constructor(deps: RunnerDeps, options: RunnerOptions = RUNNER) {
+    this.#deps = deps;
+    this.#options = options;
+  }
+
+  /** Lets rows under way end, and begins no further ones. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await Promise.allSettled(this.#running.values());
+  }
+
+  get isStopped(): boolean {
+    return this.#stopping.signal.aborted;
+  }
+
+  isRunning(tenantId: string, sessionId: string): boolean {
+    return this.#running.has(`${tenantId}/${sessionId}`);
+  }
+
+  /**
+   * Works on a session until it has ended.
+   * @returns false when another process works on it, or when the work was cut off: it is to be taken up again
+   */
+  run(tenantId: string, sessionId: string): Promise<boolean> {
+    const key = `${tenantId}/${sessionId}`;
+    const running = this.#running.get(key);
+    if (running !== undefined) return running;
+    const started = this.#runUnderLease({ tenantId, sessionId }).finally(() => this.#running.delete(key));
+    this.#running.set(key, started);
+    return started;
+  }
+
+  async #runUnderLease(session: RunningSession): Promise<boolean> {
+    const { leases, owner, logger } = this.#deps;
+    const { leaseMs: ttlMs } = this.#options;
+    const { signal } = this.#stopping;
+    if (signal.aborted) return false;
+    const name = `bulk:${session.tenantId}/${session.sessionId}`;
+    const lease = await leases.acquireLease(name, owner, ttlMs);
+    if (lease === undefined) return false;
+    let hasEnded = false;
+    await whileRenewed(lease, { store: leases, logger, owner, ttlMs }, signal, async (_lease, held) => {
+      hasEnded = await this.#commit(session, held);
+    });
+    return hasEnded;
+  }
+
+  async #commit(session: RunningSession, signal: AbortSignal): Promise<boolean> {
+    const { outOfReachMs: limitMs, pauseMs = 50, width } = this.#options;
+    const policy = new RetryPolicy({ clock: this.#deps.clock, limitMs, pauseMs }, signal);
+    try {
+      return await runCommit({ ...this.#deps, width, policy }, session, signal);
+    } catch (error) {
+      const isExpected =
+        error instanceof TakenOver || error instanceof Interrupted || error instanceof OutOfReach;
+      const { logger } = this.#deps;
+      if (!isExpected) {
+        logger.error({ err: error, session_id: session.sessionId }, 'a bulk session could not be worked on');
+      }
+      return false;
+    }
+  }
+}
 
 /** Committing sessions are looked for so often (ms). */
 const POLL_MS = 250;

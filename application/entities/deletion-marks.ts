@@ -1,11 +1,11 @@
-import { type Attempt, isPartOf, keysPointingTo, markForDeletion } from '../domain/entities/deletion.ts';
-import type { Values } from '../domain/entities/fields.ts';
-import { type RecordState, recordDecider } from '../domain/entities/record.ts';
-import type { RecordEvent } from '../domain/entities/record-events.ts';
-import type { Cause } from './codec.ts';
-import type { CommandHandler } from './command-handler.ts';
-import { each, latest, pause } from './deletion-steps.ts';
-import type { Position } from './ports/event-store.ts';
+import { type Attempt, isPartOf, keysPointingTo, markForDeletion } from '../../domain/entities/deletion.ts';
+import type { Values } from '../../domain/entities/fields.ts';
+import { type RecordEvent, type RecordState, recordStream } from '../../domain/entities/record.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import { pause } from '../core/concurrency/pause.ts';
+import type { Cause } from '../core/events/event-codec.ts';
+import type { Position } from '../ports/event-store.ts';
+import { each, latest } from './deletion-steps.ts';
 import type { RecordLinks } from './record-links.ts';
 import type { Schemas } from './schemas.ts';
 
@@ -40,27 +40,29 @@ export class Contended extends Error {
   override readonly name = 'Contended';
 }
 
-/** Another deletion is waited for so long (ms). */
-const WAIT_MS = 5000;
 const POLL_MS = 15;
 
 /** The first step of a deletion: everything that would go is marked, and what stands against it is found. */
 export class DeletionMarks {
-  readonly #commands: CommandHandler;
+  readonly #streams: Streams;
   readonly #links: RecordLinks;
   readonly #schemas: Schemas;
   readonly #finder: RecordFinder;
+  readonly #waitMs: number;
 
   constructor(deps: {
-    commands: CommandHandler;
+    streams: Streams;
     links: RecordLinks;
     schemas: Schemas;
     finder: RecordFinder;
+    /** Another deletion that holds a record is waited for so long (ms). */
+    waitMs: number;
   }) {
-    this.#commands = deps.commands;
+    this.#streams = deps.streams;
     this.#links = deps.links;
     this.#schemas = deps.schemas;
     this.#finder = deps.finder;
+    this.#waitMs = deps.waitMs;
   }
 
   /** Marks everything that would go; gives what stands against it, but for what goes besides. */
@@ -115,7 +117,7 @@ export class DeletionMarks {
     attempt: Attempt,
     cause: Cause,
   ): Promise<'marked' | Hindrance | undefined> {
-    const deadline = performance.now() + WAIT_MS;
+    const deadline = performance.now() + this.#waitMs;
     for (;;) {
       const state = await this.#links.fresh(tenantId, id);
       const keys = keysPointingTo(state, targetId);
@@ -162,6 +164,6 @@ export class DeletionMarks {
   }
 
   #on(tenantId: string, id: string, cause: Cause, decide: (state: RecordState) => readonly RecordEvent[]) {
-    return this.#commands.execute({ tenantId, decider: recordDecider, id, cause, decide });
+    return this.#streams.of(recordStream, tenantId, id).execute({ cause }, decide);
   }
 }

@@ -1,4 +1,4 @@
-import type { Position } from './ports/event-store.ts';
+import type { Position } from '../ports/event-store.ts';
 
 /** Small steps that a deletion is made of. */
 
@@ -7,8 +7,6 @@ const WIDTH = 16;
 
 export const latest = (a: Position | undefined, b: Position | undefined): Position | undefined =>
   a === undefined || (b !== undefined && b > a) ? b : a;
-
-export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Some at a time. The first failure ends it, once those under way have ended. */
 export const each = async <T>(items: AsyncIterable<T>, run: (item: T) => Promise<void>): Promise<void> => {

@@ -1,16 +1,19 @@
+import { DomainError } from '../../domain/core/errors.ts';
 import {
   type Attempt,
   abandonDeletion,
   clearReferences,
-  decideDelete,
   finishDeletion,
   isPartOf,
-} from '../domain/entities/deletion.ts';
-import { type RecordState, recordDecider } from '../domain/entities/record.ts';
-import type { RecordEvent } from '../domain/entities/record-events.ts';
-import { DomainError } from '../domain/errors.ts';
-import type { Cause } from './codec.ts';
-import type { CommandHandler } from './command-handler.ts';
+  startDeletion,
+} from '../../domain/entities/deletion.ts';
+import { type RecordEvent, type RecordState, recordStream } from '../../domain/entities/record.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import { pause } from '../core/concurrency/pause.ts';
+import type { Cause } from '../core/events/event-codec.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Position } from '../ports/event-store.ts';
 import {
   type Besides,
   Contended,
@@ -18,11 +21,9 @@ import {
   type Hindrance,
   type RecordFinder,
 } from './deletion-marks.ts';
-import { each, latest, pause } from './deletion-steps.ts';
+import { each, latest } from './deletion-steps.ts';
 import { type DeletionSurvey, surveyDeletion } from './deletion-survey.ts';
-import type { Position } from './ports/event-store.ts';
 import type { RecordLinks } from './record-links.ts';
-import type { RequestContext } from './request-context.ts';
 import type { Schemas } from './schemas.ts';
 
 export interface DeleteRecord {
@@ -43,6 +44,7 @@ export type Result =
 
 /** An answer waits so long (ms) for what goes or changes with the record. */
 const PATIENCE_MS = 2000;
+const WAIT_MS = 3000;
 const POLL_MS = 15;
 const TRIES = 8;
 const LOOKED = 200;
@@ -54,17 +56,19 @@ const LOOKED = 200;
  * Each step can be done again by whoever takes over.
  */
 export class Deletions {
-  readonly #commands: CommandHandler;
+  readonly #streams: Streams;
   readonly #links: RecordLinks;
   readonly #marks: DeletionMarks;
   readonly #schemas: Schemas;
   readonly #finder: RecordFinder;
   readonly #answered: (tenantId: string, position: Position) => void;
   readonly #looked: number;
+  readonly #clock: Clock;
+  readonly #waitMs: number;
   readonly #running = new Map<string, Promise<unknown>>();
 
   constructor(deps: {
-    commands: CommandHandler;
+    streams: Streams;
     links: RecordLinks;
     schemas: Schemas;
     finder: RecordFinder;
@@ -72,10 +76,15 @@ export class Deletions {
     answered: (tenantId: string, position: Position) => void;
     /** So many records are looked at before a deletion begins; 200 unless given. */
     looked?: number;
+    clock: Clock;
+    /** Somebody else who works on a deletion is waited for so long (ms); 3 s unless given. */
+    waitMs?: number;
   }) {
-    this.#commands = deps.commands;
+    this.#streams = deps.streams;
     this.#links = deps.links;
-    this.#marks = new DeletionMarks(deps);
+    this.#clock = deps.clock;
+    this.#waitMs = deps.waitMs ?? WAIT_MS;
+    this.#marks = new DeletionMarks({ ...deps, waitMs: this.#waitMs });
     this.#schemas = deps.schemas;
     this.#finder = deps.finder;
     this.#answered = deps.answered;
@@ -98,13 +107,13 @@ export class Deletions {
       const attempt = { deletionId: newId(), rootId: id };
       const result = await this.#tracked(attempt, async () => {
         await this.#on(tenantId, id, cause, (state) =>
-          decideDelete(state, entityName, { deletionId: attempt.deletionId, ifVersion }),
+          startDeletion(state, entityName, { deletionId: attempt.deletionId, ifVersion }),
         );
         return this.#run(tenantId, attempt, cause, besides);
       });
       if (result.outcome === 'deleted') {
         return untilSwept === true
-          ? this.sweep(tenantId, attempt.rootId, attempt, cause, result.position)
+          ? this.sweep(tenantId, attempt, cause, result.position)
           : this.#followed(tenantId, attempt, cause, result.position);
       }
       if (result.outcome === 'in_use') throw inUse(result.hindrance);
@@ -118,22 +127,20 @@ export class Deletions {
     return surveyDeletion({ finder: this.#finder, schemas: this.#schemas }, tenantId, id);
   }
 
-  /** Goes on with an attempt that somebody began; waits for the one who does so in this process. */
+  /** Takes over an attempt that whoever began it has not decided in time. */
   async resume(tenantId: string, attempt: Attempt, cause: Cause): Promise<void> {
     await this.#running.get(attempt.deletionId)?.catch(() => undefined);
-    const state = await this.#links.fresh(tenantId, attempt.rootId);
-    if (state.status !== 'deleting' || state.deletion.id !== attempt.deletionId) return;
+    if (!(await this.#isLeftUndecided(tenantId, attempt))) return;
     await this.#tracked(attempt, () => this.#run(tenantId, attempt, cause, nothing));
   }
 
-  /** A record that was marked along: follows what became of the record that was asked for. */
+  /** Leads the attempt that marked a record to its end; the record is then deleted, or its mark taken back. */
   async follow(tenantId: string, id: string, attempt: Attempt, cause: Cause): Promise<void> {
-    const root = await this.#links.fresh(tenantId, attempt.rootId);
+    await this.resume(tenantId, attempt, cause);
+    const { state: root, position } = await this.#on(tenantId, attempt.rootId, cause, () => []);
     if (!isPartOf(root, attempt)) {
       await this.#on(tenantId, id, cause, (state) => abandonDeletion(state, attempt.deletionId));
-    } else if (root.status === 'deleted') {
-      await this.#on(tenantId, id, cause, (state) => finishDeletion(state, attempt.deletionId));
-    }
+    } else if (root.status === 'deleted') await this.finish(tenantId, id, attempt, cause, position);
   }
 
   /** Takes back the marks of an attempt that was given up. */
@@ -153,46 +160,54 @@ export class Deletions {
   }
 
   /**
-   * After a record is deleted: what was marked and points to it goes too, and so on; whatever else points to it is
-   * cleared.
+   * Ends a deletion that was decided: deletes what was marked and clears what else points to any of it. Afterwards all
+   * of it is done, also where others do the same at the same time.
+   * @param position where the log decided it, or later
    * @returns where the last of it stands in the log
    */
   async sweep(
     tenantId: string,
-    deletedId: string,
     attempt: Attempt,
     cause: Cause,
     position: Position | undefined,
   ): Promise<Position | undefined> {
-    let level = await this.#referenced(tenantId, [deletedId]);
-    let last = position;
-    while (level.length > 0) {
-      await this.#finder.readTo(tenantId, last);
-      const next: string[] = [];
-      for (const targetId of level) {
-        await each(this.#finder.referrers(tenantId, targetId), async ({ id }) => {
-          const outcome = await this.#on(tenantId, id, cause, (state) =>
-            state.status === 'deleting' && isPartOf(state, attempt)
-              ? finishDeletion(state, attempt.deletionId)
-              : clearReferences(state, targetId),
-          );
-          if (outcome.events.some(({ type }) => type === 'RecordDeleted')) next.push(id);
-          last = latest(last, outcome.position);
-        });
-      }
-      level = await this.#referenced(tenantId, next);
-    }
+    const { deletionId, rootId } = attempt;
+    const root = await this.#links.fresh(tenantId, rootId);
+    // The read model need not be asked about a record that nothing ever pointed to.
+    if (root.status !== 'deleted' || !root.referenced) return position;
+    let last = await this.finish(tenantId, rootId, attempt, cause, position);
+    await each(this.#finder.beingDeleted(tenantId, deletionId), async ({ id }) => {
+      last = latest(last, await this.finish(tenantId, id, attempt, cause, position));
+    });
     return last;
   }
 
-  /** Those that anything ever pointed to; the read model need not be asked about others. */
-  async #referenced(tenantId: string, ids: readonly string[]): Promise<string[]> {
-    const found: string[] = [];
-    for (const id of ids) {
-      const state = await this.#links.fresh(tenantId, id);
-      if (state.status !== 'none' && state.referenced) found.push(id);
+  /**
+   * Clears what points to one record of a deletion that was decided, then deletes the record. In this order a record
+   * that is found deleted needs nothing more: {@link sweep} does not have to wait for another one.
+   */
+  async finish(
+    tenantId: string,
+    id: string,
+    attempt: Attempt,
+    cause: Cause,
+    position: Position | undefined,
+  ): Promise<Position | undefined> {
+    let last = position;
+    const state = await this.#links.fresh(tenantId, id);
+    if (state.status !== 'none' && state.referenced) {
+      await this.#finder.readTo(tenantId, position);
+      await each(this.#finder.referrers(tenantId, id), async (referrer) => {
+        const cleared = await this.#on(tenantId, referrer.id, cause, (present) =>
+          isPartOf(present, attempt) ? [] : clearReferences(present, id),
+        );
+        last = latest(last, cleared.position);
+      });
     }
-    return found;
+    const finished = await this.#on(tenantId, id, cause, (present) =>
+      finishDeletion(present, attempt.deletionId),
+    );
+    return latest(last, finished.position);
   }
 
   /** What can be seen to stand against a small deletion is refused before anything is marked, and so hidden. */
@@ -204,7 +219,7 @@ export class Deletions {
     besides: Besides,
   ): Promise<void> {
     const state = await this.#links.fresh(tenantId, id);
-    decideDelete(state, entityName, { deletionId: '', ifVersion });
+    startDeletion(state, entityName, { deletionId: '', ifVersion });
     if (state.status !== 'live' || !state.referenced) return;
     const survey = await surveyDeletion(
       { finder: this.#finder, schemas: this.#schemas },
@@ -226,7 +241,7 @@ export class Deletions {
     position: Position | undefined,
   ): Promise<Position | undefined> {
     // What fails here is done by the subscriber.
-    const sweeping = this.sweep(tenantId, attempt.rootId, attempt, cause, position).catch(() => position);
+    const sweeping = this.sweep(tenantId, attempt, cause, position).catch(() => position);
     let timer: NodeJS.Timeout | undefined;
     const patience = new Promise<Position | undefined>((resolve) => {
       timer = setTimeout(() => resolve(position), PATIENCE_MS);
@@ -234,36 +249,49 @@ export class Deletions {
     return Promise.race([sweeping, patience]).finally(() => clearTimeout(timer));
   }
 
-  /** Marks, then decides. */
-  async #run(tenantId: string, attempt: Attempt, cause: Cause, besides: Besides): Promise<Result> {
-    const { deletionId, rootId } = attempt;
-    try {
-      const hindrance = await this.#marks.mark(tenantId, attempt, cause, besides);
-      if (hindrance === undefined) {
-        const { state, position } = await this.#on(tenantId, rootId, cause, (present) =>
-          finishDeletion(present, deletionId),
-        );
-        if (state.status === 'deleted' && isPartOf(state, attempt)) return { outcome: 'deleted', position };
-        await this.#giveUp(tenantId, attempt, cause);
-        return { outcome: 'contended' };
-      }
-      await this.#giveUp(tenantId, attempt, cause);
-      return { outcome: 'in_use', hindrance };
-    } catch (error) {
-      if (!(error instanceof Contended)) throw error;
-      await this.#giveUp(tenantId, attempt, cause);
-      return { outcome: 'contended' };
+  /** Two processes that mark at once for one attempt would only be in each other's way. */
+  async #isLeftUndecided(tenantId: string, { deletionId, rootId }: Attempt): Promise<boolean> {
+    const since = performance.now();
+    for (;;) {
+      const state = await this.#links.fresh(tenantId, rootId);
+      if (state.status !== 'deleting' || state.deletion.id !== deletionId) return false;
+      const age = Math.max(this.#clock.now() - state.deletion.startedAt, performance.now() - since);
+      if (age >= this.#waitMs) return true;
+      await pause(POLL_MS);
     }
   }
 
-  async #giveUp(tenantId: string, attempt: Attempt, cause: Cause): Promise<void> {
-    const { position } = await this.#on(tenantId, attempt.rootId, cause, (state) =>
-      abandonDeletion(state, attempt.deletionId),
+  /** Marks, then decides. */
+  async #run(tenantId: string, attempt: Attempt, cause: Cause, besides: Besides): Promise<Result> {
+    const { deletionId, rootId } = attempt;
+    const refusal = await this.#mark(tenantId, attempt, cause, besides);
+    const decide = refusal === undefined ? finishDeletion : abandonDeletion;
+    const { state, position } = await this.#on(tenantId, rootId, cause, (present) =>
+      decide(present, deletionId),
     );
-    if (position === undefined) return;
-    const last = await this.takeBack(tenantId, attempt, cause, position);
-    // A refusal carries no position, and yet its caller must find everything as it was.
-    if (last !== undefined) this.#answered(tenantId, last);
+    // Another process that works on the same attempt may have decided otherwise.
+    if (state.status === 'deleted' && isPartOf(state, attempt)) return { outcome: 'deleted', position };
+    if (position !== undefined) {
+      const last = await this.takeBack(tenantId, attempt, cause, position);
+      // A refusal carries no position, and yet its caller must find everything as it was.
+      if (last !== undefined) this.#answered(tenantId, last);
+    }
+    return refusal ?? { outcome: 'contended' };
+  }
+
+  async #mark(
+    tenantId: string,
+    attempt: Attempt,
+    cause: Cause,
+    besides: Besides,
+  ): Promise<Exclude<Result, { outcome: 'deleted' }> | undefined> {
+    try {
+      const hindrance = await this.#marks.mark(tenantId, attempt, cause, besides);
+      return hindrance === undefined ? undefined : { outcome: 'in_use', hindrance };
+    } catch (error) {
+      if (error instanceof Contended) return { outcome: 'contended' };
+      throw error;
+    }
   }
 
   async #tracked<T>({ deletionId }: Attempt, run: () => Promise<T>): Promise<T> {
@@ -273,7 +301,7 @@ export class Deletions {
   }
 
   #on(tenantId: string, id: string, cause: Cause, decide: (state: RecordState) => readonly RecordEvent[]) {
-    return this.#commands.execute({ tenantId, decider: recordDecider, id, cause, decide });
+    return this.#streams.of(recordStream, tenantId, id).execute({ cause }, decide);
   }
 }
 

@@ -1,6 +1,5 @@
-import type { RecordState } from '../domain/entities/record.ts';
-import type { LinkFacts } from '../domain/entities/record-decisions.ts';
-import type { Link } from '../domain/entities/record-values.ts';
+import type { RecordState } from '../../domain/entities/record.ts';
+import type { Link, LinkFacts } from '../../domain/entities/record-values.ts';
 import type { RecordLinks, Writer } from './record-links.ts';
 
 /** The state has links that were not looked up, or whose registration is barred by now: look again. */

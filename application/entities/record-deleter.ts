@@ -2,11 +2,11 @@ import {
   RecordDeleted,
   RecordDeletionAbandoned,
   RecordDeletionStarted,
-} from '../../domain/entities/record-events.ts';
-import { dataOf, type LoggedEvent } from '../codec.ts';
-import type { Deletions } from '../deletions.ts';
-import type { Subscriber } from '../subscriber.ts';
-import { causeOf, withReadModel } from './cause.ts';
+} from '../../domain/entities/record.ts';
+import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
+import { causeOf, withReadModel } from '../core/subscriptions/caused-by.ts';
+import type { Subscriber } from '../core/subscriptions/subscriber.ts';
+import type { Deletions } from './deletions.ts';
 
 /**
  * Goes on with deletions wherever the process that began them stopped (docs/decisions/0011-references-are-registered-first.md): every step that the
@@ -28,9 +28,11 @@ const goOn = async (deletions: Deletions, event: LoggedEvent): Promise<void> => 
   if (data === undefined) return;
   const { record_id: id, deletion_id: deletionId, cascade_of: rootId = id } = data;
   const attempt = { deletionId, rootId };
-  if (deleted !== undefined) await deletions.sweep(tenantId, id, attempt, cause, position);
-  else if (id !== rootId) {
+  if (id !== rootId) {
     if (started !== undefined) await deletions.follow(tenantId, id, attempt, cause);
+    // An older version deleted a record first, and cleared what points to it afterwards.
+    else if (deleted !== undefined) await deletions.finish(tenantId, id, attempt, cause, position);
   } else if (started !== undefined) await deletions.resume(tenantId, attempt, cause);
+  else if (deleted !== undefined) await deletions.sweep(tenantId, attempt, cause, position);
   else await deletions.takeBack(tenantId, attempt, cause, position);
 };

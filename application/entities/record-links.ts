@@ -1,21 +1,19 @@
+import { DomainError } from '../../domain/core/errors.ts';
 import {
   barReference,
   isUsed,
   keysPointingTo,
   registerReference,
   releaseReferences,
-} from '../domain/entities/deletion.ts';
-import { type RecordState, type Registration, recordDecider } from '../domain/entities/record.ts';
-import type { Link } from '../domain/entities/record-values.ts';
-import { DomainError } from '../domain/errors.ts';
-import { USER_ID } from './authentication.ts';
-import type { Cause } from './codec.ts';
-import type { CommandHandler } from './command-handler.ts';
-import type { Directory } from './directory.ts';
-import type { Ids } from './ports/clock.ts';
-import { uuidFromName } from './request-context.ts';
-import type { StreamStates } from './stream-states.ts';
-import { streamName } from './streams.ts';
+} from '../../domain/entities/deletion.ts';
+import { type RecordState, type Registration, recordStream } from '../../domain/entities/record.ts';
+import type { Link } from '../../domain/entities/record-values.ts';
+import { uuidFromName } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { Cause } from '../core/events/event-codec.ts';
+import { USER_ID } from '../identity/authentication.ts';
+import type { Directory } from '../identity/directory.ts';
+import type { Ids } from '../ports/clock.ts';
 
 /** What references from record to record are kept with (docs/decisions/0011-references-are-registered-first.md). */
 
@@ -34,33 +32,28 @@ export interface Writer {
 }
 
 export class RecordLinks {
-  readonly #commands: CommandHandler;
-  readonly #states: StreamStates;
+  readonly #streams: Streams;
   readonly #directory: Directory;
   readonly #ids: Ids;
 
   constructor(deps: {
-    commands: CommandHandler;
-    states: StreamStates;
+    streams: Streams;
     directory: Directory;
     ids: Ids;
   }) {
-    this.#commands = deps.commands;
-    this.#states = deps.states;
+    this.#streams = deps.streams;
     this.#directory = deps.directory;
     this.#ids = deps.ids;
   }
 
   /** The record's state as the store has it now. */
   async fresh(tenantId: string, recordId: string): Promise<RecordState> {
-    const stream = streamName(tenantId, recordDecider.category, recordId);
-    // The stream's name says which decider folded it.
-    return (await this.#states.refresh(stream, recordDecider)).state as RecordState;
+    return (await this.#streams.of(recordStream, tenantId, recordId).refresh()).state;
   }
 
   /** The state in memory, which another process may have left behind. */
   async known(tenantId: string, recordId: string): Promise<RecordState> {
-    return (await this.#states.load(tenantId, recordDecider, recordId)).state;
+    return (await this.#streams.of(recordStream, tenantId, recordId).load()).state;
   }
 
   /** Whether the other end is there; nothing is written. */
@@ -148,7 +141,7 @@ export class RecordLinks {
     cause: Cause,
     decide: (state: RecordState) => ReturnType<typeof releaseReferences>,
   ) {
-    return this.#commands.execute({ tenantId, decider: recordDecider, id, cause: besides(cause), decide });
+    return this.#streams.of(recordStream, tenantId, id).execute({ cause: besides(cause) }, decide);
   }
 }
 

@@ -1,12 +1,12 @@
-import { checkNote, decideNote } from '../domain/entities/notes.ts';
-import { recordDecider } from '../domain/entities/record.ts';
-import { mentionedIds, toStoredText } from '../domain/messaging/mentions.ts';
-import { USER_ID } from './authentication.ts';
-import type { Actor } from './codec.ts';
-import type { CommandHandler } from './command-handler.ts';
-import type { Directory } from './directory.ts';
-import type { Position } from './ports/event-store.ts';
-import type { RequestContext } from './request-context.ts';
+import { addNote, checkNote } from '../../domain/entities/notes.ts';
+import { recordStream } from '../../domain/entities/record.ts';
+import { mentionedIds, toStoredText } from '../../domain/messaging/mentions.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { Actor } from '../core/events/event-codec.ts';
+import { USER_ID } from '../identity/authentication.ts';
+import type { Directory } from '../identity/directory.ts';
+import type { Position } from '../ports/event-store.ts';
 
 export interface AddedNote {
   readonly id: string;
@@ -20,12 +20,12 @@ export interface AddedNote {
 }
 
 /** Use cases on the notes of records (decisions, section 6). */
-export class Notes {
-  readonly #commands: CommandHandler;
+export class RecordNotes {
+  readonly #streams: Streams;
   readonly #directory: Directory;
 
-  constructor(deps: { commands: CommandHandler; directory: Directory }) {
-    this.#commands = deps.commands;
+  constructor(deps: { streams: Streams; directory: Directory }) {
+    this.#streams = deps.streams;
     this.#directory = deps.directory;
   }
 
@@ -43,23 +43,17 @@ export class Notes {
     const named = mentionedIds(body).filter((id) => USER_ID.test(id));
     const users = await this.#directory.users(tenantId, named);
     const noteId = context.newId();
-    const outcome = await this.#commands.execute({
-      tenantId,
-      decider: recordDecider,
-      id: recordId,
-      cause: context.cause,
-      again: context.again,
-      decide: (state) =>
-        decideNote(state, entityName, {
-          noteId,
-          author: { kind: actor.kind, id: actor.id },
-          authorUserId,
-          body: toStoredText(body, new Set(users.keys())),
-          mentioned: [...users.values()]
-            .filter(({ id, status }) => status === 'active' && id !== authorUserId)
-            .map(({ id }) => id),
-        }),
-    });
+    const outcome = await this.#streams.of(recordStream, tenantId, recordId).execute(context, (state) =>
+      addNote(state, entityName, {
+        noteId,
+        author: { kind: actor.kind, id: actor.id },
+        authorUserId,
+        body: toStoredText(body, new Set(users.keys())),
+        mentioned: [...users.values()]
+          .filter(({ id, status }) => status === 'active' && id !== authorUserId)
+          .map(({ id }) => id),
+      }),
+    );
     const added = outcome.events.at(-1);
     if (added?.type !== 'NoteAdded') throw new Error('the command left no note');
     const { data } = added;

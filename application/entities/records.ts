@@ -1,31 +1,34 @@
-import { decideDelete } from '../domain/entities/deletion.ts';
-import { type LiveRecord, type RecordState, recordDecider } from '../domain/entities/record.ts';
+import { DomainError, notFound } from '../../domain/core/errors.ts';
+import { startDeletion } from '../../domain/entities/deletion.ts';
 import {
-  decideCreate,
-  decideUpdate,
-  type LinkFacts,
-  type SchemaView,
-} from '../domain/entities/record-decisions.ts';
-import type { RecordEvent } from '../domain/entities/record-events.ts';
+  type LiveRecord,
+  type RecordEvent,
+  type RecordState,
+  recordStream,
+} from '../../domain/entities/record.ts';
 import {
+  checkTypes,
+  createRecord,
   hasWrongTypes,
   type Input,
   type Link,
+  type LinkFacts,
   type Resolved,
-  refuseTypes,
   resolve,
-} from '../domain/entities/record-values.ts';
-import { DomainError, notFound } from '../domain/errors.ts';
-import type { CommandHandler, Outcome } from './command-handler.ts';
+  type SchemaView,
+  updateRecord,
+} from '../../domain/entities/record-values.ts';
+import type { Outcome } from '../core/commands/command-handler.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { WriterGate } from '../core/commands/writer-gate.ts';
+import type { Position } from '../ports/event-store.ts';
+import type { PublishedWorkflows } from '../workflow/workflow-uses.ts';
 import type { DeletionSurvey } from './deletion-survey.ts';
 import type { DeleteRecord, Deletions } from './deletions.ts';
 import { LinkSession, LinksChanged } from './link-session.ts';
-import type { Position } from './ports/event-store.ts';
 import type { RecordLinks } from './record-links.ts';
-import type { RequestContext } from './request-context.ts';
 import { type Schemas, writersOf } from './schemas.ts';
-import type { PublishedWorkflows } from './workflow-uses.ts';
-import type { WriterGate } from './writer-gate.ts';
 
 export interface WrittenRecord {
   readonly record: LiveRecord;
@@ -49,7 +52,7 @@ const TRIES = 5;
  * here, so that each goes by the same rules.
  */
 export class Records {
-  readonly #commands: CommandHandler;
+  readonly #streams: Streams;
   readonly #schemas: Schemas;
   readonly #links: RecordLinks;
   readonly #deletions: Deletions;
@@ -57,14 +60,14 @@ export class Records {
   readonly #gate: WriterGate;
 
   constructor(deps: {
-    commands: CommandHandler;
+    streams: Streams;
     schemas: Schemas;
     links: RecordLinks;
     deletions: Deletions;
     workflows: PublishedWorkflows;
     gate: WriterGate;
   }) {
-    this.#commands = deps.commands;
+    this.#streams = deps.streams;
     this.#schemas = deps.schemas;
     this.#links = deps.links;
     this.#deletions = deps.deletions;
@@ -86,7 +89,7 @@ export class Records {
     const createdBy = context.cause.actor.id;
     return this.#write(
       { tenantId, entityName, id, context, before: () => undefined, input: values },
-      (state, { schema, job, facts }) => decideCreate(state, schema, { id, values, createdBy, job }, facts),
+      (state, { schema, job, facts }) => createRecord(state, schema, { id, values, createdBy, job }, facts),
     );
   }
 
@@ -101,7 +104,7 @@ export class Records {
     const before = (state: RecordState) => ('values' in state ? state.values : NO_VALUES);
     return this.#write(
       { tenantId, entityName, id, context, before, input: command.values, isUpdate: true },
-      (state, { schema, facts, resolved }) => decideUpdate(state, schema, command, facts, resolved),
+      (state, { schema, facts, resolved }) => updateRecord(state, schema, command, facts, resolved),
     );
   }
 
@@ -140,10 +143,10 @@ export class Records {
         const before = state.status === 'live' ? state.values : {};
         const { links } = resolve(schema.fields, before, command.values);
         const missing = await this.#missing(tenantId, links);
-        return decideUpdate(state, schema, command, { missing, registrations: {} });
+        return updateRecord(state, schema, command, { missing, registrations: {} });
       }
       case 'delete':
-        return decideDelete(state, entityName, { deletionId: '', ifVersion: command.ifVersion });
+        return startDeletion(state, entityName, { deletionId: '', ifVersion: command.ifVersion });
       default:
         return command satisfies never;
     }
@@ -181,39 +184,38 @@ export class Records {
     decide: (state: RecordState, known: KnownToWrite) => readonly RecordEvent[],
   ): Promise<WrittenRecord> {
     const { tenantId, entityName, id, context, before, input, isUpdate = false } = target;
-    const { cause, again } = context;
+    const { cause, priorAttempt } = context;
     const attempt = async (): Promise<WrittenRecord | 'again'> => {
       const session = new LinkSession(this.#links, { tenantId, recordId: id, entityName, cause });
       const schema = await this.#schemas.fresh(tenantId, entityName);
       const present = before(await this.#links.known(tenantId, id));
       const resolved = resolve(schema.fields, present, input);
-      if (hasWrongTypes(resolved)) refuseTypes(resolved, await this.#missing(tenantId, resolved.links));
+      if (hasWrongTypes(resolved)) checkTypes(resolved, await this.#missing(tenantId, resolved.links));
       await session.open(resolved.links);
       try {
         return written(
-          await this.#commands.execute({
-            tenantId,
-            decider: recordDecider,
-            id,
-            cause,
-            again,
-            prepare: async () => {
-              const now = await this.#schemas.fresh(tenantId, entityName);
-              return { schema: now, job: isUpdate ? undefined : await this.#newJob(tenantId, now) };
+          await this.#streams.of(recordStream, tenantId, id).execute(
+            { cause, priorAttempt },
+            {
+              prepare: async () => {
+                const now = await this.#schemas.fresh(tenantId, entityName);
+                return { schema: now, job: isUpdate ? undefined : await this.#newJob(tenantId, now) };
+              },
+
+              decide: (state, _context, { schema: now, job }) => {
+                const values = before(state);
+                // Mostly nothing has changed since the links were looked up.
+                const isSame = values === present && now.fields === schema.fields;
+                const known = isSame ? resolved : resolve(now.fields, values, input);
+                return decide(state, {
+                  schema: now,
+                  job,
+                  facts: session.facts(state, known.links),
+                  resolved: known,
+                });
+              },
             },
-            decide: (state, _context, { schema: now, job }) => {
-              const values = before(state);
-              // Mostly nothing has changed since the links were looked up.
-              const isSame = values === present && now.fields === schema.fields;
-              const known = isSame ? resolved : resolve(now.fields, values, input);
-              return decide(state, {
-                schema: now,
-                job,
-                facts: session.facts(state, known.links),
-                resolved: known,
-              });
-            },
-          }),
+          ),
         );
       } catch (error) {
         await session.release();

@@ -1,14 +1,14 @@
-import { recordDecider } from '../../domain/entities/record.ts';
-import { decideJobStart } from '../../domain/entities/record-decisions.ts';
+import { recordStream } from '../../domain/entities/record.ts';
 import { EntityChanged, EntityChangeProposed } from '../../domain/entities/schema.ts';
-import { dataOf, type LoggedEvent } from '../codec.ts';
-import type { CommandHandler } from '../command-handler.ts';
+import { startJob } from '../../domain/workflow/job.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { WriterGate } from '../core/commands/writer-gate.ts';
+import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
+import { causeOf, withReadModel } from '../core/subscriptions/caused-by.ts';
+import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import type { Clock } from '../ports/clock.ts';
-import { type Schemas, writersOf } from '../schemas.ts';
-import type { Subscriber } from '../subscriber.ts';
-import type { PublishedWorkflows } from '../workflow-uses.ts';
-import type { WriterGate } from '../writer-gate.ts';
-import { causeOf, withReadModel } from './cause.ts';
+import type { PublishedWorkflows } from '../workflow/workflow-uses.ts';
+import { type Schemas, writersOf } from './schemas.ts';
 
 /** Every record of an entity, those being deleted included, as far as the log goes now. */
 export type AllRecords = (
@@ -18,7 +18,7 @@ export type AllRecords = (
 
 /** Gives the records of an entity their jobs when a workflow is attached to it later (decisions, section 6). */
 export const jobStarter = (deps: {
-  readonly commands: CommandHandler;
+  readonly streams: Streams;
   readonly workflows: PublishedWorkflows;
   readonly gate: WriterGate;
   readonly allRecords: AllRecords;
@@ -38,13 +38,9 @@ export const jobStarter = (deps: {
     await withReadModel(async () => {
       for await (const { id, job_id: jobId } of deps.allRecords(tenantId, entityName)) {
         if (jobId !== null) continue;
-        await deps.commands.execute({
-          tenantId,
-          decider: recordDecider,
-          id,
-          cause: causeOf(event),
-          decide: (state) => decideJobStart(state, job),
-        });
+        await deps.streams
+          .of(recordStream, tenantId, id)
+          .execute({ cause: causeOf(event) }, (state) => startJob(state, job));
       }
     });
   },

@@ -1,28 +1,33 @@
-import { checkFields } from '../domain/entities/definition.ts';
-import type { Field } from '../domain/entities/fields.ts';
-import { isName } from '../domain/entities/fields.ts';
-import type { SchemaView } from '../domain/entities/record-decisions.ts';
-import { constraintViolated } from '../domain/entities/record-values.ts';
-import { type EntitySchema, type SchemaState, schemaDecider } from '../domain/entities/schema.ts';
+import { DomainError, type FieldIssue, invalid, notFound } from '../../domain/core/errors.ts';
+import { checkFields } from '../../domain/entities/definition.ts';
+import type { Field } from '../../domain/entities/fields.ts';
+import { isName } from '../../domain/entities/fields.ts';
+import { constraintViolated, type SchemaView } from '../../domain/entities/record-values.ts';
 import {
   type ChangeEntity,
   changedDefinition,
   defineEntity,
+  type EntitySchema,
   inUse,
   proposeChange,
+  type SchemaState,
+  schemaStream,
   settleChange,
-  type Tightening,
-  tightenings,
-} from '../domain/entities/schema-changes.ts';
-import { DomainError, type FieldIssue, invalid, notFound } from '../domain/errors.ts';
-import type { Cause } from './codec.ts';
-import type { CommandHandler } from './command-handler.ts';
-import type { Position } from './ports/event-store.ts';
-import type { RequestContext } from './request-context.ts';
-import type { StreamState, StreamStates } from './stream-states.ts';
-import { streamName } from './streams.ts';
-import { type HeldUse, type PublishedWorkflows, refuseLate, WorkflowUses } from './workflow-uses.ts';
-import type { WriterGate } from './writer-gate.ts';
+} from '../../domain/entities/schema.ts';
+import { type Tightening, tightenings } from '../../domain/entities/tightenings.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { StreamState } from '../core/commands/stream-states.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { WriterGate } from '../core/commands/writer-gate.ts';
+import { pause } from '../core/concurrency/pause.ts';
+import type { Cause } from '../core/events/event-codec.ts';
+import type { Position } from '../ports/event-store.ts';
+import {
+  type HeldUse,
+  type PublishedWorkflows,
+  refuseLate,
+  WorkflowUses,
+} from '../workflow/workflow-uses.ts';
 
 /** Looks through stored records, up to where the log ends now. */
 export type FindBroken = (
@@ -62,8 +67,7 @@ export const writersOf = (tenantId: string, entityName: string): string => `${te
 
 /** Use cases on schemas (decisions, section 6; docs/decisions/0012-schema-changes-are-proposed.md). */
 export class Schemas {
-  readonly #commands: CommandHandler;
-  readonly #states: StreamStates;
+  readonly #streams: Streams;
   readonly #gate: WriterGate;
   readonly #uses: WorkflowUses;
   readonly #findBroken: FindBroken;
@@ -73,19 +77,17 @@ export class Schemas {
   readonly #asked = new Map<string, Promise<StreamState<SchemaState>>>();
 
   constructor(deps: {
-    commands: CommandHandler;
-    states: StreamStates;
+    streams: Streams;
     gate: WriterGate;
     workflows: PublishedWorkflows;
     findBroken: FindBroken;
     pause?: (ms: number) => Promise<void>;
   }) {
-    this.#commands = deps.commands;
-    this.#states = deps.states;
+    this.#streams = deps.streams;
     this.#gate = deps.gate;
     this.#uses = new WorkflowUses(deps);
     this.#findBroken = deps.findBroken;
-    this.#pause = deps.pause ?? ((ms) => new Promise((resolve) => setTimeout(resolve, ms)));
+    this.#pause = deps.pause ?? pause;
   }
 
   /** @throws `validation_failed`, `already_exists`, `constraint_violated` for an entity that does not exist */
@@ -94,18 +96,14 @@ export class Schemas {
     const fields = checked(entity.fields);
     const use = { tenantId, entityName: name, cause: context.cause };
     const outcome = await this.#uses.within(use, (held) =>
-      this.#commands.execute({
-        tenantId,
-        decider: schemaDecider,
-        id: name,
-        cause: context.cause,
-        again: context.again,
+      this.#streams.of(schemaStream, tenantId, name).execute(context, {
         prepare: async ({ state }) => {
           if (state.exists) return undefined;
           await held.checkFit(workflow, fields);
           await this.#checkReferences(tenantId, name, fields);
           return held.announced(workflow);
         },
+
         decide: (state, { now }, announced) => {
           refuseLate(announced, now);
           return defineEntity(state, { name, label, fields, workflow });
@@ -130,30 +128,29 @@ export class Schemas {
     const { label, workflow } = change;
     const changeId = context.newId();
     const wanted = { changeId, label, fields, workflow };
-    const proposeWith = (held: HeldUse, again: RequestContext['again']) =>
-      this.#commands.execute({
-        tenantId,
-        decider: schemaDecider,
-        id: name,
-        cause: context.cause,
-        again,
-        prepare: async ({ state }) => {
-          if (!state.exists) return undefined;
-          const to = changedDefinition(state, wanted);
-          const isNew = workflow !== undefined || fields !== undefined;
-          if (isNew) await held.checkFit(to.workflow, to.fields);
-          if (fields !== undefined) await this.#checkReferences(tenantId, name, fields);
-          return isNew && !isApplied(state, wanted) ? held.announced(to.workflow) : undefined;
+    const proposeWith = (held: HeldUse, priorAttempt: RequestContext['priorAttempt']) =>
+      this.#streams.of(schemaStream, tenantId, name).execute(
+        { cause: context.cause, priorAttempt },
+        {
+          prepare: async ({ state }) => {
+            if (!state.exists) return undefined;
+            const to = changedDefinition(state, wanted);
+            const isNew = workflow !== undefined || fields !== undefined;
+            if (isNew) await held.checkFit(to.workflow, to.fields);
+            if (fields !== undefined) await this.#checkReferences(tenantId, name, fields);
+            return isNew && !isApplied(state, wanted) ? held.announced(to.workflow) : undefined;
+          },
+
+          decide: (state, { now }, announced) => {
+            refuseLate(announced, now);
+            return proposeChange(state, wanted, now);
+          },
         },
-        decide: (state, { now }, announced) => {
-          refuseLate(announced, now);
-          return proposeChange(state, wanted, now);
-        },
-      });
+      );
     const use = { tenantId, entityName: name, cause: context.cause };
-    const propose = (again: RequestContext['again']) =>
-      this.#uses.within(use, (held) => proposeWith(held, again));
-    let { state, events, position } = await propose(context.again);
+    const propose = (priorAttempt: RequestContext['priorAttempt']) =>
+      this.#uses.within(use, (held) => proposeWith(held, priorAttempt));
+    let { state, events, position } = await propose(context.priorAttempt);
     // An earlier try of the same request was refused: that is no effect, and it is tried anew.
     const isOpen = state.exists && state.proposal?.id === changeId;
     const wasProposed = events.some(({ type }) => type === 'EntityChangeProposed');
@@ -200,14 +197,11 @@ export class Schemas {
     cause: Cause,
   ): Promise<ChangedEntity> {
     const settle = (isBroken: boolean) =>
-      this.#commands.execute({
-        tenantId,
-        decider: schemaDecider,
-        id: name,
-        cause,
-        decide: (state) =>
+      this.#streams
+        .of(schemaStream, tenantId, name)
+        .execute({ cause }, (state) =>
           wanted !== undefined && isApplied(state, wanted) ? [] : settleChange(state, changeId, isBroken),
-      });
+        );
     await this.#gate.drained(writersOf(tenantId, name));
     const schema = await this.current(tenantId, name);
     const proposal = schema?.proposal;
@@ -245,7 +239,7 @@ export class Schemas {
   /** As this process knows it; undefined for an unknown name, which the store is asked for. */
   async known(tenantId: string, name: string): Promise<EntitySchema | undefined> {
     if (!isName(name)) return undefined;
-    const { state } = await this.#states.load(tenantId, schemaDecider, name);
+    const { state } = await this.#streams.of(schemaStream, tenantId, name).load();
     return state.exists ? state : this.current(tenantId, name);
   }
 
@@ -257,15 +251,14 @@ export class Schemas {
 
   /** Those who ask in the same breath share a read, which begins after all of them have asked. */
   #refreshed(tenantId: string, name: string): Promise<StreamState<SchemaState>> {
-    const stream = streamName(tenantId, schemaDecider.category, name);
-    const asked = this.#asked.get(stream);
+    const stream = this.#streams.of(schemaStream, tenantId, name);
+    const asked = this.#asked.get(stream.name);
     if (asked !== undefined) return asked;
     const reading = Promise.resolve().then(() => {
-      this.#asked.delete(stream);
-      // The stream's name says which decider folded it.
-      return this.#states.refresh(stream, schemaDecider) as Promise<StreamState<SchemaState>>;
+      this.#asked.delete(stream.name);
+      return stream.refresh();
     });
-    this.#asked.set(stream, reading);
+    this.#asked.set(stream.name, reading);
     return reading;
   }
 

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { DomainError } from '../domain/errors.ts';
-import { EXT_ID, type Extension, scopesOfToken } from '../domain/extensions/extension.ts';
-import { SCOPES } from '../domain/identity/scopes.ts';
-import type { RegisteredUser } from '../domain/identity/user.ts';
-import type { ExistingTenant } from '../domain/tenancy/tenant.ts';
-import { tenantClaims } from './authentication-claims.ts';
-import type { ExtensionPrincipal } from './principal.ts';
+import { DomainError } from '../../domain/core/errors.ts';
+import { EXT_ID, type Extension, scopesOfToken } from '../../domain/extensions/extension.ts';
+import { SCOPES } from '../../domain/identity/scopes.ts';
+import type { RegisteredUser } from '../../domain/identity/user.ts';
+import type { ExistingTenant } from '../../domain/tenancy/tenant.ts';
+import type { ExtensionPrincipal } from '../core/commands/principal.ts';
+import { tenantClaims } from '../identity/authentication-claims.ts';
 
 /** Claims of extension tokens (specification, Authentication 4). An unknown scope makes the token none. */
 export const extensionClaims = tenantClaims.extend({

@@ -1,23 +1,24 @@
-import type { DecisionContext } from '../domain/decider.ts';
-import { notFound } from '../domain/errors.ts';
+import { notFound } from '../../domain/core/errors.ts';
+import type { DecisionContext } from '../../domain/core/stream-type.ts';
 import {
   activateExtension,
   deactivateExtension,
   type Extension,
   type ExtensionEvent,
-  extensionDecider,
+  extensionStream,
   type InstallExtension,
   type InstalledExtension,
   installExtension,
   mintExtensionToken,
   uninstallExtension,
-} from '../domain/extensions/extension.ts';
-import type { CommandHandler, Outcome } from './command-handler.ts';
+} from '../../domain/extensions/extension.ts';
+import type { Outcome } from '../core/commands/command-handler.ts';
+import type { UserPrincipal } from '../core/commands/principal.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { Position } from '../ports/event-store.ts';
+import type { TokenFamily } from '../ports/tokens.ts';
 import { EXTENSION_TOKEN_SECONDS, type ExtensionClaims } from './extension-tokens.ts';
-import type { Position } from './ports/event-store.ts';
-import type { TokenFamily } from './ports/tokens.ts';
-import type { UserPrincipal } from './principal.ts';
-import type { RequestContext } from './request-context.ts';
 
 interface Changed {
   readonly extension: InstalledExtension;
@@ -28,15 +29,15 @@ type Decide = (state: Extension, context: DecisionContext) => readonly Extension
 
 /** Use cases on extensions (specification, Authentication 4; decisions, section 6). */
 export class Extensions {
-  readonly #commands: CommandHandler;
+  readonly #streams: Streams;
   readonly #tokens: Pick<TokenFamily<ExtensionClaims>, 'sign'>;
 
   constructor(deps: {
-    commands: CommandHandler;
+    streams: Streams;
     /** The tenants' family: extension tokens are signed with its key. */
     tokens: Pick<TokenFamily<ExtensionClaims>, 'sign'>;
   }) {
-    this.#commands = deps.commands;
+    this.#streams = deps.streams;
     this.#tokens = deps.tokens;
   }
 
@@ -95,14 +96,7 @@ export class Extensions {
     context: RequestContext,
     decide: Decide,
   ): Promise<Outcome<Extension, ExtensionEvent>> {
-    return this.#commands.execute({
-      tenantId,
-      decider: extensionDecider,
-      id: extId,
-      cause: context.cause,
-      again: context.again,
-      decide,
-    });
+    return this.#streams.of(extensionStream, tenantId, extId).execute(context, decide);
   }
 
   async #changed(tenantId: string, extId: string, context: RequestContext, decide: Decide): Promise<Changed> {

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { FileUploaded, fileDecider } from '../domain/files/file.ts';
-import type { BlobRef, BlobStore } from './ports/blob-store.ts';
-import type { Clock } from './ports/clock.ts';
-import type { EventStore } from './ports/event-store.ts';
-import type { Logger } from './ports/logger.ts';
-import { streamName } from './streams.ts';
+import { FileUploaded, fileStream } from '../../domain/files/file.ts';
+import { streamName } from '../core/events/stream-name.ts';
+import type { BlobRef, BlobStore } from '../ports/blob-store.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { EventStore } from '../ports/event-store.ts';
+import type { Logger } from '../ports/logger.ts';
 
 /** Younger blobs may belong to uploads that are under way. */
 export const ORPHAN_AGE_MS = 3_600_000;
@@ -32,7 +32,7 @@ export const sweepBlobs = async (
 ): Promise<number> => {
   const before = clock.now() - ORPHAN_AGE_MS;
   const isWanted = async ({ tenantId, id }: BlobRef): Promise<boolean> => {
-    const stream = streamName(tenantId, fileDecider.category, id);
+    const stream = streamName(tenantId, fileStream.category, id);
     const [last] = await events.readStream(stream, { direction: 'backward', limit: 1 });
     return last?.type === FileUploaded.type;
   };

@@ -1,13 +1,10 @@
-import { recordDecider } from '../../domain/entities/record.ts';
-import { RecordDeleted } from '../../domain/entities/record-events.ts';
-import { deleteFile, FileDeleted, FileUploaded, fileDecider } from '../../domain/files/file.ts';
-import { dataOf, type LoggedEvent } from '../codec.ts';
-import type { CommandHandler } from '../command-handler.ts';
+import { RecordDeleted, recordStream } from '../../domain/entities/record.ts';
+import { deleteFile, FileDeleted, FileUploaded, fileStream } from '../../domain/files/file.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
+import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import type { BlobStore } from '../ports/blob-store.ts';
 import type { Position } from '../ports/event-store.ts';
-import type { StreamStates } from '../stream-states.ts';
-import { streamName } from '../streams.ts';
-import type { Subscriber } from '../subscriber.ts';
 
 /**
  * Removes the bytes of deleted files. The request that deletes does so itself; this makes good what a crash in between
@@ -34,28 +31,26 @@ export type FilesOfRecord = (
  * comes later in the log, and is looked at by itself.
  */
 export const recordFilesRemover = (deps: {
-  readonly commands: CommandHandler;
-  readonly states: StreamStates;
+  readonly streams: Streams;
   readonly filesOfRecord: FilesOfRecord;
 }): Subscriber => {
   const remove = (event: LoggedEvent, fileId: string) =>
-    deps.commands.execute({
-      tenantId: event.tenantId,
-      decider: fileDecider,
-      id: fileId,
-      cause: {
-        actor: event.actor,
-        impersonatedBy: event.impersonatedBy,
-        correlationId: event.correlationId,
-        causationId: event.id,
+    deps.streams.of(fileStream, event.tenantId, fileId).execute(
+      {
+        cause: {
+          actor: event.actor,
+          impersonatedBy: event.impersonatedBy,
+          correlationId: event.correlationId,
+          causationId: event.id,
+        },
       },
-      decide: (state) => (state.status === 'attached' ? deleteFile(state) : []),
-    });
+      (state) => (state.status === 'attached' ? deleteFile(state) : []),
+    );
 
   /** From the log itself: what this node remembers of the record may be older than the file. */
   const isGone = async (tenantId: string, recordId: string): Promise<boolean> => {
-    await deps.states.refresh(streamName(tenantId, recordDecider.category, recordId), recordDecider);
-    return (await deps.states.load(tenantId, recordDecider, recordId)).state.status === 'deleted';
+    await deps.streams.of(recordStream, tenantId, recordId).refresh();
+    return (await deps.streams.of(recordStream, tenantId, recordId).load()).state.status === 'deleted';
   };
 
   return {

@@ -1,25 +1,23 @@
 import type { Readable } from 'node:stream';
-import type { Decider } from '../domain/decider.ts';
-import { type RecordState, recordDecider } from '../domain/entities/record.ts';
-import { DomainError, notFound } from '../domain/errors.ts';
+import { DomainError, notFound } from '../../domain/core/errors.ts';
+import type { StreamType } from '../../domain/core/stream-type.ts';
+import { type RecordState, recordStream } from '../../domain/entities/record.ts';
 import {
   type AttachedFile,
   attachFile,
   deleteFile,
   type FileFacts,
   FileUploaded,
-  fileDecider,
-} from '../domain/files/file.ts';
-import { contentType, fileName } from '../domain/files/filename.ts';
-import { dataOf } from './codec.ts';
-import type { CommandHandler } from './command-handler.ts';
-import type { BlobStore, ByteRange, StoredBlob } from './ports/blob-store.ts';
-import type { Ids } from './ports/clock.ts';
-import type { Position } from './ports/event-store.ts';
-import type { Logger } from './ports/logger.ts';
-import type { RequestContext } from './request-context.ts';
-import type { StreamStates } from './stream-states.ts';
-import { streamName } from './streams.ts';
+  fileStream,
+} from '../../domain/files/file.ts';
+import { contentType, fileName } from '../../domain/files/filename.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import { dataOf } from '../core/events/event-codec.ts';
+import type { BlobStore, ByteRange, StoredBlob } from '../ports/blob-store.ts';
+import type { Ids } from '../ports/clock.ts';
+import type { Position } from '../ports/event-store.ts';
+import type { Logger } from '../ports/logger.ts';
 
 /** A file as the interface shows it (decisions, section 6). */
 export interface FileView {
@@ -59,21 +57,18 @@ const view = (facts: FileFacts, createdAt: number): FileView => ({
  * a crash left, and take the files of a deleted record along.
  */
 export class Files {
-  readonly #commands: CommandHandler;
-  readonly #states: StreamStates;
+  readonly #streams: Streams;
   readonly #blobs: BlobStore;
   readonly #ids: Ids;
   readonly #logger: Logger;
 
   constructor(deps: {
-    commands: CommandHandler;
-    states: StreamStates;
+    streams: Streams;
     blobs: BlobStore;
     ids: Ids;
     logger: Logger;
   }) {
-    this.#commands = deps.commands;
-    this.#states = deps.states;
+    this.#streams = deps.streams;
     this.#blobs = deps.blobs;
     this.#ids = deps.ids;
     this.#logger = deps.logger;
@@ -110,7 +105,7 @@ export class Files {
       throw notFound();
     }
     // A keyed request that is tried again must find the file of its first try: the id is the key's, not the upload's.
-    const id = context.again === undefined ? upload.id : context.newId();
+    const id = context.priorAttempt === undefined ? upload.id : context.newId();
     if (id !== upload.id) await this.#blobs.move({ tenantId, id: upload.id }, id);
     const facts: FileFacts = {
       file_id: id,
@@ -122,14 +117,9 @@ export class Files {
       sha256: upload.sha256,
     };
     // Should this fail, the event may be there all the same, and so the bytes stay: the sweep knows what to do.
-    const { events, state, position } = await this.#commands.execute({
-      tenantId,
-      decider: fileDecider,
-      id,
-      cause: context.cause,
-      again: context.again,
-      decide: (current) => attachFile(current, facts),
-    });
+    const { events, state, position } = await this.#streams
+      .of(fileStream, tenantId, id)
+      .execute(context, (current) => attachFile(current, facts));
     // The first try's file was deleted before this one, which brought its bytes back.
     if (state.status === 'deleted') await this.#blobs.delete({ tenantId, id });
     const [event] = events;
@@ -148,8 +138,7 @@ export class Files {
         const blob = await this.#blobs.open({ tenantId, id: fileId }, range);
         // Deleted a moment ago, perhaps through another node, or the store is not the one that goes with the log.
         if (blob === undefined) {
-          const stream = streamName(tenantId, fileDecider.category, fileId);
-          await this.#states.refresh(stream, fileDecider);
+          await this.#streams.of(fileStream, tenantId, fileId).refresh();
           await this.#attached(tenantId, fileId);
           throw new Error(`the bytes of file ${fileId} are missing`);
         }
@@ -163,13 +152,9 @@ export class Files {
   /** @throws `not_found` */
   async delete(tenantId: string, fileId: string, context: RequestContext): Promise<Position | undefined> {
     await this.#attached(tenantId, fileId);
-    const { position } = await this.#commands.execute({
-      tenantId,
-      decider: fileDecider,
-      id: fileId,
-      cause: context.cause,
-      decide: (state) => deleteFile(state),
-    });
+    const { position } = await this.#streams
+      .of(fileStream, tenantId, fileId)
+      .execute({ cause: context.cause }, (state) => deleteFile(state));
     await this.#blobs.delete({ tenantId, id: fileId }).catch((error: unknown) => {
       this.#logger.warn({ err: error, file_id: fileId }, 'the bytes of a deleted file will be removed later');
     });
@@ -178,7 +163,7 @@ export class Files {
 
   /** A file of a record that is gone is gone with it, also before its own deletion has been written. */
   async #attached(tenantId: string, fileId: string): Promise<AttachedFile> {
-    const state = await this.#unless(({ status }) => status === 'attached', tenantId, fileDecider, fileId);
+    const state = await this.#unless(({ status }) => status === 'attached', tenantId, fileStream, fileId);
     if (state.status !== 'attached') throw notFound();
     await this.checkRecord(tenantId, state.entity_name, state.record_id);
     return state;
@@ -186,20 +171,20 @@ export class Files {
 
   async #isLive(tenantId: string, entityName: string, recordId: string): Promise<boolean> {
     const isLive = (state: RecordState) => state.status === 'live';
-    const state = await this.#unless(isLive, tenantId, recordDecider, recordId);
+    const state = await this.#unless(isLive, tenantId, recordStream, recordId);
     return state.status === 'live' && state.entityName === entityName;
   }
 
   /** A state in memory that is no good is asked of the store: another node may have left it behind. */
-  async #unless<S, E>(
+  async #unless<S, E extends { readonly type: string; readonly data: unknown }>(
     isGood: (state: S) => boolean,
     tenantId: string,
-    decider: Decider<S, E>,
+    type: StreamType<S, E>,
     id: string,
   ): Promise<S> {
-    const { state } = await this.#states.load(tenantId, decider, id);
+    const stream = this.#streams.of(type, tenantId, id);
+    const { state } = await stream.load();
     if (isGood(state)) return state;
-    // The stream's name says which decider folded it.
-    return (await this.#states.refresh(streamName(tenantId, decider.category, id), decider)).state as S;
+    return (await stream.refresh()).state;
   }
 }

@@ -1,23 +1,26 @@
-import { type RecordState, recordDecider } from '../domain/entities/record.ts';
-import { RecordCreated } from '../domain/entities/record-events.ts';
-import type { Input } from '../domain/entities/record-values.ts';
-import { DomainError, invalid } from '../domain/errors.ts';
-import { everyIssue, firstValues, MAX_SUBMISSION_BYTES, submissionIssues } from '../domain/forms/fields.ts';
+import { DomainError, invalid } from '../../domain/core/errors.ts';
+import { RecordCreated, type RecordState, recordStream } from '../../domain/entities/record.ts';
+import type { Input } from '../../domain/entities/record-values.ts';
+import {
+  everyIssue,
+  firstValues,
+  MAX_SUBMISSION_BYTES,
+  submissionIssues,
+} from '../../domain/forms/fields.ts';
 import {
   isSubmissionId,
   SUBMISSION_ID_RULE,
-  submissionDecider,
+  submissionStream,
   submitForm,
-} from '../domain/forms/submission.ts';
-import { type AnyEvent, type Cause, dataOf, type EventCodec } from './codec.ts';
-import type { CommandHandler } from './command-handler.ts';
+} from '../../domain/forms/submission.ts';
+import { type IdempotencyUse, uuidFromName } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import { type AnyEvent, type Cause, dataOf, type EventCodec } from '../core/events/event-codec.ts';
+import { streamName } from '../core/events/stream-name.ts';
+import type { Records } from '../entities/records.ts';
+import type { Ids } from '../ports/clock.ts';
+import type { EventStore, Position } from '../ports/event-store.ts';
 import type { OpenForm } from './forms.ts';
-import type { Ids } from './ports/clock.ts';
-import type { EventStore, Position } from './ports/event-store.ts';
-import type { Records } from './records.ts';
-import { type KeyInUse, uuidFromName } from './request-context.ts';
-import type { StreamStates } from './stream-states.ts';
-import { streamName } from './streams.ts';
 
 /** Who creates records by a form: known again by {@link formOfActor}. */
 const actorOf = (formId: string): Cause['actor'] => ({ kind: 'public', id: `form:${formId}` });
@@ -32,13 +35,13 @@ const idsOf = (tenantId: string, formId: string, submissionId: string) => {
 };
 
 /** With the use's nonce: nobody can take the id of somebody else's key before them. */
-const idOfKey = (formId: string, { key, nonce }: KeyInUse): string =>
+const idOfKey = (formId: string, { key, nonce }: IdempotencyUse): string =>
   uuidFromName(`keyed submission\n${formId}\n${key}\n${nonce}`);
 
 export interface GivenSubmission {
   readonly id: string | undefined;
   /** Of the request: what has no id gets one from this, the same one at each try. */
-  readonly key?: KeyInUse | undefined;
+  readonly key?: IdempotencyUse | undefined;
   readonly values: Input;
 }
 
@@ -51,23 +54,20 @@ type Created = AnyEvent & { readonly actor: Cause['actor']; readonly causationId
  * {@link complete}. Both are there before anything is answered.
  */
 export class FormSubmissions {
-  readonly #commands: CommandHandler;
-  readonly #states: StreamStates;
+  readonly #streams: Streams;
   readonly #events: EventStore;
   readonly #codec: EventCodec;
   readonly #records: Pick<Records, 'create'>;
   readonly #ids: Ids;
 
   constructor(deps: {
-    commands: CommandHandler;
-    states: StreamStates;
+    streams: Streams;
     events: EventStore;
     codec: EventCodec;
     records: Pick<Records, 'create'>;
     ids: Ids;
   }) {
-    this.#commands = deps.commands;
-    this.#states = deps.states;
+    this.#streams = deps.streams;
     this.#events = deps.events;
     this.#codec = deps.codec;
     this.#records = deps.records;
@@ -97,7 +97,7 @@ export class FormSubmissions {
       const issues = submissionIssues(fields, entity, submission.values);
       if (issues.length > 0) throw invalid(issues);
       refuseLarge(firstValues(entity, submission.values));
-      const context = { cause, again: undefined, newId: () => this.#ids.next() };
+      const context = { cause, priorAttempt: undefined, newId: () => this.#ids.next() };
       try {
         await this.#records.create(tenantId, form.entityName, submission.values, context, ids.record);
       } catch (error) {
@@ -123,12 +123,9 @@ export class FormSubmissions {
     const formId = formOfActor(created.actor);
     if (record === undefined || formId === undefined) return undefined;
     const submissionId = created.causationId;
-    const { position } = await this.#commands.execute({
-      tenantId,
-      decider: submissionDecider,
-      id: idsOf(tenantId, formId, submissionId).submission,
-      cause,
-      decide: (state) =>
+    const { position } = await this.#streams
+      .of(submissionStream, tenantId, idsOf(tenantId, formId, submissionId).submission)
+      .execute({ cause }, (state) =>
         submitForm(state, {
           form_id: formId,
           submission_id: submissionId,
@@ -136,20 +133,18 @@ export class FormSubmissions {
           entity_id: record.record_id,
           values: record.values,
         }),
-    });
+      );
     return position;
   }
 
   /** As the store has it now. */
   async #record(tenantId: string, id: string): Promise<RecordState> {
-    const stream = streamName(tenantId, recordDecider.category, id);
-    // The stream's name says which decider folded it.
-    return (await this.#states.refresh(stream, recordDecider)).state as RecordState;
+    return (await this.#streams.of(recordStream, tenantId, id).refresh()).state;
   }
 
   /** Mostly the stream's first event. */
   async #created(tenantId: string, id: string): Promise<Created | undefined> {
-    const stream = streamName(tenantId, recordDecider.category, id);
+    const stream = streamName(tenantId, recordStream.category, id);
     for (let from = 0; ; ) {
       const page = await this.#events.readStream(stream, { from, limit: 8 });
       for (const stored of page) {

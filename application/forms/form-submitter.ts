@@ -1,6 +1,6 @@
-import { RecordCreated } from '../../domain/entities/record-events.ts';
-import type { FormSubmissions } from '../form-submissions.ts';
-import type { Subscriber } from '../subscriber.ts';
+import { RecordCreated } from '../../domain/entities/record.ts';
+import type { Subscriber } from '../core/subscriptions/subscriber.ts';
+import type { FormSubmissions } from './form-submissions.ts';
 
 /**
  * Completes submissions whose process died between the record and the submission's own event. Of every other record of

@@ -1,7 +1,7 @@
-import { type Field, isName } from '../domain/entities/fields.ts';
-import { constraintViolated } from '../domain/entities/record-values.ts';
-import { DomainError, type FieldIssue, invalid, notFound } from '../domain/errors.ts';
-import { duplicates, lacking, misplaced, type PublicField, publicFields } from '../domain/forms/fields.ts';
+import { DomainError, type FieldIssue, invalid, notFound } from '../../domain/core/errors.ts';
+import { type Field, isName } from '../../domain/entities/fields.ts';
+import { constraintViolated } from '../../domain/entities/record-values.ts';
+import { duplicates, lacking, misplaced, type PublicField, publicFields } from '../../domain/forms/fields.ts';
 import {
   archiveForm,
   changedForm,
@@ -14,18 +14,19 @@ import {
   type FormChange,
   type FormDefinition,
   type FormEvent,
-  formDecider,
+  formStream,
   isForm,
   publishForm,
-} from '../domain/forms/form.ts';
-import { isSlug } from '../domain/forms/slug.ts';
-import { isTenantId } from '../domain/tenancy/tenant.ts';
-import type { CommandHandler, Outcome } from './command-handler.ts';
-import type { Directory } from './directory.ts';
+} from '../../domain/forms/form.ts';
+import { isSlug } from '../../domain/forms/slug.ts';
+import { isTenantId } from '../../domain/tenancy/tenant.ts';
+import type { Outcome } from '../core/commands/command-handler.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { Schemas } from '../entities/schemas.ts';
+import type { Directory } from '../identity/directory.ts';
+import type { Position } from '../ports/event-store.ts';
 import type { FormSlugs } from './form-slugs.ts';
-import type { Position } from './ports/event-store.ts';
-import type { RequestContext } from './request-context.ts';
-import type { Schemas } from './schemas.ts';
 
 /** Fields as a caller sends them; without a label the entity's own is taken. */
 export interface GivenField {
@@ -60,18 +61,18 @@ export interface OpenForm {
 
 /** Use cases on forms (decisions, section 6, Form). */
 export class Forms {
-  readonly #commands: CommandHandler;
+  readonly #streams: Streams;
   readonly #schemas: Pick<Schemas, 'fresh'>;
   readonly #directory: Directory;
   readonly #slugs: FormSlugs;
 
   constructor(deps: {
-    commands: CommandHandler;
+    streams: Streams;
     schemas: Pick<Schemas, 'fresh'>;
     directory: Directory;
     slugs: FormSlugs;
   }) {
-    this.#commands = deps.commands;
+    this.#streams = deps.streams;
     this.#schemas = deps.schemas;
     this.#directory = deps.directory;
     this.#slugs = deps.slugs;
@@ -80,25 +81,24 @@ export class Forms {
   /** @throws `validation_failed`, `already_exists` for the slug, `constraint_violated` for what the entity lacks */
   async create(tenantId: string, given: GivenForm, context: RequestContext): Promise<WrittenForm> {
     refuseDuplicates(given.fields);
-    const { cause, again } = context;
+    const { cause, priorAttempt } = context;
     const [id, claimId] = [context.newId(), context.newId()];
     await this.#slugs.refuseTaken(tenantId, given.slug, id);
     const definition = await this.#checked(tenantId, given, 'draft');
     const claim = { slug: given.slug, formId: id, claimId };
     await this.#slugs.take(tenantId, claim, cause);
     return written(
-      await this.#commands.execute({
-        tenantId,
-        decider: formDecider,
-        id,
-        cause,
-        again,
-        prepare: () => this.#slugs.holds(tenantId, claim),
-        decide: (state, _context, isHeld) => {
-          if (!isHeld) throw slugLost();
-          return createForm(state, { id, claimId, definition });
+      await this.#streams.of(formStream, tenantId, id).execute(
+        { cause, priorAttempt },
+        {
+          prepare: () => this.#slugs.holds(tenantId, claim),
+
+          decide: (state, _context, isHeld) => {
+            if (!isHeld) throw slugLost();
+            return createForm(state, { id, claimId, definition });
+          },
         },
-      }),
+      ),
     );
   }
 
@@ -113,7 +113,7 @@ export class Forms {
     context: RequestContext,
   ): Promise<WrittenForm> {
     if (change.fields !== undefined) refuseDuplicates(change.fields);
-    const { cause, again } = context;
+    const { cause, priorAttempt } = context;
     const claimId = context.newId();
     const before = existingForm(await this.#slugs.form(tenantId, id));
     const slug = change.slug ?? before.slug;
@@ -123,24 +123,23 @@ export class Forms {
     const claim = { slug, formId: id, claimId };
     if (takes) await this.#slugs.take(tenantId, claim, cause);
     let left: ExistingForm | undefined;
-    const outcome = await this.#commands.execute({
-      tenantId,
-      decider: formDecider,
-      id,
-      cause,
-      again,
-      prepare: async ({ state }) => ({
-        checked: isForm(state) ? await this.#checkedChange(tenantId, state, change) : {},
-        isHeld: takes && (await this.#slugs.holds(tenantId, claim)),
-      }),
-      decide: (state, _context, { checked, isHeld }) => {
-        const present = existingForm(state);
-        if (takes && !isHeld) throw slugLost();
-        if (!takes && slug !== present.slug && change.slug !== undefined) throw changedMeanwhile();
-        left = takes ? present : undefined;
-        return changeForm(state, checked, takes ? claimId : present.claimId);
+    const outcome = await this.#streams.of(formStream, tenantId, id).execute(
+      { cause, priorAttempt },
+      {
+        prepare: async ({ state }) => ({
+          checked: isForm(state) ? await this.#checkedChange(tenantId, state, change) : {},
+          isHeld: takes && (await this.#slugs.holds(tenantId, claim)),
+        }),
+
+        decide: (state, _context, { checked, isHeld }) => {
+          const present = existingForm(state);
+          if (takes && !isHeld) throw slugLost();
+          if (!takes && slug !== present.slug && change.slug !== undefined) throw changedMeanwhile();
+          left = takes ? present : undefined;
+          return changeForm(state, checked, takes ? claimId : present.claimId);
+        },
       },
-    });
+    );
     if (left !== undefined) await this.#release(tenantId, left, context);
     return written(outcome);
   }
@@ -149,50 +148,38 @@ export class Forms {
    * Publishing again changes nothing; an archived form is opened again.
    * @throws `not_found`, `constraint_violated` when no submission could become a record
    */
-  async publish(tenantId: string, id: string, { cause, again }: RequestContext): Promise<WrittenForm> {
+  async publish(tenantId: string, id: string, { cause, priorAttempt }: RequestContext): Promise<WrittenForm> {
     return written(
-      await this.#commands.execute({
-        tenantId,
-        decider: formDecider,
-        id,
-        cause,
-        again,
-        prepare: async ({ state }) => {
-          if (isForm(state) && state.status !== 'published')
-            await this.#checked(tenantId, state, 'published');
+      await this.#streams.of(formStream, tenantId, id).execute(
+        { cause, priorAttempt },
+        {
+          prepare: async ({ state }) => {
+            if (isForm(state) && state.status !== 'published')
+              await this.#checked(tenantId, state, 'published');
+          },
+
+          decide: publishForm,
         },
-        decide: publishForm,
-      }),
+      ),
     );
   }
 
   /** Archiving again changes nothing. @throws `not_found` */
-  async archive(tenantId: string, id: string, { cause, again }: RequestContext): Promise<WrittenForm> {
+  async archive(tenantId: string, id: string, { cause, priorAttempt }: RequestContext): Promise<WrittenForm> {
     return written(
-      await this.#commands.execute({
-        tenantId,
-        decider: formDecider,
-        id,
-        cause,
-        again,
-        decide: archiveForm,
-      }),
+      await this.#streams.of(formStream, tenantId, id).execute({ cause, priorAttempt }, archiveForm),
     );
   }
 
   /** Its slug is free afterwards. @throws `not_found` */
   async delete(tenantId: string, id: string, context: RequestContext): Promise<Position | undefined> {
     let left: ExistingForm | undefined;
-    const { position } = await this.#commands.execute({
-      tenantId,
-      decider: formDecider,
-      id,
-      cause: context.cause,
-      decide: (state) => {
+    const { position } = await this.#streams
+      .of(formStream, tenantId, id)
+      .execute({ cause: context.cause }, (state) => {
         left = existingForm(state);
         return deleteForm(state);
-      },
-    });
+      });
     if (left !== undefined) await this.#release(tenantId, left, context);
     return position;
   }

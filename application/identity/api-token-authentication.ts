@@ -1,27 +1,27 @@
 import { hash, timingSafeEqual } from 'node:crypto';
-import { DomainError } from '../domain/errors.ts';
+import { DomainError } from '../../domain/core/errors.ts';
 import {
   type ApiToken,
-  apiTokenDecider,
+  apiTokenStream,
   type MintedApiToken,
   scopesOfUsable,
   TOKEN_MARK,
   tokenParts,
-} from '../domain/identity/api-token.ts';
+} from '../../domain/identity/api-token.ts';
 import {
   type TokenCandidate,
   type TokenPrefix,
   type TokenPrefixEvent,
-  tokenPrefixDecider,
-} from '../domain/identity/token-prefix.ts';
-import type { ExistingTenant } from '../domain/tenancy/tenant.ts';
-import type { EventCodec, RecordedEvent } from './codec.ts';
+  tokenPrefixStream,
+} from '../../domain/identity/token-prefix.ts';
+import type { ExistingTenant } from '../../domain/tenancy/tenant.ts';
+import type { ApiTokenPrincipal } from '../core/commands/principal.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { EventCodec, RecordedEvent } from '../core/events/event-codec.ts';
+import { PLATFORM, streamName } from '../core/events/stream-name.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { EventStore } from '../ports/event-store.ts';
 import type { Directory } from './directory.ts';
-import type { Clock } from './ports/clock.ts';
-import type { EventStore } from './ports/event-store.ts';
-import type { ApiTokenPrincipal } from './principal.ts';
-import type { StreamStates } from './stream-states.ts';
-import { PLATFORM, streamName } from './streams.ts';
 import type { TokenUses } from './token-uses.ts';
 
 const MAX_CACHED = 10_000;
@@ -43,7 +43,7 @@ export const looksLikeApiToken = (credential: string): boolean => credential.sta
 export class ApiTokenAuthentication {
   readonly #events: EventStore;
   readonly #codec: EventCodec;
-  readonly #states: StreamStates;
+  readonly #streams: Streams;
   readonly #directory: Directory;
   readonly #uses: Pick<TokenUses, 'note'>;
   readonly #clock: Clock;
@@ -53,14 +53,14 @@ export class ApiTokenAuthentication {
   constructor(deps: {
     events: EventStore;
     codec: EventCodec;
-    states: StreamStates;
+    streams: Streams;
     directory: Directory;
     uses: Pick<TokenUses, 'note'>;
     clock: Clock;
   }) {
     this.#events = deps.events;
     this.#codec = deps.codec;
-    this.#states = deps.states;
+    this.#streams = deps.streams;
     this.#directory = deps.directory;
     this.#uses = deps.uses;
     this.#clock = deps.clock;
@@ -76,10 +76,10 @@ export class ApiTokenAuthentication {
     const digest = hash('sha256', credential, 'base64');
     const found = this.#verified.get(digest);
     if (found === undefined) return this.#verify(parts, digest);
-    const cached = this.#states.cached(streamName(found.tenantId, apiTokenDecider.category, found.tokenId));
+    const cached = this.#streams.of(apiTokenStream, found.tenantId, found.tokenId).cached();
     const tenant = this.#directory.cachedTenant(found.tenantId);
     if (cached === undefined || tenant === 'unknown') return this.#load(found);
-    // The stream's name says which decider folded it.
+    // The stream's name says which stream type folded it.
     return this.#principal(cached.state as ApiToken, tenant);
   }
 
@@ -87,7 +87,7 @@ export class ApiTokenAuthentication {
     const presented = Buffer.from(tailHash(parts.tail), 'hex');
     let match: { found: TokenCandidate; token: MintedApiToken } | undefined;
     for (const candidate of await this.#candidates(parts.prefix)) {
-      const { state } = await this.#states.load(candidate.tenantId, apiTokenDecider, candidate.tokenId);
+      const { state } = await this.#streams.of(apiTokenStream, candidate.tenantId, candidate.tokenId).load();
       // Assigned and never minted, or minted at another try under another prefix.
       if (!state.exists || state.prefix !== parts.prefix) continue;
       if (timingSafeEqual(Buffer.from(state.secretHash, 'hex'), presented)) {
@@ -110,18 +110,18 @@ export class ApiTokenAuthentication {
    * business here.
    */
   async #candidates(prefix: string): Promise<TokenPrefix> {
-    const stream = streamName(PLATFORM, tokenPrefixDecider.category, prefix);
-    let state = tokenPrefixDecider.initial;
+    const stream = streamName(PLATFORM, tokenPrefixStream.category, prefix);
+    let state = tokenPrefixStream.initial;
     for (const stored of await this.#events.readStream(stream, { limit: MAX_CANDIDATES })) {
       // The stream's name says which events it holds.
       const event = this.#codec.decode(stored) as RecordedEvent<TokenPrefixEvent>;
-      state = tokenPrefixDecider.evolve(state, event, { at: event.at, revision: event.revision });
+      state = tokenPrefixStream.evolve(state, event, { at: event.at, revision: event.revision });
     }
     return state;
   }
 
   async #load({ tenantId, tokenId }: TokenCandidate): Promise<ApiTokenPrincipal> {
-    const { state } = await this.#states.load(tenantId, apiTokenDecider, tokenId);
+    const { state } = await this.#streams.of(apiTokenStream, tenantId, tokenId).load();
     return this.#principal(state, await this.#directory.tenant(tenantId));
   }
 

@@ -1,20 +1,20 @@
-import { notFound } from '../domain/errors.ts';
+import { notFound } from '../../domain/core/errors.ts';
 import {
-  apiTokenDecider,
+  apiTokenStream,
   type Lifetime,
   type MintedApiToken,
   mintApiToken,
   revokeApiToken,
   TOKEN_MARK,
-} from '../domain/identity/api-token.ts';
-import type { Scope } from '../domain/identity/scopes.ts';
-import { assignPrefix, tokenPrefixDecider } from '../domain/identity/token-prefix.ts';
+} from '../../domain/identity/api-token.ts';
+import type { Scope } from '../../domain/identity/scopes.ts';
+import { assignPrefix, tokenPrefixStream } from '../../domain/identity/token-prefix.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import { PLATFORM } from '../core/events/stream-name.ts';
+import type { Position } from '../ports/event-store.ts';
+import type { TokenSecrets } from '../ports/token-secrets.ts';
 import { tailHash } from './api-token-authentication.ts';
-import type { CommandHandler } from './command-handler.ts';
-import type { Position } from './ports/event-store.ts';
-import type { TokenSecrets } from './ports/token-secrets.ts';
-import type { RequestContext } from './request-context.ts';
-import { PLATFORM } from './streams.ts';
 
 export interface NewApiToken {
   readonly name: string;
@@ -25,11 +25,11 @@ export interface NewApiToken {
 
 /** Use cases on long-lived API tokens (decisions, section 3). */
 export class ApiTokens {
-  readonly #commands: CommandHandler;
+  readonly #streams: Streams;
   readonly #secrets: TokenSecrets;
 
-  constructor(deps: { commands: CommandHandler; secrets: TokenSecrets }) {
-    this.#commands = deps.commands;
+  constructor(deps: { streams: Streams; secrets: TokenSecrets }) {
+    this.#streams = deps.streams;
     this.#secrets = deps.secrets;
   }
 
@@ -46,34 +46,24 @@ export class ApiTokens {
     const tokenId = context.newId();
     const [prefix, tail] = [this.#secrets.prefix(), this.#secrets.tail()];
     const secretHash = tailHash(tail);
-    await this.#commands.execute({
-      tenantId: PLATFORM,
-      decider: tokenPrefixDecider,
-      id: prefix,
-      cause: context.cause,
-      decide: (state) => assignPrefix(state, prefix, { tenantId, tokenId }),
-    });
-    const outcome = await this.#commands.execute({
-      tenantId,
-      decider: apiTokenDecider,
-      id: tokenId,
-      cause: context.cause,
-      again: context.again,
-      decide: (state, at) =>
-        mintApiToken(
-          state,
-          {
-            tokenId,
-            name: token.name,
-            prefix,
-            secretHash,
-            scopes: token.scopes,
-            lifetime: token.lifetime,
-            createdBy: token.createdBy,
-          },
-          at,
-        ),
-    });
+    await this.#streams
+      .of(tokenPrefixStream, PLATFORM, prefix)
+      .execute({ cause: context.cause }, (state) => assignPrefix(state, prefix, { tenantId, tokenId }));
+    const outcome = await this.#streams.of(apiTokenStream, tenantId, tokenId).execute(context, (state, at) =>
+      mintApiToken(
+        state,
+        {
+          tokenId,
+          name: token.name,
+          prefix,
+          secretHash,
+          scopes: token.scopes,
+          lifetime: token.lifetime,
+          createdBy: token.createdBy,
+        },
+        at,
+      ),
+    );
     if (!outcome.state.exists) throw notFound();
     const own = outcome.state.prefix === prefix && outcome.state.secretHash === secretHash;
     return {
@@ -89,14 +79,9 @@ export class ApiTokens {
     tokenId: string,
     context: RequestContext,
   ): Promise<{ token: MintedApiToken; position: Position | undefined }> {
-    const { state, position } = await this.#commands.execute({
-      tenantId,
-      decider: apiTokenDecider,
-      id: tokenId,
-      cause: context.cause,
-      again: context.again,
-      decide: revokeApiToken,
-    });
+    const { state, position } = await this.#streams
+      .of(apiTokenStream, tenantId, tokenId)
+      .execute(context, revokeApiToken);
     if (!state.exists) throw notFound();
     return { token: state, position };
   }

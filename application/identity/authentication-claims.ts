@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isStorableText } from '../domain/text.ts';
+import { isStorableText } from '../../domain/core/text.ts';
 
 /** What the JWTs of tenants and platform admins claim, and how long they live (specification, Authentication). */
 

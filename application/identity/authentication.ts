@@ -1,8 +1,24 @@
 import { z } from 'zod';
-import { DomainError } from '../domain/errors.ts';
-import { type Extension, scopesOfToken } from '../domain/extensions/extension.ts';
-import type { RegisteredUser } from '../domain/identity/user.ts';
-import type { ExistingTenant } from '../domain/tenancy/tenant.ts';
+import { DomainError } from '../../domain/core/errors.ts';
+import { type Extension, scopesOfToken } from '../../domain/extensions/extension.ts';
+import type { RegisteredUser } from '../../domain/identity/user.ts';
+import type { ExistingTenant } from '../../domain/tenancy/tenant.ts';
+import type {
+  CredentialFamily,
+  PartnerPrincipal,
+  PlatformAdminPrincipal,
+  Principal,
+  TenantPrincipal,
+  UserPrincipal,
+} from '../core/commands/principal.ts';
+import {
+  EXTENSION_TOKEN_SECONDS,
+  extensionClaims,
+  extensionPrincipal,
+} from '../extensions/extension-tokens.ts';
+import type { Ids } from '../ports/clock.ts';
+import type { Position } from '../ports/event-store.ts';
+import type { TokenFamily } from '../ports/tokens.ts';
 import { type ApiTokenAuthentication, looksLikeApiToken } from './api-token-authentication.ts';
 import {
   type PlatformClaims,
@@ -11,19 +27,7 @@ import {
   tenantClaims,
 } from './authentication-claims.ts';
 import type { Directory } from './directory.ts';
-import { EXTENSION_TOKEN_SECONDS, extensionClaims, extensionPrincipal } from './extension-tokens.ts';
 import type { Identity } from './identity.ts';
-import type { Ids } from './ports/clock.ts';
-import type { Position } from './ports/event-store.ts';
-import type { TokenFamily } from './ports/tokens.ts';
-import type {
-  CredentialFamily,
-  PartnerPrincipal,
-  PlatformAdminPrincipal,
-  Principal,
-  TenantPrincipal,
-  UserPrincipal,
-} from './principal.ts';
 
 export {
   PLATFORM_TOKEN_SECONDS,
@@ -151,7 +155,7 @@ export class Authentication {
           correlationId: id,
           causationId: id,
         },
-        again: undefined,
+        priorAttempt: undefined,
         newId: () => this.#ids.next(),
       },
     );

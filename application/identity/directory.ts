@@ -1,60 +1,65 @@
-import { type Extension, extensionDecider } from '../domain/extensions/extension.ts';
-import { type Email, emailDecider } from '../domain/identity/email.ts';
-import { platformAdminDecider } from '../domain/identity/platform-admin.ts';
-import { type RegisteredUser, type User, userDecider } from '../domain/identity/user.ts';
-import { type ExistingTenant, type Tenant, tenantDecider } from '../domain/tenancy/tenant.ts';
-import { ERASED, type KeyRing } from './sealing.ts';
-import type { StreamStates } from './stream-states.ts';
-import { PLATFORM, streamName } from './streams.ts';
+import { type Extension, extensionStream } from '../../domain/extensions/extension.ts';
+import { type Email, emailStream } from '../../domain/identity/email.ts';
+import { platformAdminStream } from '../../domain/identity/platform-admin.ts';
+import { type RegisteredUser, userStream } from '../../domain/identity/user.ts';
+import { type ExistingTenant, tenantStream } from '../../domain/tenancy/tenant.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import { PLATFORM } from '../core/events/stream-name.ts';
+import { ERASED, type KeyRing } from '../core/privacy/key-ring.ts';
 
 /**
  * Who is who, from the folded streams of users and tenants and not from a read model: what a request changed counts
  * for the next one at once. Lookups answer synchronously while the stream is in memory.
  */
 export class Directory {
-  readonly #states: StreamStates;
+  readonly #streams: Streams;
   readonly #keys: KeyRing;
 
-  constructor(states: StreamStates, keys: KeyRing) {
-    this.#states = states;
+  constructor(streams: Streams, keys: KeyRing) {
+    this.#streams = streams;
     this.#keys = keys;
   }
 
   /** The tenant if its stream is in memory; `unknown` when it must be loaded. */
   cachedTenant(tenantId: string): ExistingTenant | undefined | 'unknown' {
-    const cached = this.#states.cached(streamName(PLATFORM, tenantDecider.category, tenantId));
+    const cached = this.#streams.of(tenantStream, PLATFORM, tenantId).cached();
     if (cached === undefined) return 'unknown';
-    // The stream's name says which decider folded it.
-    const tenant = cached.state as Tenant;
+    const tenant = cached.state;
     return tenant.exists ? tenant : undefined;
   }
 
   async tenant(tenantId: string): Promise<ExistingTenant | undefined> {
-    const { state } = await this.#states.load(PLATFORM, tenantDecider, tenantId);
+    const { state } = await this.#streams.of(tenantStream, PLATFORM, tenantId).load();
     return state.exists ? state : undefined;
   }
 
   /** The user if the stream is in memory; `unknown` when it must be loaded. */
   cachedUser(tenantId: string, userId: string): RegisteredUser | undefined | 'unknown' {
-    const cached = this.#states.cached(streamName(tenantId, userDecider.category, userId));
+    const cached = this.#streams.of(userStream, tenantId, userId).cached();
     if (cached === undefined) return 'unknown';
-    const user = cached.state as User;
+    const user = cached.state;
     return user.exists ? user : undefined;
   }
 
   async user(tenantId: string, userId: string): Promise<RegisteredUser | undefined> {
-    const { state } = await this.#states.load(tenantId, userDecider, userId);
+    const { state } = await this.#streams.of(userStream, tenantId, userId).load();
+    return state.exists ? state : undefined;
+  }
+
+  /** From the store: another node may have changed the user a moment ago. */
+  async freshUser(tenantId: string, userId: string): Promise<RegisteredUser | undefined> {
+    const { state } = await this.#streams.of(userStream, tenantId, userId).refresh();
     return state.exists ? state : undefined;
   }
 
   /** The extension if its stream is in memory; `unknown` when it must be loaded. */
   cachedExtension(tenantId: string, extId: string): Extension | 'unknown' {
-    const cached = this.#states.cached(streamName(tenantId, extensionDecider.category, extId));
+    const cached = this.#streams.of(extensionStream, tenantId, extId).cached();
     return cached === undefined ? 'unknown' : (cached.state as Extension);
   }
 
   async extension(tenantId: string, extId: string): Promise<Extension> {
-    return (await this.#states.load(tenantId, extensionDecider, extId)).state;
+    return (await this.#streams.of(extensionStream, tenantId, extId).load()).state;
   }
 
   async users(tenantId: string, userIds: readonly string[]): Promise<Map<string, RegisteredUser>> {
@@ -68,7 +73,7 @@ export class Directory {
   }
 
   async emailHolder(tenantId: string, emailHash: string): Promise<Email> {
-    return (await this.#states.load(tenantId, emailDecider, emailHash)).state;
+    return (await this.#streams.of(emailStream, tenantId, emailHash).load()).state;
   }
 
   /** A sealed text, or `[erased]` when its key is gone. */
@@ -88,7 +93,7 @@ export class Directory {
 
   /** E-mail of a platform admin; undefined for who is none here, such as an operations tool with a token of its own. */
   async platformAdminEmail(adminId: string): Promise<string | undefined> {
-    const { state } = await this.#states.load(PLATFORM, platformAdminDecider, adminId);
+    const { state } = await this.#streams.of(platformAdminStream, PLATFORM, adminId).load();
     return state.exists ? this.open(state.email) : undefined;
   }
 

@@ -1,18 +1,18 @@
-import { DomainError } from '../../domain/errors.ts';
-import { claimEmail, emailDecider } from '../../domain/identity/email.ts';
+import { DomainError } from '../../domain/core/errors.ts';
+import { claimEmail, emailStream } from '../../domain/identity/email.ts';
 import { UserRegistered } from '../../domain/identity/user.ts';
-import { dataOf } from '../codec.ts';
-import type { CommandHandler } from '../command-handler.ts';
-import type { KeyRing } from '../sealing.ts';
-import type { Subscriber } from '../subscriber.ts';
-import { causeOf } from './cause.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import { dataOf } from '../core/events/event-codec.ts';
+import type { KeyRing } from '../core/privacy/key-ring.ts';
+import { causeOf } from '../core/subscriptions/caused-by.ts';
+import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 
 /**
  * Claims the address of everybody who was registered. The request that registers does so itself; this makes good what
  * a crash between the two streams left, before the reservation lapses and somebody else takes the address.
  */
 export const emailClaimer = (deps: {
-  readonly commands: CommandHandler;
+  readonly streams: Streams;
   readonly keys: KeyRing;
   readonly emailHash: (email: string) => string;
 }): Subscriber => ({
@@ -25,14 +25,9 @@ export const emailClaimer = (deps: {
     // Single sign-on claims what its provider has verified by itself, and nothing else.
     if (user.origin === 'sso') return;
     const emailHash = deps.emailHash(email);
-    await deps.commands
-      .execute({
-        tenantId: event.tenantId,
-        decider: emailDecider,
-        id: emailHash,
-        cause: causeOf(event),
-        decide: (state) => claimEmail(state, { emailHash, userId: user.user_id }),
-      })
+    await deps.streams
+      .of(emailStream, event.tenantId, emailHash)
+      .execute({ cause: causeOf(event) }, (state) => claimEmail(state, { emailHash, userId: user.user_id }))
       .catch((error: unknown) => {
         // Somebody else has it: whoever came in by a signed token may share an address with an older account.
         if (!(error instanceof DomainError && error.code === 'already_exists')) throw error;

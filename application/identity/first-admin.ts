@@ -1,12 +1,12 @@
-import { DomainError } from '../../domain/errors.ts';
+import { DomainError } from '../../domain/core/errors.ts';
 import { TenantCreated } from '../../domain/tenancy/tenant.ts';
-import { dataOf, type LoggedEvent } from '../codec.ts';
-import type { Directory } from '../directory.ts';
-import type { Identity } from '../identity.ts';
-import { type RequestContext, uuidFromName } from '../request-context.ts';
-import type { KeyRing } from '../sealing.ts';
-import type { Subscriber } from '../subscriber.ts';
-import { firstAdminKeyId } from '../tenancy.ts';
+import { type RequestContext, uuidFromName } from '../core/commands/request-context.ts';
+import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
+import { firstAdminKeyId } from '../core/privacy/key-ids.ts';
+import type { KeyRing } from '../core/privacy/key-ring.ts';
+import type { Subscriber } from '../core/subscriptions/subscriber.ts';
+import type { Directory } from './directory.ts';
+import type { Identity } from './identity.ts';
 
 /**
  * Registers a tenant's first admin from the tenant's first event. The request that creates the tenant does so itself;
@@ -48,6 +48,6 @@ const contextOf = (event: LoggedEvent): RequestContext => ({
     correlationId: event.correlationId,
     causationId: event.id,
   },
-  again: undefined,
+  priorAttempt: undefined,
   newId: () => uuidFromName(`first-admin\n${event.id}`),
 });

@@ -1,20 +1,23 @@
-import { DomainError, notFound } from '../domain/errors.ts';
-import { claimEmail, emailDecider, reserveEmail } from '../domain/identity/email.ts';
-import { platformAdminDecider, registerPlatformAdmin } from '../domain/identity/platform-admin.ts';
+import { DomainError, notFound } from '../../domain/core/errors.ts';
+import type { AdminChange } from '../../domain/identity/admins.ts';
+import { claimEmail, emailStream, reserveEmail } from '../../domain/identity/email.ts';
+import { platformAdminStream, registerPlatformAdmin } from '../../domain/identity/platform-admin.ts';
 import {
   changeUser,
   type RegisteredUser,
   registerUser,
   type User,
   type UserEvent,
-  userDecider,
-} from '../domain/identity/user.ts';
-import type { CommandHandler, Outcome } from './command-handler.ts';
+  userStream,
+} from '../../domain/identity/user.ts';
+import type { Outcome } from '../core/commands/command-handler.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import { PLATFORM } from '../core/events/stream-name.ts';
+import type { Position } from '../ports/event-store.ts';
+import type { Passwords } from '../ports/passwords.ts';
+import { AdminWithdrawals } from './admin-withdrawals.ts';
 import type { Directory } from './directory.ts';
-import type { Position } from './ports/event-store.ts';
-import type { Passwords } from './ports/passwords.ts';
-import type { RequestContext } from './request-context.ts';
-import { PLATFORM } from './streams.ts';
 
 export interface NewUser {
   readonly id: string;
@@ -44,22 +47,24 @@ export interface UserView {
 
 /** Use cases on people: a tenant's users and the platform's admins (decisions, section 3). */
 export class Identity {
-  readonly #commands: CommandHandler;
+  readonly #streams: Streams;
   readonly #directory: Directory;
   readonly #passwords: Passwords;
   readonly #emailHash: (email: string) => string;
+  readonly #admins: AdminWithdrawals;
 
   /** @param emailHash keyed hash of a folded e-mail; names its stream */
   constructor(deps: {
-    commands: CommandHandler;
+    streams: Streams;
     directory: Directory;
     passwords: Passwords;
     emailHash: (email: string) => string;
   }) {
-    this.#commands = deps.commands;
+    this.#streams = deps.streams;
     this.#directory = deps.directory;
     this.#passwords = deps.passwords;
     this.#emailHash = deps.emailHash;
+    this.#admins = new AdminWithdrawals(deps);
   }
 
   /**
@@ -75,22 +80,21 @@ export class Identity {
     const known = await this.#directory.user(tenantId, user.id);
     // A request that is repeated after its person was forgotten must not take the address again.
     if (known?.forgotten !== undefined) {
-      const stream = { tenantId, decider: userDecider, id: user.id, cause: context.cause };
-      const { position } = await this.#commands.execute({ ...stream, decide: () => [] });
+      const { position } = await this.#streams
+        .of(userStream, tenantId, user.id)
+        .execute({ cause: context.cause }, () => []);
       return { user: await this.view(known), position };
     }
     const emailHash = this.#emailHash(user.email);
-    const email = { tenantId, decider: emailDecider, id: emailHash, cause: context.cause };
+    const email = this.#streams.of(emailStream, tenantId, emailHash);
+    const { cause } = context;
     const claim = { emailHash, userId: user.id };
     const passwordHash =
       user.password === undefined ? user.passwordHash : await this.#passwords.hash(user.password);
-    await this.#commands.execute({ ...email, decide: (state, at) => reserveEmail(state, claim, at) });
-    const registered = await this.#commands.execute({
-      tenantId,
-      decider: userDecider,
-      id: user.id,
-      cause: context.cause,
-      decide: (state) =>
+    await email.execute({ cause }, (state, at) => reserveEmail(state, claim, at));
+    const registered = await this.#streams
+      .of(userStream, tenantId, user.id)
+      .execute({ cause: context.cause }, (state) =>
         registerUser(state, {
           userId: user.id,
           email: user.email,
@@ -99,8 +103,8 @@ export class Identity {
           origin: 'admin',
           passwordHash,
         }),
-    });
-    const claimed = await this.#commands.execute({ ...email, decide: (state) => claimEmail(state, claim) });
+      );
+    const claimed = await email.execute({ cause }, (state) => claimEmail(state, claim));
     return {
       user: await this.#view(registered),
       position: claimed.position ?? registered.position,
@@ -118,20 +122,18 @@ export class Identity {
   ): Promise<{ user: RegisteredUser; position: Position | undefined }> {
     const emailHash = this.#emailHash(user.email);
     const claim = { emailHash, userId: user.id };
-    const email = { tenantId, decider: emailDecider, id: emailHash, cause: context.cause };
-    const reserved = await this.#commands
-      .execute({ ...email, decide: (state, at) => reserveEmail(state, claim, at) })
+    const email = this.#streams.of(emailStream, tenantId, emailHash);
+    const { cause } = context;
+    const reserved = await email
+      .execute({ cause }, (state, at) => reserveEmail(state, claim, at))
       .then(() => true)
       .catch((error: unknown) => {
         if (error instanceof DomainError && error.code === 'already_exists') return false;
         throw error;
       });
-    const { state, position } = await this.#commands.execute({
-      tenantId,
-      decider: userDecider,
-      id: user.id,
-      cause: context.cause,
-      decide: (current) =>
+    const { state, position } = await this.#streams
+      .of(userStream, tenantId, user.id)
+      .execute({ cause: context.cause }, (current) =>
         registerUser(current, {
           userId: user.id,
           email: user.email,
@@ -139,13 +141,16 @@ export class Identity {
           role: user.role,
           origin: 'token',
         }),
-    });
-    if (reserved) await this.#commands.execute({ ...email, decide: (current) => claimEmail(current, claim) });
+      );
+    if (reserved) await email.execute({ cause }, (current) => claimEmail(current, claim));
     if (!state.exists) throw notFound();
     return { user: state, position };
   }
 
-  /** @throws `not_found`, `conflict`, `invalid_transition` for a forgotten person */
+  /**
+   * A change that ends an admin's rights is decided on the tenant's admins first, then on the user.
+   * @throws `not_found`, `conflict`, `invalid_transition` for a forgotten person
+   */
   async changeUser(
     tenantId: string,
     userId: string,
@@ -158,25 +163,23 @@ export class Identity {
     const passwordHash =
       change.password === undefined ? undefined : await this.#passwords.hash(change.password);
     const presentName = await this.#directory.open(user.displayName);
-    const outcome = await this.#commands.execute({
-      tenantId,
-      decider: userDecider,
-      id: userId,
-      cause: context.cause,
-      again: context.again,
-      decide: (state) =>
-        changeUser(
-          state,
-          {
-            displayName: change.displayName,
-            role: change.role,
-            status: change.status,
-            passwordHash,
-            presentName,
-          },
-          by,
-        ),
-    });
+    const ends = endsOf(change);
+    const withdrawn =
+      ends.length === 0 ? undefined : await this.#admins.withdraw(tenantId, userId, by, ends, context);
+    const outcome = await this.#streams.of(userStream, tenantId, userId).execute(context, (state) =>
+      changeUser(
+        state,
+        {
+          displayName: change.displayName,
+          role: change.role,
+          status: change.status,
+          passwordHash,
+          presentName,
+          withdrawn,
+        },
+        by,
+      ),
+    );
     return { user: await this.#view(outcome), position: outcome.position };
   }
 
@@ -187,18 +190,16 @@ export class Identity {
   ): Promise<void> {
     const emailHash = this.#emailHash(admin.email);
     const claim = { emailHash, userId: admin.id };
-    const email = { tenantId: PLATFORM, decider: emailDecider, id: emailHash, cause: context.cause };
+    const email = this.#streams.of(emailStream, PLATFORM, emailHash);
+    const { cause } = context;
     const passwordHash = await this.#passwords.hash(admin.password);
-    await this.#commands.execute({ ...email, decide: (state, at) => reserveEmail(state, claim, at) });
-    await this.#commands.execute({
-      tenantId: PLATFORM,
-      decider: platformAdminDecider,
-      id: admin.id,
-      cause: context.cause,
-      decide: (state) =>
-        registerPlatformAdmin(state, { adminId: admin.id, email: admin.email, passwordHash }),
-    });
-    await this.#commands.execute({ ...email, decide: (state) => claimEmail(state, claim) });
+    await email.execute({ cause }, (state, at) => reserveEmail(state, claim, at));
+    await this.#streams
+      .of(platformAdminStream, PLATFORM, admin.id)
+      .execute({ cause: context.cause }, (state) =>
+        registerPlatformAdmin(state, { admin_id: admin.id, email: admin.email, password_hash: passwordHash }),
+      );
+    await email.execute({ cause }, (state) => claimEmail(state, claim));
   }
 
   /** @throws `not_found` */
@@ -224,3 +225,9 @@ export class Identity {
     return this.view(outcome.state);
   }
 }
+
+/** How a change ends the rights of an active admin. */
+const endsOf = ({ role, status }: UserChange): readonly AdminChange[] => [
+  ...(role === 'operator' ? (['demoted'] as const) : []),
+  ...(status === 'deactivated' ? (['deactivated'] as const) : []),
+];

@@ -1,20 +1,25 @@
-import { DomainError, notFound } from '../domain/errors.ts';
+import { DomainError, notFound } from '../../domain/core/errors.ts';
 import {
-  impersonationDecider,
   impersonationStream,
-  type NoteRequest,
-  noteRequest,
+  impersonationStreamName,
+  type LogRequest,
+  logRequest,
   startImpersonation,
-} from '../domain/identity/impersonation.ts';
-import type { RegisteredUser } from '../domain/identity/user.ts';
+} from '../../domain/identity/impersonation.ts';
+import type { RegisteredUser } from '../../domain/identity/user.ts';
+import {
+  type ExtensionPrincipal,
+  impersonatorOf,
+  type Principal,
+  type UserPrincipal,
+} from '../core/commands/principal.ts';
+import { actorOf, type RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Position } from '../ports/event-store.ts';
+import type { TokenFamily } from '../ports/tokens.ts';
 import { issuedAt, SHORT_TOKEN_SECONDS, type TenantClaims, USER_ID } from './authentication-claims.ts';
-import type { CommandHandler } from './command-handler.ts';
 import type { Directory } from './directory.ts';
-import type { Clock } from './ports/clock.ts';
-import type { Position } from './ports/event-store.ts';
-import type { TokenFamily } from './ports/tokens.ts';
-import { type ExtensionPrincipal, impersonatorOf, type Principal, type UserPrincipal } from './principal.ts';
-import { actorOf, type RequestContext } from './request-context.ts';
 
 /** Whoever a platform admin can be. */
 export type Impersonated = UserPrincipal | ExtensionPrincipal;
@@ -26,28 +31,28 @@ export const impersonatedOf = (principal: Principal): Impersonated | undefined =
     : undefined;
 
 /** A request under impersonation that left no event of its own. */
-export interface ImpersonatedLine extends NoteRequest {
+export interface ImpersonatedLine extends LogRequest {
   readonly principal: Impersonated;
   readonly requestId: string;
 }
 
 /** Acting as somebody of a tenant (specification, Authentication 3; decisions, section 3). */
 export class Impersonation {
-  readonly #commands: CommandHandler;
+  readonly #streams: Streams;
   readonly #directory: Directory;
   readonly #tenantTokens: Pick<TokenFamily<TenantClaims>, 'sign'>;
   readonly #clock: Clock;
   readonly #oldestAdmins: (tenantId: string) => AsyncIterable<string>;
 
   constructor(deps: {
-    commands: CommandHandler;
+    streams: Streams;
     directory: Directory;
     tenantTokens: Pick<TokenFamily<TenantClaims>, 'sign'>;
     clock: Clock;
     /** Ids of a tenant's active admins, oldest account first, from the read model: nobody may be missing. */
     oldestAdmins: (tenantId: string) => AsyncIterable<string>;
   }) {
-    this.#commands = deps.commands;
+    this.#streams = deps.streams;
     this.#directory = deps.directory;
     this.#tenantTokens = deps.tenantTokens;
     this.#clock = deps.clock;
@@ -76,15 +81,12 @@ export class Impersonation {
         ? await this.#oldestAdmin(tenantId)
         : await this.#activeUser(tenantId, wanted.userId);
     const email = await this.#directory.open(user.email);
-    const { events, position } = await this.#commands.execute({
-      tenantId,
-      decider: impersonationDecider,
-      // Not by day: a second try finds the first one's event after midnight too.
-      id: user.id,
-      cause: { ...context.cause, impersonatedBy: adminEmail },
-      again: context.again,
-      decide: () => startImpersonation({ userId: user.id, reason: wanted.reason }),
-    });
+    const { events, position } = await this.#streams
+      .of(impersonationStream, tenantId, user.id)
+      .execute(
+        { cause: { ...context.cause, impersonatedBy: adminEmail }, priorAttempt: context.priorAttempt },
+        () => startImpersonation({ userId: user.id, reason: wanted.reason }),
+      );
     const token = this.#tenantTokens.sign(
       { sub: user.id, email, tenant_id: tenantId, role: user.role, impersonated_by: adminEmail },
       SHORT_TOKEN_SECONDS,
@@ -94,20 +96,25 @@ export class Impersonation {
   }
 
   /** Leaves a line of a request in the tenant's log; resolves when it is on disk. */
-  async leaveLine(line: ImpersonatedLine): Promise<void> {
+  async appendLine(line: ImpersonatedLine): Promise<void> {
     const { principal, requestId } = line;
-    await this.#commands.execute({
-      tenantId: principal.tenantId,
-      decider: impersonationDecider,
-      id: impersonationStream(principal.userId, this.#clock.now()),
-      cause: {
-        actor: actorOf(principal),
-        impersonatedBy: principal.impersonatedBy,
-        correlationId: requestId,
-        causationId: requestId,
-      },
-      decide: () => noteRequest(line),
-    });
+    await this.#streams
+      .of(
+        impersonationStream,
+        principal.tenantId,
+        impersonationStreamName(principal.userId, this.#clock.now()),
+      )
+      .execute(
+        {
+          cause: {
+            actor: actorOf(principal),
+            impersonatedBy: principal.impersonatedBy,
+            correlationId: requestId,
+            causationId: requestId,
+          },
+        },
+        () => logRequest(line),
+      );
   }
 
   async #activeUser(tenantId: string, userId: string): Promise<RegisteredUser> {

@@ -1,7 +1,12 @@
-import { DomainError } from '../domain/errors.ts';
-import { platformAdminDecider } from '../domain/identity/platform-admin.ts';
-import type { RegisteredUser } from '../domain/identity/user.ts';
-import { isTenantId } from '../domain/tenancy/tenant.ts';
+import { DomainError } from '../../domain/core/errors.ts';
+import { platformAdminStream } from '../../domain/identity/platform-admin.ts';
+import type { RegisteredUser } from '../../domain/identity/user.ts';
+import { isTenantId } from '../../domain/tenancy/tenant.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import { PLATFORM } from '../core/events/stream-name.ts';
+import type { KeyRing } from '../core/privacy/key-ring.ts';
+import type { Passwords } from '../ports/passwords.ts';
+import type { TokenFamily } from '../ports/tokens.ts';
 import {
   PLATFORM_TOKEN_SECONDS,
   type PlatformClaims,
@@ -10,11 +15,6 @@ import {
 } from './authentication.ts';
 import type { Directory } from './directory.ts';
 import type { Identity, UserView } from './identity.ts';
-import type { Passwords } from './ports/passwords.ts';
-import type { TokenFamily } from './ports/tokens.ts';
-import type { KeyRing } from './sealing.ts';
-import type { StreamStates } from './stream-states.ts';
-import { PLATFORM } from './streams.ts';
 
 interface Account {
   readonly tenantId: string;
@@ -32,8 +32,8 @@ export class Login {
   readonly #directory: Directory;
   readonly #identity: Identity;
   readonly #passwords: Passwords;
+  readonly #streams: Streams;
   readonly #keys: KeyRing;
-  readonly #states: StreamStates;
   readonly #tenantTokens: Pick<TokenFamily<TenantClaims>, 'sign'>;
   readonly #platformTokens: TokenFamily<PlatformClaims>;
   readonly #emailHash: (email: string) => string;
@@ -43,8 +43,8 @@ export class Login {
     directory: Directory;
     identity: Identity;
     passwords: Passwords;
+    streams: Streams;
     keys: KeyRing;
-    states: StreamStates;
     tenantTokens: Pick<TokenFamily<TenantClaims>, 'sign'>;
     platformTokens: TokenFamily<PlatformClaims>;
     emailHash: (email: string) => string;
@@ -54,8 +54,8 @@ export class Login {
     this.#directory = deps.directory;
     this.#identity = deps.identity;
     this.#passwords = deps.passwords;
+    this.#streams = deps.streams;
     this.#keys = deps.keys;
-    this.#states = deps.states;
     this.#tenantTokens = deps.tenantTokens;
     this.#platformTokens = deps.platformTokens;
     this.#emailHash = deps.emailHash;
@@ -91,7 +91,7 @@ export class Login {
     const admin =
       adminId === undefined
         ? undefined
-        : (await this.#states.load(PLATFORM, platformAdminDecider, adminId)).state;
+        : (await this.#streams.of(platformAdminStream, PLATFORM, adminId).load()).state;
     const hash = admin?.exists ? await this.#keys.open(admin.passwordHash) : undefined;
     if (!(await this.#passwords.verify(hash, password)) || !admin?.exists) throw refused();
     const claims = {

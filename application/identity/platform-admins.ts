@@ -1,25 +1,25 @@
-import { DomainError } from '../domain/errors.ts';
-import { platformAdminDecider, setPlatformAdminPassword } from '../domain/identity/platform-admin.ts';
-import type { CommandHandler } from './command-handler.ts';
+import { DomainError } from '../../domain/core/errors.ts';
+import { platformAdminStream, setPlatformAdminPassword } from '../../domain/identity/platform-admin.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import { PLATFORM } from '../core/events/stream-name.ts';
+import type { Passwords } from '../ports/passwords.ts';
 import type { Directory } from './directory.ts';
-import type { Passwords } from './ports/passwords.ts';
-import type { RequestContext } from './request-context.ts';
-import { PLATFORM } from './streams.ts';
 
 /** What operators do to platform admins from the command line, beside creating them. */
 export class PlatformAdmins {
-  readonly #commands: CommandHandler;
+  readonly #streams: Streams;
   readonly #directory: Directory;
   readonly #passwords: Passwords;
   readonly #emailHash: (email: string) => string;
 
   constructor(deps: {
-    commands: CommandHandler;
+    streams: Streams;
     directory: Directory;
     passwords: Passwords;
     emailHash: (email: string) => string;
   }) {
-    this.#commands = deps.commands;
+    this.#streams = deps.streams;
     this.#directory = deps.directory;
     this.#passwords = deps.passwords;
     this.#emailHash = deps.emailHash;
@@ -32,12 +32,8 @@ export class PlatformAdmins {
       throw new DomainError('not_found', 'No platform admin has this e-mail.');
     }
     const passwordHash = await this.#passwords.hash(password);
-    await this.#commands.execute({
-      tenantId: PLATFORM,
-      decider: platformAdminDecider,
-      id: holder.userId,
-      cause: context.cause,
-      decide: (state) => setPlatformAdminPassword(state, passwordHash),
-    });
+    await this.#streams
+      .of(platformAdminStream, PLATFORM, holder.userId)
+      .execute({ cause: context.cause }, (state) => setPlatformAdminPassword(state, passwordHash));
   }
 }

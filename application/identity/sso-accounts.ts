@@ -1,16 +1,20 @@
 import { z } from 'zod';
-import { DomainError } from '../domain/errors.ts';
-import { claimEmail, emailDecider, holderOf, releaseEmail, reserveEmail } from '../domain/identity/email.ts';
-import { linkIdentity, ssoIdentityDecider } from '../domain/identity/sso-identity.ts';
-import { type RegisteredUser, registerUser, userDecider } from '../domain/identity/user.ts';
-import { isStorableText, truncate } from '../domain/text.ts';
-import type { CommandHandler } from './command-handler.ts';
+import { DomainError } from '../../domain/core/errors.ts';
+import { isStorableText, truncate } from '../../domain/core/text.ts';
+import {
+  claimEmail,
+  emailStream,
+  holderOf,
+  releaseEmail,
+  reserveEmail,
+} from '../../domain/identity/email.ts';
+import { linkIdentity, ssoIdentityStream } from '../../domain/identity/sso-identity.ts';
+import { type RegisteredUser, registerUser, userStream } from '../../domain/identity/user.ts';
+import { type RequestContext, uuidFromName } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { Position } from '../ports/event-store.ts';
+import type { ProvidedIdentity } from '../ports/sso-provider.ts';
 import type { Directory } from './directory.ts';
-import type { Position } from './ports/event-store.ts';
-import type { ProvidedIdentity } from './ports/sso-provider.ts';
-import { type RequestContext, uuidFromName } from './request-context.ts';
-import type { StreamStates } from './stream-states.ts';
-import { streamName } from './streams.ts';
 
 /** Refused for a reason that is logged and not told. */
 export class NoAccount extends Error {
@@ -37,22 +41,19 @@ interface Newcomer {
  * again is a new person: nothing leads back to the old account.
  */
 export class SsoAccounts {
-  readonly #commands: CommandHandler;
-  readonly #states: StreamStates;
+  readonly #streams: Streams;
   readonly #directory: Directory;
   readonly #emailHash: (email: string) => string;
   readonly #identityHash: (issuer: string, subject: string) => string;
 
   /** @param identityHash keyed hash of issuer and subject; names the identity's stream */
   constructor(deps: {
-    commands: CommandHandler;
-    states: StreamStates;
+    streams: Streams;
     directory: Directory;
     emailHash: (email: string) => string;
     identityHash: (issuer: string, subject: string) => string;
   }) {
-    this.#commands = deps.commands;
-    this.#states = deps.states;
+    this.#streams = deps.streams;
     this.#directory = deps.directory;
     this.#emailHash = deps.emailHash;
     this.#identityHash = deps.identityHash;
@@ -86,22 +87,18 @@ export class SsoAccounts {
       ? await this.#holderOrNewcomer(tenantId, newcomer, context)
       : await this.#unverified(tenantId, newcomer, context);
     await this.#active(tenantId, userId);
-    const { state, position } = await this.#commands.execute({
-      tenantId,
-      decider: ssoIdentityDecider,
-      id: identityHash,
-      cause: context.cause,
-      decide: (present) => linkIdentity(present, { identityHash, userId, insteadOf: forgotten }),
-    });
+    const { state, position } = await this.#streams
+      .of(ssoIdentityStream, tenantId, identityHash)
+      .execute({ cause: context.cause }, (present) =>
+        linkIdentity(present, { identityHash, userId, insteadOf: forgotten }),
+      );
     // Who linked first has decided.
     return { user: await this.#active(tenantId, state.linked ? state.userId : userId), position };
   }
 
   /** From the store and not from memory: another node may have linked a moment ago. */
   async #linked(tenantId: string, identityHash: string): Promise<string | undefined> {
-    const stream = streamName(tenantId, ssoIdentityDecider.category, identityHash);
-    await this.#states.refresh(stream, ssoIdentityDecider);
-    const { state } = await this.#states.load(tenantId, ssoIdentityDecider, identityHash);
+    const { state } = await this.#streams.of(ssoIdentityStream, tenantId, identityHash).refresh();
     return state.linked ? state.userId : undefined;
   }
 
@@ -117,12 +114,8 @@ export class SsoAccounts {
   }
 
   async #active(tenantId: string, userId: string): Promise<RegisteredUser> {
-    let user = await this.#directory.user(tenantId, userId);
-    if (user === undefined) {
-      // Another node may have made it since this one last looked.
-      await this.#states.refresh(streamName(tenantId, userDecider.category, userId), userDecider);
-      user = await this.#directory.user(tenantId, userId);
-    }
+    const user =
+      (await this.#directory.user(tenantId, userId)) ?? (await this.#directory.freshUser(tenantId, userId));
     if (user === undefined) throw new NoAccount('no such user');
     if (user.status === 'deactivated') throw new NoAccount('the user is deactivated');
     return user;
@@ -133,16 +126,17 @@ export class SsoAccounts {
     const { userId } = newcomer;
     const emailHash = this.#emailHash(newcomer.email);
     const claim = { emailHash, userId };
-    const stream = { tenantId, decider: emailDecider, id: emailHash, cause: context.cause };
+    const email = this.#streams.of(emailStream, tenantId, emailHash);
+    const { cause } = context;
     const holder = await this.#directory.emailHolder(tenantId, emailHash);
     if (holder.status === 'claimed') {
       if (!(await this.#isForgotten(tenantId, holder.userId))) return holder.userId;
       // Whoever forgot the holder has not come so far yet.
       const freed = { emailHash, userId: holder.userId };
-      await this.#commands.execute({ ...stream, decide: (state) => releaseEmail(state, freed) });
+      await email.execute({ cause }, (state) => releaseEmail(state, freed));
     }
     try {
-      await this.#commands.execute({ ...stream, decide: (state, at) => reserveEmail(state, claim, at) });
+      await email.execute({ cause }, (state, at) => reserveEmail(state, claim, at));
     } catch (error) {
       if (!(error instanceof DomainError && error.code === 'already_exists')) throw error;
       const other = await this.#directory.emailHolder(tenantId, emailHash);
@@ -150,7 +144,7 @@ export class SsoAccounts {
       throw new DomainError('unavailable', 'An account with this e-mail is being made. Try again.');
     }
     await this.#register(tenantId, newcomer, context);
-    await this.#commands.execute({ ...stream, decide: (state) => claimEmail(state, claim) });
+    await email.execute({ cause }, (state) => claimEmail(state, claim));
     return userId;
   }
 
@@ -160,27 +154,21 @@ export class SsoAccounts {
    */
   async #unverified(tenantId: string, newcomer: Newcomer, context: RequestContext): Promise<string> {
     // A decision that writes nothing is confirmed against the store: another node may have given the address away.
-    await this.#commands.execute({
-      tenantId,
-      decider: emailDecider,
-      id: this.#emailHash(newcomer.email),
-      cause: context.cause,
-      decide: (state, at) => {
+    await this.#streams
+      .of(emailStream, tenantId, this.#emailHash(newcomer.email))
+      .execute({ cause: context.cause }, (state, at) => {
         if ([undefined, newcomer.userId].includes(holderOf(state, at))) return [];
         throw new NoAccount('an unverified e-mail that somebody holds');
-      },
-    });
+      });
     return this.#register(tenantId, newcomer, context);
   }
 
   async #register(tenantId: string, newcomer: Newcomer, context: RequestContext): Promise<string> {
-    await this.#commands.execute({
-      tenantId,
-      decider: userDecider,
-      id: newcomer.userId,
-      cause: context.cause,
-      decide: (state) => registerUser(state, { ...newcomer, role: 'operator', origin: 'sso' }),
-    });
+    await this.#streams
+      .of(userStream, tenantId, newcomer.userId)
+      .execute({ cause: context.cause }, (state) =>
+        registerUser(state, { ...newcomer, role: 'operator', origin: 'sso' }),
+      );
     return newcomer.userId;
   }
 }

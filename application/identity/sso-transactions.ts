@@ -1,7 +1,7 @@
 import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
 import { z } from 'zod';
-import { decrypt, encrypt } from './cipher.ts';
-import type { Clock } from './ports/clock.ts';
+import { decrypt, encrypt } from '../core/privacy/aes-gcm.ts';
+import type { Clock } from '../ports/clock.ts';
 
 /** A sign-in at a provider that has begun: kept by the browser that began it, sealed, until it comes back. */
 

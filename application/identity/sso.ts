@@ -1,22 +1,22 @@
-import { DomainError, invalid, notFound } from '../domain/errors.ts';
-import { allowedReturn, type TenantSso } from '../domain/tenancy/sso.ts';
-import type { ExistingTenant } from '../domain/tenancy/tenant.ts';
-import { TENANT_TOKEN_SECONDS, type TenantClaims } from './authentication.ts';
-import type { Directory } from './directory.ts';
-import type { Identity, UserView } from './identity.ts';
-import type { Ids } from './ports/clock.ts';
-import type { Position } from './ports/event-store.ts';
-import type { Logger } from './ports/logger.ts';
+import { DomainError, invalid, notFound } from '../../domain/core/errors.ts';
+import { allowedReturn, type TenantSso } from '../../domain/tenancy/sso.ts';
+import type { ExistingTenant } from '../../domain/tenancy/tenant.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { KeyRing } from '../core/privacy/key-ring.ts';
+import type { Ids } from '../ports/clock.ts';
+import type { Position } from '../ports/event-store.ts';
+import type { Logger } from '../ports/logger.ts';
 import {
   type ProvidedIdentity,
   type ProviderSettings,
   ProviderUnavailable,
   SignInRefused,
   type SsoProvider,
-} from './ports/sso-provider.ts';
-import type { TokenFamily } from './ports/tokens.ts';
-import type { RequestContext } from './request-context.ts';
-import type { KeyRing } from './sealing.ts';
+} from '../ports/sso-provider.ts';
+import type { TokenFamily } from '../ports/tokens.ts';
+import { TENANT_TOKEN_SECONDS, type TenantClaims } from './authentication.ts';
+import type { Directory } from './directory.ts';
+import type { Identity, UserView } from './identity.ts';
 import { NoAccount, type SsoAccounts } from './sso-accounts.ts';
 import type { SsoTransactions, Transaction } from './sso-transactions.ts';
 
@@ -29,6 +29,13 @@ export interface SsoAnswer {
   readonly iss: string | undefined;
   /** The provider has refused, for whatever reason. */
   readonly refused: boolean;
+}
+
+export interface SsoSettings {
+  /** Origin of this server for sign-ins that come back; undefined: as the client called it. */
+  readonly publicUrl: string | undefined;
+  /** Takes providers by plain http on this machine. */
+  readonly loopbackHttp: boolean;
 }
 
 export interface SsoSession {
@@ -153,7 +160,7 @@ export class Sso {
   async #account(tenantId: string, identity: ProvidedIdentity, requestId: string) {
     const context: RequestContext = {
       cause: { actor: { kind: 'system', id: 'sign-on' }, correlationId: requestId, causationId: requestId },
-      again: undefined,
+      priorAttempt: undefined,
       newId: () => this.#ids.next(),
     };
     return this.#told(tenantId, () => this.#accounts.accountOf(tenantId, identity, context));

@@ -1,18 +1,18 @@
-import { generateTestToken, testTokenDecider } from '../domain/identity/test-token.ts';
+import { generateTestToken, testTokenStream } from '../../domain/identity/test-token.ts';
+import type { UserPrincipal } from '../core/commands/principal.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { Position } from '../ports/event-store.ts';
+import type { TokenFamily } from '../ports/tokens.ts';
 import { issuedAt, SHORT_TOKEN_SECONDS, type TenantClaims } from './authentication-claims.ts';
-import type { CommandHandler } from './command-handler.ts';
-import type { Position } from './ports/event-store.ts';
-import type { TokenFamily } from './ports/tokens.ts';
-import type { UserPrincipal } from './principal.ts';
-import type { RequestContext } from './request-context.ts';
 
 /** Mints one-hour test tokens (specification, Authentication 7). */
 export class TestTokens {
-  readonly #commands: CommandHandler;
+  readonly #streams: Streams;
   readonly #tokens: Pick<TokenFamily<TenantClaims>, 'sign'>;
 
-  constructor(deps: { commands: CommandHandler; tokens: Pick<TokenFamily<TenantClaims>, 'sign'> }) {
-    this.#commands = deps.commands;
+  constructor(deps: { streams: Streams; tokens: Pick<TokenFamily<TenantClaims>, 'sign'> }) {
+    this.#streams = deps.streams;
     this.#tokens = deps.tokens;
   }
 
@@ -25,14 +25,9 @@ export class TestTokens {
     context: RequestContext,
   ): Promise<{ token: string; position: Position | undefined }> {
     const { tenantId, userId, email, role, impersonatedBy } = person;
-    const { events, position } = await this.#commands.execute({
-      tenantId,
-      decider: testTokenDecider,
-      id: userId,
-      cause: context.cause,
-      again: context.again,
-      decide: () => generateTestToken(tenantId, userId),
-    });
+    const { events, position } = await this.#streams
+      .of(testTokenStream, tenantId, userId)
+      .execute(context, () => generateTestToken(tenantId, userId));
     const claims: TenantClaims = {
       sub: userId,
       email,

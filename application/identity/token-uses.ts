@@ -1,7 +1,7 @@
-import { apiTokenDecider, USE_INTERVAL_MS, useApiToken } from '../domain/identity/api-token.ts';
-import type { CommandHandler } from './command-handler.ts';
-import type { Clock, Ids } from './ports/clock.ts';
-import type { Logger } from './ports/logger.ts';
+import { apiTokenStream, USE_INTERVAL_MS, useApiToken } from '../../domain/identity/api-token.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { Clock, Ids } from '../ports/clock.ts';
+import type { Logger } from '../ports/logger.ts';
 
 const MAX_REMEMBERED = 10_000;
 const CLOSE_PATIENCE_MS = 1000;
@@ -11,7 +11,7 @@ const CLOSE_PATIENCE_MS = 1000;
  * and node. No request waits for it or fails with it.
  */
 export class TokenUses {
-  readonly #commands: Pick<CommandHandler, 'execute'>;
+  readonly #streams: Streams;
   readonly #clock: Clock;
   readonly #ids: Ids;
   readonly #logger: Logger;
@@ -21,12 +21,12 @@ export class TokenUses {
   #closed = false;
 
   constructor(deps: {
-    commands: Pick<CommandHandler, 'execute'>;
+    streams: Streams;
     clock: Clock;
     ids: Ids;
     logger: Logger;
   }) {
-    this.#commands = deps.commands;
+    this.#streams = deps.streams;
     this.#clock = deps.clock;
     this.#ids = deps.ids;
     this.#logger = deps.logger;
@@ -59,13 +59,12 @@ export class TokenUses {
   async #write(tenantId: string, tokenId: string): Promise<void> {
     try {
       const id = this.#ids.next();
-      await this.#commands.execute({
-        tenantId,
-        decider: apiTokenDecider,
-        id: tokenId,
-        cause: { actor: { kind: 'api_token', id: tokenId }, correlationId: id, causationId: id },
-        decide: useApiToken,
-      });
+      await this.#streams
+        .of(apiTokenStream, tenantId, tokenId)
+        .execute(
+          { cause: { actor: { kind: 'api_token', id: tokenId }, correlationId: id, causationId: id } },
+          useApiToken,
+        );
     } catch (error) {
       this.#logger.warn(
         { err: error, token_id: tokenId },

@@ -1,38 +1,58 @@
-import type { DecisionContext } from '../domain/decider.ts';
-import { notFound } from '../domain/errors.ts';
+import { notFound } from '../../domain/core/errors.ts';
+import type { DecisionContext } from '../../domain/core/stream-type.ts';
 import {
   type Account,
   accountOf,
   type ChangeAccount,
+  type Chart,
   changeAccount,
   type OpenAccount,
   openAccount,
-} from '../domain/ledger/account.ts';
+} from '../../domain/ledger/account.ts';
 import {
   JOURNAL_ID,
   type Journal,
   type JournalEvent,
-  journalDecider,
-  lockBooks,
-} from '../domain/ledger/journal.ts';
-import type { CommandHandler, Outcome } from './command-handler.ts';
-import type { Position } from './ports/event-store.ts';
-import type { RequestContext } from './request-context.ts';
-import type { StreamStates } from './stream-states.ts';
+  journalStream,
+  lockPeriod,
+  resolveLines,
+} from '../../domain/ledger/journal.ts';
+import type { Outcome } from '../core/commands/command-handler.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { Position } from '../ports/event-store.ts';
+import type { LedgerJournal } from './journal.ts';
 
 export interface AccountOutcome {
   readonly account: Account;
   readonly position: Position | undefined;
 }
 
-/** The chart of accounts and the lock of the books (decisions, section 9). */
-export class Books {
-  readonly #commands: CommandHandler;
-  readonly #states: StreamStates;
+/** The chart of accounts and the lock of the ledger (decisions, section 9). */
+export class ChartOfAccounts {
+  readonly #streams: Streams;
+  readonly #journal: LedgerJournal;
 
-  constructor(deps: { commands: CommandHandler; states: StreamStates }) {
-    this.#commands = deps.commands;
-    this.#states = deps.states;
+  constructor(deps: { streams: Streams; journal: LedgerJournal }) {
+    this.#streams = deps.streams;
+    this.#journal = deps.journal;
+  }
+
+  /** The accounts in memory, which may be behind other nodes. */
+  async load(tenantId: string): Promise<Chart> {
+    return (await this.#journal.load(tenantId)).chart;
+  }
+
+  /** The same lines with the chart's own codes. @throws `unknown_account`, `account_inactive` */
+  async resolve<L extends { readonly account_code: string }>(
+    tenantId: string,
+    lines: readonly L[],
+  ): Promise<L[]> {
+    const resolved = await this.#journal.check(tenantId, ({ chart }) => resolveLines(chart, lines));
+    return lines.map((each, index) => ({
+      ...each,
+      account_code: resolved[index]?.account_code ?? each.account_code,
+    }));
   }
 
   /** @throws `already_exists` */
@@ -62,16 +82,16 @@ export class Books {
   }
 
   async lockedThrough(tenantId: string): Promise<string | null> {
-    return (await this.#states.load(tenantId, journalDecider, JOURNAL_ID)).state.lockedThrough;
+    return (await this.#journal.load(tenantId)).lockedThrough;
   }
 
-  /** It may move back, too. */
+  /** Moves the lock forward or back; null takes it away. */
   async lock(
     tenantId: string,
     lockedThrough: string | null,
     context: RequestContext,
   ): Promise<{ lockedThrough: string | null; position: Position | undefined }> {
-    const outcome = await this.#onJournal(tenantId, context, (state) => lockBooks(state, lockedThrough));
+    const outcome = await this.#onJournal(tenantId, context, (state) => lockPeriod(state, lockedThrough));
     return { lockedThrough, position: outcome.position };
   }
 
@@ -80,19 +100,12 @@ export class Books {
     context: RequestContext,
     decide: (state: Journal, at: DecisionContext) => readonly JournalEvent[],
   ): Promise<Outcome<Journal, JournalEvent>> {
-    const { cause, again } = context;
-    return this.#commands.execute({
-      tenantId,
-      decider: journalDecider,
-      id: JOURNAL_ID,
-      cause,
-      again,
-      decide,
-    });
+    const { cause, priorAttempt } = context;
+    return this.#streams.of(journalStream, tenantId, JOURNAL_ID).execute({ cause, priorAttempt }, decide);
   }
 }
 
-/** As the request left it, whatever others have done since. */
+/** The account as the request left it, whatever others have done since. */
 const accountIn = (
   { events, state, position }: Outcome<Journal, JournalEvent>,
   code: string,
@@ -104,7 +117,7 @@ const accountIn = (
     return { account, position };
   }
   const { account_id: id, code: made, name, type, category, active } = event.data;
-  // It may have another code by now, and its code may be another account's.
+  // The account may have another code by now, and its code may be another account's.
   const now = Object.values(state.chart).find((each) => each.id === id);
   if (now === undefined) throw new Error(`the chart has lost the account ${id}`);
   const account = { ...now, code: made, name, type, category, active, changedAt: event.at };

@@ -1,13 +1,13 @@
-import type { Content } from '../domain/ledger/content.ts';
+import type { Content } from '../../domain/ledger/content.ts';
 import {
   type FailureState,
-  failAgain,
+  failRetry,
   failureOf,
   type PostingFailure,
   type PostingFailureEvent,
-  postingFailureDecider,
+  postingFailureStream,
   resolveFailure,
-} from '../domain/ledger/posting-failure.ts';
+} from '../../domain/ledger/posting-failure.ts';
 import {
   changeRule,
   createRule,
@@ -16,34 +16,34 @@ import {
   type PostingRule,
   type PostingRuleEvent,
   type PostingRuleSet,
-  postingRulesDecider,
+  postingRulesStream,
   type RuleChange,
   type RuleContent,
   requireFixedAmounts,
   requireRule,
   ruleOf,
-} from '../domain/ledger/posting-rule.ts';
-import { applyRule } from '../domain/ledger/rule-entry.ts';
-import type { EventCodec } from './codec.ts';
-import type { CommandHandler, Outcome } from './command-handler.ts';
-import type { Directory } from './directory.ts';
-import type { Ledger } from './ledger.ts';
-import type { Clock } from './ports/clock.ts';
-import type { EventStore, Position } from './ports/event-store.ts';
+} from '../../domain/ledger/posting-rule.ts';
+import { applyRule } from '../../domain/ledger/rule-entry.ts';
+import type { Outcome } from '../core/commands/command-handler.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { EventCodec } from '../core/events/event-codec.ts';
+import type { Directory } from '../identity/directory.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { EventStore, Position } from '../ports/event-store.ts';
+import type { ChartOfAccounts } from './chart-of-accounts.ts';
+import type { Entries } from './entries.ts';
 import type { PostingSources } from './posting-sources.ts';
-import type { RequestContext } from './request-context.ts';
 import { entryIdOf, type RuleRunner } from './rule-runner.ts';
-import type { StreamStates } from './stream-states.ts';
-import { streamName } from './streams.ts';
 
 interface Deps {
-  readonly commands: CommandHandler;
-  readonly states: StreamStates;
+  readonly streams: Streams;
   readonly directory: Directory;
   readonly events: EventStore;
   readonly codec: EventCodec;
   readonly clock: Clock;
-  readonly ledger: Ledger;
+  readonly chart: ChartOfAccounts;
+  readonly entries: Entries;
   readonly sources: PostingSources;
   readonly runner: RuleRunner;
 }
@@ -57,7 +57,7 @@ export interface FailureOutcome {
   readonly position: Position | undefined;
 }
 
-/** What a rule makes of a payload; nothing of it is kept. */
+/** The entry that a rule would make of a payload; nothing is stored. */
 export interface Preview {
   readonly matches: boolean;
   readonly entry?: { readonly content: Content; readonly rule: PostingRule } | undefined;
@@ -105,24 +105,24 @@ export class PostingRules {
    */
   async preview(tenantId: string, id: string, payload: unknown): Promise<Preview> {
     const rule = await this.#rule(tenantId, id);
-    const { directory, clock, ledger } = this.#deps;
+    const { directory, clock, entries } = this.#deps;
     const tenant = await directory.tenant(tenantId);
     const { timezone = 'UTC', currency = '' } = tenant ?? {};
     const outcome = applyRule(rule, { payload, at: clock.now(), timezone, currency });
     if (!outcome.matches || outcome.entry === undefined) return { matches: outcome.matches };
-    const content = await ledger.foreseen(tenantId, outcome.entry, rule.mode);
+    const content = await entries.preview(tenantId, outcome.entry, rule.mode);
     return { matches: true, entry: { content, rule } };
   }
 
   /**
-   * Applies the rule as it is now, active or not, to the event that it failed at. A rule that does not match any more
-   * resolves the failure, without an entry. Repeated, or by many at once, it makes one entry.
+   * Applies the rule as it is now, active or not, to the event that it failed at; however often, it makes one entry.
+   * A rule that no longer matches resolves the failure without an entry.
    * @throws `not_found`
    */
   async retry(tenantId: string, id: string, context: RequestContext): Promise<FailureOutcome> {
     const known = await this.#onFailure(tenantId, id, context, () => []);
     const failure = failureOf(known.state);
-    // An earlier try of the same request has said what came of it.
+    // An earlier try of the same request recorded the outcome.
     if (failure.resolvedAt !== undefined || known.events.length > 0) {
       return { failure, position: known.position };
     }
@@ -130,7 +130,7 @@ export class PostingRules {
     const decide = (state: FailureState): readonly PostingFailureEvent[] =>
       refusal === undefined
         ? resolveFailure(state, entryIdOf({ rule: { id: failure.ruleId }, event: { id: failure.eventId } }))
-        : failAgain(state, refusal);
+        : failRetry(state, refusal);
     const { state, position } = await this.#onFailure(tenantId, id, context, decide);
     return { failure: failureOf(state), position };
   }
@@ -144,65 +144,54 @@ export class PostingRules {
     const source = await sources.read(event);
     const rule = ruleOf(await this.#fresh(tenantId), failure.ruleId);
     if (source === undefined || source.kind !== rule.source_kind) return undefined;
-    // Whatever has become of where events go: the failure is in these books.
-    return runner.apply({ rule, event, source: { ...source, tenantId } }, { ...context, again: undefined });
+    // The failure belongs to this tenant, even if such events go to another tenant by now.
+    const application = { rule, event, source: { ...source, tenantId } };
+    return runner.apply(application, { ...context, priorAttempt: undefined }, { redraft: true });
   }
 
   async #requireLines(tenantId: string, { lines }: Pick<RuleContent, 'lines'>): Promise<void> {
     const tenant = await this.#deps.directory.tenant(tenantId);
     if (tenant !== undefined) requireFixedAmounts(lines, tenant.currency);
-    await this.#deps.ledger.requireAccounts(
-      tenantId,
-      lines.map(({ account_code }) => account_code),
-    );
+    await this.#deps.chart.resolve(tenantId, lines);
   }
 
-  /** Nobody is refused because of what one node remembers. @throws `not_found` */
+  /** Reads the store before it refuses. @throws `not_found` */
   async #rule(tenantId: string, id: string): Promise<PostingRule> {
-    const { state } = await this.#deps.states.load(tenantId, postingRulesDecider, POSTING_RULES);
+    const { state } = await this.#deps.streams.of(postingRulesStream, tenantId, POSTING_RULES).load();
     return Object.hasOwn(state.byId, id) ? ruleOf(state, id) : ruleOf(await this.#fresh(tenantId), id);
   }
 
   async #fresh(tenantId: string): Promise<PostingRuleSet> {
-    const stream = streamName(tenantId, postingRulesDecider.category, POSTING_RULES);
-    // The stream's name says which decider folded it.
-    return (await this.#deps.states.refresh(stream, postingRulesDecider)).state as PostingRuleSet;
+    return (await this.#deps.streams.of(postingRulesStream, tenantId, POSTING_RULES).refresh()).state;
   }
 
-  /** What an earlier try of the same keyed request did: its answer does not depend on what has changed since. */
+  /** The outcome of an earlier try of the same keyed request: its answer stays, whatever has changed since. */
   async #earlier(tenantId: string, context: RequestContext, id: string): Promise<RuleOutcome | undefined> {
-    if (context.again === undefined) return undefined;
+    if (context.priorAttempt === undefined) return undefined;
     const outcome = await this.#onRules(tenantId, context, () => []);
     return outcome.events.length === 0 ? undefined : ruleIn(outcome, id);
   }
 
   #onRules(
     tenantId: string,
-    { cause, again }: RequestContext,
+    { cause, priorAttempt }: RequestContext,
     decide: (state: PostingRuleSet) => readonly PostingRuleEvent[],
   ): Promise<Outcome<PostingRuleSet, PostingRuleEvent>> {
-    const decider = postingRulesDecider;
-    return this.#deps.commands.execute({ tenantId, decider, id: POSTING_RULES, cause, again, decide });
+    const type = postingRulesStream;
+    return this.#deps.streams.of(type, tenantId, POSTING_RULES).execute({ cause, priorAttempt }, decide);
   }
 
   #onFailure(
     tenantId: string,
     id: string,
-    { cause, again }: RequestContext,
+    { cause, priorAttempt }: RequestContext,
     decide: (state: FailureState) => readonly PostingFailureEvent[],
   ): Promise<Outcome<FailureState, PostingFailureEvent>> {
-    return this.#deps.commands.execute({
-      tenantId,
-      decider: postingFailureDecider,
-      id,
-      cause,
-      again,
-      decide,
-    });
+    return this.#deps.streams.of(postingFailureStream, tenantId, id).execute({ cause, priorAttempt }, decide);
   }
 }
 
-/** As the request left it, whatever others have done since. */
+/** The rule as the request left it, whatever others have done since. */
 const ruleIn = (
   { events, state, position }: Outcome<PostingRuleSet, PostingRuleEvent>,
   id: string,

@@ -1,26 +1,26 @@
 import { z } from 'zod';
-import type { SourceKind } from '../domain/ledger/rule-sources.ts';
-import type { LoggedEvent } from './codec.ts';
-import type { StoredEvent } from './ports/event-store.ts';
-import { ownerOf } from './streams.ts';
-import { noticeOf, WEBHOOK_SOURCES } from './webhooks/envelopes.ts';
+import type { SourceKind } from '../../domain/ledger/rule-sources.ts';
+import type { LoggedEvent } from '../core/events/event-codec.ts';
+import { ownerOf } from '../core/events/stream-name.ts';
+import type { StoredEvent } from '../ports/event-store.ts';
+import { noticeOf, WEBHOOK_SOURCES } from '../webhooks/envelopes.ts';
 
-/** Which events of the log posting rules apply to, in whose books, and what their payload is (decisions, section 9). */
+/** The events that posting rules apply to, the tenant whose rules apply, and the payload (decisions, section 9). */
 
 export interface SourceEvent {
   readonly kind: SourceKind;
-  /** Whose rules apply, and whose books they post to. */
+  /** The tenant whose rules apply and whose journal they post to. */
   readonly tenantId: string;
   readonly payload: Readonly<Record<string, unknown>>;
 }
 
-/** One row of the table: types of the log, and what such an event is to a rule; undefined for none of a rule's. */
+/** One kind of source: its event types, and how an event is read; undefined for an event that no rule applies to. */
 export interface EventSource {
   readonly types: readonly string[];
   readonly read: (event: LoggedEvent) => SourceEvent | undefined | Promise<SourceEvent | undefined>;
 }
 
-/** What webhooks are told of, with the same data. */
+/** The notices that webhooks deliver, with the same data. */
 const notices: EventSource = {
   types: WEBHOOK_SOURCES,
   read: (event) => {
@@ -31,7 +31,7 @@ const notices: EventSource = {
 
 const amounts = z.object({ wholesale: z.number(), retail: z.number(), margin: z.number() });
 
-/** Of an issued invoice, what rules see; more is left out. */
+/** The fields of an issued invoice that rules can use. */
 const issuedInvoice = z.object({
   invoice_id: z.string(),
   number: z.unknown(),
@@ -47,7 +47,7 @@ export type IssuedInvoice = z.output<typeof issuedInvoice>;
 
 const PARTNER = 'partner_';
 
-/** Invoices of partners, in the books of the partner's own tenant; a partner without one has none. */
+/** Invoices of partners, for the ledger of the partner's own tenant, if it has one. */
 const partnerInvoices = (homeTenantOf: HomeTenantOf): EventSource => ({
   types: ['InvoiceIssued'],
   read: async (event) => {
@@ -58,10 +58,9 @@ const partnerInvoices = (homeTenantOf: HomeTenantOf): EventSource => ({
   },
 });
 
-/** The tenant that holds a partner's books. */
+/** The tenant whose ledger is the partner's. */
 export type HomeTenantOf = (partnerId: string) => Promise<string | undefined>;
 
-/** The table, ready to be asked. */
 export class PostingSources {
   readonly types: readonly string[];
   readonly #byType: ReadonlyMap<string, EventSource>;
@@ -72,7 +71,7 @@ export class PostingSources {
     this.types = [...this.#byType.keys()];
   }
 
-  /** Whose rules apply to an event, where that is told without decoding it; those of most sources do. */
+  /** The tenant whose rules apply, when it shows without decoding the event. */
   tenantOf({ type, stream }: StoredEvent): string | undefined {
     return this.#byType.get(type) === notices ? ownerOf(stream) : undefined;
   }

@@ -2,27 +2,26 @@ import {
   POSTING_RULES,
   type PostingRule,
   postingRuleEvents,
-  postingRulesDecider,
+  postingRulesStream,
 } from '../../domain/ledger/posting-rule.ts';
-import { TenantChanged, TenantCreated, tenantDecider } from '../../domain/tenancy/tenant.ts';
-import type { EventCodec, LoggedEvent } from '../codec.ts';
+import { TenantChanged, TenantCreated, tenantStream } from '../../domain/tenancy/tenant.ts';
+import type { StreamStates } from '../core/commands/stream-states.ts';
+import type { EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
+import { PLATFORM, streamName } from '../core/events/stream-name.ts';
+import { causeOf } from '../core/subscriptions/caused-by.ts';
+import { StateHistory } from '../core/subscriptions/past-states.ts';
+import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import type { EventStore, StoredEvent } from '../ports/event-store.ts';
-import type { PostingSources } from '../posting-sources.ts';
-import type { Turn } from '../postings.ts';
-import { type Application, entryIdOf, type RuleRunner } from '../rule-runner.ts';
-import { StateHistory } from '../state-history.ts';
-import type { StreamStates } from '../stream-states.ts';
-import { PLATFORM, streamName } from '../streams.ts';
-import type { Subscriber } from '../subscriber.ts';
-import { causeOf } from './cause.ts';
+import type { Slot } from './posting.ts';
+import type { PostingSources } from './posting-sources.ts';
+import { type Application, entryIdOf, type RuleRunner } from './rule-runner.ts';
 
-/** Of one tenant. */
+/** Applications of one tenant that run concurrently. */
 const AT_ONCE = 256;
 
 /**
- * Applies the posting rules (decisions, section 9): to each event those rules that were active just before it in the
- * log, in a tenant that had the ledger then. Whatever was done already is found by its derived id, so an event may come
- * twice. What a rule fails at is written down, and holds nothing up.
+ * Applies to each event the posting rules that were active just before it in the log, if the tenant had the ledger then.
+ * Entries and failures have derived ids, so an event may come twice (decisions, section 9).
  */
 export const rulePoster = (deps: {
   readonly runner: RuleRunner;
@@ -33,18 +32,18 @@ export const rulePoster = (deps: {
 }): Subscriber => {
   const { runner, sources } = deps;
   const rules = new StateHistory(
-    postingRulesDecider,
+    postingRulesStream,
     postingRuleEvents.map(({ type }) => type),
     deps,
   );
-  const tenants = new StateHistory(tenantDecider, [TenantCreated.type, TenantChanged.type], deps);
+  const tenants = new StateHistory(tenantStream, [TenantCreated.type, TenantChanged.type], deps);
 
   const applicable = async (event: LoggedEvent, kind: string, tenantId: string): Promise<PostingRule[]> => {
-    const stream = streamName(tenantId, postingRulesDecider.category, POSTING_RULES);
+    const stream = streamName(tenantId, postingRulesStream.category, POSTING_RULES);
     const { byId } = await rules.at(stream, event.position);
     const active = Object.values(byId).filter((rule) => rule.active && rule.source_kind === kind);
     if (active.length === 0) return [];
-    const tenant = await tenants.at(streamName(PLATFORM, tenantDecider.category, tenantId), event.position);
+    const tenant = await tenants.at(streamName(PLATFORM, tenantStream.category, tenantId), event.position);
     if (!tenant.exists || !tenant.entitlements.ledger) return [];
     return active.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
   };
@@ -57,26 +56,26 @@ export const rulePoster = (deps: {
     return found.map((rule) => ({ rule, event, source }));
   };
 
-  /** In the books of whom no rule is active, nothing is posted. */
-  const passesOver = (event: StoredEvent): boolean => {
+  /** True for events of a tenant without an active rule. */
+  const skips = (event: StoredEvent): boolean => {
     const tenantId = sources.tenantOf(event);
     if (tenantId === undefined) return false;
-    const known = rules.known(streamName(tenantId, postingRulesDecider.category, POSTING_RULES));
+    const known = rules.known(streamName(tenantId, postingRulesStream.category, POSTING_RULES));
     return known !== undefined && Object.values(known.byId).every(({ active }) => !active);
   };
 
-  const run = (application: Application, turn?: Turn): Promise<void> =>
-    runner.run(application, contextOf(application), turn);
+  const run = (application: Application, slot?: Slot): Promise<void> =>
+    runner.run(application, contextOf(application), slot);
 
-  /** Side by side, and into the books in the order of the log. */
+  /** Applies concurrently; postings reach the journal in the order of the log. */
   const runAll = async (applications: readonly Application[]): Promise<void> => {
     for (let from = 0; from < applications.length; from += AT_ONCE) {
       let before = Promise.resolve();
       const running = applications.slice(from, from + AT_ONCE).map((application) => {
-        const { promise, resolve: done } = Promise.withResolvers<void>();
-        const comes = before;
-        before = comes.then(() => promise);
-        return run(application, { comes, done }).finally(done);
+        const { promise: released, resolve: release } = Promise.withResolvers<void>();
+        const reached = before;
+        before = reached.then(() => released);
+        return run(application, { reached, release }).finally(release);
       });
       await settled(running);
     }
@@ -91,7 +90,7 @@ export const rulePoster = (deps: {
     name: 'rule-poster',
     types: [...sources.types, ...rules.types, ...tenants.types],
     begin: forget,
-    passesOver,
+    skips,
     handle: async (event) => {
       for (const application of await applicationsOf(event)) await run(application);
     },
@@ -102,7 +101,7 @@ export const rulePoster = (deps: {
         const byTenant = Map.groupBy(all, ({ source }) => source.tenantId);
         await settled([...byTenant.values()].map(runAll));
       } catch (error) {
-        // The events come again, and what held before them is not what is remembered now.
+        // The events come again, and the states in memory are already past them.
         forget();
         throw error;
       }
@@ -110,14 +109,14 @@ export const rulePoster = (deps: {
   };
 };
 
-/** On behalf of whoever caused the event; all ids are derived. */
+/** The application acts for the actor of its event; all ids are derived. */
 const contextOf = (application: Application) => ({
   cause: causeOf(application.event),
-  again: undefined,
+  priorAttempt: undefined,
   newId: () => entryIdOf(application),
 });
 
-/** Nothing is left running behind an error. */
+/** Waits for all before it throws the first error. */
 const settled = async (all: readonly Promise<void>[]): Promise<void> => {
   for (const each of await Promise.allSettled(all)) if (each.status === 'rejected') throw each.reason;
 };

@@ -1,26 +1,27 @@
-import { DomainError } from '../domain/errors.ts';
+import { DomainError } from '../../domain/core/errors.ts';
 import {
   type FailureState,
   type PostingFailureEvent,
-  postingFailureDecider,
+  postingFailureStream,
   reasonOf,
   recordFailure,
   resolveFailure,
-} from '../domain/ledger/posting-failure.ts';
-import type { PostingRule } from '../domain/ledger/posting-rule.ts';
-import { applyRule } from '../domain/ledger/rule-entry.ts';
-import type { LoggedEvent } from './codec.ts';
-import type { CommandHandler, Outcome } from './command-handler.ts';
-import type { Directory } from './directory.ts';
-import type { Ledger } from './ledger.ts';
-import { type EventStore, EventTooLarge, StoreUnavailable } from './ports/event-store.ts';
-import type { Logger } from './ports/logger.ts';
+} from '../../domain/ledger/posting-failure.ts';
+import type { PostingRule } from '../../domain/ledger/posting-rule.ts';
+import { applyRule } from '../../domain/ledger/rule-entry.ts';
+import type { Outcome } from '../core/commands/command-handler.ts';
+import { type RequestContext, uuidFromName } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { LoggedEvent } from '../core/events/event-codec.ts';
+import { streamName } from '../core/events/stream-name.ts';
+import type { Directory } from '../identity/directory.ts';
+import { type EventStore, EventTooLarge, StoreUnavailable } from '../ports/event-store.ts';
+import type { Logger } from '../ports/logger.ts';
+import type { Entries } from './entries.ts';
+import type { Slot } from './posting.ts';
 import type { SourceEvent } from './posting-sources.ts';
-import type { Turn } from './postings.ts';
-import { type RequestContext, uuidFromName } from './request-context.ts';
-import { streamName } from './streams.ts';
 
-/** A rule, and an event that it is of. */
+/** A rule, and an event that it is applied to. */
 export interface Application {
   readonly rule: PostingRule;
   readonly event: LoggedEvent;
@@ -29,11 +30,17 @@ export interface Application {
 
 type Which = { readonly rule: Pick<PostingRule, 'id'>; readonly event: Pick<LoggedEvent, 'id'> };
 
-/** One entry and one failure for a rule and an event, whoever tries, and however often. */
+/** A rule and an event have one entry and one failure, however often the rule is applied. */
 export const entryIdOf = ({ rule, event }: Which): string =>
   uuidFromName(`posting rule\n${rule.id}\n${event.id}`);
 export const failureIdOf = ({ rule, event }: Which): string =>
   uuidFromName(`posting failure\n${rule.id}\n${event.id}`);
+
+interface Options {
+  readonly slot?: Slot | undefined;
+  /** Set when a person asks: an entry that was discarded is made again. */
+  readonly redraft?: boolean | undefined;
+}
 
 /** Why a rule could not be applied. */
 export interface Refusal {
@@ -41,40 +48,44 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** What can be tried again at once is thrown; all else is the rule's failure, and stops nothing. */
+/** Errors that pass are thrown and tried again; all others become a failure of the rule, and stop nothing. */
 const isPassing = (error: unknown): boolean =>
   error instanceof StoreUnavailable || (error instanceof DomainError && error.code === 'unavailable');
 
-/** Applies posting rules to events, by the derived ids of what that makes (decisions, section 9, Posting rule). */
+/** Applies posting rules to events; ids of entries and failures are derived (decisions, section 9, Posting rule). */
 export class RuleRunner {
-  readonly #commands: CommandHandler;
+  readonly #streams: Streams;
   readonly #directory: Directory;
   readonly #events: EventStore;
-  readonly #ledger: Ledger;
+  readonly #entries: Entries;
   readonly #logger: Logger;
 
   constructor(deps: {
-    commands: CommandHandler;
+    streams: Streams;
     directory: Directory;
     events: EventStore;
-    ledger: Ledger;
+    entries: Entries;
     logger: Logger;
   }) {
-    this.#commands = deps.commands;
+    this.#streams = deps.streams;
     this.#directory = deps.directory;
     this.#events = deps.events;
-    this.#ledger = deps.ledger;
+    this.#entries = deps.entries;
     this.#logger = deps.logger;
   }
 
   /**
-   * Makes the rule's entry, or does nothing where it is there, where the rule does not match or gives nothing.
-   * @returns why not; undefined when all is well
+   * Makes the rule's entry; does nothing when it is there, or when the rule does not match or gives nothing.
+   * @returns the refusal; undefined for none
    * @throws {StoreUnavailable}, `unavailable`
    */
-  async apply(application: Application, context: RequestContext, turn?: Turn): Promise<Refusal | undefined> {
+  async apply(
+    application: Application,
+    context: RequestContext,
+    options: Options = {},
+  ): Promise<Refusal | undefined> {
     try {
-      await this.#apply(application, context, turn);
+      await this.#apply(application, context, options);
       return undefined;
     } catch (error) {
       if (isPassing(error)) throw error;
@@ -88,12 +99,17 @@ export class RuleRunner {
     }
   }
 
-  /** As {@link apply}, in the background: a failure is written down, and one of before is resolved. */
-  async run(application: Application, context: RequestContext, turn?: Turn): Promise<void> {
-    const refusal = await this.apply(application, context, turn);
+  /**
+   * As {@link apply}, in the background: records a failure, or resolves an earlier one. Does nothing when a retry has
+   * resolved the failure: the rule may have been changed for that.
+   */
+  async run(application: Application, context: RequestContext, slot?: Slot): Promise<void> {
+    if (await this.#isResolved(application)) return;
+    const refusal = await this.apply(application, context, { slot });
     if (refusal === undefined) {
-      if (await this.#hasFailed(application))
+      if (await this.#hasFailed(application)) {
         await this.#onFailure(application, context, resolved(application));
+      }
       return;
     }
     const { rule, event, source } = application;
@@ -107,35 +123,48 @@ export class RuleRunner {
         ...refusal,
       }),
     );
-    // A process that was slow may have lost to one that succeeded: each looks after it has written.
-    if (await this.#ledger.isRecorded(source.tenantId, entryIdOf(application))) {
+    // Another process may have succeeded meanwhile: each checks after it has written.
+    if (await this.#entries.isRecorded(source.tenantId, entryIdOf(application), rule.mode)) {
       await this.#onFailure(application, context, resolved(application));
     }
   }
 
-  async #apply({ rule, event, source }: Application, context: RequestContext, turn?: Turn): Promise<void> {
+  async #apply(
+    { rule, event, source }: Application,
+    context: RequestContext,
+    { slot, redraft }: Options,
+  ): Promise<void> {
     const { tenantId, payload, kind } = source;
     const tenant = await this.#directory.tenant(tenantId);
     if (tenant === undefined) throw new DomainError('not_found', 'There is no such tenant.');
     const { timezone, currency } = tenant;
     const outcome = applyRule(rule, { payload, at: event.at, timezone, currency });
     if (!outcome.matches || outcome.entry === undefined) return;
-    await this.#ledger.record(
+    await this.#entries.record(
       tenantId,
       {
         id: entryIdOf({ rule, event }),
         given: outcome.entry,
         source: { kind, id: event.id, rule_id: rule.id },
         mode: rule.mode,
+        redraft,
       },
       context,
-      turn,
+      slot,
     );
   }
 
-  /** Asks the store, and keeps nothing in memory: mostly there is none. */
+  async #isResolved(application: Application): Promise<boolean> {
+    if (!(await this.#hasFailed(application))) return false;
+    const { tenantId } = application.source;
+    const id = failureIdOf(application);
+    const { failure } = (await this.#streams.of(postingFailureStream, tenantId, id).refresh()).state;
+    return failure?.resolvedAt !== undefined;
+  }
+
+  /** Reads the store and caches nothing: most applications have no failure. */
   async #hasFailed(application: Application): Promise<boolean> {
-    const { category } = postingFailureDecider;
+    const { category } = postingFailureStream;
     const stream = streamName(application.source.tenantId, category, failureIdOf(application));
     return (await this.#events.readStream(stream, { limit: 1 })).length > 0;
   }
@@ -147,7 +176,7 @@ export class RuleRunner {
   ): Promise<Outcome<FailureState, PostingFailureEvent>> {
     const { tenantId } = application.source;
     const id = failureIdOf(application);
-    return this.#commands.execute({ tenantId, decider: postingFailureDecider, id, cause, decide });
+    return this.#streams.of(postingFailureStream, tenantId, id).execute({ cause }, decide);
   }
 }
 

@@ -1,14 +1,14 @@
 import {
   type Conversation,
   type ConversationEvent,
-  conversationDecider,
+  conversationStream,
   type MessageFacts,
-  textKeyOf,
-} from '../domain/messaging/conversation.ts';
-import type { EventCodec, RecordedEvent } from './codec.ts';
-import type { EventStore, Position } from './ports/event-store.ts';
-import type { StreamState } from './stream-states.ts';
-import { streamName } from './streams.ts';
+} from '../../domain/messaging/conversation.ts';
+import type { StreamState } from '../core/commands/stream-states.ts';
+import type { EventCodec, RecordedEvent } from '../core/events/event-codec.ts';
+import { streamName } from '../core/events/stream-name.ts';
+import { textKeyOf } from '../core/privacy/key-ids.ts';
+import type { EventStore, Position } from '../ports/event-store.ts';
 
 /** A message as the read model has it, and how far the read model had folded when it was asked. */
 export interface MessageLookup {
@@ -45,7 +45,7 @@ export class MessageFactsReader {
     if (head.revision < 0) return undefined;
     const { checkpoint, message } = await this.#lookUp(tenantId, messageId);
     let facts: MessageFacts | undefined = message?.conversationId === conversationId ? message : undefined;
-    const stream = streamName(tenantId, conversationDecider.category, conversationId);
+    const stream = streamName(tenantId, conversationStream.category, conversationId);
     for (const event of await this.#tail(stream, head.revision, checkpoint)) {
       facts = foldFacts(facts, event as RecordedEvent<ConversationEvent>, messageId);
     }

@@ -1,9 +1,9 @@
-import { DomainError, invalid, notFound } from '../domain/errors.ts';
+import { DomainError, invalid, notFound } from '../../domain/core/errors.ts';
 import {
   type Conversation,
   type ConversationEvent,
   checkBody,
-  conversationDecider,
+  conversationStream,
   deleteMessage,
   editMessage,
   MAX_PARTICIPANTS,
@@ -12,19 +12,19 @@ import {
   participating,
   sendMessage,
   startConversation,
-  textKeyOf,
-} from '../domain/messaging/conversation.ts';
-import { mentionedIds, toStoredText } from '../domain/messaging/mentions.ts';
-import { USER_ID } from './authentication.ts';
-import type { EventCodec, RecordedEvent } from './codec.ts';
-import type { CommandHandler, Outcome } from './command-handler.ts';
-import type { Directory } from './directory.ts';
+} from '../../domain/messaging/conversation.ts';
+import { mentionedIds, toStoredText } from '../../domain/messaging/mentions.ts';
+import type { Outcome } from '../core/commands/command-handler.ts';
+import { type RequestContext, uuidFromName } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { EventCodec, RecordedEvent } from '../core/events/event-codec.ts';
+import { textKeyOf } from '../core/privacy/key-ids.ts';
+import { ERASED, type KeyRing } from '../core/privacy/key-ring.ts';
+import { USER_ID } from '../identity/authentication.ts';
+import type { Directory } from '../identity/directory.ts';
+import type { EventStore, Position } from '../ports/event-store.ts';
 import { MessageFactsReader, type MessageLookup } from './message-facts.ts';
 import { dmKeyOf } from './message-ids.ts';
-import type { EventStore, Position } from './ports/event-store.ts';
-import { type RequestContext, uuidFromName } from './request-context.ts';
-import { ERASED, type KeyRing } from './sealing.ts';
-import type { StreamStates } from './stream-states.ts';
 
 /** A message as a command left it; `body` is undefined for a deleted one. */
 export interface MessageState {
@@ -42,24 +42,21 @@ type ConversationOutcome = Outcome<Conversation, ConversationEvent>;
 
 /** Use cases of direct messages (specification, Messaging). */
 export class Messaging {
-  readonly #commands: CommandHandler;
+  readonly #streams: Streams;
   readonly #directory: Directory;
-  readonly #states: StreamStates;
   readonly #keys: KeyRing;
   readonly #facts: MessageFactsReader;
 
   constructor(deps: {
-    commands: CommandHandler;
+    streams: Streams;
     directory: Directory;
-    states: StreamStates;
     events: EventStore;
     codec: EventCodec;
     keys: KeyRing;
     lookUpMessage: (tenantId: string, messageId: string) => Promise<MessageLookup>;
   }) {
-    this.#commands = deps.commands;
+    this.#streams = deps.streams;
     this.#directory = deps.directory;
-    this.#states = deps.states;
     this.#keys = deps.keys;
     this.#facts = new MessageFactsReader(deps.events, deps.codec, deps.lookUpMessage);
   }
@@ -89,14 +86,9 @@ export class Messaging {
     if (participants.some((id) => users.get(id)?.status !== 'active')) throw notFound();
     const dmKey = dmKeyOf(participants);
     const conversationId = uuidFromName(`conversation\n${tenantId}\n${dmKey}`);
-    const outcome = await this.#commands.execute({
-      tenantId,
-      decider: conversationDecider,
-      id: conversationId,
-      cause: context.cause,
-      again: context.again,
-      decide: (state) => startConversation(state, { conversationId, dmKey, participants }),
-    });
+    const outcome = await this.#streams
+      .of(conversationStream, tenantId, conversationId)
+      .execute(context, (state) => startConversation(state, { conversationId, dmKey, participants }));
     if (outcome.state.status === 'none') throw notFound();
     return { conversation: outcome.state, created: outcome.events.length > 0, position: outcome.position };
   }
@@ -107,7 +99,7 @@ export class Messaging {
     conversationId: string,
     userId: string,
   ): Promise<Extract<Conversation, { status: 'started' }>> {
-    const { state } = await this.#states.load(tenantId, conversationDecider, conversationId);
+    const { state } = await this.#streams.of(conversationStream, tenantId, conversationId).load();
     return participating(state, userId);
   }
 
@@ -124,13 +116,9 @@ export class Messaging {
     const messageId = context.newId();
     const storedBody = toStoredText(body, mentions.known);
     const textKey = await this.#keys.newTextKey(tenantId);
-    const outcome = await this.#commands.execute({
-      tenantId,
-      decider: conversationDecider,
-      id: conversationId,
-      cause: context.cause,
-      again: context.again,
-      decide: (state, at) =>
+    const outcome = await this.#streams
+      .of(conversationStream, tenantId, conversationId)
+      .execute(context, (state, at) =>
         sendMessage(
           state,
           {
@@ -142,7 +130,7 @@ export class Messaging {
           },
           at,
         ),
-    });
+      );
     const sent = only(outcome, 'MessageSent');
     const text = await this.#keys.open(sent.data.body);
     const id = sent.data.message_id;
@@ -173,16 +161,12 @@ export class Messaging {
     checkBody(body);
     const storedBody = toStoredText(body, (await this.#mentions(tenantId, body)).known);
     let facts: MessageFacts | undefined;
-    const outcome = await this.#commands.execute({
-      tenantId,
-      decider: conversationDecider,
-      id: conversationId,
-      cause: context.cause,
-      again: context.again,
+    const outcome = await this.#streams.of(conversationStream, tenantId, conversationId).execute(context, {
       prepare: async (head) => {
         facts = await this.#facts.of(tenantId, conversationId, messageId, head);
         return facts;
       },
+
       decide: (state, _at, message) => editMessage(state, { userId, message, storedBody }),
     });
     const edited = only(outcome, 'MessageEdited');
@@ -212,17 +196,17 @@ export class Messaging {
     context: RequestContext,
   ): Promise<{ message: MessageState; position: Position | undefined }> {
     let facts: MessageFacts | undefined;
-    const outcome = await this.#commands.execute({
-      tenantId,
-      decider: conversationDecider,
-      id: conversationId,
-      cause: context.cause,
-      prepare: async (head) => {
-        facts = await this.#facts.of(tenantId, conversationId, messageId, head);
-        return facts;
+    const outcome = await this.#streams.of(conversationStream, tenantId, conversationId).execute(
+      { cause: context.cause },
+      {
+        prepare: async (head) => {
+          facts = await this.#facts.of(tenantId, conversationId, messageId, head);
+          return facts;
+        },
+
+        decide: (state, _at, message) => deleteMessage(state, { userId, message }),
       },
-      decide: (state, _at, message) => deleteMessage(state, { userId, message }),
-    });
+    );
     if (facts === undefined) throw notFound();
     await this.#keys.destroy(`${tenantId}/${facts.textKey}`);
     const deletedAt = facts.deletedAt ?? outcome.events[0]?.at;
@@ -236,14 +220,9 @@ export class Messaging {
     userId: string,
     context: RequestContext,
   ): Promise<Position | undefined> {
-    const outcome = await this.#commands.execute({
-      tenantId,
-      decider: conversationDecider,
-      id: conversationId,
-      cause: context.cause,
-      again: context.again,
-      decide: (state) => markRead(state, userId),
-    });
+    const outcome = await this.#streams
+      .of(conversationStream, tenantId, conversationId)
+      .execute(context, (state) => markRead(state, userId));
     return outcome.position;
   }
 
@@ -270,7 +249,7 @@ export class Messaging {
     conversationId: string,
     messageId: string,
   ): Promise<MessageFacts | undefined> {
-    const head = await this.#states.load(tenantId, conversationDecider, conversationId);
+    const head = await this.#streams.of(conversationStream, tenantId, conversationId).load();
     return this.#facts.of(tenantId, conversationId, messageId, head);
   }
 }

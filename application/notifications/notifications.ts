@@ -1,23 +1,24 @@
-import { invalid } from '../domain/errors.ts';
+import { invalid } from '../../domain/core/errors.ts';
 import {
   type Inbox,
   type InboxEvent,
-  inboxDecider,
+  inboxStream,
   type MarkNotificationsRead,
   markNotificationsRead,
-} from '../domain/notifications/inbox.ts';
-import type { CommandHandler, Outcome } from './command-handler.ts';
-import type { Position } from './ports/event-store.ts';
-import type { RequestContext } from './request-context.ts';
+} from '../../domain/notifications/inbox.ts';
+import type { Outcome } from '../core/commands/command-handler.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { Position } from '../ports/event-store.ts';
 
 /** Use cases of a person's notifications (specification, Notifications). */
 export class Notifications {
-  readonly #commands: CommandHandler;
+  readonly #streams: Streams;
   readonly #head: () => Promise<Position | undefined>;
 
   /** @param head where the log ends: the position of a marking that found nobody's inbox */
-  constructor(commands: CommandHandler, head: () => Promise<Position | undefined>) {
-    this.#commands = commands;
+  constructor(streams: Streams, head: () => Promise<Position | undefined>) {
+    this.#streams = streams;
     this.#head = head;
   }
 
@@ -39,14 +40,9 @@ export class Notifications {
     }
     const command: MarkNotificationsRead =
       request.all === true ? { userId, all: true } : { userId, ids: request.ids ?? [] };
-    const outcome: Outcome<Inbox, InboxEvent> = await this.#commands.execute({
-      tenantId,
-      decider: inboxDecider,
-      id: userId,
-      cause: context.cause,
-      again: context.again,
-      decide: (state) => markNotificationsRead(state, command),
-    });
+    const outcome: Outcome<Inbox, InboxEvent> = await this.#streams
+      .of(inboxStream, tenantId, userId)
+      .execute(context, (state) => markNotificationsRead(state, command));
     const marked = outcome.events.reduce(
       (sum, event) => sum + (event.type === 'NotificationsRead' ? event.data.notification_ids.length : 0),
       0,

@@ -1,5 +1,5 @@
-import type { EventCodec } from '../codec.ts';
-import { ERASING } from '../erasures.ts';
+import type { EventCodec } from '../core/events/event-codec.ts';
+import { ERASING } from '../core/privacy/erasures.ts';
 import type { HeadStore } from '../ports/audit-heads.ts';
 import { type EventStore, type Position, StoreUnavailable } from '../ports/event-store.ts';
 import type { ReadStore } from '../ports/read-store.ts';

@@ -1,8 +1,8 @@
-import type { EventDefinition } from '../../domain/event.ts';
-import { ERASING, type Erasures } from '../erasures.ts';
-import { pause } from '../lease-holder.ts';
+import type { EventDefinition } from '../../domain/core/event.ts';
+import { pause } from '../core/concurrency/pause.ts';
+import { ERASING, type Erasures } from '../core/privacy/erasures.ts';
+import { type KeyRing, sealedKeyId } from '../core/privacy/key-ring.ts';
 import { type StoredEvent, StoreUnavailable } from '../ports/event-store.ts';
-import { type KeyRing, sealedKeyId } from '../sealing.ts';
 import type { Finding } from './log-check.ts';
 
 /** An erasure that has just been written down is carried out a moment later. */
@@ -99,7 +99,7 @@ export class KeyCheck {
       for (const event of left) if ((await this.#notApplied(event)).length > 0) still.push(event);
       left = still;
       if (left.length === 0 || performance.now() > deadline) break;
-      await pause(ROUND_MS, new AbortController().signal);
+      await pause(ROUND_MS);
     }
     for (const event of left) {
       const what = `${event.stream}@${event.revision}`;

@@ -1,6 +1,6 @@
-import { CHAIN_START, chainHash, type EventCodec, metadataSchema } from '../codec.ts';
+import { CHAIN_START, chainHash, type EventCodec, metadataSchema } from '../core/events/event-codec.ts';
+import { parseStreamName } from '../core/events/stream-name.ts';
 import type { Position, StoredEvent } from '../ports/event-store.ts';
-import { parseStreamName } from '../streams.ts';
 
 /** What a check of a data folder finds. Nothing in it is what an event or a document says. */
 export interface Finding {

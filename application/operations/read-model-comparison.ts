@@ -1,10 +1,10 @@
-import type { Projection } from '../../domain/projection.ts';
-import { canonicalJson } from '../canonical-json.ts';
-import type { EventCodec } from '../codec.ts';
-import { Folder, type FolderDeps } from '../folder.ts';
-import { pause } from '../lease-holder.ts';
+import type { Projection } from '../../domain/core/projection.ts';
+import { pause } from '../core/concurrency/pause.ts';
+import { canonicalJson } from '../core/events/canonical-json.ts';
+import type { EventCodec } from '../core/events/event-codec.ts';
+import { Generation, type GenerationDeps } from '../core/projections/generation.ts';
 import { type EventStore, type Position, StoreUnavailable } from '../ports/event-store.ts';
-import type { DocKey, Generation, ReadStore, StoredDoc } from '../ports/read-store.ts';
+import type { DocKey, GenerationId, ReadStore, StoredDoc } from '../ports/read-store.ts';
 
 /** What a comparison finds. It holds names, ids and places, and nothing of what documents say. */
 export interface Difference {
@@ -36,7 +36,7 @@ export interface Compared {
   readonly differences: readonly Difference[];
 }
 
-export interface ComparisonDeps extends Omit<FolderDeps, 'store'> {
+export interface ComparisonDeps extends Omit<GenerationDeps, 'store'> {
   readonly events: EventStore;
   readonly codec: EventCodec;
   readonly live: ReadStore;
@@ -80,18 +80,18 @@ export class Replaced extends Error {
 
 class Comparison {
   readonly #projection: Projection;
-  readonly #generation: Generation;
+  readonly #generation: GenerationId;
   readonly #deps: ComparisonDeps;
-  readonly #folder: Folder;
+  readonly #folder: Generation;
   readonly #found: Difference[] = [];
   #stopped: ReadonlySet<string> = new Set();
   #documents = 0;
 
-  constructor(projection: Projection, generation: Generation, deps: ComparisonDeps) {
+  constructor(projection: Projection, generation: GenerationId, deps: ComparisonDeps) {
     this.#projection = projection;
     this.#generation = generation;
     this.#deps = deps;
-    this.#folder = new Folder(projection, generation, { ...deps, store: deps.scratch });
+    this.#folder = new Generation(projection, generation, { ...deps, store: deps.scratch });
   }
 
   async run(): Promise<Compared> {
@@ -207,7 +207,7 @@ class Comparison {
         this.#add({ kind, ...key });
         return false;
       });
-      if (left.length > 0) await pause(ROUND_MS, new AbortController().signal);
+      if (left.length > 0) await pause(ROUND_MS);
     }
   }
 

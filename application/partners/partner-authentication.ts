@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { DomainError } from '../domain/errors.ts';
-import { assertionDecider, exchangeAssertion } from '../domain/partners/assertion.ts';
-import { partnerScope } from '../domain/partners/partner.ts';
-import { isStorableText } from '../domain/text.ts';
-import { USER_ID } from './authentication-claims.ts';
-import type { CommandHandler } from './command-handler.ts';
+import { DomainError } from '../../domain/core/errors.ts';
+import { isStorableText } from '../../domain/core/text.ts';
+import { assertionStream, exchangeAssertion } from '../../domain/partners/assertion.ts';
+import { partnerScope } from '../../domain/partners/partner.ts';
+import type { PartnerPrincipal } from '../core/commands/principal.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import { USER_ID } from '../identity/authentication-claims.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Position } from '../ports/event-store.ts';
+import type { TokenFamily } from '../ports/tokens.ts';
 import type { PartnerDirectory } from './partner-directory.ts';
-import type { Clock } from './ports/clock.ts';
-import type { Position } from './ports/event-store.ts';
-import type { TokenFamily } from './ports/tokens.ts';
-import type { PartnerPrincipal } from './principal.ts';
 
 /** Partners' credentials: the hosting portal's assertion and the token it is exchanged for (decisions, section 3). */
 
@@ -41,20 +41,20 @@ export class PartnerAuthentication {
   readonly #tokens: TokenFamily<PartnerClaims>;
   readonly #assertions: TokenFamily<AssertionClaims>;
   readonly #partners: PartnerDirectory;
-  readonly #commands: CommandHandler;
+  readonly #streams: Streams;
   readonly #clock: Clock;
 
   constructor(deps: {
     tokens: TokenFamily<PartnerClaims>;
     assertions: TokenFamily<AssertionClaims>;
     partners: PartnerDirectory;
-    commands: CommandHandler;
+    streams: Streams;
     clock: Clock;
   }) {
     this.#tokens = deps.tokens;
     this.#assertions = deps.assertions;
     this.#partners = deps.partners;
-    this.#commands = deps.commands;
+    this.#streams = deps.streams;
     this.#clock = deps.clock;
   }
 
@@ -86,18 +86,22 @@ export class PartnerAuthentication {
     const { partner_id, sub, email, permissions, jti } = this.#verified(assertion);
     if ((await this.#partners.find(partner_id)) === undefined) throw refused();
     const assertionId = createHash('sha256').update(`${partner_id}\n${jti}`).digest('hex');
-    const outcome = await this.#commands.execute({
-      tenantId: partnerScope(partner_id),
-      decider: assertionDecider,
-      id: assertionId,
-      cause: {
-        actor: { kind: 'partner', id: sub },
-        correlationId: requestId,
-        causationId: requestId,
+    const outcome = await this.#streams.of(assertionStream, partnerScope(partner_id), assertionId).execute(
+      {
+        cause: {
+          actor: { kind: 'partner', id: sub },
+          correlationId: requestId,
+          causationId: requestId,
+        },
       },
-      decide: (state) =>
-        exchangeAssertion(state, { partnerId: partner_id, assertionId, userId: sub, permissions }),
-    });
+      (state) =>
+        exchangeAssertion(state, {
+          partner_id,
+          assertion_id: assertionId,
+          user_id: sub,
+          permissions: [...permissions],
+        }),
+    );
     const token = this.#tokens.sign({ sub, email, partner_id, permissions }, PARTNER_TOKEN_SECONDS);
     return { token, position: outcome.position };
   }

@@ -2,24 +2,24 @@ import {
   type ExistingPartner,
   isPartnerId,
   type Partner,
-  partnerDecider,
-} from '../domain/partners/partner.ts';
-import type { StreamStates } from './stream-states.ts';
-import { PLATFORM, streamName } from './streams.ts';
+  partnerStream,
+} from '../../domain/partners/partner.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import { PLATFORM } from '../core/events/stream-name.ts';
 
 /** The partners there are, from their folded streams: what was created counts for the next request at once. */
 export class PartnerDirectory {
-  readonly #states: StreamStates;
+  readonly #streams: Streams;
 
-  constructor(states: StreamStates) {
-    this.#states = states;
+  constructor(streams: Streams) {
+    this.#streams = streams;
   }
 
   /** The partner if its stream is in memory; `unknown` when it must be loaded. */
   cached(partnerId: string): ExistingPartner | 'unknown' {
-    const cached = this.#states.cached(streamName(PLATFORM, partnerDecider.category, partnerId));
+    const cached = this.#streams.of(partnerStream, PLATFORM, partnerId).cached();
     if (cached === undefined) return 'unknown';
-    // The stream's name says which decider folded it.
+    // The stream's name says which stream type folded it.
     const partner = cached.state as Partner;
     return partner.exists ? partner : 'unknown';
   }
@@ -29,8 +29,7 @@ export class PartnerDirectory {
     if (!isPartnerId(partnerId)) return undefined;
     const cached = this.cached(partnerId);
     if (cached !== 'unknown') return cached;
-    const stream = streamName(PLATFORM, partnerDecider.category, partnerId);
-    const partner = (await this.#states.refresh(stream, partnerDecider)).state as Partner;
-    return partner.exists ? partner : undefined;
+    const { state } = await this.#streams.of(partnerStream, PLATFORM, partnerId).refresh();
+    return state.exists ? state : undefined;
   }
 }

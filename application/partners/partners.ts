@@ -1,4 +1,4 @@
-import { DomainError, notFound } from '../domain/errors.ts';
+import { DomainError, notFound } from '../../domain/core/errors.ts';
 import {
   type ChangePartner,
   changePartner,
@@ -7,15 +7,15 @@ import {
   isPartnerId,
   type Partner,
   type PartnerEvent,
-  partnerDecider,
-} from '../domain/partners/partner.ts';
-import { isTenantId, type Tenant, tenantDecider } from '../domain/tenancy/tenant.ts';
-import type { CommandHandler, Outcome } from './command-handler.ts';
+  partnerStream,
+} from '../../domain/partners/partner.ts';
+import { isTenantId, tenantStream } from '../../domain/tenancy/tenant.ts';
+import type { Outcome } from '../core/commands/command-handler.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import { PLATFORM } from '../core/events/stream-name.ts';
+import type { Position } from '../ports/event-store.ts';
 import type { PartnerDirectory } from './partner-directory.ts';
-import type { Position } from './ports/event-store.ts';
-import type { RequestContext } from './request-context.ts';
-import type { StreamStates } from './stream-states.ts';
-import { PLATFORM, streamName } from './streams.ts';
 
 export interface NewPartner {
   readonly id: string;
@@ -33,13 +33,11 @@ export const unknownReference = (path: string, message: string): DomainError =>
 
 /** Use cases on partners, for platform admins (decisions, section 3, Platform). */
 export class Partners {
-  readonly #commands: CommandHandler;
-  readonly #states: StreamStates;
+  readonly #streams: Streams;
   readonly #directory: PartnerDirectory;
 
-  constructor(deps: { commands: CommandHandler; states: StreamStates; directory: PartnerDirectory }) {
-    this.#commands = deps.commands;
-    this.#states = deps.states;
+  constructor(deps: { streams: Streams; directory: PartnerDirectory }) {
+    this.#streams = deps.streams;
     this.#directory = deps.directory;
   }
 
@@ -72,27 +70,19 @@ export class Partners {
   ): Promise<Changed> {
     if (!isPartnerId(id)) throw notFound();
     const homeExists = typeof homeTenantId !== 'string' || (await this.#tenantExists(homeTenantId));
-    const outcome = await this.#commands.execute({
-      tenantId: PLATFORM,
-      decider: partnerDecider,
-      id,
-      cause: context.cause,
-      again: context.again,
-      decide: (state) => {
-        const events = decide(state);
-        if (!homeExists) throw unknownReference('home_tenant_id', 'There is no such tenant.');
-        return events;
-      },
+    const outcome = await this.#streams.of(partnerStream, PLATFORM, id).execute(context, (state) => {
+      const events = decide(state);
+      if (!homeExists) throw unknownReference('home_tenant_id', 'There is no such tenant.');
+      return events;
     });
     return { partner: existing(outcome), position: outcome.position };
   }
 
   async #tenantExists(tenantId: string): Promise<boolean> {
     if (!isTenantId(tenantId)) return false;
-    const { state } = await this.#states.load(PLATFORM, tenantDecider, tenantId);
-    if (state.exists) return true;
-    const stream = streamName(PLATFORM, tenantDecider.category, tenantId);
-    return ((await this.#states.refresh(stream, tenantDecider)).state as Tenant).exists;
+    const stream = this.#streams.of(tenantStream, PLATFORM, tenantId);
+    const { state } = await stream.load();
+    return state.exists || (await stream.refresh()).state.exists;
   }
 }
 

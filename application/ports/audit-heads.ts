@@ -30,7 +30,7 @@ export interface SealedHead extends UnsignedHead {
 }
 
 /** What signs heads. */
-export interface HeadSigner {
+export interface HeadSigningKey {
   /** As in {@link SealedHead}. */
   readonly publicKey: string;
   /** Of the text in UTF-8; base64. */

@@ -1,4 +1,4 @@
-import type { EventFilter } from '../../application/ports/event-store.ts';
+import type { EventFilter } from './event-store.ts';
 
 /** A filter with its empty conditions taken away; undefined means "everything". */
 export interface Selection {

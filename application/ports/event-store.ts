@@ -62,64 +62,26 @@ export interface ScanPage {
   readonly scanned: number;
   /** Where the next scan begins (`from`); undefined when the log was seen to its end. */
   readonly next: Position | undefined;
-}
-
-/** What a subscription yields. `position` is how far the log was scanned, also when nothing matched. */
-export interface EventBatch {
-  readonly events: readonly StoredEvent[];
+  /** Forward: up to here (inclusive) everything was looked at. Before the first event where the log is empty. */
   readonly position: Position;
-  /** True when the scan had reached the end of the log as this batch was made. */
-  readonly caughtUp: boolean;
 }
 
-export interface SubscribeOptions {
-  /** Exclusive start; undefined: from the first event. */
-  readonly after?: Position | undefined;
-  readonly filter?: EventFilter | undefined;
-  /** At most this many events in a batch (default 512). */
-  readonly batchSize?: number | undefined;
-  /** Ends the iteration when aborted. */
-  readonly signal: AbortSignal;
+/** Events that were just appended, in the order of the log. */
+export interface LogGrowth {
+  /** No event lies between this position and the first of `events`. */
+  readonly after: Position;
+  /** At least one. */
+  readonly events: readonly StoredEvent[];
 }
 
-/** One of several appends. */
+/** Told each time that the log has grown; without `growth` the new events are to be read. */
+export type GrowthListener = (growth?: LogGrowth) => void;
+
+/** One append. */
 export interface StreamAppend {
   readonly stream: string;
   readonly expected: ExpectedRevision;
   readonly events: readonly NewEvent[];
-}
-
-/** Which events {@link EventStore.lines} reads. */
-export interface LineOptions {
-  /** Exclusive; undefined: from the first event. */
-  readonly after: Position | undefined;
-  /** Inclusive; the log has got that far. */
-  readonly until: Position;
-  readonly filter: EventFilter;
-  /** Members of the data whose texts are looked for. */
-  readonly members: readonly TypeMember[];
-}
-
-export interface TypeMember {
-  readonly type: string;
-  readonly name: string;
-}
-
-/**
- * The next events of a log as lines (application/ports/lines/stored-lines.ts). What they are in is the puller's to write
- * to, and used again once the next page is pulled.
- */
-export interface LinePage {
-  /** Undefined where some event needs a closer look. */
-  readonly lines: Uint8Array | undefined;
-  /** The texts that were looked for, to be read by `LineTexts`. */
-  readonly texts: Uint32Array;
-  /** `<tenant>/message-<page>`, each once. */
-  readonly keyPages: readonly string[];
-  /** How many there are. */
-  readonly events: number;
-  /** Everything up to here was looked at. */
-  readonly position: Position;
 }
 
 export interface EventStore {
@@ -131,13 +93,6 @@ export interface EventStore {
    * @throws {StoreUnavailable} when the store cannot be reached in time; the append may or may not have happened
    */
   append(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<AppendResult>;
-  /**
-   * Several appends, each by itself as with {@link append}, where the store has a cheaper way for that: one answer for
-   * each, in their order. {@link appendEach} is for whatever store there is.
-   * @throws {EventTooLarge} for any of them, before anything is written
-   * @throws {StoreUnavailable} any of them may or may not have happened
-   */
-  appendAll?(appends: readonly StreamAppend[]): Promise<readonly AppendOutcome[]>;
   /** Events of one stream; empty for an unknown stream. */
   readStream(stream: string, options?: ReadStreamOptions): Promise<StoredEvent[]>;
   /**
@@ -158,16 +113,10 @@ export interface EventStore {
    */
   scanAll(options: ReadAllOptions, maxScanned: number): Promise<ScanPage>;
   /**
-   * Catch-up, then live, in global order with no gap and no duplicate, for as long as it is pulled. A lost
-   * connection is taken up again inside (the iteration goes on); only an abort ends it.
+   * Wakes a follower of the log after each growth, whoever appended; answers the way to stop that. A store that has the
+   * new events at hand passes them on; any call may leave them out, and growth may be told late, but is always told.
    */
-  subscribe(options: SubscribeOptions): AsyncIterable<EventBatch>;
-  /**
-   * What is selected, page by page up to `until`, in bounded memory and no faster than it is pulled: for stores that give
-   * lines for a fraction of what reading the events costs.
-   * @throws {StoreUnavailable}
-   */
-  lines?(options: LineOptions): AsyncIterable<LinePage>;
+  onGrowth(listener: GrowthListener): () => void;
   /** Looks at once for what others have written, where the store would otherwise find it by polling. */
   wake?(): void;
   /** Position of the last event, undefined while the log is empty. */
@@ -193,25 +142,6 @@ export class WrongExpectedRevision extends Error {
     this.actual = actual;
   }
 }
-
-/** What became of one of several appends. */
-export type AppendOutcome = AppendResult | WrongExpectedRevision;
-
-/** @throws as {@link EventStore.appendAll} */
-export const appendEach = async (
-  events: EventStore,
-  appends: readonly StreamAppend[],
-): Promise<readonly AppendOutcome[]> => {
-  if (events.appendAll !== undefined) return events.appendAll(appends);
-  const results = await Promise.allSettled(
-    appends.map(({ stream, expected, events: news }) => events.append(stream, expected, news)),
-  );
-  return results.map((result) => {
-    if (result.status === 'fulfilled') return result.value;
-    if (result.reason instanceof WrongExpectedRevision) return result.reason;
-    throw result.reason;
-  });
-};
 
 export class EventTooLarge extends Error {
   override readonly name = 'EventTooLarge';

@@ -3,7 +3,7 @@
  * every copy of the text unreadable, wherever it was copied.
  *
  * A row is a key, under its id `<tenant>/<kind>-<id>` (e.g. `acme/person-0190…`), or a page of keys
- * (application/key-pages.ts). Rows are stored wrapped by `MASTER_KEY`.
+ * (application/core/privacy/key-pages.ts). Rows are stored wrapped by `MASTER_KEY`.
  */
 export interface KeyStore {
   /**

@@ -10,16 +10,10 @@ export const MEMORY = {
   states: { maxCount: 20_000, maxBytes: 16 * MIB },
   /** Documents of all projections together. */
   documents: { maxCount: 20_000, maxBytes: 16 * MIB },
-  /**
-   * The end of the log: as many events as subscribers may lag and still be served from memory. Those of the main thread
-   * lag by a few turns of its loop, and whoever lags more reads the file; 8,192 made a bulk commit some 7 % slower, and 15 MiB larger.
-   */
+  /** The newest events, as the store told of them: followers that lag no further are served from here. */
   tail: { maxCount: 512, maxBytes: 32 * MIB },
-  /**
-   * The same in the thread of projections, which follow the log together: what stays longer than that grows old for the
-   * collector, and kept four kilobytes of every event alive until it next marked everything.
-   */
-  projectedTail: { maxCount: 1024 },
+  /** Pages of the log that followers which are further behind share. */
+  pages: { maxCount: 2048, maxBytes: 32 * MIB },
   /** Streams whose last revision an append need not ask for, in each of two generations; and those that were only read. */
   heads: { maxCount: 20_000, maxNoted: 1024 },
   /** Definitions of workflows, ready to be used. */

@@ -46,7 +46,7 @@ export interface CollectionSpec {
 }
 
 /** Where a projection's documents live: the projection's name and the generation's tag. */
-export interface Generation {
+export interface GenerationId {
   readonly projection: string;
   readonly tag: string;
 }
@@ -85,7 +85,7 @@ export interface DocWrite extends DocKey {
 }
 
 export interface BatchWrite {
-  readonly generation: Generation;
+  readonly generation: GenerationId;
   /** The fencing token of the lease under which the batch was folded. */
   readonly fence: number;
   readonly writes: readonly DocWrite[];
@@ -182,8 +182,8 @@ export interface Lease {
 
 export interface ReadStore {
   /** Creates collections, indexes and state of a generation; safe to repeat, also from several processes. */
-  prepare(generation: Generation, collections: readonly CollectionSpec[]): Promise<void>;
-  load(generation: Generation, keys: readonly DocKey[]): Promise<(StoredDoc | undefined)[]>;
+  prepare(generation: GenerationId, collections: readonly CollectionSpec[]): Promise<void>;
+  load(generation: GenerationId, keys: readonly DocKey[]): Promise<(StoredDoc | undefined)[]>;
   /**
    * Writes documents, then the checkpoint (in one transaction where the store has them). Where it has none, a
    * document is written only over an older `position` and a `fence` not above its own, so a repeated or a fenced
@@ -191,22 +191,22 @@ export interface ReadStore {
    * @throws {Fenced} when the fence is no longer the lease's, or the checkpoint would go backwards
    */
   commit(batch: BatchWrite): Promise<void>;
-  state(generation: Generation): Promise<GenerationState>;
-  park(generation: Generation, fence: number, parked: ParkedTenant): Promise<void>;
-  unpark(generation: Generation, fence: number, tenant: string): Promise<void>;
-  get(generation: Generation, key: DocKey): Promise<StoredDoc | undefined>;
-  find(generation: Generation, query: FindQuery): Promise<FindResult>;
+  state(generation: GenerationId): Promise<GenerationState>;
+  park(generation: GenerationId, fence: number, parked: ParkedTenant): Promise<void>;
+  unpark(generation: GenerationId, fence: number, tenant: string): Promise<void>;
+  get(generation: GenerationId, key: DocKey): Promise<StoredDoc | undefined>;
+  find(generation: GenerationId, query: FindQuery): Promise<FindResult>;
   /**
    * What an index itself says, in its order: the values after those of `equals`, and ids. No document is read for it.
    * @throws {TypeError} for an index with a `multi` field
    */
-  entries(generation: Generation, query: EntriesQuery): Promise<readonly Cursor[]>;
+  entries(generation: GenerationId, query: EntriesQuery): Promise<readonly Cursor[]>;
   /**
    * All documents of each query, in one go: for ranges that are known to be small. They are of one moment between two
    * commits; where the store has no transactions, it reads again while commits come in between, a few times.
    */
   findAll(
-    generation: Generation,
+    generation: GenerationId,
     queries: readonly RangeQuery[],
   ): Promise<readonly (readonly JsonObject[])[]>;
   /**
@@ -216,26 +216,26 @@ export interface ReadStore {
    * @throws {SearchGivenUp} after 10 s, or at once when too many searches wait
    * @throws {InvalidCursor}
    */
-  search(generation: Generation, query: SearchQuery): Promise<FindResult>;
+  search(generation: GenerationId, query: SearchQuery): Promise<FindResult>;
   /** As {@link ReadStore.search}, ids alone: a page has as many as its limit says. */
   ids(
-    generation: Generation,
+    generation: GenerationId,
     query: SearchQuery,
   ): Promise<{ ids: readonly string[]; next?: Cursor | undefined }>;
-  count(generation: Generation, selection: Selection): Promise<number>;
+  count(generation: GenerationId, selection: Selection): Promise<number>;
   /**
    * Documents of all tenants, for checks and not for requests: in one order that writes do not change, those behind
    * `after`. None where the generation is not there.
    */
   list(
-    generation: Generation,
+    generation: GenerationId,
     collection: string,
     after: Pick<DocKey, 'tenant' | 'id'> | undefined,
     limit: number,
   ): Promise<readonly ListedDoc[]>;
   activeGeneration(projection: string): Promise<ActiveGeneration>;
   setActiveGeneration(projection: string, state: ActiveGeneration): Promise<void>;
-  drop(generation: Generation): Promise<void>;
+  drop(generation: GenerationId): Promise<void>;
   /** Takes or renews a lease for `ttlMs` on the store's own clock; undefined while another owner holds it. */
   acquireLease(name: string, owner: string, ttlMs: number): Promise<Lease | undefined>;
   /** Ends the lease if it is still this one; its fence is remembered. */
@@ -265,7 +265,7 @@ export class Fenced extends Error {
 }
 
 /** The lease under which a generation of a projection is folded. */
-export function leaseNameOf(generation: Generation): string {
+export function leaseNameOf(generation: GenerationId): string {
   return `projection:${generation.projection}@${generation.tag}`;
 }
 

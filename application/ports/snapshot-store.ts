@@ -3,7 +3,7 @@
  * their sealed form.
  */
 export interface Snapshot {
-  /** The decider's `stateVersion`; a snapshot of another version is ignored. */
+  /** The stream type’s `stateVersion`; a snapshot of another version is ignored. */
   readonly stateVersion: number;
   readonly revision: number;
   readonly hash: string;

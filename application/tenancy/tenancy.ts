@@ -1,5 +1,5 @@
-import { invalid, notFound } from '../domain/errors.ts';
-import { changeSso, type PresentSso, type SsoSettings } from '../domain/tenancy/sso.ts';
+import { invalid, notFound } from '../../domain/core/errors.ts';
+import { changeSso, type PresentSso, type SsoSettings } from '../../domain/tenancy/sso.ts';
 import {
   type ChangeTenant,
   changeTenant,
@@ -11,19 +11,22 @@ import {
   type Tenant,
   TenantCreated,
   type TenantEvent,
-  tenantDecider,
-} from '../domain/tenancy/tenant.ts';
-import { dataOf } from './codec.ts';
-import type { CommandHandler, Outcome } from './command-handler.ts';
-import type { Directory } from './directory.ts';
-import type { Identity } from './identity.ts';
-import type { PartnerDirectory } from './partner-directory.ts';
-import { unknownReference } from './partners.ts';
-import type { Position } from './ports/event-store.ts';
-import type { Passwords } from './ports/passwords.ts';
-import type { RequestContext } from './request-context.ts';
-import type { KeyRing } from './sealing.ts';
-import { PLATFORM } from './streams.ts';
+  tenantStream,
+} from '../../domain/tenancy/tenant.ts';
+import type { Outcome } from '../core/commands/command-handler.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import { dataOf } from '../core/events/event-codec.ts';
+import { PLATFORM } from '../core/events/stream-name.ts';
+import { firstAdminKeyId } from '../core/privacy/key-ids.ts';
+import type { KeyRing } from '../core/privacy/key-ring.ts';
+import type { AdminAppointments, AppointedAdmin } from '../identity/admin-appointments.ts';
+import type { Directory } from '../identity/directory.ts';
+import type { Identity } from '../identity/identity.ts';
+import type { PartnerDirectory } from '../partners/partner-directory.ts';
+import { unknownReference } from '../partners/partners.ts';
+import type { Position } from '../ports/event-store.ts';
+import type { Passwords } from '../ports/passwords.ts';
 
 export interface NewTenant {
   readonly id: string;
@@ -36,29 +39,38 @@ export interface NewTenant {
   readonly sso?: SsoSettings | null | undefined;
   /** `active` unless given. */
   readonly status?: 'active' | 'suspended' | undefined;
-  readonly admin?: { email: string; password: string; display_name: string } | undefined;
+  readonly admin?: GivenAdmin | undefined;
+}
+
+interface GivenAdmin {
+  readonly email: string;
+  readonly password: string;
+  readonly display_name: string;
 }
 
 /** Use cases on tenants, for platform admins (decisions, section 3, Platform). */
 export class Tenancy {
-  readonly #commands: CommandHandler;
+  readonly #streams: Streams;
   readonly #directory: Directory;
   readonly #identity: Identity;
+  readonly #appointments: AdminAppointments;
   readonly #partners: PartnerDirectory;
   readonly #passwords: Passwords;
   readonly #keys: KeyRing;
 
   constructor(deps: {
-    commands: CommandHandler;
+    streams: Streams;
     directory: Directory;
     identity: Identity;
+    appointments: AdminAppointments;
     partners: PartnerDirectory;
     passwords: Passwords;
     keys: KeyRing;
   }) {
-    this.#commands = deps.commands;
+    this.#streams = deps.streams;
     this.#directory = deps.directory;
     this.#identity = deps.identity;
+    this.#appointments = deps.appointments;
     this.#partners = deps.partners;
     this.#passwords = deps.passwords;
     this.#keys = deps.keys;
@@ -66,7 +78,7 @@ export class Tenancy {
 
   /**
    * The first admin goes into the tenant's own first event and is registered from there: here, and after a crash in
-   * between by a subscriber (application/subscribers/first-admin.ts).
+   * between by a subscriber (application/identity/first-admin.ts).
    * @throws `validation_failed` for an id that cannot be a tenant's, `already_exists`, `constraint_violated` for an
    * unknown partner
    */
@@ -89,30 +101,23 @@ export class Tenancy {
             displayName: admin.display_name,
             passwordHash: await this.#passwords.hash(admin.password),
           };
-    const outcome = await this.#commands.execute({
-      tenantId: PLATFORM,
-      decider: tenantDecider,
-      id,
-      cause: context.cause,
-      again: context.again,
-      decide: (state) => {
-        const events = createTenant(state, {
-          tenantId: id,
-          name: settings.name,
-          plan: settings.plan,
-          partner_id: settings.partner_id ?? null,
-          entitlements: {
-            ledger: settings.entitlements?.ledger ?? false,
-            assistant: settings.entitlements?.assistant ?? false,
-          },
-          currency: settings.currency,
-          timezone: settings.timezone,
-          status: settings.status,
-          firstAdmin,
-        });
-        requirePartner();
-        return [...events, ...changeSso(id, { sso: undefined, secret: undefined }, settings.sso)];
-      },
+    const outcome = await this.#streams.of(tenantStream, PLATFORM, id).execute(context, (state) => {
+      const events = createTenant(state, {
+        tenantId: id,
+        name: settings.name,
+        plan: settings.plan,
+        partner_id: settings.partner_id ?? null,
+        entitlements: {
+          ledger: settings.entitlements?.ledger ?? false,
+          assistant: settings.entitlements?.assistant ?? false,
+        },
+        currency: settings.currency,
+        timezone: settings.timezone,
+        status: settings.status,
+        firstAdmin,
+      });
+      requirePartner();
+      return [...events, ...changeSso(id, { sso: undefined, secret: undefined }, settings.sso)];
     });
     let { position } = outcome;
     if (firstAdmin !== undefined) {
@@ -127,30 +132,38 @@ export class Tenancy {
   }
 
   /**
-   * Entitlements merge, `sso` is replaced as a whole.
-   * @throws `not_found`, `constraint_violated` for an unknown partner, `validation_failed` for `sso` without a secret
+   * Entitlements merge, `sso` is replaced as a whole, `admin` is appointed after that.
+   * @throws `not_found`, `constraint_violated` for an unknown partner, `validation_failed` for `sso` without a secret,
+   * `already_exists` and `invalid_transition` as {@link AdminAppointments.appoint}
    */
   async change(
     tenantId: string,
-    change: ChangeTenant & { readonly sso?: SsoSettings | null | undefined },
+    change: ChangeTenant & {
+      readonly sso?: SsoSettings | null | undefined;
+      readonly admin?: GivenAdmin | undefined;
+    },
     context: RequestContext,
-  ): Promise<{ tenant: ExistingTenant; position: Position | undefined }> {
-    const { sso, ...settings } = change;
+  ): Promise<{
+    tenant: ExistingTenant;
+    admin: AppointedAdmin | undefined;
+    position: Position | undefined;
+  }> {
+    const { sso, admin, ...settings } = change;
     const requirePartner = await this.#partnerCheck(change.partner_id);
-    const outcome = await this.#commands.execute({
-      tenantId: PLATFORM,
-      decider: tenantDecider,
-      id: tenantId,
-      cause: context.cause,
-      again: context.again,
+    const outcome = await this.#streams.of(tenantStream, PLATFORM, tenantId).execute(context, {
       prepare: (head) => this.#presentSso(head),
+
       decide: (state, _context, present) => {
         const events = changeTenant(state, settings);
         requirePartner();
         return [...events, ...changeSso(tenantId, present, sso)];
       },
     });
-    return { tenant: existing(outcome), position: outcome.position };
+    const tenant = existing(outcome);
+    if (admin === undefined) return { tenant, admin: undefined, position: outcome.position };
+    const { email, password, display_name: displayName } = admin;
+    const appointed = await this.#appointments.appoint(tenantId, { email, password, displayName }, context);
+    return { tenant, admin: appointed, position: appointed.position };
   }
 
   /** What single sign-on a tenant has at the revision at which it is changed. */
@@ -174,9 +187,6 @@ export class Tenancy {
     return tenant;
   }
 }
-
-/** The data key that seals the first admin in the tenant's first event, until the admin is registered. */
-export const firstAdminKeyId = (tenantId: string): string => `${PLATFORM}/first-admin-${tenantId}`;
 
 /** Who the tenant's first event names: of a repeated request that is whom the first try named. */
 const adminOf = (events: readonly TenantEvent[]): string | undefined =>

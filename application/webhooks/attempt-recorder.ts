@@ -1,28 +1,18 @@
-import { DomainError } from '../../domain/errors.ts';
+import { DomainError } from '../../domain/core/errors.ts';
 import {
   type Delivery,
-  deliveryDecider,
+  deliveryStream,
   type RecordAttempt,
   recordAttempt,
 } from '../../domain/webhooks/delivery.ts';
-import { DeliverySucceeded } from '../../domain/webhooks/delivery-events.ts';
-import type { Cause, EventCodec } from '../codec.ts';
-import type { CommandHandler } from '../command-handler.ts';
-import type { Clock, Ids } from '../ports/clock.ts';
-import { type EventStore, type NewEvent, type Position, StoreUnavailable } from '../ports/event-store.ts';
+import type { StreamState } from '../core/commands/stream-states.ts';
+import type { StreamCommand, Streams } from '../core/commands/streams.ts';
+import type { Cause } from '../core/events/event-codec.ts';
+import { type Position, StoreUnavailable } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
-import type { Metrics } from '../ports/metrics.ts';
-import type { StreamState, StreamStates } from '../stream-states.ts';
-import { streamName } from '../streams.ts';
 
 export interface RecorderDeps {
-  readonly commands: CommandHandler;
-  readonly states: StreamStates;
-  readonly events: EventStore;
-  readonly codec: EventCodec;
-  readonly ids: Ids;
-  readonly clock: Clock;
-  readonly metrics: Metrics;
+  readonly streams: Streams;
   readonly logger: Logger;
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 }
@@ -38,27 +28,22 @@ export interface DoneAttempt {
 
 interface Waiting {
   readonly done: DoneAttempt;
+  readonly tries: number;
   readonly resolve: (position: Position | undefined) => void;
   readonly reject: (error: unknown) => void;
 }
 
-interface Encoded {
-  readonly event: NewEvent;
-  readonly after: StreamState<Delivery>;
-}
-
-/** So many are enough to go to disk together. */
-const ENOUGH = 192;
-/** After so many at once others are about to come, and are waited for. */
-const COMPANY = 8;
-/** No lane is held up by it: who has no room for a further attempt says so. */
+/** A batch of so many is written at once. */
+const FULL = 192;
+/** After a batch of so many, the next one waits for company. */
+const BUSY = 8;
+/** A batch never waits longer than this (ms). */
 const LINGER_MS = 20;
 const TRIES = 6;
 
 /**
- * Writes down what became of attempts, many at once: each is decided on the state that its attempt began with and appended
- * at the revision of that, all in one transaction. Who wrote to a delivery meanwhile is not overwritten: the store
- * refuses, and what was done is decided again as a command, on what is there.
+ * Records the outcomes of attempts in batches (decision 21). Each is decided on the state that its attempt began with;
+ * where the delivery has changed since, `executeAll` decides it again on what is there.
  */
 export class AttemptRecorder {
   readonly #deps: RecorderDeps;
@@ -72,18 +57,18 @@ export class AttemptRecorder {
   }
 
   /**
-   * @returns how far the log is known of the delivery
+   * @returns the position of the delivery's last event
    * @throws {StoreUnavailable}, `unavailable` after a few tries
    */
   record(done: DoneAttempt, urgency: 'soon' | 'with others'): Promise<Position | undefined> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ done, resolve, reject });
-      if (urgency === 'soon' || this.#lastSize < COMPANY || this.#waiting.length >= ENOUGH) this.hurry();
+      this.#waiting.push({ done, tries: 1, resolve, reject });
+      if (urgency === 'soon' || this.#lastSize < BUSY || this.#waiting.length >= FULL) this.hurry();
       else this.#timer ??= setTimeout(this.#flush, LINGER_MS);
     });
   }
 
-  /** Somebody waits for what is to be written. */
+  /** Writes what waits at the end of this tick. */
   hurry(): void {
     if (this.#waiting.length > 0) this.#soon ??= setImmediate(this.#flush);
   }
@@ -96,92 +81,47 @@ export class AttemptRecorder {
     const batch = this.#waiting;
     this.#waiting = [];
     this.#lastSize = batch.length;
-    const began = performance.now();
-    const written = batch.map((each) => this.#append(each));
-    void Promise.all(written).then((all) => {
-      const count = all.filter(Boolean).length;
-      if (count > 0) this.#deps.metrics.eventsAppended(count, (performance.now() - began) / 1000);
-    });
+    const byTenant = Map.groupBy(batch, ({ done }) => done.tenantId);
+    for (const [tenantId, waiting] of byTenant) void this.#write(tenantId, waiting);
   };
 
-  /** Never rejects. @returns whether it was written here */
-  #append(waiting: Waiting): Promise<boolean> {
-    const { tenantId, deliveryId, head } = waiting.done;
-    const stream = streamName(tenantId, deliveryDecider.category, deliveryId);
-    const otherwise = (): false => {
-      this.#execute(waiting.done).then(waiting.resolve, waiting.reject);
-      return false;
-    };
-    const encoded = this.#tryEncode(stream, waiting.done);
-    if (encoded === undefined) return Promise.resolve(otherwise());
-    return this.#deps.events.append(stream, head.revision, [encoded.event]).then(({ position }) => {
-      this.#remember(stream, { ...encoded.after, position });
-      waiting.resolve(position);
-      return true;
-    }, otherwise);
-  }
-
-  /** What cannot be encoded here is told by the command; the others of the batch are not to suffer for it. */
-  #tryEncode(stream: string, done: DoneAttempt): Encoded | undefined {
-    try {
-      return this.#encode(stream, done);
-    } catch {
-      return undefined;
+  /** Never rejects. */
+  async #write(tenantId: string, batch: readonly Waiting[]): Promise<void> {
+    const commands = batch.map(({ done, tries }) => commandOf(done, tries));
+    const options = { passing: true };
+    const settled = await this.#deps.streams
+      .executeAll(deliveryStream, tenantId, commands, options)
+      .catch((reason: unknown) => batch.map(() => ({ status: 'rejected' as const, reason })));
+    for (const [at, waiting] of batch.entries()) {
+      const outcome = settled[at];
+      if (outcome?.status === 'fulfilled') waiting.resolve(outcome.value.position);
+      else void this.#again(waiting, outcome?.reason);
     }
   }
 
-  /** Undefined when it is not one event that is to be written. */
-  #encode(stream: string, { tenantId, head, record, cause }: DoneAttempt): Encoded | undefined {
-    const { clock, codec, ids } = this.#deps;
-    const at = Math.max(clock.now(), head.at);
-    const [event, ...others] = recordAttempt(head.state, record, { now: at });
-    if (event === undefined || others.length > 0) return undefined;
-    const { stored, recorded } = codec.encode(
-      stream,
-      tenantId,
-      head,
-      { ...event, id: ids.next(), at },
-      cause,
-      // Thousands a second, of which the other thread alone reads most.
-      event.type !== DeliverySucceeded.type,
-    );
-    const { revision, hash } = recorded;
-    const state = deliveryDecider.evolve(head.state, event, { at, revision });
-    return { event: stored, after: { state, revision, hash, at, position: head.position } };
-  }
-
-  /** Most are never looked at again: memory is for others. */
-  #remember(stream: string, after: StreamState<Delivery>): void {
-    if (after.state.kind === 'scheduled' && after.state.dueAt !== null) {
-      this.#deps.states.set(stream, after, deliveryDecider);
-    } else this.#deps.states.drop(stream);
-  }
-
-  /** What happened outside is worth a few tries to write down: else it happens again. */
-  async #execute({ tenantId, deliveryId, record, cause }: DoneAttempt): Promise<Position | undefined> {
-    const { commands, states, logger, sleep } = this.#deps;
-    const stream = streamName(tenantId, deliveryDecider.category, deliveryId);
-    for (let tries = 1; ; tries += 1) {
-      try {
-        const { state, position } = await commands.execute({
-          tenantId,
-          decider: deliveryDecider,
-          id: deliveryId,
-          cause,
-          decide: (current, at) => recordAttempt(current, record, at),
-        });
-        if (state.kind !== 'scheduled' || state.dueAt === null) states.drop(stream);
-        return position;
-      } catch (error) {
-        const passes = error instanceof StoreUnavailable || isBusy(error);
-        if (!passes || tries >= TRIES) throw error;
-        logger.warn({ err: error, delivery_id: deliveryId }, 'an attempt could not be recorded yet');
-        await sleep(50 * 2 ** tries, NEVER);
-      }
-    }
+  /** What happened outside is worth a few tries to record: without a record it happens again. */
+  async #again(waiting: Waiting, error: unknown): Promise<void> {
+    const { done, tries, reject } = waiting;
+    const isTransient = error instanceof StoreUnavailable || isBusy(error);
+    if (!isTransient || tries >= TRIES) return reject(error);
+    const { logger, sleep } = this.#deps;
+    logger.warn({ err: error, delivery_id: done.deliveryId }, 'an attempt could not be recorded yet');
+    await sleep(50 * 2 ** tries, NEVER);
+    this.#waiting.push({ ...waiting, tries: tries + 1 });
+    this.hurry();
   }
 }
 
 const NEVER = new AbortController().signal;
+
+const commandOf = ({ deliveryId, head, record, cause }: DoneAttempt, tries: number): Command => ({
+  id: deliveryId,
+  context: { cause },
+  // An earlier try may have been written without an answer.
+  loaded: tries === 1 ? head : undefined,
+  decide: (state, at) => recordAttempt(state, record, at),
+});
+
+type Command = StreamCommand<Delivery, ReturnType<typeof recordAttempt>[number]>;
 
 const isBusy = (error: unknown): boolean => error instanceof DomainError && error.code === 'unavailable';

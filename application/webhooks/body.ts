@@ -1,6 +1,6 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
-import { DeliveryBodyContinued, DeliveryScheduled } from '../../domain/webhooks/delivery-events.ts';
-import { type AnyEvent, dataOf } from '../codec.ts';
+import { DeliveryBodyContinued, DeliveryScheduled } from '../../domain/webhooks/delivery.ts';
+import { type AnyEvent, dataOf } from '../core/events/event-codec.ts';
 
 /**
  * How a delivery's body is kept: as it is, or, when it is long, compressed and in parts, since a record of nearly the

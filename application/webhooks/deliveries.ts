@@ -1,29 +1,26 @@
-import { notFound } from '../domain/errors.ts';
+import { notFound } from '../../domain/core/errors.ts';
 import {
-  type Delivery,
-  deliveryDecider,
+  deliveryStream,
   requestReplay,
   type ScheduledDelivery,
   scheduleDelivery,
-} from '../domain/webhooks/delivery.ts';
-import { TEST_DATA, TEST_EVENT } from '../domain/webhooks/event-types.ts';
+} from '../../domain/webhooks/delivery.ts';
+import { TEST_DATA, TEST_EVENT } from '../../domain/webhooks/event-types.ts';
 import {
+  replayDeadLetters,
   SUBSCRIPTIONS,
-  subscriptionsDecider,
+  subscriptionsStream,
   WebhookDeadLettersReplayed,
-} from '../domain/webhooks/subscription.ts';
-import { replayDeadLetters } from '../domain/webhooks/subscription-decisions.ts';
-import { dataOf, type LoggedEvent } from './codec.ts';
-import type { CommandHandler } from './command-handler.ts';
-import type { Clock } from './ports/clock.ts';
-import type { Position } from './ports/event-store.ts';
-import type { RequestContext } from './request-context.ts';
-import type { StreamStates } from './stream-states.ts';
-import { streamName } from './streams.ts';
-import { storedBody } from './webhooks/body.ts';
-import { envelopeText } from './webhooks/envelopes.ts';
-import { SubscriptionLookup } from './webhooks/subscription-lookup.ts';
-import { systemCause } from './webhooks/system-cause.ts';
+} from '../../domain/webhooks/subscription.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Position } from '../ports/event-store.ts';
+import { storedBody } from './body.ts';
+import { envelopeText } from './envelopes.ts';
+import { SubscriptionLookup } from './subscription-lookup.ts';
+import { systemCause } from './system-cause.ts';
 
 /** A delivery in a dead-letter log. */
 export interface DeadLetter {
@@ -40,8 +37,7 @@ export type DeadLetterLog = (
 ) => AsyncIterable<DeadLetter>;
 
 interface Deps {
-  readonly commands: CommandHandler;
-  readonly states: StreamStates;
+  readonly streams: Streams;
   readonly clock: Clock;
   readonly deadLetters: DeadLetterLog;
   readonly head: () => Promise<Position | undefined>;
@@ -54,7 +50,7 @@ export class WebhookDeliveries {
 
   constructor(deps: Deps) {
     this.#deps = deps;
-    this.#subscriptions = new SubscriptionLookup(deps.states);
+    this.#subscriptions = new SubscriptionLookup(deps.streams);
   }
 
   /** @throws `not_found`, `subscription_paused` */
@@ -67,20 +63,16 @@ export class WebhookDeliveries {
     const deliveryId = context.newId();
     const occurredAt = this.#deps.clock.now();
     const body = envelopeText({ id: deliveryId, event: TEST_EVENT, occurredAt, tenantId, data: TEST_DATA });
-    const { position } = await this.#deps.commands.execute({
-      tenantId,
-      decider: deliveryDecider,
-      id: deliveryId,
-      cause: context.cause,
-      again: context.again,
-      decide: (state) =>
+    const { position } = await this.#deps.streams
+      .of(deliveryStream, tenantId, deliveryId)
+      .execute(context, (state) =>
         scheduleDelivery(state, {
           id: deliveryId,
           subscriptionId: id,
           event: TEST_EVENT,
           ...storedBody(body),
         }),
-    });
+      );
     return { deliveryId, position };
   }
 
@@ -89,14 +81,9 @@ export class WebhookDeliveries {
     const { subscriptionId } = await this.#delivery(tenantId, deliveryId);
     await this.#subscriptions.active(tenantId, subscriptionId);
     const replayId = context.newId();
-    const { position } = await this.#deps.commands.execute({
-      tenantId,
-      decider: deliveryDecider,
-      id: deliveryId,
-      cause: context.cause,
-      again: context.again,
-      decide: (current, { now }) => requestReplay(current, { id: replayId, dueAt: now }),
-    });
+    const { position } = await this.#deps.streams
+      .of(deliveryStream, tenantId, deliveryId)
+      .execute(context, (current, { now }) => requestReplay(current, { id: replayId, dueAt: now }));
     return position;
   }
 
@@ -118,14 +105,9 @@ export class WebhookDeliveries {
       until = deadAt;
     }
     const replayId = context.newId();
-    const { events, position } = await this.#deps.commands.execute({
-      tenantId,
-      decider: subscriptionsDecider,
-      id: SUBSCRIPTIONS,
-      cause: context.cause,
-      again: context.again,
-      decide: (state) => replayDeadLetters(state, id, { id: replayId, until, count }),
-    });
+    const { events, position } = await this.#deps.streams
+      .of(subscriptionsStream, tenantId, SUBSCRIPTIONS)
+      .execute(context, (state) => replayDeadLetters(state, id, { id: replayId, until, count }));
     const noted = events.map((event) => dataOf(WebhookDeadLettersReplayed, event)?.count ?? 0);
     return { replayed: noted[0] ?? 0, position };
   }
@@ -139,24 +121,20 @@ export class WebhookDeliveries {
     const { subscription_id: id, replay_id: replayId, until } = asked;
     for await (const { id: deliveryId, deadAt } of this.#deps.deadLetters(tenantId, id, position)) {
       if (deadAt > until) return;
-      await this.#deps.commands.execute({
-        tenantId,
-        decider: deliveryDecider,
-        id: deliveryId,
-        cause: systemCause(event),
-        decide: (state) =>
+      await this.#deps.streams
+        .of(deliveryStream, tenantId, deliveryId)
+        .execute({ cause: systemCause(event) }, (state) =>
           state.kind === 'scheduled' ? requestReplay(state, { id: replayId, dueAt: at, order: deadAt }) : [],
-      });
+        );
     }
   }
 
   /** @throws `not_found` */
   async #delivery(tenantId: string, id: string): Promise<ScheduledDelivery> {
-    const { states } = this.#deps;
-    const { state } = await states.load(tenantId, deliveryDecider, id);
+    const stream = this.#deps.streams.of(deliveryStream, tenantId, id);
+    const { state } = await stream.load();
     if (state.kind === 'scheduled') return state;
-    const stream = streamName(tenantId, deliveryDecider.category, id);
-    const fresh = (await states.refresh(stream, deliveryDecider)).state as Delivery;
+    const { state: fresh } = await stream.refresh();
     if (fresh.kind !== 'scheduled') throw notFound();
     return fresh;
   }

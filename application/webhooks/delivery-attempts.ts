@@ -1,25 +1,32 @@
-import { type Tenant, tenantDecider } from '../../domain/tenancy/tenant.ts';
+import { type Tenant, tenantStream } from '../../domain/tenancy/tenant.ts';
 import {
   type AttemptOutcome,
-  deliveryDecider,
+  deliveryStream,
   dropDelivery,
   type ScheduledDelivery,
 } from '../../domain/webhooks/delivery.ts';
-import { retryAfterOf, retryDelayMs } from '../../domain/webhooks/schedule.ts';
+import { retryDelayMs } from '../../domain/webhooks/schedule.ts';
 import type { Subscription } from '../../domain/webhooks/subscription.ts';
-import type { LoggedEvent } from '../codec.ts';
-import type { Position } from '../ports/event-store.ts';
+import type { StreamStates } from '../core/commands/stream-states.ts';
+import type { EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
+import { PLATFORM } from '../core/events/stream-name.ts';
+import type { KeyRing } from '../core/privacy/key-ring.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { EventStore, Position } from '../ports/event-store.ts';
 import type { OutboundAnswer, OutboundHttp } from '../ports/outbound-http.ts';
-import type { KeyRing } from '../sealing.ts';
-import { PLATFORM, streamName } from '../streams.ts';
 import { AttemptRecorder, type RecorderDeps } from './attempt-recorder.ts';
 import { bodyOf, isWhole } from './body.ts';
 import { DeliveryReader, type Found, type FoundDelivery } from './delivery-reader.ts';
+import { retryAfterOf } from './retry-after.ts';
 import { headersOf, type SigningKey, SigningKeys } from './signature.ts';
 import { SubscriptionLookup } from './subscription-lookup.ts';
 import { systemCause } from './system-cause.ts';
 
 export interface AttemptDeps extends RecorderDeps {
+  readonly states: StreamStates;
+  readonly events: EventStore;
+  readonly codec: EventCodec;
+  readonly clock: Clock;
   readonly keys: KeyRing;
   readonly http: Pick<OutboundHttp, 'request'>;
   /** From 0 to 1: jitter. */
@@ -32,7 +39,7 @@ export interface AttemptDeps extends RecorderDeps {
 export interface OwnOfAttempt {
   /** The first event of the delivery. */
   readonly made?: LoggedEvent | undefined;
-  /** From {@link Attempts.gather}. */
+  /** From {@link DeliveryAttempts.gather}. */
   readonly found?: Found | undefined;
   /** Told when the receiver has taken it, before that is recorded. */
   readonly delivered?: () => void;
@@ -53,7 +60,7 @@ const MAX_ERROR = 500;
  * One attempt of one delivery: sign, call, record. It is recorded after the call, so that one that a crash cut off is
  * made again, under the same id, number and body; a record that comes too late changes nothing.
  */
-export class Attempts {
+export class DeliveryAttempts {
   readonly #deps: AttemptDeps;
   readonly #subscriptions: SubscriptionLookup;
   readonly #secrets: SigningKeys;
@@ -64,7 +71,7 @@ export class Attempts {
     this.#deps = deps;
     this.#reader = new DeliveryReader(deps);
     this.#recorder = new AttemptRecorder(deps);
-    this.#subscriptions = new SubscriptionLookup(deps.states);
+    this.#subscriptions = new SubscriptionLookup(deps.streams);
     this.#secrets = new SigningKeys(deps.keys);
   }
 
@@ -76,7 +83,7 @@ export class Attempts {
   /** Deliveries wait while the subscription is paused or the tenant suspended. */
   async waits(tenantId: string, { state }: Subscription): Promise<boolean> {
     if (state === 'paused') return true;
-    const { state: tenant } = await this.#deps.states.load(PLATFORM, tenantDecider, tenantId);
+    const { state: tenant } = await this.#deps.streams.of(tenantStream, PLATFORM, tenantId).load();
     return isSuspended(tenant);
   }
 
@@ -131,11 +138,9 @@ export class Attempts {
   /** Where all that is to be known is in memory, and lets it go. */
   #goesOn(tenantId: string, { subscriptionId }: ScheduledDelivery): Subscription | undefined {
     const subscription = this.#subscriptions.known(tenantId, subscriptionId);
-    const stream = streamName(PLATFORM, tenantDecider.category, tenantId);
-    const tenant = this.#deps.states.cached(stream);
+    const tenant = this.#deps.streams.of(tenantStream, PLATFORM, tenantId).cached();
     if (subscription?.state !== 'active' || tenant === undefined) return undefined;
-    // The stream's name says which decider folded it.
-    return isSuspended(tenant.state as Tenant) ? undefined : subscription;
+    return isSuspended(tenant.state) ? undefined : subscription;
   }
 
   async #mayGo(tenantId: string, { subscriptionId }: ScheduledDelivery): Promise<Subscription | undefined> {
@@ -148,14 +153,10 @@ export class Attempts {
   async drop(tenantId: string, deliveryId: string): Promise<Position | undefined> {
     const [first] = await this.#reader.bodyOf(tenantId, deliveryId);
     if (first === undefined) return undefined;
-    const { position } = await this.#deps.commands.execute({
-      tenantId,
-      decider: deliveryDecider,
-      id: deliveryId,
-      cause: systemCause(first),
-      decide: dropDelivery,
-    });
-    this.#deps.states.drop(streamName(tenantId, deliveryDecider.category, deliveryId));
+    const { position } = await this.#deps.streams
+      .of(deliveryStream, tenantId, deliveryId)
+      .execute({ cause: systemCause(first) }, dropDelivery);
+    this.#deps.streams.of(deliveryStream, tenantId, deliveryId).forget();
     return position;
   }
 

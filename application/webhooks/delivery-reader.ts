@@ -1,8 +1,8 @@
-import { type Delivery, deliveryDecider } from '../../domain/webhooks/delivery.ts';
-import type { EventCodec, LoggedEvent } from '../codec.ts';
+import { type Delivery, deliveryStream } from '../../domain/webhooks/delivery.ts';
+import type { StreamState, StreamStates } from '../core/commands/stream-states.ts';
+import type { EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
+import { streamName } from '../core/events/stream-name.ts';
 import type { EventStore, StoredEvent } from '../ports/event-store.ts';
-import type { StreamState, StreamStates } from '../stream-states.ts';
-import { streamName } from '../streams.ts';
 import { isWhole, partsOf } from './body.ts';
 
 /** A delivery as it was a moment ago, and what has come to light of the events that hold its body. */
@@ -117,7 +117,7 @@ export class DeliveryReader {
     const { made } = known;
     const found = known.found?.();
     const stream = streamOf(tenantId, id);
-    // The stream's name says which decider folded it.
+    // The stream's name says which stream type folded it.
     const cached = this.#states.cached(stream) as StreamState<Delivery> | undefined;
     if (cached !== undefined)
       return { head: cached, body: made === undefined ? (found?.body ?? []) : [made] };
@@ -128,7 +128,7 @@ export class DeliveryReader {
   async #read(stream: string): Promise<Look> {
     const body: LoggedEvent[] = [];
     const see = (event: LoggedEvent): void => void (event.revision === body.length && body.push(event));
-    const head = (await this.#states.refresh(stream, deliveryDecider, see)) as StreamState<Delivery>;
+    const head = (await this.#states.refresh(stream, deliveryStream, see)) as StreamState<Delivery>;
     return { head, body: body.slice(0, partsOf(body[0])) };
   }
 
@@ -144,12 +144,12 @@ export class DeliveryReader {
   }
 }
 
-const streamOf = (tenantId: string, id: string): string => streamName(tenantId, deliveryDecider.category, id);
+const streamOf = (tenantId: string, id: string): string => streamName(tenantId, deliveryStream.category, id);
 
 const headOf = (made: LoggedEvent): StreamState<Delivery> => {
   const { revision, hash, at, position } = made;
   // An event of this stream, so one of a delivery.
-  const event = made as Parameters<typeof deliveryDecider.evolve>[1];
-  const state = deliveryDecider.evolve(deliveryDecider.initial, event, { at, revision });
+  const event = made as Parameters<typeof deliveryStream.evolve>[1];
+  const state = deliveryStream.evolve(deliveryStream.initial, event, { at, revision });
   return { state, revision, hash, at, position };
 };

@@ -1,16 +1,18 @@
 import { z } from 'zod';
 import { TenantStatusChanged } from '../../domain/tenancy/tenant.ts';
-import { DeliveryReplayRequested, DeliveryScheduled } from '../../domain/webhooks/delivery-events.ts';
+import { DeliveryReplayRequested, DeliveryScheduled } from '../../domain/webhooks/delivery.ts';
 import { WebhookActivated, WebhookDeleted, WebhookPaused } from '../../domain/webhooks/subscription.ts';
-import { dataOf, type EventCodec, type LoggedEvent } from '../codec.ts';
-import { holdLease, type LeaseOptions } from '../lease-holder.ts';
-import type { EventStore } from '../ports/event-store.ts';
+import type { StreamStates } from '../core/commands/stream-states.ts';
+import { dataOf, type EventCodec, type LoggedEvent } from '../core/events/event-codec.ts';
+import { holdLease, type LeaseOptions } from '../core/subscriptions/lease.ts';
+import type { LogFollower } from '../core/subscriptions/log-follower.ts';
+import type { EventStore, Position } from '../ports/event-store.ts';
 import { leaseNameOfSubscriber } from '../ports/read-store.ts';
-import type { StreamStates } from '../stream-states.ts';
-import { Lane, type LaneDeps } from './lane.ts';
+import { EndpointWorker, type LaneDeps } from './endpoint-worker.ts';
 
 export interface DispatcherDeps extends LaneDeps {
-  readonly events: EventStore;
+  readonly events: Pick<EventStore, 'head'>;
+  readonly follower: LogFollower;
   readonly codec: EventCodec;
   readonly states: StreamStates;
 }
@@ -36,20 +38,20 @@ export const runWebhookDispatcher = (
 const dispatch = async (deps: DispatcherDeps, held: AbortSignal): Promise<void> => {
   const stopping = new AbortController();
   const calls = new AbortController();
-  const lanes = new Map<string, Lane>();
+  const lanes = new Map<string, EndpointWorker>();
   const running = new Set<Promise<void>>();
-  const laneOf = (tenantId: string, subscriptionId: string, ordered: boolean): Lane => {
+  const laneOf = (tenantId: string, subscriptionId: string, ordered: boolean): EndpointWorker => {
     const key = `${tenantId}/${subscriptionId}/${ordered}`;
     const present = lanes.get(key);
     if (present !== undefined) return present;
     const signals = { stopping: stopping.signal, calls: calls.signal };
-    const lane = new Lane({ tenantId, subscriptionId, ordered }, deps, signals);
+    const lane = new EndpointWorker({ tenantId, subscriptionId, ordered }, deps, signals);
     lanes.set(key, lane);
     const run = lane.run(() => lanes.delete(key)).finally(() => running.delete(run));
     running.add(run);
     return lane;
   };
-  const lanesOf = (tenantId: string, subscriptionId: string): readonly [Lane, Lane] => [
+  const lanesOf = (tenantId: string, subscriptionId: string): readonly [EndpointWorker, EndpointWorker] => [
     laneOf(tenantId, subscriptionId, false),
     laneOf(tenantId, subscriptionId, true),
   ];
@@ -101,17 +103,17 @@ const TYPES = [
   TenantStatusChanged,
 ].map(({ type }) => type);
 
-const follow = async (
-  { events, codec, states }: DispatcherDeps,
-  after: Awaited<ReturnType<EventStore['head']>>,
+/** Events until aborted, from `after` on. */
+const follow = (
+  { follower, codec, states }: DispatcherDeps,
+  after: Position | undefined,
   signal: AbortSignal,
-  tell: (event: LoggedEvent) => void,
-): Promise<void> => {
-  for await (const batch of events.subscribe({ after, filter: { types: TYPES }, signal })) {
-    for (const stored of batch.events) {
-      // What this node remembers of the stream may be older than what it was just told.
+  onEvent: (event: LoggedEvent) => void,
+): Promise<void> =>
+  follower.run({ after, filter: { types: TYPES }, signal }, ({ events }) => {
+    for (const stored of events) {
+      // The state of the stream in memory may be older than the event.
       states.noticed(stored.stream, stored.revision);
-      tell(codec.decode(stored));
+      onEvent(codec.decode(stored));
     }
-  }
-};
+  });

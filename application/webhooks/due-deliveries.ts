@@ -1,5 +1,4 @@
 import type { Position } from '../ports/event-store.ts';
-import { TransientSet } from '../ports/transient.ts';
 
 /** Whose deliveries, and which: those that are replayed in order go one by one. */
 export interface LaneName {
@@ -33,10 +32,10 @@ const MAX_DONE = 1_024;
  * as it stands, without what is known to be done: who waited for it to hear of the last attempt would stand still, and
  * make it fold in small steps. That nothing is left is only said by one that has come as far as the lane.
  */
-export class Backlog {
+export class DueDeliveries {
   readonly #name: LaneName;
   readonly #queue: DeliveryQueue;
-  readonly #done = new TransientSet<string>();
+  readonly #done = new Set<string>();
   #isLong = false;
   /** When the read model was last waited for (ms). */
   #waitedAt = Number.NEGATIVE_INFINITY;

@@ -1,17 +1,16 @@
-import type { LoggedEvent } from '../codec.ts';
+import type { FairLimiter } from '../core/concurrency/fair-limiter.ts';
+import type { LoggedEvent } from '../core/events/event-codec.ts';
 import type { Clock } from '../ports/clock.ts';
 import { type Position, StoreUnavailable } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
-import { TransientMap } from '../ports/transient.ts';
-import type { Attempts, OwnOfAttempt } from './attempts.ts';
-import { Backlog, type DeliveryQueue, type Due, type LaneName } from './backlog.ts';
+import type { DeliveryAttempts, OwnOfAttempt } from './delivery-attempts.ts';
 import type { FoundDelivery } from './delivery-reader.ts';
-import type { Turns } from './turns.ts';
+import { type DeliveryQueue, type Due, DueDeliveries, type LaneName } from './due-deliveries.ts';
 
 export interface LaneDeps {
   readonly queue: DeliveryQueue;
-  readonly attempts: Attempts;
-  readonly turns: Turns;
+  readonly attempts: DeliveryAttempts;
+  readonly turns: FairLimiter;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
@@ -38,7 +37,7 @@ const PACE_MS = 160;
  * The deliveries of one subscription: waits until one is due, and until it is told of something new; never asks again
  * and again. What goes wrong here holds up nobody else.
  */
-export class Lane {
+export class EndpointWorker {
   readonly #name: LaneName;
   readonly #deps: LaneDeps;
   /** No further attempt is begun. */
@@ -46,8 +45,8 @@ export class Lane {
   /** Gives calls that are under way up. */
   readonly #calls: AbortSignal;
   readonly #width: number;
-  readonly #backlog: Backlog;
-  readonly #underWay = new TransientMap<string, Promise<void>>();
+  readonly #backlog: DueDeliveries;
+  readonly #underWay = new Map<string, Promise<void>>();
   #calling = 0;
   /** Those who wait for a call, or an attempt, to end. */
   #roomFor: (() => void)[] = [];
@@ -69,7 +68,7 @@ export class Lane {
     this.#stopping = signals.stopping;
     this.#calls = signals.calls;
     this.#width = name.ordered ? 1 : WIDTH;
-    this.#backlog = new Backlog(name, deps.queue);
+    this.#backlog = new DueDeliveries(name, deps.queue);
   }
 
   /** Something has changed, at this place in the log. */

@@ -4,10 +4,10 @@ import {
   RecordCreated,
   RecordDeleted,
   RecordUpdated,
-} from '../../domain/entities/record-events.ts';
+} from '../../domain/entities/record.ts';
 import { FormSubmitted } from '../../domain/forms/submission.ts';
 import type { TEST_EVENT, WebhookEvent } from '../../domain/webhooks/event-types.ts';
-import { dataOf, type LoggedEvent } from '../codec.ts';
+import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
 
 /** Event types that webhooks are told of. */
 export const WEBHOOK_SOURCES = [

@@ -1,5 +1,5 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
-import type { KeyRing } from '../sealing.ts';
+import type { KeyRing } from '../core/privacy/key-ring.ts';
 
 /** What a receiver is told beside the body (specification, Webhook events, Headers). */
 export interface Signed {

@@ -1,25 +1,24 @@
-import { notFound } from '../../domain/errors.ts';
+import { notFound } from '../../domain/core/errors.ts';
 import {
   SUBSCRIPTIONS,
   type Subscription,
   type Subscriptions,
-  subscriptionsDecider,
+  subscriptionPaused,
+  subscriptionsStream,
 } from '../../domain/webhooks/subscription.ts';
-import { subscriptionPaused } from '../../domain/webhooks/subscription-decisions.ts';
-import type { StreamStates } from '../stream-states.ts';
-import { streamName } from '../streams.ts';
+import type { Streams } from '../core/commands/streams.ts';
 
 /** Subscriptions as they are, from the folded stream. Nobody is refused because of what one node remembers. */
 export class SubscriptionLookup {
-  readonly #states: StreamStates;
+  readonly #streams: Streams;
   /** States are never changed in place: what was found of one holds. */
   #looked: { readonly state: Subscriptions | undefined; readonly isClean: boolean } = {
     state: undefined,
     isClean: false,
   };
 
-  constructor(states: StreamStates) {
-    this.#states = states;
+  constructor(streams: Streams) {
+    this.#streams = streams;
   }
 
   /** @param isEnough else, and before anybody is refused, the store is asked @throws `not_found` */
@@ -51,8 +50,8 @@ export class SubscriptionLookup {
   }
 
   #cached(tenantId: string): Subscriptions | undefined {
-    const cached = this.#states.cached(streamName(tenantId, subscriptionsDecider.category, SUBSCRIPTIONS));
-    // The stream's name says which decider folded it.
+    const cached = this.#streams.of(subscriptionsStream, tenantId, SUBSCRIPTIONS).cached();
+    // The stream's name says which stream type folded it.
     return cached?.state as Subscriptions | undefined;
   }
 
@@ -62,12 +61,11 @@ export class SubscriptionLookup {
     id: string,
     isEnough: (known: Subscription) => boolean = () => true,
   ): Promise<Subscription | undefined> {
-    const { state } = await this.#states.load(tenantId, subscriptionsDecider, SUBSCRIPTIONS);
+    const stream = this.#streams.of(subscriptionsStream, tenantId, SUBSCRIPTIONS);
+    const { state } = await stream.load();
     const known = Object.hasOwn(state.byId, id) ? state.byId[id] : undefined;
     if (known !== undefined && isEnough(known)) return known;
-    const stream = streamName(tenantId, subscriptionsDecider.category, SUBSCRIPTIONS);
-    // The stream's name says which decider folded it.
-    const { byId } = (await this.#states.refresh(stream, subscriptionsDecider)).state as Subscriptions;
+    const { byId } = (await stream.refresh()).state;
     return Object.hasOwn(byId, id) ? byId[id] : undefined;
   }
 

@@ -1,33 +1,30 @@
-import { notFound } from '../domain/errors.ts';
-import type { Plan } from '../domain/tenancy/tenant.ts';
-import type { Subscribed } from '../domain/webhooks/event-types.ts';
-import {
-  SUBSCRIPTIONS,
-  type Subscription,
-  type SubscriptionEvent,
-  type Subscriptions,
-  secretKeyOf,
-  subscriptionsDecider,
-  WebhookCreated,
-  WebhookSecretRotated,
-} from '../domain/webhooks/subscription.ts';
+import { notFound } from '../../domain/core/errors.ts';
+import type { Plan } from '../../domain/tenancy/tenant.ts';
+import type { Subscribed } from '../../domain/webhooks/event-types.ts';
 import {
   type ChangeSubscription,
   changeSubscription,
   createSubscription,
   deleteSubscription,
   rotateSecret,
+  SUBSCRIPTIONS,
+  type Subscription,
+  type SubscriptionEvent,
+  type Subscriptions,
   subscriptionOf,
-} from '../domain/webhooks/subscription-decisions.ts';
-import { dataOf } from './codec.ts';
-import type { Command, CommandHandler } from './command-handler.ts';
-import type { Position } from './ports/event-store.ts';
-import type { OutboundHttp } from './ports/outbound-http.ts';
-import type { RequestContext } from './request-context.ts';
-import type { KeyRing } from './sealing.ts';
-import type { StreamStates } from './stream-states.ts';
-import { SubscriptionLookup } from './webhooks/subscription-lookup.ts';
-import { checkedUrl } from './webhooks/url-check.ts';
+  subscriptionsStream,
+  WebhookCreated,
+  WebhookSecretRotated,
+} from '../../domain/webhooks/subscription.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Decide, Streams } from '../core/commands/streams.ts';
+import { dataOf } from '../core/events/event-codec.ts';
+import { webhookKeyId } from '../core/privacy/key-ids.ts';
+import type { KeyRing } from '../core/privacy/key-ring.ts';
+import type { Position } from '../ports/event-store.ts';
+import type { OutboundHttp } from '../ports/outbound-http.ts';
+import { SubscriptionLookup } from './subscription-lookup.ts';
+import { checkedUrl } from './url-check.ts';
 
 export interface NewSubscription {
   readonly url: string;
@@ -36,8 +33,7 @@ export interface NewSubscription {
 }
 
 interface Deps {
-  readonly commands: CommandHandler;
-  readonly states: StreamStates;
+  readonly streams: Streams;
   readonly keys: KeyRing;
   readonly http: Pick<OutboundHttp, 'check'>;
   /** Makes a signing secret. */
@@ -58,7 +54,7 @@ export class Webhooks {
 
   constructor(deps: Deps) {
     this.#deps = deps;
-    this.#subscriptions = new SubscriptionLookup(deps.states);
+    this.#subscriptions = new SubscriptionLookup(deps.streams);
   }
 
   /**
@@ -111,7 +107,7 @@ export class Webhooks {
   /** The secret is gone when this resolves; what waits to be delivered is dropped. @throws `not_found` */
   async delete(tenantId: string, id: string, context: RequestContext): Promise<Position | undefined> {
     const { position } = await this.#execute(tenantId, context, (state) => deleteSubscription(state, id));
-    await this.#deps.keys.destroy(`${tenantId}/${secretKeyOf({ subscription_id: id })}`);
+    await this.#deps.keys.destroy(webhookKeyId(tenantId, id));
     return position;
   }
 
@@ -122,17 +118,10 @@ export class Webhooks {
 
   #execute(
     tenantId: string,
-    { cause, again }: RequestContext,
-    decide: Command<Subscriptions, SubscriptionEvent>['decide'],
+    context: RequestContext,
+    decide: Decide<Subscriptions, SubscriptionEvent, undefined>,
   ) {
-    return this.#deps.commands.execute<Subscriptions, SubscriptionEvent>({
-      tenantId,
-      decider: subscriptionsDecider,
-      id: SUBSCRIPTIONS,
-      cause,
-      again,
-      decide,
-    });
+    return this.#deps.streams.of(subscriptionsStream, tenantId, SUBSCRIPTIONS).execute(context, decide);
   }
 
   #changed(outcome: { state: Subscriptions; position: Position | undefined }, id: string): Changed {

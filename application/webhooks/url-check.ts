@@ -1,4 +1,4 @@
-import { DomainError, invalid } from '../../domain/errors.ts';
+import { DomainError, invalid } from '../../domain/core/errors.ts';
 import type { OutboundHttp } from '../ports/outbound-http.ts';
 
 /** @throws 400 for what is no URL, `url_refused` for one that the guard would not let calls go to */

@@ -1,26 +1,26 @@
-import { deliveryDecider, scheduleDelivery } from '../../domain/webhooks/delivery.ts';
+import { deliveryStream, scheduleDelivery } from '../../domain/webhooks/delivery.ts';
 import { wants } from '../../domain/webhooks/event-types.ts';
 import {
   SUBSCRIPTIONS,
   type Subscription,
-  subscriptionsDecider,
+  subscriptionsStream,
   WebhookActivated,
   WebhookChanged,
   WebhookCreated,
   WebhookDeleted,
   WebhookPaused,
 } from '../../domain/webhooks/subscription.ts';
-import type { EventCodec, LoggedEvent } from '../codec.ts';
-import type { CommandHandler } from '../command-handler.ts';
+import { uuidFromName } from '../core/commands/request-context.ts';
+import type { StreamStates } from '../core/commands/stream-states.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
+import { ownerOf, streamName } from '../core/events/stream-name.ts';
+import { causeOf } from '../core/subscriptions/caused-by.ts';
+import { StateHistory } from '../core/subscriptions/past-states.ts';
+import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import type { EventStore, StoredEvent } from '../ports/event-store.ts';
-import { uuidFromName } from '../request-context.ts';
-import { StateHistory } from '../state-history.ts';
-import type { StreamStates } from '../stream-states.ts';
-import { ownerOf, streamName } from '../streams.ts';
-import type { Subscriber } from '../subscriber.ts';
-import { storedBody } from '../webhooks/body.ts';
-import { envelopeText, type Notice, noticeOf, WEBHOOK_SOURCES } from '../webhooks/envelopes.ts';
-import { causeOf } from './cause.ts';
+import { storedBody } from './body.ts';
+import { envelopeText, type Notice, noticeOf, WEBHOOK_SOURCES } from './envelopes.ts';
 
 /** What decides which subscriptions there are, and which are active. */
 const CHANGES = [WebhookCreated, WebhookChanged, WebhookPaused, WebhookActivated, WebhookDeleted];
@@ -33,13 +33,13 @@ const AT_ONCE = 256;
  * Webhook events, Sources). The id is made of both, and the first body stays: seen twice, an event is one delivery.
  */
 export const webhookFanOut = (deps: {
-  readonly commands: CommandHandler;
+  readonly streams: Streams;
   readonly events: EventStore;
   readonly codec: EventCodec;
   readonly states: StreamStates;
 }): Subscriber => {
   const history = new StateHistory(
-    subscriptionsDecider,
+    subscriptionsStream,
     CHANGES.map(({ type }) => type),
     deps,
   );
@@ -47,35 +47,30 @@ export const webhookFanOut = (deps: {
     const id = uuidFromName(`webhook\n${event.id}\n${subscription.id}`);
     const { tenantId } = event;
     const body = envelopeText({ id, event: notice.event, occurredAt: event.at, tenantId, data: notice.data });
-    await deps.commands.execute({
-      tenantId,
-      decider: deliveryDecider,
-      id,
-      cause: causeOf(event),
-      decide: (state) =>
-        scheduleDelivery(state, {
-          id,
-          subscriptionId: subscription.id,
-          event: notice.event,
-          ...storedBody(body),
-        }),
-    });
+    await deps.streams.of(deliveryStream, tenantId, id).execute({ cause: causeOf(event) }, (state) =>
+      scheduleDelivery(state, {
+        id,
+        subscriptionId: subscription.id,
+        event: notice.event,
+        ...storedBody(body),
+      }),
+    );
   };
   /** What is to be made of an event; the order of the log says which subscriptions there were. */
   const deliveriesOf = async (event: LoggedEvent): Promise<readonly (() => Promise<void>)[]> => {
     if (history.takes(event)) return [];
     const notice = noticeOf(event);
     if (notice === undefined) return [];
-    const stream = streamName(event.tenantId, subscriptionsDecider.category, SUBSCRIPTIONS);
+    const stream = streamName(event.tenantId, subscriptionsStream.category, SUBSCRIPTIONS);
     const { byId } = await history.at(stream, event.position);
     return Object.values(byId)
       .filter(({ state, events }) => state === 'active' && wants(events, notice.event))
       .map((subscription) => () => schedule(event, notice, subscription));
   };
   /** In a tenant without an active subscription nobody wants anything. */
-  const passesOver = ({ type, stream }: StoredEvent): boolean => {
+  const skips = ({ type, stream }: StoredEvent): boolean => {
     if (history.types.includes(type)) return false;
-    const known = history.known(streamName(ownerOf(stream), subscriptionsDecider.category, SUBSCRIPTIONS));
+    const known = history.known(streamName(ownerOf(stream), subscriptionsStream.category, SUBSCRIPTIONS));
     return known !== undefined && Object.values(known.byId).every(({ state }) => state !== 'active');
   };
   const handleAll = async (events: readonly LoggedEvent[]): Promise<void> => {
@@ -88,7 +83,7 @@ export const webhookFanOut = (deps: {
     // In one order with what happens to subscriptions.
     types: [...WEBHOOK_SOURCES, ...history.types],
     begin: () => history.reset(),
-    passesOver,
+    skips,
     handle: (event) => handleAll([event]),
     handleAll,
   };

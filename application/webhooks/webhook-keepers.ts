@@ -1,34 +1,30 @@
-import { DeliveryDeadLettered, DeliverySucceeded } from '../../domain/webhooks/delivery-events.ts';
+import { countEnd } from '../../domain/webhooks/dead-letters.ts';
+import { DeliveryDeadLettered, DeliverySucceeded } from '../../domain/webhooks/delivery.ts';
 import {
   SUBSCRIPTIONS,
-  secretKeyOf,
-  subscriptionsDecider,
+  subscriptionsStream,
   WebhookDeadLettersReplayed,
   WebhookDeleted,
 } from '../../domain/webhooks/subscription.ts';
-import { countEnd } from '../../domain/webhooks/subscription-decisions.ts';
-import { dataOf, type LoggedEvent } from '../codec.ts';
-import type { CommandHandler } from '../command-handler.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
+import { parseStreamName } from '../core/events/stream-name.ts';
+import { webhookKeyId } from '../core/privacy/key-ids.ts';
+import type { KeyRing } from '../core/privacy/key-ring.ts';
+import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import type { StoredEvent } from '../ports/event-store.ts';
-import type { KeyRing } from '../sealing.ts';
-import type { StreamStates } from '../stream-states.ts';
-import { parseStreamName } from '../streams.ts';
-import type { Subscriber } from '../subscriber.ts';
-import type { WebhookDeliveries } from '../webhook-deliveries.ts';
-import { SubscriptionLookup } from '../webhooks/subscription-lookup.ts';
-import { systemCause } from '../webhooks/system-cause.ts';
+import type { WebhookDeliveries } from './deliveries.ts';
+import { SubscriptionLookup } from './subscription-lookup.ts';
+import { systemCause } from './system-cause.ts';
 
 /**
  * Counts dead letters, in the order of the log, and so pauses a subscription at the tenth (specification, Webhook
  * subscription). What was counted carries its place in the log: seen twice, it counts once.
  */
-export const deadLetterCounter = (deps: {
-  readonly commands: CommandHandler;
-  readonly states: StreamStates;
-}): Subscriber => {
+export const deadLetterCounter = (deps: { readonly streams: Streams }): Subscriber => {
   /** Tenants whose count this process has looked up in the store since it began; nobody else counts meanwhile. */
   const known = new Set<string>();
-  const subscriptions = new SubscriptionLookup(deps.states);
+  const subscriptions = new SubscriptionLookup(deps.streams);
   /** Most deliveries succeed, and there is nothing to count back: that is seen at once. */
   const isNothing = (event: LoggedEvent): boolean => {
     const success = dataOf(DeliverySucceeded, event);
@@ -36,7 +32,7 @@ export const deadLetterCounter = (deps: {
     return subscriptions.known(event.tenantId, success.subscription_id)?.deadLetters.length === 0;
   };
   /** Where no subscription of the tenant has a dead letter, which of them has succeeded need not be known. */
-  const passesOver = ({ type, stream }: StoredEvent): boolean => {
+  const skips = ({ type, stream }: StoredEvent): boolean => {
     if (type !== DeliverySucceeded.type) return false;
     const { tenantId } = parseStreamName(stream);
     return known.has(tenantId) && subscriptions.haveNoDeadLetters(tenantId);
@@ -45,12 +41,9 @@ export const deadLetterCounter = (deps: {
     const dead = dataOf(DeliveryDeadLettered, event);
     const end = dead ?? dataOf(DeliverySucceeded, event);
     if (end === undefined || isNothing(event)) return;
-    await deps.commands.execute({
-      tenantId: event.tenantId,
-      decider: subscriptionsDecider,
-      id: SUBSCRIPTIONS,
-      cause: systemCause(event),
-      decide: (state) =>
+    await deps.streams
+      .of(subscriptionsStream, event.tenantId, SUBSCRIPTIONS)
+      .execute({ cause: systemCause(event) }, (state) =>
         countEnd(state, {
           subscriptionId: end.subscription_id,
           deliveryId: end.delivery_id,
@@ -58,14 +51,14 @@ export const deadLetterCounter = (deps: {
           position: event.position,
           at: event.at,
         }),
-    });
+      );
     known.add(event.tenantId);
   };
   return {
     name: 'webhook-dead-letter-counter',
     types: [DeliveryDeadLettered.type, DeliverySucceeded.type],
     begin: () => known.clear(),
-    passesOver,
+    skips,
     handle,
     // One after the other, as their order says what is counted.
     handleAll: async (events) => {
@@ -93,6 +86,6 @@ export const webhookSecretEraser = (deps: { readonly keys: KeyRing }): Subscribe
   types: [WebhookDeleted.type],
   handle: async (event) => {
     const deleted = dataOf(WebhookDeleted, event);
-    if (deleted !== undefined) await deps.keys.destroy(`${event.tenantId}/${secretKeyOf(deleted)}`);
+    if (deleted !== undefined) await deps.keys.destroy(webhookKeyId(event.tenantId, deleted.subscription_id));
   },
 });

@@ -1,12 +1,12 @@
-import { type RecordState, recordDecider } from '../domain/entities/record.ts';
-import { schemaDecider } from '../domain/entities/schema.ts';
-import { notFound } from '../domain/errors.ts';
-import type { FieldSpecs } from '../domain/expressions/tree.ts';
+import { notFound } from '../../domain/core/errors.ts';
+import { type RecordState, recordStream } from '../../domain/entities/record.ts';
+import { schemaStream } from '../../domain/entities/schema.ts';
+import type { FieldSpecs } from '../../domain/expressions/tree.ts';
 import {
   allowedEvents,
-  decideOverride,
   judgeTransition,
   type OverrideCommand,
+  overrideJob,
   type RecordWithJob,
   type Refusal,
   refusalError,
@@ -15,13 +15,11 @@ import {
   transitioned,
   type Verdict,
   withJob,
-} from '../domain/workflow/job.ts';
-import type { CommandHandler } from './command-handler.ts';
-import type { Clock } from './ports/clock.ts';
-import type { Position } from './ports/event-store.ts';
-import type { RequestContext } from './request-context.ts';
-import type { StreamStates } from './stream-states.ts';
-import { streamName } from './streams.ts';
+} from '../../domain/workflow/job.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Position } from '../ports/event-store.ts';
 import { specsOf } from './workflow-uses.ts';
 import type { PublishedWorkflow, Workflows } from './workflows.ts';
 
@@ -48,14 +46,12 @@ export type LostRace = 'refuse' | 'decide_again';
 
 /** Use cases on jobs (decisions, section 6, Job). A job is its record's stream, and its id is the record's. */
 export class Jobs {
-  readonly #commands: CommandHandler;
-  readonly #states: StreamStates;
+  readonly #streams: Streams;
   readonly #workflows: Workflows;
   readonly #clock: Clock;
 
-  constructor(deps: { commands: CommandHandler; states: StreamStates; workflows: Workflows; clock: Clock }) {
-    this.#commands = deps.commands;
-    this.#states = deps.states;
+  constructor(deps: { streams: Streams; workflows: Workflows; clock: Clock }) {
+    this.#streams = deps.streams;
     this.#workflows = deps.workflows;
     this.#clock = deps.clock;
   }
@@ -95,21 +91,16 @@ export class Jobs {
   ): Promise<TransitionOutcome> {
     const seen = lostRace === 'refuse' ? await this.#versionNow(tenantId, jobId) : undefined;
     let refusal: Refusal | 'not_found' | undefined;
-    const outcome = await this.#commands.execute({
-      tenantId,
-      decider: recordDecider,
-      id: jobId,
-      cause: context.cause,
-      again: context.again,
+    const outcome = await this.#streams.of(recordStream, tenantId, jobId).execute(context, {
       prepare: async ({ state }) => {
         const verdict = await this.judge(tenantId, state, command, actor);
         // It is not refused by fields that another node may have changed.
         if (verdict.kind === 'guard_rejected' && state.status === 'live') {
-          const schema = streamName(tenantId, schemaDecider.category, state.entityName);
-          await this.#states.refresh(schema, schemaDecider);
+          await this.#streams.of(schemaStream, tenantId, state.entityName).refresh();
         }
         return this.#surroundings(tenantId, state);
       },
+
       decide: (_state, { now }, found) => {
         refusal = undefined;
         if (found === undefined) {
@@ -145,16 +136,12 @@ export class Jobs {
     context: RequestContext,
   ): Promise<Moved> {
     const seen = await this.#versionNow(tenantId, jobId);
-    const outcome = await this.#commands.execute({
-      tenantId,
-      decider: recordDecider,
-      id: jobId,
-      cause: context.cause,
-      again: context.again,
+    const outcome = await this.#streams.of(recordStream, tenantId, jobId).execute(context, {
       prepare: async ({ state }) => this.#jobIn(tenantId, state),
+
       decide: (state, _at, found) => {
         if (found === undefined) throw notFound();
-        return decideOverride(state, { ...command, seen }, found.workflow.machine);
+        return overrideJob(state, { ...command, seen }, found.workflow.machine);
       },
     });
     const now = await this.#jobIn(tenantId, outcome.state);
@@ -191,7 +178,7 @@ export class Jobs {
 
   /** @throws `not_found` */
   async find(tenantId: string, jobId: string): Promise<RecordWithJob> {
-    const { state } = await this.#states.load(tenantId, recordDecider, jobId);
+    const { state } = await this.#streams.of(recordStream, tenantId, jobId).load();
     // That there is none is not said from a state that another node may have left behind.
     const isThere = state.status === 'live' && state.job !== undefined;
     return withJob(isThere ? state : await this.#recordNow(tenantId, jobId));
@@ -207,9 +194,7 @@ export class Jobs {
   }
 
   async #recordNow(tenantId: string, jobId: string): Promise<RecordState> {
-    const stream = streamName(tenantId, recordDecider.category, jobId);
-    // The stream's name says which decider folded it.
-    return (await this.#states.refresh(stream, recordDecider)).state as RecordState;
+    return (await this.#streams.of(recordStream, tenantId, jobId).refresh()).state;
   }
 
   async #surroundings(
@@ -218,7 +203,7 @@ export class Jobs {
   ): Promise<(JobNow & { fields: FieldSpecs }) | undefined> {
     const job = await this.#jobIn(tenantId, state);
     if (job === undefined) return undefined;
-    const schema = await this.#states.load(tenantId, schemaDecider, job.record.entityName);
+    const schema = await this.#streams.of(schemaStream, tenantId, job.record.entityName).load();
     return { ...job, fields: schema.state.exists ? specsOf(schema.state.fields) : {} };
   }
 

@@ -1,21 +1,19 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { DomainError, notFound } from '../domain/errors.ts';
+import { DomainError, notFound } from '../../domain/core/errors.ts';
 import {
   createLink,
   isLive,
   type Lifetime,
   type Links,
-  linkDecider,
+  linkStream,
   revokeLink,
-} from '../domain/workflow/link.ts';
-import type { CommandHandler } from './command-handler.ts';
-import type { Directory } from './directory.ts';
+} from '../../domain/workflow/link.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { Directory } from '../identity/directory.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Position } from '../ports/event-store.ts';
 import type { Jobs } from './jobs.ts';
-import type { Clock } from './ports/clock.ts';
-import type { Position } from './ports/event-store.ts';
-import type { RequestContext } from './request-context.ts';
-import type { StreamStates } from './stream-states.ts';
-import { streamName } from './streams.ts';
 
 /** What a token leads to. */
 export interface LinkTarget {
@@ -45,23 +43,20 @@ const NOBODYS: LinkTarget = {
 
 /** Use cases on public links (specification, Access tokens; decisions, section 6, Public link). */
 export class PublicLinks {
-  readonly #commands: CommandHandler;
-  readonly #states: StreamStates;
+  readonly #streams: Streams;
   readonly #directory: Directory;
   readonly #jobs: Jobs;
   readonly #clock: Clock;
   readonly #lookUp: LinkLookup;
 
   constructor(deps: {
-    commands: CommandHandler;
-    states: StreamStates;
+    streams: Streams;
     directory: Directory;
     jobs: Jobs;
     clock: Clock;
     lookUp: LinkLookup;
   }) {
-    this.#commands = deps.commands;
-    this.#states = deps.states;
+    this.#streams = deps.streams;
     this.#directory = deps.directory;
     this.#jobs = deps.jobs;
     this.#clock = deps.clock;
@@ -87,14 +82,9 @@ export class PublicLinks {
     const token = randomBytes(32).toString('base64url');
     const tokenHash = hashOf(token);
     const linkId = context.newId();
-    const outcome = await this.#commands.execute({
-      tenantId,
-      decider: linkDecider,
-      id: jobId,
-      cause: context.cause,
-      again: context.again,
-      decide: (state, at) => createLink(state, { linkId, jobId, tokenHash, ...link }, at),
-    });
+    const outcome = await this.#streams
+      .of(linkStream, tenantId, jobId)
+      .execute(context, (state, at) => createLink(state, { linkId, jobId, tokenHash, ...link }, at));
     const [created] = outcome.events;
     if (created?.type !== 'PublicLinkCreated') {
       throw new DomainError('internal_error', 'The command left no link.');
@@ -116,13 +106,9 @@ export class PublicLinks {
     context: RequestContext,
   ): Promise<Position | undefined> {
     await this.#jobs.find(tenantId, jobId);
-    const { position } = await this.#commands.execute({
-      tenantId,
-      decider: linkDecider,
-      id: jobId,
-      cause: context.cause,
-      decide: (state) => revokeLink(state, { linkId, jobId }),
-    });
+    const { position } = await this.#streams
+      .of(linkStream, tenantId, jobId)
+      .execute({ cause: context.cause }, (state) => revokeLink(state, { linkId, jobId }));
     return position;
   }
 
@@ -152,11 +138,10 @@ export class PublicLinks {
 
   /** As the store has them: another node may have made one, or revoked one, a moment ago. */
   async #linksNow(tenantId: string, jobId: string): Promise<Links['links']> {
-    const stream = streamName(tenantId, linkDecider.category, jobId);
-    const { state, revision } = await this.#states.refresh(stream, linkDecider);
-    if (revision < 0) this.#states.drop(stream);
-    // The stream's name says which decider folded it.
-    return (state as Links).links;
+    const stream = this.#streams.of(linkStream, tenantId, jobId);
+    const { state, revision } = await stream.refresh();
+    if (revision < 0) stream.forget();
+    return state.links;
   }
 }
 

@@ -1,19 +1,17 @@
-import type { Field } from '../domain/entities/fields.ts';
-import { constraintViolated } from '../domain/entities/record-values.ts';
-import { DomainError, type FieldIssue, invalid } from '../domain/errors.ts';
-import type { FieldSpecs } from '../domain/expressions/tree.ts';
+import { DomainError, type FieldIssue, invalid } from '../../domain/core/errors.ts';
+import type { Field } from '../../domain/entities/fields.ts';
+import { constraintViolated } from '../../domain/entities/record-values.ts';
+import type { FieldSpecs } from '../../domain/expressions/tree.ts';
 import {
   ANNOUNCED_MS,
   type Announcement,
   announceUse,
   settleUse,
   type Workflow,
-  workflowDecider,
-} from '../domain/workflow/workflow.ts';
-import type { Cause } from './codec.ts';
-import type { CommandHandler } from './command-handler.ts';
-import type { StreamStates } from './stream-states.ts';
-import { streamName } from './streams.ts';
+  workflowStream,
+} from '../../domain/workflow/workflow.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { Cause } from '../core/events/event-codec.ts';
 
 /** What attaching a workflow needs to know of it, as the store has it; undefined when none is published under the name. */
 export type PublishedWorkflows = (
@@ -66,13 +64,11 @@ const TRIES = 5;
  * (docs/decisions/0012-schema-changes-are-proposed.md).
  */
 export class WorkflowUses {
-  readonly #commands: CommandHandler;
-  readonly #states: StreamStates;
+  readonly #streams: Streams;
   readonly #workflows: PublishedWorkflows;
 
-  constructor(deps: { commands: CommandHandler; states: StreamStates; workflows: PublishedWorkflows }) {
-    this.#commands = deps.commands;
-    this.#states = deps.states;
+  constructor(deps: { streams: Streams; workflows: PublishedWorkflows }) {
+    this.#streams = deps.streams;
     this.#workflows = deps.workflows;
   }
 
@@ -141,20 +137,13 @@ export class WorkflowUses {
   }
 
   #on(use: EntityUse, workflow: string, decide: (state: Workflow) => ReturnType<typeof announceUse>) {
-    return this.#commands.execute({
-      tenantId: use.tenantId,
-      decider: workflowDecider,
-      id: workflow,
-      // It is no effect of the request: what the request does is the change of the entity.
-      cause: { ...use.cause, trail: undefined },
-      decide,
-    });
+    return this.#streams
+      .of(workflowStream, use.tenantId, workflow)
+      .execute({ cause: { ...use.cause, impersonationLog: undefined } }, decide);
   }
 
   async #now(tenantId: string, name: string): Promise<Workflow> {
-    const stream = streamName(tenantId, workflowDecider.category, name);
-    // The stream's name says which decider folded it.
-    return (await this.#states.refresh(stream, workflowDecider)).state as Workflow;
+    return (await this.#streams.of(workflowStream, tenantId, name).refresh()).state;
   }
 }
 

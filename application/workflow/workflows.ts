@@ -1,8 +1,8 @@
-import { type SchemaState, schemaDecider } from '../domain/entities/schema.ts';
-import { DomainError, type FieldIssue } from '../domain/errors.ts';
-import type { FieldSpecs } from '../domain/expressions/tree.ts';
-import type { Definition } from '../domain/workflow/definition.ts';
-import { definitionIssues, fitIssues, type Machine, machineOf } from '../domain/workflow/machine.ts';
+import { DomainError, type FieldIssue } from '../../domain/core/errors.ts';
+import { schemaStream } from '../../domain/entities/schema.ts';
+import type { FieldSpecs } from '../../domain/expressions/tree.ts';
+import type { Definition } from '../../domain/workflow/definition.ts';
+import { definitionIssues, fitIssues, type Machine, machineOf } from '../../domain/workflow/machine.ts';
 import {
   createWorkflow,
   type ExistingWorkflow,
@@ -12,15 +12,16 @@ import {
   type Workflow,
   type WorkflowEvent,
   WorkflowPublished,
-  workflowDecider,
-} from '../domain/workflow/workflow.ts';
-import { dataOf, type EventCodec } from './codec.ts';
-import type { CommandHandler, Outcome } from './command-handler.ts';
-import type { EventStore, Position } from './ports/event-store.ts';
-import { MEMORY } from './ports/memory.ts';
-import type { RequestContext } from './request-context.ts';
-import type { StreamStates } from './stream-states.ts';
-import { streamName } from './streams.ts';
+  workflowStream,
+} from '../../domain/workflow/workflow.ts';
+import type { Outcome } from '../core/commands/command-handler.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import { pause } from '../core/concurrency/pause.ts';
+import { dataOf, type EventCodec } from '../core/events/event-codec.ts';
+import { streamName } from '../core/events/stream-name.ts';
+import type { EventStore, Position } from '../ports/event-store.ts';
+import { MEMORY } from '../ports/memory.ts';
 import { specsOf } from './workflow-uses.ts';
 
 /** A published version, ready to be run. */
@@ -58,8 +59,7 @@ const POLL_MS = 25;
 
 /** Use cases on workflows, and the published versions for whoever runs jobs (decisions, section 6, Workflow). */
 export class Workflows {
-  readonly #commands: CommandHandler;
-  readonly #states: StreamStates;
+  readonly #streams: Streams;
   readonly #events: EventStore;
   readonly #codec: EventCodec;
   readonly #entitiesUsing: EntitiesUsing;
@@ -69,19 +69,17 @@ export class Workflows {
   #keptSize = 0;
 
   constructor(deps: {
-    commands: CommandHandler;
-    states: StreamStates;
+    streams: Streams;
     events: EventStore;
     codec: EventCodec;
     entitiesUsing: EntitiesUsing;
     pause?: (ms: number) => Promise<void>;
   }) {
-    this.#commands = deps.commands;
-    this.#states = deps.states;
+    this.#streams = deps.streams;
     this.#events = deps.events;
     this.#codec = deps.codec;
     this.#entitiesUsing = deps.entitiesUsing;
-    this.#pause = deps.pause ?? ((ms) => new Promise((resolve) => setTimeout(resolve, ms)));
+    this.#pause = deps.pause ?? pause;
   }
 
   /** @throws `validation_failed`, `already_exists` */
@@ -132,17 +130,13 @@ export class Workflows {
     known: readonly string[],
     context: RequestContext,
   ): Promise<Changed> {
-    const outcome = await this.#commands.execute({
-      tenantId,
-      decider: workflowDecider,
-      id: name,
-      cause: context.cause,
-      again: context.again,
+    const outcome = await this.#streams.of(workflowStream, tenantId, name).execute(context, {
       prepare: async ({ state }) => {
         if (!state.exists || isPublished(state)) return [];
         const names = new Set([...known, ...state.usedBy]);
         return (await Promise.all([...names].map((each) => this.#using(tenantId, each, name)))).flat();
       },
+
       decide: (state, at, entities) =>
         publishWorkflow(state, (definition) => unfitFor(definition, entities), at),
     });
@@ -151,9 +145,7 @@ export class Workflows {
 
   /** The fields that an entity has now, and those that are proposed for it, where it is to run the workflow with them. */
   async #using(tenantId: string, name: string, workflow: string): Promise<readonly UsingEntity[]> {
-    const stream = streamName(tenantId, schemaDecider.category, name);
-    // The stream's name says which decider folded it.
-    const state = (await this.#states.refresh(stream, schemaDecider)).state as SchemaState;
+    const state = (await this.#streams.of(schemaStream, tenantId, name).refresh()).state;
     if (!state.exists) return [];
     return [state, state.proposal].flatMap((each) =>
       each?.workflow === workflow ? [{ name, fields: specsOf(each.fields) }] : [],
@@ -167,13 +159,11 @@ export class Workflows {
     const known = version === undefined ? undefined : this.#kept.get(keyOf(tenantId, name, version));
     if (known !== undefined) return known.published;
     if (version !== undefined) {
-      const { state } = await this.#states.load(tenantId, workflowDecider, name);
+      const { state } = await this.#streams.of(workflowStream, tenantId, name).load();
       if (state.exists && version <= state.versions.length) return this.#of(tenantId, state, version);
     }
     // The state in memory may be behind what another node has published.
-    const stream = streamName(tenantId, workflowDecider.category, name);
-    // The stream's name says which decider folded it.
-    const state = (await this.#states.refresh(stream, workflowDecider)).state as Workflow;
+    const state = (await this.#streams.of(workflowStream, tenantId, name).refresh()).state;
     return state.exists ? this.#of(tenantId, state, version ?? state.versions.length) : undefined;
   }
 
@@ -194,7 +184,7 @@ export class Workflows {
   }
 
   async #read(tenantId: string, name: string, revision: number): Promise<Definition> {
-    const stream = streamName(tenantId, workflowDecider.category, name);
+    const stream = streamName(tenantId, workflowStream.category, name);
     const [stored] = await this.#events.readStream(stream, { from: revision, limit: 1 });
     const data = stored === undefined ? undefined : dataOf(WorkflowPublished, this.#codec.decode(stored));
     if (data === undefined) throw new Error(`${stream}@${revision} is no published workflow`);
@@ -219,14 +209,7 @@ export class Workflows {
     context: RequestContext,
     decide: (state: Workflow) => readonly WorkflowEvent[],
   ): Promise<Changed> {
-    const outcome = await this.#commands.execute({
-      tenantId,
-      decider: workflowDecider,
-      id: name,
-      cause: context.cause,
-      again: context.again,
-      decide,
-    });
+    const outcome = await this.#streams.of(workflowStream, tenantId, name).execute(context, decide);
     return existing(outcome);
   }
 }

@@ -1,5 +1,4 @@
 import { startPlatform } from '../../api/platform.ts';
-import type { App } from '../../api/routes/app.ts';
 import { chunksOf, embeddedText } from '../../application/assistant/chunker.ts';
 import { recordRevision } from '../../application/assistant/corpus.ts';
 import { recordText } from '../../application/assistant/texts/record-text.ts';
@@ -16,6 +15,7 @@ import { tenantToken } from '../http/tokens.ts';
 import { causeOf, ids } from '../logs.ts';
 import { type Line, milliseconds, perSecond } from '../report.ts';
 import { median, scaled } from '../rounds.ts';
+import { type UseCases, useCasesOf } from '../use-cases.ts';
 import { documents } from './corpus/all.ts';
 import { cases } from './labelled.ts';
 
@@ -36,7 +36,11 @@ const FIELDS: Field[] = [
   { key: 'text', label: 'Text', type: 'long_text', required: false },
 ];
 
-const context = (userId: string) => ({ cause: causeOf(userId), again: undefined, newId: () => ids.next() });
+const context = (userId: string) => ({
+  cause: causeOf(userId),
+  priorAttempt: undefined,
+  newId: () => ids.next(),
+});
 
 /**
  * `ask` over HTTP with the extractive answerer, the corpus made of texts of the labelled set with vectors that were drawn
@@ -152,19 +156,19 @@ const prepare = async (
   filled: number,
 ): Promise<void> => {
   const platform = await startPlatform({ config, logger: createLogger('error') });
-  const { app } = platform;
+  const useCases = useCasesOf(platform);
   try {
     for (const { tenant, chunks } of sizes) {
-      const made = await fill(app, tenant, Math.min(RECORDS, chunks / 10));
+      const made = await fill(useCases, tenant, Math.min(RECORDS, chunks / 10));
       await putSynthetic(corpus, tenant, made, chunks);
     }
-    await fill(app, 'filled', filled);
+    await fill(useCases, 'filled', filled);
     // What follows the log in its order has passed all that once it has come to this.
-    const [last] = await fill(app, 'last', 1, 'enterprise');
+    const [last] = await fill(useCases, 'last', 1, 'enterprise');
     while (last !== undefined && !(await isThere(corpus, last)))
       await new Promise((done) => setTimeout(done, 50));
     for (const tenant of [...sizes.map((size) => size.tenant), 'filled'])
-      await app.tenancy.change(tenant, { plan: 'enterprise' }, context('bench'));
+      await useCases.tenancy.change(tenant, { plan: 'enterprise' }, context('bench'));
   } finally {
     await platform.stop();
   }
@@ -176,14 +180,17 @@ const isThere = async (corpus: CorpusStore, id: string): Promise<boolean> =>
 const AT_ONCE = 50;
 
 const fill = async (
-  app: App,
+  useCases: UseCases,
   id: string,
   count: number,
   plan: 'free' | 'enterprise' = 'free',
 ): Promise<readonly string[]> => {
-  await app.tenancy.create({ id, name: 'Bench', plan, currency: 'EUR', timezone: 'UTC' }, context('bench'));
-  await app.authentication.authenticate(tenantToken(id, 'ann'), 'tenant');
-  await app.schemas.define(id, { name: ENTITY, label: 'Document', fields: FIELDS }, context('ann'));
+  await useCases.tenancy.create(
+    { id, name: 'Bench', plan, currency: 'EUR', timezone: 'UTC' },
+    context('bench'),
+  );
+  await useCases.authentication.authenticate(tenantToken(id, 'ann'), 'tenant');
+  await useCases.schemas.define(id, { name: ENTITY, label: 'Document', fields: FIELDS }, context('ann'));
   const made: string[] = [];
   for (let from = 0; from < count; from += AT_ONCE) {
     const some = Array.from(
@@ -194,7 +201,7 @@ const fill = async (
       some.map(async (document) => {
         const record = ids.next();
         if (document !== undefined)
-          await app.records.create(id, ENTITY, valuesOf(document), context('ann'), record);
+          await useCases.records.create(id, ENTITY, valuesOf(document), context('ann'), record);
         return record;
       }),
     );

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import type { Decider } from '../decider.ts';
-import { defineEvent, type EventOf } from '../event.ts';
+import { defineEvent, type EventOf } from '../core/event.ts';
+import type { StreamType } from '../core/stream-type.ts';
 
-/** A question to the assistant, as far as it is remembered: that it was asked. `assistant-<question id>` */
+/** The record that a question was asked (decisions, section 7). The stream is `assistant-<question id>`. */
 
-/** Neither the question nor the reply is in it; who asked is in the metadata. */
+/** Holds neither the question nor the reply; the person who asked is in the metadata. */
 export const AssistantQuestionAsked = defineEvent(
   'AssistantQuestionAsked',
   z.object({
@@ -23,15 +23,15 @@ export interface Question {
   readonly asked: boolean;
 }
 
-export const questionDecider: Decider<Question, AssistantEvent> = {
+export const questionStream: StreamType<Question, AssistantEvent> = {
   category: 'assistant',
   stateVersion: 1,
   initial: { asked: false },
   evolve: () => ({ asked: true }),
 };
 
-/** Once, however often the request with its id is repeated. */
-export const noteQuestion = (state: Question, id: string, retrieved: number): readonly AssistantEvent[] =>
+/** Records a question once, also when its request is repeated. */
+export const recordQuestion = (state: Question, id: string, retrieved: number): readonly AssistantEvent[] =>
   state.asked
     ? []
     : [{ type: 'AssistantQuestionAsked', data: { question_id: id, retrieved, answered: retrieved > 0 } }];

@@ -1,5 +1,5 @@
-import { iso } from '../projection.ts';
-import type { InvoiceEvent } from './invoice-events.ts';
+import { iso } from '../core/projection.ts';
+import type { InvoiceEvent } from './invoice.ts';
 import type { FrozenInvoice } from './shapes.ts';
 
 /** An invoice as it is shown (decisions, section 10, Invoice). */

@@ -1,18 +1,71 @@
-import type { Decider, DecisionContext } from '../decider.ts';
-import { DomainError } from '../errors.ts';
-import type { EventMeta } from '../event.ts';
-import { iso } from '../projection.ts';
-import type { InvoiceEvent } from './invoice-events.ts';
-import type { FrozenInvoice, StatementLine, Totals, Window } from './shapes.ts';
+import { z } from 'zod';
+import { DomainError } from '../core/errors.ts';
+import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import { iso } from '../core/projection.ts';
+import type { DecisionContext, StreamType } from '../core/stream-type.ts';
+import { type Content, contentSchema, type StatementLine, type Window, windowSchema } from './shapes.ts';
 
 /**
- * The invoices of one customer of a partner (specification, Partner invoice; decisions, section 10): a stream of its own,
- * so that windows, revisions and numbers have one order.
+ * The invoices of one customer of a partner (specification, Partner invoice; decisions, section 10): the stream
+ * `partner_<p>.invoices-<customer>`, so that windows, revisions and numbers have one order.
  */
+
+// Events
+
+const content = z.object({ invoice_id: z.string(), ...contentSchema.shape });
+
+export const InvoiceGenerated = defineEvent(
+  'InvoiceGenerated',
+  content.extend({
+    /** How far in the log usage was counted. */
+    through: z.string().optional(),
+  }),
+);
+
+const one = { invoice_id: z.string(), revision: z.number() };
+
+/** The intent, stored before the upstream is called. */
+export const InvoiceIssueStarted = defineEvent(
+  'InvoiceIssueStarted',
+  z.object({
+    ...one,
+    /** How often issuing was begun, this time included. */
+    attempt: z.number(),
+  }),
+);
+
+/** The upstream has not answered; appended once for each new reason. */
+export const InvoiceIssueDelayed = defineEvent(
+  'InvoiceIssueDelayed',
+  z.object({ ...one, attempt: z.number(), error: z.string() }),
+);
+
+export const InvoiceIssueRefused = defineEvent(
+  'InvoiceIssueRefused',
+  z.object({ ...one, attempt: z.number(), error: z.string() }),
+);
+
+/** Complete by itself: posting rules of the ledger read it. */
+export const InvoiceIssued = defineEvent(
+  'InvoiceIssued',
+  content.extend({ upstream_ref: z.string(), issued_at: z.string() }),
+);
+
+export const InvoiceVoided = defineEvent('InvoiceVoided', z.object({ ...one, window: windowSchema }));
+
+export const invoiceEvents = [
+  InvoiceGenerated,
+  InvoiceIssueStarted,
+  InvoiceIssueDelayed,
+  InvoiceIssueRefused,
+  InvoiceIssued,
+  InvoiceVoided,
+] as const;
+export type InvoiceEvent = EventOf<(typeof invoiceEvents)[number]>;
 
 // State
 
-/** An invoice that is not void, as far as decisions need it: what it holds is in its first event. */
+/** The part of an invoice that decisions need, while it is not void; its content is in its first event. */
 export interface LiveInvoice {
   readonly id: string;
   readonly window: Window;
@@ -53,7 +106,7 @@ const change = (
   live: state.live.map((invoice) => (invoice.id === id ? changed(invoice) : invoice)),
 });
 
-/** Without what is only of interest while it is being issued. */
+/** The invoice without the members that only issuing needs. */
 const settled = (
   { id, window, revision, at, attempt }: LiveInvoice,
   state: LiveInvoice['state'],
@@ -63,15 +116,8 @@ const evolve = (state: InvoicesState, event: InvoiceEvent, meta: EventMeta): Inv
   switch (event.type) {
     case 'InvoiceGenerated': {
       const { invoice_id: id, window, revision } = event.data;
-      const invoice: LiveInvoice = {
-        id,
-        window,
-        revision,
-        state: 'generated',
-        at: meta.revision,
-        attempt: 0,
-      };
-      return { ...state, live: [...state.live, invoice], count: state.count + 1 };
+      const made: LiveInvoice = { id, window, revision, state: 'generated', at: meta.revision, attempt: 0 };
+      return { ...state, live: [...state.live, made], count: state.count + 1 };
     }
     case 'InvoiceIssueStarted':
       return change(state, event.data.invoice_id, (invoice) => ({
@@ -102,7 +148,7 @@ const evolve = (state: InvoicesState, event: InvoiceEvent, meta: EventMeta): Inv
   }
 };
 
-export const invoicesDecider: Decider<InvoicesState, InvoiceEvent> = {
+export const invoicesStream: StreamType<InvoicesState, InvoiceEvent> = {
   category: 'invoices',
   stateVersion: 1,
   initial: { live: [], voided: {}, count: 0 },
@@ -111,24 +157,17 @@ export const invoicesDecider: Decider<InvoicesState, InvoiceEvent> = {
 
 // Commands
 
-/** What an invoice of a window would hold now. */
-export interface InvoiceDraft {
-  readonly partner: { readonly id: string; readonly name: string };
-  readonly customer: { readonly id: string; readonly name: string };
-  readonly currency: string;
-  readonly rate_card_version: number;
-  readonly lines: readonly StatementLine[];
-  readonly totals: Totals;
-  readonly through?: string | undefined;
-}
+/** The content of an invoice, as `InvoiceIssued` stores it. */
+export type IssuedContent = Omit<Content, 'lines'> & { readonly lines: readonly StatementLine[] };
 
-/** What is told when an invoice is issued. */
-export type IssuedContent = Omit<FrozenInvoice, 'id' | 'generated_at'> &
-  Pick<InvoiceDraft, 'partner'> & { readonly number: string };
+/** The content that an invoice of a window would have now. */
+export type InvoiceDraft = Omit<IssuedContent, 'number' | 'window' | 'revision'> & {
+  readonly through?: string | undefined;
+};
 
 // Decide
 
-/** Undefined for one that is void, or never was. */
+/** Undefined for an invoice that is void or does not exist. */
 export const liveInvoice = (state: InvoicesState, id: string): LiveInvoice | undefined =>
   state.live.find((invoice) => invoice.id === id);
 
@@ -147,8 +186,22 @@ export const invoiceOfWindow = (state: InvoicesState, window: Window): LiveInvoi
   });
 };
 
+/** The members in one order: an invoice reads the same, byte for byte, at every time. */
+const contentOf = (id: string, content: IssuedContent) => ({
+  invoice_id: id,
+  number: content.number,
+  partner: content.partner,
+  customer: content.customer,
+  window: content.window,
+  revision: content.revision,
+  currency: content.currency,
+  lines: [...content.lines],
+  totals: content.totals,
+  rate_card_version: content.rate_card_version,
+});
+
 /**
- * A second invoice of the same window is none.
+ * Nothing when the window has an invoice already.
  * @throws `window_overlap`, `nothing_to_invoice`
  */
 export const generateInvoice = (
@@ -162,30 +215,21 @@ export const generateInvoice = (
   if (!draft?.lines.some(({ unrated, billable }) => unrated !== true && billable > 0)) {
     throw new DomainError('nothing_to_invoice', 'No priced usage above what is included.', { window });
   }
-  const { partner, customer, currency, rate_card_version, lines, totals, through } = draft;
+  const { through, ...frozen } = draft;
+  const number = `${draft.customer.id}-${state.count + 1}`;
   const revision = (state.voided[windowKey(window)] ?? 0) + 1;
-  const number = `${customer.id}-${state.count + 1}`;
-  const frozen = {
-    invoice_id: id,
-    number,
-    partner,
-    customer,
-    window,
-    revision,
-    currency,
-    lines: [...lines],
-    totals,
-    rate_card_version,
+  const data = {
+    ...contentOf(id, { ...frozen, number, window, revision }),
     ...(through === undefined ? {} : { through }),
   };
-  return [{ type: 'InvoiceGenerated', data: frozen }];
+  return [{ type: 'InvoiceGenerated', data }];
 };
 
-/** @param state `void` for what is not live */
+/** @param state `void` for an invoice that is not live */
 const locked = (state: LiveInvoice['state'] | 'void'): DomainError =>
   new DomainError('invoice_locked', `The invoice is ${state} and cannot be changed.`, { state });
 
-/** Nothing where issuing has begun or is done. @throws `invoice_locked` for a void one */
+/** Nothing when issuing has begun or is done. @throws `invoice_locked` for a void one */
 export const startIssue = (state: InvoicesState, id: string): readonly InvoiceEvent[] => {
   const invoice = liveInvoice(state, id);
   if (invoice === undefined) throw locked('void');
@@ -194,35 +238,26 @@ export const startIssue = (state: InvoicesState, id: string): readonly InvoiceEv
   return [{ type: 'InvoiceIssueStarted', data: { invoice_id: id, revision, attempt: attempt + 1 } }];
 };
 
-/** What the upstream has taken is issued, also when another answer of it has been a refusal. */
-export const recordIssued = (
+/** Issues an invoice that the upstream has accepted, also after a refusal of an earlier attempt. */
+export const finishIssue = (
   state: InvoicesState,
   id: string,
   upstreamRef: string,
-  { number, partner, customer, window, currency, lines, totals, rate_card_version }: IssuedContent,
+  content: IssuedContent,
   { now }: DecisionContext,
 ): readonly InvoiceEvent[] => {
   const invoice = liveInvoice(state, id);
   if (invoice === undefined || invoice.state === 'issued') return [];
   const data = {
-    invoice_id: id,
-    number,
-    partner,
-    customer,
-    window,
-    revision: invoice.revision,
-    currency,
-    lines: [...lines],
-    totals,
-    rate_card_version,
+    ...contentOf(id, { ...content, revision: invoice.revision }),
     upstream_ref: upstreamRef,
     issued_at: iso(now),
   };
   return [{ type: 'InvoiceIssued', data }];
 };
 
-/** The answer to one attempt; a later one is not concerned. */
-export const recordRefused = (
+/** Records the refusal of one attempt; nothing when a later attempt is under way. */
+export const refuseIssue = (
   state: InvoicesState,
   id: string,
   attempt: number,
@@ -235,10 +270,10 @@ export const recordRefused = (
   ];
 };
 
-/** So many reasons of one attempt are noted: an upstream may be away for days, in ever new words. */
+/** The most delays recorded for one attempt: an upstream may be down for days with changing errors. */
 const MAX_DELAYS = 10;
 
-export const recordDelayed = (
+export const delayIssue = (
   state: InvoicesState,
   id: string,
   attempt: number,

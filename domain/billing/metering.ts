@@ -1,14 +1,14 @@
 import type { z } from 'zod';
-import { JobOverridden, JobStarted, JobTransitioned, RecordCreated } from '../entities/record-events.ts';
+import { JobOverridden, JobStarted, JobTransitioned, RecordCreated } from '../entities/record.ts';
 import { FormSubmitted } from '../forms/submission.ts';
 import { MessageSent } from '../messaging/conversation.ts';
-import { DeliverySucceeded } from '../webhooks/delivery-events.ts';
+import { DeliverySucceeded } from '../webhooks/delivery.ts';
 import { TEST_EVENT } from '../webhooks/event-types.ts';
 import type { Meter } from './shapes.ts';
 
-/** What is metered (decisions, section 10, Meters): each event counts once, for the tenant whose stream it is in. */
+/** Maps events to meters (decisions, section 10, Meters). Each event counts once, for the tenant of its stream. */
 
-/** Meters that count events; `active_users` counts who caused them. */
+/** Meters that count events; `active_users` counts the people who caused them. */
 export type CountMeter = Exclude<Meter, 'active_users'>;
 
 type MetersOf = (data: unknown) => readonly CountMeter[];
@@ -29,7 +29,7 @@ const delivered: MetersOf = (data) =>
   (data as z.output<typeof DeliverySucceeded.schema>).event === TEST_EVENT ? NONE : DELIVERED;
 
 interface Counted {
-  /** What an event of the type can count for. */
+  /** The meters that an event of the type can count for. */
   readonly meters: readonly CountMeter[];
   readonly of: MetersOf;
 }
@@ -61,7 +61,7 @@ export const COUNTED_TYPES: readonly string[] = [...COUNTED.keys()];
 export const metersOf = (event: { readonly type: string; readonly data: unknown }): readonly CountMeter[] =>
   COUNTED.get(event.type)?.of(event.data) ?? NONE;
 
-/** The person whom an event makes an active user: not who acts as somebody else, and nobody's program. */
+/** The person whom an event makes an active user; undefined for impersonation and for programs. */
 export const activeUserOf = (event: {
   readonly actor: { readonly kind: string; readonly id: string };
   readonly impersonatedBy?: string | undefined;

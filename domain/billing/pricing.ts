@@ -1,10 +1,10 @@
-import { DomainError } from '../errors.ts';
+import { DomainError } from '../core/errors.ts';
 import type { Rate } from './rate-card.ts';
 import type { Meter, StatementLine, Totals, Window } from './shapes.ts';
 
 /**
- * How counts become money (decisions, section 10): exact decimals as whole numbers of millionths, each amount rounded
- * once, half to even.
+ * Prices counts (decisions, section 10): exact decimals as whole numbers of millionths, each amount rounded once, half
+ * to even.
  */
 
 const PLACES = 6;
@@ -16,7 +16,7 @@ export const millionths = (rate: string): bigint => {
   return BigInt(whole) * UNIT + BigInt(fraction.padEnd(PLACES, '0'));
 };
 
-/** The nearest whole number to `n / d`, of two as near the even one. @param d above 0 */
+/** `n / d` rounded half to even. @param d above 0 */
 export const halfEven = (n: bigint, d: bigint): bigint => {
   const floor = n / d - (n % d < 0n ? 1n : 0n);
   const rest = 2n * (n - floor * d);

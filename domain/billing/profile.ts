@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Decider } from '../decider.ts';
-import { defineEvent, type EventOf } from '../event.ts';
+import { defineEvent, type EventOf } from '../core/event.ts';
+import type { StreamType } from '../core/stream-type.ts';
 import { checkTemplate } from './template.ts';
 
 /** A partner's billing profile: how its invoice lines read (decisions, section 10). One stream per partner. */
@@ -24,7 +24,7 @@ export interface ProfileState {
   readonly chosen?: BillingProfile;
 }
 
-export const profileDecider: Decider<ProfileState, ProfileEvent> = {
+export const profileStream: StreamType<ProfileState, ProfileEvent> = {
   category: 'profile',
   stateVersion: 1,
   initial: {},
@@ -34,7 +34,7 @@ export const profileDecider: Decider<ProfileState, ProfileEvent> = {
 /** The id of the one profile of a partner. */
 export const PROFILE_ID = 'main';
 
-/** What holds until a partner has chosen. */
+/** The profile of a partner that has set none. */
 export const DEFAULT_PROFILE: BillingProfile = {
   item_name_template: '{{meter}} {{period}}',
   item_description: '{{quantity}} {{meter}} for {{customer}}',

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import type { Decider } from '../decider.ts';
-import { DomainError } from '../errors.ts';
-import { defineEvent, type EventOf } from '../event.ts';
+import { DomainError } from '../core/errors.ts';
+import { defineEvent, type EventOf } from '../core/event.ts';
+import type { StreamType } from '../core/stream-type.ts';
 import { METERS, type Meter } from './shapes.ts';
 
-/** A partner's rate card: what it pays and what it asks for each meter (decisions, section 10). One stream per partner. */
+/** A partner's rate card: wholesale and retail rates for each meter (decisions, section 10). One stream per partner. */
 
 // Events
 
@@ -19,7 +19,7 @@ const rate = z.object({
   included: z.number().optional(),
 });
 
-/** The whole card, however little of it is new. */
+/** Holds the whole card, changed or not. */
 export const RateCardReplaced = defineEvent(
   'RateCardReplaced',
   z.object({ version: z.number(), currency: z.string(), rates: z.partialRecord(z.enum(METERS), rate) }),
@@ -52,7 +52,7 @@ export interface RateCardState {
   readonly card?: RateCard;
 }
 
-export const rateCardDecider: Decider<RateCardState, RateCardEvent> = {
+export const rateCardStream: StreamType<RateCardState, RateCardEvent> = {
   category: 'ratecard',
   stateVersion: 1,
   initial: {},
@@ -70,12 +70,12 @@ export const rateCardOf = (state: RateCardState, currency: string): RateCard =>
 export interface ReplaceRateCard {
   readonly currency: string;
   readonly rates: Rates;
-  /** Of `If-Match`. */
+  /** The version that the caller expects. */
   readonly ifVersion?: number | undefined;
 }
 
 /**
- * Always a new version, equal values too. What is priced is invoiced in one currency: it stays while an invoice holds.
+ * Always makes a new version, also with equal values. The currency cannot change while there is an invoice that is not void.
  * @param invoicedIn currencies of the partner's invoices that are not void
  * @throws `conflict`
  */

@@ -1,4 +1,9 @@
-/** What partner billing speaks of (decisions, section 10). Money is minor units of the rate card's currency. */
+import { z } from 'zod';
+
+/**
+ * Shapes of partner billing (decisions, section 10), as events store them and decisions use them. Money is minor units
+ * of the rate card's currency.
+ */
 
 export const METERS = [
   'active_users',
@@ -13,48 +18,57 @@ export const METERS = [
 export type Meter = (typeof METERS)[number];
 
 /** Instants (RFC 3339, UTC, milliseconds), `[from, to)`. */
-export interface Window {
-  readonly from: string;
-  readonly to: string;
-}
+export const windowSchema = z.object({ from: z.string(), to: z.string() });
+export type Window = Readonly<z.output<typeof windowSchema>>;
 
-export interface StatementLine {
-  readonly meter: Meter;
-  readonly quantity: number;
-  /** How many of them the card includes. */
-  readonly included: number;
-  readonly billable: number;
-  /** Decimal text of minor units, up to 6 places; null where the card does not price the meter. */
-  readonly wholesale_rate: string | null;
-  readonly retail_rate: string | null;
+export const lineSchema = z.object({
+  meter: z.enum(METERS),
+  quantity: z.number(),
+  /** Units that the card gives free of charge. */
+  included: z.number(),
+  billable: z.number(),
+  /** Decimal text of minor units, up to 6 places; null where the card has no price for the meter. */
+  wholesale_rate: z.string().nullable(),
+  retail_rate: z.string().nullable(),
   /** Minor units, rounded once, half-even. */
-  readonly wholesale: number;
-  readonly retail: number;
-  readonly item_name: string;
-  readonly item_description: string;
-  readonly unrated?: true;
-  /** Usage that became known after its window was invoiced; `window` is where it belongs. */
-  readonly late?: true;
-  readonly window?: Window;
-}
+  wholesale: z.number(),
+  retail: z.number(),
+  item_name: z.string(),
+  item_description: z.string(),
+  unrated: z.exactOptional(z.literal(true)),
+  /** Usage that became known after its window was invoiced; `window` is the window it belongs to. */
+  late: z.exactOptional(z.literal(true)),
+  window: z.exactOptional(windowSchema),
+});
+export type StatementLine = Readonly<z.output<typeof lineSchema>>;
 
-export interface Totals {
-  readonly wholesale: number;
-  readonly retail: number;
-  readonly margin: number;
+export const totalsSchema = z.object({
+  wholesale: z.number(),
+  retail: z.number(),
+  margin: z.number(),
   /** Two decimals; null when retail is 0. */
-  readonly margin_pct: number | null;
-}
+  margin_pct: z.number().nullable(),
+});
+export type Totals = Readonly<z.output<typeof totalsSchema>>;
 
-/** What an invoice holds for ever once it was generated. */
-export interface FrozenInvoice {
+/** The part of an invoice that never changes once it is generated, and that `InvoiceIssued` repeats. */
+export const contentSchema = z.object({
+  /** `<customer id>-<n>`: unique among a partner's invoices, void ones included. */
+  number: z.string(),
+  partner: z.object({ id: z.string(), name: z.string() }),
+  customer: z.object({ id: z.string(), name: z.string() }),
+  window: windowSchema,
+  revision: z.number(),
+  currency: z.string(),
+  lines: z.array(lineSchema),
+  totals: totalsSchema,
+  rate_card_version: z.number(),
+});
+export type Content = Readonly<z.output<typeof contentSchema>>;
+
+/** A generated invoice as statements read it. */
+export interface FrozenInvoice extends Omit<Content, 'number' | 'partner' | 'lines'> {
   readonly id: string;
-  readonly customer: { readonly id: string; readonly name: string };
-  readonly window: Window;
-  readonly revision: number;
-  readonly currency: string;
   readonly lines: readonly StatementLine[];
-  readonly totals: Totals;
-  readonly rate_card_version: number;
   readonly generated_at: string;
 }

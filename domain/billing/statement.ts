@@ -10,7 +10,7 @@ import {
 } from './shapes.ts';
 import { isWithin, less, measure, monthStart, type Slice, without } from './usage.ts';
 
-/** Statements (decisions, section 10): what was invoiced in a window, and what is not, at today's card. */
+/** Statements (decisions, section 10): the invoiced usage of a window, and the rest priced with today's card. */
 
 export interface Statement {
   readonly customer: { readonly id: string; readonly name: string };
@@ -21,7 +21,7 @@ export interface Statement {
   readonly totals: Totals;
 }
 
-/** A statement whose lines are told apart. */
+/** A statement with invoiced and unbilled lines apart. */
 export interface StatementParts {
   readonly statement: Statement;
   /** In the order of time. */
@@ -51,7 +51,7 @@ export const cutsFor = (
 ): readonly string[] => {
   const windows = invoices.map((invoice) => invoice.window);
   const late = lateLinesOf(invoices).map((line) => line.window);
-  // Where late usage was invoiced, it is looked for in all that was.
+  // Late usage that was invoiced may lie in any invoice's window.
   const needed = late.length > 0 ? windows : lookedAfter.map((invoice) => invoice.window);
   const parts = [window, ...needed, ...late];
   const [first = window.from] = parts.map(({ from }) => monthStart(from)).sort();
@@ -70,7 +70,7 @@ const plus = (a: Measure, b: Measure): Measure => ({
   billable: a.billable + b.billable,
 });
 
-/** What an invoice's own lines hold of its window. */
+/** The usage of its own window that an invoice's lines hold. */
 const ownOf = (invoice: FrozenInvoice, meter: Meter): Measure =>
   invoice.lines.filter((line) => line.meter === meter && !line.late).reduce(plus, NOTHING);
 

@@ -1,5 +1,5 @@
-import { DomainError } from '../errors.ts';
-import { truncate } from '../text.ts';
+import { DomainError } from '../core/errors.ts';
+import { truncate } from '../core/text.ts';
 
 /** Templates of invoice texts (decisions, section 10, Profile): plain text with variables, filled in one pass. */
 
@@ -36,7 +36,7 @@ const piecesOf = (template: string): readonly Piece[] => {
 const isVariable = (name: string): name is TemplateVariable =>
   TEMPLATE_VARIABLES.some((variable) => variable === name);
 
-/** How much of what stands in the braces is repeated in a refusal. */
+/** Characters of an unknown variable that the error repeats. */
 const SHOWN = 64;
 
 /**

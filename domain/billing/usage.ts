@@ -3,12 +3,12 @@ import { METERS, type Meter, type Window } from './shapes.ts';
 
 /** Usage in slices of time, and how much of a meter some of them hold. */
 
-/** What was used in a part of a calendar month (UTC). Slices of a customer do not overlap. */
+/** Usage in a part of a calendar month (UTC). Slices of a customer do not overlap. */
 export interface Slice {
   /** Instant of its beginning. */
   readonly from: string;
   readonly counts: Readonly<Partial<Record<Meter, number>>>;
-  /** Who was active in it. */
+  /** Ids of the people who were active in it. */
   readonly users: ReadonlySet<string>;
 }
 
@@ -18,7 +18,7 @@ export const isWithin = (instant: string, window: Window): boolean =>
 /** The instant at which the calendar month (UTC) of an instant begins. */
 export const monthStart = (instant: string): string => `${instant.slice(0, 7)}-01T00:00:00.000Z`;
 
-/** What windows leave of a window, in order. They may overlap one another. */
+/** The parts of a window that other windows do not cover, in order. The others may overlap. */
 export const without = (window: Window, taken: readonly Window[]): readonly Window[] => {
   const gaps: Window[] = [];
   let { from } = window;
@@ -73,7 +73,7 @@ export const measure = (
   return { quantity, billable };
 };
 
-/** What is left of a measure when a part of it was billed before. Never negative. */
+/** A measure less the part that was billed before. Never negative. */
 export const less = (all: Measure, billed: Measure): Measure => {
   const quantity = Math.max(0, all.quantity - billed.quantity);
   return { quantity, billable: Math.min(quantity, Math.max(0, all.billable - billed.billable)) };

@@ -1,4 +1,4 @@
-import { DomainError } from '../errors.ts';
+import { DomainError } from '../core/errors.ts';
 import type { Refusal } from '../workflow/job.ts';
 
 /** What can become of a row that is not changed (specification, Bulk operation session). The set is closed. */
@@ -61,7 +61,7 @@ const codeOfIssue = (code: string): OutcomeCode => {
   }
 };
 
-/** The issues of a refused edit: an array of {@link Issue}, as `domain/errors.ts` makes them. */
+/** The issues of a refused edit: an array of {@link Issue}, as `domain/core/errors.ts` makes them. */
 const issuesOf = ({ details }: DomainError): readonly Issue[] => {
   const issues: unknown = details?.issues;
   // Made by `invalid` and `constraintViolated`, which know no other shape.

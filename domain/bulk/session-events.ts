@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { defineEvent, type EventOf } from '../core/event.ts';
 import { json } from '../entities/fields.ts';
-import { defineEvent, type EventOf } from '../event.ts';
 import { OUTCOME_CODES } from './outcomes.ts';
 
 /** The events of `bulk-<id>`: a session, its frozen rows, its progress (specification, Bulk operation session). */

@@ -1,6 +1,6 @@
-import type { Decider } from '../decider.ts';
-import { notFound } from '../errors.ts';
-import type { EventMeta } from '../event.ts';
+import { notFound } from '../core/errors.ts';
+import type { EventMeta } from '../core/event.ts';
+import type { StreamType } from '../core/stream-type.ts';
 import type { BulkEvent, Cascade, OpParams, Selection } from './session-events.ts';
 
 /**
@@ -17,7 +17,7 @@ export const QUEUED_FROM = 1_000;
 
 export type SessionStatus = 'previewed' | 'committing' | 'committed' | 'errored' | 'cancelled';
 
-export interface Tally {
+export interface RowCounts {
   readonly succeeded: number;
   readonly skipped: number;
   readonly errored: number;
@@ -30,7 +30,7 @@ export interface PreviewCounts {
   readonly would_error: number;
 }
 
-export interface SessionResult extends Tally {
+export interface SessionResult extends RowCounts {
   readonly cascade_applied?: Cascade | undefined;
   /** ms; when the commit ended. */
   readonly endedAt: number;
@@ -64,7 +64,7 @@ export interface SessionState extends Begun {
   readonly commitStartedAt?: number | undefined;
   /** Counts those who worked on it, one after the other; the last one's word counts. */
   readonly run: number;
-  readonly done: Tally;
+  readonly done: RowCounts;
   readonly result?: SessionResult | undefined;
   /** ms */
   readonly cancelledAt?: number | undefined;
@@ -72,9 +72,10 @@ export interface SessionState extends Begun {
 
 export type BulkState = { readonly status: 'none' } | PreviewingState | SessionState;
 
-const NOTHING: Tally = { succeeded: 0, skipped: 0, errored: 0 };
+const NOTHING: RowCounts = { succeeded: 0, skipped: 0, errored: 0 };
 
-export const processedOf = ({ succeeded, skipped, errored }: Tally): number => succeeded + skipped + errored;
+export const processedOf = ({ succeeded, skipped, errored }: RowCounts): number =>
+  succeeded + skipped + errored;
 
 const evolve = (state: BulkState, event: BulkEvent, { at }: EventMeta): BulkState => {
   if (event.type === 'BulkPreviewStarted') {
@@ -152,7 +153,7 @@ const evolveSession = (state: SessionState, event: BulkEvent, at: number): Sessi
   }
 };
 
-export const bulkDecider: Decider<BulkState, BulkEvent> = {
+export const bulkStream: StreamType<BulkState, BulkEvent> = {
   category: 'bulk',
   stateVersion: 1,
   initial: { status: 'none' },

@@ -65,7 +65,7 @@ export interface FieldIssue {
   readonly message: string;
 }
 
-/** So many issues are told at most: more help nobody, and an answer must not grow with what is wrong. */
+/** The most issues in one answer. */
 export const MAX_ISSUES = 1_000;
 
 /** A refusal that the caller is meant to see. Everything else that is thrown becomes `internal_error`. */
@@ -81,12 +81,12 @@ export class DomainError extends Error {
   }
 }
 
-/** A 400 with `details.issues` (the first {@link MAX_ISSUES}) and `details.field`, the first path. */
+/** A `validation_failed` with `details.issues` (the first {@link MAX_ISSUES}) and `details.field`, the first path. */
 export const invalid = (issues: readonly FieldIssue[]): DomainError =>
   new DomainError('validation_failed', issues[0]?.message ?? 'The request is not valid.', {
     field: issues[0]?.path ?? '',
     issues: issues.slice(0, MAX_ISSUES),
   });
 
-/** The one answer for what is unknown, malformed or another tenant's: the bytes must not differ. */
+/** The one answer for an id that is unknown, malformed or another tenant's: the bytes must not differ. */
 export const notFound = (): DomainError => new DomainError('not_found', 'No such resource.');

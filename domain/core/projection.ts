@@ -1,4 +1,4 @@
-import type { Filter, SortField } from './expressions/filter-tree.ts';
+import type { Filter, SortField } from '../expressions/filter-tree.ts';
 
 /**
  * A projection is a pure fold: for each event it names the documents that the event touches and how each changes.
@@ -107,10 +107,15 @@ export const iso = (ms: number): string => {
 
 export type Scalar = string | number | boolean | null;
 
-/** Where a page ended: index values after `equals`, and the document's id. */
+/** A row that was shown, and the digest of the text that it was sorted by. */
+export type ShownRow = readonly [id: string, digest: string];
+
+/** The last row of a page: index values after `equals`, and the document's id. */
 export interface PageEnd {
   readonly values: readonly Scalar[];
   readonly id: string;
+  /** Present where the value is only the beginning of a long text: the last rows shown, latest first. */
+  readonly shown?: readonly ShownRow[] | undefined;
 }
 
 export interface PageQuery {
@@ -135,13 +140,13 @@ export interface Page<D> {
   readonly next?: PageEnd | undefined;
 }
 
-/** What a filter selects within one range of an index. */
+/** The documents that a filter selects within one range of an index. */
 export interface DocumentSelection {
   readonly index: string;
   readonly equals: readonly Scalar[];
   /** Default: all. */
   readonly filter?: Filter | undefined;
-  /** ms; what `now()` of the filter is. */
+  /** ms; the value of `now()` in the filter. */
   readonly now: number;
 }
 
@@ -153,11 +158,11 @@ export interface SearchQuery extends DocumentSelection {
   readonly after?: PageEnd | undefined;
 }
 
-/** What queries read from: one read model, always of one tenant. */
+/** Reads documents of one read model, always of one tenant. */
 export interface DocumentReader {
   get<D>(collection: string, tenantId: string, id: string): Promise<D | undefined>;
   find<D>(collection: string, tenantId: string, query: PageQuery): Promise<Page<D>>;
-  /** What an index itself says of the first of a range: values and ids, no document being read. */
+  /** Index values and ids of the first of a range, without reading documents. */
   entries(collection: string, tenantId: string, query: PageQuery): Promise<readonly PageEnd[]>;
   /** All documents of each query, read together: none has seen an event that another has not. For small ranges. */
   findAll(tenantId: string, queries: readonly RangeQuery[]): Promise<readonly (readonly Document[])[]>;
@@ -168,7 +173,7 @@ export interface DocumentReader {
   count(collection: string, tenantId: string, selection: DocumentSelection): Promise<number>;
 }
 
-/** What one question of {@link every} may bring. */
+/** Documents per page of {@link every}. */
 const PAGE = 200;
 
 /** All documents of a paged query, one page in memory; those that come or vanish meanwhile are no matter. */

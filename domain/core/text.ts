@@ -9,6 +9,9 @@ export const codePoints = (text: string): number => {
   return count;
 };
 
+/** Bytes of a value as JSON in UTF-8. */
+export const jsonBytes = (value: unknown): number => new TextEncoder().encode(JSON.stringify(value)).length;
+
 /** The first `max` code points; never half a surrogate pair. */
 export const truncate = (text: string, max: number): string =>
   text.length <= max ? text : [...text].slice(0, max).join('');

@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import type { FieldIssue } from '../errors.ts';
+import type { FieldIssue } from '../core/errors.ts';
+import { codePoints, isStorableText } from '../core/text.ts';
 import { KEYWORDS } from '../expressions/tree.ts';
-import { codePoints, isStorableText } from '../text.ts';
 import { compareDecimals, isDecimal } from './decimal.ts';
 import { type Field, fieldType, isName, MAX_LONG_TEXT, NAME_RULE, ON_DELETE } from './fields.ts';
 import { checkValue } from './values.ts';
 
-/** What a caller may write into a schema (decisions, section 6, Schema). Unknown keys are refused everywhere. */
+/** Checks a schema as a caller sends it (decisions, section 6, Schema). Unknown keys are refused everywhere. */
 
 const MAX_FIELDS = 200;
 const MAX_OPTIONS = 200;

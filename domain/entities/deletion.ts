@@ -1,12 +1,11 @@
-import { notFound } from '../errors.ts';
+import { notFound } from '../core/errors.ts';
 import type { Values } from './fields.ts';
-import type { DeletingRecord, LiveRecord, RecordState, Registration } from './record.ts';
-import { refuseVersion } from './record-decisions.ts';
-import type { RecordEvent } from './record-events.ts';
+import type { DeletingRecord, LiveRecord, RecordEvent, RecordState, Registration } from './record.ts';
+import { checkVersion } from './record-values.ts';
 
 /**
- * References and the deletion of what they point to (decisions, section 6; docs/decisions/0011-references-are-registered-first.md). Each function
- * decides on one stream; `application/deletions.ts` leads through them.
+ * References between records, and the deletion of a record with all that points to it (decisions, section 6; decision
+ * 0011). Each function decides on one stream; application/entities/deletions.ts runs the steps in order.
  */
 
 const isPresent = (state: RecordState): state is LiveRecord | DeletingRecord =>
@@ -27,7 +26,7 @@ export const keysPointingTo = (state: RecordState, targetId: string): readonly s
       )
     : [];
 
-/** Takes away what points to a deleted record, whatever the schema asks of the field. */
+/** Clears references to a deleted record, required or not. */
 export const clearReferences = (state: RecordState, targetId: string): readonly RecordEvent[] => {
   const keys = new Set(keysPointingTo(state, targetId));
   if (!isPresent(state) || keys.size === 0) return [];
@@ -49,11 +48,11 @@ export const clearReferences = (state: RecordState, targetId: string): readonly 
   ];
 };
 
-/** Whether a write has made use of a registration: it will not do so again. */
+/** Whether a write has used the registration; it is used once at most. */
 export const isUsed = (state: RecordState, { id, referrer }: Registration): boolean =>
   isPresent(state) && state.registrations[referrer.field_key] === id;
 
-/** A write that still counts on the registration is refused from here on. */
+/** Refuses later writes that use the registration. */
 export const barReference = (
   state: RecordState,
   { id, referrer }: Pick<Registration, 'id' | 'referrer'>,
@@ -65,7 +64,7 @@ export const barReference = (
 
 // The target's side
 
-/** @throws `not_found` when there is nothing to point to */
+/** Registers a referrer before it is written. @throws `not_found` when the target is not live */
 export const registerReference = (
   state: RecordState,
   entityName: string,
@@ -80,6 +79,7 @@ export const registerReference = (
   ];
 };
 
+/** Drops registrations whose referrers are in the read model, or will never be written. */
 export const releaseReferences = (state: RecordState, ids: readonly string[]): readonly RecordEvent[] => {
   if (!isPresent(state)) return [];
   const known = state.pending.filter(({ id }) => ids.includes(id)).map(({ id }) => id);
@@ -94,14 +94,14 @@ export interface StartDeletion {
   readonly ifVersion?: number | undefined;
 }
 
-/** @throws `not_found`, `conflict` */
-export const decideDelete = (
+/** Marks the record that a caller deletes. @throws `not_found`; `conflict` at another version */
+export const startDeletion = (
   state: RecordState,
   entityName: string,
   { deletionId, ifVersion }: StartDeletion,
 ): readonly RecordEvent[] => {
   if (state.status !== 'live' || state.entityName !== entityName) throw notFound();
-  refuseVersion(state.version, ifVersion);
+  checkVersion(state.version, ifVersion);
   return [{ type: 'RecordDeletionStarted', data: { ...baseOf(state), deletion_id: deletionId } }];
 };
 
@@ -115,7 +115,7 @@ export interface Attempt {
 export const isPartOf = (state: RecordState, { deletionId }: Attempt): boolean =>
   (state.status === 'deleting' || state.status === 'deleted') && state.deletion.id === deletionId;
 
-/** Takes a live record along that still points to `targetId`. */
+/** Marks a live record for deletion when it still points to `targetId`. */
 export const markForDeletion = (
   state: RecordState,
   targetId: string,
@@ -133,13 +133,14 @@ export const markForDeletion = (
 const cascadeOf = ({ deletion }: DeletingRecord) =>
   deletion.cascadeOf === undefined ? {} : { cascade_of: deletion.cascadeOf };
 
-/** Only what this very attempt holds comes back to life. */
+/** Brings the record back; nothing for a record that another attempt is deleting. */
 export const abandonDeletion = (state: RecordState, deletionId: string): readonly RecordEvent[] => {
   if (state.status !== 'deleting' || state.deletion.id !== deletionId) return [];
   const data = { ...baseOf(state), deletion_id: deletionId, ...cascadeOf(state) };
   return [{ type: 'RecordDeletionAbandoned', data }];
 };
 
+/** Deletes a marked record; nothing for a record that another attempt is deleting. */
 export const finishDeletion = (state: RecordState, deletionId: string): readonly RecordEvent[] => {
   if (state.status !== 'deleting' || state.deletion.id !== deletionId) return [];
   const { values, version } = state;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { FIELD_TYPES, type FieldType } from '../expressions/tree.ts';
 
-/** What a field of an entity may be (decisions, section 6, Schema). */
+/** Fields of an entity: their types, limits and stored form (decisions, section 6, Schema). */
 
 export { FIELD_TYPES, type FieldType };
 export const fieldType = z.enum(FIELD_TYPES);
@@ -16,7 +16,7 @@ export type JsonValue = z.output<typeof json>;
 export const valuesSchema = z.record(z.string(), json);
 export type Values = Readonly<Record<string, JsonValue>>;
 
-/** The types of the fields that have a value: what a fold needs to order values and to find references. */
+/** The types of the fields that have a value; folds order values and find references by them. */
 export const typesSchema = z.record(z.string(), fieldType);
 export type Types = Readonly<Record<string, FieldType>>;
 

@@ -1,4 +1,4 @@
-import { isStorableText } from '../text.ts';
+import { isStorableText } from '../core/text.ts';
 import type { JsonValue } from './fields.ts';
 
 /** Values of `json` fields: bounded, comparable, and safe to keep. */
@@ -36,11 +36,11 @@ const problemIn = (value: unknown, depth: number): string | undefined => {
   return undefined;
 };
 
-/** A sentence about what keeps a value from being kept; undefined when nothing does. */
+/** A sentence on why a value cannot be stored; undefined for a value that can. */
 export const jsonProblem = (value: unknown): string | undefined => {
   const problem = problemIn(value, 0);
   if (problem !== undefined) return problem;
-  // Nested values were looked at one by one: what is left is their length.
+  // Every nested value is checked; the length of all is left.
   return utf8Length(JSON.stringify(value)) <= MAX_JSON_BYTES
     ? undefined
     : `The value is larger than ${MAX_JSON_BYTES / 1024} KiB.`;

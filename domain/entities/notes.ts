@@ -1,9 +1,8 @@
-import { invalid, notFound } from '../errors.ts';
-import { codePoints, isStorableText } from '../text.ts';
-import type { RecordState } from './record.ts';
-import type { RecordEvent } from './record-events.ts';
+import { invalid, notFound } from '../core/errors.ts';
+import { codePoints, isStorableText } from '../core/text.ts';
+import type { RecordEvent, RecordState } from './record.ts';
 
-/** Notes on records (decisions, section 6). */
+/** Notes on records (specification, Entity note; decisions, section 6). */
 
 export const MAX_NOTE = 10_000;
 
@@ -25,7 +24,7 @@ export const checkNote = (body: string): void => {
 };
 
 /** @throws `not_found` */
-export const decideNote = (state: RecordState, entityName: string, note: AddNote): readonly RecordEvent[] => {
+export const addNote = (state: RecordState, entityName: string, note: AddNote): readonly RecordEvent[] => {
   if (state.status !== 'live' || state.entityName !== entityName) throw notFound();
   return [
     {

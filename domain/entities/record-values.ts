@@ -1,11 +1,16 @@
-import { DomainError, type FieldIssue, invalid, MAX_ISSUES } from '../errors.ts';
+import { DomainError, type FieldIssue, invalid, MAX_ISSUES, notFound } from '../core/errors.ts';
 import type { Field, FieldType, JsonValue, Types, Values } from './fields.ts';
 import { isSame } from './json-values.ts';
+import type { JobStart, RecordEvent, RecordState } from './record.ts';
+import { brokenBy, tightenings } from './tightenings.ts';
 import { checkValue, type Misfit } from './values.ts';
 
-/** A record's values against its entity's fields: all that is wrong in one answer (decisions, section 6, Record). */
+/**
+ * Checks a record's values against its entity's fields, then creates or updates the record (decisions, section 6,
+ * Record). An answer names every fault at once.
+ */
 
-/** A value that names something else, which has to be there. */
+/** A value that names a record or a user, which must exist. */
 export interface Link {
   readonly fieldKey: string;
   readonly kind: 'reference' | 'user';
@@ -18,7 +23,7 @@ export interface Resolved {
   /** All values afterwards, those that were not touched included. */
   readonly values: Values;
   readonly types: Types;
-  /** Keys whose value is another one than before. */
+  /** Keys whose value changes. */
   readonly changed: readonly string[];
   /** Of the changed ones. */
   readonly links: readonly Link[];
@@ -57,7 +62,7 @@ export const resolve = (fields: readonly Field[], before: Values | undefined, in
   const values = new Map<string, JsonValue>(Object.entries(before ?? {}));
   for (const [key, given] of Object.entries(input)) {
     const field = byKey.get(key);
-    // Whatever is left, this is refused: looking further would only make the answer longer.
+    // The answer lists this many issues at most.
     if (misfits.length >= MAX_ISSUES) break;
     if (field === undefined) misfits.push({ key: key.slice(0, MAX_KEY).toWellFormed(), ...UNKNOWN });
     else if (given === null || given === undefined || (given === '' && field.required)) {
@@ -95,7 +100,7 @@ const outcome = (
   const links: Link[] = [];
   for (const [key, value] of after) {
     const field = byKey.get(key);
-    // A value of a field that the schema no longer has: nobody holds one, and nobody shall.
+    // Drops values of fields that the schema no longer has.
     if (field === undefined) continue;
     values[key] = value;
     types[key] = field.type;
@@ -109,7 +114,7 @@ const outcome = (
   return { values, types, changed, links, misfits };
 };
 
-/** The 422 of a record (decisions, section 2). */
+/** A `constraint_violated` with the first {@link MAX_ISSUES} issues (decisions, section 2). */
 export const constraintViolated = (issues: readonly FieldIssue[]): DomainError =>
   new DomainError('constraint_violated', issues[0]?.message ?? 'A constraint is violated.', {
     field: issues[0]?.path ?? '',
@@ -129,15 +134,127 @@ const allIssues = ({ misfits }: Resolved, missing: ReadonlySet<string>): FieldIs
 ];
 
 /**
- * What is of the wrong kind makes it a 400, with every issue there is.
- * @param missing keys of links whose other end is not there
+ * @throws `validation_failed` with every issue, when a value is of the wrong kind
+ * @param missing keys of links whose target does not exist
  */
-export const refuseTypes = (resolved: Resolved, missing: ReadonlySet<string>): void => {
+export const checkTypes = (resolved: Resolved, missing: ReadonlySet<string>): void => {
   if (hasWrongTypes(resolved)) throw invalid(allIssues(resolved, missing));
 };
 
-/** What is of the right kind, but refused. @param missing as in {@link refuseTypes} */
-export const refuseConstraints = (resolved: Resolved, missing: ReadonlySet<string>): void => {
+/** @param missing as in {@link checkTypes} @throws `constraint_violated` with every issue */
+export const checkConstraints = (resolved: Resolved, missing: ReadonlySet<string>): void => {
   const issues = allIssues(resolved, missing);
   if (issues.length > 0) throw constraintViolated(issues);
+};
+
+// Commands
+
+/** The schema that a decision is made against. */
+export interface SchemaView {
+  readonly name: string;
+  readonly fields: readonly Field[];
+  /** The fields of a change under way. */
+  readonly proposed: readonly Field[] | undefined;
+  readonly revision: number;
+}
+
+/** Facts of a write from outside the record's stream. */
+export interface LinkFacts {
+  /** Keys of links whose target does not exist. */
+  readonly missing: ReadonlySet<string>;
+  /** Registrations at the targets, by field key. */
+  readonly registrations: Readonly<Record<string, string>>;
+}
+
+export interface CreateRecord {
+  readonly id: string;
+  readonly values: Input;
+  readonly createdBy: string;
+  readonly job?: JobStart | undefined;
+}
+
+export interface UpdateRecord {
+  readonly values: Input;
+  /** The version that the caller expects. */
+  readonly ifVersion?: number | undefined;
+}
+
+const registered = ({ registrations }: LinkFacts) =>
+  Object.keys(registrations).length === 0 ? {} : { registrations: { ...registrations } };
+
+const checkProposed = ({ fields, proposed }: SchemaView, { values }: Resolved): void => {
+  if (proposed === undefined || brokenBy(tightenings(fields, proposed), values) === undefined) return;
+  throw new DomainError('conflict', 'The entity is being changed at this moment. Try again.');
+};
+
+/** @throws `conflict` when the record is at another version */
+export const checkVersion = (version: number, ifVersion: number | undefined): void => {
+  if (ifVersion === undefined || ifVersion === version) return;
+  throw new DomainError('conflict', 'The record has changed since.', { version });
+};
+
+/** @throws `validation_failed`, `constraint_violated`, each with every issue; `conflict` */
+export const createRecord = (
+  state: RecordState,
+  schema: SchemaView,
+  command: CreateRecord,
+  facts: LinkFacts,
+): readonly RecordEvent[] => {
+  if (state.status !== 'none') throw new DomainError('conflict', 'There is a record of this id.');
+  const resolved = resolve(schema.fields, undefined, command.values);
+  checkTypes(resolved, facts.missing);
+  checkConstraints(resolved, facts.missing);
+  checkProposed(schema, resolved);
+  const { id, createdBy, job } = command;
+  return [
+    {
+      type: 'RecordCreated',
+      data: {
+        record_id: id,
+        entity_name: schema.name,
+        values: resolved.values,
+        types: resolved.types,
+        schema_revision: schema.revision,
+        ...registered(facts),
+        created_by: createdBy,
+        ...(job === undefined ? {} : { job }),
+      },
+    },
+  ];
+};
+
+/**
+ * Equal values give no event.
+ * @param known the resolved values, when the caller has resolved them for this state and these fields
+ * @throws `not_found`, `validation_failed`, `conflict`, `constraint_violated`
+ */
+export const updateRecord = (
+  state: RecordState,
+  schema: SchemaView,
+  command: UpdateRecord,
+  facts: LinkFacts,
+  known?: Resolved,
+): readonly RecordEvent[] => {
+  if (state.status !== 'live' || state.entityName !== schema.name) throw notFound();
+  const resolved = known ?? resolve(schema.fields, state.values, command.values);
+  checkTypes(resolved, facts.missing);
+  checkVersion(state.version, command.ifVersion);
+  checkConstraints(resolved, facts.missing);
+  if (resolved.changed.length === 0) return [];
+  checkProposed(schema, resolved);
+  return [
+    {
+      type: 'RecordUpdated',
+      data: {
+        record_id: state.id,
+        entity_name: state.entityName,
+        values: resolved.values,
+        types: resolved.types,
+        changed: [...resolved.changed],
+        version: state.version + 1,
+        ...registered(facts),
+        schema_revision: schema.revision,
+      },
+    },
+  ];
 };

@@ -1,32 +1,166 @@
-import type { Decider } from '../decider.ts';
-import type { EventMeta } from '../event.ts';
-import type { Types, Values } from './fields.ts';
-import type { RecordEvent } from './record-events.ts';
+import { z } from 'zod';
+import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import type { StreamType } from '../core/stream-type.ts';
+import { type Types, typesSchema, type Values, valuesSchema } from './fields.ts';
 
-/** A record: its values, its job and state, and what its deletion must know (design, Consistency boundaries). */
+/**
+ * The stream `record-<id>`: a record's values, its job, its notes and its references (specification, Entity record;
+ * decisions, section 6). Its decisions are in record-values.ts, deletion.ts, notes.ts and domain/workflow/job.ts.
+ */
 
-/** A job's id is its record's. Its history is in the stream and in the read model, not here. */
-export interface JobState {
-  readonly workflow: string;
-  readonly workflow_version: number;
-  readonly state: string;
-  /** Counts its states, from 1: each transition and override adds one. */
+// Events
+
+const base = { record_id: z.string(), entity_name: z.string() };
+/** The version of a workflow that a job follows to its end. */
+const workflow = { workflow: z.string(), workflow_version: z.number() };
+const jobStart = z.object({ ...workflow, state: z.string() });
+export type JobStart = Readonly<z.output<typeof jobStart>>;
+
+/** `version` is 1. */
+export const RecordCreated = defineEvent(
+  'RecordCreated',
+  z.object({
+    ...base,
+    /** All values, defaults included; a field without a value is left out. */
+    values: valuesSchema,
+    types: typesSchema,
+    /** The revision of the schema's stream that the values were checked against. */
+    schema_revision: z.number(),
+    /** Registrations of its references at their targets, by field key. */
+    registrations: z.record(z.string(), z.string()).optional(),
+    /** Id of the actor. */
+    created_by: z.string(),
+    /** Present for an entity with a workflow; the job has the record's id. */
+    job: jobStart.optional(),
+  }),
+);
+
+export const RecordUpdated = defineEvent(
+  'RecordUpdated',
+  z.object({
+    ...base,
+    /** All values afterwards. */
+    values: valuesSchema,
+    types: typesSchema,
+    /** Keys of the fields whose value changed. */
+    changed: z.array(z.string()),
+    version: z.number(),
+    /** Registrations of the new references, by field key. */
+    registrations: z.record(z.string(), z.string()).optional(),
+    /** Absent when the system cleared references. */
+    schema_revision: z.number().optional(),
+    /** The deleted record whose references this update cleared. */
+    cleared_by: z.string().optional(),
+  }),
+);
+
+const deletion = {
+  ...base,
+  /** Names one attempt to delete a record with its cascade. */
+  deletion_id: z.string(),
+  /** The record whose deletion takes this one along. */
+  cascade_of: z.string().optional(),
+};
+
+/** The record is not found any more, and no new reference to it is accepted. */
+export const RecordDeletionStarted = defineEvent('RecordDeletionStarted', z.object(deletion));
+
+/** The record stays: another one that must stay points to it, or to a record of its cascade. */
+export const RecordDeletionAbandoned = defineEvent('RecordDeletionAbandoned', z.object(deletion));
+
+export const RecordDeleted = defineEvent(
+  'RecordDeleted',
+  z.object({ ...deletion, values: valuesSchema, version: z.number() }),
+);
+
+const referrer = z.object({ ...base, field_key: z.string() });
+export type Referrer = z.output<typeof referrer>;
+
+/** On the target, before the referrer is written. */
+export const ReferenceRegistered = defineEvent(
+  'ReferenceRegistered',
+  z.object({
+    ...base,
+    registration_id: z.string(),
+    referrer,
+  }),
+);
+
+/** On the target: the referrer was written and is in the read model, or will never be written. */
+export const ReferenceReleased = defineEvent(
+  'ReferenceReleased',
+  z.object({ ...base, registration_ids: z.array(z.string()) }),
+);
+
+/** On the referrer: a write that uses this registration is refused from now on. */
+export const ReferenceBarred = defineEvent(
+  'ReferenceBarred',
+  z.object({ ...base, registration_id: z.string() }),
+);
+
+/** A workflow was attached to the entity after the record had been created. */
+export const JobStarted = defineEvent('JobStarted', z.object({ ...base, ...jobStart.shape }));
+
+const move = { ...base, ...workflow, from_state: z.string(), to_state: z.string() };
+
+export const JobTransitioned = defineEvent(
+  'JobTransitioned',
+  z.object({
+    ...move,
+    event_name: z.string(),
+    payload: valuesSchema.optional(),
+    /** The caller's role at that moment. */
+    role: z.string().optional(),
+  }),
+);
+
+export const JobOverridden = defineEvent('JobOverridden', z.object({ ...move, reason: z.string() }));
+
+export const NoteAdded = defineEvent(
+  'NoteAdded',
+  z.object({
+    ...base,
+    note_id: z.string(),
+    /** The author, or the person who loaded the extension that wrote it; null for an API token. */
+    author_user_id: z.string().nullable(),
+    author: z.object({ kind: z.string(), id: z.string() }),
+    /** The stored form: mentions as ids. */
+    body: z.string(),
+    /** Active users whom it mentions, each once, never the author. */
+    mentioned_user_ids: z.array(z.string()),
+  }),
+);
+
+export const recordEvents = [
+  RecordCreated,
+  RecordUpdated,
+  RecordDeletionStarted,
+  RecordDeletionAbandoned,
+  RecordDeleted,
+  ReferenceRegistered,
+  ReferenceReleased,
+  ReferenceBarred,
+  JobStarted,
+  JobTransitioned,
+  JobOverridden,
+  NoteAdded,
+] as const;
+export type RecordEvent = EventOf<(typeof recordEvents)[number]>;
+
+// State
+
+/** Times of the state are in ms. A job has its record's id; its history is in the stream and in the read model. */
+export interface JobState extends JobStart {
+  /** Counts the job's states, from 1: each transition and override adds one. */
   readonly version: number;
-  /** ms */
   readonly startedAt: number;
-  /** When it came into its state, ms. */
   readonly movedAt: number;
 }
 
-/** A referrer that was about to be written; kept until it is known to be, or never to be. */
+/** A referrer that is about to be written; kept until its write is known to have happened or to be refused. */
 export interface Registration {
   readonly id: string;
-  readonly referrer: {
-    readonly record_id: string;
-    readonly entity_name: string;
-    readonly field_key: string;
-  };
-  /** ms */
+  readonly referrer: Referrer;
   readonly at: number;
 }
 
@@ -34,7 +168,6 @@ export interface Deletion {
   readonly id: string;
   /** The record whose deletion takes this one along; undefined for the one that was asked for. */
   readonly cascadeOf: string | undefined;
-  /** ms */
   readonly startedAt: number;
 }
 
@@ -46,48 +179,36 @@ interface Present {
   /** Counts changes of values and state, from 1. */
   readonly version: number;
   readonly job?: JobState | undefined;
-  /** ms */
   readonly createdAt: number;
-  /** ms */
   readonly updatedAt: number;
   readonly createdBy: string;
   /** By key of a reference field: the registration that its value was last written with. */
   readonly registrations: Readonly<Record<string, string>>;
-  /** Whether anything ever pointed to it, or was about to. */
+  /** True once a referrer has been registered. */
   readonly referenced: boolean;
-  /** Bounded: whoever registers clears up when there are many. */
+  /** Bounded: a writer that registers releases old registrations when there are many. */
   readonly pending: readonly Registration[];
-  /** Registrations that must not be counted on any more, the latest few. */
+  /** The latest registrations that a write may no longer use. */
   readonly barred: readonly string[];
 }
 
-export interface LiveRecord extends Present {
-  readonly status: 'live';
-}
-export interface DeletingRecord extends Present {
-  readonly status: 'deleting';
-  readonly deletion: Deletion;
-}
-export interface DeletedRecord {
+export type LiveRecord = Present & { readonly status: 'live' };
+export type DeletingRecord = Present & { readonly status: 'deleting'; readonly deletion: Deletion };
+export interface DeletedRecord extends Pick<Present, 'id' | 'entityName' | 'version' | 'referenced'> {
   readonly status: 'deleted';
-  readonly id: string;
-  readonly entityName: string;
-  readonly version: number;
   readonly deletion: Deletion;
-  readonly referenced: boolean;
 }
-export interface NoRecord {
-  readonly status: 'none';
-  readonly barred: readonly string[];
-}
+export type NoRecord = { readonly status: 'none'; readonly barred: readonly string[] };
 export type RecordState = NoRecord | LiveRecord | DeletingRecord | DeletedRecord;
 
 const MAX_BARRED = 64;
 
-const startedJob = (
-  job: Pick<JobState, 'workflow' | 'workflow_version' | 'state'>,
-  { at }: EventMeta,
-): JobState => ({ ...job, version: 1, startedAt: at, movedAt: at });
+const startedJob = (job: JobStart, { at }: EventMeta): JobState => ({
+  ...job,
+  version: 1,
+  startedAt: at,
+  movedAt: at,
+});
 
 const evolve = (state: RecordState, event: RecordEvent, meta: EventMeta): RecordState => {
   if (event.type === 'RecordCreated') {
@@ -124,7 +245,7 @@ const evolvePresent = (
     case 'RecordUpdated': {
       const { values, types, version, registrations = {} } = event.data;
       const all = { ...state.registrations, ...registrations };
-      // Of fields that have no value any more nothing need be known.
+      // Registrations of fields without a value are dropped.
       const kept = Object.fromEntries(Object.entries(all).filter(([key]) => Object.hasOwn(values, key)));
       return { ...state, values, types, version, registrations: kept, updatedAt: meta.at };
     }
@@ -137,10 +258,10 @@ const evolvePresent = (
       return { ...rest, status: 'live' };
     }
     case 'RecordDeleted': {
-      const { record_id, entity_name, version, deletion_id, cascade_of } = event.data;
-      const deletion = { id: deletion_id, cascadeOf: cascade_of, startedAt: meta.at };
-      const { referenced } = state;
-      return { status: 'deleted', id: record_id, entityName: entity_name, version, deletion, referenced };
+      const { version, deletion_id, cascade_of: cascadeOf } = event.data;
+      const { id, entityName, referenced } = state;
+      const deletion = { id: deletion_id, cascadeOf, startedAt: meta.at };
+      return { status: 'deleted', id, entityName, version, deletion, referenced };
     }
     case 'ReferenceRegistered': {
       const { registration_id: id, referrer } = event.data;
@@ -170,20 +291,9 @@ const evolvePresent = (
   }
 };
 
-/**
- * An update says all values anew, but for what references were registered with: that stays known from one to the next.
- * No text within a value can look like the name of a member: its quotes are escaped.
- */
-const isSuperseded: Decider<RecordState, RecordEvent>['isSuperseded'] = (state, { type, data }, next) => {
-  if (type !== 'RecordUpdated' || next.type !== 'RecordUpdated') return false;
-  if (state.status !== 'live' && state.status !== 'deleting') return false;
-  return Object.keys(state.registrations).length === 0 && !data.includes('"registrations":');
-};
-
-export const recordDecider: Decider<RecordState, RecordEvent> = {
+export const recordStream: StreamType<RecordState, RecordEvent> = {
   category: 'record',
   stateVersion: 1,
   initial: { status: 'none', barred: [] },
   evolve,
-  isSuperseded,
 };

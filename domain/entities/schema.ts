@@ -1,7 +1,10 @@
 import { z } from 'zod';
-import type { Decider } from '../decider.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
+import { DomainError, notFound } from '../core/errors.ts';
+import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import type { StreamType } from '../core/stream-type.ts';
 import { type Field, storedField } from './fields.ts';
+import { isSame } from './json-values.ts';
+import { tightenings } from './tightenings.ts';
 
 /** The schema of an entity (decisions, section 6). Its stream is `schema-<name>`. */
 
@@ -11,15 +14,15 @@ const definition = {
   entity_name: z.string(),
   label: z.string(),
   fields: z.array(storedField),
-  /** Whose jobs the records get; null for none. */
+  /** The workflow of the records' jobs; null for none. */
   workflow: z.string().nullable(),
 };
 
 export const EntityDefined = defineEvent('EntityDefined', z.object(definition));
 
 /**
- * A change that stored records could stand against. From here on nothing is written that breaks it; then it is
- * looked whether anything stored does (docs/decisions/0012-schema-changes-are-proposed.md).
+ * A change that stored records could break. From now on no write may break it; then stored records are checked
+ * (docs/decisions/0012-schema-changes-are-proposed.md).
  */
 export const EntityChangeProposed = defineEvent(
   'EntityChangeProposed',
@@ -35,7 +38,7 @@ export const EntityChanged = defineEvent(
   }),
 );
 
-/** Stored records stand against what was proposed. */
+/** Stored records break the proposed change. */
 export const EntityChangeAbandoned = defineEvent(
   'EntityChangeAbandoned',
   z.object({ entity_name: z.string(), change_id: z.string() }),
@@ -97,9 +100,111 @@ const evolve = (state: SchemaState, event: SchemaEvent, meta: EventMeta): Schema
   }
 };
 
-export const schemaDecider: Decider<SchemaState, SchemaEvent> = {
+export const schemaStream: StreamType<SchemaState, SchemaEvent> = {
   category: 'schema',
   stateVersion: 1,
   initial: { exists: false },
   evolve,
 };
+
+// Commands
+
+export interface ChangeEntity {
+  readonly changeId: string;
+  readonly label?: string | undefined;
+  readonly fields?: readonly Field[] | undefined;
+  readonly workflow?: string | null | undefined;
+}
+
+/** A proposal expires after this long (ms), in case its process died. */
+export const PROPOSAL_MS = 30_000;
+
+// Decide
+
+/** @throws `already_exists` */
+export const defineEntity = (
+  state: SchemaState,
+  entity: { readonly name: string } & SchemaDefinition,
+): readonly SchemaEvent[] => {
+  if (state.exists) {
+    throw new DomainError('already_exists', 'There is an entity of this name.', { field: 'name' });
+  }
+  const { name, label, fields, workflow } = entity;
+  return [{ type: 'EntityDefined', data: { entity_name: name, label, fields: [...fields], workflow } }];
+};
+
+/** The definition as a change would leave it. */
+export const changedDefinition = (schema: EntitySchema, change: ChangeEntity): SchemaDefinition => ({
+  label: change.label ?? schema.label,
+  fields: change.fields ?? schema.fields,
+  workflow: change.workflow === undefined ? schema.workflow : change.workflow,
+});
+
+const dataOf = (schema: EntitySchema, { label, fields, workflow }: SchemaDefinition) => ({
+  entity_name: schema.name,
+  label,
+  fields: [...fields],
+  workflow,
+});
+
+const changed = (schema: EntitySchema, to: SchemaDefinition): SchemaEvent => ({
+  type: 'EntityChanged',
+  data: {
+    ...dataOf(schema, to),
+    workflow_attached: to.workflow !== null && to.workflow !== schema.workflow,
+  },
+});
+
+/**
+ * Writes a change with no new rule for records at once; proposes any other, for {@link settleChange} to settle.
+ * @throws `not_found`, `conflict` while another change is under way
+ */
+export const proposeChange = (
+  state: SchemaState,
+  change: ChangeEntity,
+  now: number,
+): readonly SchemaEvent[] => {
+  if (!state.exists) throw notFound();
+  const { proposal } = state;
+  const abandoned: SchemaEvent[] = [];
+  if (proposal !== undefined) {
+    if (now - proposal.at < PROPOSAL_MS) {
+      throw new DomainError('conflict', 'Another change of this entity is under way.');
+    }
+    abandoned.push(...settleChange(state, proposal.id, true));
+  }
+  const to = changedDefinition(state, change);
+  // Compared as plain JSON, so that absent and undefined members are equal.
+  if (
+    isSame(JSON.parse(JSON.stringify(dataOf(state, state))), JSON.parse(JSON.stringify(dataOf(state, to))))
+  ) {
+    return abandoned;
+  }
+  if (tightenings(state.fields, to.fields).length === 0) return [...abandoned, changed(state, to)];
+  const proposed: SchemaEvent = {
+    type: 'EntityChangeProposed',
+    data: { ...dataOf(state, to), change_id: change.changeId },
+  };
+  return [...abandoned, proposed];
+};
+
+/**
+ * @param isBroken a stored record breaks the change
+ * @throws `conflict` when the proposal is no more
+ */
+export const settleChange = (
+  state: SchemaState,
+  changeId: string,
+  isBroken: boolean,
+): readonly SchemaEvent[] => {
+  if (!state.exists || state.proposal?.id !== changeId) {
+    if (isBroken) return [];
+    throw new DomainError('conflict', 'The change took too long and was given up. Try again.');
+  }
+  return isBroken
+    ? [{ type: 'EntityChangeAbandoned', data: { entity_name: state.name, change_id: changeId } }]
+    : [changed(state, state.proposal)];
+};
+
+export const inUse = ({ key, message }: { readonly key: string; readonly message: string }): DomainError =>
+  new DomainError('in_use', message, { field: key });

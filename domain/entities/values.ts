@@ -1,12 +1,12 @@
+import { codePoints, isStorableText } from '../core/text.ts';
 import { instantKey, instantOf, isDate } from '../expressions/times.ts';
-import { codePoints, isStorableText } from '../text.ts';
 import { compareDecimals, isDecimal } from './decimal.ts';
 import { type Field, type JsonValue, MAX_LONG_TEXT, MAX_TEXT } from './fields.ts';
 import { jsonProblem } from './json-values.ts';
 
-/** Whether a value fits its field (decisions, section 6, Record). References and users are looked up by who can. */
+/** Whether a value fits its field (decisions, section 6, Record). The application looks up references and users. */
 
-/** `type`: of another kind, a 400. `constraint`: of the right kind, but refused, a 422. */
+/** `type`: a value of another kind (`validation_failed`). `constraint`: of the right kind (`constraint_violated`). */
 export interface Misfit {
   readonly kind: 'type' | 'constraint';
   readonly code: string;
@@ -63,7 +63,7 @@ const keep = (field: Field, value: unknown): Fit => {
       return typeof value === 'string' ? { value } : mismatch('This must be an id.');
     case 'json': {
       const problem = jsonProblem(value);
-      // What was looked at to the last leaf is JSON.
+      // `jsonProblem` has checked every leaf: the value is JSON.
       return problem === undefined ? { value: value as JsonValue } : mismatch(problem);
     }
     default:
@@ -71,7 +71,7 @@ const keep = (field: Field, value: unknown): Fit => {
   }
 };
 
-/** What min, max and max_length refuse. */
+/** Checks `min`, `max` and `max_length`. */
 const constrained = (field: Field, value: JsonValue): Fit | undefined => {
   const { type, min, max } = field;
   if (typeof value === 'string' && (type === 'text' || type === 'long_text')) {

@@ -1,4 +1,4 @@
-import { invalid } from '../errors.ts';
+import { invalid } from '../core/errors.ts';
 import { isTrue, select, Unevaluable, untyped } from './evaluate.ts';
 import { parseAt } from './guard.ts';
 import { ownValue } from './order-key.ts';

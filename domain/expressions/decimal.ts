@@ -6,7 +6,7 @@ const ABOVE = '~';
 
 /**
  * A number of any length as a text whose order by bytes is the numbers' order; equal numbers (`1.0`, `1.00`, `10e-1`)
- * have the same text. Undefined for what is no number.
+ * have the same text. Undefined for a text that is no number.
  *
  * The number is ±0.d₁d₂… × 10^e with d₁ ≠ 0. A positive one is `2`, e, digits; zero is `1`; a negative one is `0` and
  * the nines' complement of the rest.

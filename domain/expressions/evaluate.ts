@@ -4,7 +4,7 @@ import { ownValue } from './order-key.ts';
 import { instantKey, instantOf } from './times.ts';
 import type { CompareOperator, Expression, FieldType, Operand, Path } from './tree.ts';
 
-/** What an operand is when an expression runs. Numbers are order keys, so that no digit counts for nothing. */
+/** The value of an operand at run time. Numbers are order keys, so that no digit is lost. */
 export type Value =
   | { readonly kind: 'null' }
   | { readonly kind: 'boolean'; readonly value: boolean }
@@ -26,7 +26,7 @@ export interface Scope {
 
 const NULL: Value = { kind: 'null' };
 
-/** Whether an expression is true; what cannot be evaluated is not. */
+/** Whether an expression is true; an expression that cannot be evaluated is not. */
 export function isTrue(expression: Expression, scope: Scope): boolean {
   try {
     return evaluate(expression, scope);
@@ -179,7 +179,7 @@ export function typed(type: FieldType, value: unknown): Value {
   return { kind: 'instant', value: instantKey(ms) };
 }
 
-/** Follows names into JSON. What is not there is null, and so is everything within a list or a scalar. */
+/** Follows names into JSON. A missing member gives undefined, and so does any name within a list or a scalar. */
 export function select(value: unknown, names: readonly string[]): unknown {
   let found = value;
   for (const name of names) {

@@ -8,7 +8,7 @@ export interface FilterField {
   readonly system: boolean;
 }
 
-/** What a field's order key is compared with; `now` stands for the query's instant. */
+/** The value that a field's order key is compared with; `now` stands for the query's instant. */
 export type FilterValue = string | number | boolean | { readonly now: true };
 
 /**

@@ -1,4 +1,4 @@
-import { DomainError } from '../errors.ts';
+import { DomainError } from '../core/errors.ts';
 import type { Filter } from './filter-tree.ts';
 import { parseObjectForm } from './object-form.ts';
 import { parseExpression } from './parser.ts';

@@ -10,12 +10,12 @@ import type {
   Path,
 } from './tree.ts';
 
-/** What is known of a name: its type, that it may be anything (`payload`), or that there is no such name. */
+/** A name's type; `any` for `payload`, whose type is not known; undefined for an unknown name. */
 type Known = FieldSpec | 'any' | undefined;
 
 const TEXT: FieldSpec = { type: 'text' };
 
-/** What a guard's names are checked against. */
+/** The names that a guard may use. */
 export interface GuardNames {
   /** Of the entity; left out where it is not known, and then every field may be anything. */
   readonly fields?: FieldSpecs | undefined;

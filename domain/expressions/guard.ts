@@ -1,4 +1,4 @@
-import { invalid } from '../errors.ts';
+import { invalid } from '../core/errors.ts';
 import { isTrue, select, typed, Unevaluable, untyped, type Value } from './evaluate.ts';
 import { type GuardNames, guardProblems } from './guard-types.ts';
 import { ownValue } from './order-key.ts';
@@ -11,7 +11,7 @@ export interface Guard {
   readonly tree: Expression;
 }
 
-/** What a guard sees (decisions, section 6). */
+/** The values that a guard can read (decisions, section 6). */
 export interface GuardContext {
   /** The record's values. */
   readonly record: Readonly<Record<string, unknown>>;

@@ -8,7 +8,7 @@ export type KeyOfLiteral =
   | { readonly key: OrderKey | null | { readonly now: true } }
   | { readonly problem: string };
 
-/** What the language says of each type, in its messages. */
+/** How error messages describe each type. */
 const WANTED: Readonly<Record<FieldType, string>> = {
   text: 'a string',
   long_text: 'a string',

@@ -3,7 +3,7 @@ import type { Filter, FilterField, FilterValue } from './filter-tree.ts';
 import { type OrderKey, orderKey, ownValue } from './order-key.ts';
 import { instantKey } from './times.ts';
 
-/** What a filter looks at: a record as the API shows it. */
+/** The record that a filter is matched against, as the API shows it. */
 export interface FilteredRecord {
   readonly id: string;
   readonly state: string | null;

@@ -144,7 +144,7 @@ class ObjectParser {
   }
 }
 
-/** What JavaScript's JSON has read without losing a digit. */
+/** Numbers that `JSON.parse` reads without losing a digit. */
 const isExact = (value: number): boolean =>
   Number.isSafeInteger(value) ||
   (Number.isFinite(value) && String(value).replace(/e.*$/, '').replace(/\D/g, '').length <= 15);

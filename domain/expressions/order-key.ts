@@ -5,13 +5,13 @@ import type { FieldSpecs, FieldType } from './tree.ts';
 export type OrderKey = string | number | boolean;
 
 /**
- * A value as an order-preserving scalar: what filters compare and lists sort by, in memory and in both stores.
+ * A value as an order-preserving scalar, by which filters compare and lists sort, in memory and in both stores.
  * The projection of records stores it under `keys.<field>` of the document, for each field that has a value (a null or
  * missing value has no key): see {@link orderKeys}.
  *
  * Texts, enums, references and users are themselves, decimals a text that orders as their numbers do, date-times their
  * UTC text in ms, json is `true`: it has no order, and only whether it is there can be asked.
- * Undefined for null, for what is missing, and for what is no value of the type.
+ * Undefined for null, a missing value, and a value of another type.
  */
 export function orderKey(type: FieldType, value: unknown): OrderKey | undefined {
   if (value === undefined || value === null) return undefined;
@@ -57,6 +57,6 @@ export function orderKeys(
   return Object.fromEntries(keys);
 }
 
-/** What an object itself holds under a name, and nothing that it inherits. */
+/** An object's own member of a name, never an inherited one. */
 export const ownValue = (values: object, name: string): unknown =>
   Object.hasOwn(values, name) ? Reflect.get(values, name) : undefined;

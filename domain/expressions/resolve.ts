@@ -78,7 +78,7 @@ function compare(
   }
   const value = comparedTo(field, spec, right);
   if (value === null) {
-    // Nothing orders with null; what equals null has no value.
+    // Null has no order; `== null` means that the field has no value.
     if (isOrder) return { op: 'constant', value: false };
     const has: Filter = { op: 'has', field };
     return operator === '!=' ? has : { op: 'not', of: has };

@@ -1,4 +1,4 @@
-import { invalid } from '../errors.ts';
+import { invalid } from '../core/errors.ts';
 import type { SortField } from './filter-tree.ts';
 import { type FieldSpecs, isSystemField, typeOfField } from './tree.ts';
 

@@ -9,7 +9,7 @@ export function isDate(text: string): boolean {
   return month >= 1 && month <= 12 && day >= 1 && day <= daysIn(year, month);
 }
 
-/** An RFC 3339 time in ms (a finer fraction is cut off); undefined for what is none, or outside the years 0 to 9999. */
+/** An RFC 3339 time in ms (a finer fraction is cut off); undefined for another text, or outside the years 0 to 9999. */
 export function instantOf(text: string): number | undefined {
   const parts = INSTANT.exec(text);
   if (parts === null || !isDate(parts[1] ?? '')) return undefined;

@@ -19,7 +19,7 @@ export const FIELD_TYPES = [
 ] as const;
 export type FieldType = (typeof FIELD_TYPES)[number];
 
-/** What the language has to know of a field. */
+/** A field as the language sees it. */
 export interface FieldSpec {
   readonly type: FieldType;
   /** Of an enum. */
@@ -30,7 +30,7 @@ export type FieldSpecs = Readonly<Record<string, FieldSpec>>;
 /** Names of fields that documents are stored and compared under; others never reach a database's path. */
 export const FIELD_KEY = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/;
 
-/** What a filter sees beside an entity's own fields. No entity's field may be called like one. */
+/** Fields that every record has in a filter. No field of an entity may have such a name. */
 export const SYSTEM_FIELDS = ['id', 'state', 'created_at', 'updated_at'] as const;
 export type SystemField = (typeof SYSTEM_FIELDS)[number];
 

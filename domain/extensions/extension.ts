@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Decider, DecisionContext } from '../decider.ts';
-import { DomainError, notFound } from '../errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
+import { DomainError, notFound } from '../core/errors.ts';
+import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import type { DecisionContext, StreamType } from '../core/stream-type.ts';
 import { grants, SCOPES, type Scope } from '../identity/scopes.ts';
 
 /**
@@ -106,7 +106,7 @@ const evolve = (state: Extension, event: ExtensionEvent, meta: EventMeta): Exten
   }
 };
 
-export const extensionDecider: Decider<Extension, ExtensionEvent> = {
+export const extensionStream: StreamType<Extension, ExtensionEvent> = {
   category: 'extension',
   stateVersion: 2,
   initial: { installed: false, tokensFrom: 0 },
@@ -164,7 +164,7 @@ export const uninstallExtension = (state: Extension): readonly ExtensionEvent[] 
   return [{ type: 'ExtensionUninstalled', data: { ext_id: state.extId } }];
 };
 
-/** Seconds that a token may begin ahead of now: half of what its verification allows, whose clock may be another. */
+/** Seconds that a token may begin ahead of now: half the clock skew that verification allows. */
 const MAX_AHEAD = 30;
 
 /**
@@ -198,7 +198,7 @@ export const mintExtensionToken = (
 };
 
 /**
- * What a token of the extension may do now: those of its scopes that the installed manifest grants.
+ * The scopes of an extension's token that the installed manifest still grants.
  * @returns undefined when the token counts no longer
  */
 export const scopesOfToken = (

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import type { Decider } from '../decider.ts';
-import { notFound } from '../errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
+import { notFound } from '../core/errors.ts';
+import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import type { StreamType } from '../core/stream-type.ts';
 
 /**
- * A file attached to a record (decisions, section 6). The stream holds what is known of it; its bytes lie in the blob
+ * A file attached to a record (decisions, section 6). The stream holds its metadata; its bytes are in the blob
  * store under the same id, on disk before the first event.
  */
 
@@ -26,7 +26,7 @@ export type FileFacts = z.output<typeof facts>;
 
 export const FileUploaded = defineEvent('FileUploaded', facts);
 
-/** Everything that `FileUploaded` said, so that who follows need not look it up. */
+/** Repeats the data of `FileUploaded`, so that followers need not look it up. */
 export const FileDeleted = defineEvent('FileDeleted', facts);
 
 export const fileEvents = [FileUploaded, FileDeleted] as const;
@@ -52,7 +52,7 @@ const evolve = (state: AnyFile, event: FileEvent, meta: EventMeta): AnyFile => {
   }
 };
 
-export const fileDecider: Decider<AnyFile, FileEvent> = {
+export const fileStream: StreamType<AnyFile, FileEvent> = {
   category: 'file',
   stateVersion: 1,
   initial: { status: 'none' },
@@ -65,7 +65,7 @@ export const fileDecider: Decider<AnyFile, FileEvent> = {
 export const attachFile = (state: AnyFile, file: FileFacts): readonly FileEvent[] =>
   state.status === 'none' ? [{ type: 'FileUploaded', data: file }] : [];
 
-/** @throws `not_found` for what is not there, or no more */
+/** @throws `not_found` for a file that does not exist or was deleted */
 export const deleteFile = (state: AnyFile): readonly FileEvent[] => {
   if (state.status !== 'attached') throw notFound();
   const { status: _status, createdAt: _createdAt, ...data } = state;

@@ -1,6 +1,6 @@
-import { codePoints, truncate } from '../text.ts';
+import { codePoints, truncate } from '../core/text.ts';
 
-/** What a file is called and what it says it is: both come from a stranger and are shown to others. */
+/** Cleans a file's name and content type: both come from an untrusted client and are shown to others. */
 
 const MAX = 255;
 /** A longer ending is no extension. */
@@ -38,7 +38,7 @@ export const fileName = (given: string | undefined): string => {
 const TOKEN = "[a-z0-9!#$&^_.+'*%`|~-]{1,100}";
 const MEDIA_TYPE = new RegExp(`^${TOKEN}/${TOKEN}$`);
 
-/** `type/subtype` in lower case; what is none becomes `application/octet-stream`. */
+/** `type/subtype` in lower case; another text becomes `application/octet-stream`. */
 export const contentType = (given: string | undefined): string => {
   const type = (given ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
   return MEDIA_TYPE.test(type) ? type : FALLBACK_TYPE;
@@ -47,5 +47,5 @@ export const contentType = (given: string | undefined): string => {
 const ACTIVE =
   /^(text\/(html|xml|css|javascript|ecmascript|jscript|livescript|x-.*script.*|vbscript)|application\/(.*xml.*|.*javascript.*|.*ecmascript.*|x-shockwave-flash|x-silverlight.*|hta|java-archive|wasm|vnd\.wap.*)|image\/svg.*|.*\+xml|multipart\/.*|message\/.*)$/;
 
-/** What a browser might run, were it ever talked into showing it. */
+/** Whether a browser could run a file of this type. */
 export const isActiveType = (type: string): boolean => ACTIVE.test(type);

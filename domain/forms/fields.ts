@@ -1,11 +1,11 @@
+import type { FieldIssue } from '../core/errors.ts';
 import type { Field, Values } from '../entities/fields.ts';
 import { type Input, resolve } from '../entities/record-values.ts';
-import type { FieldIssue } from '../errors.ts';
 import type { FormField } from './form.ts';
 
 /** A form's fields against those of its entity (decisions, section 6, Form). */
 
-/** What a stranger can fill in. Ids of records and people are not for strangers to try, and `json` is not for people. */
+/** Types of fields in a public form. References and users are excluded so that ids cannot be probed; `json` is no input. */
 export const FILLABLE = [
   'text',
   'long_text',
@@ -23,7 +23,7 @@ const isFillable = (type: Field['type']): type is FillableType => FILLABLE.some(
 /** A value must be given where there is no default. */
 const isDemanded = ({ required, default: fallback }: Field): boolean => required && fallback === undefined;
 
-/** What is said of the same key twice. `path` leads into the body. */
+/** An issue for each field key that occurs twice. */
 export const duplicates = (fields: readonly { readonly field_key: string }[]): FieldIssue[] => {
   const seen = new Set<string>();
   return fields.flatMap(({ field_key: key }, index) => {
@@ -68,7 +68,7 @@ export const lacking = (
     }));
 };
 
-/** A field as whoever fills in the form sees it. */
+/** A field as the form's page shows it. */
 export interface PublicField {
   readonly key: string;
   readonly label: string;
@@ -79,13 +79,13 @@ export interface PublicField {
   readonly maxLength?: number | undefined;
   readonly min?: string | number | undefined;
   readonly max?: string | number | undefined;
-  /** What an empty checkbox would otherwise take away. */
+  /** The value that an unticked checkbox would otherwise remove. */
   readonly default?: Field['default'];
   /** By the form itself: of a checkbox, that it must be ticked. */
   readonly demanded: boolean;
 }
 
-/** The fields as they are now: what has gone from the entity is not asked for any more. */
+/** The form's fields that the entity still has, as they are now. */
 export const publicFields = (fields: readonly FormField[], entity: readonly Field[]): PublicField[] => {
   const byKey = new Map(entity.map((field) => [field.key, field]));
   return fields.flatMap(({ field_key: key, label, required }) => {

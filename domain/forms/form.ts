@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import type { Decider } from '../decider.ts';
-import { DomainError, notFound } from '../errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
+import { DomainError, notFound } from '../core/errors.ts';
+import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import type { StreamType } from '../core/stream-type.ts';
 
 /**
  * A form that strangers fill to create records of an entity (decisions, section 6, Form). Its stream is
- * `form-<id>`; who holds a slug is decided in `slug.ts`.
+ * `form-<id>`; slug.ts decides which form holds a slug.
  */
 
 /** One field of the entity, as the form asks for it. */
@@ -30,7 +30,7 @@ const definition = {
 };
 
 export const FormCreated = defineEvent('FormCreated', z.object(definition));
-/** Carries the whole definition; of a published form it counts at once. */
+/** Holds the whole definition; a change of a published form takes effect at once. */
 export const FormChanged = defineEvent('FormChanged', z.object(definition));
 export const FormPublished = defineEvent('FormPublished', z.object({ form_id: z.string() }));
 export const FormArchived = defineEvent('FormArchived', z.object({ form_id: z.string() }));
@@ -101,7 +101,7 @@ const evolve = (state: Form, event: FormEvent, { at }: EventMeta): Form => {
   }
 };
 
-export const formDecider: Decider<Form, FormEvent> = {
+export const formStream: StreamType<Form, FormEvent> = {
   category: 'form',
   stateVersion: 1,
   initial: { status: 'none' },
@@ -148,7 +148,7 @@ export const isSameForm = (a: FormDefinition, b: FormDefinition): boolean =>
   a.fields.length === b.fields.length &&
   a.fields.every((field, i) => isSameField(field, b.fields[i]));
 
-/** What is the same changes nothing. @param claimId by which the slug is held from now on @throws `not_found` */
+/** Equal values are no change. @param claimId by which the slug is held from now on @throws `not_found` */
 export const changeForm = (state: Form, change: FormChange, claimId: string): readonly FormEvent[] => {
   const form = existingForm(state);
   const to = changedForm(form, change);

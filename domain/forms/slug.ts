@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import type { Decider, DecisionContext } from '../decider.ts';
-import { DomainError } from '../errors.ts';
-import { defineEvent, type EventOf } from '../event.ts';
+import { DomainError } from '../core/errors.ts';
+import { defineEvent, type EventOf } from '../core/event.ts';
+import type { DecisionContext, StreamType } from '../core/stream-type.ts';
 
 /**
- * Who holds a slug of a tenant: one stream each, `form_slug-<slug>`. No append covers two streams, so a slug is first
+ * The form that holds a slug of a tenant: one stream each, `form_slug-<slug>`. No append covers two streams, so a slug is first
  * claimed here, then the form is written with the claim. A claim that no form was written with lapses after a minute,
  * and that of a deleted form at once.
  */
@@ -27,7 +27,7 @@ export interface FormSlug {
   readonly claim: Claim | undefined;
 }
 
-export const formSlugDecider: Decider<FormSlug, FormSlugEvent> = {
+export const formSlugStream: StreamType<FormSlug, FormSlugEvent> = {
   category: 'form_slug',
   stateVersion: 1,
   initial: { claim: undefined },
@@ -48,11 +48,11 @@ export const isSlug = (text: string): boolean => SLUG.test(text);
 
 const CLAIM_MS = 60_000;
 
-/** What the claiming form says: that the slug is its own, that it has another (or is not there yet), or that it is gone. */
+/** The claiming form uses the slug, does not use it (or does not exist yet), or is deleted. */
 export type Usage = 'used' | 'unused' | 'gone';
 
 /** @param usage of the present claim @throws `already_exists` when another form holds the slug */
-export const refuseTakenSlug = (
+export const checkSlugFree = (
   { claim: held }: FormSlug,
   formId: string,
   usage: Usage,
@@ -81,12 +81,12 @@ export const takeSlug = (
   usage: Usage,
   context: DecisionContext,
 ): readonly FormSlugEvent[] => {
-  refuseTakenSlug(state, command.formId, usage, context);
+  checkSlugFree(state, command.formId, usage, context);
   if (state.claim?.formId === command.formId && state.claim.claimId === command.claimId) return [];
   return [{ type: 'FormSlugTaken', data: data(command) }];
 };
 
-/** Nothing for a claim that another has taken the place of. */
+/** Nothing for a claim that another claim has replaced. */
 export const freeSlug = ({ claim: held }: FormSlug, command: SlugCommand): readonly FormSlugEvent[] =>
   held?.formId === command.formId && held.claimId === command.claimId
     ? [{ type: 'FormSlugFreed', data: data(command) }]

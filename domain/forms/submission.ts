@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Decider } from '../decider.ts';
+import { defineEvent, type EventOf } from '../core/event.ts';
+import type { StreamType } from '../core/stream-type.ts';
 import { valuesSchema } from '../entities/fields.ts';
-import { defineEvent, type EventOf } from '../event.ts';
 
 /**
  * A submission of a form: one per form and `submission_id`. The stream is `submission-<id>`, the id made from both, as
@@ -29,7 +29,7 @@ export interface Submission {
   readonly submitted: boolean;
 }
 
-export const submissionDecider: Decider<Submission, SubmissionEvent> = {
+export const submissionStream: StreamType<Submission, SubmissionEvent> = {
   category: 'submission',
   stateVersion: 1,
   initial: { submitted: false },

@@ -38,7 +38,7 @@ const fromText = ({ type }: PublicField, text: string, timeZone: string): unknow
     case 'enum':
       return text;
     case 'long_text':
-      // Forms send the ends of lines as CR LF, whatever was typed.
+      // HTML forms always send line ends as CR LF.
       return text.replaceAll('\r\n', '\n');
     case 'integer':
       return WHOLE.test(trimmed) ? Number(trimmed) : trimmed;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Decider, DecisionContext } from '../decider.ts';
-import { DomainError, notFound } from '../errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
+import { DomainError, notFound } from '../core/errors.ts';
+import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import type { DecisionContext, StreamType } from '../core/stream-type.ts';
 import { SCOPES, type Scope } from './scopes.ts';
 
 /**
@@ -52,7 +52,7 @@ export const ApiTokenMinted = defineEvent(
   }),
 );
 export const ApiTokenRevoked = defineEvent('ApiTokenRevoked', z.object({ token_id: z.string() }));
-/** Not each use: at most one a minute. */
+/** At most one a minute, not one for each use. */
 export const ApiTokenUsed = defineEvent('ApiTokenUsed', z.object({ token_id: z.string() }));
 
 export const apiTokenEvents = [ApiTokenMinted, ApiTokenRevoked, ApiTokenUsed] as const;
@@ -104,7 +104,7 @@ const evolve = (state: ApiToken, event: ApiTokenEvent, meta: EventMeta): ApiToke
   }
 };
 
-export const apiTokenDecider: Decider<ApiToken, ApiTokenEvent> = {
+export const apiTokenStream: StreamType<ApiToken, ApiTokenEvent> = {
   category: 'api_token',
   stateVersion: 1,
   initial: { exists: false },
@@ -155,7 +155,7 @@ export const revokeApiToken = (state: ApiToken): readonly ApiTokenEvent[] => {
   return state.revokedAt === undefined ? [{ type: 'ApiTokenRevoked', data: { token_id: state.id } }] : [];
 };
 
-/** A use is written down at most this often, however many nodes see it. */
+/** The shortest time between two recorded uses of a token, over all nodes. */
 export const USE_INTERVAL_MS = 60_000;
 
 export const useApiToken = (state: ApiToken, context: DecisionContext): readonly ApiTokenEvent[] => {
@@ -165,8 +165,8 @@ export const useApiToken = (state: ApiToken, context: DecisionContext): readonly
 };
 
 /**
- * What a token may do now.
- * @throws `invalid_credential` for a revoked one, `credential_expired` from the very instant of its expiry
+ * The scopes of a usable token.
+ * @throws `invalid_credential` for a revoked one, `credential_expired` from the instant of its expiry
  */
 export const scopesOfUsable = (token: MintedApiToken, now: number): readonly Scope[] => {
   if (token.revokedAt !== undefined) {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Decider, DecisionContext } from '../decider.ts';
-import { DomainError } from '../errors.ts';
-import { defineEvent, type EventOf } from '../event.ts';
+import { DomainError } from '../core/errors.ts';
+import { defineEvent, type EventOf } from '../core/event.ts';
+import type { DecisionContext, StreamType } from '../core/stream-type.ts';
 
 /**
  * An e-mail address within a tenant. No append covers two streams, so an address is first reserved here, then the
@@ -34,7 +34,7 @@ export type Email =
   | { readonly status: 'reserved'; readonly userId: string; readonly since: number }
   | { readonly status: 'claimed'; readonly userId: string };
 
-export const emailDecider: Decider<Email, EmailEvent> = {
+export const emailStream: StreamType<Email, EmailEvent> = {
   category: 'email',
   stateVersion: 1,
   initial: { status: 'free' },
@@ -63,7 +63,7 @@ interface EmailCommand {
 
 const data = (command: EmailCommand) => ({ email_hash: command.emailHash, user_id: command.userId });
 
-/** Whose the address is, or is about to be; a reservation that has lapsed is nobody's. */
+/** The user who holds the address by a claim or a reservation; undefined when it is free or the reservation lapsed. */
 export const holderOf = (state: Email, context: DecisionContext): string | undefined => {
   const lapsed = state.status === 'reserved' && context.now - state.since >= RESERVATION_MS;
   return state.status === 'free' || lapsed ? undefined : state.userId;

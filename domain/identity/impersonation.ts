@@ -1,11 +1,10 @@
 import { z } from 'zod';
-import type { Decider } from '../decider.ts';
-import { defineEvent, type EventOf } from '../event.ts';
+import { defineEvent, type EventOf } from '../core/event.ts';
+import type { StreamType } from '../core/stream-type.ts';
 
 /**
- * What a platform admin does as somebody of a tenant (specification, Authentication 3; decisions, section 3). What
- * changes something has events of its own, with `impersonated_by` in their metadata; the rest leaves a line here:
- * who began when, what was read, what was refused.
+ * The log of impersonation by platform admins (specification, Authentication 3; decisions, section 3). A change has
+ * events of its own with `impersonated_by` in their metadata; this log has the start, the reads and the refused requests.
  */
 
 // Events
@@ -20,12 +19,12 @@ export const ImpersonationStarted = defineEvent(
 export const ImpersonatedRequestMade = defineEvent(
   'ImpersonatedRequestMade',
   z.object({
-    /** HTTP method in capitals. */
+    /** The request's method in capitals. */
     method: z.string(),
     /** The pattern of the path, never the path itself. */
     route: z.string(),
     operation_id: z.string(),
-    /** HTTP status of the answer. */
+    /** The status code of the answer. */
     status: z.int(),
     /** The path's ids by name, as far as they are well formed. */
     params: z.record(z.string(), z.string()),
@@ -35,9 +34,9 @@ export const ImpersonatedRequestMade = defineEvent(
 export const impersonationEvents = [ImpersonationStarted, ImpersonatedRequestMade] as const;
 export type ImpersonationEvent = EventOf<(typeof impersonationEvents)[number]>;
 
-// State: nothing is decided by what happened before.
+// State: none, decisions do not depend on earlier events.
 
-export const impersonationDecider: Decider<null, ImpersonationEvent> = {
+export const impersonationStream: StreamType<null, ImpersonationEvent> = {
   category: 'impersonation',
   stateVersion: 1,
   initial: null,
@@ -45,7 +44,7 @@ export const impersonationDecider: Decider<null, ImpersonationEvent> = {
 };
 
 /** The lines of requests: a stream for each user and day (UTC), so that one busy session holds up no other. @param at ms */
-export const impersonationStream = (userId: string, at: number): string =>
+export const impersonationStreamName = (userId: string, at: number): string =>
   `${userId}-${new Date(at).toISOString().slice(0, 10)}`;
 
 // Commands and decide
@@ -59,7 +58,7 @@ export const startImpersonation = ({ userId, reason }: StartImpersonation): read
   { type: 'ImpersonationStarted', data: { user_id: userId, ...(reason === undefined ? {} : { reason }) } },
 ];
 
-export interface NoteRequest {
+export interface LogRequest {
   readonly method: string;
   readonly route: string;
   readonly operationId: string;
@@ -67,12 +66,12 @@ export interface NoteRequest {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** What an id can look like; a longer or stranger text in a path is somebody's mistake, and not kept. */
+/** The form of an id; other texts in a path are not logged. */
 const ID = /^[A-Za-z0-9][A-Za-z0-9._:|-]{0,127}$/;
-/** Secrets of the product, should somebody put one where an id belongs. */
+/** Prefixes of the product's secrets, which are not logged even in place of an id. */
 const SECRET = /^(svc_pat_|whsec_|eyJ)/;
 
-export const noteRequest = (request: NoteRequest): readonly ImpersonationEvent[] => [
+export const logRequest = (request: LogRequest): readonly ImpersonationEvent[] => [
   {
     type: 'ImpersonatedRequestMade',
     data: {

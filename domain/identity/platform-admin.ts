@@ -1,24 +1,24 @@
 import { z } from 'zod';
-import type { Decider } from '../decider.ts';
-import { notFound } from '../errors.ts';
-import { defineEvent, type EventOf } from '../event.ts';
+import { notFound } from '../core/errors.ts';
+import { defineEvent, type EventOf } from '../core/event.ts';
+import type { StreamType } from '../core/stream-type.ts';
 
 /** A platform admin: operates globally, belongs to no tenant (specification, Authentication 2). */
 
 // Events
 
-const adminKey = (data: { admin_id: string }): string => `person-${data.admin_id}`;
+const person = { kind: 'person', id: 'admin_id' } as const;
 
 export const PlatformAdminRegistered = defineEvent(
   'PlatformAdminRegistered',
   z.object({ admin_id: z.string(), email: z.string(), password_hash: z.string() }),
-  { personal: { email: adminKey, password_hash: adminKey }, secret: ['password_hash'] },
+  { personal: { email: person, password_hash: person }, secret: ['password_hash'] },
 );
 
 export const PlatformAdminPasswordSet = defineEvent(
   'PlatformAdminPasswordSet',
   z.object({ admin_id: z.string(), password_hash: z.string() }),
-  { personal: { password_hash: adminKey }, secret: ['password_hash'] },
+  { personal: { password_hash: person }, secret: ['password_hash'] },
 );
 
 export const platformAdminEvents = [PlatformAdminRegistered, PlatformAdminPasswordSet] as const;
@@ -30,7 +30,7 @@ export type PlatformAdmin =
   | { readonly exists: false }
   | { readonly exists: true; readonly id: string; readonly email: string; readonly passwordHash: string };
 
-export const platformAdminDecider: Decider<PlatformAdmin, PlatformAdminEvent> = {
+export const platformAdminStream: StreamType<PlatformAdmin, PlatformAdminEvent> = {
   category: 'admin',
   stateVersion: 1,
   initial: { exists: false },
@@ -53,25 +53,13 @@ export const platformAdminDecider: Decider<PlatformAdmin, PlatformAdminEvent> = 
 
 // Commands and decide
 
-export interface RegisterPlatformAdmin {
-  readonly adminId: string;
-  readonly email: string;
-  readonly passwordHash: string;
-}
+export type RegisterPlatformAdmin = z.output<typeof PlatformAdminRegistered.schema>;
 
 /** Registering the same id again changes nothing. */
 export const registerPlatformAdmin = (
   state: PlatformAdmin,
-  command: RegisterPlatformAdmin,
-): readonly PlatformAdminEvent[] =>
-  state.exists
-    ? []
-    : [
-        {
-          type: 'PlatformAdminRegistered',
-          data: { admin_id: command.adminId, email: command.email, password_hash: command.passwordHash },
-        },
-      ];
+  data: RegisterPlatformAdmin,
+): readonly PlatformAdminEvent[] => (state.exists ? [] : [{ type: 'PlatformAdminRegistered', data }]);
 
 /** Hashes are salted, so even the same password is set anew. @throws `not_found` */
 export const setPlatformAdminPassword = (

@@ -1,11 +1,10 @@
 import { z } from 'zod';
-import type { Decider } from '../decider.ts';
-import { defineEvent, type EventOf } from '../event.ts';
+import { defineEvent, type EventOf } from '../core/event.ts';
+import type { StreamType } from '../core/stream-type.ts';
 
 /**
- * Who a person of an identity provider is in a tenant (decisions, section 3, single sign-on). The stream is named by a
- * keyed hash of issuer and subject; neither is in it. The first link stays, until its user is forgotten: who comes later
- * finds it.
+ * Links a person of an identity provider to a user of a tenant (decisions, section 3, single sign-on). The stream is named by a
+ * keyed hash of issuer and subject; neither is in it. The first link stays until its user is forgotten.
  */
 
 // Events
@@ -27,7 +26,7 @@ export type SsoIdentity =
       readonly userId: string;
     };
 
-export const ssoIdentityDecider: Decider<SsoIdentity, SsoIdentityEvent> = {
+export const ssoIdentityStream: StreamType<SsoIdentity, SsoIdentityEvent> = {
   category: 'sso',
   stateVersion: 1,
   initial: { linked: false },
@@ -50,7 +49,7 @@ export interface LinkIdentity {
   readonly insteadOf?: string | undefined;
 }
 
-/** Of two who link at once the first one counts; the other reads from the state whom. */
+/** Links an identity to a user. The first of two concurrent links counts; the other gives nothing. */
 export const linkIdentity = (state: SsoIdentity, command: LinkIdentity): readonly SsoIdentityEvent[] =>
   state.linked && state.userId !== command.insteadOf
     ? []

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Decider } from '../decider.ts';
-import { defineEvent, type EventOf } from '../event.ts';
+import { defineEvent, type EventOf } from '../core/event.ts';
+import type { StreamType } from '../core/stream-type.ts';
 
 /**
  * The audit trail of one-hour test tokens (specification, Authentication 7 and Audit events:
@@ -15,8 +15,8 @@ export const ApiTestTokenGenerated = defineEvent(
 export const testTokenEvents = [ApiTestTokenGenerated] as const;
 export type TestTokenEvent = EventOf<(typeof testTokenEvents)[number]>;
 
-/** A stream per person; nothing is decided from what was minted before. */
-export const testTokenDecider: Decider<null, TestTokenEvent> = {
+/** A stream per person, with no state: a decision does not depend on earlier tokens. */
+export const testTokenStream: StreamType<null, TestTokenEvent> = {
   category: 'test_token',
   stateVersion: 1,
   initial: null,

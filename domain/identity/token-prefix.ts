@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import type { Decider } from '../decider.ts';
-import { defineEvent, type EventOf } from '../event.ts';
+import { defineEvent, type EventOf } from '../core/event.ts';
+import type { StreamType } from '../core/stream-type.ts';
 
 /**
  * A lookup prefix of API tokens: leads from the token to its tenant without other context. Lives in the platform's
- * streams and is written before the token, so that no token exists that cannot be found; a candidate whose token was
- * never minted leads to nothing.
+ * streams and is written before the token, so that each token can be found; a candidate whose token was never minted is
+ * ignored.
  */
 
 export const TokenPrefixAssigned = defineEvent(
@@ -24,7 +24,7 @@ export interface TokenCandidate {
 /** Tokens that share the prefix; with 62^8 prefixes hardly ever more than one. */
 export type TokenPrefix = readonly TokenCandidate[];
 
-export const tokenPrefixDecider: Decider<TokenPrefix, TokenPrefixEvent> = {
+export const tokenPrefixStream: StreamType<TokenPrefix, TokenPrefixEvent> = {
   category: 'token_prefix',
   stateVersion: 1,
   initial: [],

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Decider } from '../decider.ts';
-import { DomainError, notFound } from '../errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
+import { DomainError, notFound } from '../core/errors.ts';
+import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import type { StreamType } from '../core/stream-type.ts';
 
 /**
  * A person of a tenant (specification, Authentication; decisions, section 3). Name, e-mail and password hash are
@@ -10,8 +10,7 @@ import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
 
 // Events
 
-/** The data key of a person's name, e-mail and password hash, within the tenant. */
-export const personKey = (data: { user_id: string }): string => `person-${data.user_id}`;
+const person = { kind: 'person', id: 'user_id' } as const;
 const role = z.enum(['admin', 'operator']);
 
 export const UserRegistered = defineEvent(
@@ -24,20 +23,20 @@ export const UserRegistered = defineEvent(
     /** `token`: made by the first request of a signed credential; `sso`: by the first sign-in at the provider. */
     origin: z.enum(['admin', 'token', 'sso']),
   }),
-  { personal: { email: personKey, display_name: personKey } },
+  { personal: { email: person, display_name: person } },
 );
 
 /** `password_hash` is an argon2id hash in PHC form. */
 export const UserPasswordSet = defineEvent(
   'UserPasswordSet',
   z.object({ user_id: z.string(), password_hash: z.string() }),
-  { personal: { password_hash: personKey }, secret: ['password_hash'] },
+  { personal: { password_hash: person }, secret: ['password_hash'] },
 );
 
 export const UserRenamed = defineEvent(
   'UserRenamed',
   z.object({ user_id: z.string(), display_name: z.string() }),
-  { personal: { display_name: personKey } },
+  { personal: { display_name: person } },
 );
 
 export const UserRoleChanged = defineEvent('UserRoleChanged', z.object({ user_id: z.string(), role }));
@@ -49,13 +48,13 @@ export const UserStatusChanged = defineEvent(
 
 /**
  * Deactivated for ever; the person's key is destroyed because of this event, now and after each restore of keys
- * (application/erasures.ts).
+ * (application/core/privacy/erasures.ts).
  */
 export const UserForgotten = defineEvent(
   'UserForgotten',
   z.object({
     user_id: z.string(),
-    /** Names the stream of the address that becomes free: nobody can open the address by then. */
+    /** Names the stream of the address to release: the address itself cannot be opened any more. */
     email_hash: z.string().optional(),
   }),
 );
@@ -84,12 +83,14 @@ export interface RegisteredUser {
   /** Sealed; undefined while the person can only come in by single sign-on. */
   readonly passwordHash: string | undefined;
   readonly createdAt: number;
-  /** Given once the person was forgotten: what is sealed can never be opened again. */
+  /** Revision of this stream at which the person became an active admin; undefined for other people. */
+  readonly adminSince?: number | undefined;
+  /** Set once the person was forgotten: sealed texts can never be opened again. */
   readonly forgotten?: { readonly emailHash: string | undefined } | undefined;
 }
 export type User = { readonly exists: false } | RegisteredUser;
 
-const evolve = (state: User, event: UserEvent, meta: EventMeta): User => {
+const fold = (state: User, event: UserEvent, meta: EventMeta): User => {
   if (event.type === 'UserRegistered') {
     return {
       exists: true,
@@ -124,9 +125,16 @@ const evolve = (state: User, event: UserEvent, meta: EventMeta): User => {
   }
 };
 
-export const userDecider: Decider<User, UserEvent> = {
+const evolve = (state: User, event: UserEvent, meta: EventMeta): User => {
+  const next = fold(state, event, meta);
+  if (!next.exists) return next;
+  const isAdmin = next.role === 'admin' && next.status === 'active';
+  return { ...next, adminSince: isAdmin ? (next.adminSince ?? meta.revision) : undefined };
+};
+
+export const userStream: StreamType<User, UserEvent> = {
   category: 'user',
-  stateVersion: 2,
+  stateVersion: 3,
   initial: { exists: false },
   evolve,
 };
@@ -149,6 +157,8 @@ export interface ChangeUser {
   readonly passwordHash?: string | undefined;
   /** The name the person has now, in the clear: an equal one is no change. */
   readonly presentName: string;
+  /** `adminSince` that the tenant's admins have withdrawn; needed for a change that ends it. */
+  readonly withdrawn?: number | undefined;
 }
 
 // Decide
@@ -177,9 +187,15 @@ export const registerUser = (state: User, command: RegisterUser): readonly UserE
   return events;
 };
 
+/** @throws `conflict` unless the rights of an active admin are withdrawn (domain/identity/admins.ts) */
+const checkWithdrawn = (user: RegisteredUser, withdrawn: number | undefined): void => {
+  if (user.adminSince === undefined || user.adminSince === withdrawn) return;
+  throw new DomainError('conflict', 'The person became an admin at the same time. Try again.');
+};
+
 /**
- * @throws `not_found` for an unknown user, `invalid_transition` for a forgotten one, `conflict` when an admin would lock
- * themselves out
+ * @throws `not_found` for an unknown user, `invalid_transition` for a forgotten one, `conflict` when admins would deactivate or
+ * demote themselves, or when the person became an admin meanwhile
  */
 export const changeUser = (state: User, command: ChangeUser, by: string): readonly UserEvent[] => {
   if (!state.exists) throw notFound();
@@ -189,9 +205,11 @@ export const changeUser = (state: User, command: ChangeUser, by: string): readon
       allowed: [],
     });
   }
-  const lockedOut = command.status === 'deactivated' || command.role === 'operator';
-  if (by === state.id && lockedOut && state.role === 'admin') {
-    throw new DomainError('conflict', 'Admins cannot deactivate or demote themselves.');
+  if (command.status === 'deactivated' || command.role === 'operator') {
+    if (by === state.id && state.role === 'admin') {
+      throw new DomainError('conflict', 'Admins cannot deactivate or demote themselves.');
+    }
+    checkWithdrawn(state, command.withdrawn);
   }
   const user_id = state.id;
   const events: UserEvent[] = [];
@@ -214,13 +232,19 @@ export interface ForgetUser {
   readonly by: string;
   /** Undefined when the e-mail cannot be opened any more. */
   readonly emailHash: string | undefined;
+  /** As in {@link ChangeUser}. */
+  readonly withdrawn?: number | undefined;
 }
 
-/** Nothing when it is so already. @throws `not_found`, `conflict` for oneself */
-export const forgetUser = (state: User, { by, emailHash }: ForgetUser): readonly UserEvent[] => {
+/**
+ * Nothing for a person who was forgotten before.
+ * @throws `not_found`, `conflict` for oneself, or when the person became an admin meanwhile
+ */
+export const forgetUser = (state: User, { by, emailHash, withdrawn }: ForgetUser): readonly UserEvent[] => {
   if (!state.exists) throw notFound();
   if (state.id === by) throw new DomainError('conflict', 'Nobody can forget themselves.');
   if (state.forgotten !== undefined) return [];
+  checkWithdrawn(state, withdrawn);
   const data = { user_id: state.id, ...(emailHash === undefined ? {} : { email_hash: emailHash }) };
   return [{ type: 'UserForgotten', data }];
 };

@@ -1,45 +1,46 @@
 import { z } from 'zod';
-import { DomainError, notFound } from '../errors.ts';
-import { defineEvent, type EventOf } from '../event.ts';
+import { DomainError, notFound } from '../core/errors.ts';
+import { defineEvent, type EventOf } from '../core/event.ts';
 
 /** The chart of accounts (decisions, section 9, Account). It lives in the journal's stream. */
 
 export const ACCOUNT_TYPES = ['Asset', 'Liability', 'Equity', 'Revenue', 'Expense'] as const;
 export type AccountType = (typeof ACCOUNT_TYPES)[number];
 
-export const ACCOUNT_CODE = /^[A-Za-z0-9._-]{1,32}$/;
+/** Begins with a letter or digit: no URL addresses an account called `.` or `..`. */
+export const ACCOUNT_CODE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$/;
+/** Of existing accounts: in earlier versions a code could begin with any of its characters. */
+export const EXISTING_CODE = /^[A-Za-z0-9._-]{1,32}$/;
+
+/** Of a name as JSON, without its quotes: each posting has room for names of this size (decision 29). */
+export const MAX_NAME_BYTES = 300;
 
 // Events
 
 const account = z.object({
-  /** Never changes, whatever becomes of the code. */
+  /** Never changes, unlike the code. */
   account_id: z.string(),
   code: z.string(),
   name: z.string(),
   type: z.enum(ACCOUNT_TYPES),
   category: z.string().optional(),
+  active: z.boolean(),
 });
 
-export const AccountOpened = defineEvent('AccountOpened', account.extend({ active: z.boolean() }));
-/** With all that the account is from now on. */
-export const AccountChanged = defineEvent(
-  'AccountChanged',
-  account.extend({ active: z.boolean(), previous_code: z.string() }),
-);
+export const AccountOpened = defineEvent('AccountOpened', account);
+/** Holds the whole account as changed. */
+export const AccountChanged = defineEvent('AccountChanged', account.extend({ previous_code: z.string() }));
 
 export const accountEvents = [AccountOpened, AccountChanged] as const;
 export type AccountEvent = EventOf<(typeof accountEvents)[number]>;
 
 // State
 
-export interface Account {
+type AccountFacts = Readonly<Omit<z.output<typeof account>, 'account_id'>>;
+
+export interface Account extends AccountFacts {
   readonly id: string;
-  readonly code: string;
-  readonly name: string;
-  readonly type: AccountType;
-  readonly category?: string | undefined;
-  readonly active: boolean;
-  /** A line was posted to it: its code and its type stay. */
+  /** Set by the first line that is posted to it: code and type stay then. */
   readonly used: boolean;
   /** ms */
   readonly openedAt: number;
@@ -49,7 +50,7 @@ export interface Account {
 /** By {@link accountKey}. */
 export type Chart = Readonly<Record<string, Account>>;
 
-/** Codes are equal without regard to case. The prefix keeps codes apart from what every object has (`constructor`). */
+/** Codes are equal without regard to case. The prefix keeps codes apart from keys like `constructor`. */
 export const accountKey = (code: string): string => `#${code.toLowerCase()}`;
 
 /** The account that a line names; undefined for none. */
@@ -62,16 +63,19 @@ export const evolveChart = (chart: Chart, event: AccountEvent, at: number): Char
     case 'AccountOpened':
       return { ...chart, [accountKey(code)]: { ...now, used: false, openedAt: at, changedAt: at } };
     case 'AccountChanged': {
-      const { [accountKey(event.data.previous_code)]: before, ...others } = chart;
-      return {
-        ...others,
-        [accountKey(code)]: {
-          ...now,
-          used: before?.used ?? false,
-          openedAt: before?.openedAt ?? at,
-          changedAt: at,
-        },
+      const previousKey = accountKey(event.data.previous_code);
+      const before = chart[previousKey];
+      const key = accountKey(code);
+      const account: Account = {
+        ...now,
+        used: before?.used ?? false,
+        openedAt: before?.openedAt ?? at,
+        changedAt: at,
       };
+      // A copy without a member (`{ [previousKey]: _, ...others }`) takes 2 ms with 1,000 accounts, this takes 10 µs.
+      const changed: Record<string, Account> = { ...chart, [key]: account };
+      if (key !== previousKey) delete changed[previousKey];
+      return changed;
     }
     default:
       return event satisfies never;
@@ -80,23 +84,12 @@ export const evolveChart = (chart: Chart, event: AccountEvent, at: number): Char
 
 // Commands
 
-export interface OpenAccount {
-  readonly id: string;
-  readonly code: string;
-  readonly name: string;
-  readonly type: AccountType;
-  readonly category?: string | undefined;
-  readonly active: boolean;
-}
+export type OpenAccount = AccountFacts & { readonly id: string };
 
 /** `category: null` takes it away. */
-export interface ChangeAccount {
-  readonly code?: string | undefined;
-  readonly name?: string | undefined;
-  readonly category?: string | null | undefined;
-  readonly type?: AccountType | undefined;
-  readonly active?: boolean | undefined;
-}
+export type ChangeAccount = {
+  readonly [K in keyof AccountFacts]?: AccountFacts[K] | (K extends 'category' ? null : never) | undefined;
+};
 
 // Decide
 

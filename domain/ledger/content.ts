@@ -1,8 +1,10 @@
 import { z } from 'zod';
-import { DomainError, invalid } from '../errors.ts';
+import { DomainError, invalid } from '../core/errors.ts';
+import { jsonBytes } from '../core/text.ts';
+import { MAX_NAME_BYTES } from './account.ts';
 import { MAX_MONEY } from './money.ts';
 
-/** What an entry says, as draft and as posted (decisions, section 9, Entry). */
+/** The content of an entry, as draft and as posted (decisions, section 9, Entry). */
 
 export const MIN_LINES = 2;
 export const MAX_LINES = 1000;
@@ -17,12 +19,22 @@ export const line = z.object({
 export type Line = z.output<typeof line>;
 
 export const postedLine = line.extend({
-  /** As it was when the entry was posted. */
-  account_name: z.string(),
+  /** As it was when the entry was posted; on the first line of each account, in older events on every line. */
+  account_name: z.string().optional(),
 });
 export type PostedLine = z.output<typeof postedLine>;
 
-/** Who made an entry: `manual`, `reversal` (id: the original) or a source kind (id: the event). */
+/** The lines of a posting with their accounts' names on each. */
+export const namedLines = (lines: readonly PostedLine[]): (PostedLine & { account_name: string })[] => {
+  const names = new Map<string, string>();
+  return lines.map((each) => {
+    const { account_code: code, account_name: name = names.get(code) ?? code } = each;
+    names.set(code, name);
+    return { ...each, account_name: name };
+  });
+};
+
+/** The origin of an entry: `manual`, `reversal` (id: the original) or a source kind (id: the event). */
 export const source = z.object({
   kind: z.string(),
   id: z.string().optional(),
@@ -53,15 +65,15 @@ export interface Totals {
   readonly credit: number;
 }
 
-/** Exact for lines that {@link checkedLines} has let through. */
+/** Exact for lines that {@link checkedLines} accepted. */
 export const totalsOf = (lines: readonly Pick<Line, 'debit' | 'credit'>[]): Totals => ({
   debit: lines.reduce((sum, each) => sum + each.debit, 0),
   credit: lines.reduce((sum, each) => sum + each.credit, 0),
 });
 
 /**
- * Lines as they are kept.
- * @throws 400 for an amount or a total that is none, and for a line that does not have exactly one side
+ * Lines with both sides set.
+ * @throws 400 for a bad number of lines, a bad amount or total, and a line that does not have exactly one side
  */
 export const checkedLines = (lines: readonly GivenLine[]): Line[] => {
   if (lines.length < MIN_LINES || lines.length > MAX_LINES) {
@@ -115,7 +127,25 @@ export const requireBalance = ({ lines, currency }: Pick<Content, 'lines' | 'cur
   });
 };
 
-/** What a mirror says: the sides changed, line by line. */
+/** An event has 512 KiB, of which 8 KiB are for all but the lines. */
+export const MAX_LINES_BYTES = 504 * 1024;
+const NAME_BYTES = ',"account_name":""'.length + MAX_NAME_BYTES;
+
+/** Bytes of the lines once they are posted, with names as long as names can be. */
+export const roomOf = (lines: readonly Line[]): number =>
+  jsonBytes(lines) + NAME_BYTES * new Set(lines.map(({ account_code }) => account_code)).size;
+
+/**
+ * An entry that can be drafted can be posted and reversed, whatever its accounts are renamed to (decision 29).
+ * @throws `payload_too_large`
+ */
+export const requireRoom = ({ lines }: Pick<Content, 'lines'>): void => {
+  if (roomOf(lines) <= MAX_LINES_BYTES) return;
+  const message = 'The lines of the entry are too large: it could not be posted.';
+  throw new DomainError('payload_too_large', message, { limit: MAX_LINES_BYTES });
+};
+
+/** Lines of a mirror: each with its sides exchanged. */
 export const mirrored = (lines: readonly Line[]): Line[] =>
   lines.map(({ account_code, debit, credit, memo }) => ({
     account_code,

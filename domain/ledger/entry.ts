@@ -1,19 +1,104 @@
-import type { Decider } from '../decider.ts';
-import { DomainError, notFound } from '../errors.ts';
-import type { EventMeta } from '../event.ts';
-import { type Content, requireBalance, type Source } from './content.ts';
-import type { EntryEvent } from './entry-events.ts';
+import { z } from 'zod';
+import { DomainError, notFound } from '../core/errors.ts';
+import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import type { StreamType } from '../core/stream-type.ts';
+import { type Content, content, requireRoom, type Source, source } from './content.ts';
 
 /**
- * The stream of one entry: the draft, and who won when several wanted to post or reverse it. Whether an entry is in the
- * books, and as what, is said by the journal alone (docs/decisions/0014-posting-over-two-streams.md).
+ * The stream of one entry: the draft, and who claimed it for posting or reversal. The journal alone says whether an
+ * entry is posted (decision 14).
  */
+
+// Events
+
+const draft = content.extend({ entry_id: z.string(), source });
+const ended = z.object({ entry_id: z.string(), attempt_id: z.string() });
+const started = ended.extend({
+  /** Of the journal before the posting attempt: its answer has a later one. -1 for an empty journal. */
+  journal_revision: z.number(),
+});
+
+/** Also after a draft of the same id was discarded. */
+export const EntryDrafted = defineEvent('EntryDrafted', draft);
+/** Holds the whole draft as changed. */
+export const EntryDraftChanged = defineEvent(
+  'EntryDraftChanged',
+  draft.extend({
+    /** RFC 3339 */
+    drafted_at: z.string(),
+  }),
+);
+export const EntryDraftDiscarded = defineEvent(
+  'EntryDraftDiscarded',
+  z.object({
+    entry_id: z.string(),
+    /** Set when a refused posting discarded it: the entry can be recorded again. */
+    refused: z.literal(true).optional(),
+  }),
+);
+
+/** Claims the draft: it cannot change until the journal has answered. */
+export const EntryPostingStarted = defineEvent(
+  'EntryPostingStarted',
+  started.extend({
+    /** Set when a refusal discards the draft too: no user asked for one. */
+    discards_if_refused: z.literal(true).optional(),
+  }),
+);
+/** The journal refused the posting: the entry is a draft again. */
+export const EntryPostingAbandoned = defineEvent('EntryPostingAbandoned', ended);
+export const EntryPostingSettled = defineEvent(
+  'EntryPostingSettled',
+  ended.extend({
+    number: z.number(),
+    /** Of the posting in the journal. */
+    revision: z.number(),
+  }),
+);
+/** Claims the posted entry: no other reversal starts until the journal has answered. */
+export const EntryReversalStarted = defineEvent(
+  'EntryReversalStarted',
+  started.extend({ mirror_id: z.string(), date: z.string(), memo: z.string() }),
+);
+/** The journal refused the mirror: the entry is posted and not reversed. */
+export const EntryReversalAbandoned = defineEvent('EntryReversalAbandoned', ended);
+export const EntryReversalSettled = defineEvent(
+  'EntryReversalSettled',
+  ended.extend({ mirror_id: z.string(), revision: z.number() }),
+);
+/** First in a mirror's own stream, before the journal has the mirror: no command on it succeeds. */
+export const EntryMirrorPrepared = defineEvent(
+  'EntryMirrorPrepared',
+  z.object({ entry_id: z.string(), reversal_of: z.string() }),
+);
+
+export const entryEvents = [
+  EntryDrafted,
+  EntryDraftChanged,
+  EntryDraftDiscarded,
+  EntryPostingStarted,
+  EntryPostingAbandoned,
+  EntryPostingSettled,
+  EntryReversalStarted,
+  EntryReversalAbandoned,
+  EntryReversalSettled,
+  EntryMirrorPrepared,
+] as const;
+export type EntryEvent = EventOf<(typeof entryEvents)[number]>;
+/** Starts a posting attempt. */
+export type StartEvent = Extract<EntryEvent, { data: { journal_revision: number } }>;
+
+export const startsAttempt = <E extends EntryEvent>(event: E): event is E & StartEvent =>
+  event.type === 'EntryPostingStarted' || event.type === 'EntryReversalStarted';
 
 // State
 
-export interface Attempt {
+export interface PostingAttempt {
   readonly id: string;
+  /** Of the journal before the attempt. */
   readonly journalRevision: number;
+  /** A refusal discards the draft. */
+  readonly discardsIfRefused?: true | undefined;
 }
 
 interface Drafted {
@@ -28,27 +113,29 @@ export interface Draft extends Drafted {
 }
 export interface Posting extends Drafted {
   readonly status: 'posting';
-  readonly attempt: Attempt;
+  readonly attempt: PostingAttempt;
 }
-interface InBooks {
+interface InJournal {
   readonly id: string;
   readonly number: number;
   readonly date: string;
-  /** Of its posting in the journal, where the lines are. */
+  /** Of its posting in the journal, which holds the lines. */
   readonly revision: number;
 }
-export interface PostedEntry extends InBooks {
+export interface PostedEntry extends InJournal {
   readonly status: 'posted';
 }
-export interface Reversing extends InBooks {
+export interface Reversing extends InJournal {
   readonly status: 'reversing';
-  readonly attempt: Attempt;
+  readonly attempt: PostingAttempt;
   readonly mirror: { readonly id: string; readonly date: string; readonly memo: string };
 }
-export interface ReversedEntry extends InBooks {
+export interface ReversedEntry extends InJournal {
   readonly status: 'reversed';
   readonly mirror: { readonly id: string; readonly revision: number };
 }
+/** A posting or reversal that the journal has not answered yet, as far as this stream says. */
+export type OpenAttempt = Posting | Reversing;
 export type Entry =
   | { readonly status: 'none' }
   | { readonly status: 'discarded'; readonly refused: boolean }
@@ -113,24 +200,41 @@ const evolve = (state: Entry, event: EntryEvent, meta: EventMeta): Entry => {
   }
 };
 
-const attemptOf = (data: { attempt_id: string; journal_revision: number }): Attempt => ({
+const attemptOf = (data: {
+  attempt_id: string;
+  journal_revision: number;
+  discards_if_refused?: true | undefined;
+}): PostingAttempt => ({
   id: data.attempt_id,
   journalRevision: data.journal_revision,
+  ...(data.discards_if_refused === undefined ? {} : { discardsIfRefused: true }),
 });
 
-export const entryDecider: Decider<Entry, EntryEvent> = {
+export const entryStream: StreamType<Entry, EntryEvent> = {
   category: 'entry',
-  stateVersion: 1,
+  stateVersion: 2,
   initial: { status: 'none' },
   evolve,
 };
 
+// Commands
+
+export interface DraftEntry {
+  readonly id: string;
+  readonly content: Content;
+  readonly source: Source;
+  /** Also drafts again after a person discarded the entry. */
+  readonly redraft?: boolean | undefined;
+}
+
+export type ChangeDraft = { readonly [K in keyof Content]?: Content[K] | undefined };
+
 // Decide
 
-export const immutable = (message = 'The entry is in the books and stays as it is.'): DomainError =>
+export const immutable = (message = 'The entry is posted and stays as it is.'): DomainError =>
   new DomainError('immutable', message);
 
-/** Under way: who finds this helps to end it, and then decides anew. */
+/** A posting or reversal of the entry is under way: callers complete it, then decide again. */
 export class UnderWay extends Error {
   override readonly name = 'UnderWay';
 }
@@ -155,124 +259,41 @@ export const requireDraft = (state: Entry): Draft => {
   }
 };
 
-/** Whether an entry can be recorded: none is there, and none was discarded by somebody. */
-export const isVacant = (state: Entry): boolean =>
-  state.status === 'none' || (state.status === 'discarded' && state.refused);
+export const isUnderWay = (state: Entry): state is OpenAttempt =>
+  state.status === 'posting' || state.status === 'reversing';
 
-/** Nothing for an entry of this id that is, or was, there. */
-export const draftEntry = (state: Entry, id: string, draft: Content, from: Source): readonly EntryEvent[] =>
-  isVacant(state)
-    ? [{ type: 'EntryDrafted', data: { entry_id: id, ...contentOf(draft), source: from } }]
-    : [];
+/** Whether the entry can be drafted; unless `redraft`, not after a person discarded it. */
+export const isVacant = (state: Entry, redraft = false): boolean =>
+  state.status === 'none' || (state.status === 'discarded' && (redraft || state.refused));
 
-export type DraftChange = { readonly [K in keyof Content]?: Content[K] | undefined };
+/** Whether the journal has posted the entry, as far as this stream says. */
+export const isPosted = ({ status }: Entry): boolean =>
+  status === 'posted' || status === 'reversing' || status === 'reversed';
 
-/** Equal content changes nothing. @throws as {@link requireDraft} */
-export const changeDraft = (state: Entry, wanted: DraftChange): readonly EntryEvent[] => {
-  const draft = requireDraft(state);
-  const { date, memo, currency, lines } = draft.content;
+/** No events when the entry is not vacant. @throws `payload_too_large` */
+export const draftEntry = (state: Entry, command: DraftEntry): readonly EntryEvent[] => {
+  const { id, content: drafted, source: from, redraft } = command;
+  if (!isVacant(state, redraft)) return [];
+  requireRoom(drafted);
+  return [{ type: 'EntryDrafted', data: { entry_id: id, ...contentOf(drafted), source: from } }];
+};
+
+/** Equal content changes nothing. @throws as {@link requireDraft}; `payload_too_large` */
+export const changeDraft = (state: Entry, command: ChangeDraft): readonly EntryEvent[] => {
+  const { id, content: before, source: from, createdAt } = requireDraft(state);
   const after = {
-    date: wanted.date ?? date,
-    memo: wanted.memo ?? memo,
-    currency: wanted.currency ?? currency,
-    lines: wanted.lines ?? lines,
+    date: command.date ?? before.date,
+    memo: command.memo ?? before.memo,
+    currency: command.currency ?? before.currency,
+    lines: command.lines ?? before.lines,
   };
-  if (JSON.stringify(after) === JSON.stringify(draft.content)) return [];
-  const { id, source: from, createdAt } = draft;
-  return [
-    {
-      type: 'EntryDraftChanged',
-      data: { entry_id: id, ...after, source: from, drafted_at: new Date(createdAt).toISOString() },
-    },
-  ];
+  if (JSON.stringify(after) === JSON.stringify(before)) return [];
+  requireRoom(after);
+  const data = { entry_id: id, ...after, source: from, drafted_at: new Date(createdAt).toISOString() };
+  return [{ type: 'EntryDraftChanged', data }];
 };
 
 /** @throws as {@link requireDraft} */
 export const discardDraft = (state: Entry): readonly EntryEvent[] => [
   { type: 'EntryDraftDiscarded', data: { entry_id: requireDraft(state).id } },
 ];
-
-/** Takes a draft away that was to be posted at once, and was refused. */
-export const discardRefused = (state: Entry): readonly EntryEvent[] =>
-  state.status === 'draft'
-    ? [{ type: 'EntryDraftDiscarded', data: { entry_id: state.id, refused: true } }]
-    : [];
-
-/** @throws as {@link requireDraft}; `unbalanced` */
-export const startPosting = (
-  state: Entry,
-  attemptId: string,
-  journalRevision: number,
-): readonly EntryEvent[] => {
-  const draft = requireDraft(state);
-  requireBalance(draft.content);
-  return [
-    {
-      type: 'EntryPostingStarted',
-      data: { entry_id: draft.id, attempt_id: attemptId, journal_revision: journalRevision },
-    },
-  ];
-};
-
-/** @throws `not_found`, `immutable`, {@link UnderWay} */
-export const requireReversible = (state: Entry): PostedEntry => {
-  switch (state.status) {
-    case 'posted':
-      return state;
-    case 'none':
-    case 'discarded':
-      throw notFound();
-    case 'posting':
-    case 'reversing':
-      throw new UnderWay();
-    case 'draft':
-      throw immutable('A draft is not reversed: it is changed or discarded.');
-    case 'reversed':
-      throw immutable('The entry is reversed already.');
-    case 'mirror':
-      throw immutable('A mirror is not reversed.');
-    default:
-      return state satisfies never;
-  }
-};
-
-/** @throws as {@link requireReversible}; `constraint_violated` for a mirror dated before its original */
-export const startReversal = (
-  state: Entry,
-  mirror: Reversing['mirror'],
-  journalRevision: number,
-): readonly EntryEvent[] => {
-  const posted = requireReversible(state);
-  if (mirror.date < posted.date) {
-    const message = `A mirror is not dated before its original, ${posted.date}.`;
-    throw new DomainError('constraint_violated', message, {
-      issues: [{ path: 'date', code: 'before_original', message }],
-    });
-  }
-  return [
-    {
-      type: 'EntryReversalStarted',
-      data: {
-        entry_id: posted.id,
-        attempt_id: mirror.id,
-        journal_revision: journalRevision,
-        mirror_id: mirror.id,
-        date: mirror.date,
-        memo: mirror.memo,
-      },
-    },
-  ];
-};
-
-/** A new draft that is posted at once. @throws as {@link requireDraft} for one that is there; `unbalanced` */
-export const draftAndPost = (
-  state: Entry,
-  { id, content: draft, source: from }: Pick<Drafted, 'id' | 'content' | 'source'>,
-  attemptId: string,
-  journalRevision: number,
-): readonly EntryEvent[] => {
-  const drafted = draftEntry(state, id, draft, from);
-  if (drafted.length === 0) return startPosting(state, attemptId, journalRevision);
-  const began: Draft = { status: 'draft', id, content: draft, source: from, createdAt: 0 };
-  return [...drafted, ...startPosting(began, attemptId, journalRevision)];
-};

@@ -2,8 +2,8 @@ import type { AccountType } from './account.ts';
 import { majorText, minorDigits } from './money.ts';
 
 /**
- * Books as a plain-text journal that hledger reads. No text of ours can become syntax there: not an account's name, not
- * a memo (in a comment, `date:` and brackets would move a posting to another day).
+ * The journal as plain text that hledger reads. Names and memos are cleaned of hledger's syntax: in a comment, `date:`
+ * and brackets would move a posting to another day.
  */
 
 const ROOTS: Readonly<Record<AccountType, string>> = {

@@ -1,14 +1,13 @@
 import { z } from 'zod';
-import type { Decider } from '../decider.ts';
-import { DomainError, ERROR_CODES } from '../errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
+import { DomainError, ERROR_CODES } from '../core/errors.ts';
+import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import type { StreamType } from '../core/stream-type.ts';
 import { accountEvents, accountKey, accountOf, type Chart, evolveChart } from './account.ts';
-import { type Content, type PostedLine, postedLine, requireBalance, source } from './content.ts';
+import { type PostedLine, postedLine, source } from './content.ts';
 
 /**
- * The books of a tenant: chart, lock, postings with all their lines, gapless numbers. The one stream `journal-main`
- * alone says what is posted. Its state stays small however many entries there are: of postings it remembers the last
- * few, so that no attempt is answered twice; an older answer is found in the stream itself.
+ * The journal of a tenant, stream `journal-main`: chart, lock, postings with all their lines, gapless numbers. Its state
+ * holds the latest answers to posting attempts only, so its size does not depend on the number of entries (decision 14).
  */
 
 // Events
@@ -28,9 +27,9 @@ const posting = z.object({
   drafted_at: z.string(),
 });
 export const EntryPosted = defineEvent('EntryPosted', posting);
-/** The mirror is in the books, and its original is reversed by it. */
+/** Posts a mirror, which reverses its original. */
 export const EntryReversed = defineEvent('EntryReversed', posting.extend({ reversal_of: z.string() }));
-/** The last word on an attempt: it is never posted, whoever still tries. */
+/** Final: the posting attempt is never posted, however often it is tried again. */
 export const PostingRefused = defineEvent(
   'PostingRefused',
   z.object({
@@ -58,7 +57,11 @@ export const journalEvents = [
 ] as const;
 export type JournalEvent = EventOf<(typeof journalEvents)[number]>;
 export type PostingEvent = Extract<JournalEvent, { type: 'EntryPosted' | 'EntryReversed' }>;
-type RefusalEvent = Extract<JournalEvent, { type: 'PostingRefused' }>;
+/** Answers one posting attempt. */
+export type AnswerEvent = Extract<JournalEvent, { data: { attempt_id: string } }>;
+
+export const isAnswer = <E extends { readonly type: string }>(event: E): event is E & AnswerEvent =>
+  event.type === 'EntryPosted' || event.type === 'EntryReversed' || event.type === 'PostingRefused';
 
 export const JOURNAL_ID = 'main';
 
@@ -67,13 +70,13 @@ export const JOURNAL_ID = 'main';
 export interface Journal {
   readonly chart: Chart;
   readonly lockedThrough: string | null;
-  /** The number given last. */
+  /** Of the latest posting. */
   readonly number: number;
-  /** Of all events so far. */
+  /** Of the latest event. */
   readonly revision: number;
-  /** The answers given last, oldest first. */
+  /** The latest answers to posting attempts, oldest first. */
   readonly recent: readonly { readonly attemptId: string; readonly revision: number }[];
-  /** Every answer after this revision is among the recent ones. */
+  /** `recent` holds every answer after this revision. */
   readonly recentSince: number;
 }
 
@@ -127,7 +130,7 @@ const used = (chart: Chart, lines: readonly PostedLine[]): Chart => {
   return marked ?? chart;
 };
 
-export const journalDecider: Decider<Journal, JournalEvent> = {
+export const journalStream: StreamType<Journal, JournalEvent> = {
   category: 'journal',
   stateVersion: 1,
   initial,
@@ -136,33 +139,27 @@ export const journalDecider: Decider<Journal, JournalEvent> = {
 
 // Decide
 
-/** What the journal has said to an attempt: at which revision, nothing yet, or longer ago than the state remembers. */
-export type Answered = number | 'nothing' | 'forgotten';
+/** `forgotten`: the posting attempt may have an answer that is older than the state holds. */
+export type AnswerState = 'answered' | 'unanswered' | 'forgotten';
 
-/** @param since where the journal stood before the attempt began */
-export const answerTo = (state: Journal, attemptId: string, since: number): Answered => {
-  const found = state.recent.findLast((each) => each.attemptId === attemptId && each.revision > since);
-  if (found !== undefined) return found.revision;
-  return since >= state.recentSince ? 'nothing' : 'forgotten';
+/** @param since revision of the journal before the posting attempt */
+export const answerTo = (state: Journal, attemptId: string, since: number): AnswerState => {
+  if (state.recent.some((each) => each.attemptId === attemptId && each.revision > since)) return 'answered';
+  return since >= state.recentSince ? 'unanswered' : 'forgotten';
 };
 
-const locked = (date: string, lockedThrough: string): DomainError =>
-  new DomainError('period_locked', `The books are locked through ${lockedThrough}.`, {
-    locked_through: lockedThrough,
-    date,
-  });
-
 /**
- * Lines with the chart's own codes and names.
- * @param rules `mirror`: inactive accounts will do, else a mistake could never be undone
+ * Lines with the chart's own codes, and each account's name on its first line.
+ * @param rules `mirror`: inactive accounts are allowed, so that each posting can be reversed
  * @throws `unknown_account`, `account_inactive`
  */
 export const resolveLines = <L extends { readonly account_code: string }>(
   chart: Chart,
   lines: readonly L[],
   rules: { readonly mirror: boolean } = { mirror: false },
-): readonly (L & { account_code: string; account_name: string })[] =>
-  lines.map((each, index) => {
+): readonly (L & { account_code: string; account_name?: string })[] => {
+  const named = new Set<string>();
+  return lines.map((each, index) => {
     const account = accountOf(chart, each.account_code);
     const details = { line_no: index + 1, account_code: each.account_code };
     if (account === undefined) {
@@ -171,83 +168,15 @@ export const resolveLines = <L extends { readonly account_code: string }>(
     if (!account.active && !rules.mirror) {
       throw new DomainError('account_inactive', `The account ${account.code} is not active.`, details);
     }
-    return { ...each, account_code: account.code, account_name: account.name };
+    const line = { ...each, account_code: account.code };
+    if (named.has(account.id)) return line;
+    named.add(account.id);
+    return { ...line, account_name: account.name };
   });
-
-/** @throws `period_locked` */
-export const requireOpenPeriod = (state: Journal, date: string): void => {
-  if (state.lockedThrough !== null && date <= state.lockedThrough) throw locked(date, state.lockedThrough);
 };
 
-export interface PostEntry {
-  readonly entryId: string;
-  readonly attemptId: string;
-  readonly content: Content;
-  readonly source: PostingEvent['data']['source'];
-  /** RFC 3339 */
-  readonly draftedAt: string;
-  /** Given for a mirror: the original's id. */
-  readonly reversalOf?: string | undefined;
-}
-
-/**
- * What the books would take.
- * @throws `unbalanced`, `unknown_account`, `account_inactive`, `period_locked`
- */
-export const judgePosting = (
-  state: Journal,
-  { content, reversalOf }: Pick<PostEntry, 'content' | 'reversalOf'>,
-): readonly PostedLine[] => {
-  const lines = resolveLines(state.chart, content.lines, { mirror: reversalOf !== undefined });
-  requireBalance(content);
-  requireOpenPeriod(state, content.date);
-  return lines;
-};
-
-/** The one answer to an attempt: it is posted with the next number, or refused for good. */
-export const answerPosting = (state: Journal, command: PostEntry): PostingEvent | RefusalEvent => {
-  const { entryId, attemptId, content, reversalOf } = command;
-  let lines: readonly PostedLine[];
-  try {
-    lines = judgePosting(state, command);
-  } catch (error) {
-    if (!(error instanceof DomainError)) throw error;
-    return refusePosting(command, error);
-  }
-  const data = {
-    entry_id: entryId,
-    attempt_id: attemptId,
-    number: state.number + 1,
-    date: content.date,
-    memo: content.memo,
-    currency: content.currency,
-    lines: [...lines],
-    total: lines.reduce((sum, each) => sum + each.debit, 0),
-    source: command.source,
-    drafted_at: command.draftedAt,
-  };
-  return reversalOf === undefined
-    ? { type: 'EntryPosted', data }
-    : { type: 'EntryReversed', data: { ...data, reversal_of: reversalOf } };
-};
-
-export const refusePosting = (
-  { entryId, attemptId }: Pick<PostEntry, 'entryId' | 'attemptId'>,
-  { code, message, details }: Pick<DomainError, 'code' | 'message' | 'details'>,
-): RefusalEvent => ({
-  type: 'PostingRefused',
-  data: {
-    entry_id: entryId,
-    attempt_id: attemptId,
-    code,
-    message,
-    // Details of refusals are texts, numbers and null: they are JSON.
-    ...(details === undefined ? {} : { details: details as Record<string, string | number | null> }),
-  },
-});
-
-/** Nothing when it is so already. */
-export const lockBooks = (state: Journal, lockedThrough: string | null): readonly JournalEvent[] =>
+/** An equal day changes nothing. */
+export const lockPeriod = (state: Journal, lockedThrough: string | null): readonly JournalEvent[] =>
   state.lockedThrough === lockedThrough
     ? []
     : [{ type: 'BooksLocked', data: { locked_through: lockedThrough } }];

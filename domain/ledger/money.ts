@@ -21,7 +21,7 @@ const CURRENCIES: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** A slip of the keyboard would be books of their own, which no report of the tenant's currency shows. */
+/** Rejects mistyped codes: no report in the tenant's currency would show their entries. */
 export const isCurrency = (code: string): boolean => CURRENCIES.has(code);
 
 /** A sum at rest: a number while it is exact as one, else decimal digits. */

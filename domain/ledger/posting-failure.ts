@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import type { Decider } from '../decider.ts';
-import { type DomainError, type FieldIssue, notFound } from '../errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
+import { type DomainError, type FieldIssue, notFound } from '../core/errors.ts';
+import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import type { StreamType } from '../core/stream-type.ts';
 import { SOURCE_KINDS, type SourceKind } from './rule-sources.ts';
 
 /**
- * A posting rule that could not be applied to an event (decisions, section 9, Posting rule). The stream's id is made of
- * both, so that there is one failure for them, however often it is tried.
+ * A posting rule that could not be applied to an event (decisions, section 9, Posting rule). The stream's id is derived
+ * from both, so they have one failure, however often the rule is applied.
  */
 
 // Events
@@ -23,7 +23,7 @@ export const PostingRuleFailed = defineEvent(
   z.object({
     ...base,
     source_kind: z.enum(SOURCE_KINDS),
-    /** Where the event is. */
+    /** Of the event. */
     source: z.object({ stream: z.string(), revision: z.number() }),
     ...reason,
   }),
@@ -33,7 +33,7 @@ export const PostingFailureResolved = defineEvent(
   'PostingFailureResolved',
   z.object({
     ...base,
-    /** Left out where the rule does not match any more, or gives nothing to write down. */
+    /** Left out when the rule no longer matches, or gives no entry. */
     entry_id: z.string().optional(),
   }),
 );
@@ -89,12 +89,12 @@ export const evolveFailure = (
   }
 };
 
-/** Wrapped: the state of a decider is an object. */
+/** The state of a stream is an object. */
 export interface FailureState {
   readonly failure?: PostingFailure | undefined;
 }
 
-export const postingFailureDecider: Decider<FailureState, PostingFailureEvent> = {
+export const postingFailureStream: StreamType<FailureState, PostingFailureEvent> = {
   category: 'posting_failure',
   stateVersion: 1,
   initial: {},
@@ -109,7 +109,7 @@ export const failureOf = ({ failure }: FailureState): PostingFailure => {
   return failure;
 };
 
-/** Nothing where it is there: an event that comes twice is no second attempt. */
+/** No events when it was recorded before: an event that comes twice is no second attempt. */
 export const recordFailure = (
   { failure }: FailureState,
   given: Pick<PostingFailure, 'id' | 'ruleId' | 'eventId' | 'kind' | 'source' | 'code' | 'message'>,
@@ -120,8 +120,8 @@ export const recordFailure = (
   return [{ type: 'PostingRuleFailed', data: { ...which, source_kind: kind, source, code, message } }];
 };
 
-/** Nothing where somebody has succeeded meanwhile. @throws `not_found` */
-export const failAgain = (
+/** No events when another retry succeeded meanwhile. @throws `not_found` */
+export const failRetry = (
   state: FailureState,
   { code, message }: Pick<PostingFailure, 'code' | 'message'>,
 ): readonly PostingFailureEvent[] => {
@@ -130,7 +130,7 @@ export const failAgain = (
   return [{ type: 'PostingRetryFailed', data: { ...named(failure), code, message } }];
 };
 
-/** Nothing where there is none to resolve. */
+/** No events when there is no failure to resolve. */
 export const resolveFailure = (
   { failure }: FailureState,
   entryId: string | undefined,
@@ -150,10 +150,10 @@ const named = ({ id, ruleId, eventId }: PostingFailure) => ({
   event_id: eventId,
 });
 
-/** What a failure is listed with: of a refused value the issue's own code. */
+/** The code and message that a failure is listed with; for a refused value, the issue's own code. */
 export const reasonOf = ({ code, message, details }: DomainError): { code: string; message: string } => {
   if (code !== 'constraint_violated' && code !== 'validation_failed') return { code, message };
-  // Both codes carry their issues (domain/errors.ts).
+  // Both codes carry their issues (domain/core/errors.ts).
   const [first] = (details?.issues ?? []) as readonly FieldIssue[];
   return { code: first?.code ?? code, message };
 };

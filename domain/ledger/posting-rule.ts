@@ -1,16 +1,16 @@
 import { z } from 'zod';
-import type { Decider } from '../decider.ts';
+import { DomainError, type FieldIssue, invalid, notFound } from '../core/errors.ts';
+import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import type { StreamType } from '../core/stream-type.ts';
 import type { JsonValue } from '../entities/fields.ts';
 import { isSame } from '../entities/json-values.ts';
-import { DomainError, type FieldIssue, invalid, notFound } from '../errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
 import { parseCondition } from '../expressions/condition.ts';
 import { AmountProblem, minorUnits } from './rule-amounts.ts';
 import { isPathOf, SOURCE_KINDS, sourceOf } from './rule-sources.ts';
 
 /**
- * The posting rules of a tenant (decisions, section 9, Posting rule). All are in one stream, `posting_rules-main`, so
- * that what applied when something happened is the log's own order.
+ * The posting rules of a tenant (decisions, section 9, Posting rule), all in the stream `posting_rules-main`: the order
+ * of the log says which rules applied to an event.
  */
 
 // Events
@@ -49,7 +49,7 @@ export type RuleContent = z.output<typeof content>;
 
 const rule = content.extend({ rule_id: z.string() });
 export const PostingRuleCreated = defineEvent('PostingRuleCreated', rule);
-/** With all that the rule is from now on. */
+/** Holds the whole rule as changed. */
 export const PostingRuleChanged = defineEvent('PostingRuleChanged', rule);
 
 export const postingRuleEvents = [PostingRuleCreated, PostingRuleChanged] as const;
@@ -77,7 +77,7 @@ export const evolveRule = (
   return { ...now, id, createdAt: before?.createdAt ?? at, updatedAt: at };
 };
 
-export const postingRulesDecider: Decider<PostingRuleSet, PostingRuleEvent> = {
+export const postingRulesStream: StreamType<PostingRuleSet, PostingRuleEvent> = {
   category: 'posting_rules',
   stateVersion: 1,
   initial: { byId: {} },
@@ -92,7 +92,7 @@ export const POSTING_RULES = 'main';
 
 // Decide
 
-/** The state holds them all. */
+/** The state holds all rules. */
 export const MAX_RULES = 200;
 export const MAX_RULE_LINES = 100;
 
@@ -151,7 +151,7 @@ export const contentOf = ({
   mode,
 });
 
-/** Texts, numbers, flags and lists of them, and nothing that is undefined. */
+/** The content is JSON without undefined values. */
 const asJson = (content: RuleContent): JsonValue => content as unknown as JsonValue;
 
 const changed = (before: PostingRule, change: RuleChange): RuleContent =>
@@ -166,7 +166,7 @@ const changed = (before: PostingRule, change: RuleChange): RuleContent =>
   });
 
 /**
- * What a rule says must be sayable: its condition, the paths of its source, one remainder.
+ * Checks the condition, the paths against the source, and that there is one remainder at most.
  * @throws 400 with every issue
  */
 export const requireRule = ({ source_kind, when, date, lines }: RuleContent): void => {
@@ -191,7 +191,7 @@ export const requireRule = ({ source_kind, when, date, lines }: RuleContent): vo
 };
 
 /**
- * An amount that is always the same must be one in the currency of the books, or each event would fail.
+ * Fixed amounts must be valid in the ledger's currency, or the rule would fail at each event.
  * @throws 400 with every issue
  */
 export const requireFixedAmounts = (lines: readonly RuleLine[], currency: string): void => {

@@ -1,5 +1,5 @@
-import { DomainError } from '../errors.ts';
-import { type Condition, evaluateCondition, parseCondition } from '../expressions/condition.ts';
+import { DomainError } from '../core/errors.ts';
+import { evaluateCondition, parseCondition } from '../expressions/condition.ts';
 import { select } from '../expressions/evaluate.ts';
 import { instantOf } from '../expressions/times.ts';
 import { requireBalance } from './content.ts';
@@ -9,13 +9,13 @@ import type { PostingRule, RuleLine } from './posting-rule.ts';
 import { AmountProblem, atMost, minorUnits, percentOf } from './rule-amounts.ts';
 import { sourceOf } from './rule-sources.ts';
 
-/** What a posting rule makes of a payload (decisions, section 9, Posting rule). Pure: the same every time. */
+/** Applies a posting rule to the payload of an event (decisions, section 9, Posting rule). */
 
 export interface RuleInput {
   readonly payload: unknown;
-  /** When it happened, ms. */
+  /** Of the event, ms. */
   readonly at: number;
-  /** Of the tenant whose books they are. */
+  /** Of the tenant. */
   readonly timezone: string;
   readonly currency: string;
 }
@@ -34,18 +34,19 @@ export interface RuleEntry {
 
 export type RuleOutcome =
   | { readonly matches: false }
-  /** Without an entry where every line is zero: there is nothing to write down. */
+  /** Without an entry when every line is zero. */
   | { readonly matches: true; readonly entry?: RuleEntry | undefined };
 
 /**
- * @throws `constraint_violated` with the issue `invalid_amount`, `negative_amount`, `invalid_date` or
- * `invalid_currency`, and `unbalanced` for a single line; else whether it balances, and whether the books take it, is
- * not looked at
+ * Does not check the balance of several lines, the chart or the lock: recording the entry does.
+ * @throws `constraint_violated` (`invalid_amount`, `negative_amount`, `invalid_date`, `invalid_currency`); `unbalanced`
  */
 export const applyRule = (rule: PostingRule, input: RuleInput): RuleOutcome => {
   const { payload, at } = input;
-  const condition = conditionOf(rule);
-  if (condition !== undefined && !evaluateCondition(condition, { payload }, at)) return { matches: false };
+  if (rule.when !== undefined) {
+    const condition = parseCondition(rule.when, ['payload'], 'when');
+    if (!evaluateCondition(condition, { payload }, at)) return { matches: false };
+  }
   const currency = currencyOf(rule, input);
   const amounts = amountsOf(rule.lines, payload, currency);
   const lines = rule.lines.flatMap(({ account_code, side, memo }, index) => {
@@ -55,23 +56,14 @@ export const applyRule = (rule: PostingRule, input: RuleInput): RuleOutcome => {
     return [{ account_code, ...sides, ...(memo === undefined ? {} : { memo }) }];
   });
   if (lines.length === 0) return { matches: true };
-  // One side of nothing: that the other is zero is no reason to let it go.
+  // A single line cannot balance.
   if (lines.length === 1) requireBalance({ lines, currency });
   return { matches: true, entry: { date: dateOf(rule, input), memo: rule.name, currency, lines } };
 };
 
-const parsed = new WeakMap<PostingRule, Condition>();
-
-const conditionOf = (rule: PostingRule): Condition | undefined => {
-  if (rule.when === undefined) return undefined;
-  const condition = parsed.get(rule) ?? parseCondition(rule.when, ['payload'], 'when');
-  parsed.set(rule, condition);
-  return condition;
-};
-
 const valueAt = (payload: unknown, path: string): unknown => select(payload, path.split('.'));
 
-/** The issue's code is what a failure is listed with. What the payload holds is not told: it may be erased later. */
+/** A failure is listed with the issue's code. The message leaves payload values out: they may be erased later. */
 const refused = (code: string, path: string, message: string): DomainError =>
   new DomainError('constraint_violated', message, { field: path, issues: [{ path, code, message }] });
 

@@ -1,23 +1,19 @@
 import { z } from 'zod';
-import type { Decided, Decider, DecisionContext } from '../decider.ts';
-import { DomainError, invalid, notFound } from '../errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
-import { codePoints, isStorableText } from '../text.ts';
+import { DomainError, invalid, notFound } from '../core/errors.ts';
+import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import type { Decided, DecisionContext, StreamType } from '../core/stream-type.ts';
+import { codePoints, isStorableText } from '../core/text.ts';
 
 /**
- * A direct-message conversation (specification, Messaging; decisions, section 4). Its stream decides who takes
- * part, what was sent and how far each has read. Old messages are not kept in the state: a command on one is
- * given that message's facts.
+ * A direct-message conversation (specification, Messaging; decisions, section 4). Its stream holds the
+ * participants, the messages and the read marks. The state keeps no old messages: a command on one gets that message's
+ * facts.
  */
 
 // Events
 
-/**
- * The data key of a message's text, within the tenant. Events of before there were key pages name none: theirs is
- * called after the message.
- */
-export const textKeyOf = (data: { message_id: string; text_key?: string | undefined }): string =>
-  data.text_key ?? `message-${data.message_id}`;
+/** `text_key` names the text's data key; events older than key pages have none. */
+const text = { kind: 'message', id: 'message_id', key: 'text_key' } as const;
 
 export const ConversationStarted = defineEvent(
   'ConversationStarted',
@@ -39,7 +35,7 @@ export const MessageSent = defineEvent(
     /** Active users to notify: mentioned, each once, never the sender. */
     mentioned_user_ids: z.array(z.string()),
   }),
-  { personal: { body: textKeyOf } },
+  { personal: { body: text } },
 );
 
 export const MessageEdited = defineEvent(
@@ -50,7 +46,7 @@ export const MessageEdited = defineEvent(
     body: z.string(),
     text_key: z.string().optional(),
   }),
-  { personal: { body: textKeyOf } },
+  { personal: { body: text } },
 );
 
 export const MessageDeleted = defineEvent(
@@ -59,7 +55,7 @@ export const MessageDeleted = defineEvent(
     conversation_id: z.string(),
     message_id: z.string(),
     sender_user_id: z.string(),
-    /** When the message was sent: the unread counts of those who had not read it go down. */
+    /** When the message was sent: unread counts of participants who had not read it go down. */
     sent_at: z.string(),
     /** The key to destroy. */
     text_key: z.string().optional(),
@@ -121,7 +117,7 @@ const evolve = (state: Conversation, event: ConversationEvent, meta: EventMeta):
   }
 };
 
-export const conversationDecider: Decider<Conversation, ConversationEvent> = {
+export const conversationStream: StreamType<Conversation, ConversationEvent> = {
   category: 'conversation',
   stateVersion: 1,
   initial,
@@ -149,7 +145,7 @@ export interface SendMessage {
   readonly mentioned: readonly string[];
 }
 
-/** What the log says of one message, as of the revision the command is decided at. */
+/** One message as the log has it at the revision that the command is decided at. */
 export interface MessageFacts {
   readonly messageId: string;
   readonly textKey: string;
@@ -194,6 +190,7 @@ export const participating = (state: Conversation, userId: string): Started => {
   return state;
 };
 
+/** Starting again changes nothing. */
 export const startConversation = (state: Conversation, command: StartConversation): Result =>
   state.status === 'started'
     ? []
@@ -208,6 +205,7 @@ export const startConversation = (state: Conversation, command: StartConversatio
         },
       ];
 
+/** Times a message later than every read before it, so that it counts as unread. @throws `not_found`, `not_a_participant` */
 export const sendMessage = (state: Conversation, command: SendMessage, context: DecisionContext): Result => {
   const conversation = participating(state, command.senderId);
   return [
@@ -239,6 +237,7 @@ const ownMessage = (
   return { conversation, message };
 };
 
+/** @throws `not_found`, `not_a_participant`, `not_the_sender`, `invalid_transition` for a deleted message */
 export const editMessage = (state: Conversation, command: EditMessage): Result => {
   const { conversation, message } = ownMessage(state, command.userId, command.message);
   if (message.deletedAt !== undefined) {
@@ -260,7 +259,7 @@ export const editMessage = (state: Conversation, command: EditMessage): Result =
   ];
 };
 
-/** Deleting again changes nothing. */
+/** Deleting again changes nothing. @throws `not_found`, `not_a_participant`, `not_the_sender` */
 export const deleteMessage = (state: Conversation, command: DeleteMessage): Result => {
   const { conversation, message } = ownMessage(state, command.userId, command.message);
   if (message.deletedAt !== undefined) return [];
@@ -278,7 +277,7 @@ export const deleteMessage = (state: Conversation, command: DeleteMessage): Resu
   ];
 };
 
-/** Each reading moves `last_read_at` to the present time, as the specification says. */
+/** Moves `last_read_at` to now (specification, Messaging). */
 export const markRead = (state: Conversation, userId: string): Result => {
   const conversation = participating(state, userId);
   return [{ type: 'ConversationRead', data: { conversation_id: conversation.id, user_id: userId } }];

@@ -1,7 +1,7 @@
-import { codePoints, truncate } from '../text.ts';
+import { codePoints, truncate } from '../core/text.ts';
 
 /**
- * Mention tokens `@[<name>](user:<id>)`. Names are personal and belong to somebody else's key, so a stored text
+ * Mention tokens `@[<name>](user:<id>)`. Names are personal and sealed with the named person's key, so a stored text
  * keeps only the id, between NUL marks (which no body may hold), and the present name is filled in when read.
  */
 const TOKEN = /@\[([^[\]\r\n]{1,128})\]\(user:([A-Za-z0-9._:@|-]{1,128})\)/gu;
@@ -30,7 +30,7 @@ export const toStoredText = (body: string, known: ReadonlySet<string>): string =
 export const storedMentions = (stored: string): string[] =>
   stored.includes(MARK) ? [...new Set([...stored.matchAll(STORED)].map((match) => match[1] ?? ''))] : [];
 
-/** A name as a token may hold it: what is read can be sent again and names the same person. */
+/** A name as a token may hold it: a body that was read can be sent again and names the same person. */
 const tokenName = (name: string): string => truncate(name.replace(/[[\]\r\n]/g, ' '), 128);
 
 /** The text as people see it, tokens with present names. */

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import type { Decider } from '../decider.ts';
-import { defineEvent, type EventOf } from '../event.ts';
+import { defineEvent, type EventOf } from '../core/event.ts';
+import type { StreamType } from '../core/stream-type.ts';
 
 /**
- * A person's inbox (specification, Notifications). Its stream holds what was raised and what was read, so that
- * `marked` is exact whoever marks at the same time.
+ * A person's inbox (specification, Notifications). Its stream holds raised and read notifications, so that
+ * `marked` is exact under concurrent marking.
  */
 
 // Events
@@ -23,7 +23,7 @@ export const NotificationRaised = defineEvent(
     snippet: z.string(),
     snippet_key: z.string(),
   }),
-  { personal: { snippet: (data) => data.snippet_key } },
+  { personal: { snippet: { kind: 'message', id: 'note_id', key: 'snippet_key' } } },
 );
 
 /** At most {@link READ_CHUNK} ids an event, so that an event stays small. */
@@ -41,7 +41,7 @@ export interface Inbox {
   readonly unread: readonly string[];
 }
 
-export const inboxDecider: Decider<Inbox, InboxEvent> = {
+export const inboxStream: StreamType<Inbox, InboxEvent> = {
   category: 'inbox',
   stateVersion: 1,
   initial: { unread: [] },
@@ -61,17 +61,7 @@ export const inboxDecider: Decider<Inbox, InboxEvent> = {
 
 // Commands
 
-export interface RaiseNotification {
-  readonly notificationId: string;
-  readonly recipientId: string;
-  readonly kind: 'message_mention' | 'note_mention';
-  readonly actorId: string;
-  readonly subject: { readonly kind: 'conversation' | 'entity'; readonly id: string };
-  readonly noteId: string;
-  /** The stored form: mentions as ids. */
-  readonly snippet: string;
-  readonly snippetKey: string;
-}
+export type RaiseNotification = z.output<typeof NotificationRaised.schema>;
 
 export type MarkNotificationsRead =
   | { readonly userId: string; readonly ids: readonly string[] }
@@ -81,24 +71,12 @@ export type MarkNotificationsRead =
 
 export const READ_CHUNK = 5000;
 
-export const raiseNotification = (command: RaiseNotification): readonly InboxEvent[] => [
-  {
-    type: 'NotificationRaised',
-    data: {
-      notification_id: command.notificationId,
-      recipient_user_id: command.recipientId,
-      kind: command.kind,
-      actor_user_id: command.actorId,
-      subject_kind: command.subject.kind,
-      subject_id: command.subject.id,
-      note_id: command.noteId,
-      snippet: command.snippet,
-      snippet_key: command.snippetKey,
-    },
-  },
+/** @param data `snippet` in the stored form, with mentions as ids */
+export const raiseNotification = (data: RaiseNotification): readonly InboxEvent[] => [
+  { type: 'NotificationRaised', data },
 ];
 
-/** Only what is unread now is marked; ids that are unknown, read or somebody else's are skipped. */
+/** Marks unread notifications; skips ids that are unknown, read, or in another person's inbox. */
 export const markNotificationsRead = (
   state: Inbox,
   command: MarkNotificationsRead,

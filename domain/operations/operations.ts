@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { Decider } from '../decider.ts';
-import { defineEvent, type EventOf } from '../event.ts';
+import { defineEvent, type EventOf } from '../core/event.ts';
+import type { StreamType } from '../core/stream-type.ts';
 
-/** What operators ask of running projections. Facts in the log, so that whichever node folds one hears of it. */
+/** Requests of operators to running projections, in the log so that every node reads them. */
 
 export const ProjectionRetryRequested = defineEvent(
   'ProjectionRetryRequested',
@@ -12,7 +12,7 @@ export const ProjectionRetryRequested = defineEvent(
 export const operationsEvents = [ProjectionRetryRequested] as const;
 export type OperationsEvent = EventOf<(typeof operationsEvents)[number]>;
 
-export const operationsDecider: Decider<null, OperationsEvent> = {
+export const operationsStream: StreamType<null, OperationsEvent> = {
   category: 'operations',
   stateVersion: 1,
   initial: null,

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import type { Decider } from '../decider.ts';
-import { DomainError } from '../errors.ts';
-import { defineEvent, type EventOf } from '../event.ts';
+import { DomainError } from '../core/errors.ts';
+import { defineEvent, type EventOf } from '../core/event.ts';
+import type { StreamType } from '../core/stream-type.ts';
 
 /**
  * One assertion of a hosting portal (decisions, section 3): a stream of its own, named by a hash of partner and `jti`,
- * so that of any number of exchanges exactly one is written, whichever nodes they reach and whatever dies in between.
+ * so that exactly one of concurrent exchanges is written, on any number of nodes.
  */
 
 // Events
@@ -30,7 +30,7 @@ export interface Assertion {
   readonly used: boolean;
 }
 
-export const assertionDecider: Decider<Assertion, AssertionEvent> = {
+export const assertionStream: StreamType<Assertion, AssertionEvent> = {
   category: 'assertion',
   stateVersion: 1,
   initial: { used: false },
@@ -39,28 +39,10 @@ export const assertionDecider: Decider<Assertion, AssertionEvent> = {
 
 // Commands and decide
 
-export interface ExchangeAssertion {
-  readonly partnerId: string;
-  readonly assertionId: string;
-  readonly userId: string;
-  readonly permissions: readonly string[];
-}
+export type ExchangeAssertion = z.output<typeof PartnerAssertionExchanged.schema>;
 
-/** @throws `invalid_credential` for one that was used before */
-export const exchangeAssertion = (
-  state: Assertion,
-  command: ExchangeAssertion,
-): readonly AssertionEvent[] => {
+/** @throws `invalid_credential` for an assertion that was used before */
+export const exchangeAssertion = (state: Assertion, data: ExchangeAssertion): readonly AssertionEvent[] => {
   if (state.used) throw new DomainError('invalid_credential', 'The credential is not valid.');
-  return [
-    {
-      type: 'PartnerAssertionExchanged',
-      data: {
-        partner_id: command.partnerId,
-        assertion_id: command.assertionId,
-        user_id: command.userId,
-        permissions: [...command.permissions],
-      },
-    },
-  ];
+  return [{ type: 'PartnerAssertionExchanged', data }];
 };

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Decider } from '../decider.ts';
-import { DomainError, notFound } from '../errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
+import { DomainError, notFound } from '../core/errors.ts';
+import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import type { StreamType } from '../core/stream-type.ts';
 
 /**
  * A partner, whose customers are tenants (decisions, section 3, Platform). Lives in the platform's streams; what the
@@ -52,7 +52,7 @@ const evolve = (state: Partner, event: PartnerEvent, meta: EventMeta): Partner =
   }
 };
 
-export const partnerDecider: Decider<Partner, PartnerEvent> = {
+export const partnerStream: StreamType<Partner, PartnerEvent> = {
   category: 'partner',
   stateVersion: 1,
   initial: { exists: false },
@@ -77,7 +77,7 @@ const SLUG = /^[a-z][a-z0-9_]{0,39}$/;
 /** A partner's streams are `partner_<id>.…`, so its id has neither `-` nor `.`. */
 export const isPartnerId = (id: string): boolean => SLUG.test(id);
 
-/** Whose streams the partner's own things are in: no tenant can be called so. */
+/** The tenant part of the partner's stream names; no tenant can have this id. */
 export const partnerScope = (partnerId: string): string => `partner_${partnerId}`;
 
 /** @throws `already_exists` */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { invalid } from '../errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
+import { invalid } from '../core/errors.ts';
+import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 
 /**
  * Single sign-on of a tenant by OpenID Connect (decisions, section 3): which provider, as which client, and where a
@@ -18,7 +18,7 @@ export const TenantSsoConfigured = defineEvent(
     client_secret: z.string(),
     return_origins: z.array(z.string()),
   }),
-  { personal: { client_secret: (data) => `sso-${data.tenant_id}` }, secret: ['client_secret'] },
+  { personal: { client_secret: { kind: 'sso', id: 'tenant_id' } }, secret: ['client_secret'] },
 );
 
 export const TenantSsoRemoved = defineEvent('TenantSsoRemoved', z.object({ tenant_id: z.string() }));
@@ -65,14 +65,14 @@ export interface SsoSettings {
   readonly return_origins: readonly string[];
 }
 
-/** What a tenant has, its secret in the clear. */
+/** A tenant's present settings, with the secret in the clear. */
 export interface PresentSso {
   readonly sso: TenantSso | undefined;
   readonly secret: string | undefined;
 }
 
 /**
- * The whole settings are replaced; null removes them, undefined leaves them, equal ones are no change.
+ * Replaces all settings; null removes them, undefined keeps them, and equal ones are no change.
  * @throws `validation_failed` when there is no secret to keep
  */
 export const changeSso = (
@@ -133,8 +133,7 @@ export const isReturnOrigin = (text: string): boolean => {
 };
 
 /**
- * Where a browser is sent with its token, as one spelling of the URL; undefined for anywhere else than the allowed
- * origins. A fragment of its own is refused: the token takes its place.
+ * The URL to which a browser is sent with its token, normalised; undefined for an origin that is not allowed. A fragment of its own is refused: the token takes its place.
  */
 export const allowedReturn = (text: string, origins: readonly string[]): string | undefined => {
   const url = URL.parse(text);

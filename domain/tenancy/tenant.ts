@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Decider } from '../decider.ts';
-import { DomainError, notFound } from '../errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
+import { DomainError, notFound } from '../core/errors.ts';
+import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import type { StreamType } from '../core/stream-type.ts';
 import { evolveSso, ssoEvents, type TenantSso } from './sso.ts';
 
 /** A tenant of the platform (decisions, section 3, Platform). Lives in the platform's streams. */
@@ -20,12 +20,12 @@ const settings = z.object({
   timezone: z.string(),
 });
 
-const firstAdminKey = (data: { tenant_id: string }): string => `first-admin-${data.tenant_id}`;
+const firstAdmin = { kind: 'first_admin', id: 'tenant_id' } as const;
 
 /**
- * With what is needed to register the tenant's first admin, so that a crash in between leaves nothing half-done. It is
- * sealed with a key of its own, which is destroyed as soon as the admin is registered: from then on the person's own
- * key alone holds what is known of the person.
+ * Holds the data to register the tenant's first admin, so that registration can be finished after a crash. It is
+ * sealed with a key of its own, which is destroyed as soon as the admin is registered: from then on
+ * only the person's own key seals personal data.
  */
 export const TenantCreated = defineEvent(
   'TenantCreated',
@@ -38,9 +38,9 @@ export const TenantCreated = defineEvent(
   }),
   {
     personal: {
-      admin_email: firstAdminKey,
-      admin_display_name: firstAdminKey,
-      admin_password_hash: firstAdminKey,
+      admin_email: firstAdmin,
+      admin_display_name: firstAdmin,
+      admin_password_hash: firstAdmin,
     },
     secret: ['admin_password_hash'],
   },
@@ -118,7 +118,7 @@ const evolve = (state: Tenant, event: TenantEvent, meta: EventMeta): Tenant => {
   }
 };
 
-export const tenantDecider: Decider<Tenant, TenantEvent> = {
+export const tenantStream: StreamType<Tenant, TenantEvent> = {
   category: 'tenant',
   stateVersion: 1,
   initial: { exists: false },

@@ -1,45 +1,113 @@
-import type { z } from 'zod';
-import type { Decider, DecisionContext } from '../decider.ts';
-import { notFound } from '../errors.ts';
-import type { EventMeta } from '../event.ts';
-import type { DeliveryEvent, DeliveryScheduled } from './delivery-events.ts';
+import { z } from 'zod';
+import { notFound } from '../core/errors.ts';
+import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import type { DecisionContext, StreamType } from '../core/stream-type.ts';
 
 /**
  * One delivery of one event to one subscription (specification, Webhook delivery; decisions, section 8). The stream is
- * `delivery-<id>`; the id is the envelope's. Its body is in the first event and never made again.
+ * `delivery-<id>`, under the envelope's id. Its first event holds the body, which is never built again.
  */
 
-/** First try and retries; a replay is one further attempt. */
+// Events
+
+const base = { delivery_id: z.string(), subscription_id: z.string() };
+
+/** `deflate`: the body is compressed, and as base64 it may go on in {@link DeliveryBodyContinued}. */
+export const DeliveryScheduled = defineEvent(
+  'DeliveryScheduled',
+  z.object({
+    ...base,
+    event: z.string(),
+    body: z.string(),
+    encoding: z.enum(['plain', 'deflate']),
+    /** Events that hold the body, this one included. */
+    parts: z.number(),
+  }),
+);
+
+export const DeliveryBodyContinued = defineEvent(
+  'DeliveryBodyContinued',
+  z.object({ ...base, part: z.number(), body: z.string() }),
+);
+
+const attempt = {
+  ...base,
+  /** As in `X-Service-Attempt`. */
+  attempt: z.number(),
+  /** The request for a replay that this attempt answers. */
+  replay_id: z.string().optional(),
+};
+
+export const DeliverySucceeded = defineEvent(
+  'DeliverySucceeded',
+  z.object({ ...attempt, event: z.string(), response_code: z.number() }),
+);
+
+const failure = { ...attempt, response_code: z.number().nullable(), error: z.string() };
+
+/** Another attempt follows. */
+export const DeliveryFailed = defineEvent(
+  'DeliveryFailed',
+  z.object({ ...failure, next_attempt_at: z.string() }),
+);
+
+/** No attempt is left: the delivery enters the dead-letter log. */
+export const DeliveryDeadLettered = defineEvent('DeliveryDeadLettered', z.object(failure));
+
+/** The guard for outbound calls refused the destination. */
+export const DeliveryRefused = defineEvent('DeliveryRefused', z.object({ ...attempt, error: z.string() }));
+
+/** `order`: the place among deliveries that are replayed together; absent for a single one. */
+export const DeliveryReplayRequested = defineEvent(
+  'DeliveryReplayRequested',
+  z.object({ ...base, replay_id: z.string(), due_at: z.string(), order: z.string().optional() }),
+);
+
+/** Its subscription was deleted. */
+export const DeliveryDropped = defineEvent('DeliveryDropped', z.object(base));
+
+export const deliveryEvents = [
+  DeliveryScheduled,
+  DeliveryBodyContinued,
+  DeliverySucceeded,
+  DeliveryFailed,
+  DeliveryDeadLettered,
+  DeliveryRefused,
+  DeliveryReplayRequested,
+  DeliveryDropped,
+] as const;
+export type DeliveryEvent = EventOf<(typeof deliveryEvents)[number]>;
+
+/** The first attempt and its retries; a replay is one further attempt. */
 export const MAX_ATTEMPTS = 5;
 
 // State
 
 export interface Replay {
   readonly id: string;
-  /** ms */
   readonly dueAt: number;
   readonly order?: string | undefined;
 }
 
+/** Times are in ms. */
 export interface ScheduledDelivery {
   readonly kind: 'scheduled';
   readonly id: string;
   readonly subscriptionId: string;
   readonly event: string;
   readonly status: 'pending' | 'delivered' | 'failed' | 'dead';
-  /** True from its first end on: the retry table is done with. */
+  /** True once it was delivered, refused or given up: no retry follows, only replays. */
   readonly ended: boolean;
   readonly attempts: number;
   readonly responseCode: number | null;
   readonly lastError: string | null;
-  /** ms */
   readonly createdAt: number;
   readonly lastAttemptAt: number | null;
-  /** When the next attempt may begin; null when none is to come. */
+  /** The earliest time of the next attempt; null when there is none. */
   readonly dueAt: number | null;
-  /** Since when it is in the dead-letter log. */
+  /** When it entered the dead-letter log. */
   readonly deadAt: number | null;
-  /** A replay that was asked for and not answered by an attempt. */
+  /** A requested replay that no attempt has answered yet. */
   readonly replay?: Replay | undefined;
   readonly lastReplayId?: string | undefined;
 }
@@ -61,13 +129,10 @@ const scheduled = (data: z.output<typeof DeliveryScheduled.schema>, at: number):
   deadAt: null,
 });
 
-type Attempted = Extract<
-  DeliveryEvent,
-  { type: 'DeliverySucceeded' | 'DeliveryFailed' | 'DeliveryDeadLettered' | 'DeliveryRefused' }
->;
+type Attempt = Pick<z.output<typeof DeliveryRefused.schema>, 'attempt' | 'replay_id'>;
 
-/** A replay that was asked for while the attempt was under way is still to come. */
-const attempted = (state: ScheduledDelivery, { data }: Attempted, at: number): ScheduledDelivery => {
+/** Keeps a replay that was requested during the attempt: it is still due. */
+const attempted = (state: ScheduledDelivery, data: Attempt, at: number): ScheduledDelivery => {
   const { replay, ...rest } = state;
   const owed = replay !== undefined && replay.id !== data.replay_id ? replay : undefined;
   return {
@@ -87,35 +152,32 @@ const ended = (state: ScheduledDelivery, status: ScheduledDelivery['status']): S
   status: state.replay === undefined ? status : 'pending',
 });
 
-export const evolveDelivery = (
-  state: Delivery,
-  event: DeliveryEvent,
-  { at }: Pick<EventMeta, 'at'>,
-): Delivery => {
+type When = Pick<EventMeta, 'at'>;
+
+export const evolveDelivery = (state: Delivery, event: DeliveryEvent, { at }: When): Delivery => {
   if (event.type === 'DeliveryScheduled') return scheduled(event.data, at);
   if (state.kind !== 'scheduled') return state;
   switch (event.type) {
     case 'DeliveryBodyContinued':
       return state;
     case 'DeliverySucceeded': {
-      const after = attempted(state, event, at);
+      const after = attempted(state, event.data, at);
       return ended({ ...after, responseCode: event.data.response_code }, 'delivered');
     }
     case 'DeliveryFailed': {
       const { response_code: responseCode, error: lastError, next_attempt_at } = event.data;
-      const after = attempted(state, event, at);
+      const after = attempted(state, event.data, at);
       return { ...after, responseCode, lastError, dueAt: after.dueAt ?? Date.parse(next_attempt_at) };
     }
     case 'DeliveryDeadLettered': {
       const { response_code: responseCode, error: lastError } = event.data;
-      const after = ended({ ...attempted(state, event, at), responseCode, lastError }, 'dead');
+      const after = ended({ ...attempted(state, event.data, at), responseCode, lastError }, 'dead');
       return after.status === 'dead' ? { ...after, deadAt: at } : after;
     }
-    case 'DeliveryRefused':
-      return ended(
-        { ...attempted(state, event, at), responseCode: null, lastError: event.data.error },
-        'failed',
-      );
+    case 'DeliveryRefused': {
+      const after = attempted(state, event.data, at);
+      return ended({ ...after, responseCode: null, lastError: event.data.error }, 'failed');
+    }
     case 'DeliveryReplayRequested': {
       const { replay_id: id, due_at, order } = event.data;
       const replay = { id, dueAt: Date.parse(due_at), ...(order === undefined ? {} : { order }) };
@@ -128,26 +190,27 @@ export const evolveDelivery = (
   }
 };
 
-export const deliveryDecider: Decider<Delivery, DeliveryEvent> = {
+export const deliveryStream: StreamType<Delivery, DeliveryEvent> = {
   category: 'delivery',
   stateVersion: 1,
   initial: { kind: 'none' },
   evolve: evolveDelivery,
-  isShort: true,
 };
 
-// Decide
+// Commands and decide
 
-export interface ScheduleDelivery {
-  readonly id: string;
-  readonly subscriptionId: string;
-  readonly event: string;
+const idsOf = (state: ScheduledDelivery) => ({
+  delivery_id: state.id,
+  subscription_id: state.subscriptionId,
+});
+
+export interface ScheduleDelivery extends Pick<ScheduledDelivery, 'id' | 'subscriptionId' | 'event'> {
   readonly encoding: 'plain' | 'deflate';
   /** At least one. */
   readonly bodyParts: readonly string[];
 }
 
-/** Once: what was scheduled before, or dropped, stays as it is. */
+/** Schedules once: a delivery that exists, or was dropped, stays as it is. */
 export const scheduleDelivery = (state: Delivery, command: ScheduleDelivery): readonly DeliveryEvent[] => {
   if (state.kind !== 'none') return [];
   const { id: delivery_id, subscriptionId: subscription_id, event, encoding } = command;
@@ -180,7 +243,7 @@ export interface RecordAttempt {
   readonly outcome: AttemptOutcome;
 }
 
-/** An attempt that somebody else has recorded meanwhile is not recorded again. */
+/** Records an attempt's outcome once; nothing when this attempt is recorded already. */
 export const recordAttempt = (
   state: Delivery,
   { attempt: number, replayId, outcome }: RecordAttempt,
@@ -188,8 +251,7 @@ export const recordAttempt = (
 ): readonly DeliveryEvent[] => {
   if (state.kind !== 'scheduled' || number !== state.attempts + 1) return [];
   const data = {
-    delivery_id: state.id,
-    subscription_id: state.subscriptionId,
+    ...idsOf(state),
     attempt: number,
     ...(replayId === undefined ? {} : { replay_id: replayId }),
   };
@@ -212,8 +274,8 @@ export const recordAttempt = (
 };
 
 /**
- * One further attempt; of a delivery that still waits for one, that attempt at once. The same request again changes
- * nothing; one with `order`, for the dead-letter log, changes nothing for what has left it.
+ * Requests one further attempt, or makes a waiting one due now. The same request again changes nothing; a request with
+ * `order` replays the dead-letter log and changes nothing for a delivery that is not in it.
  * @throws `not_found`
  */
 export const requestReplay = (state: Delivery, replay: Replay): readonly DeliveryEvent[] => {
@@ -224,8 +286,7 @@ export const requestReplay = (state: Delivery, replay: Replay): readonly Deliver
     {
       type: 'DeliveryReplayRequested',
       data: {
-        delivery_id: state.id,
-        subscription_id: state.subscriptionId,
+        ...idsOf(state),
         replay_id: replay.id,
         due_at: new Date(replay.dueAt).toISOString(),
         ...(replay.order === undefined ? {} : { order: replay.order }),
@@ -234,12 +295,6 @@ export const requestReplay = (state: Delivery, replay: Replay): readonly Deliver
   ];
 };
 
+/** Ends a delivery whose subscription was deleted; nothing for one that has been dropped. */
 export const dropDelivery = (state: Delivery): readonly DeliveryEvent[] =>
-  state.kind === 'scheduled'
-    ? [
-        {
-          type: 'DeliveryDropped',
-          data: { delivery_id: state.id, subscription_id: state.subscriptionId },
-        },
-      ]
-    : [];
+  state.kind === 'scheduled' ? [{ type: 'DeliveryDropped', data: idsOf(state) }] : [];

@@ -1,4 +1,4 @@
-/** What a webhook can be told of (specification, Webhook events). */
+/** Events that a webhook can subscribe to (specification, Webhook events). */
 export const WEBHOOK_EVENTS = [
   'job.transition',
   'job.admin_override',
@@ -9,11 +9,11 @@ export const WEBHOOK_EVENTS = [
 ] as const;
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];
 
-/** Of a test delivery; nobody can subscribe to it, and everybody can ask for one. */
+/** The event of a test delivery: any tenant can request one, none can subscribe to it. */
 export const TEST_EVENT = 'webhook.test';
 export const TEST_DATA = { message: 'This is a test delivery.' } as const;
 
-/** Every event, also such as come to be later. */
+/** Every event, future ones included. */
 export const ALL_EVENTS = '*';
 export type Subscribed = WebhookEvent | typeof ALL_EVENTS;
 

@@ -1,11 +1,14 @@
 import { z } from 'zod';
-import type { Decider } from '../decider.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
-import { ALL_EVENTS, type Subscribed, WEBHOOK_EVENTS } from './event-types.ts';
+import { DomainError, notFound } from '../core/errors.ts';
+import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import type { DecisionContext, StreamType } from '../core/stream-type.ts';
+import type { Plan } from '../tenancy/tenant.ts';
+import { ALL_EVENTS, eventsOf, type Subscribed, WEBHOOK_EVENTS } from './event-types.ts';
+import { checkRoom, checkTotal } from './subscription-limits.ts';
 
 /**
  * The webhook subscriptions of a tenant (specification, Webhook subscription; decisions, section 8). All are in one
- * stream, `webhooks-main`, so that the plan's cap holds whoever races. Secrets are sealed with a key for each
+ * stream, `webhooks-main`, so that the plan's cap holds under concurrent requests. Secrets are sealed with a key for each
  * subscription, which goes with it.
  */
 
@@ -13,12 +16,12 @@ import { ALL_EVENTS, type Subscribed, WEBHOOK_EVENTS } from './event-types.ts';
 
 const base = { subscription_id: z.string() };
 const events = z.array(z.enum([...WEBHOOK_EVENTS, ALL_EVENTS]));
-export const secretKeyOf = (data: { subscription_id: string }): string => `webhook-${data.subscription_id}`;
+const owner = { kind: 'webhook', id: 'subscription_id' } as const;
 
 export const WebhookCreated = defineEvent(
   'WebhookCreated',
   z.object({ ...base, url: z.string(), events, description: z.string(), secret: z.string() }),
-  { personal: { secret: secretKeyOf }, secret: ['secret'] },
+  { personal: { secret: owner }, secret: ['secret'] },
 );
 
 export const WebhookChanged = defineEvent(
@@ -43,7 +46,7 @@ export const WebhookActivated = defineEvent('WebhookActivated', z.object(base));
 export const WebhookSecretRotated = defineEvent(
   'WebhookSecretRotated',
   z.object({ ...base, secret: z.string(), previous_until: z.string() }),
-  { personal: { secret: secretKeyOf }, secret: ['secret'] },
+  { personal: { secret: owner }, secret: ['secret'] },
 );
 
 /** `source_position`: where the log says that the delivery was given up. */
@@ -161,7 +164,7 @@ export const evolveSubscription = (
   }
 };
 
-export const subscriptionsDecider: Decider<Subscriptions, SubscriptionEvent> = {
+export const subscriptionsStream: StreamType<Subscriptions, SubscriptionEvent> = {
   category: 'webhooks',
   stateVersion: 1,
   initial: { byId: {} },
@@ -175,3 +178,105 @@ export const subscriptionsDecider: Decider<Subscriptions, SubscriptionEvent> = {
 
 /** The id of the one stream: `<tenant>.webhooks-main`. */
 export const SUBSCRIPTIONS = 'main';
+
+// Commands and decide
+
+export const subscriptionPaused = (): DomainError =>
+  new DomainError('subscription_paused', 'The subscription is paused.');
+
+/** @throws `not_found` */
+export const subscriptionOf = ({ byId }: Subscriptions, id: string): Subscription => {
+  const found = Object.hasOwn(byId, id) ? byId[id] : undefined;
+  if (found === undefined) throw notFound();
+  return found;
+};
+
+export interface CreateSubscription {
+  readonly id: string;
+  readonly url: string;
+  readonly events: readonly Subscribed[];
+  readonly description: string;
+  readonly secret: string;
+  readonly plan: Plan;
+}
+
+/** The same id again changes nothing. @throws `plan_required`, `subscription_limit_reached` */
+export const createSubscription = (
+  state: Subscriptions,
+  { id, url, events, description, secret, plan }: CreateSubscription,
+): readonly SubscriptionEvent[] => {
+  if (Object.hasOwn(state.byId, id)) return [];
+  const all = Object.values(state.byId);
+  checkRoom(all, plan);
+  checkTotal(all);
+  const data = { subscription_id: id, url, events: [...eventsOf(events)], description, secret };
+  return [{ type: 'WebhookCreated', data }];
+};
+
+export interface ChangeSubscription {
+  readonly url?: string | undefined;
+  readonly events?: readonly Subscribed[] | undefined;
+  readonly description?: string | undefined;
+  readonly state?: 'active' | 'paused' | undefined;
+}
+
+/** Equal values are no change. @throws `not_found`; when it becomes active, as {@link createSubscription} */
+export const changeSubscription = (
+  state: Subscriptions,
+  id: string,
+  change: ChangeSubscription,
+  plan: Plan,
+): readonly SubscriptionEvent[] => {
+  const now = subscriptionOf(state, id);
+  const subscription_id = id;
+  const made: SubscriptionEvent[] = [];
+  const wanted = change.events === undefined ? undefined : [...eventsOf(change.events)];
+  const values = {
+    ...(change.url === undefined || change.url === now.url ? {} : { url: change.url }),
+    ...(wanted === undefined || wanted.join() === now.events.join() ? {} : { events: wanted }),
+    ...(change.description === undefined || change.description === now.description
+      ? {}
+      : { description: change.description }),
+  };
+  if (Object.keys(values).length > 0) {
+    made.push({ type: 'WebhookChanged', data: { subscription_id, ...values } });
+  }
+  if (change.state === 'paused' && now.state === 'active') {
+    made.push({ type: 'WebhookPaused', data: { subscription_id, reason: 'request' } });
+  }
+  if (change.state === 'active' && now.state === 'paused') {
+    checkRoom(Object.values(state.byId), plan);
+    made.push({ type: 'WebhookActivated', data: { subscription_id } });
+  }
+  return made;
+};
+
+/** @param graceMs how long the present secret signs beside the new one @throws `not_found` */
+export const rotateSecret = (
+  state: Subscriptions,
+  id: string,
+  { secret, graceMs }: { readonly secret: string; readonly graceMs: number },
+  { now }: DecisionContext,
+): readonly SubscriptionEvent[] => {
+  subscriptionOf(state, id);
+  const previous_until = new Date(now + graceMs).toISOString();
+  return [{ type: 'WebhookSecretRotated', data: { subscription_id: id, secret, previous_until } }];
+};
+
+/** @throws `not_found` */
+export const deleteSubscription = (state: Subscriptions, id: string): readonly SubscriptionEvent[] => {
+  subscriptionOf(state, id);
+  return [{ type: 'WebhookDeleted', data: { subscription_id: id } }];
+};
+
+/** @throws `not_found`, `subscription_paused` */
+export const replayDeadLetters = (
+  state: Subscriptions,
+  id: string,
+  replay: { readonly id: string; readonly until: string; readonly count: number },
+): readonly SubscriptionEvent[] => {
+  if (subscriptionOf(state, id).state === 'paused') throw subscriptionPaused();
+  if (replay.count === 0) return [];
+  const data = { subscription_id: id, replay_id: replay.id, until: replay.until, count: replay.count };
+  return [{ type: 'WebhookDeadLettersReplayed', data }];
+};

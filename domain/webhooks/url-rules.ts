@@ -1,9 +1,9 @@
 /**
- * What the text of a URL says about whether it may be called (specification, "Webhooks"; decisions, section 8). Which
- * addresses may be called, and which a name has, is for the guard to find out.
+ * Checks the text of a webhook's URL (specification, Webhooks; decisions, section 8). The guard for outbound calls resolves
+ * names and checks addresses.
  *
- * The host is judged as the URL parser gives it back, which is what is connected to: there `0x7f.1`, `2130706433`,
- * `127。0。0。1` and `127.1.` are all `127.0.0.1`. What the parser silently mends is refused, for others read it otherwise.
+ * The host is checked as the URL parser returns it, because that is connected to: `0x7f.1`, `2130706433`, `127。0。0。1` and
+ * `127.1.` all become `127.0.0.1`. A text that the parser silently corrects is refused, since other parsers differ.
  */
 
 /** Why a URL is refused. */
@@ -14,7 +14,7 @@ export const REFUSAL_REASONS = [
   'user_info',
   'port',
   'host_name',
-  /** An address, in whatever spelling, that is not called. */
+  /** An address that is not called, in any spelling. */
   'literal_address',
   /** A name that has such an address. */
   'resolved_address',
@@ -57,7 +57,7 @@ const IPV4 = /^\d+\.\d+\.\d+\.\d+$/;
 /** Never leave the machine or its network. */
 const SPECIAL_NAMES = ['localhost', 'local', 'internal', 'home.arpa', 'svc.cluster.local'];
 
-/** Above 1023, where databases, caches, brokers and the like listen that take orders from anyone who reaches them. */
+/** Ports above 1023 of databases, caches and brokers that may accept commands without authentication. */
 const REFUSED_PORTS: ReadonlySet<number> = new Set([
   2375, 2379, 3306, 5432, 5672, 6379, 9042, 9200, 10_250, 11_211, 27_017,
 ]);

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import type { FieldIssue } from '../errors.ts';
+import type { FieldIssue } from '../core/errors.ts';
+import { codePoints, isStorableText } from '../core/text.ts';
 import { FIELD_KEY } from '../expressions/tree.ts';
-import { codePoints, isStorableText } from '../text.ts';
 
-/** The shape of a workflow's definition and what makes one fit to be published (decisions, section 6, Workflow). */
+/** The shape of a workflow's definition, and the checks before it is published (decisions, section 6, Workflow). */
 
 export const MAX_STATES = 100;
 export const MAX_TRANSITIONS = 500;
@@ -38,7 +38,7 @@ const workflowTransition = z.strictObject({
   /** CEL; checked when the workflow is published. */
   guard: shortText(MAX_GUARD).optional(),
   guard_label: shortText(MAX_LABEL).optional(),
-  /** Who may; everybody where it is left out. */
+  /** The roles that may make the transition; absent: all. */
   roles: z
     .array(z.enum(['admin', 'operator']))
     .min(1)
@@ -62,7 +62,7 @@ export type Transition = Definition['transitions'][number];
 export const fromStates = ({ from }: Transition): readonly string[] =>
   typeof from === 'string' ? [from] : from;
 
-/** One text per definition, whatever order its keys came in. */
+/** A definition as one text that does not depend on the order of keys. */
 const canonical = ({ initial, states, transitions }: Definition): string =>
   JSON.stringify([
     initial,
@@ -94,7 +94,7 @@ export const sizeIssues = (definition: Definition): readonly FieldIssue[] =>
       ];
 
 /**
- * What keeps a definition from being published, as far as its own structure goes: there is a state, keys are
+ * Issues of a definition's structure. To be published it must hold that: there is a state, keys are
  * distinct, named states exist, final states are left by no transition, each state is reached from the initial one,
  * and a state has one transition per event at most, so that an event never means two things.
  */

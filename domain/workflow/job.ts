@@ -1,7 +1,6 @@
+import { DomainError, notFound } from '../core/errors.ts';
 import type { JsonValue } from '../entities/fields.ts';
-import type { JobState, LiveRecord, RecordState } from '../entities/record.ts';
-import type { RecordEvent } from '../entities/record-events.ts';
-import { DomainError, notFound } from '../errors.ts';
+import type { JobStart, JobState, LiveRecord, RecordEvent, RecordState } from '../entities/record.ts';
 import { holds } from '../expressions/guard.ts';
 import type { FieldSpecs } from '../expressions/tree.ts';
 import type { Edge, Machine } from './machine.ts';
@@ -14,7 +13,7 @@ import type { Edge, Machine } from './machine.ts';
 /** A record that has a job. */
 export type RecordWithJob = LiveRecord & { readonly job: JobState };
 
-/** What a move is judged by, beside the record. */
+/** The facts that a move is judged by, beside the record. */
 export interface Surroundings {
   /** The version of the workflow that the job began with. */
   readonly machine: Machine;
@@ -50,7 +49,7 @@ export type Verdict =
 
 export type Refusal = Exclude<Verdict, { kind: 'moves' }>;
 
-/** @throws `not_found` for what is deleted, being deleted, or without a job */
+/** @throws `not_found` for a record that is deleted, being deleted, or without a job */
 export const withJob = (state: RecordState): RecordWithJob => {
   if (state.status !== 'live' || state.job === undefined) throw notFound();
   return { ...state, job: state.job };
@@ -83,7 +82,7 @@ export const allowedEvents = (record: RecordWithJob, surroundings: Surroundings)
     .filter(([, edge]) => admits(edge, surroundings.actor.role) && passes(edge, record, surroundings, {}))
     .map(([eventName]) => eventName);
 
-/** What would become of a transition. Changes nothing: previews ask it too. */
+/** The outcome that a transition would have; previews use it too. */
 export const judgeTransition = (
   record: RecordWithJob,
   command: TransitionCommand,
@@ -176,8 +175,14 @@ const baseOf = ({ id, entityName, job }: RecordWithJob) => ({
   workflow_version: job.workflow_version,
 });
 
+/** Starts a job for a record whose entity got a workflow later; nothing for one that has a job or is deleted. */
+export const startJob = (state: RecordState, job: JobStart): readonly RecordEvent[] => {
+  if (state.status === 'none' || state.status === 'deleted' || state.job !== undefined) return [];
+  return [{ type: 'JobStarted', data: { record_id: state.id, entity_name: state.entityName, ...job } }];
+};
+
 /** @throws `not_found`, and as {@link refusalError} says */
-export const decideTransition = (
+export const transitionJob = (
   state: RecordState,
   command: TransitionCommand,
   surroundings: Surroundings,
@@ -193,7 +198,7 @@ export const decideTransition = (
  * required field is asked.
  * @throws `not_found`, `conflict`, `invalid_transition`
  */
-export const decideOverride = (
+export const overrideJob = (
   state: RecordState,
   { toState, reason, seen }: OverrideCommand,
   machine: Machine,

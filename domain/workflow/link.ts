@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Decider, DecisionContext } from '../decider.ts';
-import { DomainError, notFound } from '../errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
+import { DomainError, notFound } from '../core/errors.ts';
+import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import type { DecisionContext, StreamType } from '../core/stream-type.ts';
 
 /**
  * Public links of a job (specification, Access tokens; decisions, section 6, Public link). The stream is
@@ -73,7 +73,7 @@ const evolve = ({ links }: Links, event: LinkEvent, { at }: EventMeta): Links =>
   }
 };
 
-export const linkDecider: Decider<Links, LinkEvent> = {
+export const linkStream: StreamType<Links, LinkEvent> = {
   category: 'link',
   stateVersion: 1,
   initial: { links: [] },

@@ -1,4 +1,4 @@
-import { DomainError, type FieldIssue } from '../errors.ts';
+import { DomainError, type FieldIssue } from '../core/errors.ts';
 import { checkGuard, type Guard, parseGuard } from '../expressions/guard.ts';
 import type { FieldSpecs } from '../expressions/tree.ts';
 import { type Definition, fromStates, structureIssues, type Transition } from './definition.ts';
@@ -45,7 +45,7 @@ export const machineOf = (name: string, version: number, definition: Definition)
   };
 };
 
-/** The parsed guard of a transition, or what is wrong with its text. */
+/** The parsed guard of a transition, or the issues of its text. */
 const guardOf = (
   { guard }: Transition,
   i: number,
@@ -61,8 +61,8 @@ const guardOf = (
 };
 
 /**
- * What keeps a definition from being published, before any entity is looked at: its structure, its guards' syntax,
- * and what can be said of their names and types whatever the entity.
+ * Issues that keep a definition from being published, for any entity: its structure, its guards' syntax, and names and
+ * types that fit no entity.
  */
 export const definitionIssues = (definition: Definition): readonly FieldIssue[] => [
   ...structureIssues(definition),
@@ -79,8 +79,8 @@ const misfits = (problems: readonly string[], i: number): readonly FieldIssue[] 
   problems.map((message) => ({ path: `transitions.${i}.guard`, code: 'type_mismatch', message }));
 
 /**
- * What does not fit an entity with these fields: guards that name other fields or compare what cannot be compared,
- * and required fields that are none of its own. What is wrong whatever the entity is left to {@link definitionIssues}.
+ * Issues of a definition with an entity of these fields: guards that name other fields or compare types that do not
+ * compare, and required fields that the entity lacks. {@link definitionIssues} finds those that hold for any entity.
  */
 export const fitIssues = (definition: Definition, fields: FieldSpecs): readonly FieldIssue[] =>
   definition.transitions.flatMap((transition, i) => {

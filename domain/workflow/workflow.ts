@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Decider, DecisionContext } from '../decider.ts';
-import { DomainError, type FieldIssue, invalid, notFound } from '../errors.ts';
-import { defineEvent, type EventMeta, type EventOf } from '../event.ts';
+import { DomainError, type FieldIssue, invalid, notFound } from '../core/errors.ts';
+import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
+import type { DecisionContext, StreamType } from '../core/stream-type.ts';
 import { type Definition, sameDefinition, sizeIssues, workflowDefinition } from './definition.ts';
 
 /**
@@ -19,7 +19,7 @@ export const WorkflowDraftSaved = defineEvent(
   'WorkflowDraftSaved',
   z.object({ name: z.string(), definition: workflowDefinition }),
 );
-/** Carries its definition: whoever folds it needs no draft. Versions count from 1. */
+/** Holds the definition, so that a fold needs no draft. Versions count from 1. */
 export const WorkflowPublished = defineEvent(
   'WorkflowPublished',
   z.object({ name: z.string(), version: z.number().int(), definition: workflowDefinition }),
@@ -33,7 +33,7 @@ export const WorkflowUseAnnounced = defineEvent(
   'WorkflowUseAnnounced',
   z.object({ name: z.string(), entity_name: z.string() }),
 );
-/** Whoever announced it has changed the entity, or has given up. */
+/** The announced change of the entity is written or given up. */
 export const WorkflowUseSettled = defineEvent(
   'WorkflowUseSettled',
   z.object({
@@ -85,9 +85,9 @@ export type Workflow = { readonly exists: false } | ExistingWorkflow;
 /** Bounds the state; a workflow that is published daily takes 27 years to get there. */
 export const MAX_VERSIONS = 10_000;
 
-/** Whoever announced a use must have changed the entity after this long (ms). */
+/** The time within which an announced change must be written, ms. */
 export const ANNOUNCED_MS = 5000;
-/** An announcement whose process died is in nobody's way after this long (ms). */
+/** An announcement expires after this long (ms), in case its process died. */
 const FORGOTTEN_MS = 2 * ANNOUNCED_MS;
 
 const underWay = (open: readonly Announcement[], now: number): readonly Announcement[] =>
@@ -120,7 +120,7 @@ const evolve = (state: Workflow, event: WorkflowEvent, { at, revision }: EventMe
         published: event.data.definition,
         publishedAt: at,
         versions: [...state.versions, revision],
-        // Whoever is still at it finds that it is out of time.
+        // A change that is still under way finds its announcement gone.
         open: [],
         updatedAt: at,
       };
@@ -136,7 +136,7 @@ const evolve = (state: Workflow, event: WorkflowEvent, { at, revision }: EventMe
   }
 };
 
-export const workflowDecider: Decider<Workflow, WorkflowEvent> = {
+export const workflowStream: StreamType<Workflow, WorkflowEvent> = {
   category: 'workflow',
   stateVersion: 2,
   initial: { exists: false },
@@ -175,7 +175,7 @@ export const saveDraft = (state: Workflow, definition: Definition): readonly Wor
 };
 
 /**
- * What is published already is not published again.
+ * Nothing when the draft is published already.
  * @param issuesOf everything that keeps a definition from being published
  * @throws `not_found`, `conflict` while an entity is about to change, `validation_failed` with every issue,
  * `constraint_violated` after 10,000 versions
@@ -208,7 +208,7 @@ export const announceUse = (state: Workflow, entityName: string): readonly Workf
   return [{ type: 'WorkflowUseAnnounced', data: { name: state.name, entity_name: entityName } }];
 };
 
-/** What is settled already, or was forgotten, needs no settling. */
+/** Nothing when the announcement is settled or has expired. */
 export const settleUse = (
   state: Workflow,
   use: { readonly entityName: string; readonly announced: number },

@@ -10,7 +10,7 @@ const LINE_FEED = 0x0a;
 export const folderSink = (folder: string): HeadSink => ({
   receive: async (head) => {
     await mkdir(folder, { recursive: true });
-    const file = await open(join(folder, `${head.tenant_id}.ndjson`), 'a+', 0o640);
+    const file = await open(join(folder, `${head.tenant_id}.ndjson`), 'a+', 0o600);
     try {
       const { size } = await file.stat();
       const last = Buffer.alloc(1);

@@ -17,7 +17,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import type { HeadSigner } from '../../application/ports/audit-heads.ts';
+import type { HeadSigningKey } from '../../application/ports/audit-heads.ts';
 import { type Config, ConfigError } from '../config.ts';
 
 const FILE = 'audit-signing-key.pem';
@@ -30,7 +30,7 @@ const SEED = 32;
  * folder. Undefined in production without one: a key beside the log would prove nothing against who can write there.
  * @throws {ConfigError} for what is no Ed25519 key
  */
-export const headSigner = (config: Config): HeadSigner | undefined => {
+export const headSigner = (config: Config): HeadSigningKey | undefined => {
   const { AUDIT_SIGNING_KEY: given, NODE_ENV } = config;
   if (given === undefined && NODE_ENV === 'production') return undefined;
   const key = given === undefined ? keptOrMade(config.DATA_DIR) : privateKeyOf(given);

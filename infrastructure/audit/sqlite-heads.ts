@@ -1,8 +1,8 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { HeadStore, StreamHead } from '../../application/ports/audit-heads.ts';
 import type { Position } from '../../application/ports/event-store.ts';
-import { nextTurn } from '../event-store/wakeup.ts';
 import { numberOf, openSqlite, optionalTextOf, type SqliteConnection, textOf } from '../sqlite/connection.ts';
 import { HeadThread } from './head-thread.ts';
 
@@ -91,7 +91,7 @@ export const openSqliteHeadStore = async ({
         const last = heads.at(-1);
         if (last === undefined || heads.length < PAGE) return position;
         from = last.stream;
-        await nextTurn();
+        await nextTick();
       }
     } finally {
       reader.prepare('COMMIT').run();

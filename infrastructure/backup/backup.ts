@@ -24,14 +24,12 @@ export interface BackupPlan {
 }
 
 /**
- * Copies the embedded stores while others write to them. The order is what makes the copies fit together:
- *
- * 1. blobs: one that a later step's log names and that is deleted meanwhile is in the copy
+ * Copies the embedded stores while others write to them, in an order that makes the copies consistent:
+ * 1. blobs: one that the log's copy names may be deleted later
  * 2. the log
- * 3. blobs again: every file that the log's copy names was there before its event
- * 4. stored answers, less those to writes that the log's copy does not have
- * 5. keys, apart: every key was there before what is sealed with it
- *
+ * 3. blobs again: each file that the log's copy names was stored before its event
+ * 4. stored answers, except answers to writes that the log's copy lacks
+ * 5. keys, in a folder of their own: each key is stored before anything is sealed with it
  * @throws {BackupError}
  */
 export const backUp = async (plan: BackupPlan, madeAt: string): Promise<Manifest> => {
@@ -70,14 +68,14 @@ export const backUp = async (plan: BackupPlan, madeAt: string): Promise<Manifest
   return manifest;
 };
 
-/** @throws {BackupError} for a name that no manifest may hold: a mistake of this module */
+/** @throws {BackupError} for a name that a manifest may not hold, which is a bug here */
 const described = async (folder: string, name: string): Promise<ManifestFile> => {
   const known = (['events.db', 'answers.db', 'keys.db', BLOB_LIST] as const).find((one) => one === name);
   if (known === undefined) throw new BackupError(`${name} is no part of a backup.`);
   return { name: known, ...(await digestOf(join(folder, name))) };
 };
 
-/** Where a log's copy ends, and which log it is. */
+/** The end of a log's copy, and the identity of that log. */
 const endOf = (path: string): { readonly log: string | null; readonly position: string } => {
   const db = alone(path);
   try {
@@ -93,8 +91,8 @@ const endOf = (path: string): { readonly log: string | null; readonly position: 
 };
 
 /**
- * An answer to a write that came after the log's copy would be given again though nothing of it is there. The note that
- * the request has begun stays: a retry then looks for what it did, finds nothing, and does it.
+ * Drops answers to writes after the end of the log's copy: they would claim an effect that the copy lacks.
+ * The note that the request began stays, so a retry finds no effect and executes the request.
  */
 const forgetLaterAnswers = (path: string, position: string): void => {
   const db = alone(path);
@@ -108,7 +106,7 @@ const forgetLaterAnswers = (path: string, position: string): void => {
   }
 };
 
-/** A copy that nobody else has open, left as one file without a log beside it. */
+/** Folds the write-ahead log into a copy that nothing else has open. */
 const alone = (path: string): DatabaseSync => {
   const db = new DatabaseSync(path);
   db.exec('PRAGMA journal_mode = DELETE');

@@ -12,10 +12,10 @@ export interface Copied {
   readonly sha256: string;
 }
 
-/** All pages in one step: in more, every commit of another process in between would begin the copy anew. */
+/** Copies all pages in one step: with several steps each commit of another process would restart the copy. */
 const ALL_PAGES = 2 ** 31 - 1;
 
-/** A copy of a database as it is at one moment, while others write to it. On disk when this resolves. */
+/** Copies a database as it is at one moment, while others write to it. Durable when this resolves. */
 export const copyDatabase = async (from: string, to: string): Promise<void> => {
   const source = new DatabaseSync(from, { timeout: 5000 });
   try {
@@ -26,7 +26,7 @@ export const copyDatabase = async (from: string, to: string): Promise<void> => {
   await sync(to);
 };
 
-/** The file is on disk when this resolves. */
+/** Writes a file that is durable when this resolves. */
 export const sync = async (path: string): Promise<void> => {
   const handle = await open(path, 'r');
   try {
@@ -53,7 +53,7 @@ export const digestOf = async (path: string): Promise<Copied> => {
   const hash = createHash('sha256');
   let size = 0;
   for await (const chunk of createReadStream(path)) {
-    // A read stream without an encoding gives buffers.
+    // A read stream without an encoding yields buffers.
     const bytes = chunk as Buffer;
     hash.update(bytes);
     size += bytes.length;
@@ -61,7 +61,7 @@ export const digestOf = async (path: string): Promise<Copied> => {
   return { size, sha256: hash.digest('hex') };
 };
 
-/** Copies and says what was copied; the copy keeps the time of the file. */
+/** Copies a file with its modification time and returns its size and hash. */
 export const copyFile = async (from: string, to: string): Promise<Copied> => {
   await mkdir(dirname(to), { recursive: true });
   const { atime, mtime } = await stat(from);
@@ -71,7 +71,10 @@ export const copyFile = async (from: string, to: string): Promise<Copied> => {
   return copied();
 };
 
-/** Paths within a blob folder, `<tenant>/<xx>/<yy>/<id>`, in their order; a folder at a time in memory. */
+/**
+ * Yields the paths within a blob folder, `<tenant>/<xx>/<yy>/<id>`, in order; holds one folder's entries in
+ * memory.
+ */
 export async function* blobPaths(folder: string): AsyncGenerator<string> {
   for (const tenant of (await names(folder)).filter(isTenantId)) {
     for (const first of (await names(join(folder, tenant))).filter(isSpread)) {
@@ -83,7 +86,7 @@ export async function* blobPaths(folder: string): AsyncGenerator<string> {
   }
 }
 
-/** A path as {@link blobPaths} gives it: nothing else is ever joined to a folder. */
+/** Checks that a path has the form of {@link blobPaths}; no other path is joined to a folder. */
 export const isBlobPath = (path: string): boolean => {
   const [tenant = '', first = '', second = '', id = '', ...more] = path.split('/');
   return more.length === 0 && isTenantId(tenant) && isSpread(first) && isSpread(second) && isBlobId(id);
@@ -100,16 +103,16 @@ const names = async (folder: string): Promise<string[]> => {
   }
 };
 
-/** Of a file that was deleted meanwhile. */
+/** The file was deleted meanwhile. */
 export const isMissing = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ENOENT';
 
-/** Copies the blobs that `to` does not have yet as they are now. */
+/** Copies the blobs that `to` lacks, as they are now. */
 export const copyBlobs = async (from: string, to: string): Promise<void> => {
   for await (const path of blobPaths(from)) {
     try {
       const [there, have] = [await stat(join(from, path)), await statOf(join(to, path))];
-      // Times are kept to the millisecond and finer by some file systems only.
+      // Some file systems keep times finer than a millisecond, some do not.
       const isSame = have?.size === there.size && Math.abs(have.mtimeMs - there.mtimeMs) < 2;
       if (!isSame) await copyFile(join(from, path), join(to, path));
     } catch (error) {

@@ -11,14 +11,14 @@ import {
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { z } from 'zod';
 
-/** What a backup says of itself. It is written last: a folder without one holds no whole backup. */
+/** The manifest of a backup. It is written last: a folder without one is an incomplete backup. */
 export const MANIFEST = 'backup.json';
-/** Lines `<sha256> <size> <path>` of the blobs, in the order of their paths. */
+/** File with one line `<sha256> <size> <path>` for each blob, in path order. */
 export const BLOB_LIST = 'blobs.txt';
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const file = z.object({
-  /** Nothing else is ever read from a backup or written into a data folder. */
+  /** File names that a backup may hold; nothing else is read from or written to a backup. */
   name: z.enum(['events.db', 'answers.db', 'keys.db', BLOB_LIST]),
   size: z.number().int(),
   sha256,
@@ -27,23 +27,28 @@ const file = z.object({
 const manifest = z.object({
   format: z.literal(1),
   kind: z.enum(['data', 'keys']),
-  /** Of one run: data and keys that were copied together have the same. */
+  /** Id of the run: data and keys copied together share it. */
   id: z.string(),
   made_at: z.string(),
-  /** Id of the log's first event: another log has another one. Null while the log is empty. */
+  /** Id of the log's first event, which identifies the log. Null while the log is empty. */
   log: z.string().nullable(),
-  /** Data: the last event that is in the copy. Keys: every event up to here has its keys. Empty for an empty log. */
+  /**
+   * Data: position of the last event in the copy. Keys: each event up to here has its keys. Empty for an
+   * empty log.
+   */
   position: z.string(),
   files: z.array(file),
 });
 
-/** What each kind must hold, and what it may hold beside that. */
+/** Files that each kind of backup must hold and may hold. */
 const PARTS = {
   data: { must: ['events.db', BLOB_LIST], may: ['answers.db'] },
   keys: { must: ['keys.db'], may: [] },
 } as const satisfies Record<string, { must: readonly string[]; may: readonly string[] }>;
 
-/** A list that lacks a file would make a data folder without it, and the server would begin it anew. */
+/**
+ * A list that lacks a file would restore an incomplete data folder, which the server would initialise again.
+ */
 const isWhole = (kind: Manifest['kind'], files: readonly ManifestFile[]): boolean => {
   const names = files.map(({ name }) => name);
   const known: readonly string[] = [...PARTS[kind].must, ...PARTS[kind].may];
@@ -102,7 +107,7 @@ const jsonOf = (text: string): unknown => {
   }
 };
 
-/** A new name is on disk when its folder is; Windows has no such call. */
+/** A new name is durable once its folder is synced; Windows has no such call. */
 export const syncFolder = (folder: string): void => {
   if (process.platform === 'win32') return;
   const handle = openSync(folder, 'r');
@@ -113,7 +118,7 @@ export const syncFolder = (folder: string): void => {
   }
 };
 
-/** Whether a folder is another one, or lies in it, by whatever names; it need not be there. */
+/** Whether a folder is inside another one or the same, also through links; it need not exist. */
 export const isWithin = (inner: string, outer: string): boolean =>
   `${realPath(inner)}${sep}`.startsWith(`${realPath(outer)}${sep}`);
 

@@ -9,17 +9,17 @@ import { BackupError, BLOB_LIST, isWithin, type Manifest, readManifest, syncFold
 export interface RestorePlan {
   readonly from: string;
   readonly keysFrom: string;
-  /** The data folder to be; not there, or empty. */
+  /** The data folder to create; absent or empty. */
   readonly into: string;
-  /** Where the keys go; default: with the data. */
+  /** Folder for the keys; default: the data folder. */
   readonly keysInto: string | undefined;
-  /** Take keys that are older than the log: texts that were sealed in between cannot be read then. */
+  /** Accept keys older than the log: texts sealed in between are unreadable then. */
   readonly olderKeys: boolean;
 }
 
 /**
- * Makes a data folder of a backup. Everything is copied beside it first, and each byte held against the manifest; the
- * folder gets its name last, so that one that is half restored is never taken for data.
+ * Creates a data folder from a backup. Files are copied beside it and checked against the manifest; the
+ * folder gets its name last, so a half-restored one is never used.
  * @throws {BackupError}
  */
 export const restore = async (plan: RestorePlan): Promise<Manifest> => {
@@ -48,7 +48,7 @@ export const restore = async (plan: RestorePlan): Promise<Manifest> => {
     if (keysInto === into) await placeKeys(keysFrom, beside, keys);
     else await placeKeys(keysFrom, keysInto, keys);
     syncFolder(beside);
-    // An empty folder only: this fails where something has come into it meanwhile.
+    // Fails when another process has written into the folder meanwhile.
     if (existsSync(into)) await rmdir(into);
     await rename(beside, into);
     syncFolder(dirname(into));
@@ -88,7 +88,7 @@ const place = async (from: string, into: string, name: string, wanted: Copied, a
 
 const LINE = /^([0-9a-f]{64}) ([0-9]{1,15}) (.+)$/;
 
-/** By the list as it was copied, which has been held against the manifest. */
+/** Uses the copied list, which was checked against the manifest. */
 const placeBlobs = async (from: string, into: string): Promise<void> => {
   await mkdir(join(into, 'blobs'));
   const lines = createInterface({ input: createReadStream(join(into, BLOB_LIST)) });

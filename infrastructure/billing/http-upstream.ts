@@ -5,7 +5,7 @@ import {
   type SendAnswer,
 } from '../../application/ports/billing-upstream.ts';
 import type { OutboundAnswer, OutboundHttp } from '../../application/ports/outbound-http.ts';
-import { codePoints, isStorableText, truncate } from '../../domain/text.ts';
+import { codePoints, isStorableText, truncate } from '../../domain/core/text.ts';
 
 /** The upstream of `BILLING_UPSTREAM_URL` (decisions, section 10, Issue). */
 
@@ -13,15 +13,15 @@ export interface HttpUpstreamOptions {
   readonly url: string;
   readonly token?: string | undefined;
   readonly http: Pick<OutboundHttp, 'request'>;
-  /** Of one call, look-up or not. */
+  /** Timeout of one call, also of a look-up. */
   readonly timeoutMs?: number;
 }
 
 const TIMEOUT_MS = 10_000;
-/** An answer is a reference; what is longer is no answer. */
+/** Longest accepted reference; a longer one counts as no answer. */
 const MAX_RESPONSE_BYTES = 64 * 1024;
 const MAX_MESSAGE = 500;
-/** Statuses of the 4xx that say nothing of the invoice: too slow, somebody else is at it, too many. */
+/** 4xx statuses that say nothing about the invoice: timeout, conflict, too many requests. */
 const PASSING: ReadonlySet<number> = new Set([408, 409, 429]);
 
 export const httpUpstream = ({
@@ -79,21 +79,21 @@ const objectIn = ({ body, truncated }: Answered): Readonly<Record<string, unknow
   if (truncated) return undefined;
   try {
     const value: unknown = JSON.parse(body.toString('utf8'));
-    // Any object can be asked for any key.
+    // Reads a property of any object.
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
   } catch {
     return undefined;
   }
 };
 
-/** A text that can be kept and shown. */
+/** Cleans a text for storage and display. */
 const referenceIn = (answer: Answered): string | undefined => {
   const reference = objectIn(answer)?.reference;
   if (typeof reference !== 'string' || reference.trim() === '') return undefined;
   return isStorableText(reference) && codePoints(reference) <= MAX_REFERENCE ? reference : undefined;
 };
 
-/** The status, and the upstream's own words where it has some in JSON. */
+/** The status, with the upstream's own error text when its body has one. */
 const said = (answer: Answered): string => {
   const { status } = answer;
   if (status >= 200 && status < 300) return `HTTP ${status} without a reference.`;
@@ -102,7 +102,7 @@ const said = (answer: Answered): string => {
   return words === undefined ? `HTTP ${status}` : `HTTP ${status}: ${String(words)}`;
 };
 
-/** An upstream may repeat what it was sent. Cut, and without control characters. */
+/** Cuts a text and removes control characters: an upstream may echo any input. */
 const withoutToken = (message: string, token: string | undefined): string => {
   const open = token === undefined || token === '' ? message : message.replaceAll(token, '***');
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out

@@ -4,14 +4,15 @@ import { dirname, join } from 'node:path';
 import type { BillingUpstream } from '../../application/ports/billing-upstream.ts';
 
 /**
- * Stands in for a billing system where none is configured: each invoice is a file `<key>.json` in a folder of the data
- * folder, on disk before it is acknowledged. Several processes may use the folder; one key is one file for ever.
+ * Stands in for a billing system when none is configured. Each invoice is a file `<key>.json` in a folder of
+ * the data folder, durable before it is acknowledged. Several processes may share the folder; a key maps to
+ * one file for ever.
  */
 export const recorder = ({ path: folder }: { path: string }): BillingUpstream => {
   const incoming = join(folder, '.incoming');
   let ready: Promise<void> | undefined;
 
-  /** When the first invoice comes; again where that failed. */
+  /** The folder is created with the first invoice, and again after a failure. */
   const prepared = (): Promise<void> => {
     ready ??= prepare(folder, incoming).catch((error: unknown) => {
       ready = undefined;
@@ -51,11 +52,11 @@ export const recorder = ({ path: folder }: { path: string }): BillingUpstream =>
   };
 };
 
-/** Names a file. */
+/** File name of a key. */
 const KEY = /^[a-z0-9-]{1,100}$/;
 const HOUR_MS = 3_600_000;
 
-/** The folder on disk, and gone from it what killed processes were still writing long ago. */
+/** Creates the folder and removes old temporary files of killed processes. */
 const prepare = async (folder: string, incoming: string): Promise<void> => {
   await mkdir(incoming, { recursive: true });
   await syncFolder(dirname(folder));
@@ -67,10 +68,10 @@ const prepare = async (folder: string, incoming: string): Promise<void> => {
   }
 };
 
-/** The same on every machine, whose data folders may differ. */
+/** Derived from the key alone, since data folders differ between machines. */
 const referenceOf = (key: string): string => `recorded-${key}`;
 
-/** Whole under its name or not there at all; who comes second changes nothing. */
+/** Links the finished file to its name: it is there as a whole or not at all, and the first writer wins. */
 const place = async (incoming: string, target: string, document: string): Promise<void> => {
   const part = join(incoming, randomUUID());
   const file = await open(part, 'wx', 0o600);
@@ -89,7 +90,7 @@ const place = async (incoming: string, target: string, document: string): Promis
   }
 };
 
-/** A new name is only on disk when its folder is; that of who came first may not be yet. */
+/** A new name is durable once its folder is synced; the first writer may not have synced it yet. */
 const syncFolder = async (folder: string): Promise<void> => {
   const handle = await open(folder, 'r');
   try {

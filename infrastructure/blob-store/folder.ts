@@ -8,12 +8,12 @@ import type { BlobRef, BlobStore } from '../../application/ports/blob-store.ts';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import { checkRef, guarded, isBlobId, isTenantId, measure } from './refs.ts';
 
-/** Holds what is being written, beside the tenants' folders: no tenant's name begins like this. */
+/** Folder of unfinished files. No tenant id begins like this. */
 const INCOMING = '.incoming';
 
 /**
- * Blobs as files: `<folder>/<tenant>/<xx>/<yy>/<id>`, spread by the last digits of the id, which are random in every
- * kind of UUID. Several processes may use the folder.
+ * Stores blobs as files `<folder>/<tenant>/<xx>/<yy>/<id>`, spread by the last digits of the id, which are
+ * random in each kind of UUID. Several processes may use the folder.
  */
 export const openFolderBlobStore = async ({ path: folder }: { path: string }): Promise<BlobStore> => {
   const incoming = join(folder, INCOMING);
@@ -27,7 +27,7 @@ export const openFolderBlobStore = async ({ path: folder }: { path: string }): P
 
   const newPart = (): string => join(incoming, randomUUID());
 
-  /** Puts a file that is on disk where it belongs. */
+  /** Moves a durable file to its place. */
   const place = async (file: string, target: string): Promise<void> => {
     await makeFolder(dirname(target));
     await rename(file, target);
@@ -47,7 +47,7 @@ export const openFolderBlobStore = async ({ path: folder }: { path: string }): P
         },
       });
       try {
-        // `flush`: the bytes are on disk before the stream says that it has finished.
+        // `flush` makes the bytes durable before the stream reports its end.
         const file = await open(part, 'wx', 0o600);
         await pipeline(source, through, file.createWriteStream({ flush: true }));
         await place(part, target);
@@ -64,7 +64,8 @@ export const openFolderBlobStore = async ({ path: folder }: { path: string }): P
       const target = pathOf({ ...from, id: toId });
       if (source === target) return;
       const now = new Date();
-      // Before it has its new name, so that nobody takes it for the older one that it replaces.
+      // Sets the time before the rename, so that `sweep` does not take the file for the older one that it
+      // replaces.
       await utimes(source, now, now);
       await place(source, target);
       await syncFolder(dirname(source));
@@ -89,7 +90,7 @@ export const openFolderBlobStore = async ({ path: folder }: { path: string }): P
         await rm(path, { force: true });
         return;
       }
-      // Taken away first and looked at then: in between, another could have been put in its place.
+      // Renames the file away before it looks at its age: a new file could take its place in between.
       const part = newPart();
       if ((await orMissing(rename(path, part).then(() => true))) === undefined) return;
       const isNewer = (await stat(part)).mtimeMs >= before;
@@ -129,21 +130,21 @@ async function* blobsIn(folder: string): AsyncGenerator<{ ref: BlobRef; at: numb
   }
 }
 
-/** One folder's entries; none for a folder that is not there. */
+/** Entries of a folder; none for an absent folder. */
 const entries = async (folder: string): Promise<Dirent[]> => {
   const found: Dirent[] = [];
   for await (const entry of (await orMissing(opendir(folder))) ?? []) found.push(entry);
   return found;
 };
 
-/** The folder and those above it, each on disk in the one above it. */
+/** Creates the folder and its parents, and syncs each. */
 const makeFolder = async (folder: string): Promise<void> => {
   const first = await mkdir(folder, { recursive: true });
   if (first === undefined) return;
   for (let made = folder; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
 };
 
-/** A new name is only on disk when its folder is. */
+/** A new name is durable once its folder is synced. */
 const syncFolder = async (folder: string): Promise<void> => {
   const handle = await open(folder, 'r');
   try {
@@ -153,7 +154,7 @@ const syncFolder = async (folder: string): Promise<void> => {
   }
 };
 
-/** The disk is full, or broken, or out of reach: whatever the system says of it. */
+/** The disk is full, broken or out of reach, whatever code the system gives. */
 const unavailable = (error: unknown): unknown =>
   error instanceof Error && 'syscall' in error
     ? new StoreUnavailable('the blob folder cannot be written', { cause: error })

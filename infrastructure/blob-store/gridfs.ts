@@ -8,9 +8,9 @@ import { type MongoOptions, openDurableDatabase } from '../mongodb/durable-datab
 import { checkRef, guarded, isBlobId, isTenantId, measure } from './refs.ts';
 
 /**
- * Blobs in the GridFS bucket `blobs`. Each put is a GridFS file of its own; where it lies is its `filename`,
- * `<tenant>/<id>`, so that a move is one update. `blobs.unfinished` notes what is being written or removed: GridFS stores
- * the pieces before the file, and nobody could find those of a process that died.
+ * Stores blobs in the GridFS bucket `blobs`. Each put is one GridFS file with the `filename` `<tenant>/<id>`,
+ * so that a move is one update. GridFS writes chunks before the file document, so `blobs.unfinished` records
+ * files that are being written or removed: chunks of a dead process can be found by it.
  * @throws {StoreUnavailable}
  */
 export async function openGridFsBlobStore(options: MongoOptions): Promise<BlobStore> {
@@ -20,7 +20,10 @@ export async function openGridFsBlobStore(options: MongoOptions): Promise<BlobSt
   const chunks = db.collection('blobs.chunks');
   const notes = db.collection<Row>('blobs.unfinished');
 
-  /** The file first: a file without its pieces would be a broken blob. Its note lets `tidy` find pieces that stay. */
+  /**
+   * Deletes the file document before its chunks: a file without chunks would be a broken blob. The record
+   * lets `tidy` find chunks that stay.
+   */
   const remove = async (putId: string): Promise<void> => {
     await call(() => insertOnce(notes, { _id: putId, at: new Date() }));
     await call(() => files.deleteOne({ _id: putId }));
@@ -31,10 +34,10 @@ export async function openGridFsBlobStore(options: MongoOptions): Promise<BlobSt
   const newestAt = (ref: BlobRef): Promise<Row | null> =>
     call(() => files.findOne({ filename: nameOf(ref) }, { sort: { uploadDate: -1 } }));
 
-  /** One piece after the other, so that none is on its way any more when the source fails. */
+  /** Writes one chunk after the other, so that none is in flight when the source fails. */
   const write = async (putId: string, ref: BlobRef, source: Readable): Promise<StoredBlob> => {
     const { add, total } = measure();
-    // The driver takes any value as an id; its types know only its own.
+    // The driver takes any value as an id; its types allow only its own.
     const target = bucket.openUploadStreamWithId(putId as never, nameOf(ref));
     target.on('error', () => undefined);
     for await (const chunk of source) {
@@ -57,7 +60,7 @@ export async function openGridFsBlobStore(options: MongoOptions): Promise<BlobSt
         return stored;
       } catch (error) {
         source.destroy();
-        // What cannot be removed now has its note, and `tidy` finds it.
+        // A file that cannot be removed now keeps its record, and `tidy` removes it later.
         await remove(putId).catch(() => undefined);
         throw unavailable(error);
       }
@@ -97,7 +100,7 @@ export async function openGridFsBlobStore(options: MongoOptions): Promise<BlobSt
     tidy: async (before) => {
       const left = await call(() => notes.find({ at: { $lt: new Date(before) } }).toArray());
       for (const { _id } of left) {
-        // A put that was whole and only did not come to take its note away is a blob like any other.
+        // A finished put that died before it removed its record is a valid blob.
         const whole = await call(() => files.findOne({ _id }));
         if (whole === null) await remove(_id);
         else await call(() => notes.deleteOne({ _id }));

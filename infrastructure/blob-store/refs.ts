@@ -8,12 +8,12 @@ const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 export const isTenantId = (text: string): boolean => TENANT.test(text);
 export const isBlobId = (text: string): boolean => ID.test(text);
 
-/** @throws for anything that is no tenant's slug and no UUID: it must never become part of a path */
+/** @throws for anything but a tenant id and a UUID, which must not become part of a path */
 export const checkRef = ({ tenantId, id }: BlobRef): void => {
   if (!isTenantId(tenantId) || !isBlobId(id)) throw new TypeError('this is no place of a blob');
 };
 
-/** Counts bytes and digests them. */
+/** Counts and hashes the bytes that pass through. */
 export const measure = (): { readonly add: (chunk: Buffer) => void; readonly total: () => StoredBlob } => {
   const hash = createHash('sha256');
   let size = 0;
@@ -26,5 +26,5 @@ export const measure = (): { readonly add: (chunk: Buffer) => void; readonly tot
   };
 };
 
-/** A source may fail before anybody reads it; who reads it is told then. */
+/** A source may fail before anything reads it; the reader gets the error then. */
 export const guarded = (source: Readable): Readable => source.on('error', () => undefined);

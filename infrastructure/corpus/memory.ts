@@ -9,7 +9,7 @@ type Kept = StoredSource & { readonly buried: boolean };
 
 const keyOf = (tenantId: string, { kind, id }: SourceKey): string => `${tenantId}/${kind}/${id}`;
 
-/** For unit tests. */
+/** Corpus store for unit tests. */
 export const memoryCorpusStore = (): CorpusStore => {
   const sources = new Map<string, Kept & { readonly tenantId: string }>();
   const runs = new Map<string, BackfillRun>();

@@ -29,14 +29,17 @@ export interface MongoCorpusStoreOptions {
   readonly dbName?: string | undefined;
 }
 
-/** Longer than a whole operation may take (`call`): a number is drawn before its document is written. */
+/**
+ * Longer than a whole operation may take (`call`), since the revision is drawn before its document is
+ * written.
+ */
 const SETTLES_WITHIN_MS = 12_000;
 
 const idOf = (tenantId: string, { kind, id }: SourceKey): string => `${tenantId}/${kind}/${id}`;
 
 /**
- * The corpus in the collection `corpus_sources`, a document for each source: its chunks are replaced in one step
- * without a transaction.
+ * Stores the corpus in the collection `corpus_sources`, one document per source, so that its chunks are
+ * replaced atomically without a transaction.
  * @throws {StoreUnavailable}
  */
 export const openMongoCorpusStore = async (options: MongoCorpusStoreOptions): Promise<CorpusStore> => {
@@ -67,7 +70,7 @@ export const openMongoCorpusStore = async (options: MongoCorpusStoreOptions): Pr
         { $inc: { seq: 1 } },
         { upsert: true, returnDocument: 'after', includeResultMetadata: false },
       );
-    // Of two that make the first counter of a tenant, one finds it made.
+    // Another process created the tenant's counter at the same moment.
     const row = await draw().catch((error: unknown) => {
       if (!isDuplicateKey(error)) throw error;
       return draw();
@@ -76,7 +79,7 @@ export const openMongoCorpusStore = async (options: MongoCorpusStoreOptions): Pr
     return row.seq;
   };
 
-  /** Unless a later revision is there. */
+  /** Matches only documents at an earlier revision. */
   const replace = async (
     tenantId: string,
     key: SourceKey,
@@ -93,7 +96,7 @@ export const openMongoCorpusStore = async (options: MongoCorpusStoreOptions): Pr
       return matchedCount + upsertedCount > 0;
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
-      // It is there: at a later revision, or put at this very moment at an earlier one.
+      // The document exists: at a later revision, or inserted at this moment at an earlier one.
       const { matchedCount } = await sources.updateOne(where, change);
       return matchedCount > 0;
     }

@@ -14,7 +14,7 @@ import { fromBytes, toBytes } from './vectors.ts';
 
 const PRAGMAS = ['journal_mode = WAL', 'synchronous = FULL'];
 
-/** A buried source has no chunks and no title; its revision stays. */
+/** A removed source keeps its revision, without chunks and title. */
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS sources (
   tenant TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL,
@@ -63,7 +63,7 @@ const texts = z.array(z.string());
 const listOf = (row: Row, column: string): string[] => texts.parse(JSON.parse(textOf(row, column)));
 
 /**
- * The corpus in a SQLite file of its own, which several processes may open; a source is a row.
+ * Stores the corpus in a SQLite file of its own, one row per source. Several processes may open it.
  * @throws {StoreUnavailable} when the file cannot be opened
  */
 export const openSqliteCorpusStore = async ({ path }: { readonly path: string }): Promise<CorpusStore> => {

@@ -1,6 +1,6 @@
-/** How the vectors of a source are stored: one after the other, as little-endian float32. */
+/** Encodes the vectors of a source: concatenated, little-endian float32. */
 
-/** Undefined for a source without vectors. @throws TypeError for one that has some only */
+/** Undefined for a source without vectors. @throws TypeError when only some chunks have one */
 export const toBytes = (vectors: readonly (Float32Array | undefined)[]): Uint8Array | undefined => {
   const [first] = vectors;
   if (first === undefined) return undefined;
@@ -12,9 +12,9 @@ export const toBytes = (vectors: readonly (Float32Array | undefined)[]): Uint8Ar
   return new Uint8Array(all.buffer);
 };
 
-/** @param count of vectors */
+/** @param count number of vectors */
 export const fromBytes = (bytes: Uint8Array, count: number): readonly Float32Array[] => {
-  // A copy, and not `slice`, which is none of a Buffer: what a driver hands out is a part of something larger.
+  // Copies explicitly: `slice` of a Buffer shares memory, and drivers return views of larger buffers.
   const all = new Float32Array(new Uint8Array(bytes).buffer);
   const dimensions = all.length / count;
   return Array.from({ length: count }, (_, index) =>

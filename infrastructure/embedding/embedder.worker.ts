@@ -4,22 +4,22 @@ import { type EmbedderThreadData, type FromEmbedder, toEmbedder } from './protoc
 import { packed } from './vectors.ts';
 
 /**
- * The model's tokenizer takes time by the square of what a text is after normalisation, where a single character may
- * become eighteen: four thousand of those took it 20 seconds, and every question waits meanwhile.
+ * The tokenizer takes time quadratic in the length of the normalised text, where one character may become
+ * eighteen: four thousand of those took 20 seconds. Texts are therefore cut after normalisation.
  */
 const MAX_CHARACTERS = 4000;
 
-/** The model takes no empty text. */
+/** The model accepts no empty text. */
 const embeddable = (text: string): string => {
   const cut = text.slice(0, MAX_CHARACTERS).normalize('NFKC').slice(0, MAX_CHARACTERS).toWellFormed();
   return cut === '' ? ' ' : cut;
 };
 
-/** Computes embeddings in a thread of its own: a sentence takes the processor for many milliseconds. */
+/** Computes embeddings in a worker thread: a sentence needs many milliseconds of processor time. */
 const run = async (): Promise<void> => {
   if (isMainThread || parentPort === null) throw new Error('this file is a worker thread');
   const port = parentPort;
-  // Written by `threadedEmbedder` in the same release: no boundary lies between.
+  // Messages come from `threadedEmbedder` of the same release, so they are not validated.
   const { modelPackage, dimensions } = workerData as EmbedderThreadData;
   const tell = (message: FromEmbedder, vectors?: Float32Array<ArrayBuffer>): void =>
     port.postMessage(message, vectors === undefined ? [] : [vectors.buffer]);
@@ -28,7 +28,7 @@ const run = async (): Promise<void> => {
     const files = (await import(modelPackage)) as { readonly modelSource: EmbeddingsModelSource };
     const model = await initModel(files.modelSource);
     embed = (texts) => model.embed(texts);
-    // What cannot embed one text is no model; and the first text takes longer than others.
+    // Embeds one text first: it shows whether the model works, and loading makes the first text slow.
     packed(await embed(['ready']), dimensions);
   } catch (error) {
     tell({ kind: 'unavailable', message: error instanceof Error ? error.message : String(error) });

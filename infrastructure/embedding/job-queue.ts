@@ -1,6 +1,6 @@
 import type { Urgency } from '../../application/ports/embedder.ts';
 
-/** Texts that somebody wants the vectors of. */
+/** Texts that a caller wants the vectors of. */
 export interface Job {
   readonly texts: readonly string[];
   readonly vectors: Float32Array[];
@@ -15,22 +15,22 @@ export interface Part {
   readonly to: number;
 }
 
-/** A group is what the thread is busy with for about as long as a question may have to wait. */
+/** Characters of one group: the thread is busy with it for about as long as a question may have to wait. */
 const GROUP = { texts: 16, characters: 2000 };
 
-/** What comes after these is refused: it would be answered after who asked has given up. */
+/** Limit of waiting questions; a later one would be answered after its caller has given up. */
 export const MAX_QUESTIONS = 256;
 
 /**
- * Who is next to be embedded. Questions overtake everything in the background; there, jobs take turns, a group each, so
- * that somebody's enormous file does not hold up another's short record.
+ * Queue of texts to embed. Questions come before background jobs; background jobs take turns, one group each,
+ * so that a large file does not hold up a short record.
  */
 export class JobQueue {
   readonly #waiting: Record<Urgency, Job[]> = { question: [], background: [] };
-  /** How many of a job's texts were handed out. */
+  /** Number of the job's texts that were handed out. */
   readonly #given = new WeakMap<Job, number>();
 
-  /** False when so many questions wait already that this one is not taken. */
+  /** Returns false when too many questions wait already. */
   add(job: Job, urgency: Urgency): boolean {
     const waiting = this.#waiting[urgency];
     if (urgency === 'question' && waiting.length >= MAX_QUESTIONS) return false;
@@ -38,7 +38,7 @@ export class JobQueue {
     return true;
   }
 
-  /** The next texts, of several jobs where they are short; undefined when nobody waits. */
+  /** Returns the next texts, from several jobs when they are short; undefined when the queue is empty. */
   next(): readonly Part[] | undefined {
     return this.nextOf('question') ?? this.nextOf('background');
   }
@@ -47,7 +47,7 @@ export class JobQueue {
     return this.#group(this.#waiting[urgency]);
   }
 
-  /** What has failed or ended is not computed any more. */
+  /** Drops texts of jobs that failed or were cancelled. */
   drop(job: Job): void {
     for (const waiting of Object.values(this.#waiting)) {
       const at = waiting.indexOf(job);
@@ -55,7 +55,7 @@ export class JobQueue {
     }
   }
 
-  /** All jobs that wait, and wait no longer. */
+  /** Empties the queue and returns its jobs. */
   clear(): readonly Job[] {
     return Object.values(this.#waiting).flatMap((waiting) => waiting.splice(0));
   }

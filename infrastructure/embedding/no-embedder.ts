@@ -1,7 +1,7 @@
 import { type Embedder, EmbedderUnavailable } from '../../application/ports/embedder.ts';
 import { BUNDLED_MODEL, DIMENSIONS } from './threaded-embedder.ts';
 
-/** `EMBEDDING_MODEL=off`. */
+/** The embedder of `EMBEDDING_MODEL=off`. */
 export const noEmbedder: Embedder = {
   model: BUNDLED_MODEL,
   dimensions: DIMENSIONS,

@@ -1,15 +1,15 @@
 import { z } from 'zod';
 
-/** What the embedder and its thread tell each other; one group of texts is under way at a time. */
+/** Messages between the embedder and its thread; one group of texts is in flight at a time. */
 
 export const toEmbedder = z.object({ id: z.number(), texts: z.array(z.string()) });
 export type ToEmbedder = z.output<typeof toEmbedder>;
 
 export const fromEmbedder = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('loaded') }),
-  /** The model cannot be had: its files are missing, or it does not run here. */
+  /** The model cannot be used: its files are missing, or it does not run here. */
   z.object({ kind: z.literal('unavailable'), message: z.string() }),
-  /** The vectors, one after the other. */
+  /** The vectors, concatenated. */
   z.object({
     kind: z.literal('embedded'),
     id: z.number(),

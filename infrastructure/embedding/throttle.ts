@@ -1,30 +1,34 @@
 import { performance } from 'node:perf_hooks';
 
-/** From so much of its time on, the main thread is busy with what somebody waits for. */
+/** Utilisation from which the main thread counts as busy with requests. */
 const BUSY = 0.8;
-/** Then the background has a sixteenth of a core at most, and not less for long: it never stands still. */
+/**
+ * Share of a core that background embedding gets while the main thread is busy; it never stops altogether.
+ */
 const RESTS = 15;
 const MAX_REST_MS = 5000;
-/** So often it is looked whether the main thread has time again, which ends a rest. */
+/** Interval at which a rest checks whether the main thread has become idle. */
 const LOOK_MS = 100;
 
-/** How long the background rests (ms) after something that took so long while the main thread was so busy (0 to 1). */
+/**
+ * Length of a rest (ms) after work of the given length, at the given utilisation (0 to 1) of the main thread.
+ */
 export const restAfter = (tookMs: number, utilization: number): number =>
   utilization < BUSY ? 0 : Math.min(RESTS * tookMs, MAX_REST_MS);
 
 /**
- * Lets what embeds in the background give way. A whole corpus keeps a core busy for minutes; where there are two, requests
- * and deliveries would have half the machine until it is done.
+ * Throttles background embedding. A whole corpus keeps a core busy for minutes; on two cores that would take
+ * half the machine from requests and deliveries.
  */
-export class Pace {
+export class EmbeddingThrottle {
   readonly #utilization: () => number;
   readonly #goOn: () => void;
   #began: number | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   /**
-   * @param goOn told when a rest is over
-   * @param utilization of the main thread since it was last asked, 0 to 1
+   * @param goOn called when a rest ends
+   * @param utilization of the main thread since the previous call, 0 to 1
    */
   constructor(goOn: () => void, utilization: () => number = utilizationOfMain()) {
     this.#goOn = goOn;

@@ -1,6 +1,6 @@
 /**
- * The vectors of texts one after the other, each of length 1.
- * @throws TypeError for what cannot be compared: another number of dimensions, no numbers, no length
+ * Concatenates the vectors of texts, normalised to length 1.
+ * @throws TypeError for a wrong number of dimensions, values that are no numbers, or length zero
  */
 export const packed = (
   vectors: readonly (readonly number[])[],
@@ -16,7 +16,7 @@ export const packed = (
   return all;
 };
 
-/** Takes apart what {@link packed} put together; each vector is a copy of its own. */
+/** Splits the result of {@link packed}; each vector is a copy. */
 export const unpacked = (all: Float32Array, dimensions: number): readonly Float32Array[] => {
   const vectors: Float32Array[] = [];
   for (let at = 0; at + dimensions <= all.length; at += dimensions)

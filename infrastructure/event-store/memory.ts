@@ -1,3 +1,4 @@
+import { matches, select } from '../../application/ports/event-filter.ts';
 import {
   type AppendResult,
   type EventStore,
@@ -10,40 +11,18 @@ import {
   WrongExpectedRevision,
 } from '../../application/ports/event-store.ts';
 import { checkAppend } from './checks.ts';
-import { matches, type Selection, select } from './filters.ts';
-import { follow, type Log, type Page } from './follow.ts';
+import { Growth } from './growth.ts';
 import { formatPosition, isPosition, offsetOf, parseOffset } from './positions.ts';
-import { Wakeup } from './wakeup.ts';
 
 const DEFAULT_LIMIT = 1000;
-/** Events looked at in one step of a subscription. */
-const WINDOW = 4096;
 
 /** An event store for unit tests: the same behaviour as the others, nothing kept. */
 export function openMemoryEventStore(): EventStore {
   /** The event at offset n is `log[n - 1]`. */
   const log: StoredEvent[] = [];
   const streams = new Map<string, StoredEvent[]>();
-  const growth = new Wakeup();
+  const growth = new Growth();
   let closed = false;
-
-  const source: Log = {
-    growth,
-    get closed() {
-      return closed;
-    },
-    watch: () => () => {},
-    scan(after: number, selection: Selection | undefined, limit: number): Page {
-      const end = Math.min(log.length, after + WINDOW);
-      const events: StoredEvent[] = [];
-      let scanned = after;
-      while (scanned < end && events.length < limit) {
-        const event = log[scanned++];
-        if (event && matches(selection, event)) events.push(event);
-      }
-      return { events, scanned, atEnd: scanned >= log.length };
-    },
-  };
 
   return {
     async append(stream, expected, events) {
@@ -51,6 +30,7 @@ export function openMemoryEventStore(): EventStore {
       checkAppend(stream, expected, events);
       const known = streams.get(stream) ?? [];
       if (!isExpected(known, expected)) return repeated(stream, known, expected, events);
+      const after = formatPosition(log.length);
       for (const { id, type, data, metadata } of events) {
         const position = formatPosition(log.length + 1);
         const stored = { id, type, data, metadata, stream, revision: known.length, position };
@@ -58,7 +38,7 @@ export function openMemoryEventStore(): EventStore {
         log.push(stored);
       }
       streams.set(stream, known);
-      growth.wake();
+      growth.tell({ after, events: known.slice(-events.length) });
       return lastOf(known);
     },
 
@@ -98,21 +78,23 @@ export function openMemoryEventStore(): EventStore {
       let at = options.from === undefined ? (step > 0 ? 0 : log.length + 1) : offsetOf(options.from);
       for (let scanned = 0; ; scanned += 1) {
         const event = log[at + step - 1];
-        if (event === undefined) return { events, scanned, next: undefined };
+        if (event === undefined) {
+          return { events, scanned, next: undefined, position: formatPosition(Math.min(at, log.length)) };
+        }
         if (events.length >= limit || scanned >= Math.max(1, maxScanned)) {
-          return { events, scanned, next: formatPosition(at) };
+          const position = formatPosition(at);
+          return { events, scanned, next: position, position };
         }
         at += step;
         if (matches(selection, event)) events.push(event);
       }
     },
 
-    subscribe: (options) => follow(source, options),
+    onGrowth: (listener) => growth.hear(listener),
     head: async () => log.at(-1)?.position,
     parsePosition: (text) => (isPosition(text) && parseOffset(text) !== undefined ? text : undefined),
     async close() {
       closed = true;
-      growth.wake();
     },
   };
 }

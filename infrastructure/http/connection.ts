@@ -1,29 +1,12 @@
 import type { Socket } from 'node:net';
 import { Client, type Dispatcher } from 'undici';
 import type { Answered, OutboundRequest } from '../../application/ports/outbound-http.ts';
-import type { Deadline } from './deadline.ts';
 import { keptHeaders, sentHeaders } from './messages.ts';
 
 /** Of what a server says before its body; more is no answer. */
 const MAX_HEADER_BYTES = 16 * 1024;
 /** A connection on which nothing is said is closed, or sooner when the server asks for it. */
 const IDLE_MS = 4_000;
-
-/**
- * Calls that are begun in one turn of the event loop go out at its end, one after the other. What is sent between reading
- * two answers wakes the receivers, and then this process, that much more often: a twentieth fewer calls went out.
- */
-let unsent: (() => void)[] = [];
-
-const sendSoon = (send: () => void): void => {
-  if (unsent.push(send) === 1) setImmediate(sendAll);
-};
-
-const sendAll = (): void => {
-  const all = unsent;
-  unsent = [];
-  for (const send of all) send();
-};
 
 /** A socket that has reached an address that was judged, and what is said on it: one exchange after the other. */
 export class Connection {
@@ -85,23 +68,19 @@ export class Connection {
 
   /**
    * @param isLast asks the server to close afterwards
-   * @throws the deadline's reason, or what undici says
+   * @throws the signal's reason, or what undici says
    */
-  exchange(call: OutboundRequest, path: string, isLast: boolean, deadline: Deadline): Promise<Answered> {
+  exchange(call: OutboundRequest, path: string, isLast: boolean, signal: AbortSignal): Promise<Answered> {
     this.#heard = this.#socket.bytesRead;
+    const { method, body = null } = call;
+    const headers = sentHeaders(call.headers);
     return new Promise((resolve, reject) => {
-      const answer = new Answer(call.maxResponseBytes, deadline, resolve, reject);
-      sendSoon(() => {
-        // What the server has said in between is no answer to this.
-        this.#heard = this.#socket.bytesRead;
-        try {
-          const { method, body = null } = call;
-          const headers = sentHeaders(call.headers);
-          this.#client.dispatch({ path, method, headers, body, reset: isLast }, answer);
-        } catch (error) {
-          answer.refused(error);
-        }
-      });
+      const answer = new Answer(call.maxResponseBytes, signal, resolve, reject);
+      try {
+        this.#client.dispatch({ path, method, headers, body, reset: isLast }, answer);
+      } catch (error) {
+        answer.refused(error);
+      }
     });
   }
 
@@ -121,11 +100,9 @@ export class Connection {
 
 /** Takes an answer in as it comes, and no more of its body than is wanted; one that breaks off is cut there. */
 class Answer implements Dispatcher.DispatchHandler {
-  readonly #deadline: Deadline;
+  readonly #signal: AbortSignal;
   readonly #resolve: (answer: Answered) => void;
   readonly #reject: (error: unknown) => void;
-  /** Ends to be told of the deadline. */
-  readonly #unheard: () => void;
   readonly #chunks: Buffer[] = [];
   #room: number;
   #head: Pick<Answered, 'status' | 'headers'> | undefined;
@@ -133,15 +110,15 @@ class Answer implements Dispatcher.DispatchHandler {
 
   constructor(
     maxBytes: number,
-    deadline: Deadline,
+    signal: AbortSignal,
     resolve: (answer: Answered) => void,
     reject: (error: unknown) => void,
   ) {
     this.#room = maxBytes;
-    this.#deadline = deadline;
+    this.#signal = signal;
     this.#resolve = resolve;
     this.#reject = reject;
-    this.#unheard = deadline.whenOver((reason) => this.#fail(reason));
+    signal.addEventListener('abort', this.#giveUp);
   }
 
   /** It could not even be begun. */
@@ -151,7 +128,7 @@ class Answer implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    if (this.#deadline.isOver) this.#fail(this.#deadline.reason);
+    if (this.#signal.aborted) this.#giveUp();
   }
 
   onResponseStart(
@@ -178,12 +155,12 @@ class Answer implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    if (this.#head === undefined || this.#deadline.isOver) this.#fail(error);
+    if (this.#head === undefined || this.#signal.aborted) this.#fail(error);
     else this.#settle(true);
   }
 
   #settle(truncated: boolean): void {
-    this.#unheard();
+    this.#signal.removeEventListener('abort', this.#giveUp);
     if (this.#head === undefined) {
       this.#reject(new Error('an answer without a beginning'));
       return;
@@ -193,9 +170,12 @@ class Answer implements Dispatcher.DispatchHandler {
   }
 
   #fail(error: unknown): void {
-    this.#unheard();
-    const { isOver, reason } = this.#deadline;
-    this.#reject(isOver ? reason : error);
-    if (isOver) this.#controller?.abort(new Error('given up'));
+    this.#signal.removeEventListener('abort', this.#giveUp);
+    this.#reject(error);
   }
+
+  readonly #giveUp = (): void => {
+    this.#fail(this.#signal.reason);
+    this.#controller?.abort(new Error('given up'));
+  };
 }

@@ -9,7 +9,7 @@ import type {
 import { type Destination, destinationOf, type UrlRefusal } from '../../domain/webhooks/url-rules.ts';
 import { addressesOfMachine, allowList, isRefusedAddress, remembered } from './addresses.ts';
 import { Connection } from './connection.ts';
-import { type Deadline, TIMED_OUT, withDeadline } from './deadline.ts';
+import { TIMED_OUT, withDeadline } from './deadline.ts';
 import { nameServers, type Resolve } from './dns.ts';
 import { failed, failureOf } from './failures.ts';
 import { KeptConnections } from './kept-connections.ts';
@@ -53,26 +53,25 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
 
   const destinations = remembered((url) => destinationOf(url, { allowHttp }));
 
-  /** At once for a host that is an address: there is nobody to ask. @throws the deadline's reason */
-  const judge = (url: string, deadline: Deadline): Verdict | Promise<Verdict> => {
+  /** @throws the signal's reason */
+  const judge = async (url: string, signal: AbortSignal): Promise<Verdict> => {
     const to = destinations(url);
     if ('reason' in to) return refused(to);
     // Nobody is to learn from us which internal names there are.
     if (to.refusedOutside !== undefined && !closedNetwork) return refused(to.refusedOutside);
-    return to.host.kind === 'address'
-      ? judgeAddresses(to, [to.host.address])
-      : lookUp(to.host.name, deadline).then((addresses) => judgeAddresses(to, addresses));
+    const { host } = to;
+    return judgeAddresses(to, host.kind === 'address' ? [host.address] : await lookUp(host.name, signal));
   };
 
   /** None as well where nobody could tell. */
-  const lookUp = async (name: string, deadline: Deadline): Promise<readonly string[]> => {
+  const lookUp = async (name: string, signal: AbortSignal): Promise<readonly string[]> => {
     try {
-      const addresses = await resolve(name, deadline.signal);
-      // Whoever asked has gone; a call is not to begin for nobody.
-      if (deadline.isOver) throw deadline.reason;
+      const addresses = await resolve(name, signal);
+      // Nothing is called any more once the caller has given up.
+      signal.throwIfAborted();
       return addresses;
     } catch (error) {
-      if (deadline.isOver) throw error;
+      if (signal.aborted) throw error;
       return [];
     }
   };
@@ -93,7 +92,7 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
 
   const kept = new KeptConnections();
 
-  const open = async ({ to, addresses }: Judged, deadline: Deadline): Promise<Connection> => {
+  const open = async ({ to, addresses }: Judged, signal: AbortSignal): Promise<Connection> => {
     const { url, port, host } = to;
     const socket = await openPinned(
       {
@@ -103,36 +102,26 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
         tls: url.protocol === 'https:',
         authorities,
       },
-      deadline.signal,
+      signal,
     );
     return new Connection(socket, url.origin);
   };
 
-  const exchange = (call: OutboundRequest, deadline: Deadline): Promise<OutboundAnswer> => {
-    const judged = judge(call.url, deadline);
-    return judged instanceof Promise
-      ? judged.then((verdict) => converse(verdict, call, deadline))
-      : converse(judged, call, deadline);
-  };
-
-  const converse = async (
-    judged: Verdict,
-    call: OutboundRequest,
-    deadline: Deadline,
-  ): Promise<OutboundAnswer> => {
+  const exchange = async (call: OutboundRequest, signal: AbortSignal): Promise<OutboundAnswer> => {
+    const judged = await judge(call.url, signal);
     if (judged.kind !== 'open') return judged;
     const { url } = judged.to;
     const key = call.reuse === undefined ? undefined : `${call.reuse} ${url.origin}`;
     const found = key === undefined ? undefined : kept.take(key, judged.addresses);
     if (found !== undefined) {
       try {
-        return await over(found, call, url, deadline, key);
+        return await over(found, call, url, signal, key);
       } catch (error) {
         // The server has closed it meanwhile, which is its right and no failure: the call is made on a new one.
-        if (deadline.isOver || !found.isSilent) throw error;
+        if (signal.aborted || !found.isSilent) throw error;
       }
     }
-    return over(await open(judged, deadline), call, url, deadline, key);
+    return over(await open(judged, signal), call, url, signal, key);
   };
 
   /** One exchange. The connection is closed afterwards, unless another may follow and nothing was out of order. */
@@ -140,12 +129,12 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
     connection: Connection,
     call: OutboundRequest,
     { pathname, search }: URL,
-    deadline: Deadline,
+    signal: AbortSignal,
     key: string | undefined,
   ): Promise<OutboundAnswer> => {
     let isGood = false;
     try {
-      const answer = await connection.exchange(call, `${pathname}${search}`, key === undefined, deadline);
+      const answer = await connection.exchange(call, `${pathname}${search}`, key === undefined, signal);
       isGood = answer.status >= 200 && answer.status < 300 && !answer.truncated;
       return answer;
     } finally {
@@ -156,8 +145,8 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
 
   return {
     check: (url) =>
-      withDeadline(checkTimeoutMs, undefined, async (deadline): Promise<UrlVerdict> => {
-        const judged = await judge(url, deadline);
+      withDeadline(checkTimeoutMs, undefined, async (signal): Promise<UrlVerdict> => {
+        const judged = await judge(url, signal);
         if (judged.kind !== 'refused') return { ok: true };
         return { ok: false, reason: judged.reason, message: judged.message };
       }).catch((error: unknown): UrlVerdict => {
@@ -168,7 +157,7 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
 
     request: async (call, given) => {
       try {
-        return await withDeadline(call.timeoutMs, given, (deadline) => exchange(call, deadline));
+        return await withDeadline(call.timeoutMs, given, (signal) => exchange(call, signal));
       } catch (error) {
         if (error === TIMED_OUT) return TIMED_OUT;
         given?.throwIfAborted();

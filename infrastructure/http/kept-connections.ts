@@ -1,4 +1,3 @@
-import { TransientMap } from '../../application/ports/transient.ts';
 import type { Connection } from './connection.ts';
 import { isPinned } from './pinned-socket.ts';
 
@@ -15,7 +14,7 @@ const LIMITS = { perKey: 4, total: 512, maxAgeMs: 60_000 };
 export class KeptConnections {
   readonly #limits: typeof LIMITS;
   /** By key, and those of a key in the order in which they were put away; keys in the order of the last change. */
-  readonly #idle = new TransientMap<string, Connection[]>();
+  readonly #idle = new Map<string, Connection[]>();
   #count = 0;
 
   constructor(limits: typeof LIMITS = LIMITS) {

@@ -18,9 +18,9 @@ export interface MongoIdempotencyStoreOptions {
 }
 
 /**
- * Stored answers in MongoDB. What has begun and what was answered are two collections, so that either is one
- * insert under a unique `_id`: the first wins on any server. The server expires both by TTL indexes where it has
- * them; `sweep` does it in any case.
+ * Stored answers in MongoDB. Beginnings and answers are two collections, so that each is one insert under a
+ * unique `_id` and the first insert wins on any server. TTL indexes expire both where the server has them;
+ * `sweep` does it in any case.
  * @throws {StoreUnavailable}
  */
 export async function openMongoIdempotencyStore(
@@ -54,7 +54,7 @@ async function createExpiry(db: Db, name: string): Promise<void> {
 function idempotencyStore(client: MongoClient, db: Db): IdempotencyStore {
   const begun = db.collection<Row>('idempotency_begun');
   const answers = db.collection<Row>('idempotency_answers');
-  // Neither a scope nor a header's value holds a line break.
+  // A separator that neither a scope nor a header value contains.
   const idOf = (scope: string, key: string): string => `${scope}\n${key}`;
   return {
     get: (scope, key) =>
@@ -63,7 +63,7 @@ function idempotencyStore(client: MongoClient, db: Db): IdempotencyStore {
         return row === null ? undefined : parseAnswer(textIn(row, 'answer'));
       }),
     begin: async (scope, key, use, expiresAt) => {
-      // A repeated insert after a lost reply is told that it is not the first: only the more careful of the two.
+      // An insert repeated after a lost reply counts as not the first, which is only more careful.
       const _id = idOf(scope, key);
       const { fingerprint, nonce } = use;
       const row = { _id, fingerprint, nonce, expires_at: new Date(expiresAt) };
@@ -76,7 +76,7 @@ function idempotencyStore(client: MongoClient, db: Db): IdempotencyStore {
       };
     },
     release: async (scope, key, nonce) => {
-      // Its answer, if there is one, is in the other collection and stays.
+      // Removes the beginning; an answer is in the other collection and stays.
       await call(() => begun.deleteOne({ _id: idOf(scope, key), nonce }));
     },
     put: async (scope, key, answer, expiresAt) => {

@@ -3,7 +3,7 @@ import { openSqlite, textOf } from '../sqlite/connection.ts';
 import { groupedWrites } from '../sqlite/grouped-writes.ts';
 import { answerText, parseAnswer } from './answers.ts';
 
-/** Expiry is by {@link IdempotencyStore.sweep} alone: the store has no clock of its own. */
+/** {@link IdempotencyStore.sweep} alone expires answers: the store has no clock. */
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS keys (
     scope TEXT NOT NULL, key TEXT NOT NULL, fingerprint TEXT NOT NULL, nonce TEXT NOT NULL, answer TEXT,
@@ -14,9 +14,9 @@ const SCHEMA = `
 
 const PRAGMAS = [
   'journal_mode = WAL',
-  // `begin` must be known after a power cut too.
+  // A recorded beginning must survive a power cut.
   'synchronous = FULL',
-  // An answer that has expired is gone from the file.
+  // An expired answer is overwritten in the file.
   'secure_delete = ON',
 ];
 

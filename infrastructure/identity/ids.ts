@@ -3,7 +3,7 @@ import type { Clock, Ids } from '../../application/ports/clock.ts';
 
 export const systemClock: Clock = { now: () => Date.now() };
 
-/** UUIDv7 (RFC 9562): time-ordered, so that ids are kind to indexes. Never goes back within a process. */
+/** UUIDv7 (RFC 9562): ordered by time, which keeps indexes compact. Never goes back within a process. */
 export const uuidV7Ids = (clock: Clock): Ids => {
   const pool = Buffer.allocUnsafe(4096);
   let at = pool.length;

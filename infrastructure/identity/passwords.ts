@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { type Algorithm, hash, verify } from '@node-rs/argon2';
 import type { Passwords } from '../../application/ports/passwords.ts';
 
-// The package's const enum cannot be imported as a value: 2 is argon2id.
+// The package's const enum cannot be imported as a value; 2 is argon2id.
 const ARGON2ID: Algorithm = 2;
 const options = { algorithm: ARGON2ID, memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 
-/** argon2id at OWASP's first recommended cost; runs on the thread pool. */
+/** argon2id at OWASP's first recommended cost, on the thread pool. */
 export const argon2Passwords = (): Passwords => {
-  // Somebody has to be verified where nobody is: the same work, with a hash that nothing matches.
+  // A hash that no password matches: an unknown e-mail costs as much as a known one.
   const nobody = hash(randomBytes(32).toString('hex'), options);
   return {
     hash: (password) => hash(password.normalize('NFC'), options),

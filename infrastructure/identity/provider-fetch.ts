@@ -2,7 +2,7 @@ import type { CustomFetch, CustomFetchOptions } from 'openid-client';
 import { ProviderUnavailable } from '../../application/ports/sso-provider.ts';
 import { isLoopback } from '../../domain/tenancy/sso.ts';
 
-/** An outbound request, as `fetch` takes it. Takes a guard for destinations in its place. */
+/** An outbound request as `fetch` takes it. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /** Metadata, key sets and tokens are a few KiB. */
@@ -23,9 +23,9 @@ const bodyOf = async (response: Response): Promise<Uint8Array<ArrayBuffer> | nul
 };
 
 /**
- * `fetch` for one exchange with a provider: one deadline over all its requests, answers read up to 1 MiB, redirects
- * never followed, plain http on this machine at most. What it stopped at is kept in `trouble`, since a library that
- * it is given to may wrap errors of its own around it.
+ * `fetch` for one exchange with a provider: one deadline for all its requests, answers up to 1 MiB, no
+ * redirects, plain http on this machine at most. `trouble` keeps the reason of a stop, since a library may
+ * wrap the error.
  */
 export class ProviderFetch {
   trouble: ProviderUnavailable | undefined;
@@ -54,7 +54,7 @@ export class ProviderFetch {
     const response = await this.#fetch(url, {
       method,
       headers: sent,
-      // The library sends forms and nothing else.
+      // The library sends forms only.
       ...(body instanceof URLSearchParams ? { body } : {}),
       redirect: 'manual',
       signal: AbortSignal.any([this.#deadline, ...(signal ? [signal] : [])]),

@@ -13,7 +13,7 @@ import {
 import { type Fetch, ProviderFetch } from './provider-fetch.ts';
 
 const SCOPE = 'openid email profile';
-/** Of one exchange, all its requests together. */
+/** Timeout of one exchange with all its requests. */
 const TIMEOUT_MS = 10_000;
 const METADATA_MS = 5 * 60_000;
 const MAX_REMEMBERED = 500;
@@ -21,12 +21,15 @@ const MAX_REMEMBERED = 500;
 export interface SsoProviderOptions {
   readonly fetch: Fetch;
   readonly clock: Clock;
-  /** Plain http to a provider on this machine, for trying out. */
+  /** Allows plain http to a provider on this machine, for development. */
   readonly loopbackHttp: boolean;
   readonly timeoutMs?: number;
 }
 
-/** OpenID Connect with `openid-client`, which checks every answer; what it leaves open is checked here. */
+/**
+ * OpenID Connect with `openid-client`, which checks each answer; this module checks what the library leaves
+ * open.
+ */
 export const openIdProvider = (options: SsoProviderOptions): SsoProvider => {
   const { clock, loopbackHttp, timeoutMs = TIMEOUT_MS } = options;
   const remembered = new Map<string, { readonly metadata: client.ServerMetadata; readonly until: number }>();
@@ -43,7 +46,8 @@ export const openIdProvider = (options: SsoProviderOptions): SsoProvider => {
       ...(insecure ? { execute: [client.allowInsecureRequests] } : {}),
     });
     const metadata = found.serverMetadata();
-    // The library lets some well-known providers speak for any of their tenants: here a tenant has exactly one issuer.
+    // The library lets some well-known providers issue for any of their tenants; here a tenant has exactly
+    // one issuer.
     if (new URL(metadata.issuer).href !== new URL(settings.issuer).href) {
       throw new ProviderUnavailable('the provider is another one than configured');
     }
@@ -68,7 +72,8 @@ export const openIdProvider = (options: SsoProviderOptions): SsoProvider => {
         : client.ClientSecretPost(settings.clientSecret);
       const config = new client.Configuration(metadata, settings.clientId, undefined, authentication);
       config[client.customFetch] = requests.fetch;
-      // By default an ID token that came over TLS from the token endpoint is taken without a look at its signature.
+      // By default the library does not verify the signature of an ID token that came over TLS from the token
+      // endpoint.
       client.enableNonRepudiationChecks(config);
       if (insecure) client.allowInsecureRequests(config);
       return { config, metadata };
@@ -137,7 +142,7 @@ const returned = (redirectUri: string, checks: SignInChecks, answer: CodeAnswer)
   return url;
 };
 
-/** A claim of another type than it must have counts as not there. */
+/** A claim of a wrong type counts as absent. */
 const personal = z.object({
   email: z.string().optional().catch(undefined),
   email_verified: z.boolean().optional().catch(undefined),
@@ -169,7 +174,7 @@ const OAUTH_ERRORS: ReadonlySet<string> = new Set([
   'access_denied',
 ]);
 
-/** A constant that may be logged: never the library's message or cause, which hold what the provider sent. */
+/** A constant that may be logged, unlike the library's message and cause, which hold text of the provider. */
 const reasonOf = (error: unknown): string => {
   if (error instanceof client.ResponseBodyError) {
     return OAUTH_ERRORS.has(error.error) ? error.error : 'another error of the provider';

@@ -3,10 +3,12 @@ import type { TokenSecrets } from '../../application/ports/token-secrets.ts';
 import { PREFIX_LENGTH, TAIL_LENGTH } from '../../domain/identity/api-token.ts';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-/** Bytes from here on would make the first characters of the alphabet likelier, so they are thrown away. */
+/**
+ * Bytes from this value on are discarded: they would make the first characters of the alphabet more likely.
+ */
 const FAIR = 256 - (256 % ALPHABET.length);
 
-/** @param bytes so many random bytes */
+/** @param bytes a source of random bytes */
 export const base62 = (length: number, bytes: (count: number) => Uint8Array): string => {
   let text = '';
   while (text.length < length) {

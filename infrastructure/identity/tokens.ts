@@ -3,13 +3,13 @@ import jwt from 'jsonwebtoken';
 import { z } from 'zod';
 import type { Clock } from '../../application/ports/clock.ts';
 import type { TokenFamily } from '../../application/ports/tokens.ts';
-import { DomainError } from '../../domain/errors.ts';
+import { DomainError } from '../../domain/core/errors.ts';
 
 const AHEAD_SECONDS = 60;
 const MAX_TOKEN_LENGTH = 8192;
 const MAX_CACHED = 10_000;
 
-/** The current secret and those before it that still verify. */
+/** The current secret, and former ones that still verify. */
 export type SigningSecrets = readonly [current: string, ...previous: readonly string[]];
 
 const keyOf = (secret: string): KeyObject => createSecretKey(Buffer.from(secret, 'utf8'));
@@ -19,9 +19,9 @@ const refused = (): DomainError => new DomainError('invalid_credential', 'The cr
 const times = z.object({ iat: z.number().int().nonnegative(), exp: z.number().int().nonnegative() });
 
 /**
- * HS256 only, the key made once. The library checks the signature; the claims' rules are ours, because it accepts
- * tokens without `exp`, with `iat` a day ahead, and with unknown `crit`.
- * @param secrets the current one, which signs, then those that are only verified with while a rotation lasts
+ * HS256 only, with the key object made once. The library checks the signature; the claims are checked here,
+ * because it accepts tokens without `exp`, with `iat` a day ahead and with unknown `crit`.
+ * @param secrets the current one signs; the others only verify during a rotation
  * @param lifetimeOf the longest lifetime of a token with these claims, in seconds
  */
 export const tokenFamily = <Claims extends object>(
@@ -34,7 +34,7 @@ export const tokenFamily = <Claims extends object>(
   const key = keyOf(current);
   const keys = [key, ...previous.map(keyOf)];
   type Verified = Claims & { iat: number; exp: number };
-  // A token's signature is good for ever; what changes with time is checked at each use.
+  // A signature stays valid for ever; expiry is checked at each use.
   const verified = new Map<string, Verified>();
 
   const check = (token: string): Verified => {
@@ -70,8 +70,8 @@ export const tokenFamily = <Claims extends object>(
 };
 
 /**
- * The payload of a token with exactly our header and a canonical HS256 signature by one of the keys. A signature that
- * none of them made costs one HMAC per key and no more.
+ * The payload of a token with exactly our header and a canonical HS256 signature by one of the keys. A wrong
+ * signature costs one HMAC per key.
  */
 const signedPayload = (token: string, keys: readonly KeyObject[]): unknown => {
   if (token.length > MAX_TOKEN_LENGTH) throw refused();
@@ -79,7 +79,8 @@ const signedPayload = (token: string, keys: readonly KeyObject[]): unknown => {
   const [header, payload, signature] = parts;
   if (parts.length !== 3 || header === undefined || payload === undefined || signature === undefined)
     throw refused();
-  // The one spelling of the signature: base64url decoders forgive others, and a revoked token must not have a twin.
+  // Accepts one spelling of the signature: base64url decoders accept others, and a revoked token must not
+  // have a second form.
   const content = `${header}.${payload}`;
   const key = keys.find((one) =>
     isSame(signature, createHmac('sha256', one).update(content).digest('base64url')),
@@ -101,7 +102,7 @@ const isSame = (a: string, b: string): boolean => {
   return one.length === other.length && timingSafeEqual(one, other);
 };
 
-/** Two readers may take different ones of two equal claims, so a token must not have any. */
+/** Refuses duplicate claims, of which two parsers may pick different ones. */
 const hasDuplicateKeys = (json: string): boolean => {
   const seen = new Set<string>();
   for (const match of json.matchAll(/"((?:[^"\\]|\\.)*)"\s*(:)?/g)) {

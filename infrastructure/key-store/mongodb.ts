@@ -4,8 +4,9 @@ import { call, isDuplicateKey, type Row, type Rows, whereId } from '../mongodb/c
 import { type MongoOptions, openDurableDatabase } from '../mongodb/durable-database.ts';
 
 /**
- * Wrapped data keys in the collection `data_keys`, acknowledged by a majority and on disk. A destroyed key's
- * document stays, with `wrapped` null. (MongoDB's own files may hold an overwritten value for a while.)
+ * Wrapped data keys in the collection `data_keys`, acknowledged by a majority and journaled. The document of
+ * a destroyed key stays, with `wrapped` null. (MongoDB's own files may hold an overwritten value for a
+ * while.)
  * @throws {StoreUnavailable}
  */
 export async function openMongoKeyStore(options: MongoOptions): Promise<KeyStore> {
@@ -33,7 +34,7 @@ export async function openMongoKeyStore(options: MongoOptions): Promise<KeyStore
           await keys.updateOne({ _id: keyId }, tombstone, { upsert: true });
         } catch (error) {
           if (!isDuplicateKey(error)) throw error;
-          // The key was put at the same moment; now it is there to be overwritten.
+          // The key was inserted at the same moment and can now be overwritten.
           await keys.updateOne({ _id: keyId }, tombstone);
         }
       }),
@@ -48,7 +49,7 @@ export async function openMongoKeyStore(options: MongoOptions): Promise<KeyStore
   };
 }
 
-/** Inserts what is not there yet, and leaves the rest as it is. */
+/** Inserts absent keys and leaves the others unchanged. */
 async function insertNew(keys: Rows, rows: readonly Row[]): Promise<void> {
   if (rows.length === 0) return;
   try {

@@ -8,7 +8,7 @@ const SCHEMA = 'CREATE TABLE IF NOT EXISTS data_keys (id TEXT PRIMARY KEY, wrapp
 const PRAGMAS = ['journal_mode = WAL', 'synchronous = FULL', 'secure_delete = ON'];
 
 const INSERT = 'INSERT INTO data_keys (id, wrapped) VALUES (?, ?) ON CONFLICT (id) DO NOTHING';
-// Zeros of the same length first: the key is overwritten where it is, before its row shrinks.
+// Zeros of the same length overwrite the key in place before its row shrinks.
 const OVERWRITE = 'UPDATE data_keys SET wrapped = zeroblob(length(wrapped)) WHERE id = ?';
 const BURY =
   'INSERT INTO data_keys (id, wrapped) VALUES (?, NULL) ON CONFLICT (id) DO UPDATE SET wrapped = NULL';
@@ -18,10 +18,10 @@ const SELECT = 'SELECT wrapped FROM data_keys WHERE id = ?';
 const CHECKPOINT_PATIENCE_MS = 5000;
 
 /**
- * Data keys in a SQLite file of their own, which several processes may open. Puts of one turn of the event loop share
- * a transaction. A write-ahead log is three times quicker here than a rollback journal, but keeps older images of
- * pages: a key counts as destroyed when the log was written back and truncated as well
- * (docs/decisions/0006-keys-in-a-truncated-wal.md).
+ * Data keys in a SQLite file of their own, which several processes may open. Puts of one tick share a
+ * transaction. A write-ahead log is three times faster here than a rollback journal but keeps older page
+ * images: a key counts as destroyed once the log was checkpointed and truncated (docs/decisions/0006-keys-in-
+ * a-truncated-wal.md).
  * @throws {StoreUnavailable} when the file cannot be opened
  */
 export async function openSqliteKeyStore({ path }: { readonly path: string }): Promise<KeyStore> {
@@ -64,11 +64,11 @@ export async function openSqliteKeyStore({ path }: { readonly path: string }): P
   };
 }
 
-/** Empties the write-ahead log; destructions that wait at the same time share one go. */
+/** Truncates the write-ahead log; concurrent destructions share one run. */
 function sharedTruncation(connection: SqliteConnection): () => Promise<void> {
   let next: Promise<void> | undefined;
   const truncate = async (): Promise<void> => {
-    // Whoever asks from here on has written after this go began, and needs one of its own.
+    // A destruction that starts now wrote after this run began and needs another one.
     await Promise.resolve();
     next = undefined;
     const deadline = Date.now() + CHECKPOINT_PATIENCE_MS;

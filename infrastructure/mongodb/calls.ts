@@ -11,12 +11,12 @@ import {
 import { z } from 'zod';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
 
-/** A whole port operation, retries included, answers within this time. */
+/** Time limit of a whole port operation, retries included. */
 const DEADLINE_MS = 10_000;
-/** How long to look for a primary; a replica set elects one in a few seconds. */
+/** Time to look for a primary; a replica set elects one in a few seconds. */
 const SELECTION_MS = 5_000;
 
-/** What every client of ours is opened with. */
+/** Options of each client. */
 export const CLIENT_OPTIONS = {
   serverSelectionTimeoutMS: SELECTION_MS,
   connectTimeoutMS: SELECTION_MS,
@@ -30,8 +30,8 @@ export type Row = { _id: string; [field: string]: unknown };
 export type Rows = Collection<Row>;
 
 /**
- * Runs an operation that is safe to repeat, again after transient errors, under a deadline of our own: the
- * driver's do not add up to one.
+ * Repeats an idempotent operation after transient errors, under a deadline of our own: the driver's timeouts
+ * do not add up to one.
  * @throws {StoreUnavailable} and whatever else the operation throws
  */
 export async function call<T>(operation: () => Promise<T>): Promise<T> {
@@ -39,7 +39,7 @@ export async function call<T>(operation: () => Promise<T>): Promise<T> {
   const late = delay(DEADLINE_MS, undefined, { signal: deadline.signal }).then(() => {
     throw new StoreUnavailable('MongoDB did not answer in time');
   });
-  // Whichever loses the race ends unobserved.
+  // The loser of the race ends unobserved.
   late.catch(() => undefined);
   const work = retrying(operation, Date.now() + DEADLINE_MS);
   work.catch(() => undefined);
@@ -74,7 +74,7 @@ function isClosed(error: unknown): boolean {
   return error instanceof Error && ['MongoNotConnectedError', 'MongoClientClosedError'].includes(error.name);
 }
 
-/** Elections, shutdowns and interrupted operations. */
+/** Codes of elections, shutdowns and interrupted operations. */
 const TRANSIENT_CODES: ReadonlySet<unknown> = new Set([
   6, 7, 89, 91, 112, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436,
 ]);
@@ -86,7 +86,9 @@ function isTransient(error: unknown): boolean {
   return error instanceof MongoServerError && TRANSIENT_CODES.has(error.code);
 }
 
-/** BadValue, FailedToParse, TypeMismatch, NotImplemented and CommandNotSupported: the server lacks a feature. */
+/**
+ * BadValue, FailedToParse, TypeMismatch, NotImplemented and CommandNotSupported: the server lacks a feature.
+ */
 const REFUSALS: ReadonlySet<unknown> = new Set([2, 9, 14, 115, 238]);
 
 export function isRefusal(error: unknown): boolean {
@@ -97,7 +99,7 @@ export function isDuplicateKey(error: unknown): boolean {
   return error instanceof MongoServerError && error.code === 11000;
 }
 
-/** Inserts unless it is there already. */
+/** Inserts a document unless it exists. */
 export async function insertOnce(rows: Rows, row: Row): Promise<boolean> {
   try {
     await rows.insertOne(row);
@@ -108,7 +110,7 @@ export async function insertOnce(rows: Rows, row: Row): Promise<boolean> {
   }
 }
 
-/** A single id by equality, because FerretDB 1.x looks up only that and reads the whole collection for `$in`. */
+/** Matches a single id by equality: FerretDB 1.x indexes only that, and scans the collection for `$in`. */
 export function whereId(ids: readonly string[]): Filter<Row> {
   const [only] = ids;
   return ids.length === 1 && only !== undefined ? { _id: only } : { _id: { $in: [...ids] } };
@@ -134,6 +136,9 @@ export function numberIn(row: Row, field: string): number {
   return value;
 }
 
-/** The database that a connection string names. Not `new URL`: a connection string may name several hosts. */
+/**
+ * The database that a connection string names. `new URL` cannot parse it: a connection string may name
+ * several hosts.
+ */
 export const databaseIn = (url: string): string =>
   /^mongodb(?:\+srv)?:\/\/[^/]+\/([^?]+)/.exec(url)?.[1] ?? 'read_models';

@@ -14,7 +14,7 @@ export interface DurableDatabase {
 }
 
 /**
- * Opens the database for writes that are acknowledged by a majority and on disk.
+ * Opens the database with writes acknowledged by a majority and journaled.
  * @throws {StoreUnavailable} when it does not answer
  */
 export async function openDurableDatabase({ url, dbName }: MongoOptions): Promise<DurableDatabase> {

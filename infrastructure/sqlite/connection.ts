@@ -93,8 +93,8 @@ async function retrying<T>(action: () => T): Promise<T> {
   }
 }
 
-const SQLITE_BUSY = 5;
-const SQLITE_LOCKED = 6;
+/** BUSY, LOCKED, PROTOCOL (SQLite itself has waited 10 s for a lock of the write-ahead log): these go away. */
+const TRANSIENT: ReadonlySet<number> = new Set([5, 6, 15]);
 /** READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB: nothing that the same statement could mend. */
 const UNUSABLE: ReadonlySet<number> = new Set([8, 10, 11, 13, 14, 26]);
 
@@ -106,7 +106,7 @@ function resultCode(error: unknown): number | undefined {
 
 function isBusy(error: unknown): boolean {
   const code = resultCode(error);
-  return code === SQLITE_BUSY || code === SQLITE_LOCKED;
+  return code !== undefined && TRANSIENT.has(code);
 }
 
 function asUnavailable(error: unknown): unknown {

@@ -1,5 +1,5 @@
-import type { InvoiceEvent } from '../domain/billing/invoice-events.ts';
-import { foldInvoice, type Invoice, type InvoiceState } from '../domain/billing/invoice-view.ts';
+import type { InvoiceEvent } from '../../domain/billing/invoice.ts';
+import { foldInvoice, type Invoice, type InvoiceState } from '../../domain/billing/invoice-view.ts';
 import {
   type DocumentReader,
   type Page,
@@ -8,9 +8,9 @@ import {
   projection,
   type Touch,
   touch,
-} from '../domain/projection.ts';
+} from '../../domain/core/projection.ts';
 
-/** Invoices of partners (decisions, section 10), kept where their streams are: under `partner_<id>`. */
+/** Invoices of partners (decisions, section 10), stored under `partner_<id>` like their streams. */
 
 export interface InvoiceDoc {
   readonly invoice: Invoice;
@@ -19,7 +19,7 @@ export interface InvoiceDoc {
   readonly facets: readonly string[];
 }
 
-/** An invoice that is being issued; kept under the platform, so that the worker finds those of all partners. */
+/** An invoice that is being issued, stored under the platform so that the worker finds those of all partners. */
 export interface IssuingDoc {
   /** `partner_<id>` */
   readonly scope: string;
@@ -31,7 +31,7 @@ export interface IssuingDoc {
 
 export interface InvoiceFilter {
   readonly customer_id?: string | undefined;
-  /** `live`: all that are not void. */
+  /** `live`: every state except void. */
   readonly state?: InvoiceState | 'live' | undefined;
 }
 
@@ -119,6 +119,6 @@ export const invoiceById = async (
   id: string,
 ): Promise<Invoice | undefined> => (await reader.get<InvoiceDoc>('invoices', scope, id))?.invoice;
 
-/** Of all partners, the one that began first at the head. */
+/** Invoices of all partners, in the order in which issuing began. */
 export const issuingInvoices = (reader: DocumentReader, page: PageOf): Promise<Page<IssuingDoc>> =>
   reader.find('issuing', PLATFORM, { index: 'by_since', equals: [], order: 'asc', ...page });

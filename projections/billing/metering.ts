@@ -1,6 +1,5 @@
-import { activeUserOf, type CountMeter, metersOf } from '../domain/billing/metering.ts';
-import { catalogue } from '../domain/catalogue.ts';
-import { dayAfter, dayBefore } from '../domain/ledger/dates.ts';
+import { activeUserOf, metersOf } from '../../domain/billing/metering.ts';
+import { catalogue } from '../../domain/catalogue.ts';
 import {
   type DocumentReader,
   iso,
@@ -9,42 +8,29 @@ import {
   type Projection,
   type Touch,
   touch,
-} from '../domain/projection.ts';
-import { isTenantId } from '../domain/tenancy/tenant.ts';
+} from '../../domain/core/projection.ts';
+import { dayAfter, dayBefore } from '../../domain/ledger/dates.ts';
+import { isTenantId } from '../../domain/tenancy/tenant.ts';
+import { customers } from './customers.ts';
+import { countOn, type DayDoc } from './metered-days.ts';
 
 /**
- * What tenants used, counted from the event log (decisions, section 10, Meters): a document for each tenant and day
- * (UTC), and one for each tenant, month and person. Every event counts where its `occurred_at` lies.
+ * Usage of tenants, counted from the event log at `occurred_at` (decisions, section 10, Meters): documents for each
+ * tenant and day (UTC), for each tenant, month and person, and for each tenant with its partners over time.
  */
-
-export interface DayDoc {
-  /** `YYYY-MM-DD` */
-  readonly day: string;
-  /** Places in the log of the first and the last event that counted: all of the day lie between them. */
-  readonly first: string;
-  readonly last: string;
-  readonly counts: Readonly<Partial<Record<CountMeter, number>>>;
-}
 
 export interface ActiveDoc {
   /** `YYYY-MM` */
   readonly month: string;
   readonly user: string;
-  /** Places in the log of the first event of each day (`01` to `31`) on which the person was active. */
+  /** Positions of the first event of each day (`01` to `31`) on which the person was active. */
   readonly days: Readonly<Record<string, string>>;
 }
 
 const NONE: readonly Touch[] = [];
 
-/** All: whatever a person causes makes the person an active user. */
+/** All event types, since any event that a person causes makes the person an active user. */
 const TYPES: ReadonlySet<string> = new Set(catalogue.map(({ type }) => type));
-
-const counted = (day: string, meters: readonly CountMeter[], position: string) =>
-  touch<DayDoc>('days', day, (doc) => {
-    let counts = doc?.counts ?? {};
-    for (const meter of meters) counts = { ...counts, [meter]: (counts[meter] ?? 0) + 1 };
-    return { day, first: doc?.first ?? position, last: position, counts };
-  });
 
 const active = (day: string, user: string, position: string) => {
   const [month, dayOfMonth] = [day.slice(0, 7), day.slice(8)];
@@ -56,20 +42,22 @@ const active = (day: string, user: string, position: string) => {
 };
 
 const fold = (event: ProjectedEvent): readonly Touch[] => {
-  if (!isTenantId(event.tenantId) || !TYPES.has(event.type)) return NONE;
+  if (!isTenantId(event.tenantId)) return customers.fold(event);
+  if (!TYPES.has(event.type)) return NONE;
   const meters = metersOf(event);
   const user = activeUserOf(event);
   if (meters.length === 0 && user === undefined) return NONE;
   const { position } = event;
-  const day = iso(event.at).slice(0, 10);
-  const bucket = counted(day, meters, position);
-  return user === undefined ? [bucket] : [bucket, active(day, user, position)];
+  const at = iso(event.at);
+  const bucket = countOn({ at, position, meters, user });
+  return user === undefined ? [bucket] : [bucket, active(at.slice(0, 10), user, position)];
 };
 
 export const meteringProjection: Projection = {
   name: 'metering',
-  version: 1,
+  version: 2,
   collections: [
+    ...customers.collections,
     { name: 'days', indexes: [{ name: 'by_day', fields: ['day'] }] },
     { name: 'active', indexes: [{ name: 'by_month', fields: ['month'] }] },
   ],
@@ -102,7 +90,7 @@ async function* inOrder<D>(
   } while (after !== undefined);
 }
 
-/** Days with usage, both ends in. */
+/** Days with usage, both ends included. */
 export const daysOf = (
   reader: DocumentReader,
   tenantId: string,
@@ -110,7 +98,7 @@ export const daysOf = (
 ): AsyncIterable<DayDoc> =>
   inOrder(reader, 'days', tenantId, { index: 'by_day', range: { gt: dayBefore(first), lt: dayAfter(last) } });
 
-/** Who was active in the months from that of the first day to that of the last one. */
+/** Active persons in the months from the first day's to the last day's. */
 export const activeOf = (
   reader: DocumentReader,
   tenantId: string,

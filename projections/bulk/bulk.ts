@@ -1,5 +1,5 @@
-import { type BulkState, bulkDecider, CHUNK } from '../domain/bulk/session.ts';
-import type { BulkEvent, RowError, Sample } from '../domain/bulk/session-events.ts';
+import { type BulkState, bulkStream, CHUNK } from '../../domain/bulk/session.ts';
+import type { BulkEvent, RowError, Sample } from '../../domain/bulk/session-events.ts';
 import {
   type DocumentReader,
   iso,
@@ -9,7 +9,7 @@ import {
   projection,
   type Touch,
   touch,
-} from '../domain/projection.ts';
+} from '../../domain/core/projection.ts';
 
 /** Bulk operation sessions (specification, Bulk operation session). */
 
@@ -17,13 +17,13 @@ export interface BulkSessionDoc {
   readonly id: string;
   /** False until the preview is complete. */
   readonly listed: boolean;
-  /** Of the complete preview. */
+  /** Time of the complete preview. */
   readonly created_at: string;
-  /** As its stream folds it. */
+  /** The state as folded from the stream. */
   readonly session: BulkState;
 }
 
-/** The parts of a preview that are shown, and that its stream's state does not keep. */
+/** The shown parts of a preview, which its stream's state does not keep. */
 export interface BulkPreviewDoc {
   readonly id: string;
   readonly attempt: string;
@@ -34,14 +34,14 @@ export interface BulkPreviewDoc {
   readonly sample_affected: readonly Sample[];
 }
 
-/** A session that somebody has to work on; kept under the platform, so that workers find those of all tenants. */
+/** A session with open work, stored under the platform so that workers find those of all tenants. */
 export interface BulkRunningDoc {
   readonly tenant_id: string;
   readonly session_id: string;
   readonly since: string;
 }
 
-/** So many errors and ids of a session are shown (decisions, section 5). */
+/** Number of errors and ids shown of a session (decisions, section 5). */
 export const SHOWN = CHUNK;
 const PLATFORM = 'platform';
 
@@ -49,7 +49,7 @@ type Folded = BulkEvent & Pick<ProjectedEvent, 'tenantId' | 'at' | 'revision'>;
 
 const session = (event: Folded): Touch =>
   touch<BulkSessionDoc>('bulk_sessions', event.data.session_id, (doc) => {
-    const folded = bulkDecider.evolve(doc?.session ?? bulkDecider.initial, event, event);
+    const folded = bulkStream.evolve(doc?.session ?? bulkStream.initial, event, event);
     const isListed = folded.status !== 'none' && folded.status !== 'previewing';
     return {
       id: event.data.session_id,
@@ -134,7 +134,7 @@ export const bulkPreviewOf = (
   id: string,
 ): Promise<BulkPreviewDoc | undefined> => reader.get('bulk_previews', tenantId, id);
 
-/** Sessions of all tenants that are being committed, the one begun first at the head. */
+/** Sessions of all tenants that are being committed, in the order in which they began. */
 export const runningSessions = (
   reader: DocumentReader,
   page: { limit: number; after?: PageEnd | undefined },

@@ -1,5 +1,3 @@
-import type { Field } from '../domain/entities/fields.ts';
-import type { SchemaEvent } from '../domain/entities/schema.ts';
 import {
   type DocumentReader,
   iso,
@@ -7,7 +5,9 @@ import {
   type PageEnd,
   projection,
   touch,
-} from '../domain/projection.ts';
+} from '../../domain/core/projection.ts';
+import type { Field } from '../../domain/entities/fields.ts';
+import type { SchemaEvent } from '../../domain/entities/schema.ts';
 
 /** The schemas of a tenant's entities (decisions, section 6). */
 

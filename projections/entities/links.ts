@@ -5,10 +5,10 @@ import {
   type PageEnd,
   projection,
   touch,
-} from '../domain/projection.ts';
-import type { LinkEvent } from '../domain/workflow/link.ts';
+} from '../../domain/core/projection.ts';
+import type { LinkEvent } from '../../domain/workflow/link.ts';
 
-/** Public links of jobs, and whose a token is (decisions, section 6, Public link). */
+/** Public links of jobs, and the tenant of each token (decisions, section 6, Public link). */
 
 export interface LinkDoc {
   readonly id: string;
@@ -20,7 +20,7 @@ export interface LinkDoc {
   readonly created_by: { readonly kind: string; readonly id: string };
 }
 
-/** Kept under the platform and found by the token's hash; gone when the link is revoked. */
+/** Stored under the platform by the token's hash, and removed when the link is revoked. */
 export interface LinkTokenDoc {
   readonly tenant_id: string;
   readonly link_id: string;
@@ -75,7 +75,7 @@ export const linksProjection = projection<LinkEvent>({
 
 // Queries
 
-/** Links of a job, newest first, ended ones too. */
+/** Links of a job, newest first, including ended ones. */
 export const linksOf = (
   reader: DocumentReader,
   tenantId: string,

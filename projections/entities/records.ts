@@ -1,7 +1,3 @@
-import type { FieldType, Types, Values } from '../domain/entities/fields.ts';
-import type { RecordEvent } from '../domain/entities/record-events.ts';
-import type { Filter, SortField } from '../domain/expressions/filter-tree.ts';
-import { type OrderKey, orderKeys } from '../domain/expressions/order-key.ts';
 import {
   type DocumentReader,
   iso,
@@ -9,28 +5,32 @@ import {
   type PageEnd,
   projection,
   touch,
-} from '../domain/projection.ts';
+} from '../../domain/core/projection.ts';
+import type { FieldType, Types, Values } from '../../domain/entities/fields.ts';
+import type { RecordEvent } from '../../domain/entities/record.ts';
+import type { Filter, SortField } from '../../domain/expressions/filter-tree.ts';
+import { type OrderKey, orderKeys } from '../../domain/expressions/order-key.ts';
 
 /** The records of a tenant and their notes (decisions, section 6). */
 
 export interface RecordDoc {
   readonly id: string;
   readonly entity_name: string;
-  /** The entity's name while the record is to be found; null from the moment its deletion begins. */
+  /** The entity's name; null from the beginning of the record's deletion. */
   readonly listed: string | null;
   readonly values: Values;
-  /** What filters and sorts compare, by field. */
+  /** Order keys by field, for filters and sorts. */
   readonly keys: Readonly<Record<string, OrderKey>>;
-  /** Ids of the records it points to. */
+  /** Ids of the records that it refers to. */
   readonly refs: readonly string[];
-  /** Its job's; null without a job. */
+  /** The state of its job; null without a job. */
   readonly state: string | null;
   readonly job_id: string | null;
   readonly version: number;
   readonly created_at: string;
   readonly updated_at: string;
   readonly created_by: string;
-  /** The attempt that is about to delete it. */
+  /** The open attempt to delete it. */
   readonly deletion_id: string | null;
 }
 
@@ -41,7 +41,7 @@ export interface NoteDoc {
   readonly seq: number;
   readonly author: { readonly kind: string; readonly id: string };
   readonly author_user_id: string | null;
-  /** The stored form: mentions as ids. */
+  /** The stored text, with mentions as ids. */
   readonly body: string;
   readonly created_at: string;
 }
@@ -186,7 +186,7 @@ export const searchRecordsOf = (
     ...query,
   });
 
-/** What a filter selects, without an order of its own. */
+/** A filter without an order. */
 export interface SelectedBy {
   readonly filter: Filter;
   /** ms; what `now()` of the filter is. */
@@ -211,7 +211,7 @@ export const countRecordsOf = (
 ): Promise<number> =>
   reader.count('records', tenantId, { index: 'by_created_at', equals: [entityName], filter, now });
 
-/** All records of an entity, those being deleted included. */
+/** All records of an entity, including those being deleted. */
 export const allRecordsOf = (
   reader: DocumentReader,
   tenantId: string,
@@ -226,7 +226,7 @@ export const allRecordsOf = (
     ...page,
   });
 
-/** All records of a tenant, entity by entity, those being deleted included. */
+/** All records of a tenant, by entity, including those being deleted. */
 export const recordsOfTenant = (
   reader: DocumentReader,
   tenantId: string,
@@ -234,7 +234,7 @@ export const recordsOfTenant = (
 ): Promise<Page<RecordDoc>> =>
   reader.find('records', tenantId, { index: 'by_entity', equals: [], order: 'asc', bounded: true, ...page });
 
-/** Records that point to one, those being deleted included. */
+/** Records that refer to one, including those being deleted. */
 export const referrersOf = (
   reader: DocumentReader,
   tenantId: string,
@@ -249,7 +249,7 @@ export const referrersOf = (
     ...page,
   });
 
-/** Records that an attempt is about to delete. */
+/** Records marked by an attempt to delete. */
 export const recordsBeingDeleted = (
   reader: DocumentReader,
   tenantId: string,

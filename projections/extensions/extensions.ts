@@ -1,5 +1,3 @@
-import type { ExtensionEvent } from '../domain/extensions/extension.ts';
-import type { Scope } from '../domain/identity/scopes.ts';
 import {
   type DocumentReader,
   iso,
@@ -7,7 +5,9 @@ import {
   type PageEnd,
   projection,
   touch,
-} from '../domain/projection.ts';
+} from '../../domain/core/projection.ts';
+import type { ExtensionEvent } from '../../domain/extensions/extension.ts';
+import type { Scope } from '../../domain/identity/scopes.ts';
 
 /** The installed extensions of a tenant (decisions, section 6). */
 
@@ -55,7 +55,7 @@ export const extensionsProjection = projection<ExtensionEvent>({
 
 // Queries
 
-/** Installed last first. */
+/** Last installed first. */
 export const extensionsOf = (
   reader: DocumentReader,
   tenantId: string,

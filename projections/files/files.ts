@@ -1,4 +1,3 @@
-import type { FileEvent } from '../domain/files/file.ts';
 import {
   type DocumentReader,
   iso,
@@ -6,7 +5,8 @@ import {
   type PageEnd,
   projection,
   touch,
-} from '../domain/projection.ts';
+} from '../../domain/core/projection.ts';
+import type { FileEvent } from '../../domain/files/file.ts';
 
 /** The files of each record (decisions, section 6). */
 
@@ -47,7 +47,7 @@ export const filesOf = (
 ): Promise<Page<FileDoc>> =>
   reader.find('files', tenantId, { index: 'by_record', equals: [recordId], order: 'desc', ...page });
 
-/** All files of a tenant, record by record. */
+/** All files of a tenant, by record. */
 export const allFilesOf = (
   reader: Pick<DocumentReader, 'find'>,
   tenantId: string,

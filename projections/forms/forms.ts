@@ -1,4 +1,3 @@
-import type { FormEvent, FormField, FormStatus } from '../domain/forms/form.ts';
 import {
   type DocumentReader,
   iso,
@@ -6,7 +5,8 @@ import {
   type PageEnd,
   projection,
   touch,
-} from '../domain/projection.ts';
+} from '../../domain/core/projection.ts';
+import type { FormEvent, FormField, FormStatus } from '../../domain/forms/form.ts';
 
 /** The forms of a tenant (decisions, section 6, Form). */
 

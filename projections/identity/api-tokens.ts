@@ -1,5 +1,3 @@
-import type { ApiTokenEvent } from '../domain/identity/api-token.ts';
-import type { Scope } from '../domain/identity/scopes.ts';
 import {
   type DocumentReader,
   iso,
@@ -7,9 +5,11 @@ import {
   type PageEnd,
   projection,
   touch,
-} from '../domain/projection.ts';
+} from '../../domain/core/projection.ts';
+import type { ApiTokenEvent } from '../../domain/identity/api-token.ts';
+import type { Scope } from '../../domain/identity/scopes.ts';
 
-/** The API tokens of a tenant, revoked ones too, without anything of their secrets (decisions, section 3). */
+/** The API tokens of a tenant, including revoked ones, without secrets or hashes (decisions, section 3). */
 
 export interface ApiTokenDoc {
   readonly id: string;

@@ -1,5 +1,3 @@
-import type { EmailEvent } from '../domain/identity/email.ts';
-import type { UserEvent } from '../domain/identity/user.ts';
 import {
   type DocumentReader,
   iso,
@@ -7,9 +5,11 @@ import {
   type PageEnd,
   projection,
   touch,
-} from '../domain/projection.ts';
+} from '../../domain/core/projection.ts';
+import type { EmailEvent } from '../../domain/identity/email.ts';
+import type { UserEvent } from '../../domain/identity/user.ts';
 
-/** The people of a tenant, and which tenants an e-mail can sign in to (decisions, section 3). */
+/** The people of a tenant, and the tenants that an e-mail can sign in to (decisions, section 3). */
 
 export interface UserDoc {
   readonly id: string;
@@ -22,7 +22,7 @@ export interface UserDoc {
   readonly created_at: string;
 }
 
-/** Kept under the platform, found by keyed hash of the e-mail: sign-in without a tenant looks here. */
+/** Stored under the platform by keyed hash of the e-mail, for a sign-in without a tenant. */
 export interface LoginDoc {
   readonly email_hash: string;
   readonly tenant_id: string;
@@ -86,7 +86,7 @@ export const usersOf = (
 ): Promise<Page<UserDoc>> =>
   reader.find('users', tenantId, { index: 'by_created_at', equals: [], order: 'asc', ...page });
 
-/** Ids of a tenant's active admins, oldest account first: as a rule the first of all accounts is one. */
+/** Ids of a tenant's active admins, oldest account first; usually the oldest account is one. */
 export async function* oldestAdmins(reader: DocumentReader, tenantId: string): AsyncGenerator<string> {
   let after: PageEnd | undefined;
   do {
@@ -96,7 +96,7 @@ export async function* oldestAdmins(reader: DocumentReader, tenantId: string): A
   } while (after !== undefined);
 }
 
-/** Accounts of an e-mail in all tenants; a handful at most is of use. */
+/** Accounts of an e-mail in all tenants; callers need only the first few. */
 export const accountsOf = async (
   reader: DocumentReader,
   emailHash: string,

@@ -1,16 +1,15 @@
-import { dayBefore } from '../domain/ledger/dates.ts';
-import type { JournalEvent } from '../domain/ledger/journal.ts';
+import { dayBefore } from '../../domain/ledger/dates.ts';
+import type { JournalEvent } from '../../domain/ledger/journal.ts';
 import { addBucket, type Turnover, type Turnovers, turnoversOver } from './ledger-balances.ts';
 import type { ChartChangeDoc, Recorded } from './ledger-recorded.ts';
-import type { Books, Range } from './ledger-reports.ts';
+import type { Balances, Range } from './ledger-reports.ts';
 
 /**
- * The books as they stood at a place in the log, from the months before it and from the journal itself: what a report of
- * that moment was made of. Holds the chart and a sum for each account, however many entries it is told of.
- * @param recorded whole months; the journal is to be added from there on
+ * Balances as of a position in the log (decision 19). Holds the chart and a sum for each account, however many events.
+ * @param recorded whole months; the journal's events after them are to be added
  */
-export const booksAsOf = ({ currency, from, to }: Range, recorded?: Recorded) => {
-  const chart = new Map<string, Books['chart'][number]>();
+export const balancesAsOf = ({ currency, from, to }: Range, recorded?: Recorded) => {
+  const chart = new Map<string, Balances['chart'][number]>();
   const before = new Map<string, Turnover>();
   const through = new Map<string, Turnover>();
   const opening = from === undefined ? undefined : dayBefore(from);
@@ -48,12 +47,12 @@ export const booksAsOf = ({ currency, from, to }: Range, recorded?: Recorded) =>
     }
   };
 
-  const books = (): Books => ({
+  const balances = (): Balances => ({
     // Codes are ASCII, and unique: one order, the read model's.
     chart: [...chart.values()].sort((a, b) => (a.code_key < b.code_key ? -1 : 1)),
     before: before satisfies Turnovers,
     through,
   });
 
-  return { add, books };
+  return { add, balances };
 };

@@ -1,11 +1,11 @@
-import { dayBefore } from '../domain/ledger/dates.ts';
-import type { PostingEvent } from '../domain/ledger/journal.ts';
-import { plus, type Sum } from '../domain/ledger/money.ts';
-import type { Document, DocumentReader, RangeQuery } from '../domain/projection.ts';
-import { type Touch, touch } from '../domain/projection.ts';
+import type { Document, DocumentReader, RangeQuery } from '../../domain/core/projection.ts';
+import { type Touch, touch } from '../../domain/core/projection.ts';
+import { dayBefore } from '../../domain/ledger/dates.ts';
+import type { PostingEvent } from '../../domain/ledger/journal.ts';
+import { plus, type Sum } from '../../domain/ledger/money.ts';
 
 /**
- * What was posted to each account, in buckets by day and by month: a report adds a few of them up, however many entries
+ * Posted amounts of each account, in buckets by day and month: a report adds up a few of them, however many entries
  * there are. A part of the projection `ledger`. Sums are gross and per currency.
  */
 
@@ -32,7 +32,7 @@ export const added = (buckets: Buckets, key: string, debit: number, credit: numb
   return { ...buckets, [key]: [plus(debits, debit), plus(credits, credit)] };
 };
 
-/** What a posting moves on each account, by its code in lower case. */
+/** The amounts that a posting moves, by account code in lower case. */
 export const linesByAccount = (
   lines: PostingEvent['data']['lines'],
 ): readonly (readonly [account: string, moved: { readonly debit: number; readonly credit: number }])[] => {
@@ -72,10 +72,10 @@ export interface Turnover {
   readonly credit: bigint;
 }
 
-/** Accounts by their code in lower case; only those that anything was posted to. */
+/** Accounts with postings, by code in lower case. */
 export type Turnovers = ReadonlyMap<string, Turnover>;
 
-/** From one day to another, both ends in; without `from`, from the beginning. */
+/** A range of days, both ends included; without `from`, from the beginning. */
 export interface Days {
   readonly from: string | undefined;
   readonly to: string;
@@ -83,16 +83,16 @@ export interface Days {
 
 const monthOf = (day: string): string => day.slice(0, 7);
 
-/** What lies before the first day of a range is nothing where it has none. */
+/** The last day before the range, if it has a first day, and its last day. */
 const cutsOf = ({ from, to }: Days): readonly string[] => (from === undefined ? [to] : [dayBefore(from), to]);
 
-/** The buckets that {@link turnoversIn} adds up: months of all years, and days of the months in which a range ends. */
+/** Queries for {@link turnoversIn}: months of all years, and days of the months that the range cuts. */
 export const balanceQueries = (currency: string, days: Days): readonly RangeQuery[] => {
   const cuts = cutsOf(days);
   const last = cuts.toSorted().at(-1) ?? '';
   const of = { index: 'by_period', order: 'asc' } as const;
   return [
-    // No period lies between a year and the year with a sign that comes after every digit.
+    // `~` follows every digit, so the range ends with the last month of the year.
     { ...of, collection: 'months', equals: [currency], range: { lt: `${last.slice(0, 4)}~` } },
     ...[...new Set(cuts.map(monthOf))].map((month) => ({
       ...of,
@@ -115,14 +115,14 @@ export const turnoversOver = (sums: Map<string, Turnover>, lines: PostingEvent['
 };
 
 /**
- * What was posted before a range, and through its end.
- * @param found what {@link balanceQueries} have found, read together
+ * Posted amounts before a range, and through its end.
+ * @param found results of {@link balanceQueries}, read together
  */
 export const turnoversIn = (
   found: readonly (readonly Document[])[],
   days: Days,
 ): { readonly before: Turnovers; readonly through: Turnovers } => {
-  // These collections hold nothing else.
+  // These collections hold only such documents.
   const [months = [], ...parts] =
     found as readonly (readonly unknown[])[] as readonly (readonly BalanceDoc[])[];
   const sums = cutsOf(days).map((cut) => {
@@ -158,7 +158,7 @@ export const addBucket = (
   });
 };
 
-/** Currencies that anything was posted in. */
+/** Currencies with postings. */
 export const currenciesOf = async (reader: DocumentReader, tenantId: string): Promise<readonly string[]> => {
   const found: string[] = [];
   for (;;) {

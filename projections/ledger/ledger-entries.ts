@@ -1,8 +1,13 @@
-import type { Content, PostedLine, Source } from '../domain/ledger/content.ts';
-import { totalsOf } from '../domain/ledger/content.ts';
-import { dayAfter, dayBefore } from '../domain/ledger/dates.ts';
-import type { PostingEvent } from '../domain/ledger/journal.ts';
-import { type DocumentReader, iso, type Page, type PageEnd } from '../domain/projection.ts';
+import { type DocumentReader, iso, type Page, type PageEnd } from '../../domain/core/projection.ts';
+import {
+  type Content,
+  namedLines,
+  type PostedLine,
+  type Source,
+  totalsOf,
+} from '../../domain/ledger/content.ts';
+import { dayAfter, dayBefore } from '../../domain/ledger/dates.ts';
+import type { PostingEvent } from '../../domain/ledger/journal.ts';
 
 /** Entries as they are listed (decisions, section 9, Entry); a part of the projection `ledger`. */
 
@@ -17,7 +22,7 @@ export interface EntryDoc {
   readonly memo: string;
   readonly currency: string;
   /** Names are frozen at posting; a draft has none. */
-  readonly lines: readonly (Omit<PostedLine, 'account_name'> & { readonly account_name?: string })[];
+  readonly lines: readonly PostedLine[];
   readonly total_debit: number;
   readonly total_credit: number;
   readonly source: Source;
@@ -29,7 +34,7 @@ export interface EntryDoc {
   readonly facets: readonly string[];
 }
 
-/** What finds an entry beside its date. Account codes are equal without regard to case. */
+/** Filters of entries beside the date. Account codes are compared without case. */
 interface Facet {
   readonly account?: string | undefined;
   readonly state?: string | undefined;
@@ -75,7 +80,7 @@ export const postedDoc = (posting: PostingEvent, at: number): EntryDoc => {
     date: data.date,
     memo: data.memo,
     currency: data.currency,
-    lines: data.lines,
+    lines: namedLines(data.lines),
     total_debit: data.total,
     total_credit: data.total,
     source: data.source,
@@ -96,12 +101,12 @@ export const entriesCollection = {
 // Queries
 
 export interface EntryFilter extends Facet {
-  /** Both ends are in. */
+  /** Both ends are included. */
   readonly from?: string | undefined;
   readonly to?: string | undefined;
 }
 
-/** Newest date first, those of one day by when they were made. */
+/** Newest date first; entries of one day by creation, newest first. */
 export const entriesOf = (
   reader: DocumentReader,
   tenantId: string,
@@ -116,7 +121,7 @@ export const entriesOf = (
       ...(to === undefined ? {} : { lt: dayAfter(to) }),
     },
     order: 'desc',
-    // An entry may have a thousand lines.
+    // Bounded, since an entry may have a thousand lines.
     bounded: true,
     ...page,
   });
@@ -127,7 +132,7 @@ export const entryById = (
   id: string,
 ): Promise<EntryDoc | undefined> => reader.get('entries', tenantId, id);
 
-/** The number given last; 0 for empty books. */
+/** Of the latest posting; 0 for an empty journal. */
 export const lastNumber = async (reader: DocumentReader, tenantId: string): Promise<number> => {
   const { docs } = await reader.find<EntryDoc>('entries', tenantId, {
     index: 'by_number',
@@ -139,8 +144,8 @@ export const lastNumber = async (reader: DocumentReader, tenantId: string): Prom
   return docs[0]?.number ?? 0;
 };
 
-/** What is in the books, by number. @param through the last number that is wanted */
-export const bookedEntries = (
+/** Posted entries by number. @param through the last number that is wanted */
+export const postedEntries = (
   reader: DocumentReader,
   tenantId: string,
   through: number,

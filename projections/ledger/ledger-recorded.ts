@@ -1,5 +1,3 @@
-import type { AccountType } from '../domain/ledger/account.ts';
-import type { JournalEvent, PostingEvent } from '../domain/ledger/journal.ts';
 import {
   type Document,
   type DocumentReader,
@@ -8,25 +6,26 @@ import {
   type RangeQuery,
   type Touch,
   touch,
-} from '../domain/projection.ts';
+} from '../../domain/core/projection.ts';
+import type { AccountType } from '../../domain/ledger/account.ts';
+import type { JournalEvent, PostingEvent } from '../../domain/ledger/journal.ts';
 import { added, type Buckets, linesByAccount } from './ledger-balances.ts';
 
 /**
- * What was posted, by the month in which it was recorded (UTC): a report as of a place in the log adds up the months before
- * it and reads the journal from the beginning of its own, however long the journal is. What is before a place in the log
- * never changes, so a month is whole as soon as a later one has begun. A part of the projection `ledger`.
+ * Posted amounts by month of recording (UTC), for reports as of a position (decision 19). A month is complete when a
+ * later one has begun, since the log behind a position never changes. Part of the projection `ledger`.
  */
 
-/** A month, and where the journal stood as it began. */
+/** A month, and the journal's revision at its beginning. */
 interface RecordingDoc {
-  /** Of the month's first event. */
+  /** Position of the month's first event. */
   readonly position: string;
   readonly revision: number;
   /** `YYYY-MM` */
   readonly month: string;
 }
 
-/** The days of a month of one account, as far as they were recorded in one month. */
+/** The days of one account's month that were recorded in one month. */
 export interface RecordedDoc {
   readonly currency: string;
   /** `YYYY-MM` */
@@ -38,7 +37,7 @@ export interface RecordedDoc {
   readonly buckets: Buckets;
 }
 
-/** How an account was called from a revision of the journal on. */
+/** An account's code and name from a revision of the journal on. */
 export interface ChartChangeDoc {
   readonly revision: number;
   readonly account_id: string;
@@ -98,7 +97,7 @@ export const chartTouches = (event: ProjectedEvent<AccountEvent> & AccountEvent)
 
 // Queries
 
-/** What months hold that are whole, and the revision of the journal's first event after them. */
+/** Sums of the complete months, and the revision of the journal's first event after them. */
 export interface Recorded {
   readonly sums: readonly RecordedDoc[];
   readonly chart: readonly ChartChangeDoc[];
@@ -108,10 +107,9 @@ export interface Recorded {
 const NOTHING: Recorded = { sums: [], chart: [], next: 0 };
 
 /**
- * All that was recorded in one currency in the months before the last that had begun at a position, as far as the read
- * model knows: where it lags, it is fewer months.
- * @param folded how far the read model has come; what it shows of later events may be parts of a batch that is being
- * written, where a store has no transactions. Undefined: not known
+ * Amounts of one currency recorded in the complete months before a position. A read model that lags gives fewer months.
+ * @param folded the read model's checkpoint, undefined if unknown; later events may be shown in part, while a batch is
+ * being written by a store without transactions
  */
 export const recordedBefore = async (
   reader: DocumentReader,
@@ -148,11 +146,11 @@ export const recordedBefore = async (
     { collection: 'recordings', ...begun },
   ];
   const [sums = [], chart = [], months = []] = await reader.findAll(tenantId, queries);
-  // Another generation may have taken over in between: one that does not know the month may not know all before it.
+  // Another generation may have taken over; if it lacks the month, it may lack earlier ones.
   if (!documents<RecordingDoc>(months).some(({ month }) => month === last.month)) return NOTHING;
   return { sums: documents<RecordedDoc>(sums), chart: documents<ChartChangeDoc>(chart), next: last.revision };
 };
 
-/** A collection holds nothing else. */
+/** The collection holds only such documents. */
 const documents = <D>(found: readonly Document[]): readonly D[] =>
   found as readonly unknown[] as readonly D[];

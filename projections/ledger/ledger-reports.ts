@@ -1,9 +1,9 @@
-import type { AccountType } from '../domain/ledger/account.ts';
-import type { DocumentReader } from '../domain/projection.ts';
+import type { DocumentReader } from '../../domain/core/projection.ts';
+import type { AccountType } from '../../domain/ledger/account.ts';
 import { type AccountDoc, WHOLE_CHART } from './ledger.ts';
 import { balanceQueries, type Turnover, type Turnovers, turnoversIn } from './ledger-balances.ts';
 
-/** Reports (decisions, section 9). Amounts are minor units, summed exactly, and signed as people read them. */
+/** Reports (decisions, section 9). Amounts are minor units, summed exactly, with the sign usual for the account type. */
 
 export interface TrialBalanceSums {
   readonly opening_debit: bigint;
@@ -56,7 +56,7 @@ export interface BalanceSheet {
   readonly current_earnings: bigint;
   readonly total_assets: bigint;
   readonly total_liabilities: bigint;
-  /** With {@link current_earnings}. */
+  /** Includes {@link current_earnings}. */
   readonly total_equity: bigint;
   readonly balanced: boolean;
 }
@@ -75,29 +75,29 @@ export const SUMS = [
 const positive = (amount: bigint): bigint => (amount > 0n ? amount : 0n);
 const sum = (amounts: readonly bigint[]): bigint => amounts.reduce((all, each) => all + each, 0n);
 
-/** What a report is made of: a chart by code, and what was posted before a range of days and through its end. */
-export interface Books {
+/** The input of a report: the chart by code, and turnovers before a range of days and through its end. */
+export interface Balances {
   readonly chart: readonly Pick<AccountDoc, 'code' | 'code_key' | 'name' | 'type'>[];
   readonly before: Turnovers;
   readonly through: Turnovers;
 }
 
-/** Of one currency; without `from`, from the beginning, with nothing before it. */
+/** A report of one currency; without `from`, from the beginning. */
 export interface Range {
   readonly currency: string;
   readonly from: string | undefined;
   readonly to: string;
 }
 
-/** The books as the read model has them, of one moment: read apart, a posting in between would be in one half of a report. */
-export const presentBooks = async (
+/** Chart and balances, read together: no posting is in one half of a report only. */
+export const presentBalances = async (
   reader: DocumentReader,
   tenantId: string,
   { currency, ...days }: Range,
-): Promise<Books> => {
+): Promise<Balances> => {
   const queries = [WHOLE_CHART, ...balanceQueries(currency, days)];
   const [chart = [], ...balances] = await reader.findAll(tenantId, queries);
-  // The collection holds nothing else.
+  // The collection holds only such documents.
   return { chart: chart as readonly unknown[] as readonly AccountDoc[], ...turnoversIn(balances, days) };
 };
 
@@ -105,10 +105,10 @@ export const trialBalance = async (
   reader: DocumentReader,
   tenantId: string,
   range: Range,
-): Promise<TrialBalance> => trialBalanceFrom(await presentBooks(reader, tenantId, range), range);
+): Promise<TrialBalance> => trialBalanceFrom(await presentBalances(reader, tenantId, range), range);
 
 export const trialBalanceFrom = (
-  { chart, before, through }: Books,
+  { chart, before, through }: Balances,
   { currency, from, to }: Range,
 ): TrialBalance => {
   const accounts = chart.flatMap((account): TrialBalanceRow[] => {
@@ -149,7 +149,7 @@ export const trialBalanceFrom = (
 };
 
 /** Of accounts of a type with any movement in `turnovers`. */
-const linesOf = (chart: Books['chart'], type: AccountType, turnovers: Turnovers): readonly ReportLine[] =>
+const linesOf = (chart: Balances['chart'], type: AccountType, turnovers: Turnovers): readonly ReportLine[] =>
   chart.flatMap(({ code, code_key, name, type: its }): ReportLine[] => {
     const turnover = its === type ? turnovers.get(code_key) : undefined;
     if (turnover === undefined) return [];
@@ -161,15 +161,15 @@ const totalOf = (lines: readonly ReportLine[]): bigint => sum(lines.map(({ amoun
 
 type Closed = Range & { readonly from: string };
 
-/** Accounts without a movement in these days are left out. */
+/** Leaves out accounts without a movement in these days. */
 export const profitAndLoss = async (
   reader: DocumentReader,
   tenantId: string,
   range: Closed,
-): Promise<ProfitAndLoss> => profitAndLossFrom(await presentBooks(reader, tenantId, range), range);
+): Promise<ProfitAndLoss> => profitAndLossFrom(await presentBalances(reader, tenantId, range), range);
 
 export const profitAndLossFrom = (
-  { chart, before, through }: Books,
+  { chart, before, through }: Balances,
   { currency, from, to }: Closed,
 ): ProfitAndLoss => {
   const moved = new Map<string, Turnover>();
@@ -191,11 +191,11 @@ export const balanceSheet = async (
   { currency, asOf }: { currency: string; asOf: string },
 ): Promise<BalanceSheet> => {
   const range = { currency, from: undefined, to: asOf };
-  return balanceSheetFrom(await presentBooks(reader, tenantId, range), { currency, asOf });
+  return balanceSheetFrom(await presentBalances(reader, tenantId, range), { currency, asOf });
 };
 
 export const balanceSheetFrom = (
-  { chart, through }: Books,
+  { chart, through }: Balances,
   { currency, asOf }: { currency: string; asOf: string },
 ): BalanceSheet => {
   const assets = linesOf(chart, 'Asset', through);

@@ -1,6 +1,3 @@
-import type { AccountType } from '../domain/ledger/account.ts';
-import type { EntryEvent } from '../domain/ledger/entry-events.ts';
-import type { JournalEvent, PostingEvent } from '../domain/ledger/journal.ts';
 import {
   type DocumentReader,
   iso,
@@ -11,14 +8,17 @@ import {
   type RangeQuery,
   type Touch,
   touch,
-} from '../domain/projection.ts';
+} from '../../domain/core/projection.ts';
+import type { AccountType } from '../../domain/ledger/account.ts';
+import type { EntryEvent } from '../../domain/ledger/entry.ts';
+import type { JournalEvent, PostingEvent } from '../../domain/ledger/journal.ts';
 import { balanceCollections, balanceTouches } from './ledger-balances.ts';
 import { draftDoc, type EntryDoc, entriesCollection, found, postedDoc } from './ledger-entries.ts';
 import { chartTouches, recordedCollections, recordedTouches } from './ledger-recorded.ts';
 
 /**
- * The ledger (decisions, section 9): chart, entries and buckets, and what was recorded month by month. What is posted comes from the journal alone; of an
- * entry's own stream only the draft is read.
+ * The ledger (decisions, section 9): chart, entries, buckets, and sums by month of recording. Posted entries come from
+ * the journal; an entry's own stream gives only the draft.
  */
 
 export interface AccountDoc {
@@ -106,6 +106,6 @@ export const wholeChart = async (
   tenantId: string,
 ): Promise<readonly AccountDoc[]> => {
   const [chart = []] = await reader.findAll(tenantId, [WHOLE_CHART]);
-  // The collection holds nothing else.
+  // The collection holds only such documents.
   return chart as readonly unknown[] as readonly AccountDoc[];
 };

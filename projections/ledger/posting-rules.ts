@@ -1,19 +1,19 @@
 import {
-  evolveFailure,
-  type PostingFailure,
-  type PostingFailureEvent,
-} from '../domain/ledger/posting-failure.ts';
-import { evolveRule, type PostingRule, type PostingRuleEvent } from '../domain/ledger/posting-rule.ts';
-import {
   type DocumentReader,
   iso,
   type Page,
   type PageEnd,
   projection,
   touch,
-} from '../domain/projection.ts';
+} from '../../domain/core/projection.ts';
+import {
+  evolveFailure,
+  type PostingFailure,
+  type PostingFailureEvent,
+} from '../../domain/ledger/posting-failure.ts';
+import { evolveRule, type PostingRule, type PostingRuleEvent } from '../../domain/ledger/posting-rule.ts';
 
-/** Posting rules and what they failed at (decisions, section 9, Posting rule). */
+/** Posting rules and their failures (decisions, section 9, Posting rule). */
 
 export interface RuleDoc {
   readonly created_at: string;
@@ -65,6 +65,6 @@ const newestFirst = { index: 'by_created_at', equals: [], order: 'desc' } as con
 export const rulesOf = (reader: DocumentReader, tenantId: string, page: At): Promise<Page<RuleDoc>> =>
   reader.find('rules', tenantId, { ...newestFirst, ...page });
 
-/** Newest first; resolved ones stay. */
+/** Newest first, including resolved ones. */
 export const failuresOf = (reader: DocumentReader, tenantId: string, page: At): Promise<Page<FailureDoc>> =>
   reader.find('failures', tenantId, { ...newestFirst, ...page });

@@ -1,4 +1,3 @@
-import { type ConversationEvent, textKeyOf } from '../domain/messaging/conversation.ts';
 import {
   type DocumentReader,
   iso,
@@ -6,7 +5,8 @@ import {
   type PageEnd,
   projection,
   touch,
-} from '../domain/projection.ts';
+} from '../../domain/core/projection.ts';
+import type { ConversationEvent } from '../../domain/messaging/conversation.ts';
 
 /** Conversations with each participant's unread count, and their messages (specification, Messaging). */
 
@@ -15,7 +15,7 @@ export interface ConversationDoc {
   readonly dm_key: string;
   readonly created_at: string;
   readonly last_message_at: string | null;
-  /** What the list is ordered by: the last message, else the start. */
+  /** Time of the last message, else of the start; orders the list. */
   readonly active_at: string;
   readonly participants: readonly ParticipantDoc[];
 }
@@ -23,7 +23,7 @@ export interface ConversationDoc {
 export interface ParticipantDoc {
   readonly user_id: string;
   readonly last_read_at: string | null;
-  /** Messages of others, not deleted, created after `last_read_at`: kept by the fold, never counted. */
+  /** Undeleted messages of others after `last_read_at`. The fold keeps the number; no query counts. */
   readonly unread: number;
 }
 
@@ -33,9 +33,9 @@ export interface MessageDoc {
   /** Revision in the conversation's stream: the order of the list. */
   readonly seq: number;
   readonly sender_user_id: string;
-  /** The data key of the text; stays when the message is deleted. */
+  /** The text's data key; kept when the message is deleted. */
   readonly text_key: string;
-  /** Sealed, mentions as ids; null when deleted. */
+  /** The sealed text, mentions as ids; null when deleted. */
   readonly body: string | null;
   readonly created_at: string;
   readonly edited_at: string | null;
@@ -85,7 +85,8 @@ export const conversationsProjection = projection<ConversationEvent>({
         conversation_id: data.conversation_id,
         seq: revision,
         sender_user_id: data.sender_user_id,
-        text_key: textKeyOf(data),
+        // Events older than key pages name no key.
+        text_key: data.text_key ?? `message-${data.message_id}`,
         body: data.body,
         created_at: iso(at),
         edited_at: null,

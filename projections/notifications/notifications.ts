@@ -1,4 +1,3 @@
-import type { InboxEvent } from '../domain/notifications/inbox.ts';
 import {
   type DocumentReader,
   iso,
@@ -6,7 +5,8 @@ import {
   type PageEnd,
   projection,
   touch,
-} from '../domain/projection.ts';
+} from '../../domain/core/projection.ts';
+import type { InboxEvent } from '../../domain/notifications/inbox.ts';
 
 /** A person's notifications and how many are unread (specification, Notifications). */
 

@@ -1,4 +1,3 @@
-import type { PartnerEvent } from '../domain/partners/partner.ts';
 import {
   type DocumentReader,
   iso,
@@ -6,9 +5,10 @@ import {
   type PageEnd,
   projection,
   touch,
-} from '../domain/projection.ts';
+} from '../../domain/core/projection.ts';
+import type { PartnerEvent } from '../../domain/partners/partner.ts';
 
-/** The platform's partners (decisions, section 3, Platform). Kept under the platform, where their streams are. */
+/** The platform's partners (decisions, section 3, Platform), stored under the platform like their streams. */
 
 export interface PartnerDoc {
   readonly id: string;

@@ -5,10 +5,10 @@ import {
   type PageEnd,
   projection,
   touch,
-} from '../domain/projection.ts';
-import { settingsOf, type TenantEvent } from '../domain/tenancy/tenant.ts';
+} from '../../domain/core/projection.ts';
+import { settingsOf, type TenantEvent } from '../../domain/tenancy/tenant.ts';
 
-/** The platform's tenants (decisions, section 3, Platform). Kept under the platform, where their streams are. */
+/** The platform's tenants (decisions, section 3, Platform), stored under the platform like their streams. */
 
 export interface TenantDoc {
   readonly id: string;
@@ -29,14 +29,11 @@ export interface TenantDoc {
 
 export const tenantsProjection = projection<TenantEvent>({
   name: 'tenants',
-  version: 3,
+  version: 4,
   collections: [
     {
       name: 'tenants',
-      indexes: [
-        { name: 'by_created_at', fields: ['created_at'] },
-        { name: 'by_partner', fields: ['partner_id', 'created_at'] },
-      ],
+      indexes: [{ name: 'by_created_at', fields: ['created_at'] }],
     },
   ],
   on: {
@@ -96,24 +93,3 @@ export const allTenants = (
   page: { limit: number; after: PageEnd | undefined },
 ): Promise<Page<TenantDoc>> =>
   reader.find('tenants', 'platform', { index: 'by_created_at', equals: [], order: 'asc', ...page });
-
-/** A partner's customers, oldest first. */
-export const customersOf = async (
-  reader: DocumentReader,
-  partnerId: string,
-): Promise<readonly { readonly id: string; readonly name: string }[]> => {
-  const customers: { id: string; name: string }[] = [];
-  let after: PageEnd | undefined;
-  do {
-    const page: Page<TenantDoc> = await reader.find<TenantDoc>('tenants', 'platform', {
-      index: 'by_partner',
-      equals: [partnerId],
-      order: 'asc',
-      limit: 1000,
-      after,
-    });
-    for (const { id, name } of page.docs) customers.push({ id, name });
-    after = page.next;
-  } while (after !== undefined);
-  return customers;
-};

@@ -5,26 +5,29 @@ import {
   type PageEnd,
   projection,
   touch,
-} from '../domain/projection.ts';
-import { evolveDelivery, type ScheduledDelivery } from '../domain/webhooks/delivery.ts';
-import type { DeliveryEvent } from '../domain/webhooks/delivery-events.ts';
+} from '../../domain/core/projection.ts';
+import {
+  type DeliveryEvent,
+  evolveDelivery,
+  type ScheduledDelivery,
+} from '../../domain/webhooks/delivery.ts';
 
-/** Deliveries of webhooks: their history, what is due when, and the dead-letter logs (decisions, section 8). */
+/** Deliveries of webhooks: history, due times and dead-letter logs (decisions, section 8). */
 
 export interface DeliveryDoc {
   readonly subscription_id: string;
   readonly created_at: string;
-  /** What waits for an attempt: `ordered` ones go one after the other. */
+  /** Set while an attempt is due; `ordered` deliveries are sent one after the other. */
   readonly queue: 'parallel' | 'ordered' | null;
   /** ms */
   readonly due_at: number | null;
   readonly order: string;
-  /** Present in the dead-letter log. */
+  /** Set while the delivery is in the dead-letter log. */
   readonly dead_at: string | null;
   readonly delivery: ScheduledDelivery;
 }
 
-/** Kept under the platform: a subscription that has had a delivery. */
+/** A subscription that has had a delivery, stored under the platform. */
 export interface LaneDoc {
   readonly tenant_id: string;
   readonly subscription_id: string;
@@ -113,7 +116,7 @@ export interface PendingDelivery {
   readonly dueAt: number;
 }
 
-/** The next to be attempted first. */
+/** Next due first. */
 export const pendingDeliveriesOf = async (
   reader: DocumentReader,
   tenantId: string,
@@ -141,6 +144,6 @@ export const deadLettersOf = (
     ...page,
   });
 
-/** Of all tenants. */
+/** Subscriptions with deliveries, of all tenants. */
 export const lanesOf = (reader: DocumentReader, page: PageOf): Promise<Page<LaneDoc>> =>
   reader.find('webhook_lanes', PLATFORM, { index: 'by_tenant', equals: [], order: 'asc', ...page });

@@ -5,18 +5,18 @@ import {
   type PageEnd,
   projection,
   touch,
-} from '../domain/projection.ts';
+} from '../../domain/core/projection.ts';
 import {
   evolveSubscription,
   type Subscription,
   type SubscriptionEvent,
-} from '../domain/webhooks/subscription.ts';
+} from '../../domain/webhooks/subscription.ts';
 
 /** The webhook subscriptions of a tenant (decisions, section 8). */
 
 export interface SubscriptionDoc {
   readonly created_at: string;
-  /** Secrets sealed. */
+  /** The state, with sealed secrets. */
   readonly subscription: Subscription;
 }
 

@@ -1,4 +1,3 @@
-import type { RecordEvent } from '../domain/entities/record-events.ts';
 import {
   type DocumentReader,
   iso,
@@ -7,9 +6,10 @@ import {
   type ProjectedEvent,
   projection,
   touch,
-} from '../domain/projection.ts';
+} from '../../domain/core/projection.ts';
+import type { RecordEvent } from '../../domain/entities/record.ts';
 
-/** The jobs of a tenant and where they have been (decisions, section 6, Job). */
+/** The jobs of a tenant and their histories (decisions, section 6, Job). */
 
 export interface JobDoc {
   readonly id: string;
@@ -126,7 +126,7 @@ export const jobsProjection = projection<RecordEvent>({
 
 // Queries
 
-/** Jobs that fit the filter, the one begun last first. */
+/** Jobs that match the filter, newest first. */
 export const jobsOf = (
   reader: DocumentReader,
   tenantId: string,
@@ -141,7 +141,7 @@ export const jobsOf = (
     ...page,
   });
 
-/** Undefined also while its record is being deleted. */
+/** Undefined also while the job's record is being deleted. */
 export const jobById = async (
   reader: DocumentReader,
   tenantId: string,
@@ -151,7 +151,7 @@ export const jobById = async (
   return job === undefined || job.facets.length === 0 ? undefined : job;
 };
 
-/** The latest moves of a job, oldest first. */
+/** The latest transitions of a job, oldest first. */
 export const movesOf = async (
   reader: DocumentReader,
   tenantId: string,

@@ -5,9 +5,9 @@ import {
   type PageEnd,
   projection,
   touch,
-} from '../domain/projection.ts';
-import type { Definition } from '../domain/workflow/definition.ts';
-import type { WorkflowEvent } from '../domain/workflow/workflow.ts';
+} from '../../domain/core/projection.ts';
+import type { Definition } from '../../domain/workflow/definition.ts';
+import type { WorkflowEvent } from '../../domain/workflow/workflow.ts';
 
 /** The workflows of a tenant (decisions, section 6, Workflow). */
 

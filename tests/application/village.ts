@@ -1,5 +1,5 @@
-import type { RequestContext } from '../../application/request-context.ts';
-import { registerUser, userDecider } from '../../domain/identity/user.ts';
+import type { RequestContext } from '../../application/core/commands/request-context.ts';
+import { registerUser, userStream } from '../../domain/identity/user.ts';
 import { causeOf } from '../support/book.ts';
 import type { TestNode } from '../support/node.ts';
 
@@ -15,7 +15,7 @@ export const settle = async (node: TestNode): Promise<void> => {
     } as const;
     await node.commands.execute({
       tenantId: 'acme',
-      decider: userDecider,
+      type: userStream,
       id,
       cause: causeOf(id),
       decide: (state) => registerUser(state, user),
@@ -26,6 +26,6 @@ export const settle = async (node: TestNode): Promise<void> => {
 /** A request of its own, without a key. */
 export const contextOf = (node: TestNode): RequestContext => ({
   cause: causeOf(node.ids.next()),
-  again: undefined,
+  priorAttempt: undefined,
   newId: () => node.ids.next(),
 });

@@ -9,9 +9,15 @@ import {
 import { acquireConnection } from '../../infrastructure/event-store/eventstoredb/connection.ts';
 import { appendError } from '../../infrastructure/event-store/eventstoredb/errors.ts';
 import { overConnection } from '../../infrastructure/event-store/eventstoredb/store.ts';
+import { eventually } from '../support/eventually.ts';
+import { testLogger } from '../support/fakes.ts';
 import { eventStoreContract } from './event-store.ts';
 import { FakeEventStoreDb } from './event-store-parts/fake-eventstoredb.ts';
-import { event, events, follow, idsOf, race, rejection } from './event-store-parts/helpers.ts';
+import { event, events, follow, followerOf, idsOf, race, rejection } from './event-store-parts/helpers.ts';
+
+/** As the server says it: gRPC ABORTED. */
+const tooSlow = (): Error =>
+  new Error('10 ABORTED: Operation timed out: Consumer too slow to handle event while live');
 
 function open(timeoutMs = 1000) {
   const server = new FakeEventStoreDb();
@@ -19,14 +25,10 @@ function open(timeoutMs = 1000) {
   return { server, store };
 }
 
-for (const tellsCaughtUp of [true, false]) {
-  const name = `EventStoreDB adapter over a fake server that ${tellsCaughtUp ? 'tells' : 'does not tell'} caughtUp`;
-  eventStoreContract(name, async () => {
-    const { server, store } = open();
-    server.tellsCaughtUp = tellsCaughtUp;
-    return { store, dispose: () => store.close() };
-  });
-}
+eventStoreContract('EventStoreDB adapter over a fake server', async () => {
+  const { store } = open();
+  return { store, dispose: () => store.close() };
+});
 
 describe('EventStoreDB adapter', () => {
   it('takes a subscription up again after each break, with no gap and no duplicate', async () => {
@@ -50,21 +52,61 @@ describe('EventStoreDB adapter', () => {
     expect(idsOf(seen).toSorted()).to.deep.equal(written.toSorted());
   });
 
+  it('reads on by pages where the server does not say that it has caught up', async () => {
+    const { server, store } = open(50);
+    server.tellsCaughtUp = false;
+    await store.append('a.s-1', 'any', events(5));
+    await store.append('b.s-1', 'any', events(5));
+    const filter = { streamPrefix: 'a.' };
+    expect(await store.readAll({ filter })).to.deep.equal(await store.readStream('a.s-1'));
+  });
+
+  /** Follows over a break; how many warnings there were. */
+  const warningsOver = async (error: Error): Promise<number> => {
+    const logger = testLogger();
+    const server = new FakeEventStoreDb();
+    const store = overConnection(server, { timeoutMs: 1000, logger, release: async () => undefined });
+    let seen: string[] = [];
+    const following = follow(store, {}, (all) => {
+      seen = idsOf(all);
+      return all.length >= 30;
+    });
+    const written: string[] = [];
+    for (let nth = 0; nth < 3; nth += 1) {
+      const more = events(10);
+      await store.append('a.s-1', 'any', more);
+      written.push(...idsOf(more));
+      await eventually(() => expect(seen).to.deep.equal(written));
+      expect(server.subscriptions, 'one subscription').to.be.at.most(1);
+      if (nth === 0) server.breakSubscriptions(error);
+    }
+    await following;
+    return logger.lines.filter(({ level }) => level === 'warn').length;
+  };
+
+  it('goes on at once and without a warning after it was dropped as too slow', async () => {
+    expect(await warningsOver(tooSlow())).to.equal(0);
+  });
+
+  it('goes on with one warning after it lost its connection', async () => {
+    expect(await warningsOver(new UnavailableError())).to.equal(1);
+  });
+
   it('waits for a server that is down, and ends promptly when aborted meanwhile', async () => {
     const { server, store } = open();
     server.down = Object.assign(new Error('14 UNAVAILABLE: No connection established'), { code: 14 });
     const end = new AbortController();
-    const first = store.subscribe({ signal: end.signal })[Symbol.asyncIterator]().next();
+    const first = follow(store, {}, (all) => all.length > 0);
     expect(await rejection(store.append('a.s-1', 'any', [event()]))).to.be.instanceOf(StoreUnavailable);
     expect(await rejection(store.readStream('a.s-1'))).to.be.instanceOf(StoreUnavailable);
     server.down = undefined;
     await store.append('a.s-1', 'no_stream', [event()]);
-    expect((await first).value?.events).to.have.length(1);
+    expect((await first).events).to.have.length(1);
 
     server.frozen = true;
-    const frozen = store.subscribe({ signal: end.signal })[Symbol.asyncIterator]().next();
+    const frozen = followerOf(store).run({ signal: end.signal }, () => expect.fail('frozen'));
     end.abort();
-    expect((await frozen).done).to.equal(true);
+    await frozen;
   });
 
   it('limits the time of every call', async () => {

@@ -1,15 +1,19 @@
 import { openEventStoreDb } from '../../infrastructure/event-store/eventstoredb/store.ts';
+import { startEventStoreDb, type TestEventStoreDb } from '../support/eventstoredb/start.ts';
 import { eventStoreContract } from './event-store.ts';
 import { reopening } from './event-store-parts/helpers.ts';
 
-const url = process.env.EVENTSTORE_URL;
+/** Over the server at `EVENTSTORE_URL`, else over the test server, through the real client. */
+const given = process.env.EVENTSTORE_URL;
+let server: TestEventStoreDb | undefined;
 
-if (url) {
-  eventStoreContract('EventStoreDB', async () => reopening(() => openEventStoreDb({ url })), {
-    timeoutMs: 60_000,
-  });
-} else {
-  it('EventStoreDB contract: skipped, EVENTSTORE_URL is not set', function () {
-    this.skip();
-  });
-}
+before(async () => {
+  if (given === undefined) server = await startEventStoreDb();
+});
+after(() => server?.stop());
+
+eventStoreContract(
+  given === undefined ? 'EventStoreDB (test server)' : 'EventStoreDB',
+  async () => reopening(() => openEventStoreDb({ url: given ?? server?.url ?? '' })),
+  { timeoutMs: 60_000 },
+);

@@ -3,6 +3,7 @@ import { documentTests } from './read-store/documents.ts';
 import { indexTests } from './read-store/indexes.ts';
 import { leaseTests } from './read-store/leases.ts';
 import { listTests } from './read-store/lists.ts';
+import { longSortTests } from './read-store/long-sorts.ts';
 import { pageTests } from './read-store/pages.ts';
 import { redeliveryTests } from './read-store/redelivery.ts';
 import { rewriteTests } from './read-store/rewrites.ts';
@@ -37,6 +38,7 @@ export function readStoreContract(name: string, start: () => Promise<ReadStoreHa
     indexTests(context);
     rewriteTests(context);
     searchTests(context);
+    longSortTests(context);
     pageTests(context);
     togetherTests(context);
     listTests(context);

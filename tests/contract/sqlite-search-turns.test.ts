@@ -8,7 +8,7 @@ import { type DocWrite, type ReadStore, SearchGivenUp } from '../../application/
 import { parseFilter } from '../../domain/expressions/filter.ts';
 import type { FieldSpecs } from '../../domain/expressions/tree.ts';
 import { openSqliteReadStore } from '../../infrastructure/read-store/sqlite/store.ts';
-import { searchTurns, type TurnLimits } from '../../infrastructure/read-store/sqlite/turns.ts';
+import { type SlotLimits, searchTurns } from '../../infrastructure/read-store/sqlite/turns.ts';
 import { documentOf } from '../support/filters.ts';
 import { put, rejectsWith, type Workbench, workbench } from './read-store/support.ts';
 
@@ -32,7 +32,7 @@ describe('SQLite read store: costly searches', () => {
   let meanwhile: DocWrite[] = [];
   let checkpoint = 10_000;
 
-  const open = (limits: Partial<TurnLimits> & { sliceMs?: number } = {}) =>
+  const open = (limits: Partial<SlotLimits> & { sliceMs?: number } = {}) =>
     openSqliteReadStore({
       path: join(folder, 'read.db'),
       limits: {
@@ -167,10 +167,10 @@ describe('SQLite read store: costly searches', () => {
 });
 
 describe('Turns of searches', () => {
-  const LIMITS: TurnLimits = { atOnce: 2, waiting: 4, waitingOfTenant: 2, deadlineMs: 60_000 };
+  const LIMITS: SlotLimits = { atOnce: 2, waiting: 4, waitingOfTenant: 2, deadlineMs: 60_000 };
 
   /** Searches that end when they are told to. */
-  function bench(limits: Partial<TurnLimits> = {}) {
+  function bench(limits: Partial<SlotLimits> = {}) {
     const turns = searchTurns({ ...LIMITS, ...limits });
     const running = new Map<string, () => void>();
     const begin = (name: string): Promise<string> =>

@@ -6,7 +6,8 @@ import { expect } from 'chai';
 import { ConfigError, readConfig } from '../../infrastructure/config.ts';
 import {
   dropKept,
-  knownSecrets,
+  knownSecret,
+  masterKeyOf,
   rotateKept,
   secretsOf,
   signingSecrets,
@@ -25,11 +26,16 @@ describe('development secrets', () => {
   const long = (name: string): string => name.padEnd(32, '-');
 
   it('are made once, for their owner alone, and leave nothing beside them', () => {
-    expect(knownSecrets(config())).to.equal(undefined);
+    expect(knownSecret(config(), 'MASTER_KEY')).to.equal(undefined);
+    expect(masterKeyOf(config({ MASTER_KEY: long('mine') }))).to.equal(long('mine'));
     expect(readdirSync(folder)).to.deep.equal([]);
     const first = secretsOf(config());
     expect(secretsOf(config())).to.deep.equal(first);
-    expect(knownSecrets(config())).to.deep.equal(first);
+    for (const name of ['MASTER_KEY', 'PARTNER_EXCHANGE_SECRET'] as const) {
+      expect(knownSecret(config(), name)).to.equal(first[name]);
+      expect(knownSecret(config({ [name]: long('mine') }), name)).to.equal(long('mine'));
+    }
+    expect(masterKeyOf(config())).to.equal(first.MASTER_KEY);
     expect(readdirSync(folder)).to.deep.equal([FILE]);
     expect(statSync(join(folder, FILE)).mode & 0o777).to.equal(0o600);
     expect(new Set(Object.values(first)).size).to.equal(5);

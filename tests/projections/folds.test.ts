@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { catalogue } from '../../domain/catalogue.ts';
 import { projections } from '../../projections/all.ts';
-import { conversationsProjection } from '../../projections/conversations.ts';
-import { notificationsProjection } from '../../projections/notifications.ts';
-import { tenantsProjection } from '../../projections/tenants.ts';
-import { loginsProjection, usersProjection } from '../../projections/users.ts';
+import { loginsProjection, usersProjection } from '../../projections/identity/users.ts';
+import { conversationsProjection } from '../../projections/messaging/conversations.ts';
+import { notificationsProjection } from '../../projections/notifications/notifications.ts';
+import { tenantsProjection } from '../../projections/tenancy/tenants.ts';
 import { folded, type Told } from '../support/folded.ts';
 import { BEGINNING } from '../support/given.ts';
 

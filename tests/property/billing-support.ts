@@ -7,9 +7,10 @@ import { ACME, BETA, USED } from '../application/billing/metered.ts';
 const STEP = 6 * 3_600_000;
 const BEGIN = Date.UTC(2026, 9, 28);
 /** In steps of six hours: midnights, borders of months, and neither. */
-const STEPS = 4 * 38;
+export const STEPS = 4 * 38;
 
-const instantAt = (step: number, more = 0): string => new Date(BEGIN + step * STEP + more).toISOString();
+export const instantAt = (step: number, more = 0): string =>
+  new Date(BEGIN + step * STEP + more).toISOString();
 
 export const ALL: Window = { from: instantAt(0), to: instantAt(STEPS) };
 

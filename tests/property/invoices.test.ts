@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { upstreamKey } from '../../application/billing/issuing.ts';
 import type { Invoice } from '../../domain/billing/invoice-view.ts';
 import type { Window } from '../../domain/billing/shapes.ts';
-import { DomainError } from '../../domain/errors.ts';
+import { DomainError } from '../../domain/core/errors.ts';
 import {
   draftOf,
   type FindFault,

@@ -1,13 +1,12 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type RecordState, recordDecider } from '../../domain/entities/record.ts';
-import type { RecordEvent } from '../../domain/entities/record-events.ts';
-import { DomainError } from '../../domain/errors.ts';
-import type { Document, ProjectedEvent } from '../../domain/projection.ts';
+import { DomainError } from '../../domain/core/errors.ts';
+import type { Document, ProjectedEvent } from '../../domain/core/projection.ts';
+import { type RecordEvent, type RecordState, recordStream } from '../../domain/entities/record.ts';
 import { type Definition, fromStates, structureIssues } from '../../domain/workflow/definition.ts';
-import { allowedEvents, decideOverride, decideTransition, withJob } from '../../domain/workflow/job.ts';
+import { allowedEvents, overrideJob, transitionJob, withJob } from '../../domain/workflow/job.ts';
 import { machineOf } from '../../domain/workflow/machine.ts';
-import { type JobDoc, type JobMoveDoc, jobsProjection } from '../../projections/jobs.ts';
+import { type JobDoc, type JobMoveDoc, jobsProjection } from '../../projections/workflow/jobs.ts';
 import { BEGINNING } from '../support/given.ts';
 
 const KEYS = ['a', 'b', 'c', 'd', 'e'];
@@ -84,11 +83,11 @@ describe('any walk of a job', () => {
         const machine = machineOf('flow', 1, definition);
         const documents = new Map<string, Document>();
         let revision = -1;
-        let state: RecordState = recordDecider.initial;
+        let state: RecordState = recordStream.initial;
         const append = (event: RecordEvent): void => {
           revision += 1;
           const at = BEGINNING + revision;
-          state = recordDecider.evolve(state, event, { at, revision });
+          state = recordStream.evolve(state, event, { at, revision });
           const projected: ProjectedEvent = {
             ...event,
             id: `e${revision}`,
@@ -126,8 +125,8 @@ describe('any walk of a job', () => {
           try {
             const events =
               step.kind === 'transition'
-                ? decideTransition(state, step, surroundings)
-                : decideOverride(state, { toState: step.toState, reason: 'why' }, machine);
+                ? transitionJob(state, step, surroundings)
+                : overrideJob(state, { toState: step.toState, reason: 'why' }, machine);
             events.forEach(append);
             moves += 1;
           } catch (error) {

@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { LoggedEvent, RecordedEvent } from '../../application/codec.ts';
+import { TimeTravel } from '../../application/audit/time-travel.ts';
+import type { LoggedEvent, RecordedEvent } from '../../application/core/events/event-codec.ts';
 import type { Position } from '../../application/ports/event-store.ts';
-import { TimeTravel } from '../../application/time-travel.ts';
-import { DomainError } from '../../domain/errors.ts';
-import { JOURNAL_ID, type JournalEvent, journalDecider } from '../../domain/ledger/journal.ts';
-import { ledgerProjection } from '../../projections/ledger.ts';
-import { booksAsOf } from '../../projections/ledger-as-of.ts';
-import { recordedBefore } from '../../projections/ledger-recorded.ts';
+import { DomainError } from '../../domain/core/errors.ts';
+import { JOURNAL_ID, type JournalEvent, journalStream } from '../../domain/ledger/journal.ts';
+import { ledgerProjection } from '../../projections/ledger/ledger.ts';
+import { balancesAsOf } from '../../projections/ledger/ledger-as-of.ts';
+import { recordedBefore } from '../../projections/ledger/ledger-recorded.ts';
 import {
   balanceSheet,
   balanceSheetFrom,
@@ -15,7 +15,7 @@ import {
   profitAndLossFrom,
   trialBalance,
   trialBalanceFrom,
-} from '../../projections/ledger-reports.ts';
+} from '../../projections/ledger/ledger-reports.ts';
 import {
   CHART,
   fill,
@@ -64,36 +64,36 @@ const step = fc.oneof(
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
 const play = async (node: Node, given: Step, posted: string[]): Promise<void> => {
-  const { ledger, books, clock } = node;
+  const { entries, posting, chart, clock } = node;
   switch (given.kind) {
     case 'post': {
       const { date, currency } = given;
       const lines = move(given.debit, given.credit, given.amount);
-      const { draft } = await ledger.draft(TENANT, { date, lines, currency }, { kind: 'manual' }, request());
-      await ledger.post(TENANT, draft.id, request());
+      const { draft } = await entries.draft(TENANT, { date, lines, currency }, { kind: 'manual' }, request());
+      await posting.post(TENANT, draft.id, request());
       posted.push(draft.id);
       return;
     }
     case 'reverse': {
       const id = posted[given.which % Math.max(posted.length, 1)];
-      if (id !== undefined) await ledger.reverse(TENANT, id, {}, request());
+      if (id !== undefined) await posting.reverse(TENANT, id, {}, request());
       return;
     }
     case 'open':
-      await books.openAccount(
+      await chart.openAccount(
         TENANT,
         { code: given.code, name: 'New', type: 'Asset', active: true },
         request(),
       );
       return;
     case 'rename':
-      await books.changeAccount(TENANT, given.code, { name: given.name }, request());
+      await chart.changeAccount(TENANT, given.code, { name: given.name }, request());
       return;
     case 'recode':
-      await books.changeAccount(TENANT, given.code, { code: given.to }, request());
+      await chart.changeAccount(TENANT, given.code, { code: given.to }, request());
       return;
     case 'lock':
-      await books.lock(TENANT, given.through, request());
+      await chart.lock(TENANT, given.through, request());
       return;
     case 'wait':
       clock.advance(given.days * DAY_MS);
@@ -155,18 +155,18 @@ describe('A report as of a position', () => {
             await askAll();
           }
           const travel = new TimeTravel(node);
-          const journal = { tenantId: TENANT, category: journalDecider.category, id: JOURNAL_ID };
+          const journal = { tenantId: TENANT, category: journalStream.category, id: JOURNAL_ID };
           for (const { position, currency, answers } of asked) {
             const recordedIn = ({ reader }: typeof model) =>
               recordedBefore(reader, TENANT, currency, position, position);
             for (const recorded of [undefined, await recordedIn(model), await recordedIn(late)]) {
-              const booksOf = async (start: string | undefined) => {
-                const fold = booksAsOf({ currency, from: start, to }, recorded);
+              const balancesOf = async (start: string | undefined) => {
+                const fold = balancesAsOf({ currency, from: start, to }, recorded);
                 const add = (event: LoggedEvent) => fold.add(event as RecordedEvent<JournalEvent>);
                 await travel.through(journal, position, add, recorded?.next);
-                return fold.books();
+                return fold.balances();
               };
-              const [whole, ranged] = [await booksOf(undefined), await booksOf(from)];
+              const [whole, ranged] = [await balancesOf(undefined), await balancesOf(from)];
               expect([
                 trialBalanceFrom(whole, { currency, from: undefined, to }),
                 trialBalanceFrom(ranged, { currency, from, to }),

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { DomainError } from '../../domain/errors.ts';
+import { DomainError } from '../../domain/core/errors.ts';
+import type { Document } from '../../domain/core/projection.ts';
 import { ACCOUNT_TYPES } from '../../domain/ledger/account.ts';
 import type { PostingEvent } from '../../domain/ledger/journal.ts';
-import type { Document } from '../../domain/projection.ts';
-import { ledgerProjection } from '../../projections/ledger.ts';
-import { entriesOf } from '../../projections/ledger-entries.ts';
-import { balanceSheet, profitAndLoss, trialBalance } from '../../projections/ledger-reports.ts';
+import { ledgerProjection } from '../../projections/ledger/ledger.ts';
+import { entriesOf } from '../../projections/ledger/ledger-entries.ts';
+import { balanceSheet, profitAndLoss, trialBalance } from '../../projections/ledger/ledger-reports.ts';
 import {
   CHART,
   fill,
@@ -116,37 +116,37 @@ const play = async () => {
   let seen = 0;
 
   const run = async (given: Step): Promise<void> => {
-    const { ledger, books } = node;
+    const { entries, posting, chart } = node;
     const id = 'which' in given ? (ids[given.which % Math.max(ids.length, 1)] ?? 'none') : '';
     switch (given.kind) {
       case 'draft':
       case 'post': {
         const currency = given.kind === 'post' ? given.currency : undefined;
-        const made = await ledger
+        const made = await entries
           .draft(TENANT, { date: given.date, lines: given.lines, currency }, { kind: 'manual' }, request())
           .catch((error: unknown) => (error instanceof DomainError ? undefined : Promise.reject(error)));
         if (made === undefined) return;
         ids.push(made.draft.id);
-        if (given.kind === 'post') await tried(ledger.post(TENANT, made.draft.id, request()));
+        if (given.kind === 'post') await tried(posting.post(TENANT, made.draft.id, request()));
         return;
       }
       case 'change':
-        return tried(ledger.change(TENANT, id, { date: given.date }, request()));
+        return tried(entries.change(TENANT, id, { date: given.date }, request()));
       case 'postOld':
-        return tried(ledger.post(TENANT, id, request()));
+        return tried(posting.post(TENANT, id, request()));
       case 'reverse':
         return tried(
-          ledger.reverse(TENANT, id, { date: given.date }, request()).then(({ posting }) => {
+          posting.reverse(TENANT, id, { date: given.date }, request()).then(({ posting }) => {
             ids.push(posting.data.entry_id);
           }),
         );
       case 'discard':
-        return tried(ledger.discard(TENANT, id, request()));
+        return tried(entries.discard(TENANT, id, request()));
       case 'lock':
-        return tried(books.lock(TENANT, given.through, request()));
+        return tried(chart.lock(TENANT, given.through, request()));
       case 'account':
         return tried(
-          books.changeAccount(
+          chart.changeAccount(
             TENANT,
             given.code,
             { active: given.active, name: given.name, code: given.to, type: given.type },
@@ -156,7 +156,7 @@ const play = async () => {
       case 'open': {
         const { code: opened, type } = given;
         const account = { code: opened, name: 'Opened later', type, active: true };
-        return tried(books.openAccount(TENANT, account, request()));
+        return tried(chart.openAccount(TENANT, account, request()));
       }
       case 'time':
         clock.advance(given.days * 86_400_000);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { DomainError } from '../../domain/errors.ts';
+import { DomainError } from '../../domain/core/errors.ts';
 import { majorText, minorDigits } from '../../domain/ledger/money.ts';
 import { reasonOf } from '../../domain/ledger/posting-failure.ts';
 import type { PostingRule, RuleAmount, RuleLine } from '../../domain/ledger/posting-rule.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
-import { DomainError } from '../../domain/errors.ts';
+import { DomainError } from '../../domain/core/errors.ts';
 import { mortal, seeded, shuffled } from '../application/entities/faults.ts';
 import {
   defineNodes,

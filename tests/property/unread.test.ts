@@ -1,16 +1,16 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { z } from 'zod';
-import type { Decided } from '../../domain/decider.ts';
+import type { Decided } from '../../domain/core/stream-type.ts';
 import {
   type Conversation,
   type ConversationEvent,
-  conversationDecider,
+  conversationStream,
   deleteMessage,
   markRead,
   sendMessage,
 } from '../../domain/messaging/conversation.ts';
-import { conversationsProjection } from '../../projections/conversations.ts';
+import { conversationsProjection } from '../../projections/messaging/conversations.ts';
 import { folded, type Told } from '../support/folded.ts';
 import { BEGINNING } from '../support/given.ts';
 
@@ -46,13 +46,13 @@ describe('unread counts', () => {
         const story: Told[] = [];
         const messages: Sent[] = [];
         const lastRead = new Map<string, number>();
-        let state: Conversation = conversationDecider.initial;
+        let state: Conversation = conversationStream.initial;
         let now = BEGINNING;
         const happen = (events: readonly Decided<ConversationEvent>[]): number => {
           for (const event of events) {
             const at = Math.max(event.at ?? now, now);
             now = at;
-            state = conversationDecider.evolve(state, event, { at, revision: story.length });
+            state = conversationStream.evolve(state, event, { at, revision: story.length });
             story.push({ type: event.type, data: event.data, at });
           }
           return now;

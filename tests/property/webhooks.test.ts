@@ -1,20 +1,21 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { countEnd } from '../../domain/webhooks/dead-letters.ts';
 import {
   type AttemptOutcome,
   type Delivery,
-  deliveryDecider,
+  deliveryStream,
   recordAttempt,
   requestReplay,
   scheduleDelivery,
 } from '../../domain/webhooks/delivery.ts';
 import { retryDelayMs } from '../../domain/webhooks/schedule.ts';
-import { type Subscriptions, subscriptionsDecider } from '../../domain/webhooks/subscription.ts';
 import {
   changeSubscription,
-  countEnd,
   createSubscription,
-} from '../../domain/webhooks/subscription-decisions.ts';
+  type Subscriptions,
+  subscriptionsStream,
+} from '../../domain/webhooks/subscription.ts';
 
 const TABLE = [60, 300, 1800, 7200];
 
@@ -39,12 +40,12 @@ describe('Webhooks, whatever happens', () => {
   it('a delivery has its attempts in order, five and one for each replay, each when it is due', () => {
     fc.assert(
       fc.property(steps, (list) => {
-        let state: Delivery = deliveryDecider.initial;
+        let state: Delivery = deliveryStream.initial;
         let now = 0;
         let revision = 0;
-        const apply = (events: readonly Parameters<typeof deliveryDecider.evolve>[1][]): void => {
+        const apply = (events: readonly Parameters<typeof deliveryStream.evolve>[1][]): void => {
           for (const event of events) {
-            state = deliveryDecider.evolve(state, event, { at: now, revision });
+            state = deliveryStream.evolve(state, event, { at: now, revision });
             revision += 1;
           }
         };
@@ -126,11 +127,11 @@ describe('Webhooks, whatever happens', () => {
   it('a subscription is paused exactly by the tenth distinct dead letter since the last success or activation', () => {
     fc.assert(
       fc.property(fc.array(happening, { maxLength: 120 }), (list) => {
-        let state: Subscriptions = subscriptionsDecider.initial;
+        let state: Subscriptions = subscriptionsStream.initial;
         let clock = 0;
-        const apply = (events: readonly Parameters<typeof subscriptionsDecider.evolve>[1][]): number => {
+        const apply = (events: readonly Parameters<typeof subscriptionsStream.evolve>[1][]): number => {
           for (const event of events)
-            state = subscriptionsDecider.evolve(state, event, { at: clock, revision: 0 });
+            state = subscriptionsStream.evolve(state, event, { at: clock, revision: 0 });
           return events.filter(({ type }) => type === 'WebhookPaused').length;
         };
         const made = { id: 'a', url: 'u', events: ['*'], description: '', secret: 's', plan: 'pro' } as const;

@@ -3,12 +3,18 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { HeadKeeper } from '../../application/audit/head-keeper.ts';
+import { HeadSigner } from '../../application/audit/head-signer.ts';
 import { Replay } from '../../application/audit/replay.ts';
-import { Sealer } from '../../application/audit/sealer.ts';
-import { type Cause, CHAIN_START, type ChainHead, EventCodec } from '../../application/codec.ts';
-import type { HeadSigner, SealedHead } from '../../application/ports/audit-heads.ts';
+import {
+  type Cause,
+  CHAIN_START,
+  type ChainHead,
+  EventCodec,
+} from '../../application/core/events/event-codec.ts';
+import { KeyRing } from '../../application/core/privacy/key-ring.ts';
+import { LogFollower } from '../../application/core/subscriptions/log-follower.ts';
+import type { HeadSigningKey, SealedHead } from '../../application/ports/audit-heads.ts';
 import type { EventStore, NewEvent } from '../../application/ports/event-store.ts';
-import { KeyRing } from '../../application/sealing.ts';
 import { catalogue } from '../../domain/catalogue.ts';
 import { openSqliteHeadStore } from '../../infrastructure/audit/sqlite-heads.ts';
 import { openSqliteEventStore } from '../../infrastructure/event-store/sqlite/store.ts';
@@ -20,7 +26,7 @@ import { MASTER_KEY } from './node.ts';
 
 const ids = uuidV7Ids(systemClock);
 
-export const newSigner = (): HeadSigner => {
+export const newSigner = (): HeadSigningKey => {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   return {
     publicKey: publicKey.export({ format: 'der', type: 'spki' }).toString('base64'),
@@ -176,17 +182,17 @@ export interface Proof {
 export const proofOf = async (
   { folder }: Pick<AuditLog, 'folder'>,
   tenantId: string,
-  signer: HeadSigner,
+  signer: HeadSigningKey,
 ): Promise<Proof> => {
   const events = openSqliteEventStore({ path: join(folder, 'events.db') });
   const cache = await newFolder();
   const heads = await openSqliteHeadStore({ path: join(cache, 'heads.db') });
   const logger = testLogger();
-  const keeper = new HeadKeeper({ events, heads, logger });
+  const keeper = new HeadKeeper({ events, follower: new LogFollower({ events, logger }), heads, logger });
   const stopping = new AbortController();
   const running = keeper.run(stopping.signal);
   try {
-    const sealer = new Sealer({
+    const sealer = new HeadSigner({
       keeper: { reachEnd: () => reachEnd(keeper) },
       heads,
       signer,

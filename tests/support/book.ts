@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import type { Cause } from '../../application/codec.ts';
-import type { Again, Command } from '../../application/command-handler.ts';
-import type { Decider } from '../../domain/decider.ts';
-import { DomainError } from '../../domain/errors.ts';
-import { defineEvent, type EventOf } from '../../domain/event.ts';
+import type { Command, PriorAttempt } from '../../application/core/commands/command-handler.ts';
+import type { Cause } from '../../application/core/events/event-codec.ts';
+import { DomainError } from '../../domain/core/errors.ts';
+import { defineEvent, type EventOf } from '../../domain/core/event.ts';
+import type { StreamType } from '../../domain/core/stream-type.ts';
 
 /** A made-up aggregate: a book that numbers its entries without a gap, and may be closed. */
 export const EntryWritten = defineEvent(
@@ -13,7 +13,7 @@ export const EntryWritten = defineEvent(
 export const SecretWritten = defineEvent(
   'SecretWritten',
   z.object({ entry: z.string(), number: z.number().int(), text: z.string() }),
-  { personal: { text: (data) => `entry-${data.entry}` } },
+  { personal: { text: { kind: 'message', id: 'entry' } } },
 );
 export const BookClosed = defineEvent('BookClosed', z.object({}));
 export const BookReopened = defineEvent('BookReopened', z.object({}));
@@ -26,7 +26,7 @@ export interface Book {
   readonly closed: boolean;
 }
 
-export const bookDecider: Decider<Book, BookEvent> = {
+export const bookStream: StreamType<Book, BookEvent> = {
   category: 'book',
   stateVersion: 1,
   initial: { count: 0, closed: false },
@@ -45,7 +45,7 @@ export const causeOf = (causationId: string): Cause => ({
 
 const base = (causationId: string, book: string) => ({
   tenantId: 'acme',
-  decider: bookDecider,
+  type: bookStream,
   id: book,
   cause: causeOf(causationId),
 });
@@ -53,10 +53,10 @@ const base = (causationId: string, book: string) => ({
 /** Writes one entry under the next number. @throws `conflict` while the book is closed */
 export const write = (
   entry: string,
-  options: { book?: string; text?: string; secret?: boolean; again?: Again | undefined } = {},
+  options: { book?: string; text?: string; secret?: boolean; priorAttempt?: PriorAttempt | undefined } = {},
 ): Command<Book, BookEvent> => ({
   ...base(entry, options.book ?? 'one'),
-  again: options.again,
+  priorAttempt: options.priorAttempt,
   decide: (state) => {
     if (state.closed) throw new DomainError('conflict', 'The book is closed.');
     return [

@@ -1,5 +1,5 @@
-import type { ErrorCode } from '../../domain/errors.ts';
-import { DomainError } from '../../domain/errors.ts';
+import type { ErrorCode } from '../../domain/core/errors.ts';
+import { DomainError } from '../../domain/core/errors.ts';
 
 /** Asks again and again until `check` no longer throws; after the deadline its last error is the test's. */
 export const eventually = async <T>(check: () => T | Promise<T>, deadlineMs = 8000): Promise<T> => {

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
-import { slotOf } from '../../application/key-pages.ts';
+import { slotOf } from '../../application/core/privacy/key-pages.ts';
 
 /** Searching of a data folder's raw bytes. */
 

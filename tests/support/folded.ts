@@ -1,4 +1,4 @@
-import type { Document, ProjectedEvent, Projection } from '../../domain/projection.ts';
+import type { Document, ProjectedEvent, Projection } from '../../domain/core/projection.ts';
 import { BEGINNING } from './given.ts';
 
 /** An event of a story; the rest is filled in. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { Decided, Decider, DecisionContext } from '../../domain/decider.ts';
-import { DomainError, type ErrorCode } from '../../domain/errors.ts';
+import { DomainError, type ErrorCode } from '../../domain/core/errors.ts';
+import type { Decided, DecisionContext, StreamType } from '../../domain/core/stream-type.ts';
 
 /** A fact of the past and when it happened (ms); without a time each is a second after the one before. */
 export type Past<E> = E & { readonly at?: number };
@@ -11,26 +11,26 @@ export const BEGINNING = Date.UTC(2026, 0, 1);
 type Decide<S, E> = (state: S, context: DecisionContext) => readonly Decided<E>[];
 
 /**
- * Sentences over a decider: `given(decider, …events).when(decide).gives(…events)`, `.givesNothing()`, `.isRefused(code)`.
+ * Sentences over a type: `given(type, …events).when(decide).gives(…events)`, `.givesNothing()`, `.isRefused(code)`.
  */
 export const given = <S, E extends { type: string; data: unknown }>(
-  decider: Decider<S, E>,
+  type: StreamType<S, E>,
   ...history: readonly Past<NoInfer<E>>[]
 ) => {
   let at = BEGINNING;
-  let state = decider.initial;
+  let state = type.initial;
   history.forEach((event, revision) => {
     at = event.at ?? at + 1000;
-    state = decider.evolve(state, event, { at, revision });
+    state = type.evolve(state, event, { at, revision });
   });
   return {
     state,
-    when: (decide: Decide<S, E>, now = at + 1000) => outcome(decider, state, history.length, decide, now),
+    when: (decide: Decide<S, E>, now = at + 1000) => outcome(type, state, history.length, decide, now),
   };
 };
 
 const outcome = <S, E extends { type: string; data: unknown }>(
-  decider: Decider<S, E>,
+  type: StreamType<S, E>,
   state: S,
   revision: number,
   decide: Decide<S, E>,
@@ -45,7 +45,7 @@ const outcome = <S, E extends { type: string; data: unknown }>(
     thenAgainNothing: () => {
       const after = run().reduce(
         (folded, event, index) =>
-          decider.evolve(folded, event, { at: event.at ?? now, revision: revision + index }),
+          type.evolve(folded, event, { at: event.at ?? now, revision: revision + index }),
         state,
       );
       expect(decide(after, { now: now + 1 })).to.deep.equal([]);

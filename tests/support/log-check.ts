@@ -113,10 +113,10 @@ const callingFile = (): string =>
 
 const watched = new Set<Piece[]>();
 
-/** The output of one server: put in as it comes, and searched when the server has ended. */
-export const watchOutput = () => {
+/** The output of one server: put in as it comes, and searched when the server has ended, at the latest with the run. */
+export const watchOutput = (server: 'of one file' | 'shared') => {
   const pieces: Piece[] = [];
-  const startedBy = callingFile();
+  const startedBy = server === 'shared' ? '' : callingFile();
   watched.add(pieces);
   return {
     wrote: (text: string): void => {

@@ -6,7 +6,7 @@ import type {
   ProjectedEvent,
   Projection,
   Scalar,
-} from '../../domain/projection.ts';
+} from '../../domain/core/projection.ts';
 
 /** A read model folded in memory, with its queries by index: what a store answers, without one. */
 export const memoryReadModel = (projection: Projection) => {

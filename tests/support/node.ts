@@ -1,14 +1,16 @@
-import { EventCodec } from '../../application/codec.ts';
-import { CommandHandler } from '../../application/command-handler.ts';
-import { Directory } from '../../application/directory.ts';
+import { CommandHandler } from '../../application/core/commands/command-handler.ts';
+import { StreamStates } from '../../application/core/commands/stream-states.ts';
+import { Streams } from '../../application/core/commands/streams.ts';
+import { EventCodec } from '../../application/core/events/event-codec.ts';
+import { KeyRing } from '../../application/core/privacy/key-ring.ts';
+import { LogFollower } from '../../application/core/subscriptions/log-follower.ts';
+import { Directory } from '../../application/identity/directory.ts';
 import type { Clock } from '../../application/ports/clock.ts';
 import type { EventStore } from '../../application/ports/event-store.ts';
 import type { KeyStore } from '../../application/ports/key-store.ts';
 import type { SnapshotStore } from '../../application/ports/snapshot-store.ts';
-import { KeyRing } from '../../application/sealing.ts';
-import { StreamStates } from '../../application/stream-states.ts';
 import { catalogue } from '../../domain/catalogue.ts';
-import type { EventDefinition } from '../../domain/event.ts';
+import type { EventDefinition } from '../../domain/core/event.ts';
 import { openMemoryEventStore } from '../../infrastructure/event-store/memory.ts';
 import { systemClock, uuidV7Ids } from '../../infrastructure/identity/ids.ts';
 import { memoryKeyStore, memorySnapshotStore, silentMetrics, testClock, testLogger } from './fakes.ts';
@@ -49,8 +51,24 @@ export const startNode = (
   const codec = new EventCodec(options.definitions ?? catalogue, keys);
   const states = new StreamStates(events, codec, snapshots, logger);
   const commands = new CommandHandler({ events, codec, states, keys, clock, ids, metrics: silentMetrics });
-  const directory = new Directory(states, keys);
-  return { events, keyStore, snapshots, clock, ids, logger, keys, codec, states, commands, directory };
+  const streams = new Streams(commands, states);
+  const follower = new LogFollower({ events, logger });
+  const directory = new Directory(streams, keys);
+  return {
+    events,
+    follower,
+    keyStore,
+    snapshots,
+    clock,
+    ids,
+    logger,
+    keys,
+    codec,
+    states,
+    commands,
+    streams,
+    directory,
+  };
 };
 
 export type TestNode = ReturnType<typeof startNode>;

@@ -1,11 +1,14 @@
 import { z } from 'zod';
-import { Folder } from '../../application/folder.ts';
+import { Generation } from '../../application/core/projections/generation.ts';
+import {
+  ProjectionRunner,
+  type RunnerOptions,
+} from '../../application/core/projections/projection-runner.ts';
+import { WaitingReaders } from '../../application/core/projections/waiting-readers.ts';
 import type { EventStore, NewEvent, Position, StoredEvent } from '../../application/ports/event-store.ts';
-import { type Generation, leaseNameOf, type ReadStore } from '../../application/ports/read-store.ts';
-import { Pressure } from '../../application/pressure.ts';
-import { type HostOptions, ProjectionHost } from '../../application/projection-host.ts';
+import { type GenerationId, leaseNameOf, type ReadStore } from '../../application/ports/read-store.ts';
 import { catalogue } from '../../domain/catalogue.ts';
-import { projection, touch } from '../../domain/projection.ts';
+import { projection, touch } from '../../domain/core/projection.ts';
 import { openSqliteReadStore } from '../../infrastructure/read-store/sqlite/store.ts';
 import { type BookEvent, bookEvents, causeOf } from './book.ts';
 import { silentMetrics, testClock } from './fakes.ts';
@@ -40,7 +43,7 @@ export const tallies = (version = 1) =>
   });
 
 export const definitions = [...bookEvents, ...catalogue];
-export const GENERATION: Generation = { projection: 'tallies', tag: 'v1' };
+export const GENERATION: GenerationId = { projection: 'tallies', tag: 'v1' };
 
 /** A log with entries in books of several tenants; `text: 'poison'` poisons. */
 export const readModelKit = async (readStore?: ReadStore) => {
@@ -59,7 +62,7 @@ export const readModelKit = async (readStore?: ReadStore) => {
       const number = written;
       return node.commands.execute({
         tenantId,
-        decider: { category: 'book', stateVersion: 1, initial: null, evolve: (state: null) => state },
+        type: { category: 'book', stateVersion: 1, initial: null, evolve: (state: null) => state },
         id: 'one',
         cause: causeOf(entry),
         decide: () => [
@@ -70,8 +73,8 @@ export const readModelKit = async (readStore?: ReadStore) => {
         ],
       });
     },
-    folder: (events: EventStore = stores.events, reads: ReadStore = store) =>
-      new Folder(tallies(), GENERATION, { ...foldDeps(node), events, store: reads }),
+    generation: (events: EventStore = stores.events, reads: ReadStore = store) =>
+      new Generation(tallies(), GENERATION, { ...foldDeps(node), events, store: reads }),
     lease: (owner = 'tester') => takeLease(store, GENERATION, owner),
     tally: async (tenant: string, generation = GENERATION): Promise<readonly string[] | undefined> => {
       const doc = await store.get(generation, { collection: 'tallies', tenant, id: 'one' });
@@ -79,13 +82,14 @@ export const readModelKit = async (readStore?: ReadStore) => {
         ? undefined
         : z.object({ entries: z.array(z.string()) }).parse(doc.value).entries;
     },
-    host: (options: Partial<HostOptions> & { version?: number; name?: string } = {}) =>
-      new ProjectionHost(tallies(options.version), {
-        pressure: new Pressure(),
+    runner: (options: Partial<RunnerOptions> & { version?: number; name?: string } = {}) =>
+      new ProjectionRunner(tallies(options.version), {
+        pressure: new WaitingReaders(),
         ...foldDeps(node),
         store,
         events: stores.events,
-        owner: options.name ?? 'host',
+        follower: node.follower,
+        owner: options.name ?? 'runner',
         ttlMs: 300,
         lingerMs: 1,
         ...options,
@@ -101,7 +105,7 @@ const foldDeps = (node: ReturnType<typeof startNode>) => ({
   clock: node.clock,
 });
 
-export const takeLease = async (store: ReadStore, generation: Generation, owner = 'tester') => {
+export const takeLease = async (store: ReadStore, generation: GenerationId, owner = 'tester') => {
   const lease = await store.acquireLease(leaseNameOf(generation), owner, 60_000);
   if (lease === undefined) throw new Error('the lease is somebody else’s');
   return lease;

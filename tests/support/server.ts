@@ -1,10 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { existsSync, rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
+import { startEventStoreDb, type TestEventStoreDb } from './eventstoredb/start.ts';
 import { noteEnvironment, watchOutput } from './log-check.ts';
+import { noteServerStart } from './times.ts';
 
 /** The real server as a child process, on a port of its own and a data folder of its own (or a shared one). */
 
@@ -69,24 +73,45 @@ export interface Server {
   readonly exited: Promise<Exit>;
 }
 
+const makeFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'platform-e2e-'));
 const folders: string[] = [];
 
 export const newDataFolder = async (): Promise<string> => {
-  const folder = await mkdtemp(join(tmpdir(), 'platform-e2e-'));
+  const folder = await makeFolder();
   folders.push(folder);
   return folder;
 };
 
-const running = new Set<ChildProcess>();
+/** Test servers of event stores, one for each data folder. */
+const eventStores = new Map<string, Promise<TestEventStoreDb>>();
+
+/** With `TEST_STORES=eventstoredb` servers keep their events on a test server instead of the embedded store. */
+const storesOf = async (dataDir: string): Promise<ServerOptions['env']> => {
+  if (process.env.TEST_STORES !== 'eventstoredb') return {};
+  const starting = eventStores.get(dataDir) ?? startEventStoreDb();
+  eventStores.set(dataDir, starting);
+  return { EVENTSTORE_URL: (await starting).url };
+};
+
+/** Processes and their data folders. */
+const running = new Map<ChildProcess, string>();
+/** Servers of {@link startSharedServer} and their folders: they last until this process ends. */
+const shared = { running: new Map<ChildProcess, string>(), folders: [] as string[] };
 // A run that is cut short must leave no server behind.
 process.on('exit', () => {
-  for (const child of running) child.kill('SIGKILL');
+  for (const child of [...running.keys(), ...shared.running.keys()]) child.kill('SIGKILL');
+  for (const folder of shared.folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 });
 
-/** For `after` hooks: ends what still runs, and removes the folders. */
+/** For `after` hooks: ends the servers that still run, except the shared ones, and removes the folders. */
 export const cleanUp = async (): Promise<void> => {
-  for (const child of running) child.kill('SIGKILL');
-  await Promise.all([...running].map((child) => new Promise((resolve) => child.once('exit', resolve))));
+  for (const child of running.keys()) child.kill('SIGKILL');
+  await Promise.all(
+    [...running.keys()].map((child) => new Promise((resolve) => child.once('exit', resolve))),
+  );
+  const stores = [...eventStores.values()];
+  eventStores.clear();
+  for (const store of stores) await (await store).stop();
   for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
 };
 
@@ -105,7 +130,7 @@ const START_MS = 60_000;
 const MAIN = join(import.meta.dirname, '../../api/main.ts');
 
 /** Runs `api/main.ts` and does not wait for it to listen. */
-const launch = (dataDir: string, env: ServerOptions['env'] = {}) => {
+const launch = (dataDir: string, env: ServerOptions['env'] = {}, isShared = false) => {
   const variables: Record<string, string | undefined> = {
     ...OF_CHILDREN,
     ...ENVIRONMENT,
@@ -113,21 +138,34 @@ const launch = (dataDir: string, env: ServerOptions['env'] = {}) => {
     ...env,
   };
   const child = spawn(process.execPath, [MAIN], { env: variables, stdio: ['ignore', 'pipe', 'pipe'] });
-  running.add(child);
+  const among = isShared ? shared.running : running;
+  among.set(child, dataDir);
+  noteServerStart();
   noteEnvironment(variables);
-  const written = watchOutput();
+  const written = watchOutput(isShared ? 'shared' : 'of one file');
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8');
     stream.on('data', (chunk: string) => written.wrote(chunk));
   }
   const exited = new Promise<Exit>((resolve) => {
     child.once('close', (code, signal) => {
-      running.delete(child);
+      among.delete(child);
       written.ended();
       resolve({ code, signal });
     });
   });
   return { child, exited, output: written.text };
+};
+
+export const isInUse = (dataDir: string): boolean => [...running.values()].includes(dataDir);
+
+/** Frees the leases that a killed process has left, so that its successor does not wait until they run out. */
+export const freeLeases = (dataDir: string): void => {
+  const path = join(dataDir, 'read-models.db');
+  if (!existsSync(path)) return;
+  const db = new DatabaseSync(path, { timeout: 5000 });
+  db.exec('UPDATE leases SET owner = NULL, expires_at = 0');
+  db.close();
 };
 
 /** For starts that must fail. */
@@ -139,35 +177,49 @@ export const startAndExit = async (env: ServerOptions['env']): Promise<Exit & { 
   return { ...exit, output: output() };
 };
 
-export const startServer = async (options: ServerOptions = {}): Promise<Server> => {
-  const dataDir = options.dataDir ?? (await newDataFolder());
-  const { child, exited, output } = launch(dataDir, options.env);
+/** Waits for the address that the server logs. */
+const serverOf = async ({ child, exited, output }: ReturnType<typeof launch>, dataDir: string) => {
   const base = await new Promise<string>((resolve, reject) => {
     const fail = (why: string): void => reject(new Error(`the server ${why}:\n${output()}`));
     const timer = setTimeout(() => fail('did not start in time'), START_MS);
     void exited.then(() => fail('ended at its start'));
-    child.stdout.on('data', () => {
+    const look = (): void => {
       const found = addressIn(output());
       if (found === undefined) return;
       clearTimeout(timer);
+      child.stdout.off('data', look);
       resolve(found);
-    });
+    };
+    child.stdout.on('data', look);
   });
+  return { base, port: Number(new URL(base).port), dataDir, pid: child.pid ?? 0, output, exited };
+};
+
+export const startServer = async (options: ServerOptions = {}): Promise<Server> => {
+  const dataDir = options.dataDir ?? (await newDataFolder());
+  const launched = launch(dataDir, { ...(await storesOf(dataDir)), ...options.env });
+  const { child, exited } = launched;
   const end = (signal: NodeJS.Signals): Promise<Exit> => {
     child.kill(signal);
     return exited;
   };
   return {
-    base,
-    port: Number(new URL(base).port),
-    dataDir,
-    pid: child.pid ?? 0,
-    output,
+    ...(await serverOf(launched, dataDir)),
     stop: () => end('SIGTERM'),
     kill: () => end('SIGKILL'),
     signal: (signal) => void child.kill(signal),
-    exited,
   };
+};
+
+/** A server for several test files: none of them may end it. It lasts until the process of the tests ends. */
+export const startSharedServer = async (env: ServerOptions['env']): Promise<Server> => {
+  const dataDir = await makeFolder();
+  shared.folders.push(dataDir);
+  const refuse = (): never => {
+    throw new Error('This server is shared: a test that ends its server starts one with startWorld().');
+  };
+  const server = await serverOf(launch(dataDir, env, true), dataDir);
+  return { ...server, stop: refuse, kill: refuse, signal: refuse };
 };
 
 /** Waits until `check` gives something else than undefined or false, and gives that. */

@@ -78,6 +78,12 @@ export const tenant = z.strictObject({
     .nullable(),
 });
 
+export const changedTenant = tenant.extend({
+  admin: user
+    .extend({ changes: z.array(z.enum(['created', 'promoted', 'reactivated', 'renamed', 'password_set'])) })
+    .optional(),
+});
+
 export const login = z.strictObject({
   token: z.string(),
   token_type: z.literal('Bearer'),

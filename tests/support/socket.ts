@@ -32,6 +32,8 @@ const systemEnvelope = z.strictObject({
 });
 const envelope = z.discriminatedUnion('kind', [messageEnvelope, notificationEnvelope, systemEnvelope]);
 export type Envelope = z.output<typeof envelope>;
+/** @throws for what is no envelope of the specification */
+export const parseEnvelope = (text: string): Envelope => envelope.parse(JSON.parse(text));
 export type MessageEnvelope = z.output<typeof messageEnvelope>;
 
 export interface Listening {
@@ -56,7 +58,11 @@ export interface ListenOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export const open = (server: Server, token: string | undefined, options: ListenOptions = {}): WebSocket => {
+export const open = (
+  server: Pick<Server, 'base'>,
+  token: string | undefined,
+  options: ListenOptions = {},
+): WebSocket => {
   const { after, by = 'query', headers = {}, protocols = [] } = options;
   const url = new URL(`${server.base.replace('http', 'ws')}/api/v1/ws`);
   if (after !== undefined) url.searchParams.set('after', after);
@@ -70,7 +76,7 @@ export const open = (server: Server, token: string | undefined, options: ListenO
 
 /** Connects and waits for `ready`. */
 export const listen = async (
-  server: Server,
+  server: Pick<Server, 'base'>,
   token: string,
   options: ListenOptions = {},
 ): Promise<Listening> => {
@@ -80,7 +86,7 @@ export const listen = async (
   raw.on('message', (data, isBinary) => {
     try {
       if (isBinary) throw new Error('a binary frame');
-      seen.push(envelope.parse(JSON.parse(String(data))));
+      seen.push(parseEnvelope(String(data)));
     } catch (error) {
       broken ??= error;
     }

@@ -1,11 +1,11 @@
 import { newDataFolder, startServer } from './server.ts';
-import { endWorld, startWorld, type TestTenant, talk, type World } from './world.ts';
+import { endWorld, sharedWorld, startWorld, type TestTenant, talk, type World } from './world.ts';
 
 /** What the tests of a suite share: made before the first of them, ended after the last. */
 
 /**
  * Lets `start` run before the suite's first test, and `end` after its last, whether the start went well or not.
- * @param end ends every server unless it is given
+ * @param end ends every server of the file unless it is given
  * @returns what `start` made; to be called in tests and hooks alone
  */
 export const forSuite = <T>(start: () => Promise<T>, end: () => Promise<void> = endWorld): (() => T) => {
@@ -20,21 +20,23 @@ export const forSuite = <T>(start: () => Promise<T>, end: () => Promise<void> = 
   };
 };
 
-/** A world with one tenant. */
-const home = async (): Promise<{ readonly world: World; readonly tenant: TestTenant }> => {
-  const world = await startWorld();
+type Start = () => Promise<World>;
+
+/** A new tenant. @param start `startWorld` for tests that end their server */
+const home = async (start: Start): Promise<{ readonly world: World; readonly tenant: TestTenant }> => {
+  const world = await start();
   return { world, tenant: await world.tenant() };
 };
 
 /** The admin of a tenant, and Ada, an operator. */
-export const bossAndAda = async () => {
-  const { world, tenant } = await home();
+export const bossAndAda = async (start: Start = sharedWorld) => {
+  const { world, tenant } = await home(start);
   return { world, tenant, boss: tenant.admin, ada: await tenant.person('Ada') };
 };
 
 /** Two operators of a tenant and the `id` of their conversation. */
-export const adaAndBen = async () => {
-  const { world, tenant } = await home();
+export const adaAndBen = async (start: Start = sharedWorld) => {
+  const { world, tenant } = await home(start);
   const ada = await tenant.person('Ada');
   const ben = await tenant.person('Ben');
   return { world, tenant, ada, ben, id: await talk(ada, ben) };

@@ -51,5 +51,5 @@ export const platformClaims = (): Claims => ({
   exp: now() + 8 * 3600,
 });
 
-export const platformToken = (own: Claims = {}): string =>
-  signed({ ...platformClaims(), ...own }, KEYS.PLATFORM_JWT_SECRET);
+export const platformToken = (own: Claims = {}, key: string = KEYS.PLATFORM_JWT_SECRET): string =>
+  signed({ ...platformClaims(), ...own }, key);

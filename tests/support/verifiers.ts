@@ -78,7 +78,7 @@ export const verdictOfArgs = async (
   return verdict.parse(await verifyExport(options, source));
 };
 
-const verdictOf = ({ code, stdout, stderr }: Ran): Verdict => {
+export const verdictOf = ({ code, stdout, stderr }: Ran): Verdict => {
   if (code === 2) throw new Error(`it could not be checked: ${stderr}`);
   const found = verdict.parse(JSON.parse(stdout));
   if ((code === 0) !== found.verified) throw new Error(`ended with ${code}: ${stdout}`);
@@ -93,6 +93,35 @@ export const runPython = (...args: readonly string[]): Promise<Ran> =>
 
 export const verdictOfPython = async (...args: readonly string[]): Promise<Verdict> =>
   verdictOf(await runPython(...args));
+
+/** One process for many runs: Python takes longer to start than to check a short export. */
+const MANY = `
+import contextlib, io, json, runpy, sys
+main = runpy.run_path(sys.argv[1])["main"]
+for line in sys.stdin:
+    sys.argv[1:] = json.loads(line)
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main()
+    print(json.dumps({"code": code, "stdout": out.getvalue(), "stderr": err.getvalue()}))
+`;
+
+const ran = z.strictObject({ code: z.number(), stdout: z.string(), stderr: z.string() });
+
+/** The exit code and the verdict of each run of {@link runPython}. */
+export const runPythonOften = (runs: readonly (readonly string[])[]): Ran[] => {
+  const input = runs.map((args) => `${JSON.stringify(args)}\n`).join('');
+  const { status, stdout, stderr } = spawnSync('python3', ['-c', MANY, join(root, 'docs/verify.py')], {
+    input,
+    encoding: 'utf8',
+    maxBuffer: 1 << 28,
+  });
+  if (status !== 0) throw new Error(`python3 ended with ${status}: ${stderr}`);
+  return stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => ran.parse(JSON.parse(line)));
+};
 
 /** All but the words. */
 export const withoutMessage = ({ fault: found, ...rest }: Verdict) => ({

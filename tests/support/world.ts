@@ -1,6 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { type Client, clientOf } from './client.ts';
-import { cleanUp, eventually, randomName, type Server, type ServerOptions, startServer } from './server.ts';
+import {
+  cleanUp,
+  eventually,
+  freeLeases,
+  isInUse,
+  randomName,
+  type Server,
+  type ServerOptions,
+  startServer,
+  startSharedServer,
+} from './server.ts';
 import { conversation, liveMessage, tenant as shape, user } from './shapes.ts';
 import { type Person, platformToken, tenantToken } from './tokens.ts';
 
@@ -26,9 +36,12 @@ export interface World {
   readonly anybody: Client;
   readonly platform: Client;
   tenant(): Promise<TestTenant>;
-  /** Starts again on the same data folder, after `stop` or `kill` of {@link server}. */
-  restart(env?: ServerOptions['env']): Promise<void>;
-  /** Waits until the server says that it can serve: after a kill the dead process's leases have to run out. */
+  /**
+   * Starts again on the same data folder, after `stop` or `kill` of {@link server}.
+   * @param leases `kept`: those of the killed process have to run out, as they always do while another process runs
+   */
+  restart(env?: ServerOptions['env'], leases?: 'freed' | 'kept'): Promise<void>;
+  /** Waits until the server says that it can serve. */
   ready(): Promise<void>;
   end(): Promise<void>;
 }
@@ -40,8 +53,31 @@ export const USERS = '/api/v1/tenant/users';
 /** For `after` hooks, whether the start went well or not. */
 export const endWorld = cleanUp;
 
-export const startWorld = async (options: ServerOptions = {}): Promise<World> => {
-  let server = await startServer(options);
+/** A server of the calling file alone, which its tests may end. */
+export const startWorld = async (options: ServerOptions = {}): Promise<World> =>
+  worldOf(await startServer(options), options);
+
+const shared = new Map<string, { world: World; hasEnded: boolean }>();
+
+/**
+ * A server that the test files of a process share, one for each environment; each file makes tenants of its own. It
+ * can be neither stopped nor restarted. One that a failed test has ended is replaced for the next file.
+ */
+export const sharedWorld = async (env: Readonly<Record<string, string>> = {}): Promise<World> => {
+  const key = JSON.stringify(Object.entries(env).sort());
+  const present = shared.get(key);
+  if (present !== undefined && !present.hasEnded) return present.world;
+  const server = await startSharedServer(env);
+  const made = { world: await worldOf(server, { env }), hasEnded: false };
+  void server.exited.then(() => {
+    made.hasEnded = true;
+  });
+  shared.set(key, made);
+  return made.world;
+};
+
+const worldOf = async (first: Server, options: ServerOptions): Promise<World> => {
+  let server = first;
   const anybody = await clientOf(() => server);
   const platform = anybody.with(platformToken());
 
@@ -53,13 +89,13 @@ export const startWorld = async (options: ServerOptions = {}): Promise<World> =>
   const tenant = async (): Promise<TestTenant> => {
     const id = randomName('t');
     (await platform.post('/super/tenants', { id, name: 'A tenant of the tests' })).as(shape, 201);
-    const first: Person = {
+    const founder: Person = {
       tenantId: id,
       id: randomUUID(),
       email: `admin@${id}.example`.replace('_', '-'),
       role: 'admin',
     };
-    const admin = member(first, 'admin');
+    const admin = member(founder, 'admin');
     // The first request of a signed credential registers the person.
     (await admin.api.get('/api/v1/tenant/me')).as(user.loose());
     const person: TestTenant['person'] = async (name, role = 'operator') => {
@@ -78,8 +114,9 @@ export const startWorld = async (options: ServerOptions = {}): Promise<World> =>
     anybody,
     platform,
     tenant,
-    restart: async (env = {}) => {
+    restart: async (env = {}, leases = 'freed') => {
       await server.exited;
+      if (leases === 'freed' && !isInUse(server.dataDir)) freeLeases(server.dataDir);
       server = await startServer({ dataDir: server.dataDir, env: { ...options.env, ...env } });
     },
     ready: async () => {

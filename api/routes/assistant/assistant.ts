@@ -1,9 +1,19 @@
 import { z } from 'zod';
-import { SOURCE_KINDS } from '../../application/ports/corpus-store.ts';
-import type { Route } from '../http/route.ts';
-import { text } from '../http/schemas.ts';
-import { type App, contextOf } from './app.ts';
-import { personRoute } from './kinds.ts';
+import type { Assistant } from '../../../application/assistant/assistant.ts';
+import type { Backfills } from '../../../application/assistant/backfill.ts';
+import type { Ids } from '../../../application/ports/clock.ts';
+import { SOURCE_KINDS } from '../../../application/ports/corpus-store.ts';
+import { contextOf } from '../../http/request-context.ts';
+import type { Route } from '../../http/route.ts';
+import { text } from '../../http/schemas.ts';
+import { personRoute } from '../route-kinds.ts';
+
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly assistant: Assistant;
+  readonly backfills: Backfills;
+  readonly ids: Ids;
+}
 
 /** Questions to the assistant, and its corpus (specification, Assistant; decisions, section 7). */
 
@@ -26,7 +36,7 @@ const answer = z
   })
   .meta({ id: 'AssistantAnswer' });
 
-export const assistantRoutes = (app: App): Route[] => [
+export const assistantRoutes = (deps: Deps): Route[] => [
   personRoute({
     method: 'post',
     path: `${BASE}/ai/assistant/ask`,
@@ -45,10 +55,10 @@ export const assistantRoutes = (app: App): Route[] => [
     errors: ['assistant_upstream_unexpected', 'embedding_model_unavailable', 'unavailable'],
     handle: async (request) => {
       const { tenantId } = request.principal;
-      const { reply, passages, position } = await app.assistant.ask(
+      const { reply, passages, position } = await deps.assistant.ask(
         tenantId,
         request.body,
-        contextOf(app, request),
+        contextOf(deps, request),
       );
       return {
         status: 200,
@@ -84,7 +94,7 @@ export const assistantRoutes = (app: App): Route[] => [
     errors: ['embedding_model_unavailable', 'unavailable'],
     handle: async (request) => ({
       status: 200,
-      body: await app.backfills.run(request.principal.tenantId),
+      body: await deps.backfills.run(request.principal.tenantId),
     }),
   }),
 ];

@@ -1,15 +1,22 @@
+import { create as attachment } from 'content-disposition';
 import { z } from 'zod';
-import type { OpenedEvent } from '../../application/audit/opened-views.ts';
-import { metadataSchema } from '../../application/codec.ts';
-import type { Position } from '../../application/ports/event-store.ts';
-import { invalid } from '../../domain/errors.ts';
-import { attachment } from '../http/content-disposition.ts';
-import { NDJSON, wantsNdjson } from '../http/ndjson.ts';
-import type { Route } from '../http/route.ts';
-import { instant, limit, position } from '../http/schemas.ts';
-import { Pieces } from '../http/stream.ts';
-import type { App } from './app.ts';
-import { adminRoute } from './kinds.ts';
+import type { EventLog } from '../../../application/audit/event-log.ts';
+import type { OpenedEvent } from '../../../application/audit/opened-views.ts';
+import type { Replay } from '../../../application/audit/replay.ts';
+import { metadataSchema } from '../../../application/core/events/event-codec.ts';
+import type { Position } from '../../../application/ports/event-store.ts';
+import { invalid } from '../../../domain/core/errors.ts';
+import { NDJSON, wantsNdjson } from '../../http/ndjson.ts';
+import type { Route } from '../../http/route.ts';
+import { instant, limit, position } from '../../http/schemas.ts';
+import { Pieces } from '../../http/stream.ts';
+import { adminRoute } from '../route-kinds.ts';
+
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly eventLog: EventLog;
+  readonly replay: Replay;
+}
 
 /** Every event of the tenant, for auditors (decisions, section 11; docs/audit-format.md). */
 
@@ -43,7 +50,7 @@ const viewOf = ({ stored, data, metadata }: OpenedEvent) => ({
   sealed: { data: stored.data, metadata: stored.metadata },
 });
 
-export const auditEventRoutes = (app: App): Route[] => [
+export const auditEventRoutes = (deps: Deps): Route[] => [
   adminRoute({
     method: 'get',
     path: '/api/v1/tenant/audit/events',
@@ -63,15 +70,15 @@ export const auditEventRoutes = (app: App): Route[] => [
     responses: { 200: z.array(auditedEvent) },
     produces: NDJSON,
     handle: async ({ principal: { tenantId }, query: { limit: most, after, ...query }, headers }) => {
-      const asked = { ...query, after: placeOf(app, after) };
+      const asked = { ...query, after: placeOf(deps, after) };
       if (wantsNdjson(headers.accept)) {
         return {
           status: 200,
           headers: { 'Content-Type': NDJSON, 'Content-Disposition': attachment('events.ndjson') },
-          body: new Pieces(app.replay.export(tenantId, asked), app.replay.stopping),
+          body: new Pieces(deps.replay.export(tenantId, asked), deps.replay.stopping),
         };
       }
-      const page = await app.replay.page(tenantId, asked, most);
+      const page = await deps.replay.page(tenantId, asked, most);
       return {
         status: 200,
         body: page.events.map(viewOf),
@@ -81,10 +88,10 @@ export const auditEventRoutes = (app: App): Route[] => [
   }),
 ];
 
-/** @throws 400 for what is no place in the log */
-const placeOf = (app: App, text: string | undefined): Position | undefined => {
+/** @throws 400 for a text that is no position of the log */
+const placeOf = (deps: Deps, text: string | undefined): Position | undefined => {
   if (text === undefined) return undefined;
-  const found = app.eventLog.parsePosition(text);
+  const found = deps.eventLog.parsePosition(text);
   if (found !== undefined) return found;
   throw invalid([{ path: 'after', code: 'invalid_format', message: 'This is not a position.' }]);
 };

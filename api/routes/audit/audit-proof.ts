@@ -3,15 +3,20 @@ import { type FileHandle, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { create as attachment } from 'content-disposition';
 import { z } from 'zod';
-import { attachment } from '../http/content-disposition.ts';
-import { NDJSON, wantsNdjson } from '../http/ndjson.ts';
-import type { Reply, Route } from '../http/route.ts';
-import { position, timestamp } from '../http/schemas.ts';
-import type { App } from './app.ts';
-import { adminRoute } from './kinds.ts';
+import type { HeadSigner } from '../../../application/audit/head-signer.ts';
+import { NDJSON, wantsNdjson } from '../../http/ndjson.ts';
+import type { Reply, Route } from '../../http/route.ts';
+import { position, timestamp } from '../../http/schemas.ts';
+import { adminRoute } from '../route-kinds.ts';
 
-/** The sealed head of all of a tenant's streams (decisions, section 11; docs/audit-format.md). */
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly sealer: HeadSigner;
+}
+
+/** The signed head of a tenant's streams (decisions, section 11; docs/audit-format.md). */
 
 const proof = z
   .object({
@@ -25,7 +30,7 @@ const proof = z
   })
   .meta({ id: 'AuditProof' });
 
-export const auditProofRoutes = (app: App): Route[] => [
+export const auditProofRoutes = (deps: Deps): Route[] => [
   adminRoute({
     method: 'get',
     path: '/api/v1/tenant/audit/proof',
@@ -38,21 +43,21 @@ export const auditProofRoutes = (app: App): Route[] => [
     errors: ['unavailable', 'read_model_behind'],
     handle: async ({ principal: { tenantId }, headers }) =>
       wantsNdjson(headers.accept)
-        ? withHeads(app, tenantId)
-        : { status: 200, body: await app.sealer.proof(tenantId) },
+        ? withHeads(deps, tenantId)
+        : { status: 200, body: await deps.sealer.proof(tenantId) },
   }),
 ];
 
-/** The head, then a line for each stream; by way of a file, since the head is known last and readers may be slow. */
-const withHeads = async (app: App, tenantId: string): Promise<Reply> => {
+/** Sends the head, then a line for each stream, from a file: the head is known last, and readers may be slow. */
+const withHeads = async (deps: Deps, tenantId: string): Promise<Reply> => {
   const path = join(tmpdir(), `audit-heads-${randomUUID()}`);
   const file = await open(path, 'wx+', 0o600);
   try {
-    const head = await app.sealer.proof(tenantId, async (heads) => {
+    const head = await deps.sealer.proof(tenantId, async (heads) => {
       if (heads.length > 0) await file.appendFile(heads.map((one) => `${JSON.stringify(one)}\n`).join(''));
     });
     const body = Readable.from(spooled(`${JSON.stringify(head)}\n`, file), { objectMode: false });
-    // However it ends, and also when nobody ever reads it.
+    // Removes the file however the answer ends, also when it is never read.
     body.once('close', () => void dropped(file, path).catch(() => undefined));
     return {
       status: 200,

@@ -1,14 +1,19 @@
 import { z } from 'zod';
-import { metadataSchema } from '../../application/codec.ts';
-import type { Position } from '../../application/ports/event-store.ts';
-import { invalid } from '../../domain/errors.ts';
-import { decodeCursor, nextPage } from '../http/cursor.ts';
-import type { Route } from '../http/route.ts';
-import { cursor, instant, limit, position, timestamp } from '../http/schemas.ts';
-import type { App } from './app.ts';
-import { adminRoute } from './kinds.ts';
+import type { EventLog } from '../../../application/audit/event-log.ts';
+import { metadataSchema } from '../../../application/core/events/event-codec.ts';
+import type { Position } from '../../../application/ports/event-store.ts';
+import { invalid } from '../../../domain/core/errors.ts';
+import { decodeCursor, nextPage } from '../../http/cursor.ts';
+import type { Route } from '../../http/route.ts';
+import { cursor, instant, limit, position, timestamp } from '../../http/schemas.ts';
+import { adminRoute } from '../route-kinds.ts';
 
-/** Who did what in the tenant (decisions, section 11). */
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly eventLog: EventLog;
+}
+
+/** The event log: actions of people and credentials (decisions, section 11). */
 
 const line = z
   .object({
@@ -26,7 +31,7 @@ const line = z
   })
   .meta({ id: 'LogLine' });
 
-export const eventLogRoutes = (app: App): Route[] => [
+export const eventLogRoutes = (deps: Deps): Route[] => [
   adminRoute({
     method: 'get',
     path: '/api/v1/tenant/audit/event-log',
@@ -44,9 +49,9 @@ export const eventLogRoutes = (app: App): Route[] => [
     responses: { 200: z.array(line) },
     handle: async (request) => {
       const { cursor: given, ...query } = request.query;
-      const page = await app.eventLog.page(request.principal.tenantId, {
+      const page = await deps.eventLog.page(request.principal.tenantId, {
         ...query,
-        before: beginOf(app, given),
+        before: beginOf(deps, given),
       });
       const next = page.next === undefined ? undefined : nextPage({ values: [page.next], id: '' });
       return { status: 200, body: page.lines, next };
@@ -55,11 +60,11 @@ export const eventLogRoutes = (app: App): Route[] => [
 ];
 
 /** @throws 400 for a cursor of another list */
-const beginOf = (app: App, given: string | undefined): Position | undefined => {
+const beginOf = (deps: Deps, given: string | undefined): Position | undefined => {
   const end = decodeCursor(given);
   if (end === undefined) return undefined;
   const [text] = end.values;
-  const found = typeof text === 'string' ? app.eventLog.parsePosition(text) : undefined;
+  const found = typeof text === 'string' ? deps.eventLog.parsePosition(text) : undefined;
   if (found !== undefined) return found;
   throw invalid([{ path: 'cursor', code: 'invalid_format', message: 'This is not a cursor of this list.' }]);
 };

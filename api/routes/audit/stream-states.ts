@@ -1,11 +1,15 @@
 import { z } from 'zod';
-import type { At } from '../../application/time-travel.ts';
-import type { Route } from '../http/route.ts';
-import { instant, position, timestamp } from '../http/schemas.ts';
-import type { App } from './app.ts';
-import { adminRoute } from './kinds.ts';
+import type { At, TimeTravel } from '../../../application/audit/time-travel.ts';
+import type { Route } from '../../http/route.ts';
+import { instant, position, timestamp } from '../../http/schemas.ts';
+import { adminRoute } from '../route-kinds.ts';
 
-/** Aggregates as they stood (decisions, section 11; docs/audit.md, Time travel). */
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly timeTravel: TimeTravel;
+}
+
+/** Past states of streams (decisions, section 11; docs/time-travel.md). */
 
 const pastState = z
   .object({
@@ -17,7 +21,7 @@ const pastState = z
   })
   .meta({ id: 'PastState' });
 
-export const streamStateRoutes = (app: App): Route[] => [
+export const streamStateRoutes = (deps: Deps): Route[] => [
   adminRoute({
     method: 'get',
     path: '/api/v1/tenant/audit/streams/:stream/state',
@@ -35,14 +39,14 @@ export const streamStateRoutes = (app: App): Route[] => [
     errors: ['not_found'],
     handle: async ({ principal, params, query }) => ({
       status: 200,
-      body: await app.timeTravel.stateAt(principal.tenantId, params.stream, await placeOf(app, query.at)),
+      body: await deps.timeTravel.stateAt(principal.tenantId, params.stream, await placeOf(deps, query.at)),
     }),
   }),
 ];
 
-/** @throws 400 for what is neither a position of this log nor an instant */
-const placeOf = async (app: App, at: string | undefined): Promise<At | undefined> => {
+/** @throws 400 for a text that is neither a position of this log nor an instant */
+const placeOf = async (deps: Deps, at: string | undefined): Promise<At | undefined> => {
   if (at === undefined) return undefined;
   const time = instant.safeParse(at);
-  return time.success ? { ms: Date.parse(time.data) } : { position: await app.timeTravel.placeOf(at, 'at') };
+  return time.success ? { ms: Date.parse(time.data) } : { position: await deps.timeTravel.placeOf(at, 'at') };
 };

@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { metadataSchema } from '../../application/codec.ts';
-import { RATE, type RateCard } from '../../domain/billing/rate-card.ts';
-import type { Reconciliation } from '../../domain/billing/reconciliation.ts';
-import { SCOPES } from '../../domain/billing/reconciliation.ts';
-import { METERS, type Meter } from '../../domain/billing/shapes.ts';
-import type { Statement } from '../../domain/billing/statement.ts';
-import type { Cell } from '../http/csv.ts';
-import { position, timestamp } from '../http/schemas.ts';
+import { metadataSchema } from '../../../application/core/events/event-codec.ts';
+import { RATE, type RateCard } from '../../../domain/billing/rate-card.ts';
+import type { Reconciliation } from '../../../domain/billing/reconciliation.ts';
+import { SCOPES } from '../../../domain/billing/reconciliation.ts';
+import { METERS, type Meter } from '../../../domain/billing/shapes.ts';
+import type { Statement } from '../../../domain/billing/statement.ts';
+import type { Cell } from '../../http/csv.ts';
+import { position, timestamp } from '../../http/schemas.ts';
+import { currencyCode } from '../ledger/ledger-views.ts';
 import { line } from './invoice-views.ts';
-import { currencyCode } from './ledger-views.ts';
 
 /** Shapes of partner billing's requests and answers (decisions, section 10). */
 
@@ -29,7 +29,7 @@ const rate = z.strictObject({
     .meta({ description: 'Free of charge in each calendar month (UTC), used in the order of time.' }),
 });
 
-// An entry for each meter: what a record would pass over (`__proto__`) is a key too many here.
+// One member for each meter. `__proto__` is refused as an unknown key, which a record schema would drop.
 const rates = z.strictObject(
   Object.fromEntries(METERS.map((meter) => [meter, rate.exactOptional()])) as Record<
     Meter,
@@ -156,7 +156,7 @@ export const statementRows = (statements: readonly Statement[]): Rows => [
   ),
 ];
 
-/** A row for each bucket, then one for all. */
+/** A row for each bucket, then a total. */
 export const reconciliationRows = ({
   window: { from, to },
   scope,

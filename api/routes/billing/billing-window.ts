@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import type { Window } from '../../domain/billing/shapes.ts';
-import { invalid } from '../../domain/errors.ts';
-import { isDay } from '../../domain/ledger/dates.ts';
-import { instant } from '../http/schemas.ts';
+import type { Window } from '../../../domain/billing/shapes.ts';
+import { invalid } from '../../../domain/core/errors.ts';
+import { isDay } from '../../../domain/ledger/dates.ts';
+import { instant } from '../../http/schemas.ts';
 
-/** Windows as callers give them (decisions, section 10): instants or dates, `[from, to)`, in UTC. */
+/** Windows in requests (decisions, section 10): instants or dates, `[from, to)`, in UTC. */
 
 const SENTENCE =
   'This is neither a day such as 2026-11-01 nor an instant such as 2026-11-01T00:00:00Z, of the years 0001 to 9999.';
@@ -14,15 +14,15 @@ const day = z
   .refine(isDay)
   .transform((text) => `${text}T00:00:00.000Z`);
 
-/** An offset can lead out of the years that an instant is written with. */
+/** An offset can lead to a year that an instant cannot express. */
 const isInYears = (text: string): boolean => /^[0-9]{4}-/.test(text) && !text.startsWith('0000');
 
-/** An instant, or a day for its first moment; becomes UTC with milliseconds. */
+/** An instant, or a day for its first moment, as UTC with milliseconds. */
 const moment = z
   .union([instant.refine(isInYears, SENTENCE), day], SENTENCE)
   .meta({ description: 'An instant, or a day (UTC) for its first moment.' });
 
-/** For a query or a body. */
+/** Members of a query or body. */
 export const windowFields = { from: moment.optional(), to: moment.optional() };
 
 const monthOf = (now: number): Window => {
@@ -33,9 +33,9 @@ const monthOf = (now: number): Window => {
 };
 
 /**
- * What is not given is this calendar month's.
+ * Missing ends are those of the present calendar month.
  * @param now ms
- * @throws 400 for a window that ends where it begins, or before
+ * @throws 400 for an empty window, or one that ends before it begins
  */
 export const windowOf = (
   given: { readonly from?: string | undefined; readonly to?: string | undefined },

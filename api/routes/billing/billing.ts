@@ -1,15 +1,21 @@
+import { create as attachment } from 'content-disposition';
 import { z } from 'zod';
-import type { Position } from '../../application/ports/event-store.ts';
-import type { RateCard } from '../../domain/billing/rate-card.ts';
-import { SCOPES } from '../../domain/billing/reconciliation.ts';
-import { METERS } from '../../domain/billing/shapes.ts';
-import { invalid } from '../../domain/errors.ts';
-import { attachment } from '../http/content-disposition.ts';
-import { CSV_TYPE, csvRows } from '../http/csv.ts';
-import { decodeCursor, listName, nextPage } from '../http/cursor.ts';
-import type { Reply, Route } from '../http/route.ts';
-import { cursor, limit } from '../http/schemas.ts';
-import { type App, contextOf } from './app.ts';
+import type { RateCards } from '../../../application/billing/rate-cards.ts';
+import type { Statements } from '../../../application/billing/statements.ts';
+import type { Clock, Ids } from '../../../application/ports/clock.ts';
+import type { Position } from '../../../application/ports/event-store.ts';
+import type { RateCard } from '../../../domain/billing/rate-card.ts';
+import { SCOPES } from '../../../domain/billing/reconciliation.ts';
+import { METERS } from '../../../domain/billing/shapes.ts';
+import { invalid } from '../../../domain/core/errors.ts';
+import { CSV_TYPE, csvRows } from '../../http/csv.ts';
+import { decodeCursor, listName, nextPage } from '../../http/cursor.ts';
+import { contextOf } from '../../http/request-context.ts';
+import type { Reply, Route } from '../../http/route.ts';
+import { cursor, limit } from '../../http/schemas.ts';
+import { etagOf, ifMatch } from '../entities/record-requests.ts';
+import { BILLING_PERMISSION } from '../partners/partner-portal.ts';
+import { partnerRoute } from '../route-kinds.ts';
 import {
   newRateCard,
   rateCardView,
@@ -21,17 +27,22 @@ import {
   viewOfCard,
 } from './billing-views.ts';
 import { windowFields, windowOf } from './billing-window.ts';
-import { partnerRoute } from './kinds.ts';
-import { BILLING_PERMISSION } from './partner-portal.ts';
-import { etagOf, ifMatch } from './record-requests.ts';
+
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly rateCards: RateCards;
+  readonly statements: Statements;
+}
 
 /**
- * Partner billing but its invoices (decisions, section 10): rate card, statements with the events behind them, and
+ * Partner billing without invoices (decisions, section 10): rate card, statements with their events, and
  * reconciliation. The partner is the credential's.
  */
 
 const BASE = '/api/v1/partner-portal/billing';
-const READS = ['metering', 'tenants', 'invoices'];
+const READS = ['metering', 'invoices'];
 
 const windowQuery = z.object(windowFields);
 const reconciliationQuery = windowQuery.extend({ scope: z.enum(SCOPES).default('customer') });
@@ -49,12 +60,12 @@ const download = (filename: string, rows: Parameters<typeof csvRows>[0]): Reply 
   body: csvRows(rows),
 });
 
-export const billingRoutes = (app: App): Route[] => {
+export const billingRoutes = (deps: Deps): Route[] => {
   const of = { tag: 'Partner billing', permission: BILLING_PERMISSION } as const;
   const statementsOf = (partnerId: string, query: z.output<typeof windowQuery>) =>
-    app.statements.statements(partnerId, windowOf(query, app.clock.now()));
+    deps.statements.statements(partnerId, windowOf(query, deps.clock.now()));
   const reconciliationOf = (partnerId: string, query: z.output<typeof reconciliationQuery>) =>
-    app.statements.reconciliation(partnerId, windowOf(query, app.clock.now()), query.scope);
+    deps.statements.reconciliation(partnerId, windowOf(query, deps.clock.now()), query.scope);
 
   return [
     partnerRoute({
@@ -64,7 +75,7 @@ export const billingRoutes = (app: App): Route[] => {
       operationId: 'getRateCard',
       summary: 'What each meter costs; `ETag` is the version',
       responses: { 200: rateCardView },
-      handle: async ({ principal }) => cardReply(await app.rateCards.get(principal.partnerId)),
+      handle: async ({ principal }) => cardReply(await deps.rateCards.get(principal.partnerId)),
     }),
 
     partnerRoute({
@@ -79,10 +90,10 @@ export const billingRoutes = (app: App): Route[] => {
       honoursIfMatch: true,
       reads: ['invoices'],
       handle: async (request) => {
-        const { card, position } = await app.rateCards.replace(
+        const { card, position } = await deps.rateCards.replace(
           request.principal.partnerId,
           { ...request.body, ifVersion: ifMatch(request.headers) },
-          contextOf(app, request),
+          contextOf(deps, request),
         );
         return cardReply(card, position);
       },
@@ -133,14 +144,14 @@ export const billingRoutes = (app: App): Route[] => {
       reads: ['metering'],
       handle: async ({ principal, params, query }) => {
         const { meter, limit: size, cursor: given, ...rest } = query;
-        const window = windowOf(rest, app.clock.now());
-        // Without the window: the default one moves on while a list is paged through.
+        const window = windowOf(rest, deps.clock.now());
+        // Without the window, since the default one moves while a list is read page by page.
         const list = listName('usage', params.customer_id, meter);
-        const page = await app.statements.usage(
+        const page = await deps.statements.usage(
           principal.partnerId,
           params.customer_id,
           { meter, window },
-          { limit: size, after: beginOf(app, given, list) },
+          { limit: size, after: beginOf(deps, given, list) },
         );
         const next = page.next === undefined ? undefined : nextPage({ values: [page.next], id: '' }, list);
         return { status: 200, body: page.events, next };
@@ -184,11 +195,11 @@ export const billingRoutes = (app: App): Route[] => {
 };
 
 /** @throws 400 for a cursor of another list */
-const beginOf = (app: App, given: string | undefined, list: string): Position | undefined => {
+const beginOf = (deps: Deps, given: string | undefined, list: string): Position | undefined => {
   const end = decodeCursor(given, list);
   if (end === undefined) return undefined;
   const [text] = end.values;
-  const found = typeof text === 'string' ? app.statements.parsePosition(text) : undefined;
+  const found = typeof text === 'string' ? deps.statements.parsePosition(text) : undefined;
   if (found !== undefined) return found;
   throw invalid([{ path: 'cursor', code: 'invalid_format', message: 'This is not a cursor of this list.' }]);
 };

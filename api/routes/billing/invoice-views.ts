@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Invoice } from '../../domain/billing/invoice-view.ts';
-import { METERS } from '../../domain/billing/shapes.ts';
-import { timestamp } from '../http/schemas.ts';
+import type { Invoice } from '../../../domain/billing/invoice-view.ts';
+import { METERS } from '../../../domain/billing/shapes.ts';
+import { timestamp } from '../../http/schemas.ts';
 
 /** Invoices as the partner portal shows them (decisions, section 10). */
 
@@ -54,7 +54,7 @@ export const invoiceView = z
   })
   .meta({ id: 'PartnerInvoice' });
 
-/** Without places in the log, and the partner who asks. */
+/** Leaves out log positions and the partner, which is the caller's. */
 export const viewOfInvoice = ({
   through: _through,
   partner: _partner,

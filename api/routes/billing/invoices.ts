@@ -1,18 +1,28 @@
 import { z } from 'zod';
-import type { InvoiceNow } from '../../application/billing/invoices.ts';
-import type { Invoice } from '../../domain/billing/invoice-view.ts';
-import { notFound } from '../../domain/errors.ts';
-import { partnerScope } from '../../domain/partners/partner.ts';
-import { invoiceById, invoicesOf, invoicesProjection } from '../../projections/invoices.ts';
-import { decodeCursor, listName, nextPage } from '../http/cursor.ts';
-import type { Reply, Route } from '../http/route.ts';
-import { cursor, idParams, limit } from '../http/schemas.ts';
-import { INVOICE_PAGE_HEADERS, invoicePage } from '../pages/invoice-page.ts';
-import { type App, contextOf } from './app.ts';
+import type { InvoiceNow, Invoices } from '../../../application/billing/invoices.ts';
+import type { ReadModels } from '../../../application/core/projections/read-models.ts';
+import type { Clock, Ids } from '../../../application/ports/clock.ts';
+import type { Invoice } from '../../../domain/billing/invoice-view.ts';
+import { notFound } from '../../../domain/core/errors.ts';
+import { partnerScope } from '../../../domain/partners/partner.ts';
+import { invoiceById, invoicesOf, invoicesProjection } from '../../../projections/billing/invoices.ts';
+import { decodeCursor, listName, nextPage } from '../../http/cursor.ts';
+import { contextOf } from '../../http/request-context.ts';
+import type { Reply, Route } from '../../http/route.ts';
+import { cursor, idParams, limit } from '../../http/schemas.ts';
+import { INVOICE_PAGE_HEADERS, invoicePage } from '../../pages/invoice-page.ts';
+import { BILLING_PERMISSION } from '../partners/partner-portal.ts';
+import { partnerRoute } from '../route-kinds.ts';
 import { windowFields, windowOf } from './billing-window.ts';
 import { INVOICE_STATES, invoiceView, viewOfInvoice } from './invoice-views.ts';
-import { partnerRoute } from './kinds.ts';
-import { BILLING_PERMISSION } from './partner-portal.ts';
+
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly invoices: Invoices;
+  readonly readModels: ReadModels;
+}
 
 /** Invoices of a partner's customers (decisions, section 10). The partner is the credential's. */
 
@@ -20,7 +30,7 @@ const BASE = '/api/v1/partner-portal/billing/invoices';
 const READS = [invoicesProjection.name];
 
 const filterQuery = z.object({
-  /** A customer that is none selects nothing. */
+  /** An unknown customer selects nothing. */
   customer_id: z.string().max(200).optional(),
   state: z.enum(INVOICE_STATES).optional(),
   limit: limit(),
@@ -35,8 +45,8 @@ const reply = (status: number, { invoice, position }: InvoiceNow): Reply => ({
   position,
 });
 
-export const invoiceRoutes = (app: App): Route[] => {
-  const reader = app.readModels.reader(invoicesProjection.name);
+export const invoiceRoutes = (deps: Deps): Route[] => {
+  const reader = deps.readModels.reader(invoicesProjection.name);
   const of = { tag: 'Partner billing', permission: BILLING_PERMISSION } as const;
 
   const find = async (partnerId: string, id: string): Promise<Invoice> => {
@@ -80,8 +90,8 @@ export const invoiceRoutes = (app: App): Route[] => {
       handle: async (request) => {
         const { customer_id, ...given } = request.body;
         const { partnerId } = request.principal;
-        const window = windowOf(given, app.clock.now());
-        const made = await app.invoices.generate(partnerId, customer_id, window, contextOf(app, request));
+        const window = windowOf(given, deps.clock.now());
+        const made = await deps.invoices.generate(partnerId, customer_id, window, contextOf(deps, request));
         return reply(made.isNew ? 201 : 200, made);
       },
     }),
@@ -129,7 +139,7 @@ export const invoiceRoutes = (app: App): Route[] => {
       responses: { 200: invoiceView },
       errors: ['invoice_locked'],
       reads: READS,
-      handle: ({ principal, params }) => app.invoices.change(principal.partnerId, params.id),
+      handle: ({ principal, params }) => deps.invoices.change(principal.partnerId, params.id),
     }),
 
     partnerRoute({
@@ -144,7 +154,7 @@ export const invoiceRoutes = (app: App): Route[] => {
       reads: READS,
       handle: async (request) => {
         const { principal, params } = request;
-        const issued = await app.invoices.issue(principal.partnerId, params.id, contextOf(app, request));
+        const issued = await deps.invoices.issue(principal.partnerId, params.id, contextOf(deps, request));
         return reply(issued.invoice.state === 'issued' ? 200 : 202, issued);
       },
     }),
@@ -161,7 +171,7 @@ export const invoiceRoutes = (app: App): Route[] => {
       reads: READS,
       handle: async (request) => {
         const { principal, params } = request;
-        return reply(200, await app.invoices.void(principal.partnerId, params.id, contextOf(app, request)));
+        return reply(200, await deps.invoices.void(principal.partnerId, params.id, contextOf(deps, request)));
       },
     }),
   ];

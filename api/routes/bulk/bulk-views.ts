@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { OUTCOME_CODES } from '../../domain/bulk/outcomes.ts';
-import { processedOf, type SessionState } from '../../domain/bulk/session.ts';
-import { cascade, opParams, type RowError, sample } from '../../domain/bulk/session-events.ts';
-import type { BulkPreviewDoc } from '../../projections/bulk.ts';
-import { timestamp } from '../http/schemas.ts';
+import { OUTCOME_CODES } from '../../../domain/bulk/outcomes.ts';
+import { processedOf, type SessionState } from '../../../domain/bulk/session.ts';
+import { cascade, opParams, type RowError, sample } from '../../../domain/bulk/session-events.ts';
+import type { BulkPreviewDoc } from '../../../projections/bulk/bulk.ts';
+import { timestamp } from '../../http/schemas.ts';
 
-/** Sessions as they are answered (specification, Bulk operation session; decisions, section 5). */
+/** Answers about sessions (specification, Bulk operation session; decisions, section 5). */
 
 const count = z.int().nonnegative();
 
@@ -88,7 +88,7 @@ const selectionOf = ({ selection }: SessionState, ids: readonly string[]): Sessi
   const { filter_expr: expression, count_at_preview } = selection;
   return {
     kind: 'filter',
-    // A preview takes a text or an object and nothing else.
+    // A preview accepts only a text or an object.
     filter_expr: expression as string | Record<string, unknown>,
     ...(count_at_preview === undefined ? {} : { count_at_preview }),
   };
@@ -108,7 +108,7 @@ const resultOf = ({ result }: SessionState): Pick<SessionView, 'result'> => {
   return { result: { ...totals, committed_at: iso(endedAt) } };
 };
 
-/** @param most so many ids and errors are shown */
+/** @param most the number of ids and errors shown */
 export const viewOf = (
   session: SessionState,
   { ids, errors, sample_affected }: Omit<BulkPreviewDoc, 'id' | 'attempt'>,

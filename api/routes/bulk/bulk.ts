@@ -1,20 +1,29 @@
-import { stringify } from 'csv-stringify/sync';
+import { create as attachment } from 'content-disposition';
 import { z } from 'zod';
-import type { BulkRequest, SessionNow } from '../../application/bulk.ts';
-import type { Position } from '../../application/ports/event-store.ts';
-import { sessionIn } from '../../domain/bulk/session.ts';
-import type { OpParams } from '../../domain/bulk/session-events.ts';
-import type { JsonValue } from '../../domain/entities/fields.ts';
-import { jsonProblem } from '../../domain/entities/json-values.ts';
-import { isStorableText } from '../../domain/text.ts';
-import { type BulkPreviewDoc, bulkPreviewOf, bulkSessionsOf } from '../../projections/bulk.ts';
-import { attachment } from '../http/content-disposition.ts';
-import { decodeCursor, nextPage } from '../http/cursor.ts';
-import type { Route } from '../http/route.ts';
-import { cursor, idParams, limit, text } from '../http/schemas.ts';
-import { type App, contextOf } from './app.ts';
+import type { Bulk, BulkRequest, SessionNow } from '../../../application/bulk/sessions.ts';
+import type { ReadModels } from '../../../application/core/projections/read-models.ts';
+import type { Ids } from '../../../application/ports/clock.ts';
+import type { Position } from '../../../application/ports/event-store.ts';
+import { sessionIn } from '../../../domain/bulk/session.ts';
+import type { OpParams, RowError } from '../../../domain/bulk/session-events.ts';
+import { isStorableText } from '../../../domain/core/text.ts';
+import type { JsonValue } from '../../../domain/entities/fields.ts';
+import { jsonProblem } from '../../../domain/entities/json-values.ts';
+import { type BulkPreviewDoc, bulkPreviewOf, bulkSessionsOf } from '../../../projections/bulk/bulk.ts';
+import { CSV_TYPE, csvRows } from '../../http/csv.ts';
+import { decodeCursor, nextPage } from '../../http/cursor.ts';
+import { contextOf } from '../../http/request-context.ts';
+import type { Route } from '../../http/route.ts';
+import { cursor, idParams, limit, text } from '../../http/schemas.ts';
+import { adminRoute } from '../route-kinds.ts';
 import { sessionView, viewOf } from './bulk-views.ts';
-import { adminRoute } from './kinds.ts';
+
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly bulk: Bulk;
+  readonly ids: Ids;
+  readonly readModels: ReadModels;
+}
 
 /** Bulk operations (specification, Bulk operations; decisions, section 5). */
 
@@ -25,14 +34,14 @@ const READS = ['bulk'];
 
 /** 8 MiB: a preview may name 100,000 records. */
 const BODY_LIMIT = 8 * 1_048_576;
-/** Ids and errors of each session in the list. */
+/** Number of ids and errors of each session in the list. */
 const IN_LIST = 100;
 const MAX_FIELDS = 500;
 
 const isKeepable = (value: unknown): boolean =>
   typeof value === 'string' ? isStorableText(value) : jsonProblem(value) === undefined;
 
-/** Kept exactly as it was sent: the entity's field says what it may be. */
+/** Kept exactly as sent; the entity's field decides which values it accepts. */
 const newValue = z
   .unknown()
   .refine((value) => value !== undefined, 'new_value is required; null clears.')
@@ -55,13 +64,13 @@ const opParams = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('transition'), event_name: text({ max: 200 }) }),
 ]);
 
-/** Malformed ids are rows like others: there is no such record. What no store keeps is shown replaced. */
+/** A malformed id is a row without a record. Characters that no store keeps are replaced. */
 const rowId = z
   .string()
   .max(1000)
   .transform((id) => id.toWellFormed().replaceAll('\u0000', '\ufffd'));
 
-/** Every key of it reaches the filter, `__proto__` too: one that were left out would select more than was asked for. */
+/** Passes every key to the filter, `__proto__` too: a dropped one would select more rows. */
 const filterExpr = z
   .unknown()
   .refine(
@@ -99,25 +108,25 @@ const requestOf = (body: z.output<typeof previewBody>): BulkRequest => {
   const { entity_name: entityName, op_params, selection: chosen } = body;
   return {
     entityName,
-    // Each new value was found to be JSON.
+    // Each new value was checked to be JSON.
     opParams: op_params as OpParams,
     selection:
       chosen.kind === 'ids'
         ? chosen
         : {
             kind: 'filter',
-            // Parsed from JSON just now.
+            // It was just parsed from JSON.
             filterExpr: chosen.filter_expr as JsonValue,
             countAtPreview: chosen.count_at_preview ?? undefined,
           },
   };
 };
 
-export const bulkRoutes = (app: App): Route[] => {
-  const { bulk, readModels } = app;
+export const bulkRoutes = (deps: Deps): Route[] => {
+  const { bulk, readModels } = deps;
   const reader = readModels.reader('bulk');
 
-  /** What the preview showed: it does not change any more, but may have been made by another process just now. */
+  /** The stored preview. It never changes, but another process may have just made it. */
   const previewOf = async (
     tenantId: string,
     id: string,
@@ -149,7 +158,7 @@ export const bulkRoutes = (app: App): Route[] => {
       reads: ['records', 'entities', 'bulk'],
       handle: async (request) => {
         const { tenantId } = request.principal;
-        const made = await bulk.preview(tenantId, requestOf(request.body), contextOf(app, request));
+        const made = await bulk.preview(tenantId, requestOf(request.body), contextOf(deps, request));
         const { session, position, shown } = made;
         const body = shown === undefined ? await view(tenantId, made) : viewOf(session, shown);
         return { status: 201, body, position };
@@ -188,7 +197,7 @@ export const bulkRoutes = (app: App): Route[] => {
       reads: READS,
       handle: async ({ principal: { tenantId }, params }) => {
         const now = await bulk.session(tenantId, params.id);
-        // Whoever sees that a session has ended reads what it did from then on.
+        // A caller that sees the end of a session reads its effects from then on.
         const position = now.session.status === 'committing' ? undefined : now.position;
         return { status: 200, body: await view(tenantId, now), position };
       },
@@ -206,7 +215,7 @@ export const bulkRoutes = (app: App): Route[] => {
       reads: ['records', 'bulk'],
       handle: async (request) => {
         const { tenantId } = request.principal;
-        const now = await bulk.commit(tenantId, request.params.id, contextOf(app, request));
+        const now = await bulk.commit(tenantId, request.params.id, contextOf(deps, request));
         const status = now.session.status === 'committing' ? 202 : 200;
         return { status, body: await view(tenantId, now), position: now.position };
       },
@@ -224,7 +233,7 @@ export const bulkRoutes = (app: App): Route[] => {
       reads: READS,
       handle: async (request) => {
         const { tenantId } = request.principal;
-        const now = await bulk.cancel(tenantId, request.params.id, contextOf(app, request));
+        const now = await bulk.cancel(tenantId, request.params.id, contextOf(deps, request));
         return { status: 200, body: await view(tenantId, now), position: now.position };
       },
     }),
@@ -243,7 +252,7 @@ export const bulkRoutes = (app: App): Route[] => {
         return {
           status: 200,
           headers: {
-            'Content-Type': 'text/csv; charset=utf-8',
+            'Content-Type': CSV_TYPE,
             'Content-Disposition': attachment('errors.csv'),
           },
           body: await csvOf(errors),
@@ -253,17 +262,15 @@ export const bulkRoutes = (app: App): Route[] => {
   ];
 };
 
-const COLUMNS = ['record_id', 'current_state', 'code', 'message'];
-
-const CSV = { columns: COLUMNS, escape_formulas: true, record_delimiter: 'windows' } as const;
-/** Lines that are made before others get their turn. */
+const COLUMNS = ['record_id', 'current_state', 'code', 'message'] as const;
+/** Rows written in one tick. */
 const AT_ONCE = 1_000;
 
-/** RFC 4180. A cell that a spreadsheet would take for a formula begins with an apostrophe. */
-const csvOf = async (errors: readonly Readonly<Record<string, unknown>>[]): Promise<string> => {
-  const parts = [stringify([], { ...CSV, header: true })];
+const csvOf = async (errors: readonly RowError[]): Promise<string> => {
+  const parts = [csvRows([COLUMNS])];
   for (let at = 0; at < errors.length; at += AT_ONCE) {
-    parts.push(stringify(errors.slice(at, at + AT_ONCE), CSV));
+    const rows = errors.slice(at, at + AT_ONCE);
+    parts.push(csvRows(rows.map((error) => COLUMNS.map((column) => error[column]))));
     await new Promise((resolve) => setImmediate(resolve));
   }
   return parts.join('');

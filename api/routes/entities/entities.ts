@@ -1,14 +1,24 @@
 import { z } from 'zod';
-import { entityChange, newEntity } from '../../domain/entities/definition.ts';
-import { isName, storedField } from '../../domain/entities/fields.ts';
-import type { EntitySchema } from '../../domain/entities/schema.ts';
-import { notFound } from '../../domain/errors.ts';
-import { type EntityDoc, entitiesOf, entityByName } from '../../projections/entities.ts';
-import { decodeCursor, nextPage } from '../http/cursor.ts';
-import type { Route } from '../http/route.ts';
-import { cursor, limit, timestamp } from '../http/schemas.ts';
-import { type App, contextOf } from './app.ts';
-import { scopedRoute } from './kinds.ts';
+import type { ReadModels } from '../../../application/core/projections/read-models.ts';
+import type { Schemas } from '../../../application/entities/schemas.ts';
+import type { Ids } from '../../../application/ports/clock.ts';
+import { notFound } from '../../../domain/core/errors.ts';
+import { entityChange, newEntity } from '../../../domain/entities/definition.ts';
+import { isName, storedField } from '../../../domain/entities/fields.ts';
+import type { EntitySchema } from '../../../domain/entities/schema.ts';
+import { type EntityDoc, entitiesOf, entityByName } from '../../../projections/entities/entities.ts';
+import { decodeCursor, nextPage } from '../../http/cursor.ts';
+import { contextOf } from '../../http/request-context.ts';
+import type { Route } from '../../http/route.ts';
+import { cursor, limit, timestamp } from '../../http/schemas.ts';
+import { scopedRoute } from '../route-kinds.ts';
+
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly ids: Ids;
+  readonly readModels: ReadModels;
+  readonly schemas: Schemas;
+}
 
 /** Schemas of entities (decisions, section 6). */
 
@@ -16,7 +26,7 @@ export const ENTITIES = '/api/v1/tenant/entities';
 const TAG = 'Entities';
 const READS = ['entities'];
 
-/** The tenant of a body is looked at before its shape; naming the own one is no unknown key. */
+/** `tenant_id` is checked before the shape of the body, so the own tenant may be named. */
 const tenantId = { tenant_id: z.unknown().optional() };
 
 const entityView = z
@@ -48,11 +58,11 @@ const stateView = ({ name, label, fields, workflow, createdAt, updatedAt }: Enti
   updated_at: new Date(updatedAt).toISOString(),
 });
 
-/** `:name` of an entity; what cannot be one is a 404 like any unknown one. */
+/** `:name` of an entity; an invalid name is a 404 like an unknown one. */
 export const entityParams = z.object({ name: z.string().refine(isName) });
 
-export const entityRoutes = (app: App): Route[] => {
-  const reader = app.readModels.reader('entities');
+export const entityRoutes = (deps: Deps): Route[] => {
+  const reader = deps.readModels.reader('entities');
 
   return [
     scopedRoute({
@@ -69,7 +79,7 @@ export const entityRoutes = (app: App): Route[] => {
       handle: async (request) => {
         const { tenantId: tenant } = request.principal;
         const { tenant_id: _checked, ...entity } = request.body;
-        const defined = await app.schemas.define(tenant, entity, contextOf(app, request));
+        const defined = await deps.schemas.define(tenant, entity, contextOf(deps, request));
         return { status: 201, body: stateView(defined.entity), position: defined.position };
       },
     }),
@@ -123,8 +133,8 @@ export const entityRoutes = (app: App): Route[] => {
       handle: async (request) => {
         const { tenantId: tenant } = request.principal;
         const { tenant_id: _checked, ...change } = request.body;
-        const context = contextOf(app, request);
-        const changed = await app.schemas.change(tenant, request.params.name, change, context);
+        const context = contextOf(deps, request);
+        const changed = await deps.schemas.change(tenant, request.params.name, change, context);
         return { status: 200, body: stateView(changed.entity), position: changed.position };
       },
     }),

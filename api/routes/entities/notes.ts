@@ -1,14 +1,27 @@
 import { z } from 'zod';
-import { notFound } from '../../domain/errors.ts';
-import { storedMentions, toBody } from '../../domain/messaging/mentions.ts';
-import { type NoteDoc, notesOf, recordById } from '../../projections/records.ts';
-import { decodeCursor, nextPage } from '../http/cursor.ts';
-import type { Route } from '../http/route.ts';
-import { cursor, limit, text, timestamp } from '../http/schemas.ts';
-import { type App, contextOf, personKeyId } from './app.ts';
+import { personKeyId } from '../../../application/core/privacy/key-ids.ts';
+import type { ReadModels } from '../../../application/core/projections/read-models.ts';
+import type { RecordNotes } from '../../../application/entities/record-notes.ts';
+import type { Directory } from '../../../application/identity/directory.ts';
+import type { Ids } from '../../../application/ports/clock.ts';
+import { notFound } from '../../../domain/core/errors.ts';
+import { storedMentions, toBody } from '../../../domain/messaging/mentions.ts';
+import { type NoteDoc, notesOf, recordById } from '../../../projections/entities/records.ts';
+import { decodeCursor, nextPage } from '../../http/cursor.ts';
+import { contextOf } from '../../http/request-context.ts';
+import type { Route } from '../../http/route.ts';
+import { cursor, limit, text, timestamp } from '../../http/schemas.ts';
+import { scopedRoute } from '../route-kinds.ts';
 import { ENTITIES } from './entities.ts';
-import { scopedRoute } from './kinds.ts';
 import { recordParams } from './records.ts';
+
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly directory: Directory;
+  readonly ids: Ids;
+  readonly notes: RecordNotes;
+  readonly readModels: ReadModels;
+}
 
 /** Notes on records (decisions, sections 4 and 6). */
 
@@ -27,11 +40,11 @@ const noteView = z
   })
   .meta({ id: 'Note' });
 
-export const noteRoutes = (app: App): Route[] => {
-  const reader = app.readModels.reader('records');
+export const noteRoutes = (deps: Deps): Route[] => {
+  const reader = deps.readModels.reader('records');
 
   const viewsOf = async (tenantId: string, notes: readonly Omit<NoteDoc, 'record_id' | 'seq'>[]) => {
-    const nameOf = await app.directory.names(
+    const nameOf = await deps.directory.names(
       tenantId,
       notes.flatMap(({ body }) => storedMentions(body)),
     );
@@ -63,7 +76,7 @@ export const noteRoutes = (app: App): Route[] => {
       handle: async (request) => {
         const { tenantId } = request.principal;
         const { name, id } = request.params;
-        const note = await app.notes.add(tenantId, name, id, request.body.body, contextOf(app, request));
+        const note = await deps.notes.add(tenantId, name, id, request.body.body, contextOf(deps, request));
         const [view] = await viewsOf(tenantId, [
           {
             id: note.id,

@@ -1,18 +1,18 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { z } from 'zod';
-import { valuesSchema } from '../../domain/entities/fields.ts';
-import type { LiveRecord } from '../../domain/entities/record.ts';
-import type { Input } from '../../domain/entities/record-values.ts';
-import { invalid } from '../../domain/errors.ts';
-import type { RecordDoc } from '../../projections/records.ts';
-import { timestamp } from '../http/schemas.ts';
+import { invalid } from '../../../domain/core/errors.ts';
+import { valuesSchema } from '../../../domain/entities/fields.ts';
+import type { LiveRecord } from '../../../domain/entities/record.ts';
+import type { Input } from '../../../domain/entities/record-values.ts';
+import type { RecordDoc } from '../../../projections/entities/records.ts';
+import { timestamp } from '../../http/schemas.ts';
 
-/** Records as they are sent and answered (decisions, section 6, Record). */
+/** Requests and answers of records (decisions, section 6, Record). */
 
 const isObject = (value: unknown): value is Input =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Kept exactly as it was sent, whatever its keys: the entity's fields say what is allowed. */
+/** Kept exactly as sent, with any keys; the entity's fields decide which are allowed. */
 export const recordBody = z.object({
   values: z
     .custom<Input>(isObject, 'This must be an object of values by field key.')
@@ -66,12 +66,12 @@ export const etagOf = ({ version }: { readonly version: number }): Record<string
 });
 
 const ETAG = /^"([\x21\x23-\x7e]*)"$/;
-/** No record is ever at this version. */
+/** A version that no record has. */
 const NEVER = -1;
 
 /**
  * The version of `If-Match`: undefined without one, or for `*`, which any record matches.
- * @throws 400 for what is no entity tag
+ * @throws 400 for a text that is no entity tag
  */
 export const ifMatch = (headers: IncomingHttpHeaders): number | undefined => {
   const header = headers['if-match']?.trim();

@@ -1,16 +1,30 @@
 import { z } from 'zod';
-import { specsOf } from '../../application/workflow-uses.ts';
-import { notFound } from '../../domain/errors.ts';
-import { parseFilterText } from '../../domain/expressions/filter.ts';
-import { parseSort } from '../../domain/expressions/sort.ts';
-import { recordById, searchRecordsOf } from '../../projections/records.ts';
-import { decodeCursor, listName, nextPage } from '../http/cursor.ts';
-import type { Route } from '../http/route.ts';
-import { cursor, limit, uuid } from '../http/schemas.ts';
-import { type App, contextOf } from './app.ts';
+import type { ReadModels } from '../../../application/core/projections/read-models.ts';
+import { sortedPage } from '../../../application/core/projections/sorted-pages.ts';
+import type { Records } from '../../../application/entities/records.ts';
+import type { Schemas } from '../../../application/entities/schemas.ts';
+import type { Clock, Ids } from '../../../application/ports/clock.ts';
+import { specsOf } from '../../../application/workflow/workflow-uses.ts';
+import { notFound } from '../../../domain/core/errors.ts';
+import { parseFilterText } from '../../../domain/expressions/filter.ts';
+import { parseSort } from '../../../domain/expressions/sort.ts';
+import { recordById, searchRecordsOf } from '../../../projections/entities/records.ts';
+import { decodeCursor, listName, nextPage } from '../../http/cursor.ts';
+import { contextOf } from '../../http/request-context.ts';
+import type { Route } from '../../http/route.ts';
+import { cursor, limit, uuid } from '../../http/schemas.ts';
+import { scopedRoute } from '../route-kinds.ts';
 import { ENTITIES, entityParams } from './entities.ts';
-import { scopedRoute } from './kinds.ts';
 import { docView, etagOf, ifMatch, liveView, recordBody, recordView } from './record-requests.ts';
+
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly readModels: ReadModels;
+  readonly records: Records;
+  readonly schemas: Schemas;
+}
 
 /** Records (decisions, section 6, Record). */
 
@@ -20,8 +34,8 @@ const READS = ['records'];
 
 export const recordParams = entityParams.extend({ id: uuid });
 
-export const recordRoutes = (app: App): Route[] => {
-  const reader = app.readModels.reader('records');
+export const recordRoutes = (deps: Deps): Route[] => {
+  const reader = deps.readModels.reader('records');
 
   return [
     scopedRoute({
@@ -39,8 +53,13 @@ export const recordRoutes = (app: App): Route[] => {
       handle: async (request) => {
         const { tenantId } = request.principal;
         const { values } = request.body;
-        const context = contextOf(app, request);
-        const { record, position } = await app.records.create(tenantId, request.params.name, values, context);
+        const context = contextOf(deps, request);
+        const { record, position } = await deps.records.create(
+          tenantId,
+          request.params.name,
+          values,
+          context,
+        );
         return { status: 201, body: liveView(record), headers: etagOf(record), position };
       },
     }),
@@ -70,15 +89,21 @@ export const recordRoutes = (app: App): Route[] => {
       reads: READS,
       handle: async ({ principal, params, query }) => {
         const { tenantId } = principal;
-        const { fields } = await app.schemas.fresh(tenantId, params.name);
+        const { fields } = await deps.schemas.fresh(tenantId, params.name);
         const specs = specsOf(fields);
         const list = listName('listRecords', params.name, query.filter, query.sort);
-        const page = await searchRecordsOf(reader, tenantId, params.name, {
+        const sort = query.sort === undefined ? undefined : parseSort(query.sort, specs);
+        const selected = {
           filter: query.filter === undefined ? undefined : parseFilterText(query.filter, specs),
-          sort: query.sort === undefined ? undefined : parseSort(query.sort, specs),
-          now: app.clock.now(),
+          sort,
+          now: deps.clock.now(),
           limit: query.limit,
+        };
+        const page = await sortedPage({
+          sort,
           after: decodeCursor(query.cursor, list),
+          read: (id) => recordById(reader, tenantId, params.name, id),
+          search: (after) => searchRecordsOf(reader, tenantId, params.name, { ...selected, after }),
         });
         return { status: 200, body: page.docs.map(docView), next: nextPage(page.next, list) };
       },
@@ -117,8 +142,8 @@ export const recordRoutes = (app: App): Route[] => {
         const { tenantId } = request.principal;
         const { name, id } = request.params;
         const command = { values: request.body.values, ifVersion: ifMatch(request.headers) };
-        const context = contextOf(app, request);
-        const { record, position } = await app.records.update(tenantId, name, id, command, context);
+        const context = contextOf(deps, request);
+        const { record, position } = await deps.records.update(tenantId, name, id, command, context);
         return { status: 200, body: liveView(record), headers: etagOf(record), position };
       },
     }),
@@ -138,8 +163,8 @@ export const recordRoutes = (app: App): Route[] => {
         const { tenantId } = request.principal;
         const { name, id } = request.params;
         const command = { ifVersion: ifMatch(request.headers) };
-        const context = contextOf(app, request);
-        const position = await app.records.delete(tenantId, name, id, command, context);
+        const context = contextOf(deps, request);
+        const position = await deps.records.delete(tenantId, name, id, command, context);
         return { status: 204, position };
       },
     }),

@@ -1,14 +1,24 @@
 import { z } from 'zod';
-import { EXTENSION_TOKEN_SECONDS } from '../../application/extension-tokens.ts';
-import { EXT_ID, type InstalledExtension } from '../../domain/extensions/extension.ts';
-import { SCOPES } from '../../domain/identity/scopes.ts';
-import { extensionsOf } from '../../projections/extensions.ts';
-import { decodeCursor, nextPage } from '../http/cursor.ts';
-import type { Route } from '../http/route.ts';
-import { cursor, limit, text, timestamp } from '../http/schemas.ts';
-import { mintedBearer, notBlank, scopeList } from './api-tokens.ts';
-import { type App, contextOf } from './app.ts';
-import { adminRoute } from './kinds.ts';
+import type { ReadModels } from '../../../application/core/projections/read-models.ts';
+import { EXTENSION_TOKEN_SECONDS } from '../../../application/extensions/extension-tokens.ts';
+import type { Extensions } from '../../../application/extensions/extensions.ts';
+import type { Ids } from '../../../application/ports/clock.ts';
+import { EXT_ID, type InstalledExtension } from '../../../domain/extensions/extension.ts';
+import { SCOPES } from '../../../domain/identity/scopes.ts';
+import { extensionsOf } from '../../../projections/extensions/extensions.ts';
+import { decodeCursor, nextPage } from '../../http/cursor.ts';
+import { contextOf } from '../../http/request-context.ts';
+import type { Route } from '../../http/route.ts';
+import { cursor, limit, text, timestamp } from '../../http/schemas.ts';
+import { mintedBearer, notBlank, scopeList } from '../identity/api-tokens.ts';
+import { adminRoute, personRoute } from '../route-kinds.ts';
+
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly extensions: Extensions;
+  readonly ids: Ids;
+  readonly readModels: ReadModels;
+}
 
 /** Extensions of a tenant (specification, Authentication 4; decisions, sections 3 and 6). `:id` is the `ext_id`. */
 
@@ -52,7 +62,7 @@ const extensionView = z
   })
   .meta({ id: 'Extension' });
 
-/** What cannot be an id is answered like an unknown one. */
+/** An invalid id is a 404 like an unknown one. */
 const params = z.object({ id: extId });
 
 const viewOf = (extension: InstalledExtension) => ({
@@ -67,8 +77,8 @@ const viewOf = (extension: InstalledExtension) => ({
   updated_at: new Date(extension.updatedAt).toISOString(),
 });
 
-export const extensionRoutes = (app: App): Route[] => {
-  const reader = app.readModels.reader('extensions');
+export const extensionRoutes = (deps: Deps): Route[] => {
+  const reader = deps.readModels.reader('extensions');
   const common = { tag: TAG, refuses: ['api_token'] as const };
 
   const change = (action: 'activate' | 'deactivate', operationId: string, summary: string): Route =>
@@ -83,7 +93,7 @@ export const extensionRoutes = (app: App): Route[] => {
       errors: ['not_found'],
       handle: async (request) => {
         const { tenantId } = request.principal;
-        const changed = await app.extensions[action](tenantId, request.params.id, contextOf(app, request));
+        const changed = await deps.extensions[action](tenantId, request.params.id, contextOf(deps, request));
         return { status: 200, body: viewOf(changed.extension), position: changed.position };
       },
     });
@@ -101,16 +111,16 @@ export const extensionRoutes = (app: App): Route[] => {
       handle: async (request) => {
         const { tenantId, userId } = request.principal;
         const { ext_id, name, version, scopes, url } = request.body;
-        const installed = await app.extensions.install(
+        const installed = await deps.extensions.install(
           tenantId,
           { extId: ext_id, name, version, scopes, url: url ?? null, createdBy: userId },
-          contextOf(app, request),
+          contextOf(deps, request),
         );
         return { status: 201, body: viewOf(installed.extension), position: installed.position };
       },
     }),
 
-    adminRoute({
+    personRoute({
       ...common,
       method: 'get',
       path: BASE,
@@ -151,12 +161,16 @@ export const extensionRoutes = (app: App): Route[] => {
       errors: ['not_found'],
       handle: async (request) => {
         const { tenantId } = request.principal;
-        const position = await app.extensions.uninstall(tenantId, request.params.id, contextOf(app, request));
+        const position = await deps.extensions.uninstall(
+          tenantId,
+          request.params.id,
+          contextOf(deps, request),
+        );
         return { status: 204, position };
       },
     }),
 
-    adminRoute({
+    personRoute({
       ...common,
       method: 'post',
       path: `${BASE}/:id/token`,
@@ -167,10 +181,10 @@ export const extensionRoutes = (app: App): Route[] => {
       responses: { 201: mintedBearer(EXTENSION_TOKEN_SECONDS) },
       errors: ['not_found', 'invalid_transition'],
       handle: async (request) => {
-        const { token, position } = await app.extensions.mintToken(
+        const { token, position } = await deps.extensions.mintToken(
           request.principal,
           request.params.id,
-          contextOf(app, request),
+          contextOf(deps, request),
         );
         const body = { token, token_type: 'Bearer', expires_in: EXTENSION_TOKEN_SECONDS };
         return { status: 201, body, position, secrets: ['token'] };

@@ -1,14 +1,23 @@
+import { create as attachment } from 'content-disposition';
 import { z } from 'zod';
-import type { FileView } from '../../application/files.ts';
-import { FALLBACK_TYPE, isActiveType } from '../../domain/files/filename.ts';
-import { type FileDoc, filesOf } from '../../projections/files.ts';
-import { byteRange } from '../http/byte-range.ts';
-import { attachment } from '../http/content-disposition.ts';
-import { decodeCursor, nextPage } from '../http/cursor.ts';
-import type { Reply, Route } from '../http/route.ts';
-import { cursor, idParams, limit, timestamp, uuid } from '../http/schemas.ts';
-import { type App, contextOf } from './app.ts';
-import { scopedRoute } from './kinds.ts';
+import type { ReadModels } from '../../../application/core/projections/read-models.ts';
+import type { Files, FileView } from '../../../application/files/files.ts';
+import type { Ids } from '../../../application/ports/clock.ts';
+import { FALLBACK_TYPE, isActiveType } from '../../../domain/files/filename.ts';
+import { type FileDoc, filesOf } from '../../../projections/files/files.ts';
+import { byteRange } from '../../http/byte-range.ts';
+import { decodeCursor, nextPage } from '../../http/cursor.ts';
+import { contextOf } from '../../http/request-context.ts';
+import type { Reply, Route } from '../../http/route.ts';
+import { cursor, idParams, limit, timestamp, uuid } from '../../http/schemas.ts';
+import { scopedRoute } from '../route-kinds.ts';
+
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly files: Files;
+  readonly ids: Ids;
+  readonly readModels: ReadModels;
+}
 
 /** Files attached to records (decisions, section 6). */
 
@@ -41,9 +50,9 @@ const viewOf = ({ id, filename, content_type, size, sha256, created_at }: FileDo
   created_at,
 });
 
-export const fileRoutes = (app: App): Route[] => {
-  const { files } = app;
-  const reader = app.readModels.reader('files');
+export const fileRoutes = (deps: Deps): Route[] => {
+  const { files } = deps;
+  const reader = deps.readModels.reader('files');
 
   return [
     scopedRoute({
@@ -69,7 +78,7 @@ export const fileRoutes = (app: App): Route[] => {
           principal.tenantId,
           { entityName: params.name, id: params.id },
           upload,
-          contextOf(app, request),
+          contextOf(deps, request),
         );
         return { status: 201, body: file, position };
       },
@@ -144,7 +153,7 @@ export const fileRoutes = (app: App): Route[] => {
       errors: ['not_found'],
       handle: async (request) => {
         const { principal, params } = request;
-        const position = await files.delete(principal.tenantId, params.id, contextOf(app, request));
+        const position = await files.delete(principal.tenantId, params.id, contextOf(deps, request));
         return { status: 204, position };
       },
     }),

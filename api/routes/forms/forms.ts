@@ -1,14 +1,24 @@
 import { z } from 'zod';
-import { isName, NAME_RULE } from '../../domain/entities/fields.ts';
-import { notFound } from '../../domain/errors.ts';
-import { type ExistingForm, FORM_STATUSES, storedFormField } from '../../domain/forms/form.ts';
-import { isSlug } from '../../domain/forms/slug.ts';
-import { type FormDoc, formById, formsOf } from '../../projections/forms.ts';
-import { decodeCursor, nextPage } from '../http/cursor.ts';
-import type { Route } from '../http/route.ts';
-import { cursor, idParams, limit, text, timestamp } from '../http/schemas.ts';
-import { type App, contextOf } from './app.ts';
-import { scopedRoute } from './kinds.ts';
+import type { ReadModels } from '../../../application/core/projections/read-models.ts';
+import type { Forms } from '../../../application/forms/forms.ts';
+import type { Ids } from '../../../application/ports/clock.ts';
+import { notFound } from '../../../domain/core/errors.ts';
+import { isName, NAME_RULE } from '../../../domain/entities/fields.ts';
+import { type ExistingForm, FORM_STATUSES, storedFormField } from '../../../domain/forms/form.ts';
+import { isSlug } from '../../../domain/forms/slug.ts';
+import { type FormDoc, formById, formsOf } from '../../../projections/forms/forms.ts';
+import { decodeCursor, nextPage } from '../../http/cursor.ts';
+import { contextOf } from '../../http/request-context.ts';
+import type { Route } from '../../http/route.ts';
+import { cursor, idParams, limit, text, timestamp } from '../../http/schemas.ts';
+import { scopedRoute } from '../route-kinds.ts';
+
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly forms: Forms;
+  readonly ids: Ids;
+  readonly readModels: ReadModels;
+}
 
 /** Forms (decisions, section 6, Form). */
 
@@ -72,8 +82,8 @@ const stateView = (form: ExistingForm): FormView => ({
   updated_at: new Date(form.updatedAt).toISOString(),
 });
 
-export const formRoutes = (app: App): Route[] => {
-  const reader = app.readModels.reader('forms');
+export const formRoutes = (deps: Deps): Route[] => {
+  const reader = deps.readModels.reader('forms');
 
   return [
     scopedRoute({
@@ -91,7 +101,7 @@ export const formRoutes = (app: App): Route[] => {
       handle: async (request) => {
         const { entity_name, ...rest } = request.body;
         const given = { ...rest, entityName: entity_name };
-        const made = await app.forms.create(request.principal.tenantId, given, contextOf(app, request));
+        const made = await deps.forms.create(request.principal.tenantId, given, contextOf(deps, request));
         return { status: 201, body: stateView(made.form), position: made.position };
       },
     }),
@@ -151,8 +161,8 @@ export const formRoutes = (app: App): Route[] => {
         const { entity_name, ...rest } = request.body;
         const { tenantId } = request.principal;
         const change = { ...rest, entityName: entity_name };
-        const context = contextOf(app, request);
-        const { form, position } = await app.forms.change(tenantId, request.params.id, change, context);
+        const context = contextOf(deps, request);
+        const { form, position } = await deps.forms.change(tenantId, request.params.id, change, context);
         return { status: 200, body: stateView(form), position };
       },
     }),
@@ -170,10 +180,10 @@ export const formRoutes = (app: App): Route[] => {
       errors: ['constraint_violated'],
       handle: async (request) => {
         const { tenantId } = request.principal;
-        const { form, position } = await app.forms.publish(
+        const { form, position } = await deps.forms.publish(
           tenantId,
           request.params.id,
-          contextOf(app, request),
+          contextOf(deps, request),
         );
         return { status: 200, body: stateView(form), position };
       },
@@ -191,10 +201,10 @@ export const formRoutes = (app: App): Route[] => {
       responses: { 200: formView },
       handle: async (request) => {
         const { tenantId } = request.principal;
-        const { form, position } = await app.forms.archive(
+        const { form, position } = await deps.forms.archive(
           tenantId,
           request.params.id,
-          contextOf(app, request),
+          contextOf(deps, request),
         );
         return { status: 200, body: stateView(form), position };
       },
@@ -212,7 +222,7 @@ export const formRoutes = (app: App): Route[] => {
       responses: { 204: null },
       handle: async (request) => {
         const { tenantId } = request.principal;
-        const position = await app.forms.delete(tenantId, request.params.id, contextOf(app, request));
+        const position = await deps.forms.delete(tenantId, request.params.id, contextOf(deps, request));
         return { status: 204, position };
       },
     }),

@@ -1,29 +1,39 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { parse } from 'content-type';
 import { z } from 'zod';
-import type { GivenSubmission } from '../../application/form-submissions.ts';
-import type { OpenForm } from '../../application/forms.ts';
-import type { KeyInUse } from '../../application/request-context.ts';
-import { DomainError, type FieldIssue } from '../../domain/errors.ts';
-import { FILLABLE } from '../../domain/forms/fields.ts';
-import { isSubmissionId, SUBMISSION_ID, SUBMISSION_ID_RULE } from '../../domain/forms/submission.ts';
-import { type Texts, valuesOfTexts } from '../../domain/forms/texts.ts';
-import { prefersHtml } from '../http/accept.ts';
-import { type ErrorAnswer, STATUS_OF } from '../http/errors.ts';
-import { SENTENCES, validationError } from '../http/issues.ts';
-import { MEDIA_TYPES } from '../http/media-types.ts';
-import { type Page, type Reply, type Route, route } from '../http/route.ts';
-import { type FormPage, formPage, SUBMISSION_INPUT, thanksPage } from '../pages/form-page.ts';
-import { PAGE_HEADERS } from '../pages/page.ts';
-import { refusedPage } from '../pages/refused-page.ts';
-import type { App } from './app.ts';
-import { recordBody } from './record-requests.ts';
+import type { IdempotencyUse } from '../../../application/core/commands/request-context.ts';
+import type { ReadModels } from '../../../application/core/projections/read-models.ts';
+import type { FormSubmissions, GivenSubmission } from '../../../application/forms/form-submissions.ts';
+import type { Forms, OpenForm } from '../../../application/forms/forms.ts';
+import type { Ids } from '../../../application/ports/clock.ts';
+import { DomainError, type FieldIssue } from '../../../domain/core/errors.ts';
+import { FILLABLE } from '../../../domain/forms/fields.ts';
+import { isSubmissionId, SUBMISSION_ID, SUBMISSION_ID_RULE } from '../../../domain/forms/submission.ts';
+import { type Texts, valuesOfTexts } from '../../../domain/forms/texts.ts';
+import { prefersHtml } from '../../http/accept.ts';
+import { type ErrorAnswer, STATUS_OF } from '../../http/errors.ts';
+import { SENTENCES, validationError } from '../../http/issues.ts';
+import { MEDIA_TYPES } from '../../http/media-types.ts';
+import { type Page, type Reply, type Route, route } from '../../http/route.ts';
+import { type FormPage, formPage, SUBMISSION_INPUT, thanksPage } from '../../pages/form-page.ts';
+import { PAGE_HEADERS } from '../../pages/page.ts';
+import { refusedPage } from '../../pages/refused-page.ts';
+import { recordBody } from '../entities/record-requests.ts';
 
-/** Published forms and what strangers send by them (decisions, section 6, Form). */
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly formSubmissions: FormSubmissions;
+  readonly forms: Forms;
+  readonly ids: Ids;
+  readonly readModels: ReadModels;
+}
+
+/** Published forms and their submissions by strangers (decisions, section 6, Form). */
 
 const BASE = '/public/forms/:tenant/:slug';
 const TAG = 'Public forms';
 
-/** Anything: what is no name of a form is a 404 like an unknown one. */
+/** Any text; an invalid name of a form is a 404 like an unknown one. */
 const params = z.object({ tenant: z.string(), slug: z.string() });
 
 const publicFormView = z
@@ -69,7 +79,7 @@ const jsonSubmission = recordBody.extend({
 });
 type JsonSubmission = z.output<typeof jsonSubmission>;
 
-/** A body in JSON is held against {@link jsonSubmission}; a form's is flat, with a field's key as its name. */
+/** A JSON body is checked by {@link jsonSubmission}; a form's body is flat, with field keys as names. */
 const submissionBody = z.custom<Readonly<Record<string, unknown>>>().meta({
   override: {
     type: 'object',
@@ -85,7 +95,7 @@ const submissionBody = z.custom<Readonly<Record<string, unknown>>>().meta({
   },
 });
 
-/** @returns the error beside values that can be looked at, where `submission_id` alone is none */
+/** @returns the error beside usable values if only `submission_id` is invalid */
 const asJson = (body: unknown): { sent: JsonSubmission; refused?: DomainError } => {
   const result = jsonSubmission.safeParse(body, SENTENCES);
   if (result.success) return { sent: result.data };
@@ -95,28 +105,28 @@ const asJson = (body: unknown): { sent: JsonSubmission; refused?: DomainError } 
   return { sent: { ...rest.data, submission_id: '' }, refused };
 };
 
-/** A body that is wrong comes before a form that is not there. */
+/** Reports a bad body before a missing form. */
 const orElse = (refused: DomainError) => (error: unknown) => {
   throw error instanceof DomainError && error.code === 'not_found' ? refused : error;
 };
 
 const isForm = (contentType: string | undefined): boolean =>
-  contentType?.split(';')[0]?.trim().toLowerCase() === MEDIA_TYPES.form;
+  contentType !== undefined && parse(contentType).type === MEDIA_TYPES.form;
 
-/** A client without our page may call it `submission_id`, where that is no field of the form. */
+/** A client without our page may send `submission_id`, unless the form has a field of that name. */
 const identified = ({ fields }: OpenForm, body: Texts): { id: string | undefined; texts: Texts } => {
   const isField = fields.some(({ key }) => key === 'submission_id');
   const name = SUBMISSION_INPUT in body || isField ? SUBMISSION_INPUT : 'submission_id';
   const { [name]: given, ...texts } = body;
-  // Several are none.
+  // Repeated ids count as none.
   return { id: typeof given === 'object' ? '' : given, texts };
 };
 
 const issuesOf = ({ message, details }: DomainError): readonly FieldIssue[] =>
-  // `details.issues` of every error of the domain are of this kind.
+  // `details.issues` of domain errors always have this type.
   Array.isArray(details?.issues) ? (details.issues as FieldIssue[]) : [{ path: '', code: '', message }];
 
-/** Browsers get a page, but for what is not there: that is one answer for all. */
+/** Browsers get a page, except for a 404, which is the same answer for all. */
 const errorPage = (answer: ErrorAnswer, headers: IncomingHttpHeaders): Page | undefined => {
   const code = answer.body.error;
   const isWanted = isForm(headers['content-type'])
@@ -128,22 +138,22 @@ const errorPage = (answer: ErrorAnswer, headers: IncomingHttpHeaders): Page | un
   return { body: refusedPage({ status, message: body.message, seconds }), headers: PAGE_HEADERS };
 };
 
-export const publicFormRoutes = (app: App): Route[] => {
+export const publicFormRoutes = (deps: Deps): Route[] => {
   const pageOf = (open: OpenForm, rest: Omit<FormPage, 'title' | 'fields' | 'timeZone'>): string =>
     formPage({ title: open.form.title, fields: open.fields, timeZone: open.timeZone, ...rest });
 
   const submit = async (open: OpenForm, submission: GivenSubmission, requestId: string) => {
-    const sent = await app.formSubmissions.submit(open, submission, requestId);
-    // Whoever in the tenant reads now sees what was answered here.
-    if (sent.position !== undefined) app.readModels.answered(open.tenantId, sent.position);
+    const sent = await deps.formSubmissions.submit(open, submission, requestId);
+    // People of the tenant who read from now on see this submission.
+    if (sent.position !== undefined) deps.readModels.answered(open.tenantId, sent.position);
     return sent;
   };
 
-  /** A page either way: with thanks, or with what was entered and what is wrong with it. */
+  /** Answers with a page: thanks, or the form with the entered values and their problems. */
   const submitPage = async (
     open: OpenForm,
     body: Texts,
-    key: KeyInUse | undefined,
+    key: IdempotencyUse | undefined,
     requestId: string,
   ): Promise<Reply> => {
     const { id, texts } = identified(open, body);
@@ -162,7 +172,7 @@ export const publicFormRoutes = (app: App): Route[] => {
       if (status >= 500) throw error;
       const shown = {
         action: 'submissions',
-        submissionId: id !== undefined && isSubmissionId(id) ? id : app.ids.next(),
+        submissionId: id !== undefined && isSubmissionId(id) ? id : deps.ids.next(),
         texts,
         issues: issuesOf(error),
       };
@@ -182,9 +192,9 @@ export const publicFormRoutes = (app: App): Route[] => {
       params,
       responses: { 200: publicFormView },
       handle: async ({ params: { tenant, slug }, headers }) => {
-        const open = await app.forms.open(tenant, slug);
+        const open = await deps.forms.open(tenant, slug);
         if (!prefersHtml(headers.accept)) return { status: 200, body: viewOf(open), headers: JSON_HEADERS };
-        const shown = { action: `${slug}/submissions`, submissionId: app.ids.next() };
+        const shown = { action: `${slug}/submissions`, submissionId: deps.ids.next() };
         return { status: 200, body: pageOf(open, shown), headers: PAGE_HEADERS };
       },
     }),
@@ -207,13 +217,13 @@ export const publicFormRoutes = (app: App): Route[] => {
       errors: ['constraint_violated', 'conflict'],
       handle: async ({ params: { tenant, slug }, headers, body, idempotency: key, requestId }) => {
         if (isForm(headers['content-type'])) {
-          const open = await app.forms.open(tenant, slug);
-          // The parser of forms makes texts and lists of texts.
+          const open = await deps.forms.open(tenant, slug);
+          // The parser of forms gives texts and lists of texts.
           return submitPage(open, body as Texts, key, requestId);
         }
         const { sent, refused } = asJson(body);
         const { values, submission_id: id } = sent;
-        const opening = app.forms.open(tenant, slug);
+        const opening = deps.forms.open(tenant, slug);
         const open = await (refused === undefined ? opening : opening.catch(orElse(refused)));
         const { submissionId, position } = await submit(open, { id, key, values }, requestId);
         return { status: 201, body: { submission_id: submissionId }, headers: JSON_HEADERS, position };

@@ -1,13 +1,25 @@
 import { z } from 'zod';
-import { SHORT_TOKEN_SECONDS } from '../../application/authentication-claims.ts';
-import { DEFAULT_LIFETIME, LIFETIME_NAMES, type MintedApiToken } from '../../domain/identity/api-token.ts';
-import { SCOPES } from '../../domain/identity/scopes.ts';
-import { apiTokensOf } from '../../projections/api-tokens.ts';
-import { decodeCursor, nextPage } from '../http/cursor.ts';
-import type { Route } from '../http/route.ts';
-import { cursor, idParams, limit, text, timestamp } from '../http/schemas.ts';
-import { type App, contextOf } from './app.ts';
-import { adminRoute } from './kinds.ts';
+import type { ReadModels } from '../../../application/core/projections/read-models.ts';
+import type { ApiTokens } from '../../../application/identity/api-tokens.ts';
+import { SHORT_TOKEN_SECONDS } from '../../../application/identity/authentication-claims.ts';
+import type { TestTokens } from '../../../application/identity/test-tokens.ts';
+import type { Ids } from '../../../application/ports/clock.ts';
+import { DEFAULT_LIFETIME, LIFETIME_NAMES, type MintedApiToken } from '../../../domain/identity/api-token.ts';
+import { SCOPES } from '../../../domain/identity/scopes.ts';
+import { apiTokensOf } from '../../../projections/identity/api-tokens.ts';
+import { decodeCursor, nextPage } from '../../http/cursor.ts';
+import { contextOf } from '../../http/request-context.ts';
+import type { Route } from '../../http/route.ts';
+import { cursor, idParams, limit, text, timestamp } from '../../http/schemas.ts';
+import { adminRoute } from '../route-kinds.ts';
+
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly apiTokens: ApiTokens;
+  readonly ids: Ids;
+  readonly readModels: ReadModels;
+  readonly testTokens: TestTokens;
+}
 
 /** Long-lived API tokens and the test token (specification, Authentication 6 and 7; decisions, section 3). */
 
@@ -16,12 +28,12 @@ const TAG = 'API tokens';
 
 const ONCE = 'Shown once: an answer that is repeated for an Idempotency-Key is without it.';
 
-/** At least one; the same one twice is one. */
+/** At least one scope; duplicates count once. */
 export const scopeList = z.array(z.enum(SCOPES)).min(1, 'At least one scope is needed.').max(100);
 
 export const notBlank = (value: string): boolean => value.trim() !== '';
 
-/** A bearer token as it is answered to who minted it. */
+/** The bearer token as its creator gets it. */
 export const mintedBearer = (seconds: number) =>
   z.object({
     token: z.string().optional().meta({ description: ONCE }),
@@ -68,8 +80,8 @@ const recordOf = (token: MintedApiToken) => ({
   created_at: new Date(token.createdAt).toISOString(),
 });
 
-export const apiTokenRoutes = (app: App): Route[] => {
-  const reader = app.readModels.reader('api_tokens');
+export const apiTokenRoutes = (deps: Deps): Route[] => {
+  const reader = deps.readModels.reader('api_tokens');
   return [
     adminRoute({
       method: 'post',
@@ -83,10 +95,10 @@ export const apiTokenRoutes = (app: App): Route[] => {
       handle: async (request) => {
         const { tenantId, userId } = request.principal;
         const { name, scopes, expires_in } = request.body;
-        const { token, secret, position } = await app.apiTokens.mint(
+        const { token, secret, position } = await deps.apiTokens.mint(
           tenantId,
           { name, scopes, lifetime: expires_in, createdBy: userId },
-          contextOf(app, request),
+          contextOf(deps, request),
         );
         const { id, name: kept, ...rest } = recordOf(token);
         const shown = secret === undefined ? {} : { token: secret };
@@ -127,10 +139,10 @@ export const apiTokenRoutes = (app: App): Route[] => {
       errors: ['not_found'],
       handle: async (request) => {
         const { tenantId } = request.principal;
-        const { token, position } = await app.apiTokens.revoke(
+        const { token, position } = await deps.apiTokens.revoke(
           tenantId,
           request.params.id,
-          contextOf(app, request),
+          contextOf(deps, request),
         );
         const body = {
           ...recordOf(token),
@@ -151,7 +163,7 @@ export const apiTokenRoutes = (app: App): Route[] => {
       refuses: ['api_token', 'extension', 'test_token'],
       responses: { 201: mintedBearer(SHORT_TOKEN_SECONDS) },
       handle: async (request) => {
-        const { token, position } = await app.testTokens.mint(request.principal, contextOf(app, request));
+        const { token, position } = await deps.testTokens.mint(request.principal, contextOf(deps, request));
         const body = { token, token_type: 'Bearer', expires_in: SHORT_TOKEN_SECONDS };
         return { status: 201, body, position, secrets: ['token'] };
       },

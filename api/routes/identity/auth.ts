@@ -1,9 +1,17 @@
 import { z } from 'zod';
-import { PLATFORM_TOKEN_SECONDS, TENANT_TOKEN_SECONDS } from '../../application/authentication.ts';
-import type { UserView } from '../../application/identity.ts';
-import type { Principal } from '../../application/principal.ts';
-import { type Route, route } from '../http/route.ts';
-import type { App } from './app.ts';
+import type { Principal } from '../../../application/core/commands/principal.ts';
+import {
+  PLATFORM_TOKEN_SECONDS,
+  TENANT_TOKEN_SECONDS,
+} from '../../../application/identity/authentication.ts';
+import type { UserView } from '../../../application/identity/identity.ts';
+import type { Login } from '../../../application/identity/login.ts';
+import { type Route, route } from '../../http/route.ts';
+
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly login: Login;
+}
 
 /** Sign-in (specification, Credential endpoints; decisions, section 3). Served with and without the prefix. */
 
@@ -13,7 +21,7 @@ const credentials = z.object({ email: z.string().min(1).max(320), password: z.st
 
 const tenantLogin = credentials.extend({ tenant: z.string().max(64).optional() });
 
-/** What a person is answered who has signed in, in whatever way. */
+/** The answer to every kind of sign-in. */
 export const signedInAnswer = z.object({
   ...bearer,
   user: z.object({
@@ -42,7 +50,7 @@ export const signedIn = (
   },
 });
 
-export const authRoutes = (app: App): Route[] => [
+export const authRoutes = (deps: Deps): Route[] => [
   route<Principal, undefined, undefined, typeof tenantLogin>({
     method: 'post',
     path: '/auth/login',
@@ -60,7 +68,7 @@ export const authRoutes = (app: App): Route[] => [
     reads: ['logins'],
     handle: async (request) => {
       const { email, password, tenant } = request.body;
-      const { token, user, tenantId } = await app.login.tenantUser(email, password, tenant);
+      const { token, user, tenantId } = await deps.login.tenantUser(email, password, tenant);
       return { status: 200, body: signedIn(token, user, tenantId) };
     },
   }),
@@ -78,7 +86,7 @@ export const authRoutes = (app: App): Route[] => [
     responses: { 200: z.object(bearer) },
     errors: ['invalid_credential'],
     handle: async (request) => {
-      const { token } = await app.login.platformAdmin(request.body.email, request.body.password);
+      const { token } = await deps.login.platformAdmin(request.body.email, request.body.password);
       return { status: 200, body: { token, token_type: 'Bearer', expires_in: PLATFORM_TOKEN_SECONDS } };
     },
   }),

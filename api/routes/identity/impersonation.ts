@@ -1,13 +1,21 @@
 import { z } from 'zod';
-import { SHORT_TOKEN_SECONDS } from '../../application/authentication.ts';
-import { isTenantId } from '../../domain/tenancy/tenant.ts';
-import type { Route } from '../http/route.ts';
-import { text } from '../http/schemas.ts';
-import { type App, contextOf } from './app.ts';
-import { platformRoute } from './kinds.ts';
+import { SHORT_TOKEN_SECONDS } from '../../../application/identity/authentication.ts';
+import type { Impersonation } from '../../../application/identity/impersonation.ts';
+import type { Ids } from '../../../application/ports/clock.ts';
+import { isTenantId } from '../../../domain/tenancy/tenant.ts';
+import { contextOf } from '../../http/request-context.ts';
+import type { Route } from '../../http/route.ts';
+import { text } from '../../http/schemas.ts';
+import { platformRoute } from '../route-kinds.ts';
 
-/** Acting as somebody of a tenant (specification, Authentication 3; decisions, section 3). */
-export const impersonationRoutes = (app: App): Route[] => [
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly ids: Ids;
+  readonly impersonation: Impersonation;
+}
+
+/** Impersonation of a tenant's user (specification, Authentication 3; decisions, section 3). */
+export const impersonationRoutes = (deps: Deps): Route[] => [
   platformRoute({
     method: 'post',
     path: '/super/impersonate/:tenant_id',
@@ -34,11 +42,11 @@ export const impersonationRoutes = (app: App): Route[] => [
     reads: ['users'],
     handle: async (request) => {
       const { params, body, principal } = request;
-      const started = await app.impersonation.start(
+      const started = await deps.impersonation.start(
         params.tenant_id,
         { userId: body.user_id, reason: body.reason },
         principal.email,
-        contextOf(app, request),
+        contextOf(deps, request),
       );
       return {
         status: 200,

@@ -1,25 +1,30 @@
 import { createHash } from 'node:crypto';
+import { parseCookie, stringifySetCookie } from 'cookie';
 import { z } from 'zod';
-import { TENANT_TOKEN_SECONDS } from '../../application/authentication.ts';
-import type { Principal } from '../../application/principal.ts';
-import type { SsoSession } from '../../application/sso.ts';
-import { TRANSACTION_MS } from '../../application/sso-transactions.ts';
-import { DomainError } from '../../domain/errors.ts';
-import { isTenantId } from '../../domain/tenancy/tenant.ts';
-import { cookieIn, setCookie } from '../http/cookies.ts';
-import { type Route, route } from '../http/route.ts';
-import type { App } from './app.ts';
+import type { Principal } from '../../../application/core/commands/principal.ts';
+import { TENANT_TOKEN_SECONDS } from '../../../application/identity/authentication.ts';
+import type { Sso, SsoSession, SsoSettings } from '../../../application/identity/sso.ts';
+import { TRANSACTION_MS } from '../../../application/identity/sso-transactions.ts';
+import { DomainError } from '../../../domain/core/errors.ts';
+import { isTenantId } from '../../../domain/tenancy/tenant.ts';
+import { type Route, route } from '../../http/route.ts';
 import { signedIn, signedInAnswer } from './auth.ts';
 
-/** Single sign-on, as a browser goes through it (decisions, section 3). Served with and without the prefix. */
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly sso: Sso;
+  readonly ssoSettings: SsoSettings;
+}
+
+/** Single sign-on for browsers (decisions, section 3). Served with and without the prefix. */
 
 const TAG = 'Authentication';
 const CALLBACK = '/auth/sso/callback';
 
-/** As the provider's library makes it: nothing else can be one of ours. */
+/** The format that the provider's library makes; any other text is refused. */
 const STATE = /^[A-Za-z0-9_-]{43}$/;
 
-/** Nothing of these answers is kept, and no address of theirs is told to the next page. */
+/** These answers are not cached, and their address is not sent as a referrer. */
 const PRIVATE = { 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' };
 
 const start = z.object({
@@ -36,16 +41,18 @@ const callback = z.object({
   error: z.string().max(512).optional(),
 });
 
-/** One cookie per sign-in, so that those of two tabs do not meet; the prefix keeps plain http from setting it. */
+/** One cookie for each sign-in, so that two tabs do not conflict; the prefix forbids plain http to set it. */
 const cookieName = (state: string, secure: boolean): string =>
   `${secure ? '__Secure-' : ''}sso_${createHash('sha256').update(state).digest('hex').slice(0, 24)}`;
 
 const cookie = (state: string, secure: boolean, value: string): string =>
-  setCookie({
+  stringifySetCookie({
     name: cookieName(state, secure),
     value,
     path: CALLBACK,
-    maxAgeSeconds: value === '' ? 0 : TRANSACTION_MS / 1000,
+    maxAge: value === '' ? 0 : TRANSACTION_MS / 1000,
+    httpOnly: true,
+    sameSite: 'lax',
     secure,
   });
 
@@ -54,9 +61,9 @@ const withToken = (returnTo: string, token: string): string => {
   return `${returnTo}#${new URLSearchParams(values).toString()}`;
 };
 
-export const ssoRoutes = (app: App): Route[] => {
+export const ssoRoutes = (deps: Deps): Route[] => {
   const originOf = (request: { origin: () => string }): string =>
-    app.ssoSettings.publicUrl ?? request.origin();
+    deps.ssoSettings.publicUrl ?? request.origin();
 
   const answer = ({ token, user, tenantId, returnTo, position }: SsoSession, cleared: string) => {
     const headers = { ...PRIVATE, 'Set-Cookie': cleared };
@@ -83,7 +90,7 @@ export const ssoRoutes = (app: App): Route[] => {
       handle: async (request) => {
         const origin = originOf(request);
         const { tenant } = request.params;
-        const begun = await app.sso.start(tenant, request.query.return_to, `${origin}${CALLBACK}`);
+        const begun = await deps.sso.start(tenant, request.query.return_to, `${origin}${CALLBACK}`);
         const kept = cookie(begun.state, origin.startsWith('https:'), begun.sealed);
         return { status: 302, headers: { ...PRIVATE, Location: begun.url, 'Set-Cookie': kept } };
       },
@@ -107,8 +114,8 @@ export const ssoRoutes = (app: App): Route[] => {
           throw new DomainError('invalid_credential', 'The sign-in was not completed. Begin again.');
         }
         const secure = originOf(request).startsWith('https:');
-        const sealed = cookieIn(request.headers.cookie, cookieName(state, secure));
-        const session = await app.sso.finish(
+        const sealed = parseCookie(request.headers.cookie ?? '')[cookieName(state, secure)];
+        const session = await deps.sso.finish(
           { state, sealed, code, iss, refused: error !== undefined },
           request.requestId,
         );

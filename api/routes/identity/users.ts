@@ -1,13 +1,27 @@
 import { z } from 'zod';
-import type { UserView } from '../../application/identity.ts';
-import type { UserPrincipal } from '../../application/principal.ts';
-import { DomainError } from '../../domain/errors.ts';
-import { type UserDoc, usersOf } from '../../projections/users.ts';
-import { decodeCursor, nextPage } from '../http/cursor.ts';
-import type { Route } from '../http/route.ts';
-import { cursor, limit, text, timestamp } from '../http/schemas.ts';
-import { type App, contextOf, personKeyId } from './app.ts';
-import { adminRoute, personRoute } from './kinds.ts';
+import type { UserPrincipal } from '../../../application/core/commands/principal.ts';
+import { personKeyId } from '../../../application/core/privacy/key-ids.ts';
+import type { ReadModels } from '../../../application/core/projections/read-models.ts';
+import type { Directory } from '../../../application/identity/directory.ts';
+import type { Forgetting } from '../../../application/identity/forgetting.ts';
+import type { Identity, UserView } from '../../../application/identity/identity.ts';
+import type { Ids } from '../../../application/ports/clock.ts';
+import { DomainError } from '../../../domain/core/errors.ts';
+import { type UserDoc, usersOf } from '../../../projections/identity/users.ts';
+import { decodeCursor, nextPage } from '../../http/cursor.ts';
+import { contextOf } from '../../http/request-context.ts';
+import type { Route } from '../../http/route.ts';
+import { cursor, limit, text, timestamp } from '../../http/schemas.ts';
+import { adminRoute, personRoute } from '../route-kinds.ts';
+
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly directory: Directory;
+  readonly forgetting: Forgetting;
+  readonly identity: Identity;
+  readonly ids: Ids;
+  readonly readModels: ReadModels;
+}
 
 /** The people of a tenant (decisions, section 3). */
 
@@ -34,8 +48,8 @@ export const displayName = text({ max: 200 }).refine(
 );
 
 /**
- * Who acts as somebody else must not make a way in that outlives the impersonation and does not show it: no passwords, no
- * admins (docs/security.md).
+ * An impersonator must not make a way in that outlives the impersonation unseen: no passwords, no admins
+ * (docs/security.md).
  * @throws `forbidden`
  */
 const checkLasting = (
@@ -49,15 +63,15 @@ const checkLasting = (
   );
 };
 
-export const userRoutes = (app: App): Route[] => {
-  const reader = app.readModels.reader('users');
+export const userRoutes = (deps: Deps): Route[] => {
+  const reader = deps.readModels.reader('users');
 
   const views = (docs: readonly UserDoc[]): Promise<UserView[]> =>
     Promise.all(
       docs.map(async (doc) => ({
         ...doc,
-        email: await app.directory.open(doc.email),
-        display_name: await app.directory.open(doc.display_name),
+        email: await deps.directory.open(doc.email),
+        display_name: await deps.directory.open(doc.display_name),
       })),
     );
 
@@ -75,7 +89,7 @@ export const userRoutes = (app: App): Route[] => {
       },
       handle: async (request) => {
         const { tenantId, userId, role: effective, impersonatedBy } = request.principal;
-        const view = await app.identity.get(tenantId, userId);
+        const view = await deps.identity.get(tenantId, userId);
         return {
           status: 200,
           body: {
@@ -117,9 +131,9 @@ export const userRoutes = (app: App): Route[] => {
         const { tenantId } = request.principal;
         const { email, display_name, role: given, password: secret } = request.body;
         checkLasting(request.principal, { role: given, password: secret });
-        const context = contextOf(app, request);
+        const context = contextOf(deps, request);
         const id = context.newId();
-        const created = await app.identity.createUser(
+        const created = await deps.identity.createUser(
           tenantId,
           { id, email, displayName: display_name, role: given, password: secret },
           context,
@@ -152,12 +166,12 @@ export const userRoutes = (app: App): Route[] => {
         const { tenantId, userId } = request.principal;
         const { display_name, role: given, status, password: secret } = request.body;
         checkLasting(request.principal, { role: given, password: secret });
-        const changed = await app.identity.changeUser(
+        const changed = await deps.identity.changeUser(
           tenantId,
           request.params.id,
           { displayName: display_name, role: given, status, password: secret },
           userId,
-          contextOf(app, request),
+          contextOf(deps, request),
         );
         return {
           status: 200,
@@ -179,9 +193,9 @@ export const userRoutes = (app: App): Route[] => {
       errors: ['not_found', 'conflict'],
       handle: async (request) => {
         const { tenantId, userId } = request.principal;
-        const context = contextOf(app, request);
-        const { user, position } = await app.forgetting.forget(tenantId, request.params.id, userId, context);
-        return { status: 202, body: await app.identity.view(user), position };
+        const context = contextOf(deps, request);
+        const { user, position } = await deps.forgetting.forget(tenantId, request.params.id, userId, context);
+        return { status: 202, body: await deps.identity.view(user), position };
       },
     }),
   ];

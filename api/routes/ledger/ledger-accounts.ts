@@ -1,15 +1,18 @@
 import { z } from 'zod';
-import { accountsOf } from '../../projections/ledger.ts';
-import { decodeCursor, nextPage } from '../http/cursor.ts';
-import type { Route } from '../http/route.ts';
-import { cursor, limit } from '../http/schemas.ts';
-import { type App, contextOf } from './app.ts';
-import { adminRoute, personRoute } from './kinds.ts';
+import type { ReadModels } from '../../../application/core/projections/read-models.ts';
+import type { ChartOfAccounts } from '../../../application/ledger/chart-of-accounts.ts';
+import type { Ids } from '../../../application/ports/clock.ts';
+import { accountsOf } from '../../../projections/ledger/ledger.ts';
+import { decodeCursor, nextPage } from '../../http/cursor.ts';
+import { contextOf } from '../../http/request-context.ts';
+import type { Route } from '../../http/route.ts';
+import { cursor, limit } from '../../http/schemas.ts';
+import { adminRoute, personRoute } from '../route-kinds.ts';
 import {
   accountChange,
-  accountCode,
   accountView,
   day,
+  existingCode,
   GL,
   LEDGER_READS,
   LEDGER_TAG,
@@ -18,12 +21,19 @@ import {
   viewOfAccountDoc,
 } from './ledger-views.ts';
 
-/** The chart of accounts and the lock of the books (decisions, section 9). */
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly chart: ChartOfAccounts;
+  readonly ids: Ids;
+  readonly readModels: ReadModels;
+}
+
+/** The chart of accounts and the lock of the ledger (decisions, section 9). */
 
 const lockView = z.object({ locked_through: day.nullable() });
 
-export const ledgerAccountRoutes = (app: App): Route[] => {
-  const reader = app.readModels.reader('ledger');
+export const ledgerAccountRoutes = (deps: Deps): Route[] => {
+  const reader = deps.readModels.reader('ledger');
   const of = { tag: LEDGER_TAG, entitlement: 'ledger' } as const;
 
   return [
@@ -54,10 +64,10 @@ export const ledgerAccountRoutes = (app: App): Route[] => {
       errors: ['already_exists'],
       handle: async (request) => {
         const { category, ...given } = request.body;
-        const { account, position } = await app.books.openAccount(
+        const { account, position } = await deps.chart.openAccount(
           request.principal.tenantId,
           { ...given, category: category ?? undefined },
-          contextOf(app, request),
+          contextOf(deps, request),
         );
         return { status: 201, body: viewOfAccount(account), position };
       },
@@ -69,16 +79,16 @@ export const ledgerAccountRoutes = (app: App): Route[] => {
       path: `${GL}/accounts/:code`,
       operationId: 'changeAccount',
       summary: 'Rename, recategorize or deactivate an account; code and type stay once a line was posted',
-      params: z.object({ code: accountCode }),
+      params: z.object({ code: existingCode }),
       body: accountChange,
       responses: { 200: accountView },
       errors: ['already_exists', 'in_use'],
       handle: async (request) => {
-        const { account, position } = await app.books.changeAccount(
+        const { account, position } = await deps.chart.changeAccount(
           request.principal.tenantId,
           request.params.code,
           request.body,
-          contextOf(app, request),
+          contextOf(deps, request),
         );
         return { status: 200, body: viewOfAccount(account), position };
       },
@@ -89,11 +99,11 @@ export const ledgerAccountRoutes = (app: App): Route[] => {
       method: 'get',
       path: `${GL}/lock`,
       operationId: 'getBooksLock',
-      summary: 'Through which day the books are locked',
+      summary: 'Through which day the ledger is locked',
       responses: { 200: lockView },
       handle: async ({ principal }) => ({
         status: 200,
-        body: { locked_through: await app.books.lockedThrough(principal.tenantId) },
+        body: { locked_through: await deps.chart.lockedThrough(principal.tenantId) },
       }),
     }),
 
@@ -102,14 +112,14 @@ export const ledgerAccountRoutes = (app: App): Route[] => {
       method: 'put',
       path: `${GL}/lock`,
       operationId: 'lockBooks',
-      summary: 'Lock the books through a day, or open them; nothing is posted on it or before',
+      summary: 'Lock the ledger through a day, or unlock it; nothing is posted on it or before',
       body: lockView,
       responses: { 200: lockView },
       handle: async (request) => {
-        const { lockedThrough, position } = await app.books.lock(
+        const { lockedThrough, position } = await deps.chart.lock(
           request.principal.tenantId,
           request.body.locked_through,
-          contextOf(app, request),
+          contextOf(deps, request),
         );
         return { status: 200, body: { locked_through: lockedThrough }, position };
       },

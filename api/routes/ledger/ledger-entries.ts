@@ -1,11 +1,16 @@
 import { z } from 'zod';
-import { invalid, notFound } from '../../domain/errors.ts';
-import { entriesOf, entryById, postedDoc } from '../../projections/ledger-entries.ts';
-import { decodeCursor, nextPage } from '../http/cursor.ts';
-import type { Route } from '../http/route.ts';
-import { cursor, idParams, limit } from '../http/schemas.ts';
-import { type App, contextOf } from './app.ts';
-import { personRoute } from './kinds.ts';
+import type { ReadModels } from '../../../application/core/projections/read-models.ts';
+import type { ChartOfAccounts } from '../../../application/ledger/chart-of-accounts.ts';
+import type { Entries } from '../../../application/ledger/entries.ts';
+import type { Posting } from '../../../application/ledger/posting.ts';
+import type { Ids } from '../../../application/ports/clock.ts';
+import { invalid, notFound } from '../../../domain/core/errors.ts';
+import { entriesOf, entryById, postedDoc } from '../../../projections/ledger/ledger-entries.ts';
+import { decodeCursor, nextPage } from '../../http/cursor.ts';
+import { contextOf } from '../../http/request-context.ts';
+import type { Route } from '../../http/route.ts';
+import { cursor, idParams, limit } from '../../http/schemas.ts';
+import { personRoute } from '../route-kinds.ts';
 import {
   day,
   entryChange,
@@ -19,6 +24,15 @@ import {
   viewOfEntry,
 } from './ledger-views.ts';
 
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly chart: ChartOfAccounts;
+  readonly entries: Entries;
+  readonly ids: Ids;
+  readonly posting: Posting;
+  readonly readModels: ReadModels;
+}
+
 /** Journal entries (decisions, section 9, Entry). */
 
 const BASE = `${GL}/entries`;
@@ -28,7 +42,7 @@ export const entryFilter = z.object({
   state: z.enum(['draft', 'posted', 'reversed']).optional(),
   from: day.optional(),
   to: day.optional(),
-  /** A code that no account has selects nothing. */
+  /** An unknown code selects nothing. */
   account: z.string().max(200).optional(),
 });
 
@@ -38,8 +52,8 @@ export const requireRange = ({ from, to }: { from?: string | undefined; to?: str
   throw invalid([{ path: 'to', code: 'before_from', message: '`to` must not be before `from`.' }]);
 };
 
-export const ledgerEntryRoutes = (app: App): Route[] => {
-  const reader = app.readModels.reader('ledger');
+export const ledgerEntryRoutes = (deps: Deps): Route[] => {
+  const reader = deps.readModels.reader('ledger');
   const of = { tag: LEDGER_TAG, entitlement: 'ledger' } as const;
 
   return [
@@ -57,7 +71,7 @@ export const ledgerEntryRoutes = (app: App): Route[] => {
         const after = decodeCursor(at);
         requireRange(filter);
         const page = await entriesOf(reader, principal.tenantId, filter, { limit: size, after });
-        const chart = await app.ledger.chart(principal.tenantId);
+        const chart = await deps.chart.load(principal.tenantId);
         return {
           status: 200,
           body: page.docs.map((doc) => viewOfEntry(doc, chart)),
@@ -77,14 +91,14 @@ export const ledgerEntryRoutes = (app: App): Route[] => {
       errors: REFUSALS,
       handle: async (request) => {
         const { tenantId } = request.principal;
-        const context = contextOf(app, request);
-        const { draft, position } = await app.ledger.draft(
+        const context = contextOf(deps, request);
+        const { draft, position } = await deps.entries.draft(
           tenantId,
           request.body,
           { kind: 'manual' },
           context,
         );
-        return { status: 201, body: viewOfDraft(draft, await app.ledger.chart(tenantId)), position };
+        return { status: 201, body: viewOfDraft(draft, await deps.chart.load(tenantId)), position };
       },
     }),
 
@@ -100,7 +114,7 @@ export const ledgerEntryRoutes = (app: App): Route[] => {
       handle: async ({ principal, params }) => {
         const doc = await entryById(reader, principal.tenantId, params.id);
         if (doc === undefined) throw notFound();
-        return { status: 200, body: viewOfEntry(doc, await app.ledger.chart(principal.tenantId)) };
+        return { status: 200, body: viewOfEntry(doc, await deps.chart.load(principal.tenantId)) };
       },
     }),
 
@@ -116,14 +130,14 @@ export const ledgerEntryRoutes = (app: App): Route[] => {
       errors: ['immutable', 'unknown_account', 'account_inactive', 'mixed_currency'],
       handle: async (request) => {
         const { tenantId } = request.principal;
-        const context = contextOf(app, request);
-        const { draft, position } = await app.ledger.change(
+        const context = contextOf(deps, request);
+        const { draft, position } = await deps.entries.change(
           tenantId,
           request.params.id,
           request.body,
           context,
         );
-        return { status: 200, body: viewOfDraft(draft, await app.ledger.chart(tenantId)), position };
+        return { status: 200, body: viewOfDraft(draft, await deps.chart.load(tenantId)), position };
       },
     }),
 
@@ -138,7 +152,7 @@ export const ledgerEntryRoutes = (app: App): Route[] => {
       errors: ['immutable'],
       handle: async (request) => {
         const { principal, params } = request;
-        const position = await app.ledger.discard(principal.tenantId, params.id, contextOf(app, request));
+        const position = await deps.entries.discard(principal.tenantId, params.id, contextOf(deps, request));
         return { status: 204, position };
       },
     }),
@@ -154,12 +168,12 @@ export const ledgerEntryRoutes = (app: App): Route[] => {
       errors: ['immutable', 'unbalanced', 'unknown_account', 'account_inactive', 'period_locked'],
       handle: async (request) => {
         const { principal, params } = request;
-        const { posting, at, position } = await app.ledger.post(
+        const { posting, position } = await deps.posting.post(
           principal.tenantId,
           params.id,
-          contextOf(app, request),
+          contextOf(deps, request),
         );
-        return { status: 200, body: viewOfEntry(postedDoc(posting, at), {}), position };
+        return { status: 200, body: viewOfEntry(postedDoc(posting, posting.at), {}), position };
       },
     }),
 
@@ -175,13 +189,13 @@ export const ledgerEntryRoutes = (app: App): Route[] => {
       errors: ['immutable', 'constraint_violated', 'period_locked'],
       handle: async (request) => {
         const { principal, params, body } = request;
-        const { posting, at, position } = await app.ledger.reverse(
+        const { posting, position } = await deps.posting.reverse(
           principal.tenantId,
           params.id,
           body,
-          contextOf(app, request),
+          contextOf(deps, request),
         );
-        return { status: 201, body: viewOfEntry(postedDoc(posting, at), {}), position };
+        return { status: 201, body: viewOfEntry(postedDoc(posting, posting.at), {}), position };
       },
     }),
   ];

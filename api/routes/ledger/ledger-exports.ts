@@ -1,22 +1,36 @@
 import { Readable } from 'node:stream';
-import { hledgerAccount, hledgerEntry, hledgerHead } from '../../domain/ledger/hledger.ts';
-import type { Page, PageEnd } from '../../domain/projection.ts';
-import { wholeChart } from '../../projections/ledger.ts';
-import { currenciesOf } from '../../projections/ledger-balances.ts';
-import { bookedEntries, type EntryDoc, entriesOf, lastNumber } from '../../projections/ledger-entries.ts';
-import { SUMS } from '../../projections/ledger-reports.ts';
-import { attachment } from '../http/content-disposition.ts';
-import { CSV_TYPE, csvRows } from '../http/csv.ts';
-import type { Reply, Route } from '../http/route.ts';
-import type { App } from './app.ts';
-import { personRoute } from './kinds.ts';
+import { create as attachment } from 'content-disposition';
+import type { TimeTravel } from '../../../application/audit/time-travel.ts';
+import type { ReadModels } from '../../../application/core/projections/read-models.ts';
+import type { LedgerSettings } from '../../../application/ledger/settings.ts';
+import type { Page, PageEnd } from '../../../domain/core/projection.ts';
+import { hledgerAccount, hledgerEntry, hledgerHead } from '../../../domain/ledger/hledger.ts';
+import { wholeChart } from '../../../projections/ledger/ledger.ts';
+import { currenciesOf } from '../../../projections/ledger/ledger-balances.ts';
+import {
+  type EntryDoc,
+  entriesOf,
+  lastNumber,
+  postedEntries,
+} from '../../../projections/ledger/ledger-entries.ts';
+import { SUMS } from '../../../projections/ledger/ledger-reports.ts';
+import { CSV_TYPE, csvRows } from '../../http/csv.ts';
+import type { Reply, Route } from '../../http/route.ts';
+import { personRoute } from '../route-kinds.ts';
 import { entryFilter, requireRange } from './ledger-entries.ts';
 import { rangeQuery, trialBalanceOf } from './ledger-reports.ts';
 import { GL, LEDGER_READS, LEDGER_TAG, REPORTS } from './ledger-views.ts';
 
-/** Exports of the ledger (decisions, section 9): read page by page as they are sent, however long they are. */
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly settings: LedgerSettings;
+  readonly readModels: ReadModels;
+  readonly timeTravel: TimeTravel;
+}
 
-/** Entries may have a thousand lines: few at a time. */
+/** Exports of the ledger (decisions, section 9), read page by page while they are sent. */
+
+/** A small page, because an entry may have a thousand lines. */
 const PAGE = 100;
 
 const ENTRY_COLUMNS = [
@@ -82,8 +96,8 @@ const download = (type: string, filename: string, body: Readable | string): Repl
   body,
 });
 
-export const ledgerExportRoutes = (app: App): Route[] => {
-  const reader = app.readModels.reader('ledger');
+export const ledgerExportRoutes = (deps: Deps): Route[] => {
+  const reader = deps.readModels.reader('ledger');
   const of = { tag: LEDGER_TAG, entitlement: 'ledger', method: 'get', reads: LEDGER_READS } as const;
 
   const names = async <T>(
@@ -124,7 +138,7 @@ export const ledgerExportRoutes = (app: App): Route[] => {
       responses: { 200: null },
       produces: 'text/csv',
       handle: async ({ principal, query }) => {
-        const { accounts, totals, currency } = await trialBalanceOf(app, principal.tenantId, query);
+        const { accounts, totals, currency } = await trialBalanceOf(deps, principal.tenantId, query);
         const rows = [
           ['code', 'name', 'type', 'currency', ...SUMS],
           ...accounts.map((row) => [row.code, row.name, row.type, currency, ...SUMS.map((key) => row[key])]),
@@ -138,12 +152,12 @@ export const ledgerExportRoutes = (app: App): Route[] => {
       ...of,
       path: `${GL}/journal.hledger`,
       operationId: 'exportJournal',
-      summary: 'Everything in the books as a plain-text journal that hledger reads, by number',
+      summary: 'All posted entries as a plain-text journal that hledger reads, by number',
       responses: { 200: null },
       produces: 'text/plain',
       handle: async ({ principal }) => {
         const { tenantId } = principal;
-        // First, so that what is written has its account and its currency in the head, however much is posted meanwhile.
+        // Read first, so that the header declares every account and currency of these entries, whatever is posted later.
         const last = await lastNumber(reader, tenantId);
         const chart = await wholeChart(reader, tenantId);
         const currencies = await currenciesOf(reader, tenantId);
@@ -151,7 +165,7 @@ export const ledgerExportRoutes = (app: App): Route[] => {
         const nameOf: NameOf = (code) => known.get(code.toLowerCase()) ?? code;
         const pages = inPages(
           hledgerHead(chart, currencies),
-          (page) => bookedEntries(reader, tenantId, last, page),
+          (page) => postedEntries(reader, tenantId, last, page),
           (entries) =>
             entries.map((entry) => hledgerEntry({ ...entry, number: entry.number ?? 0 }, nameOf)).join(''),
         );

@@ -1,27 +1,36 @@
 import { z } from 'zod';
-import type { LoggedEvent, RecordedEvent } from '../../application/codec.ts';
-import { ACCOUNT_TYPES } from '../../domain/ledger/account.ts';
-import { yearStart } from '../../domain/ledger/dates.ts';
-import { JOURNAL_ID, type JournalEvent, journalDecider } from '../../domain/ledger/journal.ts';
-import { booksAsOf } from '../../projections/ledger-as-of.ts';
-import { recordedBefore } from '../../projections/ledger-recorded.ts';
+import type { TimeTravel } from '../../../application/audit/time-travel.ts';
+import type { LoggedEvent, RecordedEvent } from '../../../application/core/events/event-codec.ts';
+import type { ReadModels } from '../../../application/core/projections/read-models.ts';
+import type { LedgerSettings } from '../../../application/ledger/settings.ts';
+import { ACCOUNT_TYPES } from '../../../domain/ledger/account.ts';
+import { yearStart } from '../../../domain/ledger/dates.ts';
+import { JOURNAL_ID, type JournalEvent, journalStream } from '../../../domain/ledger/journal.ts';
+import { balancesAsOf } from '../../../projections/ledger/ledger-as-of.ts';
+import { recordedBefore } from '../../../projections/ledger/ledger-recorded.ts';
 import {
-  type Books,
+  type Balances,
   balanceSheetFrom,
-  presentBooks,
+  presentBalances,
   profitAndLossFrom,
   type Range,
   type TrialBalance,
   trialBalanceFrom,
-} from '../../projections/ledger-reports.ts';
-import type { Route } from '../http/route.ts';
-import { position } from '../http/schemas.ts';
-import type { App } from './app.ts';
-import { personRoute } from './kinds.ts';
+} from '../../../projections/ledger/ledger-reports.ts';
+import type { Route } from '../../http/route.ts';
+import { position } from '../../http/schemas.ts';
+import { personRoute } from '../route-kinds.ts';
 import { requireRange } from './ledger-entries.ts';
 import { currencyCode, day, LEDGER_READS, LEDGER_TAG, money, REPORTS, withMoney } from './ledger-views.ts';
 
-/** Reports of the ledger (decisions, section 9). Each is of one currency: the tenant's unless named. */
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly settings: LedgerSettings;
+  readonly readModels: ReadModels;
+  readonly timeTravel: TimeTravel;
+}
+
+/** Reports of the ledger (decisions, section 9), each of one currency: the tenant's by default. */
 
 const sums = {
   opening_debit: money,
@@ -80,43 +89,43 @@ export const rangeQuery = z.object({
 
 const later = (a: string, b: string | undefined): string => (b !== undefined && b > a ? b : a);
 
-/** Through today unless said otherwise. @throws 400 */
+/** Defaults to today as the last day. @throws 400 */
 export const trialBalanceOf = async (
-  app: App,
+  deps: Deps,
   tenantId: string,
   query: z.output<typeof rangeQuery>,
 ): Promise<TrialBalance> => {
   requireRange(query);
-  const { today, currency } = await app.ledger.settings(tenantId);
+  const { today, currency } = await deps.settings.of(tenantId);
   const range = {
     currency: query.currency ?? currency,
     from: query.from,
     to: query.to ?? later(today, query.from),
   };
-  return trialBalanceFrom(await booksOf(app, tenantId, range, query.as_of_position), range);
+  return trialBalanceFrom(await balancesOf(deps, tenantId, range, query.as_of_position), range);
 };
 
-/** From the read model; as they once stood, with the journal's help (docs/decisions/0019-reports-as-of-a-position.md). */
-const booksOf = async (
-  app: App,
+/** From the read model; as of a position from the read model and the journal (decision 19). */
+const balancesOf = async (
+  deps: Deps,
   tenantId: string,
   range: Range,
   asOf: string | undefined,
-): Promise<Books> => {
-  const reader = app.readModels.reader('ledger');
-  if (asOf === undefined) return presentBooks(reader, tenantId, range);
-  const place = await app.timeTravel.placeOf(asOf, 'as_of_position');
+): Promise<Balances> => {
+  const reader = deps.readModels.reader('ledger');
+  if (asOf === undefined) return presentBalances(reader, tenantId, range);
+  const place = await deps.timeTravel.placeOf(asOf, 'as_of_position');
   const folded = await reader.checkpoint(tenantId);
   const recorded = await recordedBefore(reader, tenantId, range.currency, place, folded);
-  const { add, books } = booksAsOf(range, recorded);
-  const journal = { tenantId, category: journalDecider.category, id: JOURNAL_ID };
-  // The stream's name says which events it holds.
+  const { add, balances } = balancesAsOf(range, recorded);
+  const journal = { tenantId, category: journalStream.category, id: JOURNAL_ID };
+  // The stream holds only events of this type.
   const visit = (event: LoggedEvent) => add(event as RecordedEvent<JournalEvent>);
-  await app.timeTravel.through(journal, place, visit, recorded.next);
-  return books();
+  await deps.timeTravel.through(journal, place, visit, recorded.next);
+  return balances();
 };
 
-export const ledgerReportRoutes = (app: App): Route[] => {
+export const ledgerReportRoutes = (deps: Deps): Route[] => {
   const of = { tag: LEDGER_TAG, entitlement: 'ledger', method: 'get', reads: LEDGER_READS } as const;
 
   return [
@@ -130,7 +139,7 @@ export const ledgerReportRoutes = (app: App): Route[] => {
       responses: { 200: trialBalanceView },
       handle: async ({ principal, query }) => ({
         status: 200,
-        body: withMoney(await trialBalanceOf(app, principal.tenantId, query)),
+        body: withMoney(await trialBalanceOf(deps, principal.tenantId, query)),
       }),
     }),
 
@@ -143,12 +152,12 @@ export const ledgerReportRoutes = (app: App): Route[] => {
       responses: { 200: profitAndLossView },
       handle: async ({ principal, query }) => {
         requireRange(query);
-        const { today, currency } = await app.ledger.settings(principal.tenantId);
+        const { today, currency } = await deps.settings.of(principal.tenantId);
         const to = query.to ?? later(today, query.from);
         const from = query.from ?? yearStart(to);
         const wanted = { currency: query.currency ?? currency, from, to };
-        const books = await booksOf(app, principal.tenantId, wanted, query.as_of_position);
-        return { status: 200, body: withMoney(profitAndLossFrom(books, wanted)) };
+        const balances = await balancesOf(deps, principal.tenantId, wanted, query.as_of_position);
+        return { status: 200, body: withMoney(profitAndLossFrom(balances, wanted)) };
       },
     }),
 
@@ -164,11 +173,11 @@ export const ledgerReportRoutes = (app: App): Route[] => {
       }),
       responses: { 200: balanceSheetView },
       handle: async ({ principal, query }) => {
-        const { today, currency } = await app.ledger.settings(principal.tenantId);
+        const { today, currency } = await deps.settings.of(principal.tenantId);
         const wanted = { currency: query.currency ?? currency, asOf: query.as_of ?? today };
         const range = { currency: wanted.currency, from: undefined, to: wanted.asOf };
-        const books = await booksOf(app, principal.tenantId, range, query.as_of_position);
-        return { status: 200, body: withMoney(balanceSheetFrom(books, wanted)) };
+        const balances = await balancesOf(deps, principal.tenantId, range, query.as_of_position);
+        return { status: 200, body: withMoney(balanceSheetFrom(balances, wanted)) };
       },
     }),
   ];

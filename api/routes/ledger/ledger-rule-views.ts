@@ -1,22 +1,22 @@
 import { z } from 'zod';
-import type { Preview } from '../../application/posting-rules.ts';
-import { MAX_LINES } from '../../domain/ledger/content.ts';
-import { MAX_MONEY } from '../../domain/ledger/money.ts';
-import type { PostingFailure } from '../../domain/ledger/posting-failure.ts';
+import type { Preview } from '../../../application/ledger/posting-rules.ts';
+import { iso } from '../../../domain/core/projection.ts';
+import { MAX_LINES } from '../../../domain/ledger/content.ts';
+import { MAX_MONEY } from '../../../domain/ledger/money.ts';
+import type { PostingFailure } from '../../../domain/ledger/posting-failure.ts';
 import {
   contentOf,
   MAX_RULE_LINES,
   MODES,
   type PostingRule,
   SIDES,
-} from '../../domain/ledger/posting-rule.ts';
-import { isPercent, MAX_PERCENT, PERCENT_PLACES } from '../../domain/ledger/rule-amounts.ts';
-import { PAYLOAD_TYPES, SOURCE_KINDS } from '../../domain/ledger/rule-sources.ts';
-import { iso } from '../../domain/projection.ts';
-import { text, timestamp, uuid } from '../http/schemas.ts';
+} from '../../../domain/ledger/posting-rule.ts';
+import { isPercent, MAX_PERCENT, PERCENT_PLACES } from '../../../domain/ledger/rule-amounts.ts';
+import { PAYLOAD_TYPES, SOURCE_KINDS } from '../../../domain/ledger/rule-sources.ts';
+import { text, timestamp, uuid } from '../../http/schemas.ts';
 import { day, entryView } from './ledger-views.ts';
 
-/** Shapes of posting rules (decisions, section 9, Posting rule). Money and rules: an unknown key is refused. */
+/** Shapes of posting rules (decisions, section 9, Posting rule). Unknown keys are refused. */
 
 const path = text({ max: 200 }).refine(
   (value) => value.split('.').every((name) => name !== ''),
@@ -66,7 +66,7 @@ const lines = z.array(line).min(2).max(MAX_RULE_LINES);
 const sourceKind = z.enum(SOURCE_KINDS);
 const mode = z.enum(MODES);
 
-/** The claim's own tenant may be named, as everywhere. */
+/** `tenant_id` is accepted, as in every body. */
 const tenantId = z.string().nullish();
 
 export const newRule = z.strictObject({
@@ -136,7 +136,7 @@ export const previewBody = z.strictObject({
 });
 
 const entryShape = entryView.shape;
-/** An entry that is not there: it has no id, no number and no times. */
+/** A previewed entry: it has no id, number or times. */
 export const previewView = z.object({
   matches: z.boolean(),
   entry: z

@@ -1,13 +1,17 @@
 import { z } from 'zod';
-import { totalsOf } from '../../domain/ledger/content.ts';
-import type { RuleContent } from '../../domain/ledger/posting-rule.ts';
-import { SOURCES } from '../../domain/ledger/rule-sources.ts';
-import { failuresOf, rulesOf } from '../../projections/posting-rules.ts';
-import { decodeCursor, nextPage } from '../http/cursor.ts';
-import type { Route } from '../http/route.ts';
-import { cursor, idParams, limit } from '../http/schemas.ts';
-import { type App, contextOf } from './app.ts';
-import { personRoute } from './kinds.ts';
+import type { ReadModels } from '../../../application/core/projections/read-models.ts';
+import type { ChartOfAccounts } from '../../../application/ledger/chart-of-accounts.ts';
+import type { PostingRules } from '../../../application/ledger/posting-rules.ts';
+import type { Ids } from '../../../application/ports/clock.ts';
+import { totalsOf } from '../../../domain/ledger/content.ts';
+import type { RuleContent } from '../../../domain/ledger/posting-rule.ts';
+import { SOURCES } from '../../../domain/ledger/rule-sources.ts';
+import { failuresOf, rulesOf } from '../../../projections/ledger/posting-rules.ts';
+import { decodeCursor, nextPage } from '../../http/cursor.ts';
+import { contextOf } from '../../http/request-context.ts';
+import type { Route } from '../../http/route.ts';
+import { cursor, idParams, limit } from '../../http/schemas.ts';
+import { personRoute } from '../route-kinds.ts';
 import {
   failureView,
   newRule,
@@ -22,6 +26,14 @@ import {
 } from './ledger-rule-views.ts';
 import { GL, LEDGER_TAG, viewOfLines } from './ledger-views.ts';
 
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly ids: Ids;
+  readonly chart: ChartOfAccounts;
+  readonly postingRules: PostingRules;
+  readonly readModels: ReadModels;
+}
+
 /** Posting rules and their failures (specification, Ledger; decisions, section 9, Posting rule). */
 
 const RULES = `${GL}/posting-rules`;
@@ -29,8 +41,8 @@ const FAILURES = `${GL}/posting-failures`;
 const READS = ['posting_rules'];
 const ACCOUNTS = ['unknown_account', 'account_inactive'];
 
-export const ledgerRuleRoutes = (app: App): Route[] => {
-  const reader = app.readModels.reader('posting_rules');
+export const ledgerRuleRoutes = (deps: Deps): Route[] => {
+  const reader = deps.readModels.reader('posting_rules');
   const of = { tag: LEDGER_TAG, entitlement: 'ledger' } as const;
 
   const entryView = async (tenantId: string, { content, rule }: PreviewedEntry) => {
@@ -41,7 +53,7 @@ export const ledgerRuleRoutes = (app: App): Route[] => {
       date,
       memo,
       currency,
-      lines: viewOfLines(lines, await app.ledger.chart(tenantId)),
+      lines: viewOfLines(lines, await deps.chart.load(tenantId)),
       total_debit: debit,
       total_credit: credit,
       source: { kind: rule.source_kind, rule_id: rule.id },
@@ -85,10 +97,10 @@ export const ledgerRuleRoutes = (app: App): Route[] => {
           ...(when === undefined || when === null ? {} : { when }),
           ...(date === undefined || date === null ? {} : { date }),
         };
-        const { rule, position } = await app.postingRules.create(
+        const { rule, position } = await deps.postingRules.create(
           request.principal.tenantId,
           content,
-          contextOf(app, request),
+          contextOf(deps, request),
         );
         return { status: 201, body: viewOfRule(rule), position };
       },
@@ -119,11 +131,11 @@ export const ledgerRuleRoutes = (app: App): Route[] => {
       errors: ACCOUNTS,
       handle: async (request) => {
         const { tenant_id: _own, ...change } = request.body;
-        const { rule, position } = await app.postingRules.change(
+        const { rule, position } = await deps.postingRules.change(
           request.principal.tenantId,
           request.params.id,
           change,
-          contextOf(app, request),
+          contextOf(deps, request),
         );
         return { status: 200, body: viewOfRule(rule), position };
       },
@@ -141,7 +153,7 @@ export const ledgerRuleRoutes = (app: App): Route[] => {
       errors: [...ACCOUNTS, 'constraint_violated', 'unbalanced', 'period_locked'],
       handle: async ({ principal, params, body }) => {
         const { tenantId } = principal;
-        const { matches, entry } = await app.postingRules.preview(tenantId, params.id, body.payload);
+        const { matches, entry } = await deps.postingRules.preview(tenantId, params.id, body.payload);
         return {
           status: 200,
           body: { matches, ...(entry === undefined ? {} : { entry: await entryView(tenantId, entry) }) },
@@ -175,10 +187,10 @@ export const ledgerRuleRoutes = (app: App): Route[] => {
       params: idParams,
       responses: { 200: failureView },
       handle: async (request) => {
-        const { failure, position } = await app.postingRules.retry(
+        const { failure, position } = await deps.postingRules.retry(
           request.principal.tenantId,
           request.params.id,
-          contextOf(app, request),
+          contextOf(deps, request),
         );
         return { status: 200, body: viewOfFailure(failure), position };
       },

@@ -1,19 +1,22 @@
 import { z } from 'zod';
+import { iso } from '../../../domain/core/projection.ts';
+import { jsonBytes } from '../../../domain/core/text.ts';
 import {
   ACCOUNT_CODE,
   ACCOUNT_TYPES,
   type Account,
   accountOf,
   type Chart,
-} from '../../domain/ledger/account.ts';
-import { MAX_LINES, MIN_LINES } from '../../domain/ledger/content.ts';
-import { isDay } from '../../domain/ledger/dates.ts';
-import type { Draft } from '../../domain/ledger/entry.ts';
-import { CURRENCY, isCurrency, MAX_MONEY } from '../../domain/ledger/money.ts';
-import { iso } from '../../domain/projection.ts';
-import type { AccountDoc } from '../../projections/ledger.ts';
-import { draftDoc, type EntryDoc } from '../../projections/ledger-entries.ts';
-import { text, timestamp, uuid } from '../http/schemas.ts';
+  EXISTING_CODE,
+  MAX_NAME_BYTES,
+} from '../../../domain/ledger/account.ts';
+import { MAX_LINES, MIN_LINES } from '../../../domain/ledger/content.ts';
+import { isDay } from '../../../domain/ledger/dates.ts';
+import type { Draft } from '../../../domain/ledger/entry.ts';
+import { CURRENCY, isCurrency, MAX_MONEY } from '../../../domain/ledger/money.ts';
+import type { AccountDoc } from '../../../projections/ledger/ledger.ts';
+import { draftDoc, type EntryDoc } from '../../../projections/ledger/ledger-entries.ts';
+import { text, timestamp, uuid } from '../../http/schemas.ts';
 
 /** Shapes of the ledger's requests and answers (decisions, section 9). */
 
@@ -31,9 +34,15 @@ export const day = z
 const NO_CURRENCY = 'This is not an ISO 4217 currency code.';
 export const currencyCode = z.string().regex(CURRENCY, NO_CURRENCY).refine(isCurrency, NO_CURRENCY);
 
-export const accountCode = z
+const accountCode = z
   .string()
-  .regex(ACCOUNT_CODE, 'A code has 1 to 32 letters, digits, dots, underscores and hyphens.');
+  .regex(
+    ACCOUNT_CODE,
+    'A code has 1 to 32 letters, digits, dots, underscores and hyphens, the first a letter or digit.',
+  );
+
+/** A code in a path. */
+export const existingCode = z.string().regex(EXISTING_CODE);
 
 /** Minor units of one amount. */
 const amount = z.int().min(0).max(MAX_MONEY);
@@ -41,13 +50,13 @@ const amount = z.int().min(0).max(MAX_MONEY);
 /** A sum of minor units: a whole number with all its digits, however large. */
 export const money = z.number().meta({ override: { type: 'integer' } });
 
-/** Exact as JSON also where a number is not. */
+/** Exact as JSON, also beyond the range of a number. */
 export const moneyJson = (value: bigint): unknown => {
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : exactJson.rawJSON(value.toString());
 };
 
-// Node 24 has it; the types of this language level do not know it yet.
+// Node 24 has this function; the types of this language level lack it.
 const exactJson = JSON as typeof JSON & { rawJSON(text: string): unknown };
 
 /** An answer with its sums as {@link moneyJson}. */
@@ -72,7 +81,12 @@ export const accountView = z.object({
   updated_at: timestamp,
 });
 
-const accountName = text({ max: 200 }).refine((name) => name.trim() !== '', 'A name must not be blank.');
+/** An entity tag, with its quotes. */
+const hasRoom = (name: string): boolean => jsonBytes(name) <= MAX_NAME_BYTES + 2;
+
+const accountName = text({ max: 200 })
+  .refine((name) => name.trim() !== '', 'A name must not be blank.')
+  .refine(hasRoom, `A name has at most ${MAX_NAME_BYTES} bytes as JSON in UTF-8.`);
 const category = text({ max: 100 });
 
 export const newAccount = z.object({
@@ -105,7 +119,7 @@ export const viewOfAccount = (account: Account) => ({
 
 // Entries
 
-/** Money is at stake: an unknown key is refused. */
+/** Unknown keys are refused, since a typo could cost money. */
 const givenLine = z.strictObject({
   account_code: text({ max: 200 }),
   debit: amount.optional(),
@@ -158,7 +172,7 @@ export const entryView = z.object({
   posted_at: timestamp.optional(),
 });
 
-/** A draft shows its accounts' present names; what is posted, the names of then. */
+/** A draft shows its accounts' present names, a posted entry the names at posting. */
 export const viewOfEntry = ({ facets: _facets, ...entry }: EntryDoc, chart: Chart) => ({
   ...entry,
   lines: viewOfLines(entry.lines, chart),

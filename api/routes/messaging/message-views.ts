@@ -1,12 +1,20 @@
 import { z } from 'zod';
-import type { MessageState } from '../../application/messaging.ts';
-import { ERASED } from '../../application/sealing.ts';
-import { storedMentions, toBody } from '../../domain/messaging/mentions.ts';
-import type { ConversationDoc, MessageDoc } from '../../projections/conversations.ts';
-import { timestamp } from '../http/schemas.ts';
-import { type App, personKeyId } from './app.ts';
+import { personKeyId } from '../../../application/core/privacy/key-ids.ts';
+import type { KeyRing } from '../../../application/core/privacy/key-ring.ts';
+import { ERASED } from '../../../application/core/privacy/key-ring.ts';
+import type { Directory } from '../../../application/identity/directory.ts';
+import type { MessageState } from '../../../application/messaging/messaging.ts';
+import { storedMentions, toBody } from '../../../domain/messaging/mentions.ts';
+import type { ConversationDoc, MessageDoc } from '../../../projections/messaging/conversations.ts';
+import { timestamp } from '../../http/schemas.ts';
 
-/** Conversations and messages as they are answered: sealed texts opened, names as they are now. */
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly directory: Directory;
+  readonly keys: KeyRing;
+}
+
+/** Answers about conversations and messages, with opened texts and present names. */
 
 const participantView = z.object({
   user_id: z.string(),
@@ -41,10 +49,10 @@ export const messageView = z
 const isoOrNull = (ms: number | undefined): string | null =>
   ms === undefined ? null : new Date(ms).toISOString();
 
-export const messageViews = (app: Pick<App, 'directory' | 'keys'>) => {
+export const messageViews = (deps: Deps) => {
   const participants = async (tenantId: string, docs: readonly ConversationDoc[]) => {
     const ids = docs.flatMap((doc) => doc.participants.map((participant) => participant.user_id));
-    return app.directory.names(tenantId, ids);
+    return deps.directory.names(tenantId, ids);
   };
 
   const viewOf = (doc: ConversationDoc, nameOf: (id: string) => string) => ({
@@ -60,7 +68,7 @@ export const messageViews = (app: Pick<App, 'directory' | 'keys'>) => {
 
   const stateView = async (tenantId: string, message: MessageState) => {
     const stored = message.body;
-    const nameOf = await app.directory.names(tenantId, stored === undefined ? [] : storedMentions(stored));
+    const nameOf = await deps.directory.names(tenantId, stored === undefined ? [] : storedMentions(stored));
     return {
       id: message.id,
       sender_user_id: message.senderId,
@@ -71,19 +79,19 @@ export const messageViews = (app: Pick<App, 'directory' | 'keys'>) => {
     };
   };
 
-  /** Data keys that an answer with this message depends on. */
+  /** Data keys of the texts in an answer with this message. */
   const keysOf = (tenantId: string, message: MessageState): string[] => [
     `${tenantId}/${message.textKey}`,
     ...storedMentions(message.body ?? '').map((id) => personKeyId(tenantId, id)),
   ];
 
   const docViews = async (tenantId: string, docs: readonly MessageDoc[]) => {
-    await app.keys.load(docs.map((doc) => `${tenantId}/${doc.text_key}`));
+    await deps.keys.load(docs.map((doc) => `${tenantId}/${doc.text_key}`));
     const bodies = docs.map((doc) =>
-      doc.body === null ? undefined : (app.keys.openLoaded(doc.body) ?? ERASED),
+      doc.body === null ? undefined : (deps.keys.openLoaded(doc.body) ?? ERASED),
     );
     const mentioned = bodies.flatMap((body) => storedMentions(body ?? ''));
-    const nameOf = await app.directory.names(tenantId, mentioned);
+    const nameOf = await deps.directory.names(tenantId, mentioned);
     return docs.map((doc, index) => {
       const stored = bodies[index];
       return {

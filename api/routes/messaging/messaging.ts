@@ -1,18 +1,33 @@
 import { z } from 'zod';
-import { notFound } from '../../domain/errors.ts';
+import { personKeyId } from '../../../application/core/privacy/key-ids.ts';
+import type { KeyRing } from '../../../application/core/privacy/key-ring.ts';
+import type { ReadModels } from '../../../application/core/projections/read-models.ts';
+import type { Directory } from '../../../application/identity/directory.ts';
+import type { Messaging } from '../../../application/messaging/messaging.ts';
+import type { Ids } from '../../../application/ports/clock.ts';
+import { notFound } from '../../../domain/core/errors.ts';
 import {
   type ConversationDoc,
   conversationById,
   conversationsOf,
   messageById,
   messagesOf,
-} from '../../projections/conversations.ts';
-import { decodeCursor, nextPage } from '../http/cursor.ts';
-import type { Route } from '../http/route.ts';
-import { cursor, limit, text, uuid } from '../http/schemas.ts';
-import { type App, contextOf, personKeyId } from './app.ts';
-import { personRoute } from './kinds.ts';
+} from '../../../projections/messaging/conversations.ts';
+import { decodeCursor, nextPage } from '../../http/cursor.ts';
+import { contextOf } from '../../http/request-context.ts';
+import type { Route } from '../../http/route.ts';
+import { cursor, limit, text, uuid } from '../../http/schemas.ts';
+import { personRoute } from '../route-kinds.ts';
 import { conversationView, listedConversationView, messageView, messageViews } from './message-views.ts';
+
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly directory: Directory;
+  readonly ids: Ids;
+  readonly keys: KeyRing;
+  readonly messaging: Messaging;
+  readonly readModels: ReadModels;
+}
 
 /** Direct messages (specification, Messaging; decisions, section 4). */
 
@@ -22,7 +37,7 @@ const READS = ['conversations'];
 
 const conversationParams = z.object({ id: uuid });
 const messageParams = z.object({ id: uuid, mid: uuid });
-/** All of the domain's rules again: what is 400 is refused before any id is looked at (decisions, section 2). */
+/** Applies the domain's rules early, since a 400 comes before any id is looked up (decisions, section 2). */
 const messageBody = z.object({
   body: text({ max: 10_000 }).refine(
     (body) => body.trim() !== '',
@@ -40,10 +55,10 @@ const messagePage = z
     message: 'Give before or after, not both.',
   });
 
-export const messagingRoutes = (app: App): Route[] => {
-  const reader = app.readModels.reader('conversations');
+export const messagingRoutes = (deps: Deps): Route[] => {
+  const reader = deps.readModels.reader('conversations');
 
-  const views = messageViews(app);
+  const views = messageViews(deps);
 
   /** The revision of a message of this conversation. @throws `not_found` */
   const anchor = async (tenantId: string, conversationId: string, messageId: string | undefined) => {
@@ -67,9 +82,9 @@ export const messagingRoutes = (app: App): Route[] => {
       handle: async (request) => {
         const { tenantId, userId } = request.principal;
         const { participant_user_ids: ids } = request.body;
-        const started = await app.messaging.start(tenantId, userId, ids, contextOf(app, request));
+        const started = await deps.messaging.start(tenantId, userId, ids, contextOf(deps, request));
         const { conversation, created, position } = started;
-        // One that existed may have been read since; a new one has not, and the read model need not be asked.
+        // An existing conversation may have been read since; a new one needs no look into the read model.
         const doc = created ? undefined : await conversationById(reader, tenantId, conversation.id);
         const view: ConversationDoc = doc ?? {
           id: conversation.id,
@@ -129,7 +144,7 @@ export const messagingRoutes = (app: App): Route[] => {
       handle: async (request) => {
         const { tenantId, userId } = request.principal;
         const { before, after, limit: size } = request.query;
-        const { id } = await app.messaging.conversation(tenantId, request.params.id, userId);
+        const { id } = await deps.messaging.conversation(tenantId, request.params.id, userId);
         const { messages, hasOlder } = await messagesOf(reader, tenantId, id, {
           limit: size,
           before: await anchor(tenantId, id, before),
@@ -156,12 +171,12 @@ export const messagingRoutes = (app: App): Route[] => {
       errors: ['not_found', 'not_a_participant'],
       handle: async (request) => {
         const { tenantId, userId } = request.principal;
-        const sent = await app.messaging.send(
+        const sent = await deps.messaging.send(
           tenantId,
           request.params.id,
           userId,
           request.body.body,
-          contextOf(app, request),
+          contextOf(deps, request),
         );
         return {
           status: 201,
@@ -185,8 +200,8 @@ export const messagingRoutes = (app: App): Route[] => {
       handle: async (request) => {
         const { tenantId, userId } = request.principal;
         const { id, mid } = request.params;
-        const context = contextOf(app, request);
-        const edited = await app.messaging.edit(tenantId, id, mid, userId, request.body.body, context);
+        const context = contextOf(deps, request);
+        const edited = await deps.messaging.edit(tenantId, id, mid, userId, request.body.body, context);
         return {
           status: 200,
           body: await views.sent(tenantId, edited.message),
@@ -208,7 +223,7 @@ export const messagingRoutes = (app: App): Route[] => {
       handle: async (request) => {
         const { tenantId, userId } = request.principal;
         const { id, mid } = request.params;
-        const deleted = await app.messaging.delete(tenantId, id, mid, userId, contextOf(app, request));
+        const deleted = await deps.messaging.delete(tenantId, id, mid, userId, contextOf(deps, request));
         return { status: 200, body: await views.sent(tenantId, deleted.message), position: deleted.position };
       },
     }),
@@ -224,11 +239,11 @@ export const messagingRoutes = (app: App): Route[] => {
       errors: ['not_found', 'not_a_participant'],
       handle: async (request) => {
         const { tenantId, userId } = request.principal;
-        const position = await app.messaging.read(
+        const position = await deps.messaging.read(
           tenantId,
           request.params.id,
           userId,
-          contextOf(app, request),
+          contextOf(deps, request),
         );
         return { status: 204, position };
       },

@@ -1,12 +1,30 @@
 import { z } from 'zod';
-import { sealedKeyId } from '../../application/sealing.ts';
-import { storedMentions, toSnippet } from '../../domain/messaging/mentions.ts';
-import { type NotificationDoc, notificationsOf, unreadCountOf } from '../../projections/notifications.ts';
-import { decodeCursor, nextPage } from '../http/cursor.ts';
-import type { Route } from '../http/route.ts';
-import { cursor, limit, timestamp } from '../http/schemas.ts';
-import { type App, contextOf } from './app.ts';
-import { personRoute } from './kinds.ts';
+import type { KeyRing } from '../../../application/core/privacy/key-ring.ts';
+import { sealedKeyId } from '../../../application/core/privacy/key-ring.ts';
+import type { ReadModels } from '../../../application/core/projections/read-models.ts';
+import type { Directory } from '../../../application/identity/directory.ts';
+import type { Notifications } from '../../../application/notifications/notifications.ts';
+import type { Ids } from '../../../application/ports/clock.ts';
+import { storedMentions, toSnippet } from '../../../domain/messaging/mentions.ts';
+import {
+  type NotificationDoc,
+  notificationsOf,
+  unreadCountOf,
+} from '../../../projections/notifications/notifications.ts';
+import { decodeCursor, nextPage } from '../../http/cursor.ts';
+import { contextOf } from '../../http/request-context.ts';
+import type { Route } from '../../http/route.ts';
+import { cursor, limit, timestamp } from '../../http/schemas.ts';
+import { personRoute } from '../route-kinds.ts';
+
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly directory: Directory;
+  readonly ids: Ids;
+  readonly keys: KeyRing;
+  readonly notifications: Notifications;
+  readonly readModels: ReadModels;
+}
 
 /** The bell (specification, Notifications; decisions, section 4). */
 
@@ -28,21 +46,21 @@ const notificationView = z
   })
   .meta({ id: 'Notification' });
 
-export const notificationRoutes = (app: App): Route[] => {
-  const reader = app.readModels.reader('notifications');
+export const notificationRoutes = (deps: Deps): Route[] => {
+  const reader = deps.readModels.reader('notifications');
 
   const views = async (tenantId: string, docs: readonly NotificationDoc[]) => {
-    await app.keys.load(docs.map((doc) => sealedKeyId(doc.snippet)));
-    const snippets = docs.map((doc) => app.keys.openLoaded(doc.snippet) ?? '');
-    const nameOf = await app.directory.names(tenantId, snippets.flatMap(storedMentions));
-    const emailOf = await app.directory.emails(
+    await deps.keys.load(docs.map((doc) => sealedKeyId(doc.snippet)));
+    const snippets = docs.map((doc) => deps.keys.openLoaded(doc.snippet) ?? '');
+    const nameOf = await deps.directory.names(tenantId, snippets.flatMap(storedMentions));
+    const emailOf = await deps.directory.emails(
       tenantId,
       docs.map((doc) => doc.actor_user_id),
     );
     return docs.map((doc, index) => ({
       id: doc.id,
       kind: doc.kind,
-      // A note may be an API token's: that has no e-mail.
+      // A note by an API token has no e-mail.
       actor_email: emailOf(doc.actor_user_id) ?? '',
       subject_kind: doc.subject_kind,
       subject_id: doc.subject_id,
@@ -106,8 +124,8 @@ export const notificationRoutes = (app: App): Route[] => {
       responses: { 200: z.object({ marked: z.int().nonnegative() }) },
       handle: async (request) => {
         const { tenantId, userId } = request.principal;
-        const context = contextOf(app, request);
-        const { marked, position } = await app.notifications.markRead(
+        const context = contextOf(deps, request);
+        const { marked, position } = await deps.notifications.markRead(
           tenantId,
           userId,
           request.body,

@@ -1,20 +1,32 @@
 import { z } from 'zod';
-import { PARTNER_TOKEN_SECONDS } from '../../application/partner-authentication.ts';
-import type { Principal } from '../../application/principal.ts';
-import { TEMPLATE_VARIABLES } from '../../domain/billing/template.ts';
-import { type Route, route } from '../http/route.ts';
-import { text } from '../http/schemas.ts';
-import { type App, contextOf } from './app.ts';
-import { partnerRoute } from './kinds.ts';
+import type { BillingProfiles } from '../../../application/billing/profiles.ts';
+import type { Principal } from '../../../application/core/commands/principal.ts';
+import type { PartnerAuthentication } from '../../../application/partners/partner-authentication.ts';
+import { PARTNER_TOKEN_SECONDS } from '../../../application/partners/partner-authentication.ts';
+import type { Partners } from '../../../application/partners/partners.ts';
+import type { Ids } from '../../../application/ports/clock.ts';
+import { TEMPLATE_VARIABLES } from '../../../domain/billing/template.ts';
+import { contextOf } from '../../http/request-context.ts';
+import { type Route, route } from '../../http/route.ts';
+import { text } from '../../http/schemas.ts';
+import { partnerRoute } from '../route-kinds.ts';
+
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly billingProfiles: BillingProfiles;
+  readonly ids: Ids;
+  readonly partnerAuthentication: PartnerAuthentication;
+  readonly partners: Partners;
+}
 
 /**
- * The partner portal: its sign-in, who is signed in, and the billing profile (decisions, sections 3 and 10). The
+ * The partner portal: sign-in, the signed-in person, and the billing profile (decisions, sections 3 and 10). The
  * partner is the credential's and is never taken from a path, a query or a body.
  */
 
 const BASE = '/api/v1/partner-portal';
 
-/** What `permissions` of a partner token must hold on every billing route. */
+/** The permission that every billing route requires. */
 export const BILLING_PERMISSION = 'partner-billing';
 
 const exchangeRequest = z.object({
@@ -28,7 +40,7 @@ const profile = z
   .object({ item_name_template: template(1, 200), item_description: template(0, 1000) })
   .meta({ id: 'BillingProfile' });
 
-export const partnerPortalRoutes = (app: App): Route[] => [
+export const partnerPortalRoutes = (deps: Deps): Route[] => [
   route<Principal, undefined, undefined, typeof exchangeRequest>({
     method: 'post',
     path: `${BASE}/auth/exchange`,
@@ -43,7 +55,7 @@ export const partnerPortalRoutes = (app: App): Route[] => [
     },
     errors: ['invalid_credential'],
     handle: async (request) => {
-      const { token, position } = await app.partnerAuthentication.exchange(
+      const { token, position } = await deps.partnerAuthentication.exchange(
         request.body.assertion,
         request.requestId,
       );
@@ -66,7 +78,7 @@ export const partnerPortalRoutes = (app: App): Route[] => [
       }),
     },
     handle: async ({ principal }) => {
-      const { id, name } = await app.partners.get(principal.partnerId);
+      const { id, name } = await deps.partners.get(principal.partnerId);
       const user = { id: principal.userId, email: principal.email };
       return { status: 200, body: { user, partner: { id, name }, permissions: principal.permissions } };
     },
@@ -82,7 +94,7 @@ export const partnerPortalRoutes = (app: App): Route[] => [
     responses: { 200: profile },
     handle: async ({ principal }) => ({
       status: 200,
-      body: await app.billingProfiles.get(principal.partnerId),
+      body: await deps.billingProfiles.get(principal.partnerId),
     }),
   }),
 
@@ -97,10 +109,10 @@ export const partnerPortalRoutes = (app: App): Route[] => [
     responses: { 200: profile },
     errors: ['unknown_template_variable'],
     handle: async (request) => {
-      const changed = await app.billingProfiles.change(
+      const changed = await deps.billingProfiles.change(
         request.principal.partnerId,
         request.body,
-        contextOf(app, request),
+        contextOf(deps, request),
       );
       return { status: 200, body: changed.profile, position: changed.position };
     },

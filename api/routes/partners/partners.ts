@@ -1,17 +1,25 @@
 import { z } from 'zod';
-import { type ExistingPartner, isPartnerId } from '../../domain/partners/partner.ts';
-import { allPartners, type PartnerDoc } from '../../projections/partners.ts';
-import { decodeCursor, nextPage } from '../http/cursor.ts';
-import type { Route } from '../http/route.ts';
-import { cursor, limit, text, timestamp } from '../http/schemas.ts';
-import { type App, contextOf } from './app.ts';
-import { platformRoute } from './kinds.ts';
+import type { ReadModels } from '../../../application/core/projections/read-models.ts';
+import type { Partners } from '../../../application/partners/partners.ts';
+import type { Ids } from '../../../application/ports/clock.ts';
+import { type ExistingPartner, isPartnerId } from '../../../domain/partners/partner.ts';
+import { allPartners, type PartnerDoc } from '../../../projections/partners/partners.ts';
+import { decodeCursor, nextPage } from '../../http/cursor.ts';
+import { contextOf } from '../../http/request-context.ts';
+import type { Route } from '../../http/route.ts';
+import { cursor, limit, text, timestamp } from '../../http/schemas.ts';
+import { platformPath, platformRoute } from '../route-kinds.ts';
 
-/** Partners, as platform admins manage them (decisions, section 3, Platform). */
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly ids: Ids;
+  readonly partners: Partners;
+  readonly readModels: ReadModels;
+}
+
+/** Partners, for platform admins (decisions, section 3, Platform). */
 
 const TAG = 'Platform';
-
-const prefixed = (path: string) => ({ path, aliases: [`/api/v1${path}`] });
 
 const partnerView = z
   .object({
@@ -23,7 +31,7 @@ const partnerView = z
   .meta({ id: 'Partner' });
 
 const name = text({ max: 200 });
-/** Whether there is such a tenant is a 422, whatever the text. */
+/** Any text; an unknown tenant is a 422. */
 const homeTenantId = z
   .string()
   .max(64)
@@ -47,12 +55,12 @@ const viewOf = (partner: ExistingPartner): PartnerDoc => ({
   created_at: new Date(partner.createdAt).toISOString(),
 });
 
-export const partnerRoutes = (app: App): Route[] => {
-  const reader = app.readModels.reader('partners');
+export const partnerRoutes = (deps: Deps): Route[] => {
+  const reader = deps.readModels.reader('partners');
   return [
     platformRoute({
       method: 'post',
-      ...prefixed('/super/partners'),
+      ...platformPath('/super/partners'),
       operationId: 'createPartner',
       summary: 'Create a partner',
       tag: TAG,
@@ -60,14 +68,14 @@ export const partnerRoutes = (app: App): Route[] => {
       responses: { 201: partnerView },
       errors: ['already_exists', 'constraint_violated'],
       handle: async (request) => {
-        const { partner, position } = await app.partners.create(request.body, contextOf(app, request));
+        const { partner, position } = await deps.partners.create(request.body, contextOf(deps, request));
         return { status: 201, body: viewOf(partner), position };
       },
     }),
 
     platformRoute({
       method: 'get',
-      ...prefixed('/super/partners'),
+      ...platformPath('/super/partners'),
       operationId: 'listPartners',
       summary: 'All partners, oldest first',
       tag: TAG,
@@ -83,19 +91,19 @@ export const partnerRoutes = (app: App): Route[] => {
 
     platformRoute({
       method: 'get',
-      ...prefixed('/super/partners/:id'),
+      ...platformPath('/super/partners/:id'),
       operationId: 'getPartner',
       summary: 'One partner',
       tag: TAG,
       params: partnerParams,
       responses: { 200: partnerView },
       errors: ['not_found'],
-      handle: async (request) => ({ status: 200, body: viewOf(await app.partners.get(request.params.id)) }),
+      handle: async (request) => ({ status: 200, body: viewOf(await deps.partners.get(request.params.id)) }),
     }),
 
     platformRoute({
       method: 'patch',
-      ...prefixed('/super/partners/:id'),
+      ...platformPath('/super/partners/:id'),
       operationId: 'changePartner',
       summary: 'Change a partner’s name or its own tenant',
       tag: TAG,
@@ -104,7 +112,7 @@ export const partnerRoutes = (app: App): Route[] => {
       responses: { 200: partnerView },
       errors: ['not_found', 'constraint_violated'],
       handle: async (request) => {
-        const changed = await app.partners.change(request.params.id, request.body, contextOf(app, request));
+        const changed = await deps.partners.change(request.params.id, request.body, contextOf(deps, request));
         return { status: 200, body: viewOf(changed.partner), position: changed.position };
       },
     }),

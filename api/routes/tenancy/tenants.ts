@@ -1,21 +1,33 @@
 import { z } from 'zod';
-import { isCurrency } from '../../domain/ledger/money.ts';
-import { isIssuer, isReturnOrigin, MAX_RETURN_ORIGINS } from '../../domain/tenancy/sso.ts';
-import { type ExistingTenant, isTenantId, PLANS } from '../../domain/tenancy/tenant.ts';
-import { allTenants, type TenantDoc } from '../../projections/tenants.ts';
-import { decodeCursor, nextPage } from '../http/cursor.ts';
-import type { Route } from '../http/route.ts';
-import { cursor, limit, text, timestamp } from '../http/schemas.ts';
-import { type App, contextOf } from './app.ts';
-import { platformRoute } from './kinds.ts';
-import { displayName, emailAddress, password } from './users.ts';
+import { personKeyId } from '../../../application/core/privacy/key-ids.ts';
+import type { ReadModels } from '../../../application/core/projections/read-models.ts';
+import { APPOINTMENTS } from '../../../application/identity/admin-appointments.ts';
+import type { SsoSettings } from '../../../application/identity/sso.ts';
+import type { Ids } from '../../../application/ports/clock.ts';
+import type { Tenancy } from '../../../application/tenancy/tenancy.ts';
+import { isCurrency } from '../../../domain/ledger/money.ts';
+import { isIssuer, isReturnOrigin, MAX_RETURN_ORIGINS } from '../../../domain/tenancy/sso.ts';
+import { type ExistingTenant, isTenantId, PLANS } from '../../../domain/tenancy/tenant.ts';
+import { allTenants, type TenantDoc } from '../../../projections/tenancy/tenants.ts';
+import { decodeCursor, nextPage } from '../../http/cursor.ts';
+import { contextOf } from '../../http/request-context.ts';
+import type { Route } from '../../http/route.ts';
+import { cursor, limit, text, timestamp } from '../../http/schemas.ts';
+import { displayName, emailAddress, password, userView } from '../identity/users.ts';
+import { platformPath, platformRoute } from '../route-kinds.ts';
 
-/** What platform admins do: tenants and read models (decisions, section 3, Platform). */
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly ids: Ids;
+  readonly readModels: ReadModels;
+  readonly ssoSettings: SsoSettings;
+  readonly tenancy: Tenancy;
+}
+
+/** Tenants, for platform admins (decisions, section 3, Platform). */
 
 const TAG = 'Platform';
 const READS = ['tenants'];
-
-const prefixed = (path: string) => ({ path, aliases: [`/api/v1${path}`] });
 
 const timezone = z.string().refine((zone) => {
   try {
@@ -49,7 +61,7 @@ const tenantView = z
   })
   .meta({ id: 'Tenant' });
 
-/** @param loopbackHttp providers by plain http on this machine are taken */
+/** @param loopbackHttp accepts providers on this machine by plain http */
 const ssoOf = (loopbackHttp: boolean) =>
   z
     .object({
@@ -76,6 +88,8 @@ const ssoOf = (loopbackHttp: boolean) =>
     .nullable()
     .optional();
 
+const admin = z.object({ email: emailAddress, password, display_name: displayName });
+
 const newTenant = z.object({
   id: z
     .string()
@@ -87,7 +101,7 @@ const newTenant = z.object({
   currency: currency.default('EUR'),
   timezone: timezone.default('UTC'),
   status: z.enum(['active', 'suspended']).default('active'),
-  admin: z.object({ email: emailAddress, password, display_name: displayName }).optional(),
+  admin: admin.optional(),
 });
 
 const tenantChange = z.object({
@@ -98,7 +112,20 @@ const tenantChange = z.object({
   currency: currency.optional(),
   timezone: timezone.optional(),
   status: z.enum(['active', 'suspended']).optional(),
+  admin: admin.optional().meta({
+    description:
+      'Appointed: a new user, or the one with this e-mail, who gets the role, this name and this password.',
+  }),
 });
+
+const changedTenantView = tenantView
+  .extend({
+    admin: userView
+      .extend({ changes: z.array(z.enum(APPOINTMENTS)) })
+      .optional()
+      .meta({ description: 'Given when an admin was appointed.' }),
+  })
+  .meta({ id: 'ChangedTenant' });
 
 const tenantParams = z.object({ id: z.string().refine(isTenantId) });
 
@@ -122,13 +149,13 @@ const viewOf = (tenant: ExistingTenant) => ({
         },
 });
 
-export const tenantRoutes = (app: App): Route[] => {
-  const reader = app.readModels.reader('tenants');
-  const sso = ssoOf(app.ssoSettings.loopbackHttp);
+export const tenantRoutes = (deps: Deps): Route[] => {
+  const reader = deps.readModels.reader('tenants');
+  const sso = ssoOf(deps.ssoSettings.loopbackHttp);
   return [
     platformRoute({
       method: 'post',
-      ...prefixed('/super/tenants'),
+      ...platformPath('/super/tenants'),
       operationId: 'createTenant',
       summary: 'Create a tenant, with its first admin if given',
       tag: TAG,
@@ -136,16 +163,16 @@ export const tenantRoutes = (app: App): Route[] => {
       responses: { 201: tenantView },
       errors: ['already_exists', 'constraint_violated'],
       handle: async (request) => {
-        const { tenant, position } = await app.tenancy.create(request.body, contextOf(app, request));
-        // The tenant's first admin reads what was written here, though no request of the tenant wrote it.
-        if (position !== undefined) app.readModels.answered(tenant.id, position);
+        const { tenant, position } = await deps.tenancy.create(request.body, contextOf(deps, request));
+        // Lets the tenant's first admin read these writes, which no request of the tenant made.
+        if (position !== undefined) deps.readModels.answered(tenant.id, position);
         return { status: 201, body: viewOf(tenant), position };
       },
     }),
 
     platformRoute({
       method: 'get',
-      ...prefixed('/super/tenants'),
+      ...platformPath('/super/tenants'),
       operationId: 'listTenants',
       summary: 'All tenants, oldest first',
       tag: TAG,
@@ -162,95 +189,40 @@ export const tenantRoutes = (app: App): Route[] => {
 
     platformRoute({
       method: 'get',
-      ...prefixed('/super/tenants/:id'),
+      ...platformPath('/super/tenants/:id'),
       operationId: 'getTenant',
       summary: 'One tenant',
       tag: TAG,
       params: tenantParams,
       responses: { 200: tenantView },
       errors: ['not_found'],
-      handle: async (request) => ({ status: 200, body: viewOf(await app.tenancy.get(request.params.id)) }),
+      handle: async (request) => ({ status: 200, body: viewOf(await deps.tenancy.get(request.params.id)) }),
     }),
 
     platformRoute({
       method: 'patch',
-      ...prefixed('/super/tenants/:id'),
+      ...platformPath('/super/tenants/:id'),
       operationId: 'changeTenant',
-      summary: 'Change, suspend or reactivate a tenant; entitlements merge',
+      summary: 'Change, suspend or reactivate a tenant, or appoint an admin; entitlements merge',
       tag: TAG,
       params: tenantParams,
       body: tenantChange.extend({ sso }),
-      responses: { 200: tenantView },
-      errors: ['not_found', 'constraint_violated'],
+      responses: { 200: changedTenantView },
+      errors: ['not_found', 'constraint_violated', 'already_exists', 'invalid_transition'],
       handle: async (request) => {
-        const changed = await app.tenancy.change(request.params.id, request.body, contextOf(app, request));
-        return { status: 200, body: viewOf(changed.tenant), position: changed.position };
+        const context = contextOf(deps, request);
+        const changed = await deps.tenancy.change(request.params.id, request.body, context);
+        const { tenant, admin: appointed, position } = changed;
+        if (appointed === undefined) return { status: 200, body: viewOf(tenant), position };
+        // Lets the appointed admin read these writes, which no request of the tenant made.
+        if (position !== undefined) deps.readModels.answered(tenant.id, position);
+        return {
+          status: 200,
+          body: { ...viewOf(tenant), admin: { ...appointed.user, changes: [...appointed.changes] } },
+          position,
+          personal: [personKeyId(tenant.id, appointed.user.id)],
+        };
       },
     }),
   ];
 };
-
-const projectionView = z
-  .object({
-    name: z.string(),
-    generation: z.string(),
-    state: z.enum(['active', 'building']),
-    checkpoint: z.string().optional(),
-    parked: z.array(
-      z.object({
-        tenant: z.string(),
-        event_id: z.string(),
-        error: z.string(),
-        since: z.string(),
-        attempts: z.int(),
-      }),
-    ),
-  })
-  .meta({ id: 'Projection' });
-
-const projectionParams = z.object({ name: z.string().max(100) });
-
-export const projectionRoutes = (app: App): Route[] => [
-  platformRoute({
-    method: 'get',
-    ...prefixed('/super/projections'),
-    operationId: 'listProjections',
-    summary: 'Read models: generations, how far they have folded, tenants that a poison event stopped',
-    tag: TAG,
-    responses: { 200: z.array(projectionView) },
-    handle: async () => ({ status: 200, body: await app.operations.projections() }),
-  }),
-
-  platformRoute({
-    method: 'post',
-    ...prefixed('/super/projections/:name/retry'),
-    operationId: 'retryProjection',
-    summary: 'Take a parked tenant up again',
-    tag: TAG,
-    params: projectionParams,
-    body: z.object({ tenant: z.string().max(64) }),
-    responses: { 202: z.object({ projection: z.string(), tenant: z.string() }) },
-    errors: ['not_found'],
-    handle: async (request) => {
-      const { name } = request.params;
-      const { tenant } = request.body;
-      const position = await app.operations.retry(name, tenant, contextOf(app, request));
-      return { status: 202, body: { projection: name, tenant }, position };
-    },
-  }),
-
-  platformRoute({
-    method: 'post',
-    ...prefixed('/super/projections/:name/rebuild'),
-    operationId: 'rebuildProjection',
-    summary: 'Build a read model anew beside the one that answers; it takes over when it has caught up',
-    tag: TAG,
-    params: projectionParams,
-    responses: { 202: z.object({ projection: z.string(), generation: z.string() }) },
-    errors: ['not_found'],
-    handle: async (request) => {
-      const { name } = request.params;
-      return { status: 202, body: { projection: name, generation: await app.operations.rebuild(name) } };
-    },
-  }),
-];

@@ -1,12 +1,24 @@
 import { z } from 'zod';
-import type { ScheduledDelivery } from '../../domain/webhooks/delivery.ts';
-import { deliveriesOf } from '../../projections/webhook-deliveries.ts';
-import { decodeCursor, nextPage } from '../http/cursor.ts';
-import type { Route } from '../http/route.ts';
-import { cursor, idParams, limit, timestamp, uuid } from '../http/schemas.ts';
-import { type App, contextOf } from './app.ts';
-import { personRoute } from './kinds.ts';
+import type { ReadModels } from '../../../application/core/projections/read-models.ts';
+import type { Ids } from '../../../application/ports/clock.ts';
+import type { WebhookDeliveries } from '../../../application/webhooks/deliveries.ts';
+import type { Webhooks } from '../../../application/webhooks/subscriptions.ts';
+import type { ScheduledDelivery } from '../../../domain/webhooks/delivery.ts';
+import { deliveriesOf } from '../../../projections/webhooks/webhook-deliveries.ts';
+import { decodeCursor, nextPage } from '../../http/cursor.ts';
+import { contextOf } from '../../http/request-context.ts';
+import type { Route } from '../../http/route.ts';
+import { cursor, idParams, limit, timestamp, uuid } from '../../http/schemas.ts';
+import { personRoute } from '../route-kinds.ts';
 import { TAG, WEBHOOKS } from './webhooks.ts';
+
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly ids: Ids;
+  readonly readModels: ReadModels;
+  readonly webhookDeliveries: WebhookDeliveries;
+  readonly webhooks: Webhooks;
+}
 
 /** Deliveries of webhooks (specification, Webhooks; decisions, section 8). */
 
@@ -45,8 +57,8 @@ const deliveryParams = z.object({ delivery_id: uuid });
 
 const queued = z.object({ delivery_id: z.string() });
 
-export const webhookDeliveryRoutes = (app: App): Route[] => {
-  const reader = app.readModels.reader('webhook_deliveries');
+export const webhookDeliveryRoutes = (deps: Deps): Route[] => {
+  const reader = deps.readModels.reader('webhook_deliveries');
   return [
     personRoute({
       method: 'get',
@@ -61,7 +73,7 @@ export const webhookDeliveryRoutes = (app: App): Route[] => {
       handle: async (request) => {
         const { tenantId } = request.principal;
         const after = decodeCursor(request.query.cursor);
-        await app.webhooks.exists(tenantId, request.params.id);
+        await deps.webhooks.exists(tenantId, request.params.id);
         const page = await deliveriesOf(reader, tenantId, request.params.id, {
           limit: request.query.limit,
           after,
@@ -81,10 +93,10 @@ export const webhookDeliveryRoutes = (app: App): Route[] => {
       responses: { 202: queued },
       errors: ['subscription_paused'],
       handle: async (request) => {
-        const { deliveryId, position } = await app.webhookDeliveries.test(
+        const { deliveryId, position } = await deps.webhookDeliveries.test(
           request.principal.tenantId,
           request.params.id,
-          contextOf(app, request),
+          contextOf(deps, request),
         );
         return { status: 202, body: { delivery_id: deliveryId }, position };
       },
@@ -100,10 +112,10 @@ export const webhookDeliveryRoutes = (app: App): Route[] => {
       responses: { 202: z.object({ replayed: z.int() }) },
       errors: ['subscription_paused'],
       handle: async (request) => {
-        const { replayed, position } = await app.webhookDeliveries.replayDeadLetters(
+        const { replayed, position } = await deps.webhookDeliveries.replayDeadLetters(
           request.principal.tenantId,
           request.params.id,
-          contextOf(app, request),
+          contextOf(deps, request),
         );
         return { status: 202, body: { replayed }, position };
       },
@@ -120,10 +132,10 @@ export const webhookDeliveryRoutes = (app: App): Route[] => {
       errors: ['subscription_paused'],
       handle: async (request) => {
         const { delivery_id } = request.params;
-        const position = await app.webhookDeliveries.replay(
+        const position = await deps.webhookDeliveries.replay(
           request.principal.tenantId,
           delivery_id,
-          contextOf(app, request),
+          contextOf(deps, request),
         );
         return { status: 202, body: { delivery_id }, position };
       },

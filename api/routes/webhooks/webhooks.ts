@@ -1,13 +1,23 @@
 import { z } from 'zod';
-import { notFound } from '../../domain/errors.ts';
-import { ALL_EVENTS, WEBHOOK_EVENTS } from '../../domain/webhooks/event-types.ts';
-import type { Subscription } from '../../domain/webhooks/subscription.ts';
-import { subscriptionDocOf, subscriptionsOf } from '../../projections/webhooks.ts';
-import { decodeCursor, nextPage } from '../http/cursor.ts';
-import type { Route } from '../http/route.ts';
-import { cursor, idParams, limit, text, timestamp } from '../http/schemas.ts';
-import { type App, contextOf } from './app.ts';
-import { personRoute } from './kinds.ts';
+import type { ReadModels } from '../../../application/core/projections/read-models.ts';
+import type { Ids } from '../../../application/ports/clock.ts';
+import type { Webhooks } from '../../../application/webhooks/subscriptions.ts';
+import { notFound } from '../../../domain/core/errors.ts';
+import { ALL_EVENTS, WEBHOOK_EVENTS } from '../../../domain/webhooks/event-types.ts';
+import type { Subscription } from '../../../domain/webhooks/subscription.ts';
+import { subscriptionDocOf, subscriptionsOf } from '../../../projections/webhooks/webhooks.ts';
+import { decodeCursor, nextPage } from '../../http/cursor.ts';
+import { contextOf } from '../../http/request-context.ts';
+import type { Route } from '../../http/route.ts';
+import { cursor, idParams, limit, text, timestamp } from '../../http/schemas.ts';
+import { personRoute } from '../route-kinds.ts';
+
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly ids: Ids;
+  readonly readModels: ReadModels;
+  readonly webhooks: Webhooks;
+}
 
 /** Webhook subscriptions (specification, Webhooks; decisions, section 8). */
 
@@ -80,8 +90,8 @@ const viewOf = (subscription: Subscription): z.output<typeof view> => ({
   secret_rotated_at: subscription.secretRotatedAt === undefined ? null : iso(subscription.secretRotatedAt),
 });
 
-export const webhookRoutes = (app: App): Route[] => {
-  const reader = app.readModels.reader('webhooks');
+export const webhookRoutes = (deps: Deps): Route[] => {
+  const reader = deps.readModels.reader('webhooks');
   return [
     personRoute({
       method: 'get',
@@ -115,11 +125,11 @@ export const webhookRoutes = (app: App): Route[] => {
       errors: ['url_refused', 'subscription_limit_reached'],
       handle: async (request) => {
         const { tenantId, rights } = request.principal;
-        const { subscription, secret, position } = await app.webhooks.create(
+        const { subscription, secret, position } = await deps.webhooks.create(
           tenantId,
           request.body,
           rights.plan,
-          contextOf(app, request),
+          contextOf(deps, request),
         );
         return { status: 201, body: { ...viewOf(subscription), secret }, position, secrets: ['secret'] };
       },
@@ -153,12 +163,12 @@ export const webhookRoutes = (app: App): Route[] => {
       errors: ['plan_required', 'url_refused', 'subscription_limit_reached'],
       handle: async (request) => {
         const { tenantId, rights } = request.principal;
-        const { subscription, position } = await app.webhooks.change(
+        const { subscription, position } = await deps.webhooks.change(
           tenantId,
           request.params.id,
           request.body,
           rights.plan,
-          contextOf(app, request),
+          contextOf(deps, request),
         );
         return { status: 200, body: viewOf(subscription), position };
       },
@@ -174,7 +184,7 @@ export const webhookRoutes = (app: App): Route[] => {
       responses: { 204: null },
       handle: async (request) => {
         const { tenantId } = request.principal;
-        const position = await app.webhooks.delete(tenantId, request.params.id, contextOf(app, request));
+        const position = await deps.webhooks.delete(tenantId, request.params.id, contextOf(deps, request));
         return { status: 204, position };
       },
     }),
@@ -188,10 +198,10 @@ export const webhookRoutes = (app: App): Route[] => {
       params: idParams,
       responses: { 200: viewWithSecret },
       handle: async (request) => {
-        const { subscription, secret, position } = await app.webhooks.rotate(
+        const { subscription, secret, position } = await deps.webhooks.rotate(
           request.principal.tenantId,
           request.params.id,
-          contextOf(app, request),
+          contextOf(deps, request),
         );
         return { status: 200, body: { ...viewOf(subscription), secret }, position, secrets: ['secret'] };
       },

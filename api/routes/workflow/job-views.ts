@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import type { JobNow } from '../../application/jobs.ts';
-import type { JobDoc, JobMoveDoc } from '../../projections/jobs.ts';
-import { timestamp } from '../http/schemas.ts';
+import type { JobNow } from '../../../application/workflow/jobs.ts';
+import type { JobDoc, JobMoveDoc } from '../../../projections/workflow/jobs.ts';
+import { timestamp } from '../../http/schemas.ts';
 
-/** Jobs as callers see them (decisions, section 6, Job). */
+/** Answers about jobs (decisions, section 6, Job). */
 
 export const jobView = z
   .object({

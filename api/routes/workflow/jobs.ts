@@ -1,19 +1,30 @@
 import { z } from 'zod';
-import type { JobActor } from '../../application/jobs.ts';
-import { effectiveRole, type TenantPrincipal } from '../../application/principal.ts';
-import { actorOf } from '../../application/request-context.ts';
-import { json } from '../../domain/entities/fields.ts';
-import { notFound } from '../../domain/errors.ts';
-import { isStorableText } from '../../domain/text.ts';
-import { type JobDoc, jobById, jobsOf, movesOf } from '../../projections/jobs.ts';
-import { decodeCursor, listName, nextPage } from '../http/cursor.ts';
-import type { Route } from '../http/route.ts';
-import { cursor, idParams, limit, text } from '../http/schemas.ts';
-import { type App, contextOf } from './app.ts';
+import { effectiveRole, type TenantPrincipal } from '../../../application/core/commands/principal.ts';
+import { actorOf } from '../../../application/core/commands/request-context.ts';
+import type { ReadModels } from '../../../application/core/projections/read-models.ts';
+import type { Ids } from '../../../application/ports/clock.ts';
+import type { JobActor, Jobs } from '../../../application/workflow/jobs.ts';
+import type { Workflows } from '../../../application/workflow/workflows.ts';
+import { notFound } from '../../../domain/core/errors.ts';
+import { isStorableText } from '../../../domain/core/text.ts';
+import { json } from '../../../domain/entities/fields.ts';
+import { type JobDoc, jobById, jobsOf, movesOf } from '../../../projections/workflow/jobs.ts';
+import { decodeCursor, listName, nextPage } from '../../http/cursor.ts';
+import { contextOf } from '../../http/request-context.ts';
+import type { Route } from '../../http/route.ts';
+import { cursor, idParams, limit, text } from '../../http/schemas.ts';
+import { scopedRoute } from '../route-kinds.ts';
 import { jobDetailView, jobView, viewOfDoc, viewOfJob, viewOfMove } from './job-views.ts';
-import { scopedRoute } from './kinds.ts';
 
-/** Jobs and their moves (decisions, section 6, Job). */
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly ids: Ids;
+  readonly jobs: Jobs;
+  readonly readModels: ReadModels;
+  readonly workflows: Workflows;
+}
+
+/** Jobs and their transitions (decisions, section 6, Job). */
 
 const BASE = '/api/v1/tenant/jobs';
 const TAG = 'Jobs';
@@ -21,10 +32,10 @@ const READS = ['jobs'];
 const HISTORY = 1000;
 const MAX_PAYLOAD = 64 * 1024;
 
-/** A filter that no name can equal selects nothing. */
+/** Any text: a filter that no name can equal selects nothing. */
 const nameFilter = z.string().max(200).optional();
 
-/** Undefined for what cannot be kept. */
+/** Undefined for a text that cannot be stored. */
 const keptLength = (value: unknown): number | undefined => {
   let isKept = true;
   const { length } = JSON.stringify(value, (key, each: unknown) => {
@@ -46,11 +57,11 @@ const jobActor = (principal: TenantPrincipal): JobActor => ({
   role: effectiveRole(principal),
 });
 
-export const jobRoutes = (app: App): Route[] => {
-  const reader = app.readModels.reader('jobs');
+export const jobRoutes = (deps: Deps): Route[] => {
+  const reader = deps.readModels.reader('jobs');
 
   const isFinal = async (tenantId: string, job: JobDoc): Promise<boolean> => {
-    const workflow = await app.workflows.published(tenantId, job.workflow, job.workflow_version);
+    const workflow = await deps.workflows.published(tenantId, job.workflow, job.workflow_version);
     return workflow?.machine.isFinal(job.state) ?? false;
   };
 
@@ -98,7 +109,7 @@ export const jobRoutes = (app: App): Route[] => {
         const job = await jobById(reader, tenantId, request.params.id);
         if (job === undefined) throw notFound();
         const moves = await movesOf(reader, tenantId, job.id, HISTORY);
-        const allowed = await app.jobs.allowed(tenantId, job.id, job.state, jobActor(request.principal));
+        const allowed = await deps.jobs.allowed(tenantId, job.id, job.state, jobActor(request.principal));
         return {
           status: 200,
           body: {
@@ -127,12 +138,12 @@ export const jobRoutes = (app: App): Route[] => {
       errors: ['conflict', 'invalid_transition', 'constraint_violated', 'guard_rejected'],
       handle: async (request) => {
         const { event_name: eventName, payload: given, expected_state: expectedState } = request.body;
-        const moved = await app.jobs.transition(
+        const moved = await deps.jobs.transition(
           request.principal.tenantId,
           request.params.id,
           { eventName, payload: given, expectedState },
           jobActor(request.principal),
-          contextOf(app, request),
+          contextOf(deps, request),
         );
         return { status: 200, body: viewOfJob(moved), position: moved.position };
       },
@@ -155,11 +166,11 @@ export const jobRoutes = (app: App): Route[] => {
       errors: ['conflict', 'invalid_transition'],
       handle: async (request) => {
         const { to_state: toState, reason } = request.body;
-        const moved = await app.jobs.override(
+        const moved = await deps.jobs.override(
           request.principal.tenantId,
           request.params.id,
           { toState, reason },
-          contextOf(app, request),
+          contextOf(deps, request),
         );
         return { status: 200, body: viewOfJob(moved), position: moved.position };
       },

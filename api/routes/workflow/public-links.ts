@@ -1,10 +1,22 @@
 import { z } from 'zod';
-import { linksOf } from '../../projections/links.ts';
-import { decodeCursor, nextPage } from '../http/cursor.ts';
-import { type Route, route } from '../http/route.ts';
-import { cursor, idParams, limit, timestamp, uuid } from '../http/schemas.ts';
-import { type App, contextOf } from './app.ts';
-import { scopedRoute } from './kinds.ts';
+import type { ReadModels } from '../../../application/core/projections/read-models.ts';
+import type { Ids } from '../../../application/ports/clock.ts';
+import type { Jobs } from '../../../application/workflow/jobs.ts';
+import type { PublicLinks } from '../../../application/workflow/public-links.ts';
+import { linksOf } from '../../../projections/entities/links.ts';
+import { decodeCursor, nextPage } from '../../http/cursor.ts';
+import { contextOf } from '../../http/request-context.ts';
+import { type Route, route } from '../../http/route.ts';
+import { cursor, idParams, limit, timestamp, uuid } from '../../http/schemas.ts';
+import { scopedRoute } from '../route-kinds.ts';
+
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly ids: Ids;
+  readonly jobs: Jobs;
+  readonly publicLinks: PublicLinks;
+  readonly readModels: ReadModels;
+}
 
 /** Public links of jobs (specification, Access tokens; decisions, section 6, Public link). */
 
@@ -39,8 +51,8 @@ const targetView = z
   .object({ job_id: z.string(), entity_id: z.string(), page_slug: z.string(), expires_at: timestamp })
   .meta({ id: 'LinkTarget' });
 
-export const publicLinkRoutes = (app: App): Route[] => {
-  const reader = app.readModels.reader('links');
+export const publicLinkRoutes = (deps: Deps): Route[] => {
+  const reader = deps.readModels.reader('links');
 
   return [
     scopedRoute({
@@ -61,11 +73,11 @@ export const publicLinkRoutes = (app: App): Route[] => {
       errors: ['constraint_violated'],
       handle: async (request) => {
         const { page_slug: pageSlug, expires_in: expiresIn } = request.body;
-        const made = await app.publicLinks.create(
+        const made = await deps.publicLinks.create(
           request.principal.tenantId,
           request.params.id,
           { pageSlug, expiresIn },
-          contextOf(app, request),
+          contextOf(deps, request),
         );
         const { id, token, expiresAt: expires_at, position } = made;
         return {
@@ -92,7 +104,7 @@ export const publicLinkRoutes = (app: App): Route[] => {
       handle: async (request) => {
         const { tenantId } = request.principal;
         const { limit: size, cursor: at } = request.query;
-        await app.jobs.find(tenantId, request.params.id);
+        await deps.jobs.find(tenantId, request.params.id);
         const after = decodeCursor(at);
         const page = await linksOf(reader, tenantId, request.params.id, { limit: size, after });
         const body = page.docs.map(({ job_id: _job, ...link }) => link);
@@ -111,8 +123,8 @@ export const publicLinkRoutes = (app: App): Route[] => {
       responses: { 204: null },
       handle: async (request) => {
         const { id, link_id: linkId } = request.params;
-        const context = contextOf(app, request);
-        const position = await app.publicLinks.revoke(request.principal.tenantId, id, linkId, context);
+        const context = contextOf(deps, request);
+        const position = await deps.publicLinks.revoke(request.principal.tenantId, id, linkId, context);
         return { status: 204, position };
       },
     }),
@@ -130,7 +142,7 @@ export const publicLinkRoutes = (app: App): Route[] => {
       responses: { 200: targetView },
       reads: ['links'],
       handle: async (request) => {
-        const target = await app.publicLinks.validate(request.params.token);
+        const target = await deps.publicLinks.validate(request.params.token);
         return {
           status: 200,
           body: {

@@ -1,25 +1,35 @@
 import { z } from 'zod';
-import { invalid, notFound } from '../../domain/errors.ts';
+import type { ReadModels } from '../../../application/core/projections/read-models.ts';
+import type { Ids } from '../../../application/ports/clock.ts';
+import type { Workflows } from '../../../application/workflow/workflows.ts';
+import { invalid, notFound } from '../../../domain/core/errors.ts';
 import {
   definitionShape,
   sameDefinition,
   workflowDefinition,
   workflowName,
-} from '../../domain/workflow/definition.ts';
-import type { ExistingWorkflow } from '../../domain/workflow/workflow.ts';
-import { type WorkflowDoc, workflowByName, workflowsOf } from '../../projections/workflows.ts';
-import { decodeCursor, nextPage } from '../http/cursor.ts';
-import type { Route } from '../http/route.ts';
-import { cursor, limit, timestamp } from '../http/schemas.ts';
-import { type App, contextOf } from './app.ts';
-import { scopedRoute } from './kinds.ts';
+} from '../../../domain/workflow/definition.ts';
+import type { ExistingWorkflow } from '../../../domain/workflow/workflow.ts';
+import { type WorkflowDoc, workflowByName, workflowsOf } from '../../../projections/workflow/workflows.ts';
+import { decodeCursor, nextPage } from '../../http/cursor.ts';
+import { contextOf } from '../../http/request-context.ts';
+import type { Route } from '../../http/route.ts';
+import { cursor, limit, timestamp } from '../../http/schemas.ts';
+import { scopedRoute } from '../route-kinds.ts';
+
+/** Use cases and queries behind these routes. */
+interface Deps {
+  readonly ids: Ids;
+  readonly readModels: ReadModels;
+  readonly workflows: Workflows;
+}
 
 /** Workflows: drafts, and versions that never change (decisions, section 6, Workflow). */
 
 const BASE = '/api/v1/tenant/workflows';
 const TAG = 'Workflows';
 
-/** The tenant of a body is looked at before its shape; naming the own one is no unknown key. */
+/** `tenant_id` is checked before the shape of the body, so the own tenant may be named. */
 const tenantId = { tenant_id: z.unknown().optional() };
 
 const workflowView = z
@@ -67,8 +77,8 @@ const docOf = (workflow: ExistingWorkflow): WorkflowDoc => ({
 
 const nameParams = z.object({ name: workflowName });
 
-export const workflowRoutes = (app: App): Route[] => {
-  const reader = app.readModels.reader('workflows');
+export const workflowRoutes = (deps: Deps): Route[] => {
+  const reader = deps.readModels.reader('workflows');
 
   return [
     scopedRoute({
@@ -84,8 +94,8 @@ export const workflowRoutes = (app: App): Route[] => {
       errors: ['already_exists'],
       handle: async (request) => {
         const { name, tenant_id: _own, ...definition } = request.body;
-        const context = contextOf(app, request);
-        const made = await app.workflows.create(request.principal.tenantId, name, definition, context);
+        const context = contextOf(deps, request);
+        const made = await deps.workflows.create(request.principal.tenantId, name, definition, context);
         return { status: 201, body: viewOf(docOf(made.workflow)), position: made.position };
       },
     }),
@@ -140,8 +150,8 @@ export const workflowRoutes = (app: App): Route[] => {
         const { name: given, tenant_id: _own, ...definition } = request.body;
         const { name } = request.params;
         if (given !== undefined && given !== name) throw otherName();
-        const context = contextOf(app, request);
-        const saved = await app.workflows.save(request.principal.tenantId, name, definition, context);
+        const context = contextOf(deps, request);
+        const saved = await deps.workflows.save(request.principal.tenantId, name, definition, context);
         return { status: 200, body: viewOf(docOf(saved.workflow)), position: saved.position };
       },
     }),
@@ -157,12 +167,12 @@ export const workflowRoutes = (app: App): Route[] => {
       params: nameParams,
       responses: { 200: workflowView },
       errors: ['constraint_violated', 'conflict'],
-      // The entities that run it are looked up: what was attached before counts.
+      // Waits for the read model of the entities that run the workflow.
       reads: ['entities'],
       handle: async (request) => {
         const { tenantId } = request.principal;
-        const context = contextOf(app, request);
-        const published = await app.workflows.publish(tenantId, request.params.name, context);
+        const context = contextOf(deps, request);
+        const published = await deps.workflows.publish(tenantId, request.params.name, context);
         return { status: 200, body: viewOf(docOf(published.workflow)), position: published.position };
       },
     }),

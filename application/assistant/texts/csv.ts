@@ -1,28 +1,48 @@
+import Papa from 'papaparse';
+
 /** A column's name stands in every row: a long one would multiply the file. */
 const MAX_COLUMN = 80;
 
 /**
- * A CSV file as lines of `column: value`, so that a row says what it is about wherever the file is cut. Nothing is
- * refused: a file that is no table comes out line by line.
+ * A CSV file as lines of `column: value`, so that each row keeps its meaning wherever the file is cut. Nothing is
+ * refused: a file without a table comes out as it is. Where a quote is never closed, all quotes are plain characters.
  * @param maxCharacters rows end about there
  */
-export const csvText = (text: string, maxCharacters: number = Number.POSITIVE_INFINITY): string => {
-  const [first, ...records] = rowsOf(text, separatorOf(text));
-  if (first === undefined) return '';
-  if (records.length === 0 || first.length < 2) return text;
-  const columns = first.map((name) =>
-    [...name.trim().slice(0, MAX_COLUMN * 2)].slice(0, MAX_COLUMN).join(''),
-  );
-  const lines: string[] = [];
+export const csvText = (text: string, maxCharacters: number = Number.POSITIVE_INFINITY): string =>
+  linesOf(text, maxCharacters, false) ?? linesOf(text, maxCharacters, true) ?? text;
+
+/** @param plainQuotes quotes are characters like any other @returns undefined where a quote is never closed */
+const linesOf = (text: string, maxCharacters: number, plainQuotes: boolean): string | undefined => {
+  let columns: readonly string[] | undefined;
+  let isTable = false;
+  let isClosed = true;
   let characters = 0;
-  for (const cells of records) {
-    if (characters >= maxCharacters) break;
-    const line = lineOf(cells, columns, maxCharacters - characters);
-    if (line === '') continue;
-    lines.push(line);
-    characters += line.length + 1;
-  }
-  return lines.join('\n');
+  const lines: string[] = [];
+  Papa.parse<string[]>(text, {
+    delimiter: separatorOf(text),
+    skipEmptyLines: true,
+    ...(plainQuotes ? { fastMode: true } : {}),
+    step: ({ data: cells, errors }, parser) => {
+      if (errors.some(({ code }) => code === 'MissingQuotes')) isClosed = false;
+      if (columns === undefined) {
+        columns = cells.map((name) =>
+          [...name.trim().slice(0, MAX_COLUMN * 2)].slice(0, MAX_COLUMN).join(''),
+        );
+        return;
+      }
+      isTable = columns.length > 1;
+      if (!isClosed || !isTable || characters >= maxCharacters) {
+        parser.abort();
+        return;
+      }
+      const line = lineOf(cells, columns, maxCharacters - characters);
+      if (line === '') return;
+      lines.push(line);
+      characters += line.length + 1;
+    },
+  });
+  if (!isClosed) return undefined;
+  return isTable ? lines.join('\n') : text;
 };
 
 /** @param room characters after which no further cell is taken */
@@ -43,45 +63,4 @@ const separatorOf = (text: string): string => {
   const first = end < 0 ? text : text.slice(0, end);
   const count = (separator: string): number => first.split(separator).length;
   return [',', ';', '\t', '|'].reduce((best, one) => (count(one) > count(best) ? one : best));
-};
-
-/** By RFC 4180; a quote that is never closed is a character like any other of its cell. */
-const rowsOf = (text: string, separator: string): readonly (readonly string[])[] => {
-  const rows: string[][] = [];
-  let row: string[] = [];
-  const plain = new RegExp(`[${separator === '|' ? '\\|' : separator}\\r\\n]`, 'g');
-  let at = 0;
-  while (at < text.length) {
-    let cell: string;
-    const quoted = text[at] === '"' ? quotedAt(text, at) : undefined;
-    if (quoted !== undefined) {
-      cell = quoted.value;
-      at = quoted.end;
-    } else cell = '';
-    plain.lastIndex = at;
-    const end = plain.exec(text)?.index ?? text.length;
-    row.push(cell + text.slice(at, end));
-    if (text[end] === separator) {
-      at = end + 1;
-      if (at === text.length) row.push('');
-      continue;
-    }
-    rows.push(row);
-    row = [];
-    at = text[end] === '\r' && text[end + 1] === '\n' ? end + 2 : end + 1;
-  }
-  if (row.length > 0) rows.push(row);
-  return rows;
-};
-
-/** Longer cells are taken for a quote that nobody closed. */
-const MAX_CELL = 20_000;
-
-const quotedAt = (text: string, from: number): { value: string; end: number } | undefined => {
-  for (let at = from + 1; at <= from + MAX_CELL; at += 2) {
-    at = text.indexOf('"', at);
-    if (at < 0 || at > from + MAX_CELL) return undefined;
-    if (text[at + 1] !== '"') return { value: text.slice(from + 1, at).replaceAll('""', '"'), end: at + 1 };
-  }
-  return undefined;
 };

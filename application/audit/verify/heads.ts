@@ -2,6 +2,7 @@ import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 import type { SealedHead, StreamHead } from '../../ports/audit-heads.ts';
 import { RootHash, signedText } from '../head.ts';
 import { Faulty } from './fault.ts';
+import { strictJson } from './strict-json.ts';
 
 /** A head, and where it was given the heads of streams that it is over. */
 export interface GivenHead {
@@ -19,31 +20,32 @@ const MEMBERS = [
   'signature',
 ] as const;
 
-const parsed = (text: string): Record<string, unknown> | undefined => {
-  try {
-    const value: unknown = JSON.parse(text);
-    // Checked right here to be an object of JSON.
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
+const PUBLIC_KEY_BYTES = 44;
+
+const objectOf = (text: string): Record<string, unknown> => {
+  const value = strictJson(text);
+  // Checked right here to be an object of JSON.
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 };
 
 const headOf = (text: string): SealedHead | undefined => {
-  const value = parsed(text);
-  if (value === undefined || !MEMBERS.every((name) => typeof value[name] === 'string')) return undefined;
+  const value = objectOf(text);
+  const isHead = MEMBERS.every((name) => {
+    const member = value[name];
+    return typeof member === 'string' && member.isWellFormed();
+  });
   // Each member was just seen to be a text; the algorithm is looked at with the signature.
-  return value as unknown as SealedHead;
+  return isHead ? (value as unknown as SealedHead) : undefined;
 };
 
 const streamHeadOf = (text: string): StreamHead | undefined => {
-  const { stream, revision, hash } = parsed(text) ?? {};
-  if (typeof stream !== 'string' || typeof revision !== 'number' || typeof hash !== 'string')
+  const { stream, revision, hash } = objectOf(text);
+  if (typeof stream !== 'string' || !Number.isSafeInteger(revision) || typeof hash !== 'string')
     return undefined;
-  return { stream, revision, hash };
+  return { stream, revision: Number(revision), hash };
 };
 
-const linesOf = (text: string): string[] => text.split('\n').filter((line) => line.trim() !== '');
+const linesOf = (text: string): string[] => text.split('\n').filter((line) => !/^[ \t\r]*$/.test(line));
 
 /** What `GET /audit/proof` answers: one object, or with the list of heads, a line each. @throws {Faulty} */
 export const proofOf = (text: string): GivenHead => {
@@ -62,20 +64,31 @@ export const proofOf = (text: string): GivenHead => {
   return { head, list: heads };
 };
 
-/** A file of `AUDIT_HEADS`: one head a line, oldest first. A line that a crash cut off is passed over. */
+/** A file of `AUDIT_HEADS`: one head a line, oldest first. Skips a line that a crash cut off. @throws {Faulty} */
 export const headsOf = (text: string): GivenHead[] =>
   linesOf(text).flatMap((line) => {
     const head = headOf(line);
     if (head !== undefined) return [{ head }];
-    if (parsed(line) === undefined) return [];
+    if (strictJson(line) === undefined) return [];
     throw new Faulty('bad_signature', 'A line in the file of heads is no head.');
   });
 
+/** Undefined for what is not written as base64 is: some readers pass over characters that others refuse. */
+const base64Of = (text: string): Buffer | undefined => {
+  const bytes = Buffer.from(text, 'base64');
+  return bytes.toString('base64') === text ? bytes : undefined;
+};
+
 /** Base64 of the DER form (SPKI), or PEM. @throws for what is no Ed25519 key */
 export const publicKeyOf = (text: string): KeyObject => {
-  const key = text.includes('-----BEGIN')
-    ? createPublicKey(text)
-    : createPublicKey({ key: Buffer.from(text.trim(), 'base64'), format: 'der', type: 'spki' });
+  const body = text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => !line.startsWith('-----'))
+    .join('');
+  const der = base64Of(body);
+  if (der?.length !== PUBLIC_KEY_BYTES) throw new Error('no Ed25519 key');
+  const key = createPublicKey({ key: der, format: 'der', type: 'spki' });
   if (key.asymmetricKeyType !== 'ed25519') throw new Error('no Ed25519 key');
   return key;
 };
@@ -83,8 +96,8 @@ export const publicKeyOf = (text: string): KeyObject => {
 /** @throws {Faulty} */
 export const checkSignature = ({ head }: GivenHead, key: KeyObject): void => {
   const text = Buffer.from(signedText(head), 'utf8');
-  const isGood =
-    head.algorithm === 'Ed25519' && verify(null, text, key, Buffer.from(head.signature, 'base64'));
+  const signature = base64Of(head.signature);
+  const isGood = head.algorithm === 'Ed25519' && signature && verify(null, text, key, signature);
   if (!isGood) {
     throw new Faulty('bad_signature', `The head at position ${head.position} was not signed with this key.`);
   }

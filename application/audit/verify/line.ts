@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { strictJson } from './strict-json.ts';
 
 /** One line of an export: what is stored, and whether the view beside it says the same. */
 export interface ExportedEvent {
@@ -13,52 +14,23 @@ export interface ExportedEvent {
   readonly viewAgrees: boolean;
 }
 
-/** As the server writes lines; whatever else is JSON of this shape is read the slow way. */
-const BEGIN =
-  /^\{"position":"([ !#-[\]-~]+)","stream":"([ !#-[\]-~]+)","revision":(0|[1-9]\d{0,14}),"id":"([ !#-[\]-~]+)","type":"([ !#-[\]-~]+)","data":/;
-const SEALED = ',"sealed":{"data":"';
-const SEALED_VALUE = ',"sealed":'.length;
+const MEMBERS = ['position', 'stream', 'revision', 'id', 'type', 'data', 'metadata', 'sealed'];
+const SEALED_MEMBERS = ['data', 'metadata'];
 
 /** Undefined for what is no event. */
-export const eventOf = (line: string): ExportedEvent | undefined => quickly(line) ?? slowly(line);
-
-/** Whether the whole line is JSON, and an event. */
-export const isEvent = (line: string): boolean => slowly(line) !== undefined;
-
-/**
- * Most views are the stored text itself, which is seen by comparing; only the texts under `sealed` are parsed. The last
- * place where that member can begin is its own, since no quote within a JSON text stands alone.
- */
-const quickly = (line: string): ExportedEvent | undefined => {
-  const begin = BEGIN.exec(line);
-  const sealedAt = line.lastIndexOf(SEALED);
-  if (begin === null || sealedAt < 0 || !line.endsWith('}}')) return undefined;
-  const [head, position = '', stream = '', revision = '', id = '', type = ''] = begin;
-  const sealed = sealedOf(parsed(line.slice(sealedAt + SEALED_VALUE, -1)));
-  if (sealed === undefined) return undefined;
-  const { data, metadata } = sealed;
-  const views = line.slice(head.length, sealedAt);
-  const metadataView = `,"metadata":${metadata}`;
-  if (!views.endsWith(metadataView)) return undefined;
-  const event = { position, stream, revision: Number(revision), id, type, data, metadata };
-  const dataView = views.slice(0, -metadataView.length);
-  if (dataView === data) return { ...event, viewAgrees: true };
-  const view = parsed(dataView);
-  return view === undefined ? undefined : { ...event, viewAgrees: dataAgrees(view, parsed(data)) };
-};
-
-const slowly = (line: string): ExportedEvent | undefined => {
-  const event = parsed(line);
-  if (!isObject(event)) return undefined;
-  const { position, stream, revision, id, type } = event;
-  const sealed = sealedOf(event.sealed);
-  if (typeof position !== 'string' || typeof stream !== 'string' || sealed === undefined) return undefined;
-  if (typeof id !== 'string' || typeof type !== 'string') return undefined;
+export const eventOf = (line: string): ExportedEvent | undefined => {
+  const event = strictJson(line);
+  if (!isObject(event) || !hasOnly(event, MEMBERS)) return undefined;
+  const { position, stream, revision, id, type, sealed } = event;
+  if (!isText(position) || !isText(stream) || !isText(id) || !isText(type)) return undefined;
   if (typeof revision !== 'number' || !Number.isSafeInteger(revision) || revision < 0) return undefined;
+  if (!isObject(sealed) || !hasOnly(sealed, SEALED_MEMBERS)) return undefined;
+  const { data, metadata } = sealed;
+  if (!isText(data) || !isText(metadata)) return undefined;
   const viewAgrees =
-    dataAgrees(event.data, parsed(sealed.data)) &&
-    isDeepStrictEqual(event.metadata, parsed(sealed.metadata) ?? null);
-  return { position, stream, revision, id, type, ...sealed, viewAgrees };
+    dataAgrees(event.data, strictJson(data)) &&
+    isDeepStrictEqual(event.metadata, strictJson(metadata) ?? null);
+  return { position, stream, revision, id, type, data, metadata, viewAgrees };
 };
 
 type Json = Readonly<Record<string, unknown>>;
@@ -66,21 +38,11 @@ type Json = Readonly<Record<string, unknown>>;
 const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const sealedOf = (value: unknown): { data: string; metadata: string } | undefined => {
-  if (!isObject(value)) return undefined;
-  const { data, metadata } = value;
-  if (typeof data !== 'string' || typeof metadata !== 'string') return undefined;
-  // Half a surrogate pair has no bytes that could be hashed.
-  return data.isWellFormed() && metadata.isWellFormed() ? { data, metadata } : undefined;
-};
+const hasOnly = (value: Json, names: readonly string[]): boolean =>
+  Object.keys(value).length === names.length && names.every((name) => Object.hasOwn(value, name));
 
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-};
+/** Half a surrogate pair has no bytes that could be hashed. */
+const isText = (value: unknown): value is string => typeof value === 'string' && value.isWellFormed();
 
 const SEALED_TEXT = /^v1:[^:]+:[A-Za-z0-9+/=]*$/;
 

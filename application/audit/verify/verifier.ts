@@ -3,7 +3,7 @@ import type { StreamHead } from '../../ports/audit-heads.ts';
 import { RootHash } from '../head.ts';
 import { type Fault, Faulty, type Verdict } from './fault.ts';
 import type { GivenHead } from './heads.ts';
-import { type ExportedEvent, eventOf, isEvent } from './line.ts';
+import { type ExportedEvent, eventOf } from './line.ts';
 import { type GoodEvent, goodEventOf } from './quick-line.ts';
 
 interface Tip {
@@ -50,17 +50,11 @@ export class Verifier {
   take(line: Buffer | undefined): void {
     this.#line += 1;
     const event = line && (goodEventOf(line) ?? eventOf(line.toString('utf8')));
-    if (line === undefined || event === undefined) throw unreadable(this.#line);
-    const before = [this.#nextHead, this.#covered, this.#tenant] as const;
-    try {
-      this.#passHeads(event);
-      this.#follow(event);
-    } catch (error) {
-      // Most lines are only compared with what is stored, and are read as JSON when something is wrong.
-      if (!(error instanceof Faulty) || isEvent(line.toString('utf8'))) throw error;
-      [this.#nextHead, this.#covered, this.#tenant] = before;
-      throw unreadable(this.#line);
+    if (event === undefined) {
+      throw new Faulty('unreadable_line', `Line ${this.#line} is no event.`, { line: this.#line });
     }
+    this.#passHeads(event);
+    this.#follow(event);
     this.#events += 1;
   }
 
@@ -94,7 +88,7 @@ export class Verifier {
     const { position, stream, revision } = event;
     const name = `${stream}@${revision}`;
     const at = { line: this.#line, stream, revision };
-    this.#tenant ??= copied(stream.slice(0, stream.indexOf('.')));
+    this.#tenant ??= copied(stream.split('.', 1)[0] ?? '');
     if (!stream.startsWith(`${this.#tenant}.`)) {
       throw new Faulty('foreign_event', `${name} is not of the tenant ${this.#tenant}.`, at);
     }
@@ -124,8 +118,9 @@ export class Verifier {
     const end = at + HASH.length + START.length;
     const stated = metadata.slice(at + HASH.length, end);
     const rest = metadata.slice(0, at) + metadata.slice(end + 2);
-    const isThere = HEX.test(stated) && isAtItsPlace(metadata, at, end);
-    const lines = [previousIn(metadata), stream, revision, id, type, data, rest];
+    const previous = previousIn(metadata);
+    const isThere = HEX.test(stated) && HEX.test(previous) && isAtItsPlace(metadata, at, end);
+    const lines = [previous, stream, revision, id, type, data, rest];
     const digest = isThere ? hash('sha256', lines.join('\n'), 'hex') : '';
     if (isThere && digest === stated) return digest;
     const where = { line: this.#line, stream, revision };
@@ -221,9 +216,6 @@ export class Verifier {
 /** Cut out from anywhere else it would leave the same rest: bytes could be moved, and the hash would still fit. */
 const isAtItsPlace = (metadata: string, at: number, end: number): boolean =>
   metadata.startsWith('},', at - 2) && AFTER_HASH.some((text) => metadata.startsWith(text, end));
-
-const unreadable = (line: number): Faulty =>
-  new Faulty('unreadable_line', `Line ${line} is no event.`, { line });
 
 const previousIn = (metadata: string): string => {
   const at = metadata.indexOf(PREVIOUS) + PREVIOUS.length;

@@ -1,5 +1,6 @@
 import type { HashInput } from './hash-input.ts';
 import { BACKSLASH, bytesOf, QUOTE, startsWith } from './line-bytes.ts';
+import { isStrictView } from './strict-json.ts';
 
 /** The views of a line beside the stored texts, compared in their bytes. */
 
@@ -101,15 +102,6 @@ const passSealed = (line: Buffer, viewFrom: number, hashedTo: number, input: Has
   return view;
 };
 
-const isJson = (text: string): boolean => {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-};
-
 /**
  * Holds the views against the stored texts, and puts the stored data to what is hashed.
  * @param viewAt where the view of the data begins
@@ -135,8 +127,8 @@ export const followBoth = (
   }
   const viewEnd = places.view;
   input.many(line, hashedTo, viewEnd);
-  // What is parsed is JSON, and with it the stored text, which has other texts at some places and no other difference.
-  if (hashedTo > viewAt && !isJson(line.toString('utf8', viewAt, viewEnd))) return undefined;
+  // The stored text is strict where the view is: it has other texts at some places and no other difference.
+  if (!isStrictView(line.toString('utf8', viewAt, viewEnd))) return undefined;
   if (!startsWith(line, viewEnd, METADATA) || !startsWith(line, places.stored, SEALED_METADATA))
     return undefined;
   const metadataAt = viewEnd + METADATA.length - 1;

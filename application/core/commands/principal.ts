@@ -1,5 +1,5 @@
-import type { Scope } from '../domain/identity/scopes.ts';
-import type { Plan } from '../domain/tenancy/tenant.ts';
+import type { Scope } from '../../../domain/identity/scopes.ts';
+import type { Plan } from '../../../domain/tenancy/tenant.ts';
 
 /** Who a request acts as, after its credential was checked. */
 export type Role = 'admin' | 'operator';

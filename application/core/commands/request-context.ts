@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { Actor, Cause, Trail } from './codec.ts';
-import type { Again } from './command-handler.ts';
-import type { Ids } from './ports/clock.ts';
+import type { Ids } from '../../ports/clock.ts';
+import type { Actor, Cause, ImpersonationLog } from '../events/event-codec.ts';
+import type { PriorAttempt } from './command.ts';
 import { impersonatorOf, type Principal } from './principal.ts';
 
 /** A UUIDv5-shaped id from a name: the same name gives the same id, on every node and after every crash. */
@@ -13,21 +13,21 @@ export const uuidFromName = (name: string): string => {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 };
 
-/** What a keyed request is told of its key. `again`: a request with this key has begun before, so its effect may be there. */
-export interface KeyInUse {
+/** The use of an idempotency key by one request. */
+export interface IdempotencyUse {
   readonly scope: string;
   readonly key: string;
   /** Of this use of the key: what the request makes is named after it. */
   readonly nonce: string;
   /** How far back an effect of the same use can lie: of an earlier try, or of another node's at the same time. */
-  readonly again: Again;
+  readonly priorAttempt: PriorAttempt;
 }
 
 /** What a use case needs to know of the request behind it. */
 export interface RequestContext {
   readonly cause: Cause;
-  /** See {@link Again}: set when an earlier try of the same keyed request may have had its effect. */
-  readonly again: Again | undefined;
+  /** See {@link PriorAttempt}: set when an earlier try of the same keyed request may have had its effect. */
+  readonly priorAttempt: PriorAttempt | undefined;
   /** Ids for new things: derived from caller, key and ordinal for a keyed request, else new UUIDv7. */
   readonly newId: () => string;
 }
@@ -53,26 +53,32 @@ export const requestContext = (
   request: {
     readonly principal: Principal;
     readonly requestId: string;
-    readonly idempotency: KeyInUse | undefined;
-    readonly trail?: Trail | undefined;
+    readonly idempotency: IdempotencyUse | undefined;
+    readonly impersonationLog?: ImpersonationLog | undefined;
   },
   ids: Ids,
 ): RequestContext => {
-  const { principal, requestId, idempotency, trail } = request;
+  const { principal, requestId, idempotency, impersonationLog } = request;
   const impersonatedBy = impersonatorOf(principal);
   const actor = actorOf(principal);
   if (idempotency === undefined) {
     return {
-      cause: { actor, impersonatedBy, correlationId: requestId, causationId: requestId, trail },
-      again: undefined,
+      cause: { actor, impersonatedBy, correlationId: requestId, causationId: requestId, impersonationLog },
+      priorAttempt: undefined,
       newId: () => ids.next(),
     };
   }
   const name = `keyed\n${idempotency.scope}\n${idempotency.key}\n${idempotency.nonce}`;
   let ordinal = 0;
   return {
-    cause: { actor, impersonatedBy, correlationId: requestId, causationId: uuidFromName(name), trail },
-    again: idempotency.again,
+    cause: {
+      actor,
+      impersonatedBy,
+      correlationId: requestId,
+      causationId: uuidFromName(name),
+      impersonationLog,
+    },
+    priorAttempt: idempotency.priorAttempt,
     newId: () => {
       ordinal += 1;
       return uuidFromName(`${name}\n${ordinal}`);

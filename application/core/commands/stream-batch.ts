@@ -1,7 +1,4 @@
-import type { AppendGate } from './append-gate.ts';
-import type { Cause, EventCodec, RecordedEvent } from './codec.ts';
-import type { Again, Waiting } from './command.ts';
-import type { Clock, Ids } from './ports/clock.ts';
+import type { Clock, Ids } from '../../ports/clock.ts';
 import {
   type EventStore,
   EventTooLarge,
@@ -9,106 +6,100 @@ import {
   type NewEvent,
   type Position,
   StoreUnavailable,
-} from './ports/event-store.ts';
-import type { WrappedKey } from './ports/key-store.ts';
-import type { Metrics } from './ports/metrics.ts';
-import type { KeyRing } from './sealing.ts';
-import type { AnyDecider, StreamState, StreamStates } from './stream-states.ts';
+} from '../../ports/event-store.ts';
+import type { WrappedKey } from '../../ports/key-store.ts';
+import type { Cause, EventCodec, RecordedEvent } from '../events/event-codec.ts';
+import type { KeyRing } from '../privacy/key-ring.ts';
+import type { PriorAttempt, Waiting } from './command.ts';
+import type { GroupCommit } from './group-commit.ts';
+import type { AnyStreamType, StreamState, StreamStates } from './stream-states.ts';
+
+export interface BatchOptions {
+  /** The state was just read from the store. */
+  readonly isFresh: boolean;
+  /** The state does not stay in memory, and nobody in this thread is about to decode the events. */
+  readonly passing?: boolean;
+}
 
 type Settle = (position: Position | undefined) => void;
 
 /** One append holds at most this much, well under what the stores take. */
 const MAX_APPEND_BYTES = MAX_EVENT_BYTES + 256 * 1024;
 
-export interface DecidingDeps {
+export interface StreamBatchDeps {
   readonly events: EventStore;
   readonly codec: EventCodec;
   readonly states: StreamStates;
   readonly keys: KeyRing;
   readonly clock: Clock;
   readonly ids: Ids;
-  readonly metrics: Metrics;
 }
 
 /** Decides the commands of one stream in their order, makes events of what they decide, and appends these together. */
-export class Deciding {
+export class StreamBatch {
   readonly #events: EventStore;
   readonly #codec: EventCodec;
   readonly #states: StreamStates;
   readonly #keys: KeyRing;
-  readonly #gate: AppendGate;
+  readonly #group: GroupCommit;
   readonly #clock: Clock;
   readonly #ids: Ids;
-  readonly #metrics: Metrics;
 
-  constructor(deps: DecidingDeps, gate: AppendGate) {
+  constructor(deps: StreamBatchDeps, group: GroupCommit) {
     this.#events = deps.events;
     this.#codec = deps.codec;
     this.#states = deps.states;
     this.#keys = deps.keys;
-    this.#gate = gate;
+    this.#group = group;
     this.#clock = deps.clock;
     this.#ids = deps.ids;
-    this.#metrics = deps.metrics;
   }
 
   /**
    * Decides as many commands as fit into one append, appends, then answers them.
-   * @returns how many were answered; 0 when the state must be confirmed first: what writes nothing is not answered
-   * from a state that another node may have left behind
+   * @returns how many were answered; 0 when the state must be read again first: a decision to write nothing is not
+   * answered from a state that another node may have left behind
+   * @throws {WrongExpectedRevision} with none of them answered; {StoreUnavailable} when the outcome is not known
    */
   async append(
     stream: string,
     batch: readonly Waiting[],
     loaded: StreamState,
-    fresh: boolean,
+    { isFresh, passing = false }: BatchOptions,
   ): Promise<number> {
-    const unsaved: WrappedKey[] = [];
-    try {
-      return await this.#appendWith(unsaved, stream, batch, loaded, fresh);
-    } finally {
-      // A key that is not on disk must not be found in memory by a later command.
-      for (const key of unsaved) this.#keys.forget(key.id);
-    }
-  }
-
-  /** @param unsaved takes the keys that are made; emptied when they are on disk */
-  async #appendWith(
-    unsaved: WrappedKey[],
-    stream: string,
-    batch: readonly Waiting[],
-    loaded: StreamState,
-    fresh: boolean,
-  ): Promise<number> {
+    const newKeys: WrappedKey[] = [];
     let head = loaded;
     let bytes = 0;
     const settles: Settle[] = [];
-    const appended: NewEvent[] = [];
-    const decider: AnyDecider | undefined = batch[0]?.command.decider;
-    for (const waiting of batch) {
-      const { command } = waiting;
-      if ((command.prepare !== undefined || command.again !== undefined) && appended.length > 0) break;
-      const step = await this.#decide(stream, waiting, head, unsaved);
-      const stays = step.head === head;
-      if (stays && !fresh && appended.length === 0 && settles.length === 0) return 0;
-      if (stays && !fresh) break;
-      if (bytes + step.bytes > MAX_APPEND_BYTES && appended.length > 0) break;
-      bytes += step.bytes;
-      head = step.head;
-      appended.push(...step.events);
-      settles.push(step.settle);
+    const events: NewEvent[] = [];
+    try {
+      for (const waiting of batch) {
+        const { command } = waiting;
+        if ((command.prepare !== undefined || command.priorAttempt !== undefined) && events.length > 0) break;
+        const step = await this.#decide(stream, waiting, head, newKeys, passing);
+        const stays = step.head === head;
+        if (stays && !isFresh && events.length === 0 && settles.length === 0) return 0;
+        if (stays && !isFresh) break;
+        if (bytes + step.bytes > MAX_APPEND_BYTES && events.length > 0) break;
+        bytes += step.bytes;
+        head = step.head;
+        events.push(...step.events);
+        settles.push(step.settle);
+      }
+      let { position } = loaded;
+      if (events.length > 0) {
+        const expected = loaded.revision < 0 ? 'no_stream' : loaded.revision;
+        ({ position } = await this.#group.append({ stream, expected, events }, newKeys));
+        const type: AnyStreamType | undefined = batch[0]?.command.type;
+        if (passing) this.#states.noticed(stream, head.revision);
+        else if (type !== undefined) this.#states.set(stream, { ...head, position }, type);
+      }
+      for (const settle of settles) settle(position);
+      return settles.length;
+    } finally {
+      // A key that is not on disk must not be found in memory by a later command.
+      for (const key of newKeys) if (this.#keys.unsaved(key.id) === key) this.#keys.forget(key.id);
     }
-    let position = loaded.position;
-    if (appended.length > 0) {
-      const started = performance.now();
-      const expected = loaded.revision < 0 ? 'no_stream' : loaded.revision;
-      const result = await this.#gate.append(stream, expected, appended, unsaved);
-      this.#metrics.eventsAppended(appended.length, (performance.now() - started) / 1000);
-      position = result.position;
-      if (decider !== undefined) this.#states.set(stream, { ...head, position }, decider);
-    }
-    for (const settle of settles) settle(position);
-    return settles.length;
   }
 
   async #decide(
@@ -116,12 +107,13 @@ export class Deciding {
     waiting: Waiting,
     head: StreamState,
     newKeys: WrappedKey[],
+    passing: boolean,
   ): Promise<{ head: StreamState; events: NewEvent[]; bytes: number; settle: Settle }> {
     const { command, resolve, reject } = waiting;
     const nothing = { head, events: [], bytes: 0 };
     try {
-      if (command.again !== undefined) {
-        const earlier = await this.#appendedBefore(stream, head, command.cause, command.again);
+      if (command.priorAttempt !== undefined) {
+        const earlier = await this.#appendedBefore(stream, head, command.cause, command.priorAttempt);
         if (earlier.length > 0) {
           const settle: Settle = (position) => resolve({ events: earlier, state: head.state, position });
           return { ...nothing, settle };
@@ -148,6 +140,7 @@ export class Deciding {
           next,
           { ...event, id, at },
           command.cause,
+          !passing,
         );
         const size = Buffer.byteLength(encoded.stored.data) + Buffer.byteLength(encoded.stored.metadata);
         if (size > MAX_EVENT_BYTES) throw new EventTooLarge(`an event of ${size} bytes`);
@@ -155,7 +148,7 @@ export class Deciding {
         events.push(encoded.stored);
         recorded.push(encoded.recorded);
         next = {
-          state: command.decider.evolve(next.state, encoded.recorded, { at, revision: next.revision + 1 }),
+          state: command.type.evolve(next.state, encoded.recorded, { at, revision: next.revision + 1 }),
           revision: next.revision + 1,
           hash: encoded.recorded.hash,
           at,
@@ -168,7 +161,7 @@ export class Deciding {
         events,
         bytes,
         settle: (position) => {
-          if (command.cause.trail !== undefined) command.cause.trail.appended = true;
+          if (command.cause.impersonationLog !== undefined) command.cause.impersonationLog.appended = true;
           resolve({ events: recorded, state, position });
         },
       };
@@ -178,19 +171,25 @@ export class Deciding {
     }
   }
 
-  /** Keys that exist are loaded, others are made; `newKeys` collects what must be durable before the append. */
+  /** Loads keys that exist and makes others; `newKeys` collects those that must be on disk before the append. */
   #haveKeys(
     tenantId: string,
     event: { type: string; data: unknown },
     newKeys: WrappedKey[],
   ): Promise<void> | undefined {
-    const ids = this.#codec.keyIds(tenantId, event).filter((id) => !this.#keys.has(id));
+    const ids = this.#codec.keyIds(tenantId, event);
     if (ids.length === 0) return undefined;
-    return this.#keys.load(ids).then(() => {
-      for (const id of new Set(ids)) {
-        if (!this.#keys.has(id)) newKeys.push(this.#keys.create(id));
+    const missing = ids.filter((id) => !this.#keys.has(id));
+    const collect = (): void => {
+      for (const id of ids) {
+        // Also a key that another command has made and not saved yet.
+        const key = this.#keys.has(id) ? this.#keys.unsaved(id) : this.#keys.create(id);
+        if (key !== undefined) newKeys.push(key);
       }
-    });
+    };
+    if (missing.length > 0) return this.#keys.load(missing).then(collect);
+    collect();
+    return undefined;
   }
 
   /** The actor counts too: a request without a key names its causation itself, and must not pass for another's. */
@@ -198,7 +197,7 @@ export class Deciding {
     stream: string,
     head: StreamState,
     cause: Cause,
-    bound: Again,
+    bound: PriorAttempt,
   ): Promise<RecordedEvent[]> {
     // At the revision that is decided on nothing is as young as that; a younger revision is decided on anew.
     if ('after' in bound ? (head.position ?? '') <= bound.after : head.at < bound.since) return [];

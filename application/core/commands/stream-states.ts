@@ -1,17 +1,15 @@
-import type { Decider } from '../domain/decider.ts';
-import { hashedFacts } from './chaining.ts';
-import { CHAIN_START, type ChainHead, type EventCodec, type FoldedEvent, type LoggedEvent } from './codec.ts';
-import type { EventStore, Position, StoredEvent } from './ports/event-store.ts';
-import type { Logger } from './ports/logger.ts';
-import { MEMORY } from './ports/memory.ts';
-import type { SnapshotStore } from './ports/snapshot-store.ts';
-import { TransientMap } from './ports/transient.ts';
-import { streamName } from './streams.ts';
-import { WeighedCache } from './weighed-cache.ts';
+import type { StreamType } from '../../../domain/core/stream-type.ts';
+import type { EventStore, Position, StoredEvent } from '../../ports/event-store.ts';
+import type { Logger } from '../../ports/logger.ts';
+import { MEMORY } from '../../ports/memory.ts';
+import type { SnapshotStore } from '../../ports/snapshot-store.ts';
+import { CHAIN_START, type ChainHead, type EventCodec, type LoggedEvent } from '../events/event-codec.ts';
+import { streamName } from '../events/stream-name.ts';
+import { BoundedCache } from '../memory/bounded-cache.ts';
 
-/** A decider with its types hidden: what the cache of folded states needs of it. */
+/** A stream type with its states and events hidden: what the cache of folded states needs of it. */
 // biome-ignore lint/suspicious/noExplicitAny: state and event types vary per stream; execute() pairs them again
-export type AnyDecider = Decider<any, any>;
+export type AnyStreamType = StreamType<any, any>;
 
 /** The folded state of a stream and the head it was folded to. */
 export interface StreamState<State = unknown> extends ChainHead {
@@ -26,12 +24,14 @@ const PAGE = 1000;
 const SNAPSHOT_EVERY = 100;
 /** Fewer events than any snapshot is taken of. */
 const SHORT = 16;
+/** Streams read and folded in one tick of the event loop. */
+const SLICE = 32;
 
 type See = (event: LoggedEvent) => void;
 
-const emptyOf = (decider: AnyDecider): StreamState => ({
+const emptyOf = (type: AnyStreamType): StreamState => ({
   ...CHAIN_START,
-  state: decider.initial,
+  state: type.initial,
   at: 0,
   position: undefined,
 });
@@ -42,10 +42,10 @@ export class StreamStates {
   readonly #codec: EventCodec;
   readonly #snapshots: SnapshotStore;
   readonly #logger: Logger;
-  readonly #cache = new WeighedCache<StreamState>(MEMORY.states, (stream) => this.#snapshotAt.delete(stream));
-  readonly #snapshotAt = new TransientMap<string, number>();
+  readonly #cache = new BoundedCache<StreamState>(MEMORY.states, (stream) => this.#snapshotAt.delete(stream));
+  readonly #snapshotAt = new Map<string, number>();
   /** Loads under way by stream, and the newest revision that each was told of meanwhile. */
-  readonly #loads = new TransientMap<string, Set<{ newest: number }>>();
+  readonly #loads = new Map<string, Set<{ newest: number }>>();
   #isCurrent: () => boolean = () => true;
 
   constructor(events: EventStore, codec: EventCodec, snapshots: SnapshotStore, logger: Logger) {
@@ -65,23 +65,29 @@ export class StreamStates {
     return this.#isCurrent() ? this.#cache.get(stream) : undefined;
   }
 
+  /** As {@link cached}, typed by the stream's type, which its name tells. */
+  cachedOf<S, E>(_type: StreamType<S, E>, stream: string): StreamState<S> | undefined {
+    return this.cached(stream) as StreamState<S> | undefined;
+  }
+
   /** From memory when it is there, else from the store. */
-  async load<S, E>(tenantId: string, decider: Decider<S, E>, id: string): Promise<StreamState<S>> {
-    const stream = streamName(tenantId, decider.category, id);
+  async load<S, E>(tenantId: string, type: StreamType<S, E>, id: string): Promise<StreamState<S>> {
+    const stream = streamName(tenantId, type.category, id);
     const cached = this.cached(stream);
-    return (cached ?? (await this.refresh(stream, decider))) as StreamState<S>;
+    return (cached ?? (await this.refresh(stream, type))) as StreamState<S>;
   }
 
   /**
    * Brings a state up to the store's present head.
    * @param see told of the events that were read for it: all of the stream, or those after what was known
    */
-  async refresh(stream: string, decider: AnyDecider, see?: See): Promise<StreamState> {
+  refresh<S, E>(stream: string, type: StreamType<S, E>, see?: See): Promise<StreamState<S>>;
+  async refresh(stream: string, type: AnyStreamType, see?: See): Promise<StreamState> {
     const load = this.#begin(stream);
     try {
-      const state = await this.#read(stream, decider, see);
+      const state = await this.#read(stream, type, see);
       // What was read before a newer event was told of is no state to keep.
-      if (state.revision >= load.newest) this.set(stream, state, decider);
+      if (state.revision >= load.newest) this.set(stream, state, type);
       return state;
     } finally {
       this.#end(stream, load);
@@ -89,35 +95,37 @@ export class StreamStates {
   }
 
   /**
-   * As {@link load}, for many streams of one kind that the store is asked for together.
-   * @param passing they do not stay in memory: it is left to what is asked for again
+   * As {@link load}, for many streams of one type, which are read a slice at a time.
+   * @param passing the states do not stay in memory, which is left to what is asked for again
    */
   async loadMany<S, E>(
     tenantId: string,
-    decider: Decider<S, E>,
+    type: StreamType<S, E>,
     ids: readonly string[],
     { passing }: { readonly passing: boolean },
   ): Promise<StreamState<S>[]> {
-    const streams = ids.map((id) => streamName(tenantId, decider.category, id));
+    const streams = ids.map((id) => streamName(tenantId, type.category, id));
     const states = streams.map((stream) => this.cached(stream));
     const missing = streams.flatMap((stream, at) => (states[at] === undefined ? [{ stream, at }] : []));
     const loads = passing ? [] : missing.map(({ stream }) => this.#begin(stream));
     try {
-      const read =
-        missing.length === 0
-          ? []
-          : await this.#events.readStreams(
-              missing.map(({ stream }) => stream),
-              SHORT,
-            );
-      for (const [nth, { stream, at }] of missing.entries()) {
-        const events = read[nth] ?? [];
-        if (events.length >= SHORT) states[at] = await this.refresh(stream, decider);
-        else {
-          const state = this.#foldMany(events, decider);
+      for (let from = 0; from < missing.length; from += SLICE) {
+        if (from > 0) await new Promise((resolve) => setImmediate(resolve));
+        const slice = missing.slice(from, from + SLICE);
+        const read = await this.#events.readStreams(
+          slice.map(({ stream }) => stream),
+          SHORT,
+        );
+        for (const [nth, { stream, at }] of slice.entries()) {
+          const events = read[nth] ?? [];
+          if (events.length >= SHORT) {
+            states[at] = await this.refresh(stream, type);
+            continue;
+          }
+          const state = this.#foldAll(emptyOf(type), events, type);
           states[at] = state;
-          const newest = loads[nth]?.newest;
-          if (newest !== undefined && state.revision >= newest) this.set(stream, state, decider);
+          const newest = loads[from + nth]?.newest;
+          if (newest !== undefined && state.revision >= newest) this.set(stream, state, type);
         }
       }
     } finally {
@@ -126,7 +134,7 @@ export class StreamStates {
         if (load !== undefined) this.#end(stream, load);
       }
     }
-    // The streams' names say which decider folded them.
+    // The streams' names say which stream type folded them.
     return states as StreamState<S>[];
   }
 
@@ -143,61 +151,44 @@ export class StreamStates {
     if (loads?.size === 0) this.#loads.delete(stream);
   }
 
-  async #read(stream: string, decider: AnyDecider, see?: See): Promise<StreamState> {
+  async #read(stream: string, type: AnyStreamType, see?: See): Promise<StreamState> {
     const cached = this.#cache.get(stream);
-    if (cached !== undefined) return this.#readOn(stream, cached, decider, see);
+    if (cached !== undefined) return this.#readOn(stream, cached, type, see);
     // Most streams are short, and a short one has no snapshot.
     const first = await this.#events.readStream(stream, { limit: SHORT });
     if (first.length >= SHORT) {
-      return this.#readOn(stream, await this.#fromSnapshot(stream, decider), decider, see);
+      return this.#readOn(stream, await this.#fromSnapshot(stream, type), type, see);
     }
-    return this.#foldAll(emptyOf(decider), first, decider, see);
+    return this.#foldAll(emptyOf(type), first, type, see);
   }
 
-  async #readOn(stream: string, from: StreamState, decider: AnyDecider, see?: See): Promise<StreamState> {
+  async #readOn(stream: string, from: StreamState, type: AnyStreamType, see?: See): Promise<StreamState> {
     let state = from;
     for (;;) {
       const page = await this.#events.readStream(stream, { from: state.revision + 1, limit: PAGE });
-      state = this.#foldAll(state, page, decider, see);
+      state = this.#foldAll(state, page, type, see);
       if (page.length < PAGE) return state;
     }
   }
 
-  #foldAll(from: StreamState, events: readonly StoredEvent[], decider: AnyDecider, see?: See): StreamState {
+  #foldAll(from: StreamState, events: readonly StoredEvent[], type: AnyStreamType, see?: See): StreamState {
     let state = from;
     for (const stored of events) {
       const event = this.#codec.decodeOnce(stored);
       see?.(event);
-      state = this.#fold(state, event, decider);
+      state = this.#fold(state, event, type);
     }
     return state;
   }
 
-  /** A short stream as a whole, one of many. */
-  #foldMany(events: readonly StoredEvent[], decider: AnyDecider): StreamState {
-    let state = decider.initial;
-    let last: FoldedEvent | undefined;
-    for (const [at, stored] of events.entries()) {
-      const next = events[at + 1];
-      const isSuperseded = next !== undefined && decider.isSuperseded?.(state, stored, next) === true;
-      // As it was written, which its hash tells: what cannot be read keeps from the whole stream, here as elsewhere.
-      if (isSuperseded && hashedFacts(stored) !== undefined) continue;
-      last = this.#codec.decodeToFold(stored);
-      state = decider.evolve(state, last, last);
-    }
-    if (last === undefined) return emptyOf(decider);
-    const { revision, hash, at, position } = last;
-    return { state, revision, hash, at, position };
-  }
-
   /** Keeps a state in memory, unless there is a newer one. */
-  set(stream: string, state: StreamState, decider: AnyDecider): void {
+  set(stream: string, state: StreamState, type: AnyStreamType): void {
     const present = this.#cache.get(stream);
     if (present !== undefined && present.revision > state.revision) return;
     this.#cache.set(stream, state);
     this.#cache.trim();
-    if (decider.isShort !== true && state.revision - (this.#snapshotAt.get(stream) ?? -1) >= SNAPSHOT_EVERY) {
-      this.#takeSnapshot(stream, state, decider);
+    if (state.revision - (this.#snapshotAt.get(stream) ?? -1) >= SNAPSHOT_EVERY) {
+      this.#takeSnapshot(stream, state, type);
     }
   }
 
@@ -214,9 +205,9 @@ export class StreamStates {
     for (const load of this.#loads.get(stream) ?? []) load.newest = Math.max(load.newest, revision);
   }
 
-  #fold(state: StreamState, event: LoggedEvent, decider: AnyDecider): StreamState {
+  #fold(state: StreamState, event: LoggedEvent, type: AnyStreamType): StreamState {
     return {
-      state: decider.evolve(state.state, event, { at: event.at, revision: event.revision }),
+      state: type.evolve(state.state, event, { at: event.at, revision: event.revision }),
       revision: event.revision,
       hash: event.hash,
       at: event.at,
@@ -224,13 +215,13 @@ export class StreamStates {
     };
   }
 
-  async #fromSnapshot(stream: string, decider: AnyDecider): Promise<StreamState> {
-    const empty = emptyOf(decider);
+  async #fromSnapshot(stream: string, type: AnyStreamType): Promise<StreamState> {
+    const empty = emptyOf(type);
     const snapshot = await this.#snapshots.get(stream).catch((error: unknown) => {
       this.#logger.warn({ err: error, stream }, 'a snapshot could not be read; folding from the first event');
       return undefined;
     });
-    if (snapshot === undefined || snapshot.stateVersion !== decider.stateVersion) return empty;
+    if (snapshot === undefined || snapshot.stateVersion !== type.stateVersion) return empty;
     const { revision, hash, at } = snapshot;
     const position = this.#events.parsePosition(snapshot.position);
     const state = parsed(snapshot.state);
@@ -242,13 +233,13 @@ export class StreamStates {
     return { state: state.value, revision, hash, at, position };
   }
 
-  #takeSnapshot(stream: string, state: StreamState, decider: AnyDecider): void {
+  #takeSnapshot(stream: string, state: StreamState, type: AnyStreamType): void {
     if (state.position === undefined) return;
     this.#snapshotAt.set(stream, state.revision);
     const { revision, hash, at, position } = state;
     this.#snapshots
       .put(stream, {
-        stateVersion: decider.stateVersion,
+        stateVersion: type.stateVersion,
         revision,
         hash,
         at,

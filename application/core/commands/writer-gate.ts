@@ -1,11 +1,9 @@
-import { TransientMap } from './ports/transient.ts';
-
 /**
  * Who is writing under a name at this moment, in this process: a change of rules waits for those who began under the
  * old ones.
  */
 export class WriterGate {
-  readonly #writers = new TransientMap<string, Set<Promise<void>>>();
+  readonly #writers = new Map<string, Set<Promise<void>>>();
 
   /** Runs `write` as one of the writers of `name`. */
   async within<T>(name: string, write: () => Promise<T>): Promise<T> {

@@ -1,10 +1,8 @@
-import { TransientMap } from '../ports/transient.ts';
-
 /**
  * Who may call out next. So many calls at once in all and for each tenant; those that wait are taken in turn, tenant by
  * tenant, and within a tenant subscription by subscription.
  */
-export interface TurnLimits {
+export interface SlotLimits {
   readonly total: number;
   readonly perTenant: number;
   /** A tenant has so many even when the others have taken all: whose endpoints hang holds up no other tenant. */
@@ -15,17 +13,17 @@ type Grant = () => void;
 
 /** The lanes of one tenant that wait, in turn; each lane's own waiters in order. */
 interface Waiting {
-  readonly lanes: TransientMap<string, Grant[]>;
+  readonly lanes: Map<string, Grant[]>;
 }
 
-export class Turns {
-  readonly #limits: TurnLimits;
+export class FairLimiter {
+  readonly #limits: SlotLimits;
   #taken = 0;
-  readonly #takenOf = new TransientMap<string, number>();
+  readonly #takenOf = new Map<string, number>();
   /** In turn: who was served goes to the end. */
-  readonly #waiting = new TransientMap<string, Waiting>();
+  readonly #waiting = new Map<string, Waiting>();
 
-  constructor(limits: TurnLimits) {
+  constructor(limits: SlotLimits) {
     this.#limits = limits;
   }
 
@@ -36,7 +34,7 @@ export class Turns {
       return Promise.resolve(() => this.#giveBack(tenantId));
     }
     const { promise, resolve } = Promise.withResolvers<() => void>();
-    const waiting = this.#waiting.get(tenantId) ?? { lanes: new TransientMap() };
+    const waiting = this.#waiting.get(tenantId) ?? { lanes: new Map() };
     this.#waiting.set(tenantId, waiting);
     const grants = waiting.lanes.get(lane) ?? [];
     waiting.lanes.set(lane, grants);
@@ -87,7 +85,7 @@ export class Turns {
   }
 }
 
-const nextOf = (lanes: TransientMap<string, Grant[]>): Grant | undefined => {
+const nextOf = (lanes: Map<string, Grant[]>): Grant | undefined => {
   const [first] = lanes;
   if (first === undefined) return undefined;
   const [lane, grants] = first;

@@ -1,7 +1,41 @@
-import { DomainError } from '../../domain/errors.ts';
-import { pause } from '../lease-holder.ts';
-import type { Clock } from '../ports/clock.ts';
-import { StoreUnavailable } from '../ports/event-store.ts';
+import { type RetryConfig, throwError, timer } from 'rxjs';
+import { DomainError } from '../../../domain/core/errors.ts';
+import type { Clock } from '../../ports/clock.ts';
+import { StoreUnavailable } from '../../ports/event-store.ts';
+import { pause } from './pause.ts';
+
+/** Pauses between tries (ms): each twice the one before, up to the longest. */
+export interface Backoff {
+  readonly firstMs: number;
+  readonly longestMs: number;
+}
+
+/** A store or a server that does not answer. */
+export const STORE_AWAY: Backoff = { firstMs: 200, longestMs: 5000 };
+/** Work under a lease that failed: it begins again from its checkpoint. */
+export const LEASED_WORK: Backoff = { firstMs: 200, longestMs: 5000 };
+/** One event that a subscriber could not handle. */
+export const ONE_EVENT: Backoff = { firstMs: 100, longestMs: 800 };
+
+/** The pause (ms) after so many failures in a row: up to half of it is taken away at random, so that retries spread. */
+export const backoffMs = ({ firstMs, longestMs }: Backoff, failures: number): number =>
+  Math.min(firstMs * 2 ** (failures - 1), longestMs) * (0.5 + Math.random() / 2);
+
+/**
+ * The policy for `retry` of rxjs; without `count` it goes on for ever. `isFinal` is asked at each failure: true gives up
+ * with its error.
+ */
+export const retried = (
+  backoff: Backoff,
+  options: { readonly count?: number; readonly isFinal?: (error: unknown, failures: number) => boolean } = {},
+): RetryConfig => ({
+  ...(options.count === undefined ? {} : { count: options.count }),
+  resetOnSuccess: true,
+  delay: (error: unknown, failures) =>
+    options.isFinal?.(error, failures) === true
+      ? throwError(() => error)
+      : timer(backoffMs(backoff, failures)),
+});
 
 /** Nothing could be done for as long as a commit bears it. */
 export class OutOfReach extends Error {
@@ -22,7 +56,7 @@ export const isTransient = (error: unknown): boolean =>
 const LONGEST_PAUSE_MS = 2000;
 
 /** Tries again what fails for a while, until nothing at all has succeeded for too long. */
-export class Patience {
+export class RetryPolicy {
   readonly #clock: Clock;
   readonly #signal: AbortSignal;
   readonly #limitMs: number;
@@ -51,8 +85,8 @@ export class Patience {
       } catch (error) {
         if (!isTransient(error)) throw error;
         if (this.#clock.now() - this.#succeededAt > this.#limitMs) throw new OutOfReach();
-        const longest = Math.min(this.#pauseMs * 2 ** tries, LONGEST_PAUSE_MS);
-        await pause(longest * (0.5 + Math.random() / 2), this.#signal);
+        const backoff = { firstMs: this.#pauseMs, longestMs: LONGEST_PAUSE_MS };
+        await pause(backoffMs(backoff, tries + 1), this.#signal);
       }
     }
   }

@@ -1,17 +1,16 @@
 import { z } from 'zod';
-import type { EventDefinition } from '../domain/event.ts';
+import type { EventDefinition } from '../../../domain/core/event.ts';
+import type { NewEvent, Position, StoredEvent } from '../../ports/event-store.ts';
+import { RecentValues } from '../memory/recent-values.ts';
+import { ownerKeyId } from '../privacy/key-ids.ts';
+import type { KeyRing } from '../privacy/key-ring.ts';
 import { canonicalJson } from './canonical-json.ts';
-import { chainHash, hashedFacts, metadataTexts } from './chaining.ts';
-import { DecodedEvent } from './decoded-events.ts';
-import { canonicalFields, type KnownType, knownTypes } from './known-types.ts';
-import type { NewEvent, Position, StoredEvent } from './ports/event-store.ts';
-import { RecentValues } from './recent-values.ts';
-import type { KeyRing } from './sealing.ts';
-import { parseStreamName } from './streams.ts';
-import { sureOf } from './sure-schema.ts';
+import { canonicalFields, type KnownType, knownTypes } from './event-registry.ts';
+import { chainHash, metadataTexts } from './hash-chain.ts';
+import { parseStreamName } from './stream-name.ts';
 import { UndecodableEvent, upcasted } from './upcasting.ts';
 
-export { chainHash } from './chaining.ts';
+export { chainHash } from './hash-chain.ts';
 export { UndecodableEvent } from './upcasting.ts';
 
 /**
@@ -22,7 +21,7 @@ export { UndecodableEvent } from './upcasting.ts';
 export type Actor = z.output<typeof actorSchema>;
 
 /** Of a request under impersonation: whether it has left an event of its own. */
-export interface Trail {
+export interface ImpersonationLog {
   appended: boolean;
 }
 
@@ -35,7 +34,7 @@ export interface Cause {
   /** The event or keyed request behind it. */
   readonly causationId: string;
   /** Told when something was appended; no part of the event. */
-  readonly trail?: Trail | undefined;
+  readonly impersonationLog?: ImpersonationLog | undefined;
 }
 
 interface Recorded {
@@ -63,9 +62,6 @@ export type RecordedEvent<E extends AnyEvent = AnyEvent> = E extends AnyEvent ? 
 
 /** A recorded event and its place in the log. */
 export type LoggedEvent = RecordedEvent & { readonly position: Position };
-
-/** Of a logged event, what a state is folded from. */
-export type FoldedEvent = AnyEvent & Pick<LoggedEvent, 'revision' | 'position' | 'at' | 'hash'>;
 
 /** The head of a stream: where the next event is chained. */
 export interface ChainHead {
@@ -113,8 +109,10 @@ const RECENT_CHARACTERS = 16 * 1024;
 export class EventCodec {
   readonly #definitions: ReadonlyMap<string, KnownType>;
   readonly #keys: KeyRing | undefined;
-  /** Own appends by event id; one parse of any other serves all subscribers as well ({@link DecodedEvent}). */
+  /** Own appends by event id. */
   readonly #recent = new RecentValues<RecordedEvent>(RECENT);
+  /** One parse of a stored event serves all subscribers. */
+  readonly #decoded = new WeakMap<StoredEvent, LoggedEvent>();
 
   /** @param keys needed to encode; who only decodes has none */
   constructor(catalogue: readonly EventDefinition[], keys?: KeyRing) {
@@ -128,8 +126,8 @@ export class EventCodec {
     // The data of every event is an object: its schema says so.
     const values = event.data as Readonly<Record<string, unknown>>;
     const ids: string[] = [];
-    for (const [field, keyOf] of Object.entries(definition.personal)) {
-      if (values[field] !== undefined) ids.push(`${tenantId}/${keyOf(event.data)}`);
+    for (const [field, owner] of Object.entries(definition.personal)) {
+      if (values[field] !== undefined) ids.push(ownerKeyId(tenantId, owner, values));
     }
     return ids;
   }
@@ -145,9 +143,9 @@ export class EventCodec {
   ): { stored: NewEvent; recorded: RecordedEvent } {
     const { definition, fields } = this.#known(event.type);
     const values: Record<string, unknown> = { ...(event.data as object) };
-    for (const [field, keyOf] of Object.entries(definition.personal)) {
+    for (const [field, owner] of Object.entries(definition.personal)) {
       if (values[field] === undefined) continue;
-      values[field] = this.#ring.seal(`${tenantId}/${keyOf(event.data)}`, String(values[field]));
+      values[field] = this.#ring.seal(ownerKeyId(tenantId, owner, values), String(values[field]));
     }
     const revision = head.revision + 1;
     const data = fields === undefined ? canonicalJson(values) : canonicalFields(values, fields);
@@ -175,39 +173,16 @@ export class EventCodec {
 
   /** @throws {UndecodableEvent} */
   decode(stored: StoredEvent): LoggedEvent {
-    const known = this.#noted(stored);
+    const known = this.#decoded.get(stored);
     if (known !== undefined) return known;
     const logged = this.#read(stored);
-    DecodedEvent.note(stored, this, logged);
+    this.#decoded.set(stored, logged);
     return logged;
   }
 
   /** As {@link decode}, for an event that nobody else is about to ask for. @throws {UndecodableEvent} */
   decodeOnce(stored: StoredEvent): LoggedEvent {
-    return this.#noted(stored) ?? this.#read(stored);
-  }
-
-  /**
-   * What a fold needs of an event that this product wrote under the very version that it knows, which its hash tells:
-   * its schema was satisfied then, and is not asked again. For folding many streams at once, where it takes half the time of
-   * {@link decodeOnce}; that way goes what is not as `encode` made it, or has a member that a schema drops.
-   * @throws {UndecodableEvent}
-   */
-  decodeToFold(stored: StoredEvent): FoldedEvent {
-    const { type, data, revision, position } = stored;
-    const { definition } = this.#known(type);
-    const facts = data.includes('"__proto__"') ? undefined : hashedFacts(stored);
-    if (facts?.version !== definition.version || Number.isNaN(facts.at)) return this.decodeOnce(stored);
-    try {
-      return { type, data: JSON.parse(data), revision, position, at: facts.at, hash: facts.hash };
-    } catch (cause) {
-      throw unreadable(stored, cause);
-    }
-  }
-
-  #noted(stored: StoredEvent): LoggedEvent | undefined {
-    // Nothing else is noted in this codec's name.
-    return DecodedEvent.of(stored, this) as LoggedEvent | undefined;
+    return this.#decoded.get(stored) ?? this.#read(stored);
   }
 
   #read(stored: StoredEvent): LoggedEvent {
@@ -218,12 +193,11 @@ export class EventCodec {
   }
 
   #parse(stored: StoredEvent): LoggedEvent {
-    const { definition, sure } = this.#known(stored.type);
+    const { definition } = this.#known(stored.type);
     let metadata: Metadata;
     let data: unknown;
     try {
-      const parsed: unknown = JSON.parse(stored.metadata);
-      metadata = isMetadata(parsed) ? parsed : metadataSchema.parse(parsed);
+      metadata = metadataSchema.parse(JSON.parse(stored.metadata));
       data = JSON.parse(stored.data);
     } catch (cause) {
       throw unreadable(stored, cause);
@@ -231,7 +205,7 @@ export class EventCodec {
     const at = Date.parse(metadata.occurred_at);
     if (Number.isNaN(at)) throw new UndecodableEvent(`${stored.stream}@${stored.revision} has no time`);
     data = upcasted(definition, metadata.schema_version, data);
-    if (sure?.(data) !== true) data = checkedData(definition, stored, data);
+    data = checkedData(definition, stored, data);
     return {
       type: stored.type,
       data,
@@ -260,9 +234,6 @@ export class EventCodec {
     return known;
   }
 }
-
-const sureMetadata = sureOf(metadataSchema);
-const isMetadata = (value: unknown): value is Metadata => sureMetadata?.(value) === true;
 
 /** @throws {UndecodableEvent} */
 const checkedData = ({ schema }: EventDefinition, { type, id }: StoredEvent, data: unknown): unknown => {

@@ -1,14 +1,13 @@
 import { z } from 'zod';
-import type { EventDefinition } from '../domain/event.ts';
+import type { EventDefinition } from '../../../domain/core/event.ts';
 import { canonicalJson } from './canonical-json.ts';
-import { type Sure, sureOf } from './sure-schema.ts';
 
 /** What the codec makes of each type of event once, to be quick about each event. */
 export const knownTypes = (catalogue: readonly EventDefinition[]): ReadonlyMap<string, KnownType> =>
   new Map(
     catalogue.map((definition) => {
       const { type, schema } = definition;
-      return [type, { definition, fields: fieldsOf(schema), sure: sureOf(schema) }];
+      return [type, { definition, fields: fieldsOf(schema) }];
     }),
   );
 
@@ -22,8 +21,6 @@ export interface KnownType {
   readonly definition: EventDefinition;
   /** The fields of the data in canonical order, when the schema tells them; else they are sorted at each event. */
   readonly fields: readonly SortedField[] | undefined;
-  /** Asked before the schema. */
-  readonly sure: Sure | undefined;
 }
 
 const fieldsOf = (schema: z.ZodType): readonly SortedField[] | undefined =>

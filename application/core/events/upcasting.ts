@@ -1,4 +1,4 @@
-import type { EventDefinition } from '../domain/event.ts';
+import type { EventDefinition } from '../../../domain/core/event.ts';
 
 /** An event of a type or version that this build does not know, or whose data its schema refuses. */
 export class UndecodableEvent extends Error {

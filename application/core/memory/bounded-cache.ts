@@ -1,5 +1,3 @@
-import { TransientMap } from './ports/transient.ts';
-
 /** What caches may hold together. */
 export interface Bounds {
   readonly maxCount: number;
@@ -12,7 +10,7 @@ interface Entry {
   bytes: number;
   asked: boolean;
   /** Of the cache that it is in. */
-  readonly entries: TransientMap<string, Entry>;
+  readonly entries: Map<string, Entry>;
   readonly dropped: (key: string) => void;
   before: Entry | undefined;
   after: Entry | undefined;
@@ -26,7 +24,7 @@ interface Entry {
  * The line is chained by hand. The order of a Map would do, but an iterator that stands still over one keeps each table
  * that the map has outgrown alive, with all that was ever deleted from it.
  */
-export class CacheRoom {
+export class CacheBudget {
   readonly #maxCount: number;
   readonly #maxBytes: number;
   #oldest: Entry | undefined;
@@ -99,14 +97,14 @@ export class CacheRoom {
 }
 
 /** A cache with room of its own, or within room that it shares with others. */
-export class WeighedCache<V> {
-  readonly #entries = new TransientMap<string, Entry>();
-  readonly #room: CacheRoom;
+export class BoundedCache<V> {
+  readonly #entries = new Map<string, Entry>();
+  readonly #room: CacheBudget;
   readonly #dropped: (key: string) => void;
 
   /** @param dropped told of keys that went for want of room */
-  constructor(room: CacheRoom | Bounds, dropped: (key: string) => void = () => undefined) {
-    this.#room = room instanceof CacheRoom ? room : new CacheRoom(room);
+  constructor(room: CacheBudget | Bounds, dropped: (key: string) => void = () => undefined) {
+    this.#room = room instanceof CacheBudget ? room : new CacheBudget(room);
     this.#dropped = dropped;
   }
 

@@ -1,10 +1,10 @@
-import { ERASING, type Erasures } from '../erasures.ts';
-import type { Subscriber } from '../subscriber.ts';
+import type { Subscriber } from '../subscriptions/subscriber.ts';
+import { ERASING, type Erasures } from './erasures.ts';
 
 /**
  * Destroys the keys of deleted messages and of people who were forgotten. The request does so before it answers; this
  * makes good what a crash in between left while other processes go on. Each start does it for whatever the log says
- * (application/erasures.ts).
+ * (application/core/privacy/erasures.ts).
  */
 export const eraser = (deps: { readonly erasures: Pick<Erasures, 'apply'> }): Subscriber => ({
   name: 'eraser',

@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { personKey, UserForgotten } from '../domain/identity/user.ts';
-import { MessageDeleted, textKeyOf } from '../domain/messaging/conversation.ts';
-import { TenantCreated, tenantDecider } from '../domain/tenancy/tenant.ts';
-import { dataOf, type EventCodec, type LoggedEvent } from './codec.ts';
-import type { EventStore, StoredEvent } from './ports/event-store.ts';
-import type { KeyStore } from './ports/key-store.ts';
-import type { Logger } from './ports/logger.ts';
-import type { KeyRing } from './sealing.ts';
-import { PLATFORM, streamName } from './streams.ts';
-import { firstAdminKeyId } from './tenancy.ts';
+import { UserForgotten } from '../../../domain/identity/user.ts';
+import { MessageDeleted } from '../../../domain/messaging/conversation.ts';
+import { TenantCreated, tenantStream } from '../../../domain/tenancy/tenant.ts';
+import type { EventStore, StoredEvent } from '../../ports/event-store.ts';
+import type { KeyStore } from '../../ports/key-store.ts';
+import type { Logger } from '../../ports/logger.ts';
+import { dataOf, type EventCodec, type LoggedEvent } from '../events/event-codec.ts';
+import { PLATFORM, streamName } from '../events/stream-name.ts';
+import { firstAdminKeyId, personKeyId, textKeyOf } from './key-ids.ts';
+import type { KeyRing } from './key-ring.ts';
 
 /** Facts by which a text is erased. */
 export const ERASING: readonly string[] = [MessageDeleted.type, UserForgotten.type];
@@ -122,8 +122,8 @@ export class Erasures {
 
   /** Of a tenant's first admin the tenant's own first event holds a copy, under a key of its own. */
   async #keysOfPerson(tenantId: string, userId: string): Promise<readonly string[]> {
-    const own = `${tenantId}/${personKey({ user_id: userId })}`;
-    const stream = streamName(PLATFORM, tenantDecider.category, tenantId);
+    const own = personKeyId(tenantId, userId);
+    const stream = streamName(PLATFORM, tenantStream.category, tenantId);
     const [first] = await this.#events.readStream(stream, { limit: 1 });
     const created = first === undefined ? undefined : dataOf(TenantCreated, this.#codec.decode(first));
     return created?.admin_id === userId ? [own, firstAdminKeyId(tenantId)] : [own];

@@ -1,6 +1,5 @@
 import { randomFillSync, randomUUID } from 'node:crypto';
-import type { KeyStore } from './ports/key-store.ts';
-import { SLOTS } from './ports/lines/key-places.ts';
+import type { KeyStore } from '../../ports/key-store.ts';
 
 /**
  * Data keys of texts come from pages: a page is made of many random keys and stored as one row before any of them is
@@ -8,7 +7,8 @@ import { SLOTS } from './ports/lines/key-places.ts';
  * `<page>.<slot>`; destroying one overwrites its slot with zeros.
  */
 
-export { SLOTS };
+/** Keys of a page. */
+export const SLOTS = 128;
 
 /** 4 KiB a page, with {@link SLOTS}. */
 const KEY = 32;
@@ -26,7 +26,7 @@ export interface Slot {
 
 const FORM = /\/message-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.([0-9]{1,3})$/;
 
-/** The slot that a key id of the form `<tenant>/message-<page>.<slot>` names; `KeyPlaces` reads it from bytes. */
+/** The slot that a key id of the form `<tenant>/message-<page>.<slot>` names. */
 export const slotOf = (keyId: string): Slot | undefined => {
   const [, page, digits] = FORM.exec(keyId) ?? [];
   const slot = Number(digits);
@@ -46,35 +46,6 @@ export interface Wrapping {
   wrap(context: string, plain: Uint8Array): Uint8Array;
   /** @throws when it was wrapped with another key, or changed */
   unwrap(context: string, wrapped: Uint8Array): Buffer;
-}
-
-/** Keys of pages, by the pages' places in the question. */
-export class OpenedPages {
-  readonly #pages: readonly (Buffer | undefined)[];
-
-  constructor(pages: readonly (Buffer | undefined)[]) {
-    this.#pages = pages;
-  }
-
-  /** Whether the slot is empty, or its page is not there. */
-  isGone(page: number, slot: number): boolean {
-    const keys = this.#pages[page];
-    if (keys === undefined) return true;
-    for (let at = slot * KEY; at < (slot + 1) * KEY; at += 1) if (keys[at] !== 0) return false;
-    return true;
-  }
-
-  /** A copy; undefined when it {@link isGone}. */
-  keyAt(page: number, slot: number): Buffer | undefined {
-    const keys = this.#pages[page];
-    if (keys === undefined || this.isGone(page, slot)) return undefined;
-    return Buffer.from(keys.subarray(slot * KEY, (slot + 1) * KEY));
-  }
-
-  /** Wipes them. */
-  close(): void {
-    for (const keys of this.#pages) keys?.fill(0);
-  }
 }
 
 export class KeyPages {
@@ -131,30 +102,19 @@ export class KeyPages {
 
   /** In the order asked: the key; `destroyed` when its slot is empty or its page is not there. */
   async load(slots: readonly Slot[]): Promise<(Buffer | 'destroyed')[]> {
-    const pages = [...new Set(slots.map(({ page }) => page))];
-    const opened = await this.open(pages);
-    const numbers = new Map(pages.map((page, number) => [page, number]));
+    const ids = [...new Set(slots.map(({ page }) => page))];
+    const rows = await this.#store.getMany(ids.map(rowOf));
+    const pages = new Map<string, Buffer>();
     try {
-      return slots.map(({ page, slot }) => opened.keyAt(numbers.get(page) ?? -1, slot) ?? 'destroyed');
-    } finally {
-      opened.close();
-    }
-  }
-
-  /** To be closed in the turn in which they come: nothing keeps keys that are not in use. */
-  async open(pages: readonly string[]): Promise<OpenedPages> {
-    const rows = await this.#store.getMany(pages.map(rowOf));
-    const opened: (Buffer | undefined)[] = [];
-    try {
-      for (const [index, row] of rows.entries()) {
-        const isThere = row instanceof Uint8Array;
-        opened.push(isThere ? this.#wrapping.unwrap(rowOf(pages[index] ?? ''), row) : undefined);
+      for (const [index, id] of ids.entries()) {
+        const row = rows[index];
+        if (row instanceof Uint8Array) pages.set(id, this.#wrapping.unwrap(rowOf(id), row));
       }
-    } catch (error) {
-      new OpenedPages(opened).close();
-      throw error;
+      return slots.map(({ page, slot }) => keyAt(pages.get(page), slot));
+    } finally {
+      // Keys that are not in use stay nowhere in memory.
+      for (const page of pages.values()) page.fill(0);
     }
-    return new OpenedPages(opened);
   }
 
   /** Overwrites a key for good. Safe to repeat; other nodes may destroy others of the page at the same time. */
@@ -186,3 +146,9 @@ export class KeyPages {
     throw new Error('a page of data keys changed too often to be written');
   }
 }
+
+/** A copy of the key in a slot; an empty slot, and a missing page, is `destroyed`. */
+const keyAt = (page: Buffer | undefined, slot: number): Buffer | 'destroyed' => {
+  const key = page?.subarray(slot * KEY, (slot + 1) * KEY);
+  return key === undefined || key.every((byte) => byte === 0) ? 'destroyed' : Buffer.from(key);
+};

@@ -1,9 +1,8 @@
-import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
-import { decrypt, encrypt, randomBytesPooled } from './cipher.ts';
-import { KeyPages, type OpenedPages, type Slot, slotOf } from './key-pages.ts';
-import { StoreUnavailable } from './ports/event-store.ts';
-import type { KeyStore, WrappedKey } from './ports/key-store.ts';
-import { TransientMap } from './ports/transient.ts';
+import { createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto';
+import { StoreUnavailable } from '../../ports/event-store.ts';
+import type { KeyStore, WrappedKey } from '../../ports/key-store.ts';
+import { decrypt, encrypt } from './aes-gcm.ts';
+import { KeyPages, type Slot, slotOf } from './key-pages.ts';
 
 /**
  * Sealing of personal texts (decisions, section 11): AES-256-GCM with a data key per message or person; data keys
@@ -31,14 +30,16 @@ export class KeyRing {
   readonly #store: KeyStore;
   readonly #wrapping: KeyObject;
   readonly #pages: KeyPages;
-  readonly #others = new TransientMap<string, CachedKey>();
-  readonly #textKeys = new TransientMap<string, CachedKey>();
-  readonly #trimming = new Set<TransientMap<string, CachedKey>>();
+  readonly #others = new Map<string, CachedKey>();
+  readonly #textKeys = new Map<string, CachedKey>();
+  readonly #trimming = new Set<Map<string, CachedKey>>();
+  /** Keys made here that are not known to be on disk. */
+  readonly #unsaved = new Map<string, WrappedKey>();
   /**
    * Texts sealed a moment ago, by key id: the answer, the fan-out and the notifier ask for the same text at once.
    * Goes with its key.
    */
-  readonly #sealedTexts = new TransientMap<string, { readonly sealed: string; readonly text: string }>();
+  readonly #sealedTexts = new Map<string, { readonly sealed: string; readonly text: string }>();
 
   /** @param masterKey the secret `MASTER_KEY`; the wrapping key is derived from it */
   constructor(store: KeyStore, masterKey: string) {
@@ -72,10 +73,16 @@ export class KeyRing {
 
   /** A new data key, usable at once; the caller stores the wrapped form before anything sealed with it. */
   create(id: string): WrappedKey {
-    const key = randomBytesPooled(KEY);
-    const wrapped = encrypt(this.#wrapping, id, key);
+    const key = randomBytes(KEY);
+    const made = { id, wrapped: encrypt(this.#wrapping, id, key) };
     this.#remember(id, secretOf(key));
-    return { id, wrapped };
+    this.#unsaved.set(id, made);
+    return made;
+  }
+
+  /** The wrapped form of a key that was made here and is not known to be on disk. */
+  unsaved(id: string): WrappedKey | undefined {
+    return this.#unsaved.get(id);
   }
 
   /**
@@ -90,6 +97,7 @@ export class KeyRing {
       const present = kept[index];
       return !(present instanceof Uint8Array && Buffer.compare(present, wrapped) === 0);
     });
+    for (const { id } of keys) this.#unsaved.delete(id);
     for (const { id } of lost) this.forget(id);
     return lost.map(({ id }) => id);
   }
@@ -203,25 +211,6 @@ export class KeyRing {
     return key === undefined || key === 'destroyed' ? undefined : opened(key, id, sealed);
   }
 
-  /**
-   * Keys of texts, page by page, for who goes through a whole log: they are not kept, so that those in use stay in memory.
-   * To be used and closed in the turn in which they come.
-   * @param pages ids of pages
-   * @throws {StoreUnavailable}
-   */
-  openPages(pages: readonly string[]): Promise<OpenedPages> {
-    return this.#pages.open(pages);
-  }
-
-  /** As {@link openLoaded}, with a key of {@link openPages}: the one in a slot of the `page`th of them. */
-  openPaged(pages: OpenedPages, page: number, slot: number, sealed: string): string | undefined {
-    const id = sealedKeyId(sealed);
-    // What is in memory counts: above all that a key was destroyed while the store was asked.
-    if (this.#textKeys.has(id)) return this.openLoaded(sealed);
-    const key = pages.keyAt(page, slot);
-    return key === undefined ? undefined : opened(secretOf(key), id, sealed);
-  }
-
   /** Overwrites the key on disk and in memory; resolves when it cannot be had any more. */
   async destroy(id: string): Promise<void> {
     const slot = slotOf(id);
@@ -238,6 +227,7 @@ export class KeyRing {
   /** Drops a key from memory. */
   forget(id: string): void {
     this.#sealedTexts.delete(id);
+    this.#unsaved.delete(id);
     this.#cached(id).delete(id);
   }
 
@@ -245,7 +235,7 @@ export class KeyRing {
     return secretOf(decrypt(this.#wrapping, id, wrapped));
   }
 
-  #cached(id: string): TransientMap<string, CachedKey> {
+  #cached(id: string): Map<string, CachedKey> {
     return id.includes('/message-') ? this.#textKeys : this.#others;
   }
 

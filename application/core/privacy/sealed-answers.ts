@@ -1,7 +1,7 @@
 import { createSecretKey, randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import { decrypt, encrypt } from './cipher.ts';
-import type { KeyRing } from './sealing.ts';
+import { decrypt, encrypt } from './aes-gcm.ts';
+import type { KeyRing } from './key-ring.ts';
 
 const CONTEXT = 'stored-answer';
 const KEY = 32;

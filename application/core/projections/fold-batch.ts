@@ -1,9 +1,9 @@
-import type { Document, Touch } from '../domain/projection.ts';
-import type { LoggedEvent } from './codec.ts';
-import type { Position } from './ports/event-store.ts';
-import type { DocKey, DocWrite, JsonObject, StoredDoc } from './ports/read-store.ts';
-import { RecentValues } from './recent-values.ts';
-import type { WeighedCache } from './weighed-cache.ts';
+import type { Document, Touch } from '../../../domain/core/projection.ts';
+import type { Position } from '../../ports/event-store.ts';
+import type { DocKey, DocWrite, JsonObject, StoredDoc } from '../../ports/read-store.ts';
+import type { LoggedEvent } from '../events/event-codec.ts';
+import type { BoundedCache } from '../memory/bounded-cache.ts';
+import { RecentValues } from '../memory/recent-values.ts';
 
 /** A document in memory, and the last event it has seen. */
 export interface Held {
@@ -35,15 +35,15 @@ interface Step {
  * The documents that one batch of events touches, from planning to storing. It holds what it needs itself: a cache that
  * lets entries go, for others' sake too, never takes one from a batch under way.
  */
-export class BatchFold {
-  readonly #cache: WeighedCache<Held>;
+export class FoldBatch {
+  readonly #cache: BoundedCache<Held>;
   readonly #recent: RecentKeys;
   readonly #seen = new Map<string, Seen>();
   readonly #missing: Seen[] = [];
   readonly #steps: Step[] = [];
 
   /** @param recent what batches before this one have read */
-  constructor(cache: WeighedCache<Held>, recent: RecentKeys) {
+  constructor(cache: BoundedCache<Held>, recent: RecentKeys) {
     this.#cache = cache;
     this.#recent = recent;
   }

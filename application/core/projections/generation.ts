@@ -1,22 +1,22 @@
-import type { Projection } from '../domain/projection.ts';
-import { BatchFold, type Held, RecentKeys } from './batch-fold.ts';
-import type { EventCodec } from './codec.ts';
-import type { Clock } from './ports/clock.ts';
-import type { EventStore, Position, StoredEvent } from './ports/event-store.ts';
-import type { Logger } from './ports/logger.ts';
-import { MEMORY } from './ports/memory.ts';
-import type { Metrics } from './ports/metrics.ts';
+import type { Projection } from '../../../domain/core/projection.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { EventStore, Position, StoredEvent } from '../../ports/event-store.ts';
+import type { Logger } from '../../ports/logger.ts';
+import { MEMORY } from '../../ports/memory.ts';
+import type { Metrics } from '../../ports/metrics.ts';
 import {
-  type Generation,
+  type GenerationId,
   type Lease,
   leaseNameOf,
   type ParkedTenant,
   type ReadStore,
-} from './ports/read-store.ts';
-import { parseStreamName, tenantPrefix } from './streams.ts';
-import { CacheRoom, WeighedCache } from './weighed-cache.ts';
+} from '../../ports/read-store.ts';
+import type { EventCodec } from '../events/event-codec.ts';
+import { parseStreamName, tenantPrefix } from '../events/stream-name.ts';
+import { BoundedCache, CacheBudget } from '../memory/bounded-cache.ts';
+import { FoldBatch, type Held, RecentKeys } from './fold-batch.ts';
 
-export interface FolderDeps {
+export interface GenerationDeps {
   readonly store: ReadStore;
   readonly events: EventStore;
   readonly codec: EventCodec;
@@ -24,7 +24,7 @@ export interface FolderDeps {
   readonly metrics: Metrics;
   readonly clock: Clock;
   /** Where documents stay in memory, together with those of other projections; default: room of its own. */
-  readonly room?: CacheRoom;
+  readonly room?: CacheBudget;
 }
 
 interface Poison {
@@ -37,24 +37,26 @@ interface Poison {
  * Folds events into one generation of a projection, under a lease. Documents it wrote stay in memory while the
  * lease is held: nobody else may write them. A poison event parks its tenant in this projection and nobody else.
  */
-export class Folder {
+export class Generation {
   readonly projection: Projection;
-  readonly generation: Generation;
+  readonly generation: GenerationId;
   readonly #store: ReadStore;
   readonly #events: EventStore;
   readonly #codec: EventCodec;
   readonly #logger: Logger;
   readonly #metrics: Metrics;
   readonly #clock: Clock;
-  readonly #cache: WeighedCache<Held>;
+  readonly #cache: BoundedCache<Held>;
   readonly #recent = new RecentKeys();
   readonly #types: ReadonlySet<string>;
   #parked = new Map<string, ParkedTenant>();
   #fence = -1;
   #turn: Promise<void> = Promise.resolve();
   checkpoint: Position | undefined;
+  /** The last checkpoint that was stored. */
+  #stored: Position | undefined;
 
-  constructor(projection: Projection, generation: Generation, deps: FolderDeps) {
+  constructor(projection: Projection, generation: GenerationId, deps: GenerationDeps) {
     this.projection = projection;
     this.generation = generation;
     this.#store = deps.store;
@@ -63,12 +65,17 @@ export class Folder {
     this.#logger = deps.logger;
     this.#metrics = deps.metrics;
     this.#clock = deps.clock;
-    this.#cache = new WeighedCache(deps.room ?? new CacheRoom(MEMORY.documents));
+    this.#cache = new BoundedCache(deps.room ?? new CacheBudget(MEMORY.documents));
     this.#types = new Set(projection.types);
   }
 
   get parkedTenants(): string[] {
     return [...this.#parked.keys()];
+  }
+
+  /** Whether the store has the present checkpoint. */
+  get isStored(): boolean {
+    return this.#stored === this.checkpoint;
   }
 
   isParked(tenantId: string): boolean {
@@ -85,6 +92,7 @@ export class Folder {
     this.#fence = lease.fence;
     const state = await this.#store.state(this.generation);
     this.checkpoint = state.checkpoint;
+    this.#stored = state.checkpoint;
     this.#parked = new Map(state.parked.map((parked) => [parked.tenant, parked]));
     this.#metrics.parkedTenants(this.projection.name, this.#parked.size);
   }
@@ -129,6 +137,7 @@ export class Folder {
         ...(before === undefined ? {} : { checkpoint: before }),
       });
       batch.keep();
+      if (before !== undefined) this.#stored = before;
       // A batch without matches may have moved it on while this one was stored: never back.
       if (before !== undefined && (this.checkpoint === undefined || this.checkpoint < before)) {
         this.checkpoint = before;
@@ -174,8 +183,8 @@ export class Folder {
   async #fold(
     events: readonly StoredEvent[],
     retried?: string,
-  ): Promise<{ batch: BatchFold; poison: Poison | undefined }> {
-    const batch = new BatchFold(this.#cache, this.#recent);
+  ): Promise<{ batch: FoldBatch; poison: Poison | undefined }> {
+    const batch = new FoldBatch(this.#cache, this.#recent);
     let poison: Poison | undefined;
     for (const [index, stored] of events.entries()) {
       if (!this.#types.has(stored.type)) continue;

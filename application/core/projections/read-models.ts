@@ -1,9 +1,8 @@
-import { DomainError } from '../domain/errors.ts';
-import type { DocumentReader, PageQuery, Projection, SearchQuery } from '../domain/projection.ts';
-import type { Clock } from './ports/clock.ts';
-import type { Position } from './ports/event-store.ts';
-import type { Generation, ReadStore } from './ports/read-store.ts';
-import { TransientSet } from './ports/transient.ts';
+import { DomainError } from '../../../domain/core/errors.ts';
+import type { DocumentReader, PageQuery, Projection, SearchQuery } from '../../../domain/core/projection.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Position } from '../../ports/event-store.ts';
+import type { GenerationId, ReadStore } from '../../ports/read-store.ts';
 
 /** Reads of one read model, of the generation that answers. */
 export interface Reader extends DocumentReader {
@@ -43,7 +42,7 @@ const REFRESH_MS = 500;
 export class ReadModels {
   readonly #store: ReadStore;
   readonly #clock: Clock;
-  readonly #hosts = new Map<string, FoldingProjection>();
+  readonly #runners = new Map<string, FoldingProjection>();
   readonly #projections = new Map<string, Projection>();
   readonly #answered = new Map<string, Position>();
   readonly #active = new Map<string, { tag: string; readAt: number }>();
@@ -52,7 +51,7 @@ export class ReadModels {
   #floor: Position | undefined;
   #asked = 0;
   /** When each of those who wait began; the first is the first. */
-  readonly #waiting = new TransientSet<{ readonly since: number }>();
+  readonly #waiting = new Set<{ readonly since: number }>();
 
   constructor(projections: readonly Projection[], store: ReadStore, clock: Clock) {
     for (const projection of projections) this.#projections.set(projection.name, projection);
@@ -61,8 +60,8 @@ export class ReadModels {
   }
 
   /** Tells of the projections that this process folds itself. */
-  attach(hosts: readonly FoldingProjection[]): void {
-    for (const host of hosts) this.#hosts.set(host.name, host);
+  attach(runners: readonly FoldingProjection[]): void {
+    for (const runner of runners) this.#runners.set(runner.name, runner);
   }
 
   /** Notes where the log ended when this process started: what was answered before that is read here as well. */
@@ -96,6 +95,15 @@ export class ReadModels {
     return this.#waitUntilReady(waiting, tenantId, target, minPosition !== undefined);
   }
 
+  /**
+   * For read models that must not answer in the words of an older build (decision 4).
+   * @throws `read_model_behind` while an older version answers
+   */
+  async requirePresentVersion(name: string): Promise<void> {
+    const { tag } = await this.#generation(name);
+    if (this.#superseded(name, tag)) throw behind('A read model is being rebuilt.');
+  }
+
   /** Counts the reads and writes that were asked for. */
   get asked(): number {
     return this.#asked;
@@ -106,12 +114,12 @@ export class ReadModels {
     const deadline = performance.now() + ms;
     for (;;) {
       const tag = this.#active.get(name)?.tag;
-      const host = this.#hosts.get(name);
-      if (tag === undefined || host?.folds(tag) !== true) return true;
-      if (reaches(host.localCheckpoint(tag), target)) return true;
+      const runner = this.#runners.get(name);
+      if (tag === undefined || runner?.folds(tag) !== true) return true;
+      if (reaches(runner.localCheckpoint(tag), target)) return true;
       const left = deadline - performance.now();
       if (left <= 0) return false;
-      await host.nextBatch(left);
+      await runner.nextBatch(left);
     }
   }
 
@@ -152,10 +160,10 @@ export class ReadModels {
         this.#store.count(await at(), { ...selection, collection, tenant }),
       checkpoint: async (tenantId) => {
         const generation = await at();
-        const host = this.#hosts.get(projection);
-        if (host?.folds(generation.tag)) {
-          const isParked = tenantId !== undefined && host.isParked(generation.tag, tenantId);
-          return isParked ? undefined : host.localCheckpoint(generation.tag);
+        const runner = this.#runners.get(projection);
+        if (runner?.folds(generation.tag)) {
+          const isParked = tenantId !== undefined && runner.isParked(generation.tag, tenantId);
+          return isParked ? undefined : runner.localCheckpoint(generation.tag);
         }
         const { checkpoint, parked } = await this.#store.state(generation);
         return parked.some(({ tenant }) => tenant === tenantId) ? undefined : checkpoint;
@@ -176,10 +184,10 @@ export class ReadModels {
   #ready(name: string, tenantId: string, target: Position | undefined): boolean {
     const active = this.#active.get(name);
     if (active === undefined || this.#clock.now() - active.readAt > REFRESH_MS) return false;
-    const host = this.#hosts.get(name);
-    if (host?.folds(active.tag)) {
-      const checkpoint = host.localCheckpoint(active.tag);
-      return !host.isParked(active.tag, tenantId) && reaches(checkpoint, target);
+    const runner = this.#runners.get(name);
+    if (runner?.folds(active.tag)) {
+      const checkpoint = runner.localCheckpoint(active.tag);
+      return !runner.isParked(active.tag, tenantId) && reaches(checkpoint, target);
     }
     const remote = this.#remote.get(`${name}@${active.tag}`);
     if (remote === undefined || this.#clock.now() - remote.readAt > REFRESH_MS) return false;
@@ -216,8 +224,8 @@ export class ReadModels {
       const [first] = rest;
       if (first === undefined) return;
       if (performance.now() > deadline) throw behind('A read model has not caught up yet.');
-      const host = this.#hosts.get(first);
-      await (host === undefined ? delay(POLL_MS) : host.nextBatch(POLL_MS * 4));
+      const runner = this.#runners.get(first);
+      await (runner === undefined ? delay(POLL_MS) : runner.nextBatch(POLL_MS * 4));
     }
   }
 
@@ -228,10 +236,10 @@ export class ReadModels {
     demanded: boolean,
   ): Promise<'ready' | 'behind' | 'parked'> {
     const { tag } = await this.#generation(name);
-    const host = this.#hosts.get(name);
-    if (host?.folds(tag)) {
-      if (host.isParked(tag, tenantId)) return 'parked';
-      return reaches(host.localCheckpoint(tag), target) ? 'ready' : 'behind';
+    const runner = this.#runners.get(name);
+    if (runner?.folds(tag)) {
+      if (runner.isParked(tag, tenantId)) return 'parked';
+      return reaches(runner.localCheckpoint(tag), target) ? 'ready' : 'behind';
     }
     const state = await this.#store.state({ projection: name, tag });
     const parked = new Set(state.parked.map((entry) => entry.tenant));
@@ -247,7 +255,7 @@ export class ReadModels {
     return tag !== `v${version}` && !tag.startsWith(`v${version}.`);
   }
 
-  async #generation(name: string): Promise<Generation> {
+  async #generation(name: string): Promise<GenerationId> {
     const known = this.#active.get(name);
     const now = this.#clock.now();
     const projection = this.#projections.get(name);

@@ -2,7 +2,7 @@
 const LASTING_MS = 500;
 
 /** Whether readers wait for what is folded in this thread, or did a moment ago: of any projection, for all share it. */
-export class Pressure {
+export class WaitingReaders {
   readonly #now: () => number;
   #last = Number.NEGATIVE_INFINITY;
 

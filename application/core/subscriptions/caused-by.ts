@@ -1,5 +1,5 @@
-import { DomainError } from '../../domain/errors.ts';
-import type { Cause, LoggedEvent } from '../codec.ts';
+import { DomainError } from '../../../domain/core/errors.ts';
+import type { Cause, LoggedEvent } from '../events/event-codec.ts';
 
 /** What is done because of an event, and on behalf of whoever caused it. */
 export const causeOf = (event: LoggedEvent): Cause => ({

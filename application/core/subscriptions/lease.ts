@@ -1,5 +1,9 @@
-import type { Logger } from './ports/logger.ts';
-import type { Lease, ReadStore } from './ports/read-store.ts';
+import type { Logger } from '../../ports/logger.ts';
+import type { Lease, ReadStore } from '../../ports/read-store.ts';
+import { pause } from '../concurrency/pause.ts';
+import { backoffMs, LEASED_WORK } from '../concurrency/retry-policy.ts';
+
+export { pause } from '../concurrency/pause.ts';
 
 /**
  * Runs work while a lease is held, again and again until stopped: waits for the lease, renews it at a third of its
@@ -7,24 +11,11 @@ import type { Lease, ReadStore } from './ports/read-store.ts';
  * frozen past its time can change nothing.
  */
 export interface LeaseOptions {
-  readonly store: ReadStore;
+  readonly store: Pick<ReadStore, 'acquireLease' | 'releaseLease'>;
   readonly logger: Logger;
   readonly owner: string;
   readonly ttlMs: number;
 }
-
-/** Resolves after `ms`, or at once when aborted; never rejects. */
-export const pause = (ms: number, signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener('abort', done);
-  });
 
 export const holdLease = async (
   name: string,
@@ -48,7 +39,7 @@ export const holdLease = async (
     } catch (error) {
       failures += 1;
       logger.warn({ err: error, lease: name, failures }, 'work under a lease failed; it starts again');
-      await pause(Math.min(100 * 2 ** failures, 5000) * (0.5 + Math.random() / 2), signal);
+      await pause(backoffMs(LEASED_WORK, failures), signal);
     }
   }
 };

@@ -1,7 +1,7 @@
-import type { Decider } from '../domain/decider.ts';
-import type { AnyEvent, EventCodec, LoggedEvent } from './codec.ts';
-import type { EventStore, Position } from './ports/event-store.ts';
-import type { StreamStates } from './stream-states.ts';
+import type { StreamType } from '../../../domain/core/stream-type.ts';
+import type { EventStore, Position } from '../../ports/event-store.ts';
+import type { StreamStates } from '../commands/stream-states.ts';
+import type { AnyEvent, EventCodec, LoggedEvent } from '../events/event-codec.ts';
 
 const MAX_STREAMS = 10_000;
 const PAGE = 1000;
@@ -12,7 +12,7 @@ const PAGE = 1000;
  */
 export class StateHistory<S, E extends AnyEvent> {
   readonly types: readonly string[];
-  readonly #decider: Decider<S, E>;
+  readonly #type: StreamType<S, E>;
   readonly #events: EventStore;
   readonly #codec: EventCodec;
   readonly #states: StreamStates;
@@ -21,11 +21,11 @@ export class StateHistory<S, E extends AnyEvent> {
 
   /** @param types of the events that matter; the reader gives each of them to {@link takes} */
   constructor(
-    decider: Decider<S, E>,
+    type: StreamType<S, E>,
     types: readonly string[],
     deps: { events: EventStore; codec: EventCodec; states: StreamStates },
   ) {
-    this.#decider = decider;
+    this.#type = type;
     this.types = types;
     this.#events = deps.events;
     this.#codec = deps.codec;
@@ -67,10 +67,10 @@ export class StateHistory<S, E extends AnyEvent> {
   }
 
   async #load(stream: string, position: Position): Promise<S> {
-    const head = await this.#states.refresh(stream, this.#decider);
-    // The stream's name says which decider folded it.
+    const head = await this.#states.refresh(stream, this.#type);
+    // The stream's name says which stream type folded it.
     if (head.position === undefined || head.position < position) return head.state as S;
-    let state = this.#decider.initial;
+    let state = this.#type.initial;
     for (let from = 0; ; from += PAGE) {
       const page = await this.#events.readStream(stream, { from, limit: PAGE });
       for (const stored of page) {
@@ -82,7 +82,7 @@ export class StateHistory<S, E extends AnyEvent> {
   }
 
   #evolved(state: S, event: LoggedEvent): S {
-    // The stream's name and the catalogue say that it is one of the decider's events.
-    return this.#decider.evolve(state, event as unknown as E, event);
+    // The stream's name and the catalogue say that it is one of the type’s events.
+    return this.#type.evolve(state, event as unknown as E, event);
   }
 }

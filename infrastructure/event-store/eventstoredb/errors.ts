@@ -32,6 +32,9 @@ export function appendError(error: unknown, stream: string, expected: ExpectedRe
   return unavailable(error);
 }
 
+/** The answer to an append while an identical one is in flight; also that of a server that is too slow. */
+export const mayBeTwin = (error: unknown): boolean => typeOf(error) === ErrorType.DEADLINE_EXCEEDED;
+
 /** Streams that never were or were deleted read as empty. */
 export function isMissingStream(error: unknown): boolean {
   if (error instanceof StreamNotFoundError || error instanceof StreamDeletedError) return true;

@@ -61,19 +61,17 @@ export class Feed {
     return { events, checkpoint };
   }
 
-  /** Until there may be something to take, the time is over or the signal is aborted. */
-  wait(timeoutMs: number | undefined, signal: AbortSignal): Promise<void> {
-    if (this.#over || signal.aborted) return Promise.resolve();
+  /** Until there may be something to take, or the time is over: then false. */
+  wait(timeoutMs: number): Promise<boolean> {
+    if (this.#over !== undefined || !this.isDrained) return Promise.resolve(true);
     return new Promise((resolve) => {
-      const done = (): void => {
+      const done = (inTime: boolean): void => {
         clearTimeout(timer);
-        signal.removeEventListener('abort', done);
         this.#wake = () => {};
-        resolve();
+        resolve(inTime);
       };
-      const timer = timeoutMs === undefined ? undefined : setTimeout(done, timeoutMs).unref();
-      signal.addEventListener('abort', done);
-      this.#wake = done;
+      const timer = setTimeout(done, timeoutMs, false).unref();
+      this.#wake = () => done(true);
     });
   }
 

@@ -1,4 +1,5 @@
 import { type AllStreamResolvedEvent, END, type ReadPosition, START } from '@eventstore/db-client';
+import { matches, select } from '../../../application/ports/event-filter.ts';
 import type {
   Position,
   ReadAllOptions,
@@ -6,12 +7,12 @@ import type {
   ScanPage,
   StoredEvent,
 } from '../../../application/ports/event-store.ts';
-import { matches, select } from '../filters.ts';
 import { formatPosition } from '../positions.ts';
 import { collect } from './calls.ts';
 import { decodeEvent, isSystem, logPosition } from './codec.ts';
 import type { Connection } from './connection.ts';
 import { isMissingStream, unavailable } from './errors.ts';
+import { filteredScan } from './filtered-scan.ts';
 
 const DEFAULT_LIMIT = 1000;
 /** Events of one call, so that each stays well within its time limit. */
@@ -94,8 +95,7 @@ async function streamPage(
 }
 
 /**
- * `$all` page by page, selected here: the server's reads know no filter. The bound is exclusive whatever the
- * server makes of it.
+ * `$all` with the server's filter where there is one to read forward with, else page by page and selected here.
  * @throws {StoreUnavailable}
  */
 export async function scanAll(
@@ -103,6 +103,26 @@ export async function scanAll(
   timeoutMs: number,
   options: ReadAllOptions,
   maxScanned = Number.POSITIVE_INFINITY,
+): Promise<ScanPage & { events: StoredEvent[] }> {
+  const { from, limit = DEFAULT_LIMIT } = options;
+  const selection = select(options.filter);
+  if (selection === undefined || options.direction === 'backward' || limit <= 0) {
+    return scanPages(connection, timeoutMs, options, maxScanned);
+  }
+  const end = await readHead(connection, timeoutMs);
+  if (end === undefined || (from !== undefined && from >= end)) {
+    return { events: [], scanned: 0, next: undefined, position: from ?? formatPosition(0) };
+  }
+  const scan = { from, selection, limit, maxScanned, end, timeoutMs };
+  return (await filteredScan(connection, scan)) ?? scanPages(connection, timeoutMs, options, maxScanned);
+}
+
+/** Pages of `$all`. The bound is exclusive whatever the server makes of it. */
+async function scanPages(
+  connection: Connection,
+  timeoutMs: number,
+  options: ReadAllOptions,
+  maxScanned: number,
 ): Promise<ScanPage & { events: StoredEvent[] }> {
   const { from: bound, limit = DEFAULT_LIMIT } = options;
   const backward = options.direction === 'backward';
@@ -128,17 +148,20 @@ export async function scanAll(
     }
     const full = found.length >= limit;
     if (last === undefined || (!full && (last === before || page.length < maxCount))) {
-      return { events: found, scanned, next: undefined };
+      return { events: found, scanned, next: undefined, position: last ?? formatPosition(0) };
     }
     if (full || scanned >= maxScanned) break;
     from = logPosition(last);
   }
-  return { events: found, scanned, next: last };
+  return { events: found, scanned, next: last, position: last ?? formatPosition(0) };
 }
 
 /** The last event that is not the server's own; there may be many of those after it. */
 export async function readHead(connection: Connection, timeoutMs: number): Promise<Position | undefined> {
-  const { events } = await scanAll(connection, timeoutMs, { direction: 'backward', limit: 1 });
+  const { events } = await scanAll(connection, timeoutMs, {
+    direction: 'backward',
+    limit: 1,
+  });
   return events[0]?.position;
 }
 

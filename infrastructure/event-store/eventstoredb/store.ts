@@ -1,3 +1,5 @@
+import { setTimeout } from 'node:timers/promises';
+import { BehaviorSubject, filter, share, takeUntil } from 'rxjs';
 import {
   type EventStore,
   type ExpectedRevision,
@@ -10,9 +12,9 @@ import { formatPosition } from '../positions.ts';
 import { withTimeout } from './calls.ts';
 import { encodeEvent, parsePosition } from './codec.ts';
 import { acquireConnection, type Connection } from './connection.ts';
-import { appendError } from './errors.ts';
+import { appendError, mayBeTwin } from './errors.ts';
+import { liveSource } from './live-source.ts';
 import { readHead, readStream, readStreams, scanAll } from './reads.ts';
-import { followAll } from './subscription.ts';
 
 export interface EventStoreDbOptions {
   /** `esdb://…`; may hold user name and password, and is therefore never logged. */
@@ -23,10 +25,12 @@ export interface EventStoreDbOptions {
 }
 
 const TIMEOUT_MS = 5000;
+/** The server answers `Timeout` to an append while an identical one is in flight. */
+const TWIN_PAUSE_MS = 10;
 
 /**
  * The event store on an EventStoreDB server (23.10 or later). Does not wait for the server: calls fail with
- * {@link StoreUnavailable} until it is there, and subscriptions wait for it.
+ * {@link StoreUnavailable} until it is there, and followers wait for it.
  * @throws when this process has a store open at another URL
  */
 export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
@@ -44,15 +48,20 @@ interface Wiring {
 /** The adapter itself, over any connection; tests give it a fake. */
 export function overConnection(connection: Connection, wiring: Wiring): EventStore {
   const { timeoutMs, logger, release } = wiring;
-  const closing = new AbortController();
-  const closed = closing.signal;
+  const closed = new BehaviorSubject(false);
   const ensureOpen = (): void => {
-    if (closed.aborted) throw new StoreUnavailable('the event store is closed');
+    if (closed.value) throw new StoreUnavailable('the event store is closed');
   };
   const head = async () => {
     ensureOpen();
     return readHead(connection, timeoutMs);
   };
+
+  // One subscription, however many listen.
+  const live = liveSource({ connection, head, logger }).pipe(
+    takeUntil(closed.pipe(filter(Boolean))),
+    share(),
+  );
 
   return {
     async append(stream, expected, events) {
@@ -76,12 +85,15 @@ export function overConnection(connection: Connection, wiring: Wiring): EventSto
       ensureOpen();
       return scanAll(connection, timeoutMs, readOptions, maxScanned);
     },
-    subscribe: (subscribeOptions) => followAll({ connection, head, closed, logger }, subscribeOptions),
+    onGrowth(listener) {
+      const listening = live.subscribe(listener);
+      return () => listening.unsubscribe();
+    },
     head,
     parsePosition,
     async close() {
-      if (closed.aborted) return;
-      closing.abort();
+      if (closed.value) return;
+      closed.next(true);
       try {
         await withTimeout('closing', timeoutMs, release);
       } catch (error) {
@@ -100,15 +112,20 @@ async function append(
 ) {
   const revisionOrWord = typeof expected === 'number' ? BigInt(expected) : expected;
   const encoded = events.map(encodeEvent);
-  try {
-    const result = await withTimeout('an append', timeoutMs, () =>
-      connection.append(stream, revisionOrWord, encoded),
-    );
-    const revision = Number(result.nextExpectedRevision);
-    if (result.position) return { revision, position: formatPosition(result.position.commit) };
-    return { revision, position: await positionAt(connection, timeoutMs, stream, revision) };
-  } catch (error) {
-    throw appendError(error, stream, expected);
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    try {
+      const result = await withTimeout('an append', timeoutMs, () =>
+        connection.append(stream, revisionOrWord, encoded),
+      );
+      const revision = Number(result.nextExpectedRevision);
+      if (result.position) return { revision, position: formatPosition(result.position.commit) };
+      return { revision, position: await positionAt(connection, timeoutMs, stream, revision) };
+    } catch (error) {
+      // Ids make the append idempotent: asked again, the server answers as it answered the twin.
+      if (!mayBeTwin(error) || performance.now() > deadline) throw appendError(error, stream, expected);
+      await setTimeout(TWIN_PAUSE_MS);
+    }
   }
 }
 

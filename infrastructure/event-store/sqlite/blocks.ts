@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { Selection } from '../filters.ts';
+import type { Selection } from '../../../application/ports/event-filter.ts';
 import type { TypeNames } from './names.ts';
 
 /** Positions `n * BLOCK` to `n * BLOCK + BLOCK - 1` are block n. */

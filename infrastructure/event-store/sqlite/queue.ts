@@ -1,10 +1,8 @@
 import {
-  type AppendOutcome,
   type AppendResult,
   type ExpectedRevision,
   type NewEvent,
   StoreUnavailable,
-  WrongExpectedRevision,
 } from '../../../application/ports/event-store.ts';
 import type { Logger } from '../../../application/ports/logger.ts';
 import { isTransient, unavailable } from './errors.ts';
@@ -47,38 +45,6 @@ export class AppendQueue {
   add(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<AppendResult> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ stream, expected, events, since: performance.now(), resolve, reject });
-      this.#schedule();
-    });
-  }
-
-  /** Several at once, with one answer: a promise and a turn for each would cost as much as writing it. */
-  addAll(appends: readonly Append[]): Promise<readonly AppendOutcome[]> {
-    if (appends.length === 0) return Promise.resolve([]);
-    return new Promise((resolve, reject) => {
-      const outcomes: AppendOutcome[] = new Array(appends.length);
-      const since = performance.now();
-      let open = appends.length;
-      let failure: Error | undefined;
-      const settled = (): void => {
-        open -= 1;
-        if (open > 0) return;
-        if (failure === undefined) resolve(outcomes);
-        else reject(failure);
-      };
-      for (const [at, { stream, expected, events }] of appends.entries()) {
-        const note = (outcome: AppendOutcome): void => {
-          outcomes[at] = outcome;
-          settled();
-        };
-        const refuse = (error: Error): void => {
-          if (error instanceof WrongExpectedRevision) note(error);
-          else {
-            failure ??= error;
-            settled();
-          }
-        };
-        this.#waiting.push({ stream, expected, events, since, resolve: note, reject: refuse });
-      }
       this.#schedule();
     });
   }

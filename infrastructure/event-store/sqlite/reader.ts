@@ -1,12 +1,10 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { Selection } from '../../../application/ports/event-filter.ts';
 import type { StoredEvent } from '../../../application/ports/event-store.ts';
 import { type Cells, inCells, iterateCells, numberAt, textAt } from '../../sqlite/cells.ts';
-import { matches, type Selection } from '../filters.ts';
-import type { Page } from '../follow.ts';
 import { formatPosition } from '../positions.ts';
 import { WINDOW } from './blocks.ts';
 import type { LogState } from './log-state.ts';
-import type { Tail } from './tail.ts';
 
 /** One step reads at most this many events and about this much text, so that it never holds the loop for long. */
 const PAGE_EVENTS = 1000;
@@ -15,20 +13,27 @@ const PAGE_UNITS = 2 * 1024 * 1024;
 /** In the order that {@link Reader} reads the cells in. */
 const COLUMNS = 'e.position, s.name, e.revision, e.type_id, e.id, e.data, e.metadata';
 
-/** Reads the log in short synchronous steps, from memory where it can. */
+/** A part of the log: the matches in it, and how far the step came. Offsets are exclusive starts; 0 is before the first event. */
+export interface Step {
+  readonly events: readonly StoredEvent[];
+  /** Everything up to here (inclusive) was looked at. */
+  readonly scanned: number;
+  /** The step reached the end of the log as it was at that moment. */
+  readonly atEnd: boolean;
+}
+
+/** Reads the log in short synchronous steps. */
 export class Reader {
   readonly #db: DatabaseSync;
   readonly #state: LogState;
-  readonly #tail: Tail;
   readonly #scans = new Map<string, StatementSync>();
   readonly #streamForward: StatementSync;
   readonly #streamBackward: StatementSync;
   readonly #streams: StatementSync;
 
-  constructor(db: DatabaseSync, state: LogState, tail: Tail) {
+  constructor(db: DatabaseSync, state: LogState) {
     this.#db = db;
     this.#state = state;
-    this.#tail = tail;
     const stream = (bound: string, order: string) =>
       inCells(
         db.prepare(
@@ -91,7 +96,7 @@ export class Reader {
         streamId = numberAt(cells, 1);
       }
       const offset = numberAt(cells, 2);
-      const event = this.#tail.get(offset) ?? {
+      const event = {
         id: textAt(cells, 5),
         type: this.#state.types.nameOf(numberAt(cells, 4)),
         data: textAt(cells, 6),
@@ -108,10 +113,9 @@ export class Reader {
   }
 
   /** What matches after `after`, up to the head of the log as the state knows it. */
-  forward(after: number, selection: Selection | undefined, limit: number): Page {
+  forward(after: number, selection: Selection | undefined, limit: number): Step {
     const { head, blocks } = this.#state;
     if (after >= head) return { events: [], scanned: after, atEnd: true };
-    if (this.#tail.holds(after + 1)) return this.#fromTail(after, selection, limit);
     const start = selection ? blocks.skip(after + 1, selection, true) : after + 1;
     if (start === undefined || start > head) return { events: [], scanned: head, atEnd: true };
     const last = Math.min(head, selection ? start + WINDOW - 1 : start + limit - 1);
@@ -121,7 +125,7 @@ export class Reader {
   }
 
   /** What matches before `before`, latest first; `scanned` is the earliest position looked at. */
-  backward(before: number, selection: Selection | undefined, limit: number): Page {
+  backward(before: number, selection: Selection | undefined, limit: number): Step {
     const latest = Math.min(before - 1, this.#state.head);
     const start = selection && latest > 0 ? this.#state.blocks.skip(latest, selection, false) : latest;
     if (start === undefined || start < 1) return { events: [], scanned: 1, atEnd: true };
@@ -129,18 +133,6 @@ export class Reader {
     const { events, reached } = this.#scan(first, start, false, selection, limit);
     const scanned = reached ?? first;
     return { events, scanned, atEnd: scanned <= 1 };
-  }
-
-  #fromTail(after: number, selection: Selection | undefined, limit: number): Page {
-    const events: StoredEvent[] = [];
-    let scanned = after;
-    while (events.length < limit) {
-      const event = this.#tail.get(scanned + 1);
-      if (!event) break;
-      scanned += 1;
-      if (matches(selection, event)) events.push(event);
-    }
-    return { events, scanned, atEnd: scanned >= this.#state.head };
   }
 
   #scan(first: number, last: number, forward: boolean, selection: Selection | undefined, limit: number) {
@@ -187,7 +179,7 @@ export class Reader {
     let units = 0;
     for (const row of rows) {
       lastOffset = numberAt(row, 0);
-      const event = this.#tail.get(lastOffset) ?? this.#decode(row, lastOffset);
+      const event = this.#decode(row, lastOffset);
       events.push(event);
       units += event.data.length + event.metadata.length;
       if (units >= PAGE_UNITS) return { events, lastOffset, stopped: true };

@@ -1,4 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { setImmediate as nextTick } from 'node:timers/promises';
+import { select } from '../../../application/ports/event-filter.ts';
 import {
   type EventStore,
   type ReadAllOptions,
@@ -8,16 +10,11 @@ import {
   StoreUnavailable,
 } from '../../../application/ports/event-store.ts';
 import type { Logger } from '../../../application/ports/logger.ts';
-import { MEMORY } from '../../../application/ports/memory.ts';
 import { CheckpointThread } from '../../sqlite/checkpoint-thread.ts';
 import { checkAppend } from '../checks.ts';
-import { select } from '../filters.ts';
-import { follow } from '../follow.ts';
 import { formatPosition, isPosition, offsetOf, parseOffset } from '../positions.ts';
-import { nextTurn } from '../wakeup.ts';
 import { WINDOW } from './blocks.ts';
 import { unavailable } from './errors.ts';
-import { LineLog } from './line-log.ts';
 import { LiveLog } from './live-log.ts';
 import { patiently } from './patience.ts';
 import { AppendQueue } from './queue.ts';
@@ -27,14 +24,12 @@ import { Writer } from './writer.ts';
 export interface SqliteEventStoreOptions {
   /** The database file; its folder must exist. Several processes of one machine may open the same file. */
   readonly path: string;
-  /** How often to look for other processes' writes while there are subscribers. Default 25 ms. */
+  /** How often to look for other processes' writes while somebody follows the log. Default 25 ms. */
   readonly pollMs?: number | undefined;
   /** Bounds the file (in pages of 4 KiB); appends beyond it are refused as on a full disk. Default: unbounded. */
   readonly maxPages?: number | undefined;
   /** How long an append waits for a lock that another process holds. Default 5,000 ms. */
   readonly patienceMs?: number | undefined;
-  /** How many of the last events stay in memory for subscribers that lag. Default: `MEMORY.tail`. */
-  readonly tailEvents?: number | undefined;
   readonly logger?: Logger | undefined;
 }
 
@@ -46,10 +41,8 @@ const DEFAULT_LIMIT = 1000;
  */
 export function openSqliteEventStore(options: SqliteEventStoreOptions): EventStore {
   const { path, pollMs = 25, patienceMs = 5000, maxPages, logger } = options;
-  const { tailEvents = MEMORY.tail.maxCount } = options;
   const db = open(path, maxPages);
-  const log = new LiveLog(db, { pollMs, tailEvents, logger });
-  const lines = new LineLog(db, path, logger);
+  const log = new LiveLog(db, { pollMs, logger });
   const checkpoints = new CheckpointThread(path, logger);
   const writer = new Writer(db, log.state);
   const queue = new AppendQueue(
@@ -66,7 +59,7 @@ export function openSqliteEventStore(options: SqliteEventStoreOptions): EventSto
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     log.close();
-    await Promise.all([queue.drained(), lines.close()]);
+    await queue.drained();
     await checkpoints.close();
     db.close();
   };
@@ -82,17 +75,11 @@ export function openSqliteEventStore(options: SqliteEventStoreOptions): EventSto
       }
       return queue.add(stream, expected, events);
     },
-    async appendAll(appends) {
-      ensureOpen(log.closed);
-      for (const { stream, expected, events } of appends) checkAppend(stream, expected, events);
-      return queue.addAll(appends);
-    },
     readStream: (stream, readOptions = {}) => readStream(log, stream, readOptions),
     readStreams: (streams, limit, enough) => readStreams(log, streams, limit, enough),
     readAll: async (readOptions = {}) => (await scanAll(log, readOptions, Number.POSITIVE_INFINITY)).events,
     scanAll: (readOptions, maxScanned) => scanAll(log, readOptions, maxScanned),
-    subscribe: (subscribeOptions) => follow(log, subscribeOptions, logger),
-    lines: (lineOptions) => lines.read(lineOptions),
+    onGrowth: (listener) => log.onGrowth(listener),
     wake: () => log.poll(),
     async head() {
       const head = await read(log, () => log.refresh());
@@ -137,7 +124,7 @@ async function readStream(log: LiveLog, stream: string, options: ReadStreamOptio
     for (const event of page.events) found.push(event);
     if (page.atEnd) break;
     from = forward ? last.revision + 1 : last.revision - 1;
-    if (found.length < limit) await nextTurn();
+    if (found.length < limit) await nextTick();
   }
   return found;
 }
@@ -156,7 +143,7 @@ async function readStreams(
     for (const events of page) found.push(events);
     left -= units;
     if (found.length >= streams.length || left <= 0) return found;
-    await nextTurn();
+    await nextTick();
   }
 }
 
@@ -182,12 +169,13 @@ async function scanAll(
     for (const event of page.events) found.push(event);
     // Blocks that were skipped cost nothing: a step looks at one window at most.
     scanned += Math.min(Math.abs(page.scanned - bound), WINDOW);
-    if (page.atEnd) return { events: found, scanned, next: undefined };
     bound = page.scanned;
+    if (page.atEnd) return { events: found, scanned, next: undefined, position: formatPosition(bound) };
     if (scanned >= maxScanned) break;
-    await nextTurn();
+    await nextTick();
   }
-  return { events: found, scanned, next: formatPosition(bound) };
+  const position = formatPosition(bound);
+  return { events: found, scanned, next: position, position };
 }
 
 /** @throws {StoreUnavailable} when the store is closed or the file cannot be read */

@@ -4,7 +4,7 @@ import type { Position } from '../../../application/ports/event-store.ts';
 import {
   type CollectionSpec,
   Fenced,
-  type Generation,
+  type GenerationId,
   leaseNameOf,
 } from '../../../application/ports/read-store.ts';
 import { insertOnce, type Row, type Rows, textIn } from '../../mongodb/calls.ts';
@@ -12,7 +12,7 @@ import { type IndexPlan, planIndex } from '../index-keys.ts';
 import { checkNames, checkSameSpec, specOf, specText } from '../stored-values.ts';
 import { indexKeys, TOMBSTONE_SECONDS } from './documents.ts';
 
-export const generationId = ({ projection, tag }: Generation): string => `${projection}@${tag}`;
+export const generationId = ({ projection, tag }: GenerationId): string => `${projection}@${tag}`;
 
 /** A collection of a generation, with its indexes parsed. */
 export interface OpenCollection {
@@ -22,12 +22,12 @@ export interface OpenCollection {
 }
 
 export interface Generations {
-  prepare(generation: Generation, collections: readonly CollectionSpec[]): Promise<void>;
+  prepare(generation: GenerationId, collections: readonly CollectionSpec[]): Promise<void>;
   /** Undefined when the generation is not there (never prepared, or dropped). */
-  open(generation: Generation, collection: string): Promise<OpenCollection | undefined>;
-  checkpoint(generation: Generation): Promise<Position | undefined | ''>;
-  advance(generation: Generation, fence: number, checkpoint: Position): Promise<void>;
-  drop(generation: Generation): Promise<void>;
+  open(generation: GenerationId, collection: string): Promise<OpenCollection | undefined>;
+  checkpoint(generation: GenerationId): Promise<Position | undefined | ''>;
+  advance(generation: GenerationId, fence: number, checkpoint: Position): Promise<void>;
+  drop(generation: GenerationId): Promise<void>;
 }
 
 /** @param ttlIndexes whether the server expires documents by itself */
@@ -36,7 +36,7 @@ export function mongoGenerations(db: Db, ttlIndexes: boolean): Generations {
   const specs = db.collection<Row>('meta_collections');
   const opened = new Map<string, OpenCollection>();
 
-  const rowsOf = (generation: Generation, name: string): Rows =>
+  const rowsOf = (generation: GenerationId, name: string): Rows =>
     db.collection<Row>(`${generationId(generation)}.${name}`);
 
   async function createIndexes(rows: Rows, indexes: readonly IndexPlan[]): Promise<void> {

@@ -2,7 +2,7 @@ import type { Db } from 'mongodb';
 import { z } from 'zod';
 import {
   Fenced,
-  type Generation,
+  type GenerationId,
   leaseNameOf,
   leaseNameOfSubscriber,
   type ParkedTenant,
@@ -42,7 +42,7 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
   const active = db.collection<Row>('meta_active_generations');
   const subscribers = db.collection<Row>('meta_subscribers');
   const raised = new Map<string, number>();
-  const parkedId = (generation: Generation, tenant: string): string =>
+  const parkedId = (generation: GenerationId, tenant: string): string =>
     `${generationId(generation)}/${tenant}`;
 
   /**

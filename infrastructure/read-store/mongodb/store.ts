@@ -6,7 +6,7 @@ import {
   Fenced,
   type FindQuery,
   type FindResult,
-  type Generation,
+  type GenerationId,
   type JsonObject,
   leaseNameOf,
   type RangeQuery,
@@ -146,7 +146,7 @@ function readStore(
 
 async function findIn(
   generations: Generations,
-  generation: Generation,
+  generation: GenerationId,
   query: FindQuery,
 ): Promise<FindResult> {
   const collection = await generations.open(generation, query.collection);
@@ -160,7 +160,7 @@ const PAGE = 1000;
 
 async function findEverything(
   generations: Generations,
-  generation: Generation,
+  generation: GenerationId,
   query: RangeQuery,
 ): Promise<readonly JsonObject[]> {
   const all: JsonObject[] = [];

@@ -1,6 +1,6 @@
 import {
   Fenced,
-  type Generation,
+  type GenerationId,
   type GenerationState,
   leaseNameOf,
   leaseNameOfSubscriber,
@@ -84,7 +84,7 @@ export function sqliteProgress(connection: SqliteConnection): Progress {
   };
 }
 
-function stateOf(connection: SqliteConnection, { projection, tag }: Generation): GenerationState {
+function stateOf(connection: SqliteConnection, { projection, tag }: GenerationId): GenerationState {
   const rows = connection.prepare(STATE).all(projection, tag);
   const [first] = rows;
   const parked = rows
@@ -103,7 +103,7 @@ function stateOf(connection: SqliteConnection, { projection, tag }: Generation):
 /** @throws {Fenced} when the checkpoint would go backwards */
 export function advanceCheckpoint(
   connection: SqliteConnection,
-  { projection, tag }: Generation,
+  { projection, tag }: GenerationId,
   position: string,
 ): void {
   const { changes } = connection

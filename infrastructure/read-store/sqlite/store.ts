@@ -1,7 +1,7 @@
 import {
   type CollectionSpec,
   type DocKey,
-  type Generation,
+  type GenerationId,
   type JsonObject,
   leaseNameOf,
   type RangeQuery,
@@ -26,9 +26,9 @@ import { PRAGMAS, SCHEMA } from './schema.ts';
 import { countRows, searchIds, searchPage } from './search.ts';
 import { isPlain, type Scan, type SliceLimits, type Step } from './slices.ts';
 import { createSql, dropSql, sweepSql } from './tables.ts';
-import { searchTurns, type TurnLimits } from './turns.ts';
+import { type SlotLimits, searchTurns } from './turns.ts';
 
-const LIMITS: SliceLimits & TurnLimits = {
+const LIMITS: SliceLimits & SlotLimits = {
   firstRows: 8,
   sliceMs: 15,
   atOnce: 2,
@@ -43,7 +43,7 @@ const ALL = 2 ** 31;
 export interface SqliteReadStoreOptions {
   readonly path: string;
   /** For tests: of searches. */
-  readonly limits?: Partial<SliceLimits & TurnLimits> | undefined;
+  readonly limits?: Partial<SliceLimits & SlotLimits> | undefined;
 }
 
 /**
@@ -62,7 +62,7 @@ export async function openSqliteReadStore({
   const collections = new Map<string, Collection>();
 
   /** Undefined when the generation is not there (never prepared, or dropped). */
-  function collectionOf({ projection, tag }: Generation, name: string): Collection | undefined {
+  function collectionOf({ projection, tag }: GenerationId, name: string): Collection | undefined {
     const key = `${projection}@${tag}/${name}`;
     const known = collections.get(key);
     if (known !== undefined) return known;
@@ -86,11 +86,11 @@ export async function openSqliteReadStore({
     }
   }
 
-  function load(generation: Generation, { collection, tenant, id }: DocKey): StoredDoc | undefined {
+  function load(generation: GenerationId, { collection, tenant, id }: DocKey): StoredDoc | undefined {
     return collectionOf(generation, collection)?.load(tenant, id);
   }
 
-  function loadMany(generation: Generation, keys: readonly DocKey[]): (StoredDoc | undefined)[] {
+  function loadMany(generation: GenerationId, keys: readonly DocKey[]): (StoredDoc | undefined)[] {
     const found = new Array<StoredDoc | undefined>(keys.length).fill(undefined);
     for (const [, places] of Map.groupBy(
       keys.keys(),
@@ -109,13 +109,13 @@ export async function openSqliteReadStore({
     return found;
   }
 
-  function everything(generation: Generation, query: RangeQuery): readonly JsonObject[] {
+  function everything(generation: GenerationId, query: RangeQuery): readonly JsonObject[] {
     const found = collectionOf(generation, query.collection)?.find({ ...query, limit: ALL });
     return found?.docs.map(({ value }) => value) ?? [];
   }
 
   /** Each step of a search is a read of its own, between which others have their turn. */
-  function searching(generation: Generation, name: string): Step {
+  function searching(generation: GenerationId, name: string): Step {
     return (step) =>
       read(() =>
         sinceDrops(() => {
@@ -127,7 +127,7 @@ export async function openSqliteReadStore({
 
   /** A plain page is no scan, so it need not wait for its turn. */
   function inTurn<T>(
-    generation: Generation,
+    generation: GenerationId,
     { collection, tenant, isScan }: Pick<Selection, 'collection' | 'tenant'> & { isScan: boolean },
     search: (scan: Scan) => Promise<T>,
   ): Promise<T> {
@@ -197,13 +197,13 @@ export async function openSqliteReadStore({
   };
 }
 
-function unprepared({ projection, tag }: Generation, collection: string): Error {
+function unprepared({ projection, tag }: GenerationId, collection: string): Error {
   return new Error(`collection ${collection} of ${projection}@${tag} is not prepared`);
 }
 
 function prepareGeneration(
   connection: SqliteConnection,
-  generation: Generation,
+  generation: GenerationId,
   specs: readonly CollectionSpec[],
 ) {
   const { projection, tag } = generation;
@@ -231,7 +231,7 @@ function prepareGeneration(
  * Tombstones up to the checkpoint have served: a batch from before it is refused as a whole. While a tenant is
  * parked its retry folds older events again, so they are kept.
  */
-function sweepTombstones(connection: SqliteConnection, { projection, tag }: Generation): void {
+function sweepTombstones(connection: SqliteConnection, { projection, tag }: GenerationId): void {
   const { prepare } = connection;
   if (prepare('SELECT 1 FROM parked WHERE projection = ? AND tag = ? LIMIT 1').get(projection, tag)) return;
   const row = prepare('SELECT checkpoint FROM generations WHERE projection = ? AND tag = ?').get(
@@ -243,7 +243,7 @@ function sweepTombstones(connection: SqliteConnection, { projection, tag }: Gene
   for (const shape of shapesOf(connection, { projection, tag })) prepare(sweepSql(shape)).run(checkpoint);
 }
 
-function dropGeneration(connection: SqliteConnection, generation: Generation): void {
+function dropGeneration(connection: SqliteConnection, generation: GenerationId): void {
   const { projection, tag } = generation;
   for (const shape of shapesOf(connection, generation)) connection.exec(dropSql(shape));
   for (const table of ['collections', 'parked', 'generations']) {
@@ -251,7 +251,7 @@ function dropGeneration(connection: SqliteConnection, generation: Generation): v
   }
 }
 
-function shapesOf(connection: SqliteConnection, { projection, tag }: Generation) {
+function shapesOf(connection: SqliteConnection, { projection, tag }: GenerationId) {
   return connection
     .prepare('SELECT number, indexes FROM collections WHERE projection = ? AND tag = ?')
     .all(projection, tag)

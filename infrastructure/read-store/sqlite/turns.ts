@@ -1,6 +1,6 @@
 import { SearchGivenUp } from '../../../application/ports/read-store.ts';
 
-export interface TurnLimits {
+export interface SlotLimits {
   /** How many searches run at a time. */
   readonly atOnce: number;
   /** How many wait for a turn, of all tenants and of one. */
@@ -22,7 +22,7 @@ export type Turns = <T>(tenant: string, search: (deadline: number) => Promise<T>
  * Searches share this thread, so only a few run at a time, and one of each tenant: whoever asks for long ones makes
  * their own tenant wait, and not the others.
  */
-export function searchTurns({ atOnce, waiting: most, waitingOfTenant, deadlineMs }: TurnLimits): Turns {
+export function searchTurns({ atOnce, waiting: most, waitingOfTenant, deadlineMs }: SlotLimits): Turns {
   const running = new Set<string>();
   const waiting: Waiter[] = [];
 

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { providerFetch, warnOfOpenings } from '../../api/compose/outbound.ts';
-import { readConfig } from '../../infrastructure/config.ts';
-import { rejection } from '../support/eventually.ts';
-import { listen, stopProviders } from '../support/identity-provider.ts';
-import { KEYS } from '../support/server.ts';
+import { providerFetch, warnOfOpenings } from '../../../api/compose/outbound.ts';
+import { readConfig } from '../../../infrastructure/config.ts';
+import { rejection } from '../../support/eventually.ts';
+import { listen, stopProviders } from '../../support/identity-provider.ts';
+import { KEYS } from '../../support/server.ts';
 
 const config = (variables: Readonly<Record<string, string>> = {}) => readConfig({ ...KEYS, ...variables });
 

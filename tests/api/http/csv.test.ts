@@ -1,5 +1,7 @@
 import { expect } from 'chai';
+import fc from 'fast-check';
 import { csvRows } from '../../../api/http/csv.ts';
+import { cellOf, cellsOf, expectInert, hardText } from '../../support/csv.ts';
 
 describe('Rows of CSV', () => {
   it('have no cell that a spreadsheet would run', () => {
@@ -19,6 +21,27 @@ describe('Rows of CSV', () => {
     ];
     for (const each of live) expect(csvRows([[each, 'x']]), JSON.stringify(each)).to.match(/^"?'/);
     expect(csvRows([['\r\n=1', 'x']])).to.match(/^"'/);
+    expect(csvRows([[-5, -5n, '-5']])).to.equal("-5,-5,'-5\r\n");
+  });
+
+  it('hold the same cells for an independent reader, and none that a spreadsheet would run', () => {
+    const cell = fc.oneof(
+      { weight: 3, arbitrary: hardText },
+      fc.string({ unit: 'binary' }),
+      fc.boolean(),
+      fc.constantFrom(null, undefined, ''),
+    );
+    const row = fc.tuple(cell, cell, fc.oneof(fc.integer(), fc.bigInt()));
+    fc.assert(
+      fc.property(fc.array(row, { minLength: 1, maxLength: 5 }), (rows) => {
+        const csv = csvRows([['one', 'two', 'amount'], ...rows]);
+        expect(cellsOf(csv).slice(1)).to.deep.equal(
+          rows.map(([one, two, amount]) => [cellOf(`${one ?? ''}`), cellOf(`${two ?? ''}`), String(amount)]),
+        );
+        expectInert(csv, ['amount']);
+      }),
+      { numRuns: 500 },
+    );
   });
 
   it('leave everything else as it is, quoted where it must be', () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { requireExactNumbers } from '../../../api/http/exact-numbers.ts';
-import { DomainError } from '../../../domain/errors.ts';
+import { DomainError } from '../../../domain/core/errors.ts';
 
 const refusedAt = (text: string): unknown => {
   try {

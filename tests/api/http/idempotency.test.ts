@@ -81,7 +81,7 @@ describe('Idempotency-Key', () => {
 
   it('tells whose use it is and how far back to look', async () => {
     expect((await create('f')).status).to.equal(201);
-    expect(effects.at(-1)).to.have.nested.property('idempotency.again.since');
+    expect(effects.at(-1)).to.have.nested.property('idempotency.priorAttempt.since');
     expect(effects.at(-1)).to.have.nested.property('idempotency.nonce');
     expect(effects.at(-1)).to.have.nested.property('idempotency.scope', 'acme/user-u1');
   });

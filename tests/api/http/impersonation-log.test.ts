@@ -4,9 +4,9 @@ import { z } from 'zod';
 import type { Authenticate } from '../../../api/http/authorization.ts';
 import { createRateLimits } from '../../../api/http/rate-limits.ts';
 import { type Reply, type Route, route } from '../../../api/http/route.ts';
-import type { ImpersonatedLine } from '../../../application/impersonation.ts';
+import type { ImpersonatedLine } from '../../../application/identity/impersonation.ts';
 import { StoreUnavailable } from '../../../application/ports/event-store.ts';
-import { DomainError } from '../../../domain/errors.ts';
+import { DomainError } from '../../../domain/core/errors.ts';
 import { admin, authenticate, type LogLine, recordingLogger, serve, type TestServer } from './support.ts';
 
 /** `acting` is a platform admin who acts as the admin; all others are as ever. */
@@ -26,8 +26,10 @@ describe('A request under impersonation', () => {
   let reply: () => Reply;
   let appends: boolean;
 
-  const handle = async (request: { trail?: { appended: boolean } | undefined }): Promise<Reply> => {
-    if (appends && request.trail !== undefined) request.trail.appended = true;
+  const handle = async (request: {
+    impersonationLog?: { appended: boolean } | undefined;
+  }): Promise<Reply> => {
+    if (appends && request.impersonationLog !== undefined) request.impersonationLog.appended = true;
     return reply();
   };
   const routes = (): Route[] => [
@@ -68,7 +70,7 @@ describe('A request under impersonation', () => {
     server = await serve(routes(), {
       authenticate: withActing,
       logger: recordingLogger(logged),
-      leaveLine: async (line) => {
+      appendLine: async (line) => {
         await leave();
         lines.push(line);
       },
@@ -191,7 +193,7 @@ describe('A request under impersonation', () => {
     const limited = await serve(routes(), {
       authenticate: withActing,
       limits: createRateLimits({ requestsPerMinute: 5, loginsPerMinute: 0 }, clock),
-      leaveLine: async (line) => void lines.push(line),
+      appendLine: async (line) => void lines.push(line),
     });
     expect((await limited.request('GET', '/things', { as: 'acting' })).status).to.equal(200);
     expect((await limited.request('GET', '/things', { as: 'acting' })).status).to.equal(429);

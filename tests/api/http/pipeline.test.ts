@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { HttpDeps, ReadsWait } from '../../../api/http/deps.ts';
-import { DomainError } from '../../../domain/errors.ts';
+import { DomainError } from '../../../domain/core/errors.ts';
 import { KNOWN, testRoutes, UNKNOWN } from './routes.ts';
 import { type LogLine, recordingLogger, serve, type TestServer } from './support.ts';
 

@@ -78,6 +78,42 @@ describe('rate limits', () => {
     await server.close();
   });
 
+  it('count logins by address, by /48 for IPv6, and by IPv4 address also when it is mapped', () => {
+    const given = limits();
+    for (const [one, two, third, elsewhere] of [
+      ['2001:db8::1', '2001:db8:0:1::1', '2001:db8:0:ffff::2', '2001:db8:1::1'],
+      ['::ffff:198.51.100.1', '198.51.100.1', '::ffff:c633:6401', '198.51.100.2'],
+    ] as const) {
+      expect([one, two, third, elsewhere].map((address) => given.loginFrom(address))).to.deep.equal([
+        undefined,
+        undefined,
+        30,
+        undefined,
+      ]);
+    }
+  });
+
+  it('count logins by e-mail and network, and by e-mail alone ten times as many', () => {
+    const given = limits();
+    const own = ['198.51.100.1', '::ffff:198.51.100.2', '198.51.100.3'];
+    expect(own.map((address) => given.loginAs('jo@x.test', address))).to.deep.equal([
+      undefined,
+      undefined,
+      30,
+    ]);
+    const six = ['2001:db8::1', '2001:db8:0:1::1', '2001:db8:0:2::1'];
+    expect(six.map((address) => given.loginAs('JO@x.test', address))).to.deep.equal([
+      undefined,
+      undefined,
+      30,
+    ]);
+    const others = Array.from({ length: 17 }, (_, nth) => given.loginAs('jo@x.test', `203.0.${nth}.1`));
+    // Four of the twenty went to the networks above; what these refused took none.
+    expect(others.map((wait) => wait === undefined)).to.deep.equal([...Array(16).fill(true), false]);
+    expect(others.at(-1)).to.equal(3);
+    expect(given.loginAs('al@x.test', '198.51.100.1')).to.equal(undefined);
+  });
+
   it('count logins by e-mail, behind a proxy that tells the address', async () => {
     const server = await serve(testRoutes(), { limits: limits(), trustProxy: 1 });
     const login = (email: string, from: string) =>
@@ -88,6 +124,7 @@ describe('rate limits', () => {
     expect((await login('Jo@x.test', '10.0.0.1')).status).to.equal(401);
     expect((await login('jo@X.test ', '10.0.0.2')).status).to.equal(401);
     expect((await login('JO@x.test', '10.0.0.3')).status).to.equal(429);
+    expect((await login('JO@x.test', '10.0.1.3')).status).to.equal(401);
     expect((await login('al@x.test', '10.0.0.1')).status).to.equal(401);
     expect((await login('ed@x.test', '10.0.0.1')).status).to.equal(429);
     await server.close();

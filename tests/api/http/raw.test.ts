@@ -45,6 +45,24 @@ const cases: readonly Case[] = [
     error: 'payload_too_large',
   },
   { name: 'no host', bytes: `GET /health/live HTTP/1.1\r\n${end}`, status: 400, error: 'validation_failed' },
+  {
+    name: 'two hosts',
+    bytes: `GET /health/live HTTP/1.1\r\nHost: x\r\nHost: y\r\n${end}`,
+    status: 400,
+    error: 'validation_failed',
+  },
+  {
+    name: 'the same host twice',
+    bytes: `GET /health/live HTTP/1.1\r\nHost: x\r\nhost: x\r\n${end}`,
+    status: 400,
+    error: 'validation_failed',
+  },
+  {
+    name: 'HTTP/1.0 with two hosts',
+    bytes: 'GET /health/live HTTP/1.0\r\nHost: x\r\nHost: y\r\n\r\n',
+    status: 400,
+    error: 'validation_failed',
+  },
   { name: 'HTTP/1.0 without a host', bytes: 'GET /health/live HTTP/1.0\r\n\r\n', status: 200 },
   {
     name: 'an unknown expectation',

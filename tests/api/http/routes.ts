@@ -5,7 +5,7 @@ import { cursor, idParams, limit, text } from '../../../api/http/schemas.ts';
 import type { Position } from '../../../application/ports/event-store.ts';
 import { StoreUnavailable } from '../../../application/ports/event-store.ts';
 import { SearchGivenUp } from '../../../application/ports/read-store.ts';
-import { DomainError, notFound } from '../../../domain/errors.ts';
+import { DomainError, notFound } from '../../../domain/core/errors.ts';
 
 /** A small route table that touches every part of the ground. */
 

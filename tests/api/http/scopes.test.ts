@@ -1,15 +1,15 @@
 import { expect } from 'chai';
 import { checkAccess } from '../../../api/http/authorization.ts';
 import type { Access } from '../../../api/http/route.ts';
-import { adminRoute, personRoute, scopedRoute } from '../../../api/routes/kinds.ts';
+import { adminRoute, personRoute, scopedRoute } from '../../../api/routes/route-kinds.ts';
 import type {
   ApiTokenPrincipal,
   ExtensionPrincipal,
   Principal,
   TenantRights,
   UserPrincipal,
-} from '../../../application/principal.ts';
-import type { ErrorCode } from '../../../domain/errors.ts';
+} from '../../../application/core/commands/principal.ts';
+import type { ErrorCode } from '../../../domain/core/errors.ts';
 import { SCOPES, type Scope } from '../../../domain/identity/scopes.ts';
 import { refusal } from '../../support/given.ts';
 

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { strangersScope } from '../../../api/http/idempotency.ts';
 import { createRateLimits } from '../../../api/http/rate-limits.ts';
 import { type Reply, type Route, route } from '../../../api/http/route.ts';
-import { callerKey } from '../../../application/principal.ts';
-import { notFound } from '../../../domain/errors.ts';
+import { callerKey } from '../../../application/core/commands/principal.ts';
+import { notFound } from '../../../domain/core/errors.ts';
 import { admin, MemoryIdempotency, serve, type TestServer } from './support.ts';
 
 const BASE = '/public/wishes/:tenant/:slug';

@@ -8,11 +8,15 @@ import { createMetrics } from '../../../api/http/metrics.ts';
 import { createRateLimits } from '../../../api/http/rate-limits.ts';
 import type { Route } from '../../../api/http/route.ts';
 import { createHttpServer } from '../../../api/http/server.ts';
+import {
+  familyOf,
+  type Principal,
+  type UserPrincipal,
+} from '../../../application/core/commands/principal.ts';
 import type { Position } from '../../../application/ports/event-store.ts';
 import type { IdempotencyStore, KeyUse, StoredAnswer } from '../../../application/ports/idempotency-store.ts';
 import type { Logger } from '../../../application/ports/logger.ts';
-import { familyOf, type Principal, type UserPrincipal } from '../../../application/principal.ts';
-import { DomainError } from '../../../domain/errors.ts';
+import { DomainError } from '../../../domain/core/errors.ts';
 
 export const admin: UserPrincipal = {
   kind: 'user',
@@ -104,7 +108,7 @@ export const testDeps = (routes: readonly Route[], own: Partial<HttpDeps> = {}):
     limits: createRateLimits({ requestsPerMinute: 0, loginsPerMinute: 0 }, clock),
     metrics: createMetrics({ process: false }),
     logger: recordingLogger([]),
-    leaveLine: async () => undefined,
+    appendLine: async () => undefined,
     ...own,
   };
 };

@@ -7,7 +7,7 @@ import { type Reply, route } from '../../../api/http/route.ts';
 import { Router } from '../../../api/http/router.ts';
 import { instant, limit, position, text, uuid } from '../../../api/http/schemas.ts';
 import { EventTooLarge, StoreUnavailable } from '../../../application/ports/event-store.ts';
-import { DomainError, ERROR_CODES } from '../../../domain/errors.ts';
+import { DomainError, ERROR_CODES } from '../../../domain/core/errors.ts';
 import { testRoutes } from './routes.ts';
 import { type LogLine, recordingLogger, serve } from './support.ts';
 

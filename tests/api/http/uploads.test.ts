@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { z } from 'zod';
 import { type ReceivedFile, type Route, route, type UploadRules } from '../../../api/http/route.ts';
 import { StoreUnavailable } from '../../../application/ports/event-store.ts';
-import { notFound } from '../../../domain/errors.ts';
+import { notFound } from '../../../domain/core/errors.ts';
 import { eventually } from '../../support/eventually.ts';
 import { BOUNDARY, digest, file, form, LIMIT, type Part, TYPE } from './multipart.ts';
 import { type Answer, serve, type TestServer } from './support.ts';

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { Completion } from '../../../application/assistant/completion.ts';
 import { Corpus } from '../../../application/assistant/corpus.ts';
+import { retrievalIndexer } from '../../../application/assistant/retrieval-indexer.ts';
 import type { Sources } from '../../../application/assistant/sources.ts';
-import type { LoggedEvent } from '../../../application/codec.ts';
-import type { Directory } from '../../../application/directory.ts';
+import type { LoggedEvent } from '../../../application/core/events/event-codec.ts';
+import type { Directory } from '../../../application/identity/directory.ts';
 import type { CorpusStore } from '../../../application/ports/corpus-store.ts';
 import { type StoredEvent, StoreUnavailable } from '../../../application/ports/event-store.ts';
-import { retrievalIndexer } from '../../../application/subscribers/retrieval-indexer.ts';
 import { memoryCorpusStore } from '../../../infrastructure/corpus/memory.ts';
 import { testLogger } from '../../support/fakes.ts';
 import { document, type TestEmbedder, testEmbedder } from './support.ts';
@@ -124,15 +124,15 @@ describe('the indexer', () => {
     const stored = (...tenants: string[]) =>
       // It looks at nothing else of a stored event.
       tenants.map((tenantId) => ({ stream: `${tenantId}.record-a` }) as StoredEvent);
-    const { passesOverAll } = indexerOf();
+    const { skipsAll } = indexerOf();
     entitled = new Set(['acme']);
-    expect(await passesOverAll?.(stored('other', 'third'))).to.equal(true);
-    expect(await passesOverAll?.(stored('other', 'acme')), 'one that has the assistant').to.equal(false);
+    expect(await skipsAll?.(stored('other', 'third'))).to.equal(true);
+    expect(await skipsAll?.(stored('other', 'acme')), 'one that has the assistant').to.equal(false);
     await handle(created('a', 'one'));
     entitled.clear();
-    expect(await passesOverAll?.(stored('acme')), 'its texts are outdated now').to.equal(false);
+    expect(await skipsAll?.(stored('acme')), 'its texts are outdated now').to.equal(false);
     await handle(deleted('a'));
-    expect(await passesOverAll?.(stored('acme')), 'it is remembered as deleted').to.equal(false);
+    expect(await skipsAll?.(stored('acme')), 'it is remembered as deleted').to.equal(false);
   });
 
   it('keeps texts up without a model, so that nothing outdated is found later', async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { Admission } from '../../../application/assistant/admission.ts';
-import { DomainError } from '../../../domain/errors.ts';
+import { QuestionLimiter } from '../../../application/assistant/question-limiter.ts';
+import { DomainError } from '../../../domain/core/errors.ts';
 import { rejection } from '../../support/eventually.ts';
 
 const code = async (work: Promise<unknown>): Promise<string> => {
@@ -10,7 +10,7 @@ const code = async (work: Promise<unknown>): Promise<string> => {
 
 describe('questions at the same time', () => {
   it('are so many of a tenant, and so many of all together; what has ended makes room', async () => {
-    const admission = new Admission({ perTenant: 2, together: 3 });
+    const admission = new QuestionLimiter({ perTenant: 2, together: 3 });
     const gates = [1, 2, 3].map(() => Promise.withResolvers<string>());
     const [one, two, three] = gates.map(({ promise }, n) =>
       admission.admit(n < 2 ? 'acme' : 'other', () => promise),

@@ -85,6 +85,13 @@ describe('the text of attachments', () => {
     });
   });
 
+  it('keeps the quotes of a table in which one is never closed, and a file without a table as it is', () => {
+    expect(csvText('a,b\n1,"x\n2,y\n')).to.equal('a: 1; b: "x\na: 2; b: y');
+    expect(csvText('a,"b\n1,x\n')).to.equal('a: 1; "b: x');
+    for (const text of ['', 'a,b', 'a,b\n', 'one\ntwo\n', 'just "a line'])
+      expect(csvText(text), JSON.stringify(text)).to.equal(text);
+  });
+
   it('comes out of anything that calls itself CSV, with every word of its cells', () => {
     fc.assert(
       fc.property(

@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { signedText } from '../../../application/audit/head.ts';
 import { HeadKeeper } from '../../../application/audit/head-keeper.ts';
-import { Sealer } from '../../../application/audit/sealer.ts';
+import { HeadSigner } from '../../../application/audit/head-signer.ts';
 import { orderedHeads, publicKeyOf } from '../../../application/audit/verify/heads.ts';
+import { LogFollower } from '../../../application/core/subscriptions/log-follower.ts';
 import type { HeadSink, SealedHead } from '../../../application/ports/audit-heads.ts';
 import type { EventStore } from '../../../application/ports/event-store.ts';
 import { folderSink } from '../../../infrastructure/audit/head-sinks.ts';
@@ -53,8 +54,8 @@ describe('Sealed heads', function () {
     const logger = testLogger();
     const clock = testClock();
     const signer = newSigner();
-    const keeper = new HeadKeeper({ events, heads, logger });
-    const sealer = new Sealer({
+    const keeper = new HeadKeeper({ events, follower: new LogFollower({ events, logger }), heads, logger });
+    const sealer = new HeadSigner({
       keeper,
       heads,
       signer: options.signed === false ? undefined : signer,

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { eventOf } from '../../../application/audit/verify/line.ts';
 import { goodEventOf } from '../../../application/audit/verify/quick-line.ts';
 import { Verifier } from '../../../application/audit/verify/verifier.ts';
-import { chainHash } from '../../../application/chaining.ts';
+import { chainHash } from '../../../application/core/events/hash-chain.ts';
 import { openSqliteEventStore } from '../../../infrastructure/event-store/sqlite/store.ts';
 import { exportOf, fillAuditLog } from '../../support/audit-log.ts';
 import { memoryKeyStore } from '../../support/fakes.ts';

@@ -2,13 +2,13 @@ import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { STATE_VIEWS, shownState } from '../../application/state-views.ts';
-import { TimeTravel } from '../../application/time-travel.ts';
-import { changeUser, registerUser, userDecider } from '../../domain/identity/user.ts';
-import { causeOf } from '../support/book.ts';
-import { refusalCode, severalTurns } from '../support/eventually.ts';
-import { testClock } from '../support/fakes.ts';
-import { memoryStores, startNode } from '../support/node.ts';
+import { STATE_VIEWS, shownState } from '../../../application/audit/state-views.ts';
+import { TimeTravel } from '../../../application/audit/time-travel.ts';
+import { changeUser, registerUser, userStream } from '../../../domain/identity/user.ts';
+import { causeOf } from '../../support/book.ts';
+import { refusalCode, severalTurns } from '../../support/eventually.ts';
+import { testClock } from '../../support/fakes.ts';
+import { memoryStores, startNode } from '../../support/node.ts';
 
 /** Streams of the platform and of partners: no tenant asks for these. */
 const NOT_TENANTS = [
@@ -16,7 +16,7 @@ const NOT_TENANTS = [
   ...['profile', 'ratecard', 'invoices'],
 ];
 
-const ROOT = join(import.meta.dirname, '../..');
+const ROOT = join(import.meta.dirname, '../../..');
 
 const isDecider = (value: unknown): value is { category: string } =>
   typeof value === 'object' && value !== null && 'category' in value && 'evolve' in value;
@@ -92,7 +92,7 @@ describe('A state of before', () => {
     const clock = testClock();
     const stores = memoryStores();
     const node = startNode({ ...stores, clock });
-    const user = { tenantId: 'acme', decider: userDecider, id: 'ann', cause: causeOf('x') };
+    const user = { tenantId: 'acme', type: userStream, id: 'ann', cause: causeOf('x') };
     const command = {
       userId: 'ann',
       email: 'ann@x.example',
@@ -120,11 +120,11 @@ describe('A state of before', () => {
   it('is what the events up to there come to, at each place and each time', async () => {
     const { node, log } = await story();
     const travel = new TimeTravel(node);
-    let state = userDecider.initial;
+    let state = userStream.initial;
     const names: (string | undefined)[] = [];
     for (const event of log) {
       // The stream holds events of users and no others.
-      state = userDecider.evolve(state, event as Parameters<typeof userDecider.evolve>[1], event);
+      state = userStream.evolve(state, event as Parameters<typeof userStream.evolve>[1], event);
       names.push(state.exists ? await node.keys.open(state.displayName) : undefined);
     }
     for (const nth of [0, 1, 2, 100, 199, 200, 201, 258, 260]) {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { DomainError } from '../../../domain/errors.ts';
+import { DomainError, notFound } from '../../../domain/core/errors.ts';
 import { draftOf, FEB, type Invoicing, invoicing, JAN, SCOPE, statesOf, typesOf } from './support.ts';
 
 const codeOf = async (work: Promise<unknown>): Promise<string> => {
@@ -54,13 +54,16 @@ describe('Generating invoices', () => {
     expect(again.isNew).to.equal(true);
   });
 
-  it('takes customers of the partner alone', async () => {
+  it('is refused where there is nothing to draft from, and stores nothing', async () => {
+    at.statements.draft = async () => {
+      throw notFound();
+    };
     for (const id of ['cove', 'dale', 'nobody', 'no-slug', '']) {
       expect(await codeOf(at.node.invoices.generate('north', id, JAN, at.context())), id).to.equal(
         'not_found',
       );
+      expect(await typesOf(at.node, id)).to.deep.equal([]);
     }
-    expect(await codeOf(at.node.invoices.generate('south', 'acme', JAN, at.context()))).to.equal('not_found');
   });
 
   it('drafts again what lost a race, on what the winner wrote', async () => {

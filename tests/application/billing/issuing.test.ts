@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { upstreamKey } from '../../../application/billing/issuing.ts';
-import { invoicesDecider, recordRefused, voidInvoice } from '../../../domain/billing/invoice.ts';
+import { invoicesStream, refuseIssue, voidInvoice } from '../../../domain/billing/invoice.ts';
 import type { Invoice } from '../../../domain/billing/invoice-view.ts';
-import { DomainError } from '../../../domain/errors.ts';
+import { DomainError } from '../../../domain/core/errors.ts';
 import { eventually, severalTurns } from '../../support/eventually.ts';
 import { faultyEvents } from '../../support/faults.ts';
 import {
@@ -210,8 +210,8 @@ describe('Issuing an invoice to the upstream', () => {
   it('is void for ever where that came first, and says aloud that the upstream has it all the same', async () => {
     at.upstream.pause = async () => {
       // Another process has lost sight of this call, and was told no.
-      const of = { tenantId: SCOPE, decider: invoicesDecider, id: 'acme', cause: cause('another') };
-      await at.node.commands.execute({ ...of, decide: (state) => recordRefused(state, invoice.id, 1, 'no') });
+      const of = { tenantId: SCOPE, type: invoicesStream, id: 'acme', cause: cause('another') };
+      await at.node.commands.execute({ ...of, decide: (state) => refuseIssue(state, invoice.id, 1, 'no') });
       await at.node.commands.execute({ ...of, decide: (state) => voidInvoice(state, invoice.id) });
     };
     await refusalOf(issue());

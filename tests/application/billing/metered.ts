@@ -2,15 +2,16 @@ import type { InvoiceBook } from '../../../application/billing/invoice-book.ts';
 import { MeteredUsage } from '../../../application/billing/metered-usage.ts';
 import { RateCards } from '../../../application/billing/rate-cards.ts';
 import { Statements } from '../../../application/billing/statements.ts';
-import { CHAIN_START } from '../../../application/codec.ts';
-import { PartnerDirectory } from '../../../application/partner-directory.ts';
+import { CHAIN_START } from '../../../application/core/events/event-codec.ts';
+import { PLATFORM } from '../../../application/core/events/stream-name.ts';
+import { PartnerDirectory } from '../../../application/partners/partner-directory.ts';
 import type { Position } from '../../../application/ports/event-store.ts';
-import { PLATFORM } from '../../../application/streams.ts';
 import type { Rates } from '../../../domain/billing/rate-card.ts';
 import type { FrozenInvoice, Meter, Window } from '../../../domain/billing/shapes.ts';
-import { createPartner, partnerDecider } from '../../../domain/partners/partner.ts';
-import { createTenant, tenantDecider } from '../../../domain/tenancy/tenant.ts';
-import { activeOf, daysOf, meteringProjection } from '../../../projections/metering.ts';
+import { createPartner, partnerStream } from '../../../domain/partners/partner.ts';
+import { createTenant, tenantStream } from '../../../domain/tenancy/tenant.ts';
+import { customerById, customersOf } from '../../../projections/billing/customers.ts';
+import { activeOf, daysOf, meteringProjection } from '../../../projections/billing/metering.ts';
 import { causeOf } from '../../support/book.ts';
 import { memoryReadModel } from '../../support/memory-reader.ts';
 import { startNode } from '../../support/node.ts';
@@ -18,6 +19,7 @@ import { startNode } from '../../support/node.ts';
 /** Partner billing over a log in memory, with invoices that a test keeps itself. */
 
 export const PARTNER = 'north';
+export const SOUTH = 'south';
 export const ACME = 'acme';
 export const BETA = 'beta';
 
@@ -57,26 +59,33 @@ export const USED = Object.keys(EVENTS) as readonly (keyof typeof EVENTS)[];
 
 export const startBilling = async () => {
   const node = startNode();
-  const { commands, states, codec, clock, directory, events } = node;
-  const partners = new PartnerDirectory(states);
+  const { commands, streams, codec, clock, directory, events } = node;
+  const partners = new PartnerDirectory(streams);
   const model = memoryReadModel(meteringProjection);
   const invoices: FrozenInvoice[] = [];
+  const invoicesOf: Readonly<Record<string, FrozenInvoice[]>> = { [PARTNER]: invoices, [SOUTH]: [] };
+  const ofPartner = (partnerId: string): FrozenInvoice[] => invoicesOf[partnerId] ?? [];
   const book: InvoiceBook = {
-    live: async (_partner, customerId) => invoices.filter(({ customer }) => customer.id === customerId),
-    allLive: async () => invoices,
+    live: async (partnerId, customerId) =>
+      ofPartner(partnerId).filter(({ customer }) => customer.id === customerId),
+    allLive: async (partnerId) => ofPartner(partnerId),
   };
-  await commands.execute({
-    tenantId: PLATFORM,
-    decider: partnerDecider,
-    id: PARTNER,
-    cause: causeOf('partner'),
-    decide: (state) => createPartner(state, { partnerId: PARTNER, name: 'North', home_tenant_id: null }),
-  });
-  const customers = [ACME, BETA].map((id) => ({ id, name: `${id} & sons` }));
-  for (const { id, name } of customers) {
+  for (const [id, name] of [
+    [PARTNER, 'North'],
+    [SOUTH, 'South'],
+  ] as const) {
     await commands.execute({
       tenantId: PLATFORM,
-      decider: tenantDecider,
+      type: partnerStream,
+      id,
+      cause: causeOf(id),
+      decide: (state) => createPartner(state, { partnerId: id, name, home_tenant_id: null }),
+    });
+  }
+  for (const { id, name } of [ACME, BETA].map((id) => ({ id, name: `${id} & sons` }))) {
+    await commands.execute({
+      tenantId: PLATFORM,
+      type: tenantStream,
       id,
       cause: causeOf(id),
       decide: (state) =>
@@ -125,10 +134,23 @@ export const startBilling = async () => {
   const use = ({ meter, at, user, tenantId = ACME, impersonated = false }: Use): Promise<void> =>
     append('usage', tenantId, { ...EVENTS[meter], at }, { user, impersonated });
 
-  const rateCards = new RateCards({ commands, states, directory, partners, invoices: book });
+  /** Makes a tenant a partner's customer at an instant, or nobody's; `name`: it is renamed as well. */
+  const handOver = (
+    at: string,
+    partnerId: string | null,
+    { tenantId = ACME, name }: { readonly tenantId?: string; readonly name?: string } = {},
+  ): Promise<void> => {
+    const data = { tenant_id: tenantId, partner_id: partnerId, ...(name === undefined ? {} : { name }) };
+    return append(`handover-${tenantId}`, PLATFORM, { type: 'TenantChanged', data, at }, { user: 'root' });
+  };
+
+  const rateCards = new RateCards({ streams, directory, partners, invoices: book });
   const statements = new Statements({
+    streams,
     usage: new MeteredUsage({
       model: {
+        tenures: async (partnerId, tenantId) =>
+          (await customerById(model.reader, partnerId, tenantId))?.tenures ?? [],
         days: (tenantId, range) => daysOf(model.reader, tenantId, range),
         active: (tenantId, range) => activeOf(model.reader, tenantId, range),
       },
@@ -137,27 +159,27 @@ export const startBilling = async () => {
     }),
     counted: fold,
     head: () => events.head(),
-    customersOf: async () => customers,
+    customersOf: (partnerId, window) => customersOf(model.reader, partnerId, window),
+    customerOf: (partnerId, id) => customerById(model.reader, partnerId, id),
     invoices: book,
     rateCards,
-    states,
-    directory,
+
     partners,
     clock,
   });
 
   let requests = 0;
-  const put = (rates: Rates, currency = 'EUR') => {
+  const put = (rates: Rates, currency = 'EUR', partnerId = PARTNER) => {
     requests += 1;
-    const context = { cause: causeOf(`card-${requests}`), again: undefined, newId: () => 'x' };
-    return rateCards.replace(PARTNER, { currency, rates, ifVersion: undefined }, context);
+    const context = { cause: causeOf(`card-${requests}`), priorAttempt: undefined, newId: () => 'x' };
+    return rateCards.replace(partnerId, { currency, rates, ifVersion: undefined }, context);
   };
 
   let generated = 0;
   /** Freezes what the draft of a window says, and keeps it. */
-  const generate = async (window: Window, customerId = ACME): Promise<FrozenInvoice> => {
+  const generate = async (window: Window, customerId = ACME, partnerId = PARTNER): Promise<FrozenInvoice> => {
     generated += 1;
-    const draft = await statements.draft(PARTNER, customerId, window);
+    const draft = await statements.draft(partnerId, customerId, window);
     const { customer, currency, lines, totals, rate_card_version } = draft;
     const invoice: FrozenInvoice = {
       id: `invoice-${generated}`,
@@ -170,14 +192,30 @@ export const startBilling = async () => {
       rate_card_version,
       generated_at: '2026-01-01T00:00:00.000Z',
     };
-    invoices.push(invoice);
+    ofPartner(partnerId).push(invoice);
     return invoice;
   };
   const discard = (invoice: FrozenInvoice): void => {
-    invoices.splice(invoices.indexOf(invoice), 1);
+    for (const own of Object.values(invoicesOf)) {
+      if (own.includes(invoice)) own.splice(own.indexOf(invoice), 1);
+    }
   };
 
-  return { ...node, statements, rateCards, use, append, put, generate, discard, invoices, fold, model };
+  return {
+    ...node,
+    statements,
+    rateCards,
+    use,
+    append,
+    handOver,
+    put,
+    generate,
+    discard,
+    invoices,
+    invoicesOf: ofPartner,
+    fold,
+    model,
+  };
 };
 
 export type Billing = Awaited<ReturnType<typeof startBilling>>;

@@ -3,15 +3,15 @@ import { Invoices } from '../../../application/billing/invoices.ts';
 import { runIssueWorker } from '../../../application/billing/issue-worker.ts';
 import { InvoiceIssuing } from '../../../application/billing/issuing.ts';
 import type { Draft } from '../../../application/billing/statements.ts';
-import type { CommandHandler } from '../../../application/command-handler.ts';
-import { PartnerDirectory } from '../../../application/partner-directory.ts';
+import type { CommandHandler } from '../../../application/core/commands/command-handler.ts';
+import type { RequestContext } from '../../../application/core/commands/request-context.ts';
+import { PartnerDirectory } from '../../../application/partners/partner-directory.ts';
 import type { BillingUpstream, FindAnswer, SendAnswer } from '../../../application/ports/billing-upstream.ts';
 import type { Position } from '../../../application/ports/event-store.ts';
-import type { RequestContext } from '../../../application/request-context.ts';
-import { invoicesDecider } from '../../../domain/billing/invoice.ts';
+import { invoicesStream } from '../../../domain/billing/invoice.ts';
 import type { Window } from '../../../domain/billing/shapes.ts';
-import { partnerDecider } from '../../../domain/partners/partner.ts';
-import { type TenantEvent, tenantDecider } from '../../../domain/tenancy/tenant.ts';
+import { partnerStream } from '../../../domain/partners/partner.ts';
+import { type TenantEvent, tenantStream } from '../../../domain/tenancy/tenant.ts';
 import { openSqliteReadStore } from '../../../infrastructure/read-store/sqlite/store.ts';
 import { memoryStores, type SharedStores, startNode, type TestNode } from '../../support/node.ts';
 import { sleepyClock } from '../webhooks/support.ts';
@@ -43,7 +43,7 @@ const createOn = async (commands: CommandHandler): Promise<void> => {
   for (const id of ['north', 'south']) {
     await commands.execute({
       tenantId: 'platform',
-      decider: partnerDecider,
+      type: partnerStream,
       id,
       cause: cause('setup'),
       decide: () => [
@@ -62,7 +62,7 @@ const createOn = async (commands: CommandHandler): Promise<void> => {
   ] as const) {
     await commands.execute({
       tenantId: 'platform',
-      decider: tenantDecider,
+      type: tenantStream,
       id,
       cause: cause('setup'),
       decide: () => [tenant(id, partnerId)],
@@ -160,7 +160,7 @@ export const invoicing = async (options: Partial<SharedStores> = {}) => {
     const invoices = new Invoices({
       ...node,
       log,
-      partners: new PartnerDirectory(node.states),
+      partners: new PartnerDirectory(node.streams),
       statements: { draft: (...args) => statements.draft(...args) },
       issuing,
       wrote: (position) => wrote.push(position),
@@ -201,7 +201,7 @@ export const invoicing = async (options: Partial<SharedStores> = {}) => {
     requests += 1;
     return {
       cause: cause(key ?? `request ${requests}`),
-      again: key === undefined ? undefined : { since: 0 },
+      priorAttempt: key === undefined ? undefined : { since: 0 },
       newId: () => node.ids.next(),
     };
   };
@@ -215,4 +215,4 @@ export const statesOf = async (on: { readonly log: InvoiceLog }, customerId = 'a
 
 /** Types of the events of a customer’s invoices. */
 export const typesOf = async ({ events }: Pick<TestNode, 'events'>, customerId = 'acme') =>
-  (await events.readStream(`${SCOPE}.${invoicesDecider.category}-${customerId}`)).map(({ type }) => type);
+  (await events.readStream(`${SCOPE}.${invoicesStream.category}-${customerId}`)).map(({ type }) => type);

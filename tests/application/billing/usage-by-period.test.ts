@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { Tally } from '../../../application/billing/tally.ts';
+import { UsageByPeriod } from '../../../application/billing/usage-by-period.ts';
 import { monthStart } from '../../../domain/billing/usage.ts';
 
 const instant = fc
@@ -15,7 +15,7 @@ describe('A tally', () => {
         fc.array(instant, { maxLength: 20 }),
         (some, moments) => {
           const cuts = some.toSorted();
-          const tally = new Tally(cuts);
+          const tally = new UsageByPeriod(cuts);
           // The bounds themselves as well.
           const all = [...moments, ...cuts];
           for (const at of all) {

@@ -1,18 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { JointEdits } from '../../../application/bulk/joint-edits.ts';
-import type { Referrers } from '../../../application/bulk/ports.ts';
+import { NO_FOREGROUND_LOAD, type Referrers } from '../../../application/bulk/ports.ts';
 import { BulkPreviews } from '../../../application/bulk/preview.ts';
-import { Rows } from '../../../application/bulk/rows.ts';
-import { BulkRunner, type RunnerOptions } from '../../../application/bulk/runner.ts';
-import { Jobs } from '../../../application/jobs.ts';
+import { RowExecutor } from '../../../application/bulk/row-executor.ts';
+import { BulkRunner, type RunnerOptions } from '../../../application/bulk/worker.ts';
 import type { EventStore } from '../../../application/ports/event-store.ts';
 import type { ReadStore } from '../../../application/ports/read-store.ts';
-import { Workflows } from '../../../application/workflows.ts';
-import { bulkDecider, type SessionState, sessionIn } from '../../../domain/bulk/session.ts';
+import { Jobs } from '../../../application/workflow/jobs.ts';
+import { Workflows } from '../../../application/workflow/workflows.ts';
+import { bulkStream, type SessionState, sessionIn } from '../../../domain/bulk/session.ts';
 import { startCommit } from '../../../domain/bulk/session-decisions.ts';
 import type { OpParams } from '../../../domain/bulk/session-events.ts';
 import type { Filter } from '../../../domain/expressions/filter.ts';
-import { silentMetrics } from '../../support/fakes.ts';
 import { type Entities, request, startEntities, TENANT } from '../entities/support.ts';
 
 /** Leases of one machine, which anybody can take from the dead. */
@@ -46,15 +44,15 @@ export const startBulk = (
 ) => {
   const { wrap, ...more } = options;
   const node = startEntities(shared, wrap);
-  const { commands, states, codec, ids, clock, records, deletions, schemas } = node;
+  const { commands, streams, codec, ids, clock, records, deletions, schemas } = node;
   const workflows = new Workflows({
-    commands,
-    states,
+    streams,
+
     events: node.events,
     codec,
     entitiesUsing: async () => [],
   });
-  const jobs = new Jobs({ commands, states, workflows, clock });
+  const jobs = new Jobs({ streams, workflows, clock });
   const referrers: Referrers = {
     canPointTo: async () => true,
     of: async function* (tenantId, id) {
@@ -62,37 +60,28 @@ export const startBulk = (
       yield* node.finder.referrers(tenantId, id);
     },
   };
-  const joint = new JointEdits({ ...node, gate: node.writers, metrics: silentMetrics });
-  const rows = new Rows({
-    commands,
-    states,
-    records,
-    deletions,
-    jobs,
-    ids,
-    joint,
-    pause: async () => undefined,
-  });
+  const rows = new RowExecutor({ streams, schemas, writers: node.writers, records, deletions, jobs, ids });
   const runner = new BulkRunner(
     {
-      commands,
+      streams,
       events: node.events,
       codec,
       leases,
       rows,
       referrers,
+      foreground: NO_FOREGROUND_LOAD,
       clock,
       logger: node.logger,
       owner: randomUUID(),
     },
     { leaseMs: 60_000, outOfReachMs: 60_000, width: 4, pauseMs: 1, ...more },
   );
-  const previews = new BulkPreviews({ commands, states, schemas, records, jobs, referrers, ids });
+  const previews = new BulkPreviews({ streams, schemas, records, jobs, referrers, ids });
 
   const session = async (id: string): Promise<SessionState> => {
     const { state } = await commands.execute({
       tenantId: TENANT,
-      decider: bulkDecider,
+      type: bulkStream,
       id,
       cause: request().cause,
       decide: () => [],
@@ -100,8 +89,16 @@ export const startBulk = (
     return sessionIn(state);
   };
 
-  /** A session that is to be worked on; its id. */
-  const begin = async (rowIds: readonly string[], opParams: OpParams, filter?: Filter): Promise<string> => {
+  /**
+   * A session that is to be worked on; its id.
+   * @param between runs after the preview and before the commit
+   */
+  const begin = async (
+    rowIds: readonly string[],
+    opParams: OpParams,
+    filter?: Filter,
+    between: () => Promise<unknown> = async () => undefined,
+  ): Promise<string> => {
     const id = randomUUID();
     const begun = {
       id,
@@ -114,9 +111,10 @@ export const startBulk = (
       createdBy: 'ann',
     };
     await previews.make(TENANT, begun, rowIds, request().cause);
+    await between();
     await commands.execute({
       tenantId: TENANT,
-      decider: bulkDecider,
+      type: bulkStream,
       id,
       cause: request().cause,
       decide: (state) => startCommit(state, { committedBy: 'ann', countAtCommit: undefined }),
@@ -124,7 +122,7 @@ export const startBulk = (
     return id;
   };
 
-  return { ...node, runner, previews, begin, session };
+  return { ...node, rows, runner, previews, begin, session };
 };
 export type BulkNode = ReturnType<typeof startBulk>;
 

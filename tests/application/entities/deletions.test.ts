@@ -1,8 +1,12 @@
 import { expect } from 'chai';
 import type { EventStore } from '../../../application/ports/event-store.ts';
-import { abandonDeletion, decideDelete, markForDeletion } from '../../../domain/entities/deletion.ts';
-import { type RecordState, recordDecider } from '../../../domain/entities/record.ts';
-import type { RecordEvent } from '../../../domain/entities/record-events.ts';
+import {
+  abandonDeletion,
+  finishDeletion,
+  markForDeletion,
+  startDeletion,
+} from '../../../domain/entities/deletion.ts';
+import { type RecordEvent, type RecordState, recordStream } from '../../../domain/entities/record.ts';
 import { gate, refusalCode, severalTurns } from '../../support/eventually.ts';
 import { mortal } from './faults.ts';
 import { defineNodes, type Entities, flawsIn, recordsIn, request, startEntities, TENANT } from './support.ts';
@@ -90,8 +94,8 @@ describe('A deletion', () => {
     const child = goes[1] ?? '';
     const attempt = { deletionId: 'attempt', rootId: root };
     const on = (id: string, decide: (state: RecordState) => readonly RecordEvent[]) =>
-      node.commands.execute({ tenantId: TENANT, decider: recordDecider, id, cause: request().cause, decide });
-    await on(root, (state) => decideDelete(state, 'node', attempt));
+      node.commands.execute({ tenantId: TENANT, type: recordStream, id, cause: request().cause, decide });
+    await on(root, (state) => startDeletion(state, 'node', attempt));
     await on(child, (state) => markForDeletion(state, root, attempt));
     await on(root, (state) => abandonDeletion(state, attempt.deletionId));
     const told = (await node.shared.events.readAll({ limit: 100_000 })).length - 1;
@@ -130,6 +134,42 @@ describe('A deletion', () => {
     open();
     expect(await refused).to.equal('in_use');
     expect(await statusOf(node, child)).to.equal('live');
+    expect(await flawsIn(node)).to.deep.equal([]);
+  });
+
+  it('that another process has decided meanwhile is swept and not taken back', async () => {
+    const node = startEntities();
+    await defineNodes(node);
+    const root = await create(node);
+    const child = await create(node, { cascade: root });
+    const keeper = await create(node, { restrict: child });
+    const reached = gate();
+    const { passed, open } = gate();
+    const slow = startEntities(node.shared, (events) => ({
+      ...events,
+      append: async (stream, revision, added) => {
+        if (added.some(({ type }) => type === 'RecordDeletionAbandoned')) {
+          reached.open();
+          await passed;
+        }
+        return events.append(stream, revision, added);
+      },
+    }));
+    const removing = remove(slow, root);
+    await reached.passed;
+    await remove(node, keeper);
+    const decided = (state: RecordState) =>
+      state.status === 'deleting' ? finishDeletion(state, state.deletion.id) : [];
+    await node.commands.execute({
+      tenantId: TENANT,
+      type: recordStream,
+      id: root,
+      cause: request().cause,
+      decide: decided,
+    });
+    open();
+    await removing;
+    for (const id of [root, child]) expect(await statusOf(node, id)).to.equal('deleted');
     expect(await flawsIn(node)).to.deep.equal([]);
   });
 
@@ -329,7 +369,7 @@ describe('A keyed request', () => {
       'node',
       seat,
       { values: { clear: target } },
-      { ...request(), cause, again: { since: 0 } },
+      { ...request(), cause, priorAttempt: { since: 0 } },
     );
     expect(changed).to.equal(true);
     expect(record.values).to.deep.equal({ clear: target });

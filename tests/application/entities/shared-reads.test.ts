@@ -50,7 +50,7 @@ describe('Reads of many writers at once', () => {
     const { record } = await node.records.create(TENANT, 'node', { n: 1 }, request());
     const after = await node.shared.events.head();
     if (after === undefined) throw new Error('an empty log');
-    const update = { ...request(), again: { after } };
+    const update = { ...request(), priorAttempt: { after } };
     const newId = randomUUID;
     const edit = (n: number) =>
       node.records.update(TENANT, 'node', record.id, { values: { n } }, { ...update, newId });

@@ -1,13 +1,13 @@
 import { expect } from 'chai';
-import type { LoggedEvent } from '../../../application/codec.ts';
-import type { Subscriber } from '../../../application/subscriber.ts';
-import { noteNotifier } from '../../../application/subscribers/note-notifier.ts';
-import { jobStarter } from '../../../application/subscribers/schema-follower.ts';
-import { WriterGate } from '../../../application/writer-gate.ts';
-import { decideNote } from '../../../domain/entities/notes.ts';
-import { recordDecider } from '../../../domain/entities/record.ts';
-import { type SchemaEvent, schemaDecider } from '../../../domain/entities/schema.ts';
-import { DomainError } from '../../../domain/errors.ts';
+import { WriterGate } from '../../../application/core/commands/writer-gate.ts';
+import type { LoggedEvent } from '../../../application/core/events/event-codec.ts';
+import type { Subscriber } from '../../../application/core/subscriptions/subscriber.ts';
+import { noteNotifier } from '../../../application/entities/note-notifier.ts';
+import { jobStarter } from '../../../application/entities/schema-follower.ts';
+import { DomainError } from '../../../domain/core/errors.ts';
+import { addNote } from '../../../domain/entities/notes.ts';
+import { recordStream } from '../../../domain/entities/record.ts';
+import { type SchemaEvent, schemaStream } from '../../../domain/entities/schema.ts';
 import { refusalCode } from '../../support/eventually.ts';
 import { defineNodes, type Entities, recordsIn, request, startEntities, TENANT } from './support.ts';
 
@@ -35,12 +35,12 @@ describe('Subscribers of records', () => {
     };
     await node.commands.execute({
       tenantId: TENANT,
-      decider: recordDecider,
+      type: recordStream,
       id: record.id,
       cause: request().cause,
-      decide: (state) => decideNote(state, 'node', note),
+      decide: (state) => addNote(state, 'node', note),
     });
-    const subscriber = noteNotifier({ commands: node.commands });
+    const subscriber = noteNotifier({ streams: node.streams });
     for (let times = 0; times < 3; times += 1) await deliver(node, subscriber);
     const raised = (await typesOf(node)).filter((type) => type === 'NotificationRaised');
     expect(raised).to.have.length(2);
@@ -60,14 +60,14 @@ describe('Subscribers of records', () => {
     }
     await node.commands.execute({
       tenantId: TENANT,
-      decider: schemaDecider,
+      type: schemaStream,
       id: 'node',
       cause: request().cause,
       decide: () => [change],
     });
     const starter = (allRecords: () => AsyncIterable<{ id: string; job_id: string | null }>) =>
       jobStarter({
-        commands: node.commands,
+        streams: node.streams,
         workflows: async () => published,
         gate: new WriterGate(),
         allRecords,

@@ -1,19 +1,23 @@
 import { randomUUID } from 'node:crypto';
-import { dataOf, type EventCodec, type LoggedEvent } from '../../../application/codec.ts';
-import type { RecordFinder } from '../../../application/deletion-marks.ts';
-import { Deletions } from '../../../application/deletions.ts';
+import type { RequestContext } from '../../../application/core/commands/request-context.ts';
+import { WriterGate } from '../../../application/core/commands/writer-gate.ts';
+import { dataOf, type EventCodec, type LoggedEvent } from '../../../application/core/events/event-codec.ts';
+import type { RecordFinder } from '../../../application/entities/deletion-marks.ts';
+import { Deletions } from '../../../application/entities/deletions.ts';
+import { recordDeleter } from '../../../application/entities/record-deleter.ts';
+import { RecordLinks } from '../../../application/entities/record-links.ts';
+import { Records } from '../../../application/entities/records.ts';
+import { type FindBroken, Schemas } from '../../../application/entities/schemas.ts';
 import type { EventStore, Position } from '../../../application/ports/event-store.ts';
-import { RecordLinks } from '../../../application/record-links.ts';
-import { Records } from '../../../application/records.ts';
-import type { RequestContext } from '../../../application/request-context.ts';
-import { type FindBroken, Schemas } from '../../../application/schemas.ts';
-import { recordDeleter } from '../../../application/subscribers/record-deleter.ts';
-import { WriterGate } from '../../../application/writer-gate.ts';
 import { keysPointingTo } from '../../../domain/entities/deletion.ts';
-import { type RecordState, recordDecider } from '../../../domain/entities/record.ts';
-import { type RecordEvent, RecordUpdated } from '../../../domain/entities/record-events.ts';
-import { brokenBy } from '../../../domain/entities/schema-changes.ts';
-import { type RecordDoc, recordsProjection } from '../../../projections/records.ts';
+import {
+  type RecordEvent,
+  type RecordState,
+  RecordUpdated,
+  recordStream,
+} from '../../../domain/entities/record.ts';
+import { brokenBy } from '../../../domain/entities/tightenings.ts';
+import { type RecordDoc, recordsProjection } from '../../../projections/entities/records.ts';
 import { causeOf } from '../../support/book.ts';
 import { type SharedStores, startNode } from '../../support/node.ts';
 
@@ -23,7 +27,7 @@ export const TENANT = 'acme';
 
 export const request = (): RequestContext => ({
   cause: causeOf(randomUUID()),
-  again: undefined,
+  priorAttempt: undefined,
   newId: randomUUID,
 });
 
@@ -67,6 +71,9 @@ const lazyReadModel = (events: EventStore, codec: EventCodec) => {
   return { finder, findBroken };
 };
 
+/** Whoever else works on a deletion is waited for so long (ms): most of them are dead. */
+const WAIT_MS = 30;
+
 export const startEntities = (
   shared: Partial<SharedStores> = {},
   wrap: (events: EventStore) => EventStore = (events) => events,
@@ -75,15 +82,17 @@ export const startEntities = (
 ) => {
   const plain = startNode(shared);
   const node = startNode({ ...shared, events: wrap(plain.events), keyStore: plain.keyStore });
-  const { commands, states, codec, ids, directory } = node;
+  const { streams, codec, ids, directory, clock } = node;
   const writers = new WriterGate();
   const { finder, findBroken } = lazyReadModel(plain.events, codec);
   const workflows = async () => undefined;
   const pause = async () => undefined;
-  const schemas = new Schemas({ commands, states, gate: writers, workflows, findBroken, pause });
-  const links = new RecordLinks({ commands, states, directory, ids });
-  const deletions = new Deletions({ commands, links, schemas, finder, answered: () => undefined, looked });
-  const records = new Records({ commands, schemas, links, deletions, workflows, gate: writers });
+  const schemas = new Schemas({ streams, gate: writers, workflows, findBroken, pause });
+  const links = new RecordLinks({ streams, directory, ids });
+  const answered = () => undefined;
+  const waiting = { clock, waitMs: WAIT_MS };
+  const deletions = new Deletions({ streams, links, schemas, finder, answered, looked, ...waiting });
+  const records = new Records({ streams, schemas, links, deletions, workflows, gate: writers });
   const deleter = recordDeleter({ deletions });
 
   /** Gives the subscriber every event of the log once, from `from` on; where it has come to. */
@@ -130,10 +139,10 @@ export const recordsIn = async (events: EventStore, codec: EventCodec) => {
   for (const stored of await events.readAll({ limit: 100_000 })) {
     if (!stored.stream.startsWith(`${TENANT}.record-`)) continue;
     const id = stored.stream.slice(`${TENANT}.record-`.length);
-    const before = found.get(id) ?? { state: recordDecider.initial, changes: 0, cleared: [] };
+    const before = found.get(id) ?? { state: recordStream.initial, changes: 0, cleared: [] };
     const event = codec.decode(stored);
     // The stream's name says whose event it is.
-    const state = recordDecider.evolve(before.state, event as unknown as RecordEvent, {
+    const state = recordStream.evolve(before.state, event as unknown as RecordEvent, {
       at: event.at,
       revision: event.revision,
     });

@@ -1,7 +1,7 @@
+import { WriterGate } from '../../../application/core/commands/writer-gate.ts';
+import { type EntityChange, Schemas } from '../../../application/entities/schemas.ts';
 import type { EventStore } from '../../../application/ports/event-store.ts';
-import { type EntityChange, Schemas } from '../../../application/schemas.ts';
-import { Workflows } from '../../../application/workflows.ts';
-import { WriterGate } from '../../../application/writer-gate.ts';
+import { Workflows } from '../../../application/workflow/workflows.ts';
 import type { Definition } from '../../../domain/workflow/definition.ts';
 import { severalTurns } from '../../support/eventually.ts';
 import { testClock } from '../../support/fakes.ts';
@@ -38,18 +38,21 @@ export const cluster = () => {
   const shared = { ...memoryStores(), clock: testClock() };
   const node = (options: Options = {}) => {
     const { wrap = (events) => events, looking = async () => undefined } = options;
-    const { commands, states, events, codec } = startNode({ ...shared, events: wrap(shared.events) });
+    const { commands, streams, states, events, codec } = startNode({
+      ...shared,
+      events: wrap(shared.events),
+    });
     const workflows = new Workflows({
-      commands,
-      states,
+      streams,
+
       events,
       codec,
       entitiesUsing: async () => options.readModel ?? [],
       pause: options.waiting ?? severalTurns,
     });
     const schemas = new Schemas({
-      commands,
-      states,
+      streams,
+
       gate: new WriterGate(),
       workflows: async (tenantId, name) => {
         const found = await workflows.published(tenantId, name);

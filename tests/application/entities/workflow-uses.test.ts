@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { EventStore } from '../../../application/ports/event-store.ts';
-import { type SchemaEvent, schemaDecider } from '../../../domain/entities/schema.ts';
-import { DomainError } from '../../../domain/errors.ts';
-import { workflowDecider } from '../../../domain/workflow/workflow.ts';
+import { DomainError } from '../../../domain/core/errors.ts';
+import { type SchemaEvent, schemaStream } from '../../../domain/entities/schema.ts';
+import { workflowStream } from '../../../domain/workflow/workflow.ts';
 import { gate, refusalCode, rejection, severalTurns } from '../../support/eventually.ts';
 import { mortal } from './faults.ts';
 import { request, TENANT } from './support.ts';
@@ -35,7 +35,7 @@ describe('An entity and the workflow that it runs', () => {
     const other = node();
     // Both are in its memory, as they were.
     await other.schemas.known(TENANT, 'thing');
-    await other.states.load(TENANT, workflowDecider, 'flow');
+    await other.states.load(TENANT, workflowStream, 'flow');
     await one.change({ workflow: 'flow' });
     const error = await rejection(other.publish());
     expect(error).to.be.instanceOf(DomainError).with.property('code', 'validation_failed');
@@ -45,7 +45,7 @@ describe('An entity and the workflow that it runs', () => {
   it('fit although the entity is defined with it', async () => {
     const { node, one } = await start(['a']);
     const other = node();
-    await other.states.load(TENANT, workflowDecider, 'flow');
+    await other.states.load(TENANT, workflowStream, 'flow');
     await one.define('more', ['a'], 'flow');
     expect(await refusalCode(other.publish())).to.equal('validation_failed');
   });
@@ -58,7 +58,7 @@ describe('An entity and the workflow that it runs', () => {
     };
     await one.commands.execute({
       tenantId: TENANT,
-      decider: schemaDecider,
+      type: schemaStream,
       id: 'old',
       cause: request().cause,
       decide: () => [defined],
@@ -275,7 +275,7 @@ describe('An entity and the workflow that it runs', () => {
   it('write nothing to the workflow where nothing changes, or nothing can come of it', async () => {
     const { node, one } = await start(['a']);
     await one.change({ workflow: 'flow' });
-    const revision = async () => (await node().states.load(TENANT, workflowDecider, 'flow')).revision;
+    const revision = async () => (await node().states.load(TENANT, workflowStream, 'flow')).revision;
     const before = await revision();
     await one.change({ workflow: 'flow' });
     await one.change({ label: 'Other' });

@@ -5,19 +5,18 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { expect } from 'chai';
-import { sweepBlobs } from '../../application/blob-sweep.ts';
-import { Files } from '../../application/files.ts';
-import type { BlobStore } from '../../application/ports/blob-store.ts';
-import { type EventStore, StoreUnavailable } from '../../application/ports/event-store.ts';
-import { type RequestContext, uuidFromName } from '../../application/request-context.ts';
-import { blobRemover, recordFilesRemover } from '../../application/subscribers/file-removers.ts';
-import { recordDecider } from '../../domain/entities/record.ts';
-import type { RecordEvent } from '../../domain/entities/record-events.ts';
-import { openFolderBlobStore } from '../../infrastructure/blob-store/folder.ts';
-import { systemClock } from '../../infrastructure/identity/ids.ts';
-import { refusalCode, rejection } from '../support/eventually.ts';
-import { faultyEvents } from '../support/faults.ts';
-import { startNode, type TestNode } from '../support/node.ts';
+import { type RequestContext, uuidFromName } from '../../../application/core/commands/request-context.ts';
+import { sweepBlobs } from '../../../application/files/blob-sweep.ts';
+import { blobRemover, recordFilesRemover } from '../../../application/files/file-removers.ts';
+import { Files } from '../../../application/files/files.ts';
+import type { BlobStore } from '../../../application/ports/blob-store.ts';
+import { type EventStore, StoreUnavailable } from '../../../application/ports/event-store.ts';
+import { type RecordEvent, recordStream } from '../../../domain/entities/record.ts';
+import { openFolderBlobStore } from '../../../infrastructure/blob-store/folder.ts';
+import { systemClock } from '../../../infrastructure/identity/ids.ts';
+import { refusalCode, rejection } from '../../support/eventually.ts';
+import { faultyEvents } from '../../support/faults.ts';
+import { startNode, type TestNode } from '../../support/node.ts';
 
 const HOUR = 3_600_000;
 const TENANT = 'acme';
@@ -25,7 +24,7 @@ const cause = { actor: { kind: 'user' as const, id: 'ann' }, correlationId: 'c',
 
 const plain = (node: TestNode): RequestContext => ({
   cause: { ...cause, causationId: randomUUID(), correlationId: randomUUID() },
-  again: undefined,
+  priorAttempt: undefined,
   newId: () => node.ids.next(),
 });
 
@@ -34,7 +33,7 @@ const keyed = (key: string): RequestContext => {
   let ordinal = 0;
   return {
     cause: { ...cause, causationId: uuidFromName(key) },
-    again: { since: 0 },
+    priorAttempt: { since: 0 },
     newId: () => {
       ordinal += 1;
       return uuidFromName(`${key}\n${ordinal}`);
@@ -57,7 +56,7 @@ describe('Files', () => {
   const onRecord = (id: string, event: RecordEvent) =>
     node.commands.execute({
       tenantId: TENANT,
-      decider: recordDecider,
+      type: recordStream,
       id,
       cause: { ...cause, causationId: randomUUID() },
       decide: () => [event],
@@ -269,7 +268,7 @@ describe('Files', () => {
 
     it('are deleted also when their upload came in between, and on a node that remembers the record', async () => {
       const other = startNode({ ...node, clock: systemClock });
-      await other.states.load(TENANT, recordDecider, record.id);
+      await other.states.load(TENANT, recordStream, record.id);
       const late = await upload();
       // The check of the record is past; now it is deleted, and then the file is attached.
       const slow = new Files({

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { LoggedEvent } from '../../../application/codec.ts';
+import type { LoggedEvent } from '../../../application/core/events/event-codec.ts';
 import { mortal, seeded, shuffled } from '../entities/faults.ts';
 import { request, TENANT } from '../entities/support.ts';
 import { publish, startForms } from './support.ts';

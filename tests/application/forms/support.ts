@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { dataOf } from '../../../application/codec.ts';
-import { FormSlugs } from '../../../application/form-slugs.ts';
-import { FormSubmissions } from '../../../application/form-submissions.ts';
-import { Forms, type GivenForm } from '../../../application/forms.ts';
+import { dataOf } from '../../../application/core/events/event-codec.ts';
+import { FormSlugs } from '../../../application/forms/form-slugs.ts';
+import { FormSubmissions } from '../../../application/forms/form-submissions.ts';
+import { formSubmitter } from '../../../application/forms/form-submitter.ts';
+import { Forms, type GivenForm } from '../../../application/forms/forms.ts';
 import type { Clock } from '../../../application/ports/clock.ts';
 import type { EventStore } from '../../../application/ports/event-store.ts';
-import { formSubmitter } from '../../../application/subscribers/form-submitter.ts';
-import { RecordCreated } from '../../../domain/entities/record-events.ts';
+import { RecordCreated } from '../../../domain/entities/record.ts';
 import { FormSubmitted } from '../../../domain/forms/submission.ts';
-import { type TenantEvent, tenantDecider } from '../../../domain/tenancy/tenant.ts';
+import { type TenantEvent, tenantStream } from '../../../domain/tenancy/tenant.ts';
 import { causeOf } from '../../support/book.ts';
 import type { SharedStores } from '../../support/node.ts';
 import { request, startEntities, TENANT } from '../entities/support.ts';
@@ -31,10 +31,10 @@ export type Shared = Partial<SharedStores> & { readonly clock?: Clock };
 /** A node with forms, over stores that others may share. */
 export const startForms = (shared: Shared = {}, wrap?: (events: EventStore) => EventStore) => {
   const node = startEntities(shared, wrap);
-  const { commands, states, schemas, directory, clock, events, codec, records, ids } = node;
-  const slugs = new FormSlugs({ commands, states, clock });
-  const forms = new Forms({ commands, schemas, directory, slugs });
-  const submissions = new FormSubmissions({ commands, states, events, codec, records, ids });
+  const { commands, streams, schemas, directory, clock, events, codec, records, ids } = node;
+  const slugs = new FormSlugs({ streams, clock });
+  const forms = new Forms({ streams, schemas, directory, slugs });
+  const submissions = new FormSubmissions({ streams, events, codec, records, ids });
   const subscriber = formSubmitter({ submissions });
 
   /** Gives the subscriber every event of the log. */
@@ -62,7 +62,7 @@ export const startForms = (shared: Shared = {}, wrap?: (events: EventStore) => E
   const prepare = async (): Promise<void> => {
     await commands.execute({
       tenantId: 'platform',
-      decider: tenantDecider,
+      type: tenantStream,
       id: TENANT,
       cause: causeOf('platform'),
       decide: () => [ACME],

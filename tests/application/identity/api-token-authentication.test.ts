@@ -1,18 +1,18 @@
 import { expect } from 'chai';
-import { ApiTokenAuthentication, tailHash } from '../../application/api-token-authentication.ts';
-import { ApiTokens } from '../../application/api-tokens.ts';
-import { LiveFeed } from '../../application/live-feed.ts';
-import type { EventStore } from '../../application/ports/event-store.ts';
-import type { SnapshotStore } from '../../application/ports/snapshot-store.ts';
-import type { ApiTokenPrincipal } from '../../application/principal.ts';
-import { StreamStates } from '../../application/stream-states.ts';
-import { PLATFORM } from '../../application/streams.ts';
-import type { Lifetime } from '../../domain/identity/api-token.ts';
-import { changeTenant, createTenant, tenantDecider } from '../../domain/tenancy/tenant.ts';
-import { causeOf } from '../support/book.ts';
-import { eventually, refusalCode } from '../support/eventually.ts';
-import { testClock } from '../support/fakes.ts';
-import { memoryStores, startNode } from '../support/node.ts';
+import type { ApiTokenPrincipal } from '../../../application/core/commands/principal.ts';
+import { StreamStates } from '../../../application/core/commands/stream-states.ts';
+import { PLATFORM } from '../../../application/core/events/stream-name.ts';
+import { LiveFeed } from '../../../application/core/subscriptions/live-feed.ts';
+import { ApiTokenAuthentication, tailHash } from '../../../application/identity/api-token-authentication.ts';
+import { ApiTokens } from '../../../application/identity/api-tokens.ts';
+import type { EventStore } from '../../../application/ports/event-store.ts';
+import type { SnapshotStore } from '../../../application/ports/snapshot-store.ts';
+import type { Lifetime } from '../../../domain/identity/api-token.ts';
+import { changeTenant, createTenant, tenantStream } from '../../../domain/tenancy/tenant.ts';
+import { causeOf } from '../../support/book.ts';
+import { eventually, refusalCode } from '../../support/eventually.ts';
+import { testClock } from '../../support/fakes.ts';
+import { memoryStores, startNode } from '../../support/node.ts';
 
 const DAY = 86_400_000;
 
@@ -48,14 +48,14 @@ const world = async (prefixes: readonly string[] = []) => {
       return String(made).padStart(43, 'T');
     },
   };
-  const apiTokens = new ApiTokens({ commands: node.commands, secrets });
+  const apiTokens = new ApiTokens({ streams: node.streams, secrets });
   const used: string[] = [];
   const authentication = (other: ReturnType<typeof startNode>) =>
     new ApiTokenAuthentication({ ...other, uses: { note: (_tenant, id) => used.push(id) } });
   const tenant = async (id: string, status?: 'suspended' | 'active') => {
     await node.commands.execute({
       tenantId: PLATFORM,
-      decider: tenantDecider,
+      type: tenantStream,
       id,
       cause: causeOf(node.ids.next()),
       decide: (state) =>
@@ -76,7 +76,7 @@ const world = async (prefixes: readonly string[] = []) => {
   await tenant('globex');
   const context = () => ({
     cause: causeOf(node.ids.next()),
-    again: undefined,
+    priorAttempt: undefined,
     newId: () => node.ids.next(),
   });
   const mint = async (tenantId = 'acme', lifetime: Lifetime = '30d') => {
@@ -173,9 +173,9 @@ describe('API tokens', () => {
     await check(secret);
     const kept: string[] = [];
     const set = StreamStates.prototype.set;
-    StreamStates.prototype.set = function (stream, state, decider) {
+    StreamStates.prototype.set = function (stream, state, type) {
       kept.push(stream);
-      set.call(this, stream, state, decider);
+      set.call(this, stream, state, type);
     };
     try {
       for (let i = 0; i < 2000; i += 1) {
@@ -253,8 +253,8 @@ describe('API tokens', () => {
       tenantId: 'acme',
       token: { name: 'n', scopes: ['data:read'], lifetime: '30d', createdBy: 'ann' },
     } as const;
-    const keyed = (again: { since: number } | undefined) =>
-      apiTokens.mint(request.tenantId, request.token, { cause, again, newId: () => 'the-id' });
+    const keyed = (priorAttempt: { since: number } | undefined) =>
+      apiTokens.mint(request.tenantId, request.token, { cause, priorAttempt, newId: () => 'the-id' });
     const first = await keyed(undefined);
     const second = await keyed({ since: 0 });
     expect(second.token).to.deep.equal(first.token);

@@ -1,21 +1,21 @@
 import { expect } from 'chai';
+import type { UserPrincipal } from '../../../application/core/commands/principal.ts';
+import { PLATFORM } from '../../../application/core/events/stream-name.ts';
+import { Extensions } from '../../../application/extensions/extensions.ts';
 import {
   Authentication,
   platformClaims,
   tenantTokenClaims,
   tenantTokenLifetime,
-} from '../../application/authentication.ts';
-import { Extensions } from '../../application/extensions.ts';
-import { Identity } from '../../application/identity.ts';
-import type { EventStore } from '../../application/ports/event-store.ts';
-import type { UserPrincipal } from '../../application/principal.ts';
-import { PLATFORM } from '../../application/streams.ts';
-import { createTenant, tenantDecider } from '../../domain/tenancy/tenant.ts';
-import { tokenFamily } from '../../infrastructure/identity/tokens.ts';
-import { causeOf } from '../support/book.ts';
-import { refusalCode } from '../support/eventually.ts';
-import { testClock } from '../support/fakes.ts';
-import { memoryStores, startNode } from '../support/node.ts';
+} from '../../../application/identity/authentication.ts';
+import { Identity } from '../../../application/identity/identity.ts';
+import type { EventStore } from '../../../application/ports/event-store.ts';
+import { createTenant, tenantStream } from '../../../domain/tenancy/tenant.ts';
+import { tokenFamily } from '../../../infrastructure/identity/tokens.ts';
+import { causeOf } from '../../support/book.ts';
+import { refusalCode } from '../../support/eventually.ts';
+import { testClock } from '../../support/fakes.ts';
+import { memoryStores, startNode } from '../../support/node.ts';
 
 const KEY = 'a key of the tests, which is long enough';
 
@@ -48,7 +48,7 @@ const world = async () => {
   });
   await node.commands.execute({
     tenantId: PLATFORM,
-    decider: tenantDecider,
+    type: tenantStream,
     id: 'acme',
     cause: causeOf('tenant'),
     decide: (state) =>
@@ -62,8 +62,12 @@ const world = async () => {
         timezone: 'UTC',
       }),
   });
-  const extensions = new Extensions({ commands: node.commands, tokens: tenantTokens });
-  const context = () => ({ cause: causeOf(node.ids.next()), again: undefined, newId: () => node.ids.next() });
+  const extensions = new Extensions({ streams: node.streams, tokens: tenantTokens });
+  const context = () => ({
+    cause: causeOf(node.ids.next()),
+    priorAttempt: undefined,
+    newId: () => node.ids.next(),
+  });
   const manifest = { extId: 'crm', name: 'CRM', version: '1', url: null, createdBy: 'ann' } as const;
   await extensions.install('acme', { ...manifest, scopes: ['data:read'] }, context());
   await extensions.activate('acme', 'crm', context());
@@ -124,7 +128,11 @@ describe('Signed tokens', () => {
     await extensions.mintToken(person, 'crm', { ...context(), cause });
     await extensions.deactivate('acme', 'crm', context());
     await extensions.activate('acme', 'crm', context());
-    const { token } = await extensions.mintToken(person, 'crm', { ...context(), cause, again: { since: 0 } });
+    const { token } = await extensions.mintToken(person, 'crm', {
+      ...context(),
+      cause,
+      priorAttempt: { since: 0 },
+    });
     expect(await refusalCode((async () => check(token))())).to.equal('invalid_credential');
   });
 });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { emailClaimer } from '../../../application/subscribers/email-claimer.ts';
-import { emailDecider, reserveEmail } from '../../../domain/identity/email.ts';
-import { registerUser, userDecider } from '../../../domain/identity/user.ts';
+import { emailClaimer } from '../../../application/identity/email-claimer.ts';
+import { emailStream, reserveEmail } from '../../../domain/identity/email.ts';
+import { registerUser, userStream } from '../../../domain/identity/user.ts';
 import { startNode } from '../../support/node.ts';
 
 const cause = { actor: { kind: 'system' as const, id: 'test' }, correlationId: 'c', causationId: 'c' };
@@ -11,14 +11,14 @@ const hash = emailHash('ann@example.com');
 /** A node on which somebody was registered and the process died before the address was claimed. */
 const interrupted = async (origin: 'admin' | 'sso' = 'admin') => {
   const node = startNode();
-  const email = { tenantId: 'acme', decider: emailDecider, id: hash, cause };
+  const email = { tenantId: 'acme', type: emailStream, id: hash, cause };
   await node.commands.execute({
     ...email,
     decide: (state, context) => reserveEmail(state, { emailHash: hash, userId: 'ann' }, context),
   });
   await node.commands.execute({
     tenantId: 'acme',
-    decider: userDecider,
+    type: userStream,
     id: 'ann',
     cause,
     decide: (state) =>
@@ -30,13 +30,13 @@ const interrupted = async (origin: 'admin' | 'sso' = 'admin') => {
         origin,
       }),
   });
-  const claimer = emailClaimer({ commands: node.commands, keys: node.keys, emailHash });
+  const claimer = emailClaimer({ streams: node.streams, keys: node.keys, emailHash });
   const handleAll = async () => {
     for (const stored of await node.events.readAll({ filter: { types: claimer.types } })) {
       await claimer.handle(node.codec.decode(stored));
     }
   };
-  const holder = async () => (await node.states.load('acme', emailDecider, hash)).state;
+  const holder = async () => (await node.states.load('acme', emailStream, hash)).state;
   return { node, handleAll, holder };
 };
 
@@ -59,7 +59,7 @@ describe('The claimer of e-mails', () => {
     const { node, handleAll, holder } = await interrupted();
     await node.commands.execute({
       tenantId: 'acme',
-      decider: emailDecider,
+      type: emailStream,
       id: hash,
       cause,
       decide: () => [{ type: 'EmailClaimed' as const, data: { email_hash: hash, user_id: 'bob' } }],

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
-import type { Actor } from '../../../application/codec.ts';
-import { EventLog, type LogLine, snakeCase, subjectOf } from '../../../application/event-log.ts';
+import { EventLog, type LogLine, snakeCase, subjectOf } from '../../../application/audit/event-log.ts';
+import type { Actor } from '../../../application/core/events/event-codec.ts';
 import type { EventStore, Position } from '../../../application/ports/event-store.ts';
 import { catalogue } from '../../../domain/catalogue.ts';
-import { impersonationDecider, noteRequest } from '../../../domain/identity/impersonation.ts';
-import { platformAdminDecider, registerPlatformAdmin } from '../../../domain/identity/platform-admin.ts';
-import { registerUser, userDecider } from '../../../domain/identity/user.ts';
-import { operationsDecider, requestRetry } from '../../../domain/operations/operations.ts';
+import { impersonationStream, logRequest } from '../../../domain/identity/impersonation.ts';
+import { platformAdminStream, registerPlatformAdmin } from '../../../domain/identity/platform-admin.ts';
+import { registerUser, userStream } from '../../../domain/identity/user.ts';
+import { operationsStream, requestRetry } from '../../../domain/operations/operations.ts';
 import { event } from '../../contract/event-store-parts/helpers.ts';
 import { startNode, type TestNode } from '../../support/node.ts';
 
@@ -25,7 +25,7 @@ const logOf = (node: TestNode, events: EventStore = node.events) =>
 const register = (node: TestNode, tenantId: string, id: string) =>
   node.commands.execute({
     tenantId,
-    decider: userDecider,
+    type: userStream,
     id,
     cause: cause(),
     decide: (state) =>
@@ -42,7 +42,7 @@ const register = (node: TestNode, tenantId: string, id: string) =>
 const happen = (node: TestNode, tenantId: string, actor: Actor, impersonatedBy?: string) =>
   node.commands.execute({
     tenantId,
-    decider: operationsDecider,
+    type: operationsStream,
     id: 'x',
     cause: cause(actor, impersonatedBy),
     decide: () => requestRetry('p', tenantId),
@@ -67,11 +67,15 @@ describe('the event log', () => {
     await register(node, 'acme', 'ann');
     await node.commands.execute({
       tenantId: 'platform',
-      decider: platformAdminDecider,
+      type: platformAdminStream,
       id: 'root',
       cause: cause(),
       decide: (state) =>
-        registerPlatformAdmin(state, { adminId: 'root', email: 'root@platform.example', passwordHash: 'h' }),
+        registerPlatformAdmin(state, {
+          admin_id: 'root',
+          email: 'root@platform.example',
+          password_hash: 'h',
+        }),
     });
     for (const [actor, impersonator, email] of [
       [{ kind: 'user', id: 'ann' }, undefined, 'ann@example.com'],
@@ -107,10 +111,10 @@ describe('the event log', () => {
       const note = { method: 'GET', route: '/conversations/:id/messages/:mid', status: 200, params };
       await node.commands.execute({
         tenantId: 'acme',
-        decider: impersonationDecider,
+        type: impersonationStream,
         id: 'ann-2026-01-01',
         cause: cause({ kind: 'user', id: 'ann' }, 'root@platform.example'),
-        decide: () => noteRequest({ ...note, operationId: 'getMessage' }),
+        decide: () => logRequest({ ...note, operationId: 'getMessage' }),
       });
       const [line] = (await first(logOf(node))).lines;
       expect(line).to.deep.include({ action: 'get_message', subject, request_id: 'request-1' });

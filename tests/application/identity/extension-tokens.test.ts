@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { tenantTokenClaims, tenantTokenLifetime } from '../../../application/authentication.ts';
-import { Extensions } from '../../../application/extensions.ts';
-import type { UserPrincipal } from '../../../application/principal.ts';
-import { DomainError } from '../../../domain/errors.ts';
+import type { UserPrincipal } from '../../../application/core/commands/principal.ts';
+import { Extensions } from '../../../application/extensions/extensions.ts';
+import { tenantTokenClaims, tenantTokenLifetime } from '../../../application/identity/authentication.ts';
+import { DomainError } from '../../../domain/core/errors.ts';
 import { scopesOfToken } from '../../../domain/extensions/extension.ts';
 import { tokenFamily } from '../../../infrastructure/identity/tokens.ts';
 import { causeOf } from '../../support/book.ts';
@@ -26,10 +26,10 @@ describe('A minted extension token', () => {
     const clock = testClock();
     const node = startNode({ clock });
     const tokens = tokenFamily(['k'.repeat(40)], tenantTokenClaims, tenantTokenLifetime, clock);
-    const extensions = new Extensions({ commands: node.commands, tokens });
+    const extensions = new Extensions({ streams: node.streams, tokens });
     const context = () => ({
       cause: causeOf(node.ids.next()),
-      again: undefined,
+      priorAttempt: undefined,
       newId: () => node.ids.next(),
     });
     await extensions.install(

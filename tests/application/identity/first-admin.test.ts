@@ -1,10 +1,12 @@
 import { expect } from 'chai';
-import { Identity } from '../../../application/identity.ts';
-import { PartnerDirectory } from '../../../application/partner-directory.ts';
+import { firstAdminKeyId } from '../../../application/core/privacy/key-ids.ts';
+import { AdminAppointments } from '../../../application/identity/admin-appointments.ts';
+import { firstAdmin } from '../../../application/identity/first-admin.ts';
+import { Identity } from '../../../application/identity/identity.ts';
+import { PartnerDirectory } from '../../../application/partners/partner-directory.ts';
 import type { Passwords } from '../../../application/ports/passwords.ts';
-import { firstAdmin } from '../../../application/subscribers/first-admin.ts';
-import { firstAdminKeyId, Tenancy } from '../../../application/tenancy.ts';
-import { emailDecider, reserveEmail } from '../../../domain/identity/email.ts';
+import { Tenancy } from '../../../application/tenancy/tenancy.ts';
+import { emailStream, reserveEmail } from '../../../domain/identity/email.ts';
 import { TenantCreated } from '../../../domain/tenancy/tenant.ts';
 import { rejection } from '../../support/eventually.ts';
 import { memoryKeyStore } from '../../support/fakes.ts';
@@ -19,10 +21,11 @@ const emailHash = (email: string): string => `hash-of-${email}`;
 const KEY = firstAdminKeyId('acme');
 
 const areaOf = (node: TestNode) => {
-  const { commands, directory, keys, states } = node;
-  const identity = new Identity({ commands, directory, passwords, emailHash });
-  const partners = new PartnerDirectory(states);
-  const tenancy = new Tenancy({ commands, directory, identity, partners, passwords, keys });
+  const { streams, directory, keys } = node;
+  const identity = new Identity({ streams, directory, passwords, emailHash });
+  const partners = new PartnerDirectory(streams);
+  const appointments = new AdminAppointments({ streams, directory, identity, passwords, emailHash });
+  const tenancy = new Tenancy({ streams, directory, identity, appointments, partners, passwords, keys });
   const subscriber = firstAdmin({ identity, directory, keys });
   const handleAll = async (): Promise<void> => {
     for (const stored of await node.events.readAll({ filter: { types: subscriber.types } })) {
@@ -34,7 +37,7 @@ const areaOf = (node: TestNode) => {
 
 const context = {
   cause: { actor: { kind: 'platform_admin' as const, id: 'p' }, correlationId: 'r', causationId: 'r' },
-  again: undefined,
+  priorAttempt: undefined,
   newId: () => 'unused',
 };
 const acme = {
@@ -103,8 +106,8 @@ describe('The first admin of a tenant', () => {
     await rejection(areaOf(dying).tenancy.create(acme, { ...context, newId: () => 'the-first-try' }));
     const node = startNode(stores);
     const { tenancy, handleAll } = areaOf(node);
-    const again = { since: 0 };
-    await tenancy.create(acme, { ...context, again, newId: () => 'the-second-try' });
+    const priorAttempt = { since: 0 };
+    await tenancy.create(acme, { ...context, priorAttempt, newId: () => 'the-second-try' });
     await handleAll();
     expect(await people(node)).to.deep.equal([ANN]);
     expect((await node.directory.user('acme', 'the-first-try'))?.role).to.equal('admin');
@@ -159,7 +162,7 @@ describe('The first admin of a tenant', () => {
     const node = startNode(stores);
     await node.commands.execute({
       tenantId: 'acme',
-      decider: emailDecider,
+      type: emailStream,
       id: emailHash(acme.admin.email),
       cause: context.cause,
       decide: (state, at) =>

@@ -1,14 +1,14 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { Erasures, MARK } from '../../../application/erasures.ts';
-import { Forgetting } from '../../../application/forgetting.ts';
-import { Identity } from '../../../application/identity.ts';
+import type { RequestContext } from '../../../application/core/commands/request-context.ts';
+import { eraser } from '../../../application/core/privacy/eraser.ts';
+import { Erasures, MARK } from '../../../application/core/privacy/erasures.ts';
+import { emailClaimer } from '../../../application/identity/email-claimer.ts';
+import { emailReleaser } from '../../../application/identity/email-releaser.ts';
+import { Forgetting } from '../../../application/identity/forgetting.ts';
+import { Identity } from '../../../application/identity/identity.ts';
 import { type EventStore, StoreUnavailable } from '../../../application/ports/event-store.ts';
-import type { RequestContext } from '../../../application/request-context.ts';
-import { emailClaimer } from '../../../application/subscribers/email-claimer.ts';
-import { emailReleaser } from '../../../application/subscribers/email-releaser.ts';
-import { eraser } from '../../../application/subscribers/eraser.ts';
-import { emailDecider } from '../../../domain/identity/email.ts';
+import { emailStream } from '../../../domain/identity/email.ts';
 import type { RegisteredUser } from '../../../domain/identity/user.ts';
 import { rejection, severalTurns } from '../../support/eventually.ts';
 import { type Fault, faultyEvents } from '../../support/faults.ts';
@@ -30,19 +30,19 @@ const KEY = 'acme/person-ann';
 
 const context = (): RequestContext => ({
   cause: { actor: { kind: 'user', id: 'boss' }, correlationId: 'r', causationId: 'r' },
-  again: undefined,
+  priorAttempt: undefined,
   newId: () => 'unused',
 });
 
 const areaOf = (node: TestNode) => {
-  const { commands, directory, keys, states } = node;
+  const { streams, directory, keys } = node;
   const erasures = new Erasures({ ...node, store: node.keyStore });
-  const subscribers = [emailReleaser({ commands, states }), eraser({ erasures })];
+  const subscribers = [emailReleaser({ streams, directory }), eraser({ erasures })];
   return {
     erasures,
-    identity: new Identity({ commands, directory, passwords, emailHash }),
-    forgetting: new Forgetting({ commands, directory, keys, erasures, emailHash }),
-    claimer: emailClaimer({ commands, keys, emailHash }),
+    identity: new Identity({ streams, directory, passwords, emailHash }),
+    forgetting: new Forgetting({ streams, directory, keys, erasures, emailHash }),
+    claimer: emailClaimer({ streams, keys, emailHash }),
     /** Every event once as it comes, those that come of it too, until nothing more comes. */
     settle: async (until: () => boolean = () => true): Promise<void> => {
       const follow = async ({ types, handle }: (typeof subscribers)[number]): Promise<void> => {
@@ -68,7 +68,7 @@ const userIn = async (node: TestNode, id = 'ann'): Promise<RegisteredUser> => {
 };
 
 const emailIn = async (node: TestNode) =>
-  (await node.states.load('acme', emailDecider, emailHash(ANN.email))).state;
+  (await node.states.load('acme', emailStream, emailHash(ANN.email))).state;
 
 const expectGone = async (stores: ReturnType<typeof memoryStores>): Promise<void> => {
   const node = startNode(stores);

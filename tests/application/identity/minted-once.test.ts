@@ -1,12 +1,12 @@
 import { expect } from 'chai';
-import { tenantTokenClaims, tenantTokenLifetime } from '../../../application/authentication.ts';
-import { Impersonation } from '../../../application/impersonation.ts';
-import type { UserPrincipal } from '../../../application/principal.ts';
-import type { RequestContext } from '../../../application/request-context.ts';
-import { PLATFORM } from '../../../application/streams.ts';
-import { TestTokens } from '../../../application/test-tokens.ts';
-import { registerUser, userDecider } from '../../../domain/identity/user.ts';
-import { createTenant, tenantDecider } from '../../../domain/tenancy/tenant.ts';
+import type { UserPrincipal } from '../../../application/core/commands/principal.ts';
+import type { RequestContext } from '../../../application/core/commands/request-context.ts';
+import { PLATFORM } from '../../../application/core/events/stream-name.ts';
+import { tenantTokenClaims, tenantTokenLifetime } from '../../../application/identity/authentication.ts';
+import { Impersonation } from '../../../application/identity/impersonation.ts';
+import { TestTokens } from '../../../application/identity/test-tokens.ts';
+import { registerUser, userStream } from '../../../domain/identity/user.ts';
+import { createTenant, tenantStream } from '../../../domain/tenancy/tenant.ts';
 import { tokenFamily } from '../../../infrastructure/identity/tokens.ts';
 import { causeOf } from '../../support/book.ts';
 import { testClock } from '../../support/fakes.ts';
@@ -27,7 +27,7 @@ const ada: UserPrincipal = {
 /** A try of one keyed request, at whatever node and moment. */
 const keyed = (name: string): RequestContext => ({
   cause: causeOf(name),
-  again: { since: 0 },
+  priorAttempt: { since: 0 },
   newId: () => 'unused',
 });
 
@@ -35,7 +35,7 @@ const nodeAt = (stores: SharedStores, now: number) => {
   const clock = testClock(now);
   const node = startNode({ ...stores, clock });
   const family = tokenFamily(['k'.repeat(40)], tenantTokenClaims, tenantTokenLifetime, clock);
-  const testTokens = new TestTokens({ commands: node.commands, tokens: family });
+  const testTokens = new TestTokens({ streams: node.streams, tokens: family });
   const impersonation = new Impersonation({
     ...node,
     tenantTokens: family,
@@ -58,7 +58,7 @@ const tenantWithAda = async (now: number): Promise<SharedStores> => {
   const { commands } = startNode({ ...stores, clock: testClock(now) });
   await commands.execute({
     tenantId: PLATFORM,
-    decider: tenantDecider,
+    type: tenantStream,
     id: 'acme',
     cause: causeOf('tenant'),
     decide: (state) =>
@@ -75,7 +75,7 @@ const tenantWithAda = async (now: number): Promise<SharedStores> => {
   const { userId, email, role } = ada;
   await commands.execute({
     tenantId: 'acme',
-    decider: userDecider,
+    type: userStream,
     id: userId,
     cause: causeOf('user'),
     decide: (state) => registerUser(state, { userId, email, displayName: 'Ada', role, origin: 'admin' }),

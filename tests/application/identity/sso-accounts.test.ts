@@ -1,19 +1,19 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { Clock } from '../../application/ports/clock.ts';
-import type { ProvidedIdentity } from '../../application/ports/sso-provider.ts';
-import { NoAccount, SsoAccounts } from '../../application/sso-accounts.ts';
-import { DomainError } from '../../domain/errors.ts';
-import { emailDecider, RESERVATION_MS, reserveEmail } from '../../domain/identity/email.ts';
-import { userDecider } from '../../domain/identity/user.ts';
-import { testClock } from '../support/fakes.ts';
-import { type Fault, faultyEvents } from '../support/faults.ts';
-import { memoryStores, type SharedStores, startNode } from '../support/node.ts';
+import { NoAccount, SsoAccounts } from '../../../application/identity/sso-accounts.ts';
+import type { Clock } from '../../../application/ports/clock.ts';
+import type { ProvidedIdentity } from '../../../application/ports/sso-provider.ts';
+import { DomainError } from '../../../domain/core/errors.ts';
+import { emailStream, RESERVATION_MS, reserveEmail } from '../../../domain/identity/email.ts';
+import { userStream } from '../../../domain/identity/user.ts';
+import { testClock } from '../../support/fakes.ts';
+import { type Fault, faultyEvents } from '../../support/faults.ts';
+import { memoryStores, type SharedStores, startNode } from '../../support/node.ts';
 
 const emailHash = (email: string): string => `hash-of-${email.toLowerCase()}`;
 const context = {
   cause: { actor: { kind: 'system' as const, id: 'sign-on' }, correlationId: 'c', causationId: 'c' },
-  again: undefined,
+  priorAttempt: undefined,
   newId: () => 'unused',
 };
 
@@ -28,9 +28,9 @@ const ann: ProvidedIdentity = {
 /** A node as it is after a start: it remembers nothing. */
 const nodeOn = (stores: SharedStores, faults: readonly Fault[] = [], clock: Clock = testClock()) => {
   const node = startNode({ ...stores, events: faultyEvents(stores.events, faults), clock });
-  const { commands, states, directory } = node;
+  const { streams, directory } = node;
   const identityHash = (issuer: string, subject: string): string => `${issuer.length}x${subject}`;
-  const accounts = new SsoAccounts({ commands, states, directory, emailHash, identityHash });
+  const accounts = new SsoAccounts({ streams, directory, emailHash, identityHash });
   return { ...node, accounts };
 };
 
@@ -51,7 +51,7 @@ describe('The account of somebody who signs in at a provider', () => {
         const id = await enter(node, ann);
         expect(await enter(nodeOn(stores), { ...ann, email: undefined })).to.equal(id);
         expect(await registrations(stores)).to.equal(1);
-        const holder = (await node.states.load('acme', emailDecider, emailHash('ann@corp.example'))).state;
+        const holder = (await node.states.load('acme', emailStream, emailHash('ann@corp.example'))).state;
         expect(holder).to.deep.equal({ status: 'claimed', userId: id });
       }),
       { numRuns: 60 },
@@ -97,7 +97,7 @@ describe('The account of somebody who signs in at a provider', () => {
     };
     await node.commands.execute({
       tenantId: 'acme',
-      decider: userDecider,
+      type: userStream,
       id: userId,
       cause: context.cause,
       decide: () => [status],
@@ -119,7 +119,7 @@ describe('The account of somebody who signs in at a provider', () => {
     const stores = memoryStores();
     const node = nodeOn(stores);
     const id = await enter(node, { ...ann, emailVerified: false });
-    const holder = (await node.states.load('acme', emailDecider, emailHash('ann@corp.example'))).state;
+    const holder = (await node.states.load('acme', emailStream, emailHash('ann@corp.example'))).state;
     expect(holder).to.deep.equal({ status: 'free' });
     expect(await enter(node, { ...ann, subject: 'true ann' })).not.to.equal(id);
     expect(await enter(node, ann), 'the link stays').to.equal(id);
@@ -130,7 +130,7 @@ describe('The account of somebody who signs in at a provider', () => {
     const node = nodeOn(stores);
     const unverified = { ...ann, subject: 'mallory', emailVerified: false };
     // What this node remembers of the address is older than what the other one does.
-    await node.states.load('acme', emailDecider, emailHash('ann@corp.example'));
+    await node.states.load('acme', emailStream, emailHash('ann@corp.example'));
     await enter(nodeOn(stores), ann);
     for (const email of ['ann@corp.example', 'Ann@CORP.example']) {
       const refused = await enter(node, { ...unverified, email }).catch((error: unknown) => error);
@@ -146,7 +146,7 @@ describe('The account of somebody who signs in at a provider', () => {
     const node = nodeOn(stores, [], clock);
     await node.commands.execute({
       tenantId: 'acme',
-      decider: emailDecider,
+      type: emailStream,
       id: emailHash('ann@corp.example'),
       cause: context.cause,
       decide: (state, at) => reserveEmail(state, { emailHash: 'h', userId: 'somebody' }, at),

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { SsoTransactions, TRANSACTION_MS } from '../../application/sso-transactions.ts';
+import { SsoTransactions, TRANSACTION_MS } from '../../../application/identity/sso-transactions.ts';
 
 const transaction = {
   tenantId: 'acme',

@@ -1,17 +1,17 @@
 import { expect } from 'chai';
-import { TokenUses } from '../../application/token-uses.ts';
-import { apiTokenDecider, mintApiToken, revokeApiToken } from '../../domain/identity/api-token.ts';
-import { causeOf } from '../support/book.ts';
-import { severalTurns } from '../support/eventually.ts';
-import { testClock, testLogger } from '../support/fakes.ts';
-import { memoryStores, startNode } from '../support/node.ts';
+import { TokenUses } from '../../../application/identity/token-uses.ts';
+import { apiTokenStream, mintApiToken, revokeApiToken } from '../../../domain/identity/api-token.ts';
+import { causeOf } from '../../support/book.ts';
+import { severalTurns } from '../../support/eventually.ts';
+import { testClock, testLogger } from '../../support/fakes.ts';
+import { memoryStores, startNode } from '../../support/node.ts';
 
 const start = async () => {
   const stores = memoryStores();
   const clock = testClock();
   const node = startNode({ ...stores, clock });
   const logger = testLogger();
-  const token = { tenantId: 'acme', decider: apiTokenDecider, id: 'one', cause: causeOf('test') } as const;
+  const token = { tenantId: 'acme', type: apiTokenStream, id: 'one', cause: causeOf('test') } as const;
   const command = {
     tokenId: 'one',
     name: 'n',

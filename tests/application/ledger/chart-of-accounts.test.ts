@@ -5,20 +5,20 @@ describe('The chart of accounts', () => {
   it('answers a keyed request that comes again as it did, whatever has become of the code', async () => {
     const node = startLedger();
     await fill(node);
-    const { books } = node;
+    const { chart } = node;
     const account = { code: 'A', name: 'First', type: 'Asset', active: true } as const;
-    const opened = await books.openAccount(TENANT, account, request({ name: 'open' }));
-    const renamed = await books.changeAccount(TENANT, 'A', { code: 'B' }, request({ name: 'rename' }));
-    await books.changeAccount(TENANT, 'B', { code: 'C' }, request());
+    const opened = await chart.openAccount(TENANT, account, request({ name: 'open' }));
+    const renamed = await chart.changeAccount(TENANT, 'A', { code: 'B' }, request({ name: 'rename' }));
+    await chart.changeAccount(TENANT, 'B', { code: 'C' }, request());
 
-    const again = await books.openAccount(TENANT, account, request({ name: 'open' }));
+    const again = await chart.openAccount(TENANT, account, request({ name: 'open' }));
     expect(again.account).to.deep.equal(opened.account);
-    const renamedAgain = await books.changeAccount(TENANT, 'A', { code: 'B' }, request({ name: 'rename' }));
+    const renamedAgain = await chart.changeAccount(TENANT, 'A', { code: 'B' }, request({ name: 'rename' }));
     expect(renamedAgain.account).to.deep.equal(renamed.account);
 
     // Its old code is another account's by now.
-    await books.openAccount(TENANT, { ...account, name: 'Second' }, request());
-    const third = await books.openAccount(TENANT, account, request({ name: 'open' }));
+    await chart.openAccount(TENANT, { ...account, name: 'Second' }, request());
+    const third = await chart.openAccount(TENANT, account, request({ name: 'open' }));
     expect(third.account).to.deep.equal(opened.account);
   });
 });

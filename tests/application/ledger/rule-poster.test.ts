@@ -1,9 +1,9 @@
 import { expect } from 'chai';
+import { PLATFORM } from '../../../application/core/events/stream-name.ts';
 import { type EventStore, StoreUnavailable } from '../../../application/ports/event-store.ts';
-import { PLATFORM } from '../../../application/streams.ts';
-import type { Decider } from '../../../domain/decider.ts';
-import type { EventOf } from '../../../domain/event.ts';
-import { createPartner, partnerDecider } from '../../../domain/partners/partner.ts';
+import type { EventOf } from '../../../domain/core/event.ts';
+import type { StreamType } from '../../../domain/core/stream-type.ts';
+import { createPartner, partnerStream } from '../../../domain/partners/partner.ts';
 import { causeOf } from '../../support/book.ts';
 import { memoryStores } from '../../support/node.ts';
 import {
@@ -68,9 +68,7 @@ describe('The subscriber of posting rules', () => {
     await fill(node);
     const { poster } = node;
     const told = async (): Promise<readonly (boolean | undefined)[]> =>
-      (await node.events.readAll({ filter: { types: poster.types } })).map((each) =>
-        poster.passesOver?.(each),
-      );
+      (await node.events.readAll({ filter: { types: poster.types } })).map((each) => poster.skips?.(each));
     const before = (await told()).length;
     await happen(node, 'a', 1);
     expect(await told(), 'it has not looked yet').to.deep.equal(Array(before + 1).fill(false));
@@ -129,10 +127,10 @@ describe('The subscriber of posting rules', () => {
     const node = startRules(memoryStores());
     await fill(node);
     await makeRule(node);
-    await node.books.lock(TENANT, '2100-01-01', request());
+    await node.chart.lock(TENANT, '2100-01-01', request());
     await happen(node, 'a', 1);
     await oneByOne(node);
-    await node.books.lock(TENANT, null, request());
+    await node.chart.lock(TENANT, null, request());
     await oneByOne(node);
     expect((await node.failures()).map(({ type }) => type)).to.deep.equal([
       'PostingRuleFailed',
@@ -234,7 +232,7 @@ describe('The subscriber of posting rules', () => {
 
 describe('Issued invoices of partners', () => {
   type Issued = EventOf<typeof InvoiceIssued>;
-  const invoices: Decider<object, Issued> = {
+  const invoices: StreamType<object, Issued> = {
     category: 'invoices',
     stateVersion: 1,
     initial: {},
@@ -243,7 +241,7 @@ describe('Issued invoices of partners', () => {
   const issue = async ({ commands }: RulesNode, partnerId: string, currency: string): Promise<void> => {
     await commands.execute({
       tenantId: `partner_${partnerId}`,
-      decider: invoices,
+      type: invoices,
       id: 'customer_one',
       cause: causeOf('issue'),
       decide: (): readonly Issued[] => [
@@ -287,7 +285,7 @@ describe('Issued invoices of partners', () => {
     ] as const) {
       await node.commands.execute({
         tenantId: PLATFORM,
-        decider: partnerDecider,
+        type: partnerStream,
         id: partnerId,
         cause: causeOf('partner'),
         decide: (state) => createPartner(state, { partnerId, name: 'P', home_tenant_id }),

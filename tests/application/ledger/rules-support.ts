@@ -1,19 +1,18 @@
 import { z } from 'zod';
-import type { LoggedEvent, RecordedEvent } from '../../../application/codec.ts';
-import { PartnerDirectory } from '../../../application/partner-directory.ts';
+import type { LoggedEvent, RecordedEvent } from '../../../application/core/events/event-codec.ts';
+import { PLATFORM } from '../../../application/core/events/stream-name.ts';
+import { PostingRules } from '../../../application/ledger/posting-rules.ts';
+import { PostingSources } from '../../../application/ledger/posting-sources.ts';
+import { rulePoster } from '../../../application/ledger/rule-poster.ts';
+import { RuleRunner } from '../../../application/ledger/rule-runner.ts';
+import { PartnerDirectory } from '../../../application/partners/partner-directory.ts';
 import type { EventStore } from '../../../application/ports/event-store.ts';
-import { PostingRules } from '../../../application/posting-rules.ts';
-import { PostingSources } from '../../../application/posting-sources.ts';
-import { RuleRunner } from '../../../application/rule-runner.ts';
-import { PLATFORM } from '../../../application/streams.ts';
-import { rulePoster } from '../../../application/subscribers/rule-poster.ts';
 import { catalogue } from '../../../domain/catalogue.ts';
-import { recordDecider } from '../../../domain/entities/record.ts';
-import type { RecordEvent } from '../../../domain/entities/record-events.ts';
-import { defineEvent } from '../../../domain/event.ts';
+import { defineEvent } from '../../../domain/core/event.ts';
+import { type RecordEvent, recordStream } from '../../../domain/entities/record.ts';
 import { type PostingFailureEvent, postingFailureEvents } from '../../../domain/ledger/posting-failure.ts';
 import type { RuleContent } from '../../../domain/ledger/posting-rule.ts';
-import { changeTenant, tenantDecider } from '../../../domain/tenancy/tenant.ts';
+import { changeTenant, tenantStream } from '../../../domain/tenancy/tenant.ts';
 import { causeOf } from '../../support/book.ts';
 import type { SharedStores } from '../../support/node.ts';
 import { request, startLedger, TENANT } from './support.ts';
@@ -48,11 +47,11 @@ const FAILURES: readonly string[] = postingFailureEvents.map(({ type }) => type)
 /** A ledger with posting rules, and their subscriber. */
 export const startRules = (shared: Partial<SharedStores> = {}, wrap?: (events: EventStore) => EventStore) => {
   const node = startLedger({ ...shared, definitions }, wrap);
-  const { commands, states, directory, events, codec, clock, ledger, logger } = node;
-  const partners = new PartnerDirectory(states);
+  const { streams, states, directory, events, codec, clock, chart, entries, logger } = node;
+  const partners = new PartnerDirectory(streams);
   const sources = new PostingSources(async (id) => (await partners.find(id))?.home_tenant_id ?? undefined);
-  const runner = new RuleRunner({ commands, directory, events, ledger, logger });
-  const deps = { commands, states, directory, events, codec, clock, ledger, sources, runner };
+  const runner = new RuleRunner({ streams, directory, events, entries, logger });
+  const deps = { streams: node.streams, directory, events, codec, clock, chart, entries, sources, runner };
   const poster = rulePoster({ runner, sources, events, codec, states });
 
   return {
@@ -97,7 +96,7 @@ export const happen = async (
 ): Promise<void> => {
   await commands.execute({
     tenantId,
-    decider: recordDecider,
+    type: recordStream,
     id,
     cause: causeOf(id),
     decide: (): readonly RecordEvent[] => [
@@ -119,7 +118,7 @@ export const happen = async (
 export const entitle = async ({ commands }: RulesNode, ledger: boolean): Promise<void> => {
   await commands.execute({
     tenantId: PLATFORM,
-    decider: tenantDecider,
+    type: tenantStream,
     id: TENANT,
     cause: causeOf('entitle'),
     decide: (state) => changeTenant(state, { entitlements: { ledger } }),

@@ -1,16 +1,17 @@
-import { Books } from '../../../application/books.ts';
-import type { RecordedEvent } from '../../../application/codec.ts';
-import { Ledger } from '../../../application/ledger.ts';
+import type { RequestContext } from '../../../application/core/commands/request-context.ts';
+import type { RecordedEvent } from '../../../application/core/events/event-codec.ts';
+import { PLATFORM } from '../../../application/core/events/stream-name.ts';
+import { ChartOfAccounts } from '../../../application/ledger/chart-of-accounts.ts';
+import { Entries } from '../../../application/ledger/entries.ts';
+import { LedgerJournal } from '../../../application/ledger/journal.ts';
+import { Posting, postingFinisher } from '../../../application/ledger/posting.ts';
+import { LedgerSettings } from '../../../application/ledger/settings.ts';
 import type { Clock } from '../../../application/ports/clock.ts';
 import type { EventStore } from '../../../application/ports/event-store.ts';
-import { Postings } from '../../../application/postings.ts';
-import type { RequestContext } from '../../../application/request-context.ts';
-import { PLATFORM } from '../../../application/streams.ts';
-import { postingFinisher } from '../../../application/subscribers/posting-finisher.ts';
-import type { EventDefinition } from '../../../domain/event.ts';
-import type { EntryEvent } from '../../../domain/ledger/entry-events.ts';
+import type { EventDefinition } from '../../../domain/core/event.ts';
+import type { EntryEvent } from '../../../domain/ledger/entry.ts';
 import type { JournalEvent, PostingEvent } from '../../../domain/ledger/journal.ts';
-import { createTenant, tenantDecider } from '../../../domain/tenancy/tenant.ts';
+import { createTenant, tenantStream } from '../../../domain/tenancy/tenant.ts';
 import { uuidV7Ids } from '../../../infrastructure/identity/ids.ts';
 import { causeOf } from '../../support/book.ts';
 import { memoryStores, type SharedStores, startNode } from '../../support/node.ts';
@@ -27,14 +28,14 @@ export const CHART = [
 
 let requests = 0;
 
-/** A request of its own; with `again`, one with a key that may have had its effect already. */
+/** A new request; with a name, a keyed request that may have had its effect already. */
 export const request = (keyed?: { readonly name: string }): RequestContext => {
   requests += 1;
   let made = 0;
   const name = keyed?.name ?? `request-${requests}`;
   return {
     cause: causeOf(name),
-    again: keyed === undefined ? undefined : { since: 0 },
+    priorAttempt: keyed === undefined ? undefined : { since: 0 },
     newId: () => {
       made += 1;
       return `${name}-${made}`;
@@ -52,25 +53,30 @@ export const startLedger = (
 ) => {
   const events = shared.events ?? memoryStores().events;
   const node = startNode({ ...shared, events: wrap(events) });
-  const { commands, states, codec, clock, directory, logger } = node;
+  const { streams, codec, clock, directory, logger } = node;
   const ids = uuidV7Ids(clock);
-  const postings = new Postings({ commands, states, events: node.events, codec, ids, logger });
-  const finisher = postingFinisher({ postings });
+  const journal = new LedgerJournal({ streams, events: node.events, codec });
+  const chart = new ChartOfAccounts({ streams, journal });
+  const settings = new LedgerSettings({ directory, clock });
+  const posting = new Posting({ streams, events: node.events, codec, ids, logger, journal, settings });
+  const entries = new Entries({ streams, chart, journal, settings, posting });
+  const finisher = postingFinisher(posting);
 
   const readAll = async () => (await events.readAll({ limit: 100_000 })).map((each) => codec.decode(each));
   return {
     ...node,
-    postings,
-    books: new Books({ commands, states }),
-    ledger: new Ledger({ commands, directory, clock, postings }),
+    journal,
+    chart,
+    posting,
+    entries,
     readAll,
-    /** All that is in the books, in order. */
+    /** All postings, in the order of the journal. */
     postingsOf: async () =>
       (await readAll())
         .filter(({ type }) => type === 'EntryPosted' || type === 'EntryReversed')
         // The type says what the data is.
         .map((event) => event as RecordedEvent<PostingEvent>),
-    /** As the subscriber does after a crash, from the beginning of the log. */
+    /** Runs `postingFinisher` over the whole log, as after a crash. */
     finishAll: async () => {
       for (const event of await readAll()) {
         if (finisher.types.includes(event.type)) await finisher.handle(event);
@@ -81,11 +87,11 @@ export const startLedger = (
 
 export type LedgerNode = ReturnType<typeof startLedger>;
 
-/** A tenant, its chart, and open books. */
-export const fill = async ({ commands, books }: LedgerNode): Promise<void> => {
+/** A tenant with its chart, and no lock. */
+export const fill = async ({ commands, chart }: LedgerNode): Promise<void> => {
   await commands.execute({
     tenantId: PLATFORM,
-    decider: tenantDecider,
+    type: tenantStream,
     id: TENANT,
     cause: causeOf('tenant'),
     decide: (state) =>
@@ -100,7 +106,7 @@ export const fill = async ({ commands, books }: LedgerNode): Promise<void> => {
       }),
   });
   for (const [code, type] of CHART) {
-    await books.openAccount(TENANT, { code, name: `Account ${code}`, type, active: true }, request());
+    await chart.openAccount(TENANT, { code, name: `Account ${code}`, type, active: true }, request());
   }
 };
 
@@ -111,9 +117,9 @@ export const move = (debit: string, credit: string, amount: number) => [
 ];
 
 export const draft = async (
-  { ledger }: LedgerNode,
+  { entries }: LedgerNode,
   { date = '2026-03-15', lines = move('1000', '4000', 100) } = {},
-): Promise<string> => (await ledger.draft(TENANT, { date, lines }, { kind: 'manual' }, request())).draft.id;
+): Promise<string> => (await entries.draft(TENANT, { date, lines }, { kind: 'manual' }, request())).draft.id;
 
 export const eventsOf = (
   events: readonly RecordedEvent[],

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { z } from 'zod';
-import type { LoggedEvent } from '../../../application/codec.ts';
-import { Erasures } from '../../../application/erasures.ts';
-import { Messaging } from '../../../application/messaging.ts';
+import type { LoggedEvent } from '../../../application/core/events/event-codec.ts';
+import { eraser } from '../../../application/core/privacy/eraser.ts';
+import { Erasures } from '../../../application/core/privacy/erasures.ts';
+import { runSubscriber } from '../../../application/core/subscriptions/subscriber.ts';
+import { mentionNotifier } from '../../../application/messaging/mention-notifier.ts';
+import { Messaging } from '../../../application/messaging/messaging.ts';
 import { StoreUnavailable } from '../../../application/ports/event-store.ts';
-import { runSubscriber } from '../../../application/subscriber.ts';
-import { eraser } from '../../../application/subscribers/eraser.ts';
-import { mentionNotifier } from '../../../application/subscribers/mention-notifier.ts';
 import { openSqliteReadStore } from '../../../infrastructure/read-store/sqlite/store.ts';
 import { eventually } from '../../support/eventually.ts';
 import { faultyEvents } from '../../support/faults.ts';
@@ -74,7 +74,14 @@ describe('the mention notifier', () => {
         const stopping = new AbortController();
         const done = runSubscriber(
           mentionNotifier(shaky),
-          { store, events: stores.events, codec: node.codec, logger: node.logger, owner: 'one', ttlMs: 1000 },
+          {
+            store,
+            follower: node.follower,
+            codec: node.codec,
+            logger: node.logger,
+            owner: 'one',
+            ttlMs: 1000,
+          },
           stopping.signal,
         );
         await eventually(async () => expect(await inbox('eve')).to.have.length(1));

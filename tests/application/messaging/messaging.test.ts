@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { MessageLookup } from '../../application/message-facts.ts';
-import { Messaging } from '../../application/messaging.ts';
-import type { StoredEvent } from '../../application/ports/event-store.ts';
-import { conversationsProjection, type MessageDoc } from '../../projections/conversations.ts';
-import { refusalCode } from '../support/eventually.ts';
-import { folded } from '../support/folded.ts';
-import { memoryStores, startNode } from '../support/node.ts';
-import { contextOf, settle } from './village.ts';
+import type { MessageLookup } from '../../../application/messaging/message-facts.ts';
+import { Messaging } from '../../../application/messaging/messaging.ts';
+import type { StoredEvent } from '../../../application/ports/event-store.ts';
+import { conversationsProjection, type MessageDoc } from '../../../projections/messaging/conversations.ts';
+import { refusalCode } from '../../support/eventually.ts';
+import { folded } from '../../support/folded.ts';
+import { memoryStores, startNode } from '../../support/node.ts';
+import { contextOf, settle } from '../village.ts';
 
 /** Ann, Bob and Eve; the read model lags behind the log by as many events as `lag` says. */
 const village = async (lag: () => number = () => 0) => {

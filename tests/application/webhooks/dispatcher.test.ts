@@ -3,24 +3,12 @@ import type { EventStore } from '../../../application/ports/event-store.ts';
 import { eventually, gate, severalTurns } from '../../support/eventually.ts';
 import { BEGINNING } from '../../support/given.ts';
 import { memoryStores, startNode } from '../../support/node.ts';
-import { answered, deliveryOf, dispatching, hook, writeSubscription, writeTenant } from './support.ts';
+import { answered, deliveryOf, hook, running, writeSubscription, writeTenant } from './support.ts';
 
 const MINUTE = 60_000;
 
 describe('the webhook dispatcher', () => {
-  const ends: (() => Promise<void>)[] = [];
-  afterEach(async () => {
-    for (const end of ends.splice(0)) await end();
-  });
-  const started = async (...options: Parameters<typeof dispatching>) => {
-    const village = await dispatching(...options);
-    const run = (...args: Parameters<typeof village.run>) => {
-      const running = village.run(...args);
-      ends.push(running.end);
-      return running;
-    };
-    return { ...village, run };
-  };
+  const started = running();
 
   it('sends at once, then after 1, 6, 36 and 156 minutes, and never again', async () => {
     const { run, schedule, calls, clock, node, answer } = await started();
@@ -266,7 +254,7 @@ describe('the webhook dispatcher', () => {
     });
     const shuffled = [3, 0, 5, 1, 4, 2];
     for (const at of shuffled) await replay(ids[at] ?? '', 'r', `order ${at}`);
-    run(node, 'another');
+    run(node, { owner: 'another' });
     await eventually(() => expect(calls).to.have.length(6));
     expect(calls.map(({ call }) => String(call.body))).to.deep.equal(['0', '1', '2', '3', '4', '5']);
   });
@@ -281,7 +269,7 @@ describe('the webhook dispatcher', () => {
     clock.advance(2 * MINUTE);
     answer(() => answered(200));
     const other = startNode({ ...stores, clock });
-    run(other, 'other');
+    run(other, { owner: 'other' });
     await eventually(async () => expect((await deliveryOf(other, 'acme', id)).status).to.equal('delivered'));
     expect(calls.map(({ call }) => call.headers['X-Service-Attempt'])).to.deep.equal(['1', '2']);
   });

@@ -1,10 +1,9 @@
 import { expect } from 'chai';
 import { z } from 'zod';
-import type { LoggedEvent } from '../../../application/codec.ts';
-import { webhookFanOut } from '../../../application/subscribers/webhook-fan-out.ts';
+import type { LoggedEvent } from '../../../application/core/events/event-codec.ts';
 import { bodyOf } from '../../../application/webhooks/body.ts';
-import { recordDecider } from '../../../domain/entities/record.ts';
-import type { RecordEvent } from '../../../domain/entities/record-events.ts';
+import { webhookFanOut } from '../../../application/webhooks/webhook-fan-out.ts';
+import { type RecordEvent, recordStream } from '../../../domain/entities/record.ts';
 import type { SubscriptionEvent } from '../../../domain/webhooks/subscription.ts';
 import { type Fault, faultyEvents } from '../../support/faults.ts';
 import { memoryStores, startNode, type TestNode } from '../../support/node.ts';
@@ -25,7 +24,7 @@ describe('the webhook fan-out', () => {
       happen: (name: string, tenantId = 'acme') =>
         node.commands.execute({
           tenantId,
-          decider: recordDecider,
+          type: recordStream,
           id: name,
           cause: cause(name),
           decide: (): readonly RecordEvent[] => [
@@ -197,9 +196,7 @@ describe('the webhook fan-out', () => {
     const { node, change, happen } = village();
     const fanOut = webhookFanOut(node);
     const told = async (): Promise<readonly (boolean | undefined)[]> =>
-      (await node.events.readAll({ filter: { types: fanOut.types } })).map((each) =>
-        fanOut.passesOver?.(each),
-      );
+      (await node.events.readAll({ filter: { types: fanOut.types } })).map((each) => fanOut.skips?.(each));
     const last = async (): Promise<LoggedEvent[]> => (await log(node)).slice(-1);
     fanOut.begin?.();
     await happen('a');

@@ -1,11 +1,10 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { uuidFromName } from '../../../application/request-context.ts';
-import { runSubscriber, type Subscriber } from '../../../application/subscriber.ts';
-import { deadLetterCounter } from '../../../application/subscribers/webhook-keepers.ts';
-import { deliveryDecider } from '../../../domain/webhooks/delivery.ts';
-import type { DeliveryEvent } from '../../../domain/webhooks/delivery-events.ts';
-import { SUBSCRIPTIONS, subscriptionsDecider } from '../../../domain/webhooks/subscription.ts';
+import { uuidFromName } from '../../../application/core/commands/request-context.ts';
+import { runSubscriber, type Subscriber } from '../../../application/core/subscriptions/subscriber.ts';
+import { deadLetterCounter } from '../../../application/webhooks/webhook-keepers.ts';
+import { type DeliveryEvent, deliveryStream } from '../../../domain/webhooks/delivery.ts';
+import { SUBSCRIPTIONS, subscriptionsStream } from '../../../domain/webhooks/subscription.ts';
 import { openSqliteReadStore } from '../../../infrastructure/read-store/sqlite/store.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startNode, type TestNode } from '../../support/node.ts';
@@ -21,7 +20,7 @@ const append = (on: TestNode, name: string, subscriptionId: string, kind: 'dead'
       : { type: 'DeliverySucceeded', data: { ...base, event: 'e', response_code: 200 } };
   return on.commands.execute({
     tenantId: 'acme',
-    decider: deliveryDecider,
+    type: deliveryStream,
     id,
     cause: cause(`${name} ends`),
     decide: () => [event],
@@ -41,7 +40,7 @@ describe('the counter of dead letters', () => {
       return node.codec.decode(last);
     };
     const counted = async (on: TestNode = startNode(stores)): Promise<number | undefined> => {
-      const { state } = await on.states.load('acme', subscriptionsDecider, SUBSCRIPTIONS);
+      const { state } = await on.states.load('acme', subscriptionsStream, SUBSCRIPTIONS);
       return state.byId.one?.deadLetters.length;
     };
     return { stores, node, end, counted };
@@ -67,7 +66,7 @@ describe('the counter of dead letters', () => {
   it('counts a batch as if each had come by itself: ten in a row pause, and nine before a success do not', async () => {
     const { node, end, counted } = await village();
     const stateOf = async () =>
-      (await node.states.load('acme', subscriptionsDecider, SUBSCRIPTIONS)).state.byId.one?.state;
+      (await node.states.load('acme', subscriptionsStream, SUBSCRIPTIONS)).state.byId.one?.state;
     const counter = deadLetterCounter(node);
     counter.begin?.();
     const ends = async (name: string, kinds: readonly ('dead' | 'delivered')[]) => {
@@ -91,7 +90,7 @@ describe('the counter of dead letters', () => {
     const counter = deadLetterCounter(node);
     const told = async (): Promise<readonly (boolean | undefined)[]> =>
       (await node.events.readAll({ filter: { types: ['DeliverySucceeded', 'DeliveryDeadLettered'] } })).map(
-        (stored) => counter.passesOver?.(stored),
+        (stored) => counter.skips?.(stored),
       );
     counter.begin?.();
     const first = await end('a', 'delivered');
@@ -137,8 +136,8 @@ describe('the counter of dead letters', () => {
     let reached = '';
     const watched = (counter: Subscriber): Subscriber => ({
       ...counter,
-      passesOver: (stored) => {
-        if (counter.passesOver?.(stored) !== true) return false;
+      skips: (stored) => {
+        if (counter.skips?.(stored) !== true) return false;
         passed += 1;
         // The last one is asked about where all before it are passed over.
         reached = stored.position;
@@ -165,7 +164,7 @@ describe('the counter of dead letters', () => {
           const counter = watched(deadLetterCounter(here));
           const done = runSubscriber(
             counter,
-            { ...lease, events: here.events, codec: here.codec },
+            { ...lease, follower: here.follower, codec: here.codec },
             stopping.signal,
           );
           for (const [step, run] of runs.entries()) {
@@ -181,7 +180,7 @@ describe('the counter of dead letters', () => {
           stopping.abort();
           await done;
         }
-        const { state } = await startNode(stores).states.load('acme', subscriptionsDecider, SUBSCRIPTIONS);
+        const { state } = await startNode(stores).states.load('acme', subscriptionsStream, SUBSCRIPTIONS);
         for (const id of ['one', 'two'] as const) {
           const { deadLetters = [], state: now } = state.byId[id] ?? {};
           expect([id, deadLetters.length, now]).to.deep.equal([

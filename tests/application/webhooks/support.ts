@@ -1,25 +1,27 @@
+import { uuidFromName } from '../../../application/core/commands/request-context.ts';
+import { FairLimiter } from '../../../application/core/concurrency/fair-limiter.ts';
+import { PLATFORM } from '../../../application/core/events/stream-name.ts';
+import type { LeaseOptions } from '../../../application/core/subscriptions/lease.ts';
 import type { OutboundAnswer, OutboundRequest } from '../../../application/ports/outbound-http.ts';
-import { uuidFromName } from '../../../application/request-context.ts';
-import { PLATFORM } from '../../../application/streams.ts';
-import { Attempts } from '../../../application/webhooks/attempts.ts';
-import type { DeliveryQueue } from '../../../application/webhooks/backlog.ts';
+import { storedBody } from '../../../application/webhooks/body.ts';
+import { DeliveryAttempts } from '../../../application/webhooks/delivery-attempts.ts';
 import { runWebhookDispatcher } from '../../../application/webhooks/dispatcher.ts';
-import { Turns } from '../../../application/webhooks/turns.ts';
-import { type TenantEvent, tenantDecider } from '../../../domain/tenancy/tenant.ts';
+import type { DeliveryQueue } from '../../../application/webhooks/due-deliveries.ts';
+import { type TenantEvent, tenantStream } from '../../../domain/tenancy/tenant.ts';
 import {
-  deliveryDecider,
+  type DeliveryEvent,
+  deliveryStream,
   requestReplay,
   type ScheduledDelivery,
   scheduleDelivery,
 } from '../../../domain/webhooks/delivery.ts';
-import type { DeliveryEvent } from '../../../domain/webhooks/delivery-events.ts';
 import {
   SUBSCRIPTIONS,
   type SubscriptionEvent,
-  subscriptionsDecider,
+  subscriptionsStream,
 } from '../../../domain/webhooks/subscription.ts';
 import { openSqliteReadStore } from '../../../infrastructure/read-store/sqlite/store.ts';
-import { silentMetrics, testClock } from '../../support/fakes.ts';
+import { testClock } from '../../support/fakes.ts';
 import { memoryStores, type SharedStores, startNode, type TestNode } from '../../support/node.ts';
 
 export const TABLE = [60, 300, 1800, 7200];
@@ -70,7 +72,7 @@ export const answered = (status: number, headers: Record<string, string> = {}): 
 export const writeSubscription = (node: TestNode, tenantId: string, ...events: SubscriptionEvent[]) =>
   node.commands.execute({
     tenantId,
-    decider: subscriptionsDecider,
+    type: subscriptionsStream,
     id: SUBSCRIPTIONS,
     cause: cause('c'),
     decide: () => events,
@@ -79,7 +81,7 @@ export const writeSubscription = (node: TestNode, tenantId: string, ...events: S
 export const writeTenant = (node: TestNode, tenantId: string, status: 'active' | 'suspended') =>
   node.commands.execute({
     tenantId: PLATFORM,
-    decider: tenantDecider,
+    type: tenantStream,
     id: tenantId,
     cause: cause('c'),
     decide: (tenant): readonly TenantEvent[] => [
@@ -117,19 +119,19 @@ export const deliveryOf = async (
   tenantId: string,
   id: string,
 ): Promise<ScheduledDelivery> => {
-  const { state } = await node.states.load(tenantId, deliveryDecider, id);
+  const { state } = await node.states.load(tenantId, deliveryStream, id);
   if (state.kind !== 'scheduled') throw new Error('no such delivery');
   return state;
 };
 
 /** A delivery as it was at a place in the log. */
 const stateUpTo = async (on: TestNode, tenantId: string, id: string, upTo: number) => {
-  let { initial: state } = deliveryDecider;
+  let { initial: state } = deliveryStream;
   for (const stored of await on.events.readStream(`${tenantId}.delivery-${id}`)) {
     if (Number.parseInt(stored.position, 16) > upTo) break;
     const event = on.codec.decode(stored);
     // An event of a delivery's stream.
-    state = deliveryDecider.evolve(state, event as unknown as DeliveryEvent, {
+    state = deliveryStream.evolve(state, event as unknown as DeliveryEvent, {
       at: event.at,
       revision: event.revision,
     });
@@ -150,16 +152,20 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
   let behind = 0;
   let answers: Answers = () => answered(200);
 
-  const schedule = async (name: string, subscriptionId = 'one', tenantId = 'acme'): Promise<string> => {
+  const schedule = async (
+    name: string,
+    subscriptionId = 'one',
+    tenantId = 'acme',
+    body = name,
+  ): Promise<string> => {
     const id = uuidFromName(name);
     scheduled.push({ id, subscriptionId, tenantId });
     await node.commands.execute({
       tenantId,
-      decider: deliveryDecider,
+      type: deliveryStream,
       id,
       cause: cause(name),
-      decide: (state) =>
-        scheduleDelivery(state, { id, subscriptionId, event: 'e', encoding: 'plain', bodyParts: [name] }),
+      decide: (state) => scheduleDelivery(state, { id, subscriptionId, event: 'e', ...storedBody(body) }),
     });
     return id;
   };
@@ -167,17 +173,16 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
   const replay = (id: string, replayId: string, order?: string) =>
     node.commands.execute({
       tenantId: 'acme',
-      decider: deliveryDecider,
+      type: deliveryStream,
       id,
       cause: cause(replayId),
       decide: (state): readonly DeliveryEvent[] =>
         requestReplay(state, { id: replayId, dueAt: clock.now(), ...(order === undefined ? {} : { order }) }),
     });
 
-  const attemptsOf = (on: TestNode): Attempts =>
-    new Attempts({
+  const attemptsOf = (on: TestNode): DeliveryAttempts =>
+    new DeliveryAttempts({
       ...on,
-      metrics: silentMetrics,
       http: {
         request: async (call, signal) => {
           calls.push({ call, at: clock.now() });
@@ -193,8 +198,11 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
       timeoutMs: 10_000,
     });
 
-  /** As the read model would say, without being behind. */
-  const queueOf = (on: TestNode): DeliveryQueue => ({
+  /** The answers of the read model, up to date unless `lag` or `hide` say otherwise. */
+  const viewer = startNode({ ...stores, clock });
+  const stateOf = (tenantId: string, id: string) =>
+    viewer.states.refresh(`${tenantId}.delivery-${id}`, deliveryStream);
+  const queue: DeliveryQueue = {
     subscriptions: async function* () {
       const seen = new Map(scheduled.map((each) => [`${each.tenantId}/${each.subscriptionId}`, each]));
       yield* seen.values();
@@ -203,15 +211,15 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
       looks.count += 1;
       if (hidden) return [];
       // Who does not wait for it sees what was so many events ago, and no newer ones.
-      const head = Number.parseInt((await on.events.head()) ?? '0', 16);
+      const head = Number.parseInt((await viewer.events.head()) ?? '0', 16);
       const upTo = seen === undefined ? head - behind : head;
       const own = scheduled.filter(
         (each) => each.tenantId === tenantId && each.subscriptionId === subscriptionId,
       );
       const states =
         upTo === head
-          ? await Promise.all(own.map(({ id }) => on.states.load(tenantId, deliveryDecider, id)))
-          : await Promise.all(own.map(({ id }) => stateUpTo(on, tenantId, id, upTo)));
+          ? await Promise.all(own.map(({ id }) => stateOf(tenantId, id)))
+          : await Promise.all(own.map(({ id }) => stateUpTo(viewer, tenantId, id, upTo)));
       return states
         .flatMap(({ state }) => (state.kind === 'scheduled' ? [state] : []))
         .filter(({ dueAt, replay: owed }) => dueAt !== null && (owed?.order !== undefined) === ordered)
@@ -222,20 +230,36 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
         .map(({ id, dueAt }) => ({ id, dueAt: dueAt ?? 0 }))
         .slice(0, limit);
     },
-  });
+  };
 
-  const reads = await openSqliteReadStore({ path: ':memory:' });
-  const run = (on: TestNode = node, owner = 'node') => {
+  const leases = await openSqliteReadStore({ path: ':memory:' });
+  /**
+   * Runs the dispatcher on a node.
+   * @param options.store of leases: with one of its own, a node sends while another does; `turns`: calls at a time
+   */
+  const run = (
+    on: TestNode = node,
+    options: {
+      readonly owner?: string;
+      readonly store?: LeaseOptions['store'];
+      readonly turns?: number;
+    } = {},
+  ) => {
+    const { owner = 'node', store = leases, turns = 64 } = options;
     const stopping = new AbortController();
     const deps = {
       ...on,
       clock,
       attempts: attemptsOf(on),
-      turns: new Turns({ total: 64, perTenant: 32, reserved: 4 }),
-      queue: queueOf(on),
+      turns: new FairLimiter({
+        total: turns,
+        perTenant: Math.ceil(turns / 2),
+        reserved: Math.min(4, turns - 1),
+      }),
+      queue,
       sleep: clock.sleep,
     };
-    const lease = { store: reads, logger: on.logger, owner, ttlMs: 60_000 };
+    const lease = { store, logger: on.logger, owner, ttlMs: 60_000 };
     const done = runWebhookDispatcher(deps, lease, stopping.signal);
     return {
       end: async () => {
@@ -260,10 +284,26 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
     },
     schedule,
     replay,
-    attemptsOf,
     run,
     answer: (next: Answers) => {
       answers = next;
     },
+  };
+};
+
+/** For a suite: {@link dispatching} whose dispatchers end after each test. */
+export const running = () => {
+  const ends: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const end of ends.splice(0)) await end();
+  });
+  return async (...options: Parameters<typeof dispatching>) => {
+    const village = await dispatching(...options);
+    const run = (...args: Parameters<typeof village.run>) => {
+      const started = village.run(...args);
+      ends.push(started.end);
+      return started;
+    };
+    return { ...village, run };
   };
 };

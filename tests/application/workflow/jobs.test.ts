@@ -1,8 +1,7 @@
 import { expect } from 'chai';
-import { recordDecider } from '../../../domain/entities/record.ts';
-import type { RecordEvent } from '../../../domain/entities/record-events.ts';
-import { type SchemaEvent, schemaDecider } from '../../../domain/entities/schema.ts';
-import { DomainError } from '../../../domain/errors.ts';
+import { DomainError } from '../../../domain/core/errors.ts';
+import { type RecordEvent, recordStream } from '../../../domain/entities/record.ts';
+import { type SchemaEvent, schemaStream } from '../../../domain/entities/schema.ts';
 import type { Definition } from '../../../domain/workflow/definition.ts';
 import { change, INVOICES } from '../../domain/workflow/samples.ts';
 import { causeOf } from '../../support/book.ts';
@@ -111,7 +110,7 @@ describe('jobs', () => {
     };
     await one.commands.execute({
       tenantId: TENANT,
-      decider: schemaDecider,
+      type: schemaStream,
       id: 'invoice',
       cause: causeOf('grown'),
       decide: () => [grown],
@@ -133,7 +132,7 @@ describe('jobs', () => {
     });
     const edit = node.commands.execute({
       tenantId: TENANT,
-      decider: recordDecider,
+      type: recordStream,
       id: 'one',
       cause: causeOf('edit'),
       decide: (state) => (state.status === 'live' ? [edited(state.version + 1)] : []),
@@ -204,7 +203,7 @@ describe('jobs', () => {
 
   it('have one effect for a request that is tried again after a crash', async () => {
     const first = request();
-    const keyed = { ...first, again: { since: 0 } };
+    const keyed = { ...first, priorAttempt: { since: 0 } };
     const attempt = () => node.jobs.transition(TENANT, 'one', { eventName: 'flip' }, ANN, keyed);
     await attempt();
     const again = await attempt();

@@ -1,9 +1,8 @@
 import { expect } from 'chai';
-import { type LinkTarget, PublicLinks } from '../../../application/public-links.ts';
-import { recordDecider } from '../../../domain/entities/record.ts';
-import type { RecordEvent } from '../../../domain/entities/record-events.ts';
-import { DomainError } from '../../../domain/errors.ts';
-import { type TenantEvent, tenantDecider } from '../../../domain/tenancy/tenant.ts';
+import { type LinkTarget, PublicLinks } from '../../../application/workflow/public-links.ts';
+import { DomainError } from '../../../domain/core/errors.ts';
+import { type RecordEvent, recordStream } from '../../../domain/entities/record.ts';
+import { type TenantEvent, tenantStream } from '../../../domain/tenancy/tenant.ts';
 import { INVOICES } from '../../domain/workflow/samples.ts';
 import { causeOf } from '../../support/book.ts';
 import { testClock } from '../../support/fakes.ts';
@@ -17,7 +16,7 @@ describe('public links', () => {
   const start = async () => {
     const clock = testClock();
     const node = startJobs({ clock });
-    const { commands, states, directory, jobs, events } = node;
+    const { commands, streams, directory, jobs, events } = node;
     /** Finds what was ever created, like a read model that is behind all that came later. */
     let lookups = 0;
     const lookUp = async (tokenHash: string): Promise<LinkTarget | undefined> => {
@@ -33,14 +32,14 @@ describe('public links', () => {
       }
       return undefined;
     };
-    const links = new PublicLinks({ commands, states, directory, jobs, clock, lookUp });
+    const links = new PublicLinks({ streams, directory, jobs, clock, lookUp });
     // Its memory is told nothing of what this node does.
     const other = startJobs({ clock, events, keyStore: node.keyStore, snapshots: node.snapshots });
     const elsewhere = new PublicLinks({ ...other, clock, lookUp });
     const append = (id: string, ...appended: TenantEvent[]) =>
       commands.execute({
         tenantId: 'platform',
-        decider: tenantDecider,
+        type: tenantStream,
         id,
         cause: causeOf('platform'),
         decide: () => appended,
@@ -115,7 +114,7 @@ describe('public links', () => {
     };
     await commands.execute({
       tenantId: TENANT,
-      decider: recordDecider,
+      type: recordStream,
       id: 'one',
       cause: causeOf('deletion'),
       decide: () => [deleting],
@@ -162,7 +161,7 @@ describe('public links', () => {
 
   it('are made once for a request that is tried again after a crash, whose token nobody knows any more', async () => {
     const { links } = await start();
-    const keyed = { ...request(), again: { since: 0 }, newId: () => 'the-link' };
+    const keyed = { ...request(), priorAttempt: { since: 0 }, newId: () => 'the-link' };
     const first = await links.create(TENANT, 'one', LINK, keyed);
     const again = await links.create(TENANT, 'one', LINK, keyed);
     expect(first.token).to.be.a('string');

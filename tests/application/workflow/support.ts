@@ -1,13 +1,12 @@
-import { Jobs } from '../../../application/jobs.ts';
+import type { RequestContext } from '../../../application/core/commands/request-context.ts';
 import type { Clock } from '../../../application/ports/clock.ts';
-import type { RequestContext } from '../../../application/request-context.ts';
-import { Workflows } from '../../../application/workflows.ts';
+import { Jobs } from '../../../application/workflow/jobs.ts';
+import { Workflows } from '../../../application/workflow/workflows.ts';
 import type { Values } from '../../../domain/entities/fields.ts';
-import { recordDecider } from '../../../domain/entities/record.ts';
-import type { RecordEvent } from '../../../domain/entities/record-events.ts';
-import { type SchemaEvent, schemaDecider } from '../../../domain/entities/schema.ts';
+import { type RecordEvent, recordStream } from '../../../domain/entities/record.ts';
+import { type SchemaEvent, schemaStream } from '../../../domain/entities/schema.ts';
 import type { Definition } from '../../../domain/workflow/definition.ts';
-import { workflowDecider } from '../../../domain/workflow/workflow.ts';
+import { workflowStream } from '../../../domain/workflow/workflow.ts';
 import { causeOf } from '../../support/book.ts';
 import { type SharedStores, startNode } from '../../support/node.ts';
 
@@ -35,7 +34,7 @@ export const request = (): RequestContext => {
   const name = `request-${requests}`;
   return {
     cause: causeOf(name),
-    again: undefined,
+    priorAttempt: undefined,
     newId: () => {
       made += 1;
       return `${name}-${made}`;
@@ -46,12 +45,12 @@ export const request = (): RequestContext => {
 /** A node with workflows and jobs. */
 export const startJobs = (shared: Partial<SharedStores> & { readonly clock?: Clock } = {}) => {
   const node = startNode(shared);
-  const { commands, states, events, codec, clock } = node;
-  const workflows = new Workflows({ commands, states, events, codec, entitiesUsing: async () => [] });
-  const jobs = new Jobs({ commands, states, workflows, clock });
+  const { commands, streams, states, events, codec, clock } = node;
+  const workflows = new Workflows({ streams, events, codec, entitiesUsing: async () => [] });
+  const jobs = new Jobs({ streams, workflows, clock });
 
   const publish = async (name: string, definition: Definition): Promise<number> => {
-    const { state } = await states.load(TENANT, workflowDecider, name);
+    const { state } = await states.load(TENANT, workflowStream, name);
     if (!state.exists) await workflows.create(TENANT, name, definition, request());
     else await workflows.save(TENANT, name, definition, request());
     return (await workflows.publish(TENANT, name, request())).workflow.versions.length;
@@ -75,7 +74,7 @@ export const startJobs = (shared: Partial<SharedStores> & { readonly clock?: Clo
     };
     await commands.execute({
       tenantId: TENANT,
-      decider: recordDecider,
+      type: recordStream,
       id,
       cause: causeOf(`record-${id}`),
       decide: () => [created],
@@ -85,7 +84,7 @@ export const startJobs = (shared: Partial<SharedStores> & { readonly clock?: Clo
   const defineInvoice = (): Promise<unknown> =>
     commands.execute({
       tenantId: TENANT,
-      decider: schemaDecider,
+      type: schemaStream,
       id: 'invoice',
       cause: causeOf('schema'),
       decide: (state) => (state.exists ? [] : [INVOICE]),

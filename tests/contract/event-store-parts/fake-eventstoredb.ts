@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import {
   type AllStreamRecordedEvent,
   type AllStreamResolvedEvent,
@@ -35,8 +36,15 @@ export class FakeEventStoreDb implements Connection {
   tellsCaughtUp = true;
   readonly #subscribers = new Set<Subscriber>();
 
+  /** Subscriptions that are open now. */
+  get subscriptions(): number {
+    return this.#subscribers.size;
+  }
+
   async append(stream: string, expected: 'any' | 'no_stream' | bigint, events: EventData[]) {
     if (this.frozen) await new Promise<never>(() => {});
+    // An answer over the network never comes in the same tick.
+    await setImmediate();
     if (this.down) throw this.down;
     const known = this.log.filter(({ streamId }) => streamId === stream);
     const current = BigInt(known.length - 1);
@@ -102,7 +110,11 @@ export class FakeEventStoreDb implements Connection {
       if (next === this.log.length && !live && this.tellsCaughtUp) stream.emit('caughtUp');
       live = next === this.log.length;
     };
-    const stream = new Readable({ objectMode: true, highWaterMark: 16, read: () => setImmediate(pump) });
+    const stream = new Readable({
+      objectMode: true,
+      highWaterMark: 16,
+      read: () => void setImmediate().then(pump),
+    });
     const checkpoint = ({ position }: AllStreamRecordedEvent): void => {
       // The package hands its subscription over; the adapter does not look at it.
       const tell: ((...args: never[]) => unknown) | undefined = filter.checkpointReached;
@@ -110,7 +122,10 @@ export class FakeEventStoreDb implements Connection {
     };
     const subscriber = { stream, pump };
     this.#subscribers.add(subscriber);
-    if (this.down) setImmediate((error) => stream.emit('error', error), this.down);
+    const { down } = this;
+    void setImmediate().then(() =>
+      down === undefined ? stream.emit('confirmation') : stream.emit('error', down),
+    );
     const unsubscribe = async (): Promise<void> => {
       this.#subscribers.delete(subscriber);
     };

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import type {
-  EventBatch,
-  EventStore,
-  NewEvent,
-  StoredEvent,
-  SubscribeOptions,
-} from '../../../application/ports/event-store.ts';
+import {
+  type EventBatch,
+  type FollowOptions,
+  LogFollower,
+} from '../../../application/core/subscriptions/log-follower.ts';
+import type { EventStore, NewEvent, StoredEvent } from '../../../application/ports/event-store.ts';
+import { testLogger } from '../../support/fakes.ts';
 
 /** How a suite gets its store. The log may hold events of others: every test works under its own prefix. */
 export interface Fixture {
@@ -69,20 +69,24 @@ export async function rejection(promise: Promise<unknown>): Promise<unknown> {
   throw new Error('expected a rejection');
 }
 
-/** Follows a subscription until `enough` says so, and ends it by abort. */
+export const followerOf = (store: EventStore): LogFollower =>
+  new LogFollower({ events: store, logger: testLogger() });
+
+/** Follows the log until `enough` says so, and ends by abort. */
 export async function follow(
   store: EventStore,
-  options: Omit<SubscribeOptions, 'signal'>,
+  options: Omit<FollowOptions, 'signal'>,
   enough: (all: readonly StoredEvent[], batch: EventBatch) => boolean,
+  follower = followerOf(store),
 ): Promise<{ events: StoredEvent[]; batches: EventBatch[] }> {
   const end = new AbortController();
   const all: StoredEvent[] = [];
   const batches: EventBatch[] = [];
-  for await (const batch of store.subscribe({ ...options, signal: end.signal })) {
+  await follower.run({ ...options, signal: end.signal }, (batch) => {
     all.push(...batch.events);
     batches.push(batch);
     if (enough(all, batch)) end.abort();
-  }
+  });
   return { events: all, batches };
 }
 

@@ -3,7 +3,7 @@
  * It reports on standard output, one line for each thing.
  */
 import { openSqliteEventStore } from '../../../infrastructure/event-store/sqlite/store.ts';
-import { event, events, follow, idsOf } from './helpers.ts';
+import { event, events, follow, followerOf, idsOf } from './helpers.ts';
 
 const [mode, path = '', prefix = '', count = '0'] = process.argv.slice(2);
 const store = openSqliteEventStore({ path });
@@ -39,9 +39,9 @@ async function share(): Promise<void> {
 
 /** Subscribes and leaves the store open: nothing of it may keep the process alive. */
 async function idle(): Promise<void> {
-  for await (const batch of store.subscribe({ signal: new AbortController().signal })) {
+  await followerOf(store).run({ signal: new AbortController().signal }, (batch) => {
     if (batch.caughtUp) process.stdout.write('waiting\n');
-  }
+  });
 }
 
 if (mode === 'loop') void loop();

@@ -1,19 +1,23 @@
 import { expect } from 'chai';
-import type { EventBatch, Position, StoredEvent } from '../../../application/ports/event-store.ts';
-import { type Context, events, follow, idsOf, race } from './helpers.ts';
+import type { EventBatch } from '../../../application/core/subscriptions/log-follower.ts';
+import type { Position, StoredEvent } from '../../../application/ports/event-store.ts';
+import { eventually } from '../../support/eventually.ts';
+import { type Context, events, follow, followerOf, idsOf, race } from './helpers.ts';
 
+/** The process's follower over the store's pages and wake-ups. */
 export function subscribingTests({ store, prefix, fixture }: Context): void {
-  describe('subscribe', () => {
-    it('catches up and goes live while writers race: every event once, in order, for each subscriber', async () => {
+  describe('followed', () => {
+    it('catches up and goes live while writers race: every event once, in order, for each follower', async () => {
       const base = prefix();
       const [writers, each] = [16, 30];
       const total = 2 * expectedOf(writers, each);
       const filter = { streamPrefix: base };
       const early = await race(store(), base, { writers, each });
       const full = (all: readonly StoredEvent[]) => all.length >= total;
-      const subscribers = [1, 7, 512].map((batchSize) => follow(store(), { filter, batchSize }, full));
+      const shared = followerOf(store());
+      const followers = [1, 7, 512].map((batchSize) => follow(store(), { filter, batchSize }, full, shared));
       const late = await race(store(), base, { writers, each });
-      const followed = await Promise.all(subscribers);
+      const followed = await Promise.all(followers);
       const log = await store().readAll({ limit: 10_000, filter });
       expect(idsOf(log).toSorted()).to.deep.equal([...early, ...late].sort());
       for (const { events: seen } of followed) expect(seen).to.deep.equal(log);
@@ -90,50 +94,55 @@ export function subscribingTests({ store, prefix, fixture }: Context): void {
       const base = prefix();
       const filter = { streamPrefix: base };
       const end = new AbortController();
-      const iterator = store()
-        .subscribe({ filter, batchSize: 16, signal: end.signal })
-        [Symbol.asyncIterator]();
-      const first = await iterator.next();
-      expect(first.done).to.equal(false);
+      const begun = Promise.withResolvers<void>();
+      const released = Promise.withResolvers<void>();
+      const seen: string[] = [];
+      const sizes: number[] = [];
+      let total = Number.POSITIVE_INFINITY;
+      const options = { after: await store().head(), filter, batchSize: 16, signal: end.signal };
+      const running = followerOf(store()).run(options, async (batch) => {
+        sizes.push(batch.events.length);
+        seen.push(...idsOf(batch.events));
+        begun.resolve();
+        await released.promise;
+        if (seen.length >= total) end.abort();
+      });
+      await begun.promise;
       // Everything is written while the consumer holds its first batch.
       const written = await race(store(), base, { writers: 32, each: 40 });
-      const seen: string[] = [];
-      while (seen.length < written.length) {
-        const { done, value } = await iterator.next();
-        if (done) break;
-        expect(value.events.length).to.be.at.most(16);
-        seen.push(...idsOf(value.events));
-      }
-      end.abort();
+      total = written.length;
+      released.resolve();
+      await running;
+      expect(Math.max(...sizes)).to.be.at.most(16);
       expect(seen.toSorted()).to.deep.equal(written.toSorted());
       expect(new Set(seen).size).to.equal(seen.length);
     });
 
-    it('ends promptly when aborted while it waits, while it is held, and before it starts', async () => {
+    it('ends promptly when aborted while it waits, after the batch in hand, and before it starts', async () => {
       const after = await store().head();
       const waiting = new AbortController();
-      const iterator = store().subscribe({ after, signal: waiting.signal })[Symbol.asyncIterator]();
-      while (!(await iterator.next()).value?.caughtUp);
-      const pending = iterator.next();
-      waiting.abort();
-      expect((await pending).done).to.equal(true);
-
+      let isCaughtUp = false;
+      const follower = followerOf(store());
+      const running = follower.run({ after, signal: waiting.signal }, (batch) => {
+        isCaughtUp ||= batch.caughtUp;
+      });
       await store().append(`${prefix()}s-1`, 'any', events(4));
+      await eventually(() => expect(isCaughtUp).to.equal(true));
+      waiting.abort();
+      await running;
+
       const held = new AbortController();
-      for await (const _ of store().subscribe({ after, batchSize: 1, signal: held.signal })) held.abort();
+      let handled = 0;
+      await follower.run({ after, batchSize: 1, signal: held.signal }, async () => {
+        held.abort();
+        await Promise.resolve();
+        handled += 1;
+      });
+      expect(handled).to.equal(1);
 
       const started: EventBatch[] = [];
-      for await (const batch of store().subscribe({ signal: AbortSignal.abort() })) started.push(batch);
+      await follower.run({ signal: AbortSignal.abort() }, (batch) => void started.push(batch));
       expect(started).to.deep.equal([]);
-    });
-
-    it('can be left with break', async () => {
-      await store().append(`${prefix()}s-1`, 'any', events(2));
-      const end = new AbortController();
-      for await (const batch of store().subscribe({ signal: end.signal })) {
-        expect(batch.position).to.be.a('string');
-        break;
-      }
     });
 
     it('resumes on the store opened again', async function () {
@@ -151,7 +160,7 @@ export function subscribingTests({ store, prefix, fixture }: Context): void {
   });
 }
 
-/** How many events `race` writes. */
+/** Number of events that `race` writes. */
 function expectedOf(writers: number, each: number): number {
   let count = 0;
   for (let writer = 0; writer < writers; writer += 1) {

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type {
   Cursor,
   FindQuery,
-  Generation,
+  GenerationId,
   IndexSpec,
   JsonObject,
   ReadStore,
@@ -13,7 +13,7 @@ import { INDEXES, modelRows, scalar, steps } from './model.ts';
 import { type Context, put, rejectsWith, workbench } from './support.ts';
 
 /** Reads all pages of a query. */
-async function pages(store: ReadStore, generation: Generation, query: FindQuery): Promise<string[]> {
+async function pages(store: ReadStore, generation: GenerationId, query: FindQuery): Promise<string[]> {
   const ids: string[] = [];
   let after: Cursor | undefined = query.after;
   for (;;) {

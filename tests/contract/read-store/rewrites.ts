@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type {
   CollectionSpec,
   DocWrite,
-  Generation,
+  GenerationId,
   JsonObject,
   ReadStore,
   StoredDoc,
@@ -49,7 +49,7 @@ const storedOf = ({ value, position }: DocWrite): StoredDoc | undefined =>
 
 export function rewriteTests({ store, harness }: Context): void {
   describe('documents that are written over', () => {
-    const all = async (on: ReadStore, generation: Generation) => {
+    const all = async (on: ReadStore, generation: GenerationId) => {
       const found: unknown[] = [];
       for (const tenant of ['acme', 'globex']) {
         const base = { collection: 'docs', tenant, limit: 50 };

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type {
   CollectionSpec,
   Cursor,
-  Generation,
+  GenerationId,
   ReadStore,
   SearchQuery,
 } from '../../../application/ports/read-store.ts';
@@ -28,7 +28,7 @@ const RECORDS: CollectionSpec = {
 const base = { collection: 'docs', tenant: 'acme', index: 'by_entity', equals: ['order'], now: NOW };
 
 /** Reads all pages and checks that `ids` gives the same. */
-async function pages(store: ReadStore, generation: Generation, query: SearchQuery): Promise<string[]> {
+async function pages(store: ReadStore, generation: GenerationId, query: SearchQuery): Promise<string[]> {
   const found: string[] = [];
   let after: Cursor | undefined;
   for (;;) {

@@ -4,7 +4,7 @@ import {
   type CollectionSpec,
   type DocWrite,
   Fenced,
-  type Generation,
+  type GenerationId,
   type JsonObject,
   leaseNameOf,
   type ReadStore,
@@ -31,7 +31,7 @@ export interface Context {
 export const at = (n: number): Position => positionOf(String(n).padStart(12, '0'));
 
 let generations = 0;
-export const newGeneration = (): Generation => {
+export const newGeneration = (): GenerationId => {
   generations += 1;
   return { projection: `p${process.pid}-${Date.now().toString(36)}-${generations}`, tag: 'v1' };
 };
@@ -40,7 +40,7 @@ export const DOCS: CollectionSpec = { name: 'docs', indexes: [{ name: 'by_n', fi
 
 /** A prepared generation under a lease, with shorthands for one collection and one tenant. */
 export interface Workbench {
-  readonly generation: Generation;
+  readonly generation: GenerationId;
   readonly fence: number;
   commit(writes: readonly DocWrite[], checkpoint?: number, fence?: number): Promise<void>;
   value(id: string, tenant?: string): Promise<JsonObject | undefined>;

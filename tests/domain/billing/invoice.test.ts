@@ -1,18 +1,18 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import {
+  delayIssue,
+  finishIssue,
   generateInvoice,
   type InvoiceDraft,
+  type InvoiceEvent,
   type InvoicesState,
-  invoicesDecider,
+  invoicesStream,
   liveInvoice,
-  recordDelayed,
-  recordIssued,
-  recordRefused,
+  refuseIssue,
   startIssue,
   voidInvoice,
 } from '../../../domain/billing/invoice.ts';
-import type { InvoiceEvent } from '../../../domain/billing/invoice-events.ts';
 import { foldInvoice } from '../../../domain/billing/invoice-view.ts';
 import type { StatementLine, Window } from '../../../domain/billing/shapes.ts';
 import { BEGINNING, given, refusal } from '../../support/given.ts';
@@ -90,7 +90,7 @@ const voided = (id: string, window = JAN, revision = 1): InvoiceEvent => ({
   data: { invoice_id: id, revision, window },
 });
 
-const of = (...history: readonly InvoiceEvent[]) => given(invoicesDecider, ...history);
+const of = (...history: readonly InvoiceEvent[]) => given(invoicesStream, ...history);
 
 describe('An invoice of a customer', () => {
   it('freezes what the statement says, as revision 1, with a number', () => {
@@ -208,13 +208,13 @@ describe('Issuing an invoice', () => {
   });
 
   it('ends with what the upstream has taken, told once and in full', () => {
-    const record = (state: InvoicesState) => recordIssued(state, 'one', 'up-1', content, context);
+    const record = (state: InvoicesState) => finishIssue(state, 'one', 'up-1', content, context);
     of(generated('one'), started('one')).when(record, context.now).gives(issued('one'));
     of(generated('one'), started('one')).when(record, context.now).thenAgainNothing();
   });
 
   it('believes an acceptance that comes after a refusal, and nothing of a void invoice', () => {
-    const record = (state: InvoicesState) => recordIssued(state, 'one', 'up-1', content, context);
+    const record = (state: InvoicesState) => finishIssue(state, 'one', 'up-1', content, context);
     of(generated('one'), started('one'), refused('one')).when(record).gives(issued('one'));
     of(generated('one'), started('one'), refused('one'), voided('one')).when(record).givesNothing();
   });
@@ -222,13 +222,13 @@ describe('Issuing an invoice', () => {
   it('is refused by the answer to its own attempt alone', () => {
     const history = [generated('one'), started('one'), refused('one'), started('one', 2)];
     of(...history)
-      .when((state) => recordRefused(state, 'one', 1, 'no'))
+      .when((state) => refuseIssue(state, 'one', 1, 'no'))
       .givesNothing();
     of(...history)
-      .when((state) => recordRefused(state, 'one', 2, 'no'))
+      .when((state) => refuseIssue(state, 'one', 2, 'no'))
       .gives(refused('one', 2));
     of(generated('one'), started('one'), issued('one'))
-      .when((state) => recordRefused(state, 'one', 1, 'no'))
+      .when((state) => refuseIssue(state, 'one', 1, 'no'))
       .givesNothing();
   });
 
@@ -239,17 +239,17 @@ describe('Issuing an invoice', () => {
     });
     const history = [generated('one'), started('one')];
     of(...history)
-      .when((state) => recordDelayed(state, 'one', 1, 'a'))
+      .when((state) => delayIssue(state, 'one', 1, 'a'))
       .gives(delayed('a'));
     of(...history)
-      .when((state) => recordDelayed(state, 'one', 1, 'a'))
+      .when((state) => delayIssue(state, 'one', 1, 'a'))
       .thenAgainNothing();
     of(...history, delayed('a'))
-      .when((state) => recordDelayed(state, 'one', 1, 'b'))
+      .when((state) => delayIssue(state, 'one', 1, 'b'))
       .gives(delayed('b'));
     const ten = Array.from({ length: 10 }, (_, i) => delayed(`${i}`));
     of(...history, ...ten)
-      .when((state) => recordDelayed(state, 'one', 1, 'x'))
+      .when((state) => delayIssue(state, 'one', 1, 'x'))
       .givesNothing();
   });
 });
@@ -263,7 +263,7 @@ describe('The state of a customer’s invoices', () => {
     });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-        let state = invoicesDecider.initial;
+        let state = invoicesStream.initial;
         const log: InvoiceEvent[] = [];
         const ids: string[] = [];
         steps.forEach(({ kind, window: { from, length }, which }, index) => {
@@ -278,12 +278,12 @@ describe('The state of a customer’s invoices', () => {
                 return startIssue(state, id);
               case 'accept': {
                 const content = { ...draft(), number: 'n', window, revision: 1 };
-                return recordIssued(state, id, 'up', content, { now: BEGINNING });
+                return finishIssue(state, id, 'up', content, { now: BEGINNING });
               }
               case 'refuse':
-                return recordRefused(state, id, attempt, 'no');
+                return refuseIssue(state, id, attempt, 'no');
               case 'delay':
-                return recordDelayed(state, id, attempt, `e${index}`);
+                return delayIssue(state, id, attempt, `e${index}`);
               default:
                 return voidInvoice(state, id);
             }
@@ -295,7 +295,7 @@ describe('The state of a customer’s invoices', () => {
             expect(['window_overlap', 'invoice_locked']).to.include(refusal(decide).code);
           }
           for (const event of events) {
-            state = invoicesDecider.evolve(state, event, { at: BEGINNING + index, revision: log.length });
+            state = invoicesStream.evolve(state, event, { at: BEGINNING + index, revision: log.length });
             log.push(event);
             if (event.type === 'InvoiceGenerated') ids.push(event.data.invoice_id);
           }

@@ -8,7 +8,7 @@ import {
   millionths,
   totalsOf,
 } from '../../../domain/billing/pricing.ts';
-import { RATE, rateCardDecider, replaceRateCard } from '../../../domain/billing/rate-card.ts';
+import { RATE, rateCardStream, replaceRateCard } from '../../../domain/billing/rate-card.ts';
 import { less, measure, type Slice, without } from '../../../domain/billing/usage.ts';
 import { given, refusal } from '../../support/given.ts';
 
@@ -188,21 +188,21 @@ describe('Measuring usage', () => {
   });
 });
 
-describe('The rate card’s decider', () => {
+describe('The rate card', () => {
   const card = { currency: 'EUR', rates: { active_users: { wholesale: '1', retail: '2' } } };
   const replaced = (version: number) => ({ type: 'RateCardReplaced', data: { version, ...card } }) as const;
 
   it('replaces the whole card as one event, the same card as well', () => {
-    given(rateCardDecider)
+    given(rateCardStream)
       .when((state) => replaceRateCard(state, card, []))
       .gives(replaced(1));
-    given(rateCardDecider, replaced(1))
+    given(rateCardStream, replaced(1))
       .when((state) => replaceRateCard(state, { ...card, ifVersion: 1 }, ['EUR']))
       .gives(replaced(2));
   });
 
   it('refuses another version, and another currency than that of invoices', () => {
-    const history = given(rateCardDecider, replaced(1), replaced(2));
+    const history = given(rateCardStream, replaced(1), replaced(2));
     history.when((state) => replaceRateCard(state, { ...card, ifVersion: 1 }, [])).isRefused('conflict');
     history
       .when((state) => replaceRateCard(state, { ...card, currency: 'USD' }, ['EUR']))

@@ -4,8 +4,8 @@ import {
   type BillingProfile,
   changeProfile,
   DEFAULT_PROFILE,
-  profileDecider,
   profileOf,
+  profileStream,
 } from '../../../domain/billing/profile.ts';
 import { checkTemplate, renderTemplate, TEMPLATE_VARIABLES } from '../../../domain/billing/template.ts';
 import { given, refusal } from '../../support/given.ts';
@@ -99,28 +99,28 @@ describe('a billing profile', () => {
   const changed = { type: 'BillingProfileChanged', data: mine } as const;
 
   it('is a default one that could be saved, until one is chosen', () => {
-    expect(profileOf(given(profileDecider).state)).to.equal(DEFAULT_PROFILE);
-    given(profileDecider)
+    expect(profileOf(given(profileStream).state)).to.equal(DEFAULT_PROFILE);
+    given(profileStream)
       .when((state) => changeProfile(state, DEFAULT_PROFILE))
       .gives({ type: 'BillingProfileChanged', data: DEFAULT_PROFILE });
-    expect(profileOf(given(profileDecider, changed).state)).to.deep.equal(mine);
+    expect(profileOf(given(profileStream, changed).state)).to.deep.equal(mine);
   });
 
   it('is changed in one event, and not by equal values', () => {
-    given(profileDecider)
+    given(profileStream)
       .when((state) => changeProfile(state, mine))
       .gives(changed);
-    given(profileDecider, changed)
+    given(profileStream, changed)
       .when((state) => changeProfile(state, mine))
       .givesNothing();
-    given(profileDecider, changed)
+    given(profileStream, changed)
       .when((state) => changeProfile(state, { ...mine, item_description: 'x' }))
       .gives({ type: 'BillingProfileChanged', data: { ...mine, item_description: 'x' } });
   });
 
   for (const field of ['item_name_template', 'item_description'] as const) {
     it(`is refused for an unknown variable in ${field}`, () => {
-      given(profileDecider)
+      given(profileStream)
         .when((state) => changeProfile(state, { ...mine, [field]: '{{price}}' }))
         .isRefused('unknown_template_variable', { field, variable: 'price' });
     });

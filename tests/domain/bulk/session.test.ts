@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import {
   type BulkState,
-  bulkDecider,
+  bulkStream,
   processedOf,
   type SessionState,
   sessionIn,
@@ -21,7 +21,7 @@ import {
   TakenOver,
 } from '../../../domain/bulk/session-decisions.ts';
 import type { BulkEvent, RowError } from '../../../domain/bulk/session-events.ts';
-import { DomainError } from '../../../domain/errors.ts';
+import { DomainError } from '../../../domain/core/errors.ts';
 import { BEGINNING, given } from '../../support/given.ts';
 
 const BEGUN = {
@@ -72,7 +72,7 @@ const PREVIEW = [started, frozen, previewed];
 describe('a bulk session', () => {
   it('is not found until its preview is complete', () => {
     for (const history of [[], [started], [started, frozen]]) {
-      const story = given(bulkDecider, ...history);
+      const story = given(bulkStream, ...history);
       for (const decide of [cancelSession, startRun]) story.when(decide).isRefused('not_found');
       story
         .when((state) => startCommit(state, { committedBy: 'ann', countAtCommit: undefined }))
@@ -83,15 +83,15 @@ describe('a bulk session', () => {
   it('is previewed when all of its rows are frozen and counted', () => {
     const finish = (counts: typeof COUNTS) => (state: BulkState) =>
       finishPreview(state, 'first', { counts, cascadeSummary: undefined, sample: [] });
-    given(bulkDecider, started, frozen).when(finish(COUNTS)).gives(previewed);
+    given(bulkStream, started, frozen).when(finish(COUNTS)).gives(previewed);
     for (const counts of [
       { ...COUNTS, would_skip: 1 },
       { ...COUNTS, total_resolved: 4, would_skip: 1 },
     ]) {
-      expect(() => given(bulkDecider, started, frozen).when(finish(counts)).events()).to.throw('add up');
+      expect(() => given(bulkStream, started, frozen).when(finish(counts)).events()).to.throw('add up');
     }
     expect(() =>
-      given(bulkDecider, started, frozen)
+      given(bulkStream, started, frozen)
         .when((state) => freezeRows(state, 'first', 2, rows))
         .events(),
     ).to.throw('after 3');
@@ -99,29 +99,29 @@ describe('a bulk session', () => {
 
   it('begun anew counts nothing of the attempt before', () => {
     const second: BulkEvent = { ...started, data: { ...started.data, attempt: 'second' } };
-    given(bulkDecider, started, frozen)
+    given(bulkStream, started, frozen)
       .when((state) => startPreview(state, { ...BEGUN, attempt: 'second' }))
       .gives(second);
-    const story = given(bulkDecider, started, frozen, second);
+    const story = given(bulkStream, started, frozen, second);
     expect(story.state).to.include({ status: 'previewing', frozen: 0, attempt: 'second' });
     story.when((state) => freezeRows(state, 'first', 0, rows)).isRefused('conflict');
     story.when((state) => noteErrors(state, 'first', [errorOf(0)])).isRefused('conflict');
-    expect(given(bulkDecider, started, second, frozen).state).to.include({ frozen: 0 });
-    given(bulkDecider, ...PREVIEW)
+    expect(given(bulkStream, started, second, frozen).state).to.include({ frozen: 0 });
+    given(bulkStream, ...PREVIEW)
       .when((state) => startPreview(state, { ...BEGUN, attempt: 'second' }))
       .givesNothing();
   });
 
   it('is cancelled or committed from previewed alone, and says what is allowed', () => {
     const commit = (state: BulkState) => startCommit(state, { committedBy: 'ann', countAtCommit: 4 });
-    given(bulkDecider, ...PREVIEW)
+    given(bulkStream, ...PREVIEW)
       .when(commit)
       .gives({
         type: 'BulkCommitStarted',
         data: { session_id: 's', committed_by: 'ann', count_at_commit: 4 },
       });
     const cancelled: BulkEvent = { type: 'BulkCancelled', data: { session_id: 's' } };
-    given(bulkDecider, ...PREVIEW)
+    given(bulkStream, ...PREVIEW)
       .when(cancelSession)
       .gives(cancelled);
     for (const [state, more] of [
@@ -130,7 +130,7 @@ describe('a bulk session', () => {
       ['committing', [committing, run(1)]],
     ] as const) {
       for (const decide of [commit, cancelSession]) {
-        given(bulkDecider, ...PREVIEW, ...more)
+        given(bulkStream, ...PREVIEW, ...more)
           .when(decide)
           .isRefused('invalid_transition', { state, allowed: [] });
       }
@@ -138,7 +138,7 @@ describe('a bulk session', () => {
   });
 
   it('listens to the one who took it over last', () => {
-    const story = given(bulkDecider, ...PREVIEW, committing, run(1), run(2));
+    const story = given(bulkStream, ...PREVIEW, committing, run(1), run(2));
     const done = { succeeded: [0, 1], skipped: [], errors: [errorOf(2)] };
     expect(() => story.when((state) => recordRows(state, 1, done)).events()).to.throw(TakenOver);
     expect(() => story.when((state) => finishCommit(state, 1, undefined)).events()).to.throw(TakenOver);
@@ -153,7 +153,7 @@ describe('a bulk session', () => {
       type: 'BulkRowsProcessed',
       data: { session_id: 's', run: 1, succeeded: [0], skipped: [], errors: [errorOf(2)] },
     };
-    const story = given(bulkDecider, ...PREVIEW, committing, run(1), part);
+    const story = given(bulkStream, ...PREVIEW, committing, run(1), part);
     expect(() => story.when((state) => finishCommit(state, 1, undefined)).events()).to.throw('not all');
     const totals = { session_id: 's', run: 1, succeeded: 1, skipped: 0, errored: 1 };
     story
@@ -192,14 +192,14 @@ describe('any history of a bulk session', () => {
   it('makes legal transitions only, and its counts always add up', () => {
     fc.assert(
       fc.property(steps, (history) => {
-        let state: BulkState = bulkDecider.initial;
+        let state: BulkState = bulkStream.initial;
         let revision = 0;
         const append = (event: BulkEvent): void => {
-          state = bulkDecider.evolve(state, event, { at: BEGINNING + revision, revision });
+          state = bulkStream.evolve(state, event, { at: BEGINNING + revision, revision });
           revision += 1;
         };
         PREVIEW.forEach(append);
-        // Whoever works on a session does no row twice: that is kept here, not by the decider.
+        // Whoever works on a session does no row twice: that is kept here, not by the decisions.
         const done = new Set<number>();
         for (const { kind, row, run: late, as } of history) {
           const before: SessionState = sessionIn(state);

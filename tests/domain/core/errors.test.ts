@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { DomainError, ERROR_CODES, invalid, notFound } from '../../domain/errors.ts';
+import { DomainError, ERROR_CODES, invalid, notFound } from '../../../domain/core/errors.ts';
 
 describe('error codes', () => {
   it('are distinct and spelt as machines read them', () => {

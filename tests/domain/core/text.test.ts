@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { codePoints, isStorableText, truncate } from '../../domain/text.ts';
+import { codePoints, isStorableText, truncate } from '../../../domain/core/text.ts';
 
 const texts = fc.string({ unit: 'binary', maxLength: 80 });
 

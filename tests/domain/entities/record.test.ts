@@ -3,17 +3,17 @@ import {
   abandonDeletion,
   barReference,
   clearReferences,
-  decideDelete,
   finishDeletion,
   markForDeletion,
   registerReference,
   releaseReferences,
+  startDeletion,
 } from '../../../domain/entities/deletion.ts';
 import type { Field } from '../../../domain/entities/fields.ts';
-import { decideNote } from '../../../domain/entities/notes.ts';
-import { type RecordState, recordDecider } from '../../../domain/entities/record.ts';
-import { decideCreate, decideJobStart, decideUpdate } from '../../../domain/entities/record-decisions.ts';
-import type { RecordEvent } from '../../../domain/entities/record-events.ts';
+import { addNote } from '../../../domain/entities/notes.ts';
+import { type RecordEvent, type RecordState, recordStream } from '../../../domain/entities/record.ts';
+import { createRecord, updateRecord } from '../../../domain/entities/record-values.ts';
+import { startJob } from '../../../domain/workflow/job.ts';
 import { BEGINNING, given, refusal } from '../../support/given.ts';
 
 const FIELDS: readonly Field[] = [
@@ -63,16 +63,16 @@ describe('A record', () => {
   const create =
     (values: Record<string, unknown>, facts = NOTHING) =>
     (state: RecordState) =>
-      decideCreate(state, SCHEMA, { id: 'r', values, createdBy: 'ann' }, facts);
+      createRecord(state, SCHEMA, { id: 'r', values, createdBy: 'ann' }, facts);
   const update =
     (values: Record<string, unknown>, more: object = {}) =>
     (state: RecordState) =>
-      decideUpdate(state, SCHEMA, { values, ...more }, NOTHING);
+      updateRecord(state, SCHEMA, { values, ...more }, NOTHING);
 
   describe('created', () => {
     it('has its defaults, its types, and no value that is null', () => {
       const facts = { ...NOTHING, registrations: { ref: 'registration' } };
-      given(recordDecider)
+      given(recordStream)
         .when(create({ n: null, ref: 'id' }, facts))
         .gives({
           type: 'RecordCreated',
@@ -88,15 +88,15 @@ describe('A record', () => {
     });
 
     it('is refused under an id that is taken', () => {
-      given(recordDecider, created()).when(create({})).isRefused('conflict');
+      given(recordStream, created()).when(create({})).isRefused('conflict');
     });
 
     it('is refused what is missing at the other end, with everything else', () => {
       const facts = { ...NOTHING, missing: new Set(['ref']) };
-      given(recordDecider)
+      given(recordStream)
         .when(create({ n: 11, ref: 'id' }, facts))
         .isRefused('constraint_violated');
-      given(recordDecider)
+      given(recordStream)
         .when(create({ n: 'x', ref: 'id' }, facts))
         .isRefused('validation_failed');
     });
@@ -104,17 +104,17 @@ describe('A record', () => {
     it('is refused what a change under way would not allow', () => {
       const proposed = FIELDS.filter(({ key }) => key !== 'n');
       const decide = (values: Record<string, unknown>) => (state: RecordState) =>
-        decideCreate(state, { ...SCHEMA, proposed }, { id: 'r', values, createdBy: 'ann' }, NOTHING);
-      given(recordDecider)
+        createRecord(state, { ...SCHEMA, proposed }, { id: 'r', values, createdBy: 'ann' }, NOTHING);
+      given(recordStream)
         .when(decide({ n: 1 }))
         .isRefused('conflict');
-      expect(given(recordDecider).when(decide({})).events()).to.have.length(1);
+      expect(given(recordStream).when(decide({})).events()).to.have.length(1);
     });
   });
 
   describe('changed', () => {
     it('carries all its values, what changed, and the next version', () => {
-      given(recordDecider, created({ must: 'x', n: 1 }))
+      given(recordStream, created({ must: 'x', n: 1 }))
         .when(update({ n: null, must: 'y' }))
         .gives({
           type: 'RecordUpdated',
@@ -130,16 +130,16 @@ describe('A record', () => {
     });
 
     it('to what it is gives nothing', () => {
-      given(recordDecider, created({ must: 'x', n: 1 }))
+      given(recordStream, created({ must: 'x', n: 1 }))
         .when(update({ n: 1, ref: null }))
         .givesNothing();
-      given(recordDecider, created())
+      given(recordStream, created())
         .when(update({ n: 2 }))
         .thenAgainNothing();
     });
 
     it('is refused: a wrong kind before a wrong version, a wrong version before a wrong value', () => {
-      const story = given(recordDecider, created());
+      const story = given(recordStream, created());
       story.when(update({ n: 'x' }, { ifVersion: 2 })).isRefused('validation_failed');
       story.when(update({ n: 11 }, { ifVersion: 2 })).isRefused('conflict');
       story.when(update({ n: 11 }, { ifVersion: 1 })).isRefused('constraint_violated');
@@ -147,10 +147,10 @@ describe('A record', () => {
     });
 
     it('is not found when it is none, gone, going, or another entity’s', () => {
-      given(recordDecider).when(update({})).isRefused('not_found');
-      given(recordDecider, created(), started('d')).when(update({})).isRefused('not_found');
-      const { state } = given(recordDecider, created());
-      const elsewhere = () => decideUpdate(state, { ...SCHEMA, name: 'other' }, { values: {} }, NOTHING);
+      given(recordStream).when(update({})).isRefused('not_found');
+      given(recordStream, created(), started('d')).when(update({})).isRefused('not_found');
+      const { state } = given(recordStream, created());
+      const elsewhere = () => updateRecord(state, { ...SCHEMA, name: 'other' }, { values: {} }, NOTHING);
       expect(refusal(elsewhere).code).to.equal('not_found');
     });
   });
@@ -159,24 +159,24 @@ describe('A record', () => {
     const job = { workflow: 'flow', workflow_version: 2, state: 'open' };
 
     it('begins with it, or gets it once', () => {
-      const { state } = given(recordDecider, created({ must: 'x' }, { job }));
+      const { state } = given(recordStream, created({ must: 'x' }, { job }));
       expect(state).to.have.property('version', 1);
       expect('job' in state ? state.job : undefined).to.deep.include({ ...job, startedAt: BEGINNING + 1000 });
-      given(recordDecider, created())
-        .when((now) => decideJobStart(now, job))
+      given(recordStream, created())
+        .when((now) => startJob(now, job))
         .thenAgainNothing();
-      given(recordDecider, created({ must: 'x' }, { job }))
-        .when((now) => decideJobStart(now, job))
+      given(recordStream, created({ must: 'x' }, { job }))
+        .when((now) => startJob(now, job))
         .givesNothing();
-      given(recordDecider)
-        .when((now) => decideJobStart(now, job))
+      given(recordStream)
+        .when((now) => startJob(now, job))
         .givesNothing();
     });
 
     it('counts changes of its state in its version', () => {
       const move = { ...base, workflow: 'flow', workflow_version: 2, from_state: 'open', to_state: 'done' };
       const { state } = given(
-        recordDecider,
+        recordStream,
         created(),
         { type: 'JobStarted', data: { ...base, ...job } },
         { type: 'JobTransitioned', data: { ...move, event_name: 'finish' } },
@@ -191,23 +191,23 @@ describe('A record', () => {
     it('registers who is about to point to it, while it lives and is of the entity', () => {
       const register = (entity: string) => (state: RecordState) =>
         registerReference(state, entity, registration('one'));
-      given(recordDecider, created()).when(register('thing')).gives(registered('one'));
-      given(recordDecider, created()).when(register('other')).isRefused('not_found');
-      given(recordDecider, created(), started('d')).when(register('thing')).isRefused('not_found');
-      given(recordDecider).when(register('thing')).isRefused('not_found');
+      given(recordStream, created()).when(register('thing')).gives(registered('one'));
+      given(recordStream, created()).when(register('other')).isRefused('not_found');
+      given(recordStream, created(), started('d')).when(register('thing')).isRefused('not_found');
+      given(recordStream).when(register('thing')).isRefused('not_found');
     });
 
     it('lets go of registrations that it has, once', () => {
-      const { state } = given(recordDecider, created(), registered('one'), registered('two'));
+      const { state } = given(recordStream, created(), registered('one'), registered('two'));
       expect(state).to.have.property('pending').with.length(2);
       const release = (now: RecordState) => releaseReferences(now, ['two', 'three']);
-      const story = given(recordDecider, created(), registered('one'), registered('two'));
+      const story = given(recordStream, created(), registered('one'), registered('two'));
       expect(story.when(release).events()).to.have.length(1);
       story.when(release).thenAgainNothing();
     });
 
     it('is known by its referrer until that is cleared', () => {
-      const story = given(recordDecider, created({ must: 'x', ref: 't' }, { registrations: { ref: 'one' } }));
+      const story = given(recordStream, created({ must: 'x', ref: 't' }, { registrations: { ref: 'one' } }));
       expect(story.state).to.have.deep.property('registrations', { ref: 'one' });
       story.when((state) => clearReferences(state, 'other')).givesNothing();
       const clear = (state: RecordState) => clearReferences(state, 't');
@@ -224,31 +224,31 @@ describe('A record', () => {
     it('bars a writer once, also one whose record is not there yet', () => {
       const bar = (state: RecordState) => barReference(state, registration('one'));
       for (const history of [[], [created()], [created(), started('d')]]) {
-        given(recordDecider, ...history)
+        given(recordStream, ...history)
           .when(bar)
           .thenAgainNothing();
         expect(
-          given(recordDecider, ...history)
+          given(recordStream, ...history)
             .when(bar)
             .events(),
         ).to.have.length(1);
       }
       const late: RecordEvent = { type: 'ReferenceBarred', data: { ...base, registration_id: 'one' } };
-      expect(given(recordDecider, late, created()).state).to.have.deep.property('barred', ['one']);
+      expect(given(recordStream, late, created()).state).to.have.deep.property('barred', ['one']);
     });
   });
 
   describe('deleted', () => {
     it('goes by its version', () => {
       const remove = (ifVersion?: number) => (state: RecordState) =>
-        decideDelete(state, 'thing', { deletionId: 'd', ifVersion });
-      given(recordDecider, created()).when(remove(2)).isRefused('conflict');
-      given(recordDecider, created()).when(remove(1)).gives(started('d'));
-      given(recordDecider, created(), started('d')).when(remove()).isRefused('not_found');
+        startDeletion(state, 'thing', { deletionId: 'd', ifVersion });
+      given(recordStream, created()).when(remove(2)).isRefused('conflict');
+      given(recordStream, created()).when(remove(1)).gives(started('d'));
+      given(recordStream, created(), started('d')).when(remove()).isRefused('not_found');
     });
 
     it('carries its last values and version', () => {
-      given(recordDecider, created(), started('d', { cascade_of: 'root' }))
+      given(recordStream, created(), started('d', { cascade_of: 'root' }))
         .when((state) => finishDeletion(state, 'd'))
         .gives({
           type: 'RecordDeleted',
@@ -257,29 +257,29 @@ describe('A record', () => {
     });
 
     it('is finished and given up by the attempt that began it alone', () => {
-      const story = given(recordDecider, created(), started('d'));
+      const story = given(recordStream, created(), started('d'));
       story.when((state) => finishDeletion(state, 'other')).givesNothing();
       story.when((state) => abandonDeletion(state, 'other')).givesNothing();
       story.when((state) => abandonDeletion(state, 'd')).thenAgainNothing();
-      given(recordDecider, created())
+      given(recordStream, created())
         .when((state) => finishDeletion(state, 'd'))
         .givesNothing();
     });
 
     it('takes along what lives and still points to it', () => {
       const mark = (state: RecordState) => markForDeletion(state, 't', { deletionId: 'd', rootId: 'root' });
-      given(recordDecider, created()).when(mark).givesNothing();
-      given(recordDecider, created({ must: 'x', ref: 't' }))
+      given(recordStream, created()).when(mark).givesNothing();
+      given(recordStream, created({ must: 'x', ref: 't' }))
         .when(mark)
         .gives(started('d', { cascade_of: 'root' }));
-      given(recordDecider, created({ must: 'x', ref: 't' }), started('e'))
+      given(recordStream, created({ must: 'x', ref: 't' }), started('e'))
         .when(mark)
         .givesNothing();
     });
 
     it('given up lives on as it was', () => {
-      const { state: before } = given(recordDecider, created());
-      const { state } = given(recordDecider, created(), started('d'), {
+      const { state: before } = given(recordStream, created());
+      const { state } = given(recordStream, created(), started('d'), {
         type: 'RecordDeletionAbandoned',
         data: { ...base, deletion_id: 'd' },
       });
@@ -294,9 +294,9 @@ describe('A record', () => {
         body: 'x',
         mentioned: [],
       };
-      const add = (state: RecordState) => decideNote(state, 'thing', note);
-      given(recordDecider, created(), started('d')).when(add).isRefused('not_found');
-      expect(given(recordDecider, created()).when(add).events()).to.have.length(1);
+      const add = (state: RecordState) => addNote(state, 'thing', note);
+      given(recordStream, created(), started('d')).when(add).isRefused('not_found');
+      expect(given(recordStream, created()).when(add).events()).to.have.length(1);
     });
   });
 });

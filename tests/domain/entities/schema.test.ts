@@ -4,14 +4,15 @@ import { isDecimal } from '../../../domain/entities/decimal.ts';
 import type { Field, Values } from '../../../domain/entities/fields.ts';
 import { canonical, isSame, jsonProblem } from '../../../domain/entities/json-values.ts';
 import { resolve } from '../../../domain/entities/record-values.ts';
-import { type SchemaEvent, type SchemaState, schemaDecider } from '../../../domain/entities/schema.ts';
 import {
-  brokenBy,
   PROPOSAL_MS,
   proposeChange,
+  type SchemaEvent,
+  type SchemaState,
+  schemaStream,
   settleChange,
-  tightenings,
-} from '../../../domain/entities/schema-changes.ts';
+} from '../../../domain/entities/schema.ts';
+import { brokenBy, tightenings } from '../../../domain/entities/tightenings.ts';
 import { BEGINNING, given } from '../../support/given.ts';
 
 const field = (key: string, more: Partial<Field> = {}): Field => ({
@@ -36,10 +37,10 @@ describe('A change of a schema', () => {
 
   it('is made at once where it asks nothing of records', () => {
     const fields = [field('a', { max: 5 }), field('b', { required: true, default: 1 })];
-    given(schemaDecider, defined(field('a', { max: 4 })))
+    given(schemaStream, defined(field('a', { max: 4 })))
       .when(propose({ fields }))
       .gives({ type: 'EntityChanged', data: { ...base, fields, workflow_attached: false } });
-    given(schemaDecider, defined())
+    given(schemaStream, defined())
       .when(propose({ workflow: 'flow' }))
       .gives({
         type: 'EntityChanged',
@@ -48,29 +49,29 @@ describe('A change of a schema', () => {
   });
 
   it('is proposed where it does', () => {
-    given(schemaDecider, defined(field('a')))
+    given(schemaStream, defined(field('a')))
       .when(propose({ fields: [] }))
       .gives(proposed());
   });
 
   it('to what is gives nothing', () => {
-    given(schemaDecider, defined(field('a')))
+    given(schemaStream, defined(field('a')))
       .when(propose({ fields: [field('a')], label: 'Thing' }))
       .givesNothing();
   });
 
   it('waits for another one, but not for ever', () => {
-    const story = given(schemaDecider, defined(field('a')), proposed());
+    const story = given(schemaStream, defined(field('a')), proposed());
     story.when(propose({ label: 'x' })).isRefused('conflict');
     const late = story.when(propose({ label: 'x' }, BEGINNING + 2000 + PROPOSAL_MS)).events();
     expect(late.map(({ type }) => type)).to.deep.equal(['EntityChangeAbandoned', 'EntityChanged']);
-    given(schemaDecider)
+    given(schemaStream)
       .when(propose({ label: 'x' }))
       .isRefused('not_found');
   });
 
   it('is settled by whoever proposed it, once', () => {
-    const story = given(schemaDecider, defined(field('a')), proposed());
+    const story = given(schemaStream, defined(field('a')), proposed());
     expect(story.when((state) => settleChange(state, 'c', false)).events()).to.deep.equal([
       { type: 'EntityChanged', data: { ...base, fields: [], workflow_attached: false } },
     ]);

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { DomainError } from '../../../domain/errors.ts';
+import { DomainError } from '../../../domain/core/errors.ts';
 import { evaluateCondition, parseCondition } from '../../../domain/expressions/condition.ts';
 import { checkGuard, type GuardContext, holds, parseGuard } from '../../../domain/expressions/guard.ts';
 import type { FieldSpecs } from '../../../domain/expressions/tree.ts';

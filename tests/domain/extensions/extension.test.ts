@@ -6,7 +6,7 @@ import {
   EXT_ID,
   type Extension,
   type ExtensionEvent,
-  extensionDecider,
+  extensionStream,
   installExtension,
   mintExtensionToken,
   scopesOfToken,
@@ -37,29 +37,29 @@ describe('an extension', () => {
   const install = (state: Extension) => installExtension(state, manifest);
 
   it('is installed, inactive at first, and not twice', () => {
-    given(extensionDecider).when(install).gives(installed);
-    expect(given(extensionDecider, installed).state).to.include({ installed: true, state: 'inactive' });
-    given(extensionDecider, installed).when(install).isRefused('already_exists', { field: 'ext_id' });
-    given(extensionDecider, installed, activated).when(install).isRefused('already_exists');
+    given(extensionStream).when(install).gives(installed);
+    expect(given(extensionStream, installed).state).to.include({ installed: true, state: 'inactive' });
+    given(extensionStream, installed).when(install).isRefused('already_exists', { field: 'ext_id' });
+    given(extensionStream, installed, activated).when(install).isRefused('already_exists');
   });
 
   it('may be installed again after it was uninstalled, and is inactive again', () => {
-    const story = given(extensionDecider, installed, activated, uninstalled);
+    const story = given(extensionStream, installed, activated, uninstalled);
     story.when(install).gives(installed);
-    const again = given(extensionDecider, installed, activated, uninstalled, installed);
+    const again = given(extensionStream, installed, activated, uninstalled, installed);
     expect(again.state).to.include({ installed: true, state: 'inactive' });
   });
 
   it('is activated and deactivated, and doing it again changes nothing', () => {
-    given(extensionDecider, installed).when(activateExtension).gives(activated);
-    given(extensionDecider, installed).when(activateExtension).thenAgainNothing();
-    given(extensionDecider, installed, activated).when(deactivateExtension).gives(deactivated);
-    given(extensionDecider, installed, activated).when(deactivateExtension).thenAgainNothing();
+    given(extensionStream, installed).when(activateExtension).gives(activated);
+    given(extensionStream, installed).when(activateExtension).thenAgainNothing();
+    given(extensionStream, installed, activated).when(deactivateExtension).gives(deactivated);
+    given(extensionStream, installed, activated).when(deactivateExtension).thenAgainNothing();
   });
 
   it('that is not installed is not found', () => {
     for (const history of [[], [installed, uninstalled]]) {
-      const story = given(extensionDecider, ...history);
+      const story = given(extensionStream, ...history);
       for (const decide of [activateExtension, deactivateExtension, uninstallExtension]) {
         story.when(decide).isRefused('not_found');
       }
@@ -69,10 +69,10 @@ describe('an extension', () => {
 
   it('gives tokens while it is active', () => {
     const mint = (state: Extension, at: { now: number }) => mintExtensionToken(state, 'ann', at);
-    given(extensionDecider, installed)
+    given(extensionStream, installed)
       .when(mint)
       .isRefused('invalid_transition', { state: 'inactive', allowed: ['active'] });
-    given(extensionDecider, installed, activated)
+    given(extensionStream, installed, activated)
       .when(mint, BEGINNING + 7900)
       .gives({
         type: 'ExtensionTokenMinted',
@@ -93,11 +93,11 @@ describe('a token of an extension', () => {
     scopesOfToken(state, { scopes, iat });
 
   it('has those of its scopes that the manifest grants, and never more', () => {
-    const { state } = given(extensionDecider, installed, activated);
+    const { state } = given(extensionStream, installed, activated);
     expect(scopesIn(state, ['data:read', 'files:read'])).to.deep.equal(['data:read']);
     expect(scopesIn(state, ['admin:*'])).to.deep.equal([]);
     expect(scopesIn(state, [])).to.deep.equal([]);
-    const broad = given(extensionDecider, installedWith(['admin:*']), activated).state;
+    const broad = given(extensionStream, installedWith(['admin:*']), activated).state;
     expect(scopesIn(broad, ['data:read', 'admin:*'])).to.deep.equal(['data:read', 'admin:*']);
   });
 
@@ -105,7 +105,7 @@ describe('a token of an extension', () => {
     const some = fc.uniqueArray(fc.constantFrom(...SCOPES));
     fc.assert(
       fc.property(some, some, (held, granted) => {
-        const { state } = given(extensionDecider, installedWith(granted), activated);
+        const { state } = given(extensionStream, installedWith(granted), activated);
         const scopes = scopesIn(state, held) ?? [];
         expect(scopes.every((scope) => held.includes(scope))).to.equal(true);
         if (granted.includes('admin:*')) expect(scopes).to.deep.equal(held);
@@ -122,7 +122,7 @@ describe('a token of an extension', () => {
       [installed, activated, uninstalled],
       [installed, activated, uninstalled, installed],
     ]) {
-      expect(scopesIn(given(extensionDecider, ...history).state, ['data:read'])).to.equal(undefined);
+      expect(scopesIn(given(extensionStream, ...history).state, ['data:read'])).to.equal(undefined);
     }
   });
 
@@ -145,7 +145,7 @@ describe('a token of an extension', () => {
       ...event,
       at,
     }));
-    const { state } = given(extensionDecider, ...history);
+    const { state } = given(extensionStream, ...history);
     expect(scopesIn(state, ['data:read'], SECOND + 1)).to.equal(undefined);
     expect(scopesIn(state, ['data:read'], SECOND + 2)).to.deep.equal(['data:read']);
   });
@@ -153,7 +153,7 @@ describe('a token of an extension', () => {
   it('is not minted when it would not count yet', () => {
     const history = [installed, activated, { ...deactivated, at: BEGINNING + 40_000 }, activated];
     const mint = (state: Extension, at: { now: number }) => mintExtensionToken(state, 'ann', at);
-    const story = given(extensionDecider, ...history);
+    const story = given(extensionStream, ...history);
     story.when(mint, BEGINNING + 10_999).isRefused('unavailable', { retry_after: 1 });
     story.when(mint, BEGINNING + 1000).isRefused('unavailable', { retry_after: 10 });
     expect(story.when(mint, BEGINNING + 11_000).events()).to.have.length(1);
@@ -170,11 +170,11 @@ describe('a token of an extension', () => {
     );
     fc.assert(
       fc.property(steps, (story) => {
-        let state = extensionDecider.initial;
+        let state = extensionStream.initial;
         let now = BEGINNING;
         let alive: number[] = [];
         // Begin with one that is there, or too few stories get anywhere.
-        state = extensionDecider.evolve(state, installed, { at: now, revision: 0 });
+        state = extensionStream.evolve(state, installed, { at: now, revision: 0 });
         let dead: number[] = [];
         const check = (): void => {
           const counts = (iat: number) => scopesIn(state, ['data:read'], iat) !== undefined;
@@ -194,7 +194,7 @@ describe('a token of an extension', () => {
             return;
           }
           for (const event of events) {
-            state = extensionDecider.evolve(state, event, { at: now, revision });
+            state = extensionStream.evolve(state, event, { at: now, revision });
             if (event.type === 'ExtensionTokenMinted') alive.push(event.data.issued_at);
             if (event.type === 'ExtensionDeactivated' || event.type === 'ExtensionUninstalled') {
               dead = [...dead, ...alive];

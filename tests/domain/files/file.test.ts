@@ -1,4 +1,4 @@
-import { attachFile, deleteFile, type FileFacts, fileDecider } from '../../../domain/files/file.ts';
+import { attachFile, deleteFile, type FileFacts, fileStream } from '../../../domain/files/file.ts';
 import { given } from '../../support/given.ts';
 
 const facts: FileFacts = {
@@ -15,37 +15,37 @@ const deleted = { type: 'FileDeleted' as const, data: facts };
 
 describe('A file', () => {
   it('is attached once', () => {
-    const when = given(fileDecider).when((state) => attachFile(state, facts));
+    const when = given(fileStream).when((state) => attachFile(state, facts));
     when.gives(uploaded);
     when.thenAgainNothing();
   });
 
   it('keeps what it was attached with', () => {
-    given(fileDecider, uploaded)
+    given(fileStream, uploaded)
       .when((state) => attachFile(state, { ...facts, filename: 'other' }))
       .givesNothing();
-    given(fileDecider, uploaded, { type: 'FileUploaded', data: { ...facts, filename: 'other' } })
+    given(fileStream, uploaded, { type: 'FileUploaded', data: { ...facts, filename: 'other' } })
       .when((state) => deleteFile(state))
       .gives(deleted);
   });
 
   it('names all that it was when it is deleted', () => {
-    given(fileDecider, uploaded)
+    given(fileStream, uploaded)
       .when((state) => deleteFile(state))
       .gives(deleted);
   });
 
   it('is not there before, and not after', () => {
-    given(fileDecider)
+    given(fileStream)
       .when((state) => deleteFile(state))
       .isRefused('not_found');
-    given(fileDecider, uploaded, deleted)
+    given(fileStream, uploaded, deleted)
       .when((state) => deleteFile(state))
       .isRefused('not_found');
   });
 
   it('never comes back', () => {
-    given(fileDecider, uploaded, deleted)
+    given(fileStream, uploaded, deleted)
       .when((state) => attachFile(state, facts))
       .givesNothing();
   });

@@ -6,10 +6,10 @@ import {
   deleteForm,
   type FormDefinition,
   type FormEvent,
-  formDecider,
+  formStream,
   publishForm,
 } from '../../../domain/forms/form.ts';
-import { submissionDecider, submitForm } from '../../../domain/forms/submission.ts';
+import { submissionStream, submitForm } from '../../../domain/forms/submission.ts';
 import { BEGINNING, given } from '../../support/given.ts';
 
 const DEFINITION: FormDefinition = {
@@ -36,8 +36,8 @@ describe('a form', () => {
     createForm(state, { id: 'one', claimId: 'claim-1', definition: DEFINITION });
 
   it('begins as a draft', () => {
-    given(formDecider).when(create).gives(created);
-    expect(given(formDecider, created).state).to.deep.equal({
+    given(formStream).when(create).gives(created);
+    expect(given(formStream, created).state).to.deep.equal({
       status: 'draft',
       id: 'one',
       claimId: 'claim-1',
@@ -48,25 +48,25 @@ describe('a form', () => {
   });
 
   it('is created once for an id, also after it was deleted', () => {
-    given(formDecider, created).when(create).isRefused('conflict');
-    given(formDecider, created, deleted).when(create).isRefused('conflict');
+    given(formStream, created).when(create).isRefused('conflict');
+    given(formStream, created, deleted).when(create).isRefused('conflict');
   });
 
   it('is published as a draft or when it is archived, and once', () => {
-    given(formDecider, created).when(publishForm).gives(published);
-    given(formDecider, created, published, archived).when(publishForm).gives(published);
-    given(formDecider, created, published).when(publishForm).givesNothing();
+    given(formStream, created).when(publishForm).gives(published);
+    given(formStream, created, published, archived).when(publishForm).gives(published);
+    given(formStream, created, published).when(publishForm).givesNothing();
   });
 
   it('is archived as a draft or when it is published, and once', () => {
-    given(formDecider, created).when(archiveForm).gives(archived);
-    given(formDecider, created, published).when(archiveForm).gives(archived);
-    given(formDecider, created, archived).when(archiveForm).givesNothing();
+    given(formStream, created).when(archiveForm).gives(archived);
+    given(formStream, created, published).when(archiveForm).gives(archived);
+    given(formStream, created, archived).when(archiveForm).givesNothing();
   });
 
   it('changes what is named, keeps the rest and its status, and not for nothing', () => {
     const change = (to: Parameters<typeof changeForm>[1], claim = 'claim-1') =>
-      given(formDecider, created, published).when((state) => changeForm(state, to, claim));
+      given(formStream, created, published).when((state) => changeForm(state, to, claim));
     change({ title: 'Other' }).gives({ type: 'FormChanged', data: { ...data, title: 'Other' } });
     change({ title: 'Other' }).thenAgainNothing();
     change({}).givesNothing();
@@ -81,7 +81,7 @@ describe('a form', () => {
     }
     // The slug is held by another claim from then on.
     change({}, 'claim-2').gives({ type: 'FormChanged', data: { ...data, claim_id: 'claim-2' } });
-    const after = given(formDecider, created, published, {
+    const after = given(formStream, created, published, {
       type: 'FormChanged',
       data: { ...data, slug: 'other', entity_name: 'thing', claim_id: 'claim-2' },
     });
@@ -96,9 +96,9 @@ describe('a form', () => {
   });
 
   it('is gone when it is deleted, for good', () => {
-    given(formDecider, created, published).when(deleteForm).gives(deleted);
+    given(formStream, created, published).when(deleteForm).gives(deleted);
     for (const story of [[], [created, deleted], [created, deleted, published]]) {
-      const gone = given(formDecider, ...story);
+      const gone = given(formStream, ...story);
       for (const decide of [publishForm, archiveForm, deleteForm]) gone.when(decide).isRefused('not_found');
       gone.when((state) => changeForm(state, {}, 'claim-1')).isRefused('not_found');
     }
@@ -114,10 +114,10 @@ describe('a submission', () => {
       entity_id: 'r',
       values: { a: 1 },
     };
-    given(submissionDecider)
+    given(submissionStream)
       .when((state) => submitForm(state, first))
       .gives({ type: 'FormSubmitted', data: first });
-    given(submissionDecider, { type: 'FormSubmitted', data: first })
+    given(submissionStream, { type: 'FormSubmitted', data: first })
       .when((state) => submitForm(state, { ...first, values: { a: 2 } }))
       .givesNothing();
   });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import {
   type FormSlugEvent,
-  formSlugDecider,
+  formSlugStream,
   freeSlug,
   isSlug,
   takeSlug,
@@ -27,42 +27,42 @@ describe('a slug', () => {
     ) => unknown;
 
   it('is taken when nobody holds it', () => {
-    given(formSlugDecider)
+    given(formSlugStream)
       .when(take('a', '1', 'gone'))
       .gives(taken('a', '1'));
-    given(formSlugDecider, taken('b', '1'), freed('b', '1'))
+    given(formSlugStream, taken('b', '1'), freed('b', '1'))
       .when(take('a', '2', 'gone'))
       .gives(taken('a', '2'));
   });
 
   it('is refused while another form uses it, however long ago it was taken', () => {
-    const held = given(formSlugDecider, taken('b', '1'));
+    const held = given(formSlugStream, taken('b', '1'));
     held.when(take('a', '2', 'used')).isRefused('already_exists', { field: 'slug' });
     held.when(take('a', '2', 'used'), SINCE + 86_400_000).isRefused('already_exists');
   });
 
   it('is free a minute after a claim that no form came of, and at once when the form is gone', () => {
-    const held = given(formSlugDecider, taken('b', '1'));
+    const held = given(formSlugStream, taken('b', '1'));
     held.when(take('a', '2', 'unused'), SINCE + 59_999).isRefused('already_exists');
     held.when(take('a', '2', 'unused'), SINCE + 60_000).gives(taken('a', '2'));
     held.when(take('a', '2', 'gone'), SINCE).gives(taken('a', '2'));
   });
 
   it('is taken anew by the form that holds it, for a new claim alone', () => {
-    const held = given(formSlugDecider, taken('a', '1'));
+    const held = given(formSlugStream, taken('a', '1'));
     held.when(take('a', '1', 'used')).givesNothing();
     held.when(take('a', '2', 'used')).gives(taken('a', '2'));
   });
 
   it('is let go by the claim that holds it and by no other', () => {
     const free = (form: string, id: string) =>
-      given(formSlugDecider, taken('a', '1'), taken('a', '2')).when((state) =>
+      given(formSlugStream, taken('a', '1'), taken('a', '2')).when((state) =>
         freeSlug(state, claim(form, id)),
       );
     free('a', '2').gives(freed('a', '2'));
     free('a', '1').givesNothing();
     free('b', '2').givesNothing();
-    given(formSlugDecider)
+    given(formSlugStream)
       .when((state) => freeSlug(state, claim('a', '1')))
       .givesNothing();
   });

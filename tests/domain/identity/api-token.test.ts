@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import {
   type ApiTokenEvent,
-  apiTokenDecider,
+  apiTokenStream,
   LIFETIME_NAMES,
   type MintApiToken,
   mintApiToken,
@@ -11,7 +11,7 @@ import {
   useApiToken,
 } from '../../../domain/identity/api-token.ts';
 import { generateTestToken } from '../../../domain/identity/test-token.ts';
-import { assignPrefix, tokenPrefixDecider } from '../../../domain/identity/token-prefix.ts';
+import { assignPrefix, tokenPrefixStream } from '../../../domain/identity/token-prefix.ts';
 import { BEGINNING, given, refusal } from '../../support/given.ts';
 
 const DAY = 86_400_000;
@@ -42,10 +42,10 @@ const used: ApiTokenEvent = { type: 'ApiTokenUsed', data: { token_id: 'one' } };
 describe('an API token', () => {
   it('is minted once, with each scope once', () => {
     const now = BEGINNING;
-    given(apiTokenDecider)
+    given(apiTokenStream)
       .when((state, at) => mintApiToken(state, command, at), now)
       .gives(minted(new Date(now + 90 * DAY).toISOString()));
-    given(apiTokenDecider, minted())
+    given(apiTokenStream, minted())
       .when((state, at) => mintApiToken(state, { ...command, secretHash: '00' }, at))
       .givesNothing();
   });
@@ -61,25 +61,25 @@ describe('an API token', () => {
   });
 
   it('is revoked once, and stays as it was then', () => {
-    given(apiTokenDecider, minted()).when(revokeApiToken).gives(revoked);
-    given(apiTokenDecider, minted()).when(revokeApiToken).thenAgainNothing();
-    given(apiTokenDecider).when(revokeApiToken).isRefused('not_found');
-    const { state } = given(apiTokenDecider, minted(), { ...revoked, at: BEGINNING + 5000 });
+    given(apiTokenStream, minted()).when(revokeApiToken).gives(revoked);
+    given(apiTokenStream, minted()).when(revokeApiToken).thenAgainNothing();
+    given(apiTokenStream).when(revokeApiToken).isRefused('not_found');
+    const { state } = given(apiTokenStream, minted(), { ...revoked, at: BEGINNING + 5000 });
     expect(state).to.include({ revokedAt: BEGINNING + 5000, name: 'Reports' });
   });
 
   it('has its use written down at most once a minute, and never after the revocation', () => {
-    given(apiTokenDecider, minted()).when(useApiToken).gives(used);
-    const story = given(apiTokenDecider, minted(), { ...used, at: BEGINNING + 10_000 });
+    given(apiTokenStream, minted()).when(useApiToken).gives(used);
+    const story = given(apiTokenStream, minted(), { ...used, at: BEGINNING + 10_000 });
     story.when(useApiToken, BEGINNING + 69_999).givesNothing();
     story.when(useApiToken, BEGINNING + 70_000).gives(used);
-    given(apiTokenDecider, minted(), revoked).when(useApiToken).givesNothing();
-    given(apiTokenDecider).when(useApiToken).givesNothing();
+    given(apiTokenStream, minted(), revoked).when(useApiToken).givesNothing();
+    given(apiTokenStream).when(useApiToken).givesNothing();
   });
 
   it('is usable until the instant of its expiry, and until it is revoked', () => {
     const end = BEGINNING + DAY;
-    const { state } = given(apiTokenDecider, minted(new Date(end).toISOString()));
+    const { state } = given(apiTokenStream, minted(new Date(end).toISOString()));
     if (!state.exists) throw new Error('not minted');
     expect(scopesOfUsable(state, end - 1)).to.deep.equal(['data:read', 'files:read']);
     expect(refusal(() => scopesOfUsable(state, end)).code).to.equal('credential_expired');
@@ -87,7 +87,7 @@ describe('an API token', () => {
     for (const now of [BEGINNING, end]) {
       expect(refusal(() => scopesOfUsable(gone, now)).code).to.equal('invalid_credential');
     }
-    const forever = given(apiTokenDecider, minted(null)).state;
+    const forever = given(apiTokenStream, minted(null)).state;
     if (!forever.exists) throw new Error('not minted');
     expect(scopesOfUsable(forever, Number.MAX_SAFE_INTEGER)).to.have.length(2);
   });
@@ -118,7 +118,7 @@ describe('a token prefix', () => {
     ({ type: 'TokenPrefixAssigned', data: { prefix: 'p', tenant_id: 'acme', token_id } }) as const;
 
   it('leads to each token that has it, once', () => {
-    const story = given(tokenPrefixDecider, assigned('one'), assigned('two'));
+    const story = given(tokenPrefixStream, assigned('one'), assigned('two'));
     expect(story.state).to.deep.equal([
       { tenantId: 'acme', tokenId: 'one' },
       { tenantId: 'acme', tokenId: 'two' },

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { DomainError } from '../../../domain/errors.ts';
+import { DomainError } from '../../../domain/core/errors.ts';
 import {
   claimEmail,
   type EmailEvent,
-  emailDecider,
+  emailStream,
   RESERVATION_MS,
   releaseEmail,
   reserveEmail,
@@ -23,19 +23,19 @@ const taken = { field: 'email' };
 
 describe('an e-mail address', () => {
   it('is reserved, then claimed, each once', () => {
-    given(emailDecider)
+    given(emailStream)
       .when((state, context) => reserveEmail(state, of('ann'), context))
       .thenAgainNothing();
-    const claim = given(emailDecider, reserved).when((state) => claimEmail(state, of('ann')));
+    const claim = given(emailStream, reserved).when((state) => claimEmail(state, of('ann')));
     claim.gives({ type: 'EmailClaimed', data: { email_hash: 'hash', user_id: 'ann' } });
     claim.thenAgainNothing();
-    given(emailDecider, claimed)
+    given(emailStream, claimed)
       .when((state, context) => reserveEmail(state, of('ann'), context))
       .givesNothing();
   });
 
   it('is kept for a minute for who reserved it', () => {
-    const other = given(emailDecider, reserved);
+    const other = given(emailStream, reserved);
     const reserve = (state: typeof other.state, context: { now: number }) =>
       reserveEmail(state, of('bob'), context);
     other.when(reserve, BEGINNING + RESERVATION_MS - 1).isRefused('already_exists', taken);
@@ -45,30 +45,30 @@ describe('an e-mail address', () => {
   });
 
   it('is kept for good once it is claimed', () => {
-    given(emailDecider, claimed)
+    given(emailStream, claimed)
       .when((state, context) => reserveEmail(state, of('bob'), context), BEGINNING * 2)
       .isRefused('already_exists', taken);
-    given(emailDecider, claimed)
+    given(emailStream, claimed)
       .when((state) => claimEmail(state, of('bob')))
       .isRefused('already_exists', taken);
   });
 
   it('cannot be claimed by who reserved it once somebody else has it', () => {
-    given(emailDecider, reserved, fact('EmailReserved', 'bob', BEGINNING + RESERVATION_MS))
+    given(emailStream, reserved, fact('EmailReserved', 'bob', BEGINNING + RESERVATION_MS))
       .when((state) => claimEmail(state, of('ann')))
       .isRefused('already_exists', taken);
   });
 
   it('is released by its holder and nobody else', () => {
     for (const held of [reserved, claimed]) {
-      const release = given(emailDecider, held).when((state) => releaseEmail(state, of('ann')));
+      const release = given(emailStream, held).when((state) => releaseEmail(state, of('ann')));
       release.gives({ type: 'EmailReleased', data: { email_hash: 'hash', user_id: 'ann' } });
       release.thenAgainNothing();
-      given(emailDecider, held)
+      given(emailStream, held)
         .when((state) => releaseEmail(state, of('bob')))
         .givesNothing();
     }
-    given(emailDecider)
+    given(emailStream)
       .when((state) => releaseEmail(state, of('ann')))
       .givesNothing();
   });
@@ -83,7 +83,7 @@ describe('an e-mail address', () => {
     );
     fc.assert(
       fc.property(steps, (story) => {
-        let state = emailDecider.initial;
+        let state = emailStream.initial;
         let now = BEGINNING;
         let holder: string | undefined;
         for (const { who, what, after } of story) {
@@ -101,7 +101,7 @@ describe('an e-mail address', () => {
                 holder = undefined;
               } else if (holder !== undefined) expect(event.data.user_id).to.equal(holder);
               if (event.type === 'EmailClaimed') holder = event.data.user_id;
-              state = emailDecider.evolve(state, event, { at: now, revision: 0 });
+              state = emailStream.evolve(state, event, { at: now, revision: 0 });
             }
           } catch (error) {
             expect(error).to.be.instanceOf(DomainError);

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import {
-  impersonationDecider,
   impersonationStream,
-  noteRequest,
+  impersonationStreamName,
+  logRequest,
   startImpersonation,
 } from '../../../domain/identity/impersonation.ts';
 import { BEGINNING, given } from '../../support/given.ts';
@@ -11,10 +11,10 @@ const request = { method: 'GET', route: '/x/:id', operationId: 'getX', status: 2
 
 describe('an impersonation', () => {
   it('begins with whom and why', () => {
-    given(impersonationDecider)
+    given(impersonationStream)
       .when(() => startImpersonation({ userId: 'ann', reason: 'ticket 7' }))
       .gives({ type: 'ImpersonationStarted', data: { user_id: 'ann', reason: 'ticket 7' } });
-    given(impersonationDecider)
+    given(impersonationStream)
       .when(() => startImpersonation({ userId: 'ann' }))
       .gives({ type: 'ImpersonationStarted', data: { user_id: 'ann' } });
   });
@@ -31,8 +31,8 @@ describe('an impersonation', () => {
       secret: 'whsec_0123456789',
       line: 'a\nb',
     };
-    given(impersonationDecider)
-      .when(() => noteRequest({ ...request, params: { ...kept, ...left } }))
+    given(impersonationStream)
+      .when(() => logRequest({ ...request, params: { ...kept, ...left } }))
       .gives({
         type: 'ImpersonatedRequestMade',
         data: { method: 'GET', route: '/x/:id', operation_id: 'getX', status: 200, params: kept },
@@ -40,16 +40,16 @@ describe('an impersonation', () => {
   });
 
   it('keeps no state, however long it lasts', () => {
-    const [event] = noteRequest({ ...request, params: {} });
+    const [event] = logRequest({ ...request, params: {} });
     if (event === undefined) throw new Error('nothing was noted');
-    const { state } = given(impersonationDecider, ...Array.from({ length: 100 }, () => event));
+    const { state } = given(impersonationStream, ...Array.from({ length: 100 }, () => event));
     expect(state).to.equal(null);
   });
 
   it('has a stream for each user and day', () => {
-    expect(impersonationStream('ann', BEGINNING)).to.equal('ann-2026-01-01');
-    expect(impersonationStream('ann', BEGINNING + 86_399_999)).to.equal('ann-2026-01-01');
-    expect(impersonationStream('ann', BEGINNING + 86_400_000)).to.equal('ann-2026-01-02');
-    expect(impersonationStream('bob', BEGINNING)).not.to.equal(impersonationStream('ann', BEGINNING));
+    expect(impersonationStreamName('ann', BEGINNING)).to.equal('ann-2026-01-01');
+    expect(impersonationStreamName('ann', BEGINNING + 86_399_999)).to.equal('ann-2026-01-01');
+    expect(impersonationStreamName('ann', BEGINNING + 86_400_000)).to.equal('ann-2026-01-02');
+    expect(impersonationStreamName('bob', BEGINNING)).not.to.equal(impersonationStreamName('ann', BEGINNING));
   });
 });

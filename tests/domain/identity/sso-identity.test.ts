@@ -1,4 +1,4 @@
-import { linkIdentity, ssoIdentityDecider } from '../../../domain/identity/sso-identity.ts';
+import { linkIdentity, ssoIdentityStream } from '../../../domain/identity/sso-identity.ts';
 import { given } from '../../support/given.ts';
 
 const linked = (user_id: string) => ({
@@ -8,24 +8,24 @@ const linked = (user_id: string) => ({
 
 describe('a person of an identity provider', () => {
   it('is linked to one user', () => {
-    given(ssoIdentityDecider)
+    given(ssoIdentityStream)
       .when((state) => linkIdentity(state, { identityHash: 'h', userId: 'ann' }))
       .gives(linked('ann'));
   });
 
   it('is linked anew when that user was forgotten, once', () => {
     const anew = { identityHash: 'h', userId: 'next', insteadOf: 'ann' };
-    const story = given(ssoIdentityDecider, linked('ann')).when((state) => linkIdentity(state, anew));
+    const story = given(ssoIdentityStream, linked('ann')).when((state) => linkIdentity(state, anew));
     story.gives(linked('next'));
     story.thenAgainNothing();
-    given(ssoIdentityDecider, linked('ann'), linked('bob'))
+    given(ssoIdentityStream, linked('ann'), linked('bob'))
       .when((state) => linkIdentity(state, anew))
       .givesNothing();
   });
 
   it('stays with the first, whoever else would be linked', () => {
     for (const userId of ['ann', 'bob']) {
-      given(ssoIdentityDecider, linked('ann'))
+      given(ssoIdentityStream, linked('ann'))
         .when((state) => linkIdentity(state, { identityHash: 'h', userId }))
         .givesNothing();
     }

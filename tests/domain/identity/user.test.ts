@@ -1,4 +1,4 @@
-import { platformAdminDecider, registerPlatformAdmin } from '../../../domain/identity/platform-admin.ts';
+import { platformAdminStream, registerPlatformAdmin } from '../../../domain/identity/platform-admin.ts';
 import {
   type ChangeUser,
   changeUser,
@@ -6,7 +6,7 @@ import {
   type RegisterUser,
   registerUser,
   type UserEvent,
-  userDecider,
+  userStream,
 } from '../../../domain/identity/user.ts';
 import { given } from '../../support/given.ts';
 
@@ -29,19 +29,19 @@ const change = (values: Partial<ChangeUser>): ChangeUser => ({ presentName: 'Ann
 
 describe('a user', () => {
   it('is registered, with a password or without', () => {
-    given(userDecider)
+    given(userStream)
       .when((state) => registerUser(state, command))
       .gives(registered);
-    given(userDecider)
+    given(userStream)
       .when((state) => registerUser(state, { ...command, passwordHash: '$argon2id$' }))
       .gives(registered, passwordSet);
   });
 
   it('is registered once: doing it again gives nothing', () => {
-    given(userDecider)
+    given(userStream)
       .when((state) => registerUser(state, { ...command, passwordHash: '$argon2id$' }))
       .thenAgainNothing();
-    given(userDecider, registered)
+    given(userStream, registered)
       .when((state) => registerUser(state, { ...command, role: 'operator', email: 'other@example.com' }))
       .givesNothing();
   });
@@ -52,8 +52,9 @@ describe('a user', () => {
       role: 'operator',
       status: 'deactivated',
       passwordHash: '$new$',
+      withdrawn: 0,
     });
-    given(userDecider, registered)
+    given(userStream, registered)
       .when((state) => changeUser(state, all, 'root'))
       .gives(
         { type: 'UserRenamed', data: { user_id: 'ann', display_name: 'Anna' } },
@@ -65,22 +66,23 @@ describe('a user', () => {
 
   it('is not changed by what is so already', () => {
     const same = change({ displayName: 'Ann', role: 'admin', status: 'active' });
-    given(userDecider, registered)
+    given(userStream, registered)
       .when((state) => changeUser(state, same, 'root'))
       .givesNothing();
-    given(userDecider, registered)
-      .when((state) => changeUser(state, change({ role: 'operator', status: 'deactivated' }), 'root'))
+    const ended = change({ role: 'operator', status: 'deactivated', withdrawn: 0 });
+    given(userStream, registered)
+      .when((state) => changeUser(state, ended, 'root'))
       .thenAgainNothing();
   });
 
   it('who is unknown cannot be changed', () => {
-    given(userDecider)
+    given(userStream)
       .when((state) => changeUser(state, change({ role: 'admin' }), 'root'))
       .isRefused('not_found');
   });
 
   it('who is an admin cannot lock themselves out', () => {
-    const story = given(userDecider, registered);
+    const story = given(userStream, registered);
     for (const values of [{ status: 'deactivated' }, { role: 'operator' }] as const) {
       story.when((state) => changeUser(state, change(values), 'ann')).isRefused('conflict');
     }
@@ -90,7 +92,7 @@ describe('a user', () => {
   });
 
   it('who was deactivated can be let in again', () => {
-    given(userDecider, registered, {
+    given(userStream, registered, {
       type: 'UserStatusChanged',
       data: { user_id: 'ann', status: 'deactivated' },
     })
@@ -101,28 +103,28 @@ describe('a user', () => {
 
 describe('a person who is forgotten', () => {
   const forgotten: UserEvent = { type: 'UserForgotten', data: { user_id: 'ann', email_hash: 'h' } };
-  const by = (id: string, emailHash: string | undefined = 'h') => ({ by: id, emailHash });
+  const by = (id: string, emailHash: string | undefined = 'h') => ({ by: id, emailHash, withdrawn: 0 });
 
   it('is so by one fact, which names the address that becomes free', () => {
-    const story = given(userDecider, registered, passwordSet).when((state) => forgetUser(state, by('root')));
+    const story = given(userStream, registered, passwordSet).when((state) => forgetUser(state, by('root')));
     story.gives(forgotten);
     story.thenAgainNothing();
-    given(userDecider, registered)
-      .when((state) => forgetUser(state, { by: 'root', emailHash: undefined }))
+    given(userStream, registered)
+      .when((state) => forgetUser(state, { by: 'root', emailHash: undefined, withdrawn: 0 }))
       .gives({ type: 'UserForgotten', data: { user_id: 'ann' } });
   });
 
   it('is somebody, and not oneself', () => {
-    given(userDecider)
+    given(userStream)
       .when((state) => forgetUser(state, by('ann')))
       .isRefused('not_found');
-    for (const story of [given(userDecider, registered), given(userDecider, registered, forgotten)]) {
+    for (const story of [given(userStream, registered), given(userStream, registered, forgotten)]) {
       story.when((state) => forgetUser(state, by('ann'))).isRefused('conflict');
     }
   });
 
   it('cannot be changed, let in again or registered again', () => {
-    const story = given(userDecider, registered, passwordSet, forgotten);
+    const story = given(userStream, registered, passwordSet, forgotten);
     for (const values of [{}, { status: 'active' }, { displayName: 'Ann' }, { passwordHash: 'x' }] as const) {
       story.when((state) => changeUser(state, change(values), 'root')).isRefused('invalid_transition');
     }
@@ -131,12 +133,12 @@ describe('a person who is forgotten', () => {
 });
 
 describe('a platform admin', () => {
-  const admin = { adminId: 'root', email: 'root@example.com', passwordHash: '$argon2id$' };
+  const admin = { admin_id: 'root', email: 'root@example.com', password_hash: '$argon2id$' };
   it('is registered once', () => {
-    const story = given(platformAdminDecider).when((state) => registerPlatformAdmin(state, admin));
+    const story = given(platformAdminStream).when((state) => registerPlatformAdmin(state, admin));
     story.gives({
       type: 'PlatformAdminRegistered',
-      data: { admin_id: 'root', email: 'root@example.com', password_hash: '$argon2id$' },
+      data: admin,
     });
     story.thenAgainNothing();
   });

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import {
-  failAgain,
+  failRetry,
   type PostingFailureEvent,
-  postingFailureDecider,
+  postingFailureStream,
   recordFailure,
   resolveFailure,
 } from '../../../domain/ledger/posting-failure.ts';
@@ -12,7 +12,7 @@ import {
   MAX_RULES,
   type PostingRule,
   type PostingRuleEvent,
-  postingRulesDecider,
+  postingRulesStream,
   type RuleContent,
   requireRule,
 } from '../../../domain/ledger/posting-rule.ts';
@@ -55,10 +55,10 @@ const input = (payload: unknown, more: Partial<RuleInput> = {}): RuleInput => ({
 
 describe('A posting rule', () => {
   it('is created, changed, and left alone by equal values', () => {
-    given(postingRulesDecider)
+    given(postingRulesStream)
       .when((state) => createRule(state, 'one', CONTENT))
       .gives(created());
-    const story = given(postingRulesDecider, created({ when: 'true' }));
+    const story = given(postingRulesStream, created({ when: 'true' }));
     story
       .when((state) => changeRule(state, 'one', { name: 'New' }))
       .gives(changed({ name: 'New', when: 'true' }));
@@ -82,7 +82,7 @@ describe('A posting rule', () => {
         data: { ...created().data, rule_id: `r${nth}` },
       }),
     );
-    given(postingRulesDecider, ...many)
+    given(postingRulesStream, ...many)
       .when((state) => createRule(state, 'more', CONTENT))
       .isRefused('constraint_violated');
   });
@@ -177,24 +177,24 @@ describe('A posting failure', () => {
   const fact = { id: 'f', ruleId: 'r', eventId: 'e', kind: 'entity.created', source, ...why } as const;
 
   it('is recorded once, counts attempts, and is resolved once', () => {
-    given(postingFailureDecider)
+    given(postingFailureStream)
       .when((state) => recordFailure(state, fact))
       .gives(failed);
-    const story = given(postingFailureDecider, failed, again);
+    const story = given(postingFailureStream, failed, again);
     story.when((state) => recordFailure(state, fact)).givesNothing();
-    story.when((state) => failAgain(state, why)).gives(again);
+    story.when((state) => failRetry(state, why)).gives(again);
     const end = story.when((state) => resolveFailure(state, 'x'));
     end.gives(resolved);
     end.thenAgainNothing();
     expect(story.state.failure).to.include({ attempts: 2, createdAt: BEGINNING + 1000 });
-    const over = given(postingFailureDecider, failed, resolved);
-    over.when((state) => failAgain(state, why)).givesNothing();
+    const over = given(postingFailureStream, failed, resolved);
+    over.when((state) => failRetry(state, why)).givesNothing();
     over.when((state) => recordFailure(state, fact)).givesNothing();
   });
 
   it('that is not there is not found, and needs no end', () => {
-    const none = given(postingFailureDecider);
-    none.when((state) => failAgain(state, why)).isRefused('not_found');
+    const none = given(postingFailureStream);
+    none.when((state) => failRetry(state, why)).isRefused('not_found');
     none.when((state) => resolveFailure(state, 'x')).givesNothing();
   });
 });

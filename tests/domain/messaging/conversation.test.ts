@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import {
   type ConversationEvent,
   checkBody,
-  conversationDecider,
+  conversationStream,
   deleteMessage,
   editMessage,
   type MessageFacts,
@@ -49,7 +49,7 @@ describe('a conversation', () => {
   describe('is started', () => {
     const start = { conversationId: 'c1', dmKey: 'key', participants: ['ann', 'bob'] };
     it('once', () => {
-      given(conversationDecider)
+      given(conversationStream)
         .when((state) => startConversation(state, start))
         .gives({
           type: 'ConversationStarted',
@@ -57,10 +57,10 @@ describe('a conversation', () => {
         });
     });
     it('and again gives nothing', () => {
-      given(conversationDecider)
+      given(conversationStream)
         .when((state) => startConversation(state, start))
         .thenAgainNothing();
-      given(conversationDecider, started)
+      given(conversationStream, started)
         .when((state) => startConversation(state, start))
         .givesNothing();
     });
@@ -68,7 +68,7 @@ describe('a conversation', () => {
 
   describe('takes a message', () => {
     it('from a participant', () => {
-      given(conversationDecider, started)
+      given(conversationStream, started)
         .when((state, context) => sendMessage(state, message, context), BEGINNING + 5)
         .gives({
           type: 'MessageSent',
@@ -84,22 +84,22 @@ describe('a conversation', () => {
         });
     });
     it('that is later than the last reading of anybody', () => {
-      const [event] = given(conversationDecider, started, readAt(BEGINNING + 9), readAt(BEGINNING + 9))
+      const [event] = given(conversationStream, started, readAt(BEGINNING + 9), readAt(BEGINNING + 9))
         .when((state, context) => sendMessage(state, message, context), BEGINNING + 9)
         .events();
       expect(event?.at).to.equal(BEGINNING + 10);
     });
     it('that is not put later than now when nobody has read', () => {
-      const [event] = given(conversationDecider, started, readAt(BEGINNING + 9))
+      const [event] = given(conversationStream, started, readAt(BEGINNING + 9))
         .when((state, context) => sendMessage(state, message, context), BEGINNING + 50)
         .events();
       expect(event?.at).to.equal(BEGINNING + 50);
     });
     it('not while there is no conversation, and not from an outsider', () => {
-      given(conversationDecider)
+      given(conversationStream)
         .when((state, context) => sendMessage(state, message, context))
         .isRefused('not_found');
-      given(conversationDecider, started)
+      given(conversationStream, started)
         .when((state, context) => sendMessage(state, { ...message, senderId: 'eve' }, context))
         .isRefused('not_a_participant');
     });
@@ -112,7 +112,7 @@ describe('a conversation', () => {
       storedBody: 'new',
     });
     it('by its sender', () => {
-      given(conversationDecider, started, sent)
+      given(conversationStream, started, sent)
         .when((state) => editMessage(state, edit('ann', facts)))
         .gives({
           type: 'MessageEdited',
@@ -120,16 +120,16 @@ describe('a conversation', () => {
         });
     });
     it('by nobody else', () => {
-      const story = given(conversationDecider, started, sent);
+      const story = given(conversationStream, started, sent);
       story.when((state) => editMessage(state, edit('bob', facts))).isRefused('not_the_sender');
       story.when((state) => editMessage(state, edit('eve', facts))).isRefused('not_a_participant');
       story.when((state) => editMessage(state, edit('ann', undefined))).isRefused('not_found');
-      given(conversationDecider)
+      given(conversationStream)
         .when((state) => editMessage(state, edit('ann', facts)))
         .isRefused('not_found');
     });
     it('not once it is deleted', () => {
-      given(conversationDecider, started, sent)
+      given(conversationStream, started, sent)
         .when((state) => editMessage(state, edit('ann', gone)))
         .isRefused('invalid_transition', { state: 'deleted', allowed: [] });
     });
@@ -137,7 +137,7 @@ describe('a conversation', () => {
 
   describe('lets a message be deleted', () => {
     it('by its sender, saying whose it was and when it was sent', () => {
-      given(conversationDecider, started, sent)
+      given(conversationStream, started, sent)
         .when((state) => deleteMessage(state, { userId: 'ann', message: facts }))
         .gives({
           type: 'MessageDeleted',
@@ -151,12 +151,12 @@ describe('a conversation', () => {
         });
     });
     it('twice, which gives nothing', () => {
-      given(conversationDecider, started, sent)
+      given(conversationStream, started, sent)
         .when((state) => deleteMessage(state, { userId: 'ann', message: gone }))
         .givesNothing();
     });
     it('by nobody else, deleted or not', () => {
-      const story = given(conversationDecider, started, sent);
+      const story = given(conversationStream, started, sent);
       story
         .when((state) => deleteMessage(state, { userId: 'bob', message: facts }))
         .isRefused('not_the_sender');
@@ -172,16 +172,16 @@ describe('a conversation', () => {
   describe('is read', () => {
     it('by a participant, each time anew', () => {
       for (const history of [[started], [started, sent, readAt(BEGINNING + 3000)]]) {
-        given(conversationDecider, ...history)
+        given(conversationStream, ...history)
           .when((state) => markRead(state, 'bob'))
           .gives({ type: 'ConversationRead', data: { conversation_id: 'c1', user_id: 'bob' } });
       }
     });
     it('not by an outsider, and not before it is started', () => {
-      given(conversationDecider, started)
+      given(conversationStream, started)
         .when((state) => markRead(state, 'eve'))
         .isRefused('not_a_participant');
-      given(conversationDecider)
+      given(conversationStream)
         .when((state) => markRead(state, 'bob'))
         .isRefused('not_found');
     });
@@ -189,8 +189,8 @@ describe('a conversation', () => {
 
   it('keeps a state that does not grow with its messages', () => {
     const many = Array.from({ length: 200 }, (_, n) => ({ ...sent, at: BEGINNING + n }));
-    const few = given(conversationDecider, started).state;
-    expect(given(conversationDecider, started, ...many).state).to.deep.equal(few);
+    const few = given(conversationStream, started).state;
+    expect(given(conversationStream, started, ...many).state).to.deep.equal(few);
   });
 
   describe('checks a body', () => {

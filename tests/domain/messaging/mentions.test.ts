@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { codePoints } from '../../../domain/core/text.ts';
 import {
   mentionedIds,
   snippetSource,
@@ -8,7 +9,6 @@ import {
   toSnippet,
   toStoredText,
 } from '../../../domain/messaging/mentions.ts';
-import { codePoints } from '../../../domain/text.ts';
 
 const NAMES: Record<string, string> = { u1: 'Ann', u2: 'Bob 😀', 'a:b|c@d.e_-f': 'Odd', u3: 'L'.repeat(150) };
 const nameOf = (id: string): string => NAMES[id] ?? '[erased]';

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import {
   type Inbox,
   type InboxEvent,
-  inboxDecider,
+  inboxStream,
   markNotificationsRead,
   READ_CHUNK,
   raiseNotification,
@@ -11,14 +11,15 @@ import {
 import { given } from '../../support/given.ts';
 
 const raise = (id: string) => ({
-  notificationId: id,
-  recipientId: 'bob',
+  notification_id: id,
+  recipient_user_id: 'bob',
   kind: 'message_mention' as const,
-  actorId: 'ann',
-  subject: { kind: 'conversation' as const, id: 'c1' },
-  noteId: 'm1',
+  actor_user_id: 'ann',
+  subject_kind: 'conversation' as const,
+  subject_id: 'c1',
+  note_id: 'm1',
   snippet: 'hello',
-  snippetKey: 'message-m1',
+  snippet_key: 'message-m1',
 });
 const raised = (...ids: string[]): InboxEvent[] => ids.flatMap((id) => raiseNotification(raise(id)));
 const read = (...notification_ids: string[]): InboxEvent => ({
@@ -28,7 +29,7 @@ const read = (...notification_ids: string[]): InboxEvent => ({
 
 describe('an inbox', () => {
   it('takes a notification with everything its reader needs', () => {
-    given(inboxDecider)
+    given(inboxStream)
       .when(() => raiseNotification(raise('n1')))
       .gives({
         type: 'NotificationRaised',
@@ -47,17 +48,17 @@ describe('an inbox', () => {
   });
 
   it('marks what is unread among the given ids', () => {
-    given(inboxDecider, ...raised('n1', 'n2', 'n3'), read('n2'))
+    given(inboxStream, ...raised('n1', 'n2', 'n3'), read('n2'))
       .when((state) => markNotificationsRead(state, { userId: 'bob', ids: ['n3', 'n2', 'nobody', 'n3'] }))
       .gives(read('n3'));
   });
 
   it('marks everything, and then nothing more', () => {
-    const story = given(inboxDecider, ...raised('n1', 'n2'));
+    const story = given(inboxStream, ...raised('n1', 'n2'));
     const all = (state: Inbox) => markNotificationsRead(state, { userId: 'bob', all: true });
     story.when(all).gives(read('n1', 'n2'));
     story.when(all).thenAgainNothing();
-    given(inboxDecider).when(all).givesNothing();
+    given(inboxStream).when(all).givesNothing();
   });
 
   it('marks in events of bounded size', () => {
@@ -81,7 +82,7 @@ describe('an inbox', () => {
     fc.assert(
       fc.property(fc.nat(10), asks, (count, commands) => {
         let state: Inbox = given(
-          inboxDecider,
+          inboxStream,
           ...raised(...Array.from({ length: count }, (_, n) => `n${n}`)),
         ).state;
         let marked = 0;
@@ -89,7 +90,7 @@ describe('an inbox', () => {
           const before = state.unread.length;
           for (const event of markNotificationsRead(state, command)) {
             if (event.type === 'NotificationsRead') marked += event.data.notification_ids.length;
-            state = inboxDecider.evolve(state, event, { at: 0, revision: 0 });
+            state = inboxStream.evolve(state, event, { at: 0, revision: 0 });
           }
           expect(markNotificationsRead(state, command)).to.deep.equal([]);
           expect(state.unread.length).to.be.at.most(before);

@@ -1,13 +1,13 @@
 import { expect } from 'chai';
-import { assertionDecider, exchangeAssertion } from '../../../domain/partners/assertion.ts';
+import { assertionStream, exchangeAssertion } from '../../../domain/partners/assertion.ts';
 import {
   type ChangePartner,
   changePartner,
   createPartner,
   isPartnerId,
   type PartnerEvent,
-  partnerDecider,
   partnerScope,
+  partnerStream,
 } from '../../../domain/partners/partner.ts';
 import { isTenantId } from '../../../domain/tenancy/tenant.ts';
 import { given } from '../../support/given.ts';
@@ -15,14 +15,14 @@ import { given } from '../../support/given.ts';
 const settings = { name: 'North', home_tenant_id: null };
 const created: PartnerEvent = { type: 'PartnerCreated', data: { partner_id: 'north', ...settings } };
 const changing = (command: ChangePartner) =>
-  given(partnerDecider, created).when((state) => changePartner(state, command));
+  given(partnerStream, created).when((state) => changePartner(state, command));
 
 describe('a partner', () => {
   it('is created once', () => {
-    given(partnerDecider)
+    given(partnerStream)
       .when((state) => createPartner(state, { partnerId: 'north', ...settings }))
       .gives(created);
-    given(partnerDecider, created)
+    given(partnerStream, created)
       .when((state) => createPartner(state, { partnerId: 'north', ...settings }))
       .isRefused('already_exists', { field: 'id' });
   });
@@ -42,7 +42,7 @@ describe('a partner', () => {
   });
 
   it('loses its own tenant where a change says so', () => {
-    given(partnerDecider, created, {
+    given(partnerStream, created, {
       type: 'PartnerChanged',
       data: { partner_id: 'north', home_tenant_id: 'acme' },
     })
@@ -51,7 +51,7 @@ describe('a partner', () => {
   });
 
   it('that is unknown cannot be changed', () => {
-    given(partnerDecider)
+    given(partnerStream)
       .when((state) => changePartner(state, { name: 'x' }))
       .isRefused('not_found');
   });
@@ -68,18 +68,18 @@ describe('a partner', () => {
 });
 
 describe('an assertion', () => {
-  const command = { partnerId: 'north', assertionId: 'h', userId: 'nora', permissions: ['partner-billing'] };
   it('is exchanged once', () => {
-    const first = given(assertionDecider).when((state) => exchangeAssertion(state, command));
     const data = {
       partner_id: 'north',
       assertion_id: 'h',
       user_id: 'nora',
       permissions: ['partner-billing'],
     };
-    first.gives({ type: 'PartnerAssertionExchanged', data });
-    given(assertionDecider, { type: 'PartnerAssertionExchanged', data })
-      .when((state) => exchangeAssertion(state, command))
+    given(assertionStream)
+      .when((state) => exchangeAssertion(state, data))
+      .gives({ type: 'PartnerAssertionExchanged', data });
+    given(assertionStream, { type: 'PartnerAssertionExchanged', data })
+      .when((state) => exchangeAssertion(state, data))
       .isRefused('invalid_credential');
   });
 });

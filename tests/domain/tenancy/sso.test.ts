@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { allowedReturn, changeSso, isIssuer, isReturnOrigin } from '../../../domain/tenancy/sso.ts';
-import { changeTenant, type TenantEvent, tenantDecider } from '../../../domain/tenancy/tenant.ts';
+import { changeTenant, type TenantEvent, tenantStream } from '../../../domain/tenancy/tenant.ts';
 import { given, refusal } from '../../support/given.ts';
 
 const settings = {
@@ -28,7 +28,7 @@ const created: TenantEvent = {
 };
 
 describe('single sign-on of a tenant', () => {
-  const tenant = given(tenantDecider, created, configured);
+  const tenant = given(tenantStream, created, configured);
   const sso = tenant.state.exists ? tenant.state.sso : undefined;
   const present = { sso, secret: 'secret' };
   const nothing = { sso: undefined, secret: undefined };
@@ -43,11 +43,11 @@ describe('single sign-on of a tenant', () => {
       revision: 1,
     });
     const removed: TenantEvent = { type: 'TenantSsoRemoved', data: { tenant_id: 'acme' } };
-    const later = given(tenantDecider, created, configured, removed, configured).state;
+    const later = given(tenantStream, created, configured, removed, configured).state;
     expect(later.exists && later.sso?.revision).to.equal(3);
-    const gone = given(tenantDecider, created, configured, removed).state;
+    const gone = given(tenantStream, created, configured, removed).state;
     expect(gone.exists && gone.sso).to.equal(undefined);
-    given(tenantDecider, created, configured)
+    given(tenantStream, created, configured)
       .when((state) => changeTenant(state, { name: 'Acme' }))
       .givesNothing();
   });

@@ -5,7 +5,7 @@ import {
   createTenant,
   isTenantId,
   type TenantEvent,
-  tenantDecider,
+  tenantStream,
 } from '../../../domain/tenancy/tenant.ts';
 import { given } from '../../support/given.ts';
 
@@ -19,23 +19,23 @@ const settings = {
 };
 const created: TenantEvent = { type: 'TenantCreated', data: { tenant_id: 'acme', ...settings } };
 const changing = (command: ChangeTenant) =>
-  given(tenantDecider, created).when((state) => changeTenant(state, command));
+  given(tenantStream, created).when((state) => changeTenant(state, command));
 
 describe('a tenant', () => {
   it('is created once', () => {
-    given(tenantDecider)
+    given(tenantStream)
       .when((state) => createTenant(state, { tenantId: 'acme', ...settings }))
       .gives(created);
-    given(tenantDecider, created)
+    given(tenantStream, created)
       .when((state) => createTenant(state, { tenantId: 'acme', ...settings }))
       .isRefused('already_exists', { field: 'id' });
   });
 
   it('is created suspended in one go', () => {
-    given(tenantDecider)
+    given(tenantStream)
       .when((state) => createTenant(state, { tenantId: 'acme', ...settings, status: 'suspended' }))
       .gives(created, { type: 'TenantStatusChanged', data: { tenant_id: 'acme', status: 'suspended' } });
-    given(tenantDecider)
+    given(tenantStream)
       .when((state) => createTenant(state, { tenantId: 'acme', ...settings, status: 'active' }))
       .gives(created);
   });
@@ -53,10 +53,10 @@ describe('a tenant', () => {
         admin_password_hash: 'hash',
       },
     };
-    given(tenantDecider)
+    given(tenantStream)
       .when((state) => createTenant(state, { tenantId: 'acme', ...settings, firstAdmin }))
       .gives(withAdmin);
-    expect(given(tenantDecider, withAdmin).state).to.deep.equal(given(tenantDecider, created).state);
+    expect(given(tenantStream, withAdmin).state).to.deep.equal(given(tenantStream, created).state);
   });
 
   it('is changed in what differs', () => {
@@ -94,7 +94,7 @@ describe('a tenant', () => {
       type: 'TenantStatusChanged',
       data: { tenant_id: 'acme', status: 'suspended' },
     });
-    given(tenantDecider, created, {
+    given(tenantStream, created, {
       type: 'TenantStatusChanged',
       data: { tenant_id: 'acme', status: 'suspended' },
     })
@@ -103,7 +103,7 @@ describe('a tenant', () => {
   });
 
   it('that is unknown cannot be changed', () => {
-    given(tenantDecider)
+    given(tenantStream)
       .when((state) => changeTenant(state, { name: 'x' }))
       .isRefused('not_found');
   });

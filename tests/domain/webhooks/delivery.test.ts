@@ -2,14 +2,14 @@ import { expect } from 'chai';
 import {
   type AttemptOutcome,
   type Delivery,
-  deliveryDecider,
+  type DeliveryEvent,
+  deliveryStream,
   dropDelivery,
   recordAttempt,
   requestReplay,
   scheduleDelivery,
 } from '../../../domain/webhooks/delivery.ts';
-import type { DeliveryEvent } from '../../../domain/webhooks/delivery-events.ts';
-import { retryAfterOf, retryDelayMs } from '../../../domain/webhooks/schedule.ts';
+import { retryDelayMs } from '../../../domain/webhooks/schedule.ts';
 import { BEGINNING, given } from '../../support/given.ts';
 
 const ids = { delivery_id: 'd', subscription_id: 's' };
@@ -52,7 +52,7 @@ const asked = (replay_id: string, order?: string): DeliveryEvent => ({
 });
 const FOUR = [1, 2, 3, 4].map(failed);
 
-const told = (...events: readonly DeliveryEvent[]) => given(deliveryDecider, ...events);
+const told = (...events: readonly DeliveryEvent[]) => given(deliveryStream, ...events);
 const failure: AttemptOutcome = { kind: 'failed', responseCode: 500, error: 'HTTP 500', delayMs: 60_000 };
 const record =
   (attempt: number, outcome: AttemptOutcome = failure, replayId?: string) =>
@@ -186,17 +186,5 @@ describe('the retry table', () => {
     expect([0, 1000, 90_000, 120_000, 9e12].map(delay)).to.deep.equal([
       63_000, 63_000, 90_000, 120_000, 120_000,
     ]);
-  });
-
-  it('knows seconds and dates, of a 429 and a 503 alone', () => {
-    const now = Date.UTC(2026, 0, 1);
-    const of = (header: string | undefined, status = 429) => retryAfterOf(status, header, now);
-    expect([of('30'), of(' 7 '), of('30', 503), of('0')]).to.deep.equal([30_000, 7000, 30_000, 0]);
-    expect(of('Thu, 01 Jan 2026 00:01:00 GMT')).to.equal(60_000);
-    expect(of('Wed, 21 Oct 2015 07:28:00 GMT')).to.equal(0);
-    for (const odd of ['-1', 'NaN', '1e9', '0x10', '9999999999', '', 'tomorrow', '30, 40', undefined]) {
-      expect(of(odd), String(odd)).to.equal(undefined);
-    }
-    expect([of('30', 500), of('30', 200)]).to.deep.equal([undefined, undefined]);
   });
 });

@@ -1,22 +1,20 @@
 import { expect } from 'chai';
-import { DomainError } from '../../../domain/errors.ts';
+import { DomainError } from '../../../domain/core/errors.ts';
 import type { Plan } from '../../../domain/tenancy/tenant.ts';
+import { countEnd } from '../../../domain/webhooks/dead-letters.ts';
 import { eventsOf, wants } from '../../../domain/webhooks/event-types.ts';
 import {
-  evolveSubscription,
-  type SubscriptionEvent,
-  type Subscriptions,
-  subscriptionsDecider,
-} from '../../../domain/webhooks/subscription.ts';
-import {
   changeSubscription,
-  countEnd,
   createSubscription,
   deleteSubscription,
-  MAX_SUBSCRIPTIONS,
+  evolveSubscription,
   replayDeadLetters,
   rotateSecret,
-} from '../../../domain/webhooks/subscription-decisions.ts';
+  type SubscriptionEvent,
+  type Subscriptions,
+  subscriptionsStream,
+} from '../../../domain/webhooks/subscription.ts';
+import { MAX_SUBSCRIPTIONS } from '../../../domain/webhooks/subscription-limits.ts';
 import { BEGINNING, given, type Past } from '../../support/given.ts';
 
 const created = (id = 'a'): SubscriptionEvent => ({
@@ -36,7 +34,7 @@ const counted = (delivery: number): SubscriptionEvent => ({
   data: { subscription_id: 'a', delivery_id: `d${delivery}`, source_position: place(delivery) },
 });
 const place = (number: number): string => String(number).padStart(5, '0');
-const told = (...events: readonly Past<SubscriptionEvent>[]) => given(subscriptionsDecider, ...events);
+const told = (...events: readonly Past<SubscriptionEvent>[]) => given(subscriptionsStream, ...events);
 
 const creation = (plan: Plan, id = 'b') => ({
   id,
@@ -87,7 +85,7 @@ describe('webhook subscriptions', () => {
   });
 
   it('are a thousand at most, whatever the plan and their state', () => {
-    let state: Subscriptions = subscriptionsDecider.initial;
+    let state: Subscriptions = subscriptionsStream.initial;
     const create = (id: string) =>
       createSubscription(state, {
         id,
@@ -98,7 +96,7 @@ describe('webhook subscriptions', () => {
         plan: 'enterprise',
       });
     const apply = (events: readonly SubscriptionEvent[]): void => {
-      for (const event of events) state = subscriptionsDecider.evolve(state, event, { at: 0, revision: 0 });
+      for (const event of events) state = subscriptionsStream.evolve(state, event, { at: 0, revision: 0 });
     };
     for (let nth = 0; nth < MAX_SUBSCRIPTIONS; nth += 1) {
       apply(create(`${nth}`));

@@ -1,13 +1,12 @@
 import { expect } from 'chai';
-import { type RecordState, recordDecider } from '../../../domain/entities/record.ts';
-import type { RecordEvent } from '../../../domain/entities/record-events.ts';
+import { type RecordEvent, type RecordState, recordStream } from '../../../domain/entities/record.ts';
 import type { Definition } from '../../../domain/workflow/definition.ts';
 import {
   allowedEvents,
-  decideOverride,
-  decideTransition,
+  overrideJob,
   type Surroundings,
   type TransitionCommand,
+  transitionJob,
   withJob,
 } from '../../../domain/workflow/job.ts';
 import { definitionIssues, fitIssues, machineOf } from '../../../domain/workflow/machine.ts';
@@ -44,8 +43,8 @@ const around = (role: 'admin' | 'operator' = 'admin', definition: Definition = I
 const moving =
   (command: TransitionCommand, surroundings = around()) =>
   (state: RecordState) =>
-    decideTransition(state, command, surroundings);
-const job = (...events: RecordEvent[]) => given(recordDecider, ...events);
+    transitionJob(state, command, surroundings);
+const job = (...events: RecordEvent[]) => given(recordStream, ...events);
 
 const SUBMITTED = [created({ title: 'One', amount: 5 }), step('draft', 'submitted')];
 const APPROVED = [...SUBMITTED, step('submitted', 'approved')];
@@ -88,7 +87,7 @@ describe('a job', () => {
       const scene = job(...events);
       scene.when(moving({ eventName: 'submit' })).isRefused('not_found');
       scene
-        .when((state) => decideOverride(state, { toState: 'paid', reason: 'x' }, around().machine))
+        .when((state) => overrideJob(state, { toState: 'paid', reason: 'x' }, around().machine))
         .isRefused('not_found');
     }
   });
@@ -137,7 +136,7 @@ describe('a job', () => {
         .events(),
     ).to.have.length(1);
     job(...there)
-      .when((state) => decideOverride(state, { toState: 'paid', reason: 'x', seen: 1 }, around().machine))
+      .when((state) => overrideJob(state, { toState: 'paid', reason: 'x', seen: 1 }, around().machine))
       .isRefused('conflict', { state: 'draft' });
   });
 
@@ -232,7 +231,7 @@ describe('a job', () => {
     const paid = [...APPROVED, step('approved', 'paid', 'pay')];
     for (const toState of ['draft', 'submitted', 'approved']) {
       job(...paid)
-        .when((state) => decideOverride(state, { toState, reason: 'A mistake.' }, around().machine))
+        .when((state) => overrideJob(state, { toState, reason: 'A mistake.' }, around().machine))
         .gives({
           type: 'JobOverridden',
           data: { ...base, ...running, from_state: 'paid', to_state: toState, reason: 'A mistake.' },
@@ -240,7 +239,7 @@ describe('a job', () => {
     }
     for (const toState of ['paid', 'nowhere', '__proto__']) {
       job(...paid)
-        .when((state) => decideOverride(state, { toState, reason: 'x' }, around().machine))
+        .when((state) => overrideJob(state, { toState, reason: 'x' }, around().machine))
         .isRefused('invalid_transition', { state: 'paid', allowed: ['draft', 'submitted', 'approved'] });
     }
   });

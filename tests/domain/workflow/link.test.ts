@@ -3,7 +3,7 @@ import {
   createLink,
   isLive,
   type LinkEvent,
-  linkDecider,
+  linkStream,
   MAX_LIVE,
   revokeLink,
 } from '../../../domain/workflow/link.ts';
@@ -33,7 +33,7 @@ const revoked = (id: string): LinkEvent => ({
   type: 'PublicLinkRevoked',
   data: { link_id: id, job_id: 'j', token_hash: `hash of ${id}` },
 });
-const links = (...events: (LinkEvent & { at?: number })[]) => given(linkDecider, ...events);
+const links = (...events: (LinkEvent & { at?: number })[]) => given(linkStream, ...events);
 
 describe('a public link', () => {
   it('is created for its lifetime', () => {
@@ -58,7 +58,7 @@ describe('a public link', () => {
   });
 
   it('is revoked once, and only where it is known', () => {
-    const revoking = (linkId: string) => (state: typeof linkDecider.initial) =>
+    const revoking = (linkId: string) => (state: typeof linkStream.initial) =>
       revokeLink(state, { linkId, jobId: 'j' });
     links(created('l1', BEGINNING + DAY))
       .when(revoking('l1'))

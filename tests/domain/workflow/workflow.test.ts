@@ -8,7 +8,7 @@ import {
   saveDraft,
   settleUse,
   type WorkflowEvent,
-  workflowDecider,
+  workflowStream,
 } from '../../../domain/workflow/workflow.ts';
 import { BEGINNING, given } from '../../support/given.ts';
 import { change, INVOICES } from './samples.ts';
@@ -23,7 +23,7 @@ const published = (version: number, definition = INVOICES): WorkflowEvent => ({
   type: 'WorkflowPublished',
   data: { name: 'invoices', version, definition },
 });
-const workflow = (...events: WorkflowEvent[]) => given(workflowDecider, ...events);
+const workflow = (...events: WorkflowEvent[]) => given(workflowStream, ...events);
 const fine = () => [];
 const wrong = { path: 'initial', code: 'unknown_state', message: 'No.' };
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { newRecord } from '../../support/records.ts';
 import { FILES, filesOf, uploaded } from '../../support/uploads.ts';
-import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
 import {
   ASK,
   ask,
@@ -26,7 +26,7 @@ describe('Questions to the assistant', function () {
   let tenant: TestTenant;
 
   before(async () => {
-    world = await startWorld({ env: MODEL });
+    world = await sharedWorld(MODEL);
     tenant = await entitledTenant(world);
     await defineOrders(tenant);
   });

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { z } from 'zod';
 import { hasPython } from '../../support/verifiers.ts';
-import { endWorld, say, startWorld, talk, type World } from '../../support/world.ts';
+import { endWorld, say, sharedWorld, talk, type World } from '../../support/world.ts';
 
 /** The commands of docs/audit.md, as they stand there. */
 const blocks = [
@@ -19,7 +19,7 @@ describe('The guide for auditors', () => {
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'audit-guide-'));
-    world = await startWorld();
+    world = await sharedWorld();
   });
   after(async () => {
     await endWorld();

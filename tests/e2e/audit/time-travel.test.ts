@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { z } from 'zod';
 import { mintToken } from '../../support/delegation.ts';
 import { eventually } from '../../support/server.ts';
-import { endWorld, startWorld, type TestTenant, talk, USERS, type World } from '../../support/world.ts';
+import { endWorld, sharedWorld, type TestTenant, talk, USERS, type World } from '../../support/world.ts';
 import { create, define } from '../entities/support.ts';
 import { forgotten, known } from '../erasure/support.ts';
 import {
@@ -17,7 +17,7 @@ import {
   withBooks,
 } from '../ledger/support.ts';
 import { OPEN, subscribe } from '../webhooks/support.ts';
-import { defineEntity, JOBS, startJob } from '../workflows/support.ts';
+import { defineEntity, JOBS, startJob } from '../workflow/support.ts';
 
 const pastState = z.strictObject({
   stream: z.string(),
@@ -33,7 +33,7 @@ describe('Time travel', () => {
   let tenant: TestTenant;
 
   before(async () => {
-    world = await startWorld({ env: OPEN });
+    world = await sharedWorld(OPEN);
     tenant = await withBooks(world);
     await world.platform.patch(`/super/tenants/${tenant.id}`, { plan: 'enterprise' });
   });

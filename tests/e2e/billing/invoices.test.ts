@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { newPartner, PROFILE, type TestPartner } from '../../support/partners.ts';
-import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
 import {
   GENERATE,
   generate,
@@ -24,7 +24,7 @@ describe('Invoices of a partner', () => {
   let south: TestPartner;
 
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     north = await newPartner(world);
     south = await newPartner(world);
     await priceMessages(north);
@@ -171,7 +171,10 @@ describe('Invoices of a partner', () => {
     const made = await generate(north, acme);
     await world.platform.patch(`/super/tenants/${acme.id}`, { partner_id: south.id });
     expect(await read(north, made)).to.deep.equal(made);
-    expect((await north.api.post(GENERATE, { customer_id: acme.id })).status).to.equal(404);
+    const again = await north.api.post(GENERATE, { customer_id: acme.id });
+    expect([again.status, again.as(invoice)]).to.deep.equal([200, made]);
+    const ofSouth = await south.api.post(GENERATE, { customer_id: acme.id });
+    expect([ofSouth.status, ofSouth.error]).to.deep.equal([422, 'nothing_to_invoice']);
     (await north.api.post(`${INVOICES}/${made.id}/issue`)).as(invoice);
   });
 

@@ -1,17 +1,17 @@
 import { expect } from 'chai';
 import { linesOf, partnerWith, usageOf } from '../../support/billing.ts';
 import { eventually } from '../../support/server.ts';
-import { BASE, endWorld, say, startWorld, type TestTenant, talk, type World } from '../../support/world.ts';
+import { BASE, endWorld, say, sharedWorld, type TestTenant, talk, type World } from '../../support/world.ts';
 import { committed, DELETE, edit, preview, transition } from '../bulk/support.ts';
 import { create, define, pointing, remove } from '../entities/support.ts';
 import { publicPath, published, send } from '../forms/support.ts';
-import { defineEntity, startJob } from '../workflows/support.ts';
+import { defineEntity, startJob } from '../workflow/support.ts';
 
 /** Decisions, section 10, Meters: the ways in which one request is several events, or none that counts. */
 describe('Metering', () => {
   let world: World;
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
   });
   after(endWorld);
 

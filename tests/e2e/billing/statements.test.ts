@@ -8,7 +8,6 @@ import {
   RECONCILIATION,
   reconciliation,
   STATEMENTS,
-  statements,
   statementsOf,
   usage,
   usageOf,
@@ -18,10 +17,11 @@ import { newPartner, PROFILE } from '../../support/partners.ts';
 import { eventually } from '../../support/server.ts';
 import { validationFailed } from '../../support/shapes.ts';
 import { closeReceivers, startReceiver } from '../../support/webhook-receiver.ts';
-import { endWorld, say, startWorld, talk, type World } from '../../support/world.ts';
+import { endWorld, say, sharedWorld, talk, type World } from '../../support/world.ts';
 import { publicPath, published, send } from '../forms/support.ts';
 import { OPEN, ofStatus, subscribe, test as testHook } from '../webhooks/support.ts';
-import { defineEntity, JOBS, move, readJob, startJob } from '../workflows/support.ts';
+import { defineEntity, JOBS, move, readJob, startJob } from '../workflow/support.ts';
+import { GENERATE, invoice } from './invoice-support.ts';
 
 const NEVER = '?from=2001-01-01&to=2001-02-01';
 const FOREVER = '&from=2020-01-01&to=2100-01-01';
@@ -31,7 +31,7 @@ describe('Partner statements', () => {
   let world: World;
 
   before(async () => {
-    world = await startWorld({ env: OPEN });
+    world = await sharedWorld(OPEN);
   });
   after(async () => {
     await closeReceivers();
@@ -295,19 +295,50 @@ describe('Partner statements', () => {
     expect(page.as(usage)).to.have.length(1);
   });
 
-  it('go with the customer: its usage is its partner’s of now, and of no other', async () => {
+  it('are of each partner’s own time when a customer goes to another partner, and back', async () => {
     const { partner: north, tenants } = await partnerWith(world, 1);
     const [tenant] = tenants;
     if (tenant === undefined) throw new Error('no tenant');
     const south = await newPartner(world);
+    for (const partner of [north, south]) {
+      await putCard(partner, { messages_sent: { wholesale: '1', retail: '10' } });
+    }
     const [ada, ben] = [await tenant.person('Ada'), await tenant.person('Ben')];
-    await say(ada, await talk(ada, ben), 'before');
-    expect((await linesOf(north, tenant.id)).get('messages_sent')?.quantity).to.equal(1);
+    const room = await talk(ada, ben);
+    const of = async (partner: typeof north) => {
+      const { totals } = (await partner.api.get(RECONCILIATION)).as(reconciliation);
+      const line = (await linesOf(partner, tenant.id)).get('messages_sent');
+      const events = await usageOf(partner, tenant.id, 'messages_sent', FOREVER);
+      expect(totals.retail).to.equal((line?.quantity ?? 0) * 10);
+      expect(events).to.have.length(line?.quantity ?? 0);
+      return events.map(({ event_id }) => event_id);
+    };
+    const unknown = await south.api.get(`${STATEMENTS}/t_nobody/usage?meter=messages_sent${FOREVER}`);
+    const notYet = await south.api.get(`${STATEMENTS}/${tenant.id}/usage?meter=messages_sent${FOREVER}`);
+    expect([notYet.status, notYet.text]).to.deep.equal([404, unknown.text]);
+    await say(ada, room, 'one');
+    await say(ben, room, 'two');
+    const first = await of(north);
+    expect(first).to.have.length(2);
     await give(world, tenant.id, south.id);
-    expect((await north.api.get(STATEMENTS)).as(statements)).to.deep.equal([]);
-    expect((await linesOf(south, tenant.id)).get('messages_sent')?.quantity).to.equal(1);
+    expect(await of(south)).to.deep.equal([]);
+    await say(ada, room, 'three');
+    expect(await of(north)).to.deep.equal(first);
+    const second = await of(south);
+    expect(second).to.have.length(1);
     await give(world, tenant.id, null);
-    expect(await statementsOf(south)).to.deep.equal([]);
+    await say(ada, room, 'nobody’s');
+    await give(world, tenant.id, north.id);
+    await say(ben, room, 'four');
+    expect((await of(north)).slice(0, 2)).to.deep.equal(first);
+    expect(await of(north)).to.have.length(3);
+    expect(await of(south)).to.deep.equal(second);
+    expect((await statementsOf(south, NEVER)).map(({ customer }) => customer.id)).to.deep.equal([]);
+    const people = await usageOf(south, tenant.id, 'active_users', FOREVER);
+    expect(people.map(({ actor }) => actor.id)).to.deep.equal([ada.id]);
+    // A former customer's invoice, generated later, is of the former partner's time.
+    const generated = await south.api.post(GENERATE, { customer_id: tenant.id });
+    expect(generated.as(invoice, 201).totals.retail).to.equal(10);
   });
 
   it('are exact at the highest price', async () => {
@@ -334,7 +365,7 @@ describe('Partner statements', () => {
       'the rebuild',
       async () => {
         const { text } = await world.platform.get('/super/projections');
-        return /"name":"metering","generation":"v1\.1","state":"active"/.test(text);
+        return /"name":"metering","generation":"v2\.1","state":"active"/.test(text);
       },
       20_000,
     );

@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import { z } from 'zod';
 import { impersonate } from '../../support/impersonate.ts';
 import { eventually } from '../../support/server.ts';
-import { endWorld, startWorld, type TestTenant, USERS, type World } from '../../support/world.ts';
+import { endWorld, sharedWorld, type TestTenant, USERS, type World } from '../../support/world.ts';
 import { change, create, define, ENTITIES, fieldsOf, read } from '../entities/support.ts';
-import { type Definition, defineEntity, move, readJob, startJob, WORKFLOWS } from '../workflows/support.ts';
+import { type Definition, defineEntity, move, readJob, startJob, WORKFLOWS } from '../workflow/support.ts';
 import { Killer } from './kill-support.ts';
 import {
   BULK,
@@ -42,7 +42,7 @@ describe('Bulk sessions under attack', () => {
   let entity: string;
 
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     tenant = await world.tenant();
     entity = await define(tenant.admin, { key: 'n', type: 'integer' }, { key: 'any', type: 'json' });
   });

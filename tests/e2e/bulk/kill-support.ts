@@ -11,7 +11,7 @@ import { csvOf, type Session } from './support.ts';
 /** Kills the process that works on a session, and reads in the log itself what that left. */
 
 /** Rounds of all kinds together: a session each, killed once to three times and compared with an undisturbed one. */
-export const KILL_ROUNDS = Number(process.env.BULK_KILL_ROUNDS ?? 12);
+export const KILL_ROUNDS = Number(process.env.BULK_KILL_ROUNDS ?? 6);
 
 /** How one round of several is to be worked through: all rows are the same, but for the names of their entities. */
 export interface Side {

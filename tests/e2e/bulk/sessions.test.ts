@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { z } from 'zod';
-import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
-import { change, create, define, pointing, read, remove } from '../entities/support.ts';
-import { defineEntity, move, readJob, startJob } from '../workflows/support.ts';
+import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
+import { at, change, create, define, pointing, read, record, remove } from '../entities/support.ts';
+import { defineEntity, move, readJob, startJob } from '../workflow/support.ts';
 import {
   BULK,
   bodyOf,
@@ -31,7 +31,7 @@ describe('Bulk sessions', () => {
   let entity: string;
 
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     tenant = await world.tenant();
     entity = await define(
       tenant.admin,
@@ -355,6 +355,35 @@ describe('Bulk sessions', () => {
   });
 
   describe('deletions', () => {
+    it('count all of a cascade of three levels, and end after it', async () => {
+      const top = await define(tenant.admin, { key: 'n', type: 'integer' });
+      const middle = await define(tenant.admin, pointing('of', top, 'cascade'));
+      const bottom = await define(
+        tenant.admin,
+        pointing('of', middle, 'cascade'),
+        pointing('near', middle, 'clear'),
+      );
+      const tops = await createMany(tenant.admin, top, 60, (n) => ({ n }));
+      const middles = await createMany(tenant.admin, middle, 60, (n) => ({ of: tops[n] }));
+      await createMany(tenant.admin, bottom, 180, (n) => ({ of: middles[n % 60] }));
+      const near = await createMany(tenant.admin, bottom, 60, (n) => ({ near: middles[n] }));
+      const made = await preview(tenant.admin, top, DELETE, tops);
+      const { cascade_summary: foreseen } = made.preview;
+      expect(foreseen?.total).to.equal(300);
+      expect(foreseen?.by_entity).to.have.deep.members([
+        { entity_name: middle, action: 'delete', count: 60 },
+        { entity_name: bottom, action: 'delete', count: 180 },
+        { entity_name: bottom, action: 'clear', count: 60 },
+      ]);
+      const done = await committed(tenant.admin, made.id);
+      expect(done.result).to.deep.include({ succeeded: 60, errored: 0, cascade_applied: foreseen });
+      const left = (await tenant.admin.api.get(`${at(bottom)}?limit=200`)).as(z.array(record));
+      expect(left.map(({ id }) => id)).to.have.members(near);
+      for (const { values } of left) expect(values).to.deep.equal({});
+      for (const name of [top, middle])
+        expect((await tenant.admin.api.get(at(name))).as(z.array(record))).to.deep.equal([]);
+    });
+
     it('take along, clear and restrict as single ones, and count it', async () => {
       const parent = await define(tenant.admin, { key: 'title', type: 'text' });
       const child = await define(

@@ -5,7 +5,7 @@ import { closeReceivers, type Receiver, startReceiver } from '../../support/webh
 import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
 import { create, define, pointing } from '../entities/support.ts';
 import { deliveries, OPEN, paidTenant, subscribe } from '../webhooks/support.ts';
-import { defineEntity } from '../workflows/support.ts';
+import { defineEntity } from '../workflow/support.ts';
 import { Killer, rounds } from './kill-support.ts';
 import {
   commit,

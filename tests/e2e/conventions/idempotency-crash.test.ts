@@ -4,11 +4,11 @@ import { keyed } from '../../support/client.ts';
 import { liveMessage, messages, users } from '../../support/shapes.ts';
 import { adaAndBen, forSuite } from '../../support/suite.ts';
 import { allMessages } from '../../support/unread-model.ts';
-import { BASE, USERS } from '../../support/world.ts';
+import { BASE, startWorld, USERS } from '../../support/world.ts';
 
 /** Decisions, section 1: a crash in between changes nothing, the repeated request has its effect exactly once. */
 describe('Idempotency-Key and kill -9', () => {
-  const here = forSuite(adaAndBen);
+  const here = forSuite(() => adaAndBen(startWorld));
 
   it('gives one message per key, whenever the process dies', async () => {
     const { world, ada, ben, id } = here();
@@ -49,7 +49,7 @@ describe('Idempotency-Key and kill -9', () => {
     const found = (await allMessages(ben, id)).map((one) => ('body' in one ? one.body : ''));
     expect(found.length).to.equal(texts.size);
     expect(new Set(found)).to.deep.equal(texts);
-  });
+  }).timeout(90_000);
 
   it('never leads to a stale read: what was answered before or replayed after is there, or 503', async () => {
     const { world, ada, id } = here();

@@ -5,11 +5,11 @@ import { randomName } from '../../support/server.ts';
 import { messages, tenant as tenantShape, user, validationFailed } from '../../support/shapes.ts';
 import { adaAndBen, forSuite } from '../../support/suite.ts';
 import { allMessages } from '../../support/unread-model.ts';
-import { BASE, type Member, NOTIFICATIONS, talk, USERS } from '../../support/world.ts';
+import { BASE, type Member, NOTIFICATIONS, startWorld, talk, USERS } from '../../support/world.ts';
 import { expectReplay } from './support.ts';
 
 describe('Idempotency-Key', () => {
-  const here = forSuite(adaAndBen);
+  const here = forSuite(() => adaAndBen(startWorld));
 
   const send = (who: Member, body: unknown, key: string): Promise<Answer> =>
     who.api.post(`${BASE}/${here().id}/messages`, body, keyed(key));

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { eventually } from '../../support/eventually.ts';
-import { endWorld, type Member, startWorld, type TestTenant, type World } from '../../support/world.ts';
-import { publish } from '../workflows/support.ts';
+import { endWorld, type Member, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
+import { publish } from '../workflow/support.ts';
 import { at, change, create, define, ENTITIES, entity, type Record, read, records } from './support.ts';
 
 /** Decisions, section 6: a workflow that an entity gets later. */
@@ -11,7 +11,7 @@ describe('A workflow', () => {
   let admin: Member;
 
   before(async () => {
-    world = await startWorld({ env: { RATE_LIMIT_PER_MINUTE: '0' } });
+    world = await sharedWorld();
     tenant = await world.tenant();
     admin = tenant.admin;
     await publish(admin, 'flow');

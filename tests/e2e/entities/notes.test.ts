@@ -7,7 +7,7 @@ import {
   endWorld,
   type Member,
   NOTIFICATIONS,
-  startWorld,
+  sharedWorld,
   type TestTenant,
   token,
   type World,
@@ -24,7 +24,7 @@ describe('Notes', () => {
   let record: Record;
 
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     tenant = await world.tenant();
     ada = await tenant.person('Ada');
     ben = await tenant.person('Ben');

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { z } from 'zod';
 import { eventually } from '../../support/eventually.ts';
-import { endWorld, type Member, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { endWorld, type Member, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
 import {
   at,
   change,
@@ -28,7 +28,7 @@ describe('References', () => {
   let invoice: string;
 
   before(async () => {
-    world = await startWorld({ env: { RATE_LIMIT_PER_MINUTE: '0' } });
+    world = await sharedWorld();
     tenant = await world.tenant();
     admin = tenant.admin;
     ada = await tenant.person('Ada');

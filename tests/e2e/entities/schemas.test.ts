@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { randomName } from '../../support/server.ts';
-import { endWorld, type Member, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { endWorld, type Member, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
 import {
   change,
   create,
@@ -24,7 +24,7 @@ describe('Schemas', () => {
   let operator: Member;
 
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     tenant = await world.tenant();
     admin = tenant.admin;
     operator = await tenant.person('Op');

@@ -78,7 +78,7 @@ describe('kill -9 under load', () => {
       setTimeout(() => world.server.signal('SIGKILL'), afterMs);
       await Promise.all(writers);
       expect((await world.server.exited).signal).to.equal('SIGKILL');
-      await world.restart();
+      await world.restart({}, 'kept');
       await world.ready();
       expect(sent.filter(({ id }) => id !== undefined).length).to.be.greaterThan(20);
       for (const room of rooms) {

@@ -42,7 +42,7 @@ describe('Downloading files', () => {
       const { status, headers, bytes } = await get(made.id);
       expect([status, String(bytes)]).to.deep.equal([200, page]);
       expect(headers.get('content-type')).to.equal(shown);
-      expect(headers.get('content-disposition')).to.equal('attachment; filename="page.html"');
+      expect(headers.get('content-disposition')).to.equal('attachment; filename=page.html');
       expect(headers.get('x-content-type-options')).to.equal('nosniff');
       expect(headers.get('content-security-policy')).to.equal("sandbox; default-src 'none'");
       expect(headers.get('cache-control')).to.equal('no-store');

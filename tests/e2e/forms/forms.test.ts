@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { activeExtension, loadExtension, mintToken } from '../../support/delegation.ts';
 import { validationFailed } from '../../support/shapes.ts';
-import { endWorld, type Member, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { endWorld, type Member, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
 import { define, ENTITIES, fieldsOf, issuesOf } from '../entities/support.ts';
 import { act, draft, FORMS, type Form, form, forms, newSlug, publicPath, published } from './support.ts';
 
@@ -14,7 +14,7 @@ describe('Forms', () => {
   let entity: string;
 
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     tenant = await world.tenant();
     admin = tenant.admin;
     entity = await define(

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
-import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
 import { ENTITIES, fieldsOf } from '../entities/support.ts';
 import {
   expectSafe,
@@ -23,7 +23,7 @@ describe('The page of a public form', () => {
   let path: string;
 
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     tenant = await world.tenant();
     await world.platform.patch(`/super/tenants/${tenant.id}`, { timezone: 'Europe/Berlin' });
     form = await published(

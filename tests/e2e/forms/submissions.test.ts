@@ -5,7 +5,7 @@ import { wholeLog } from '../../support/event-log.ts';
 import { validationFailed } from '../../support/shapes.ts';
 import { forSuite } from '../../support/suite.ts';
 import { at, issuesOf, record, remove } from '../entities/support.ts';
-import { defineEntity, readJob } from '../workflows/support.ts';
+import { defineEntity, readJob } from '../workflow/support.ts';
 import {
   act,
   BROWSER,

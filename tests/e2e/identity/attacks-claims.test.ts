@@ -4,7 +4,7 @@ import { API_TOKENS, extensionToken, mintToken } from '../../support/delegation.
 import { KEYS } from '../../support/server.ts';
 import { user } from '../../support/shapes.ts';
 import { now, platformClaims, rawToken, signed, tenantClaims, tenantToken } from '../../support/tokens.ts';
-import { endWorld, type Member, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { endWorld, type Member, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
 
 const ME = '/api/v1/tenant/me';
 const HEADER = { alg: 'HS256', typ: 'JWT' };
@@ -17,7 +17,7 @@ describe('Claims and headers of tokens', () => {
   let ada: Member;
 
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     tenant = await world.tenant();
     ada = await tenant.person('Ada', 'admin');
   });

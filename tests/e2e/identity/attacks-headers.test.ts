@@ -5,7 +5,7 @@ import { user } from '../../support/shapes.ts';
 import {
   endWorld,
   type Member,
-  startWorld,
+  sharedWorld,
   type TestTenant,
   USERS,
   type World,
@@ -21,7 +21,7 @@ describe('Smuggled headers', () => {
   let eve: Member;
 
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     home = await world.tenant();
     ada = await home.person('Ada');
     eve = (await world.tenant()).admin;
@@ -208,6 +208,28 @@ describe('Smuggled headers', () => {
       );
       expect(answers, path).to.have.length(1);
       expect(answers[0]?.status, path).to.be.within(400, 499);
+    }
+  });
+
+  it('that name two hosts, or no host, are 400, also at the handshake of the WebSocket', async () => {
+    const socket = ['Upgrade: websocket', 'Connection: Upgrade', 'Sec-WebSocket-Version: 13'];
+    const key = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==';
+    for (const hosts of [
+      ['Host: api.example', 'Host: evil.example'],
+      ['Host: api.example', 'HOST: api.example'],
+      ['Host: api.example', 'Host:'],
+      [],
+    ]) {
+      for (const [path, lines] of [
+        [ME, ['Connection: close']],
+        ['/api/v1/ws', [...socket, key]],
+      ] as const) {
+        const bytes = [`GET ${path} HTTP/1.1`, ...hosts, bearer(ada), ...lines].join('\r\n');
+        const [answer] = await send(`${bytes}\r\n\r\n`);
+        expect(answer?.status, bytes).to.equal(400);
+        expect(answer?.body, bytes).to.have.property('error', 'validation_failed');
+        expect(answer?.body, bytes).to.have.property('message').that.is.a('string');
+      }
     }
   });
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { type RawAnswer, sendRaw } from '../../support/raw.ts';
-import { endWorld, type Member, startWorld, type World } from '../../support/world.ts';
+import { endWorld, type Member, sharedWorld, type World } from '../../support/world.ts';
 
 /** Each route has one spelling: whoever checks paths in front of the server sees what the server sees. */
 describe('Respelled request targets', () => {
@@ -8,7 +8,7 @@ describe('Respelled request targets', () => {
   let eve: Member;
 
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     eve = (await world.tenant()).admin;
   });
   after(endWorld);

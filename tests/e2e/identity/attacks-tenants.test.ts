@@ -4,7 +4,7 @@ import { extensionToken } from '../../support/delegation.ts';
 import { newPartner, PORTAL, partnerToken } from '../../support/partners.ts';
 import { ROOT } from '../../support/server.ts';
 import { tenantToken } from '../../support/tokens.ts';
-import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
 import { type Kind, oneOfEach, requestTo, servedRoutes } from './matrix-support.ts';
 import { PLANNED, TABLE } from './matrix-table.ts';
 
@@ -18,7 +18,7 @@ describe('A request that names another tenant', () => {
 
   before(async function () {
     this.timeout(40_000);
-    world = await startWorld();
+    world = await sharedWorld();
     [home, other] = [await world.tenant(), await world.tenant()];
     const entitled = { plan: 'enterprise', entitlements: { ledger: true, assistant: true } };
     await world.platform.patch(`/super/tenants/${home.id}`, entitled);

@@ -16,6 +16,7 @@ import {
   REFUSED,
   TEST_TOKEN,
 } from '../../support/delegation.ts';
+import { eventually } from '../../support/server.ts';
 import { refusal } from '../../support/socket.ts';
 import { adaAndTwoServers, forSuite } from '../../support/suite.ts';
 import { now, tenantToken } from '../../support/tokens.ts';
@@ -127,20 +128,25 @@ describe('Extensions', () => {
     expect(await outcome(as(await loadExtension(home.admin.api, 'theirs')))).to.deep.equal(ACCEPTED);
   });
 
-  it('are for admins, and not for their own tokens', async () => {
+  it('are changed by admins, and listed and changed by none of their own tokens', async () => {
     const { tenant, ada } = here();
     await activeExtension(ada.api, 'greedy', { scopes: ['admin:*'] });
     const own = as(await loadExtension(ada.api, 'greedy'));
     const ben = await tenant.person('Ben');
-    for (const [method, path, body] of [
+    const changes = [
       ['POST', EXTENSIONS, manifestOf('x')],
-      ['GET', EXTENSIONS, undefined],
       ['POST', `${EXTENSIONS}/greedy/activate`, undefined],
       ['POST', `${EXTENSIONS}/greedy/deactivate`, undefined],
-      ['POST', `${EXTENSIONS}/greedy/token`, undefined],
       ['DELETE', `${EXTENSIONS}/greedy`, undefined],
-    ] as const) {
+    ] as const;
+    const open = [
+      ['GET', EXTENSIONS, undefined],
+      ['POST', `${EXTENSIONS}/greedy/token`, undefined],
+    ] as const;
+    for (const [method, path, body] of changes) {
       expect((await ben.api.request(method, path, body)).error).to.equal('admin_required');
+    }
+    for (const [method, path, body] of [...changes, ...open]) {
       expect((await own.request(method, path, body)).error).to.equal('tenant_session_required');
     }
     for (const [method, path] of [...PERSONS_ONLY, ['GET', API_TOKENS], ['POST', API_TOKENS]] as const) {
@@ -170,6 +176,41 @@ describe('Extensions', () => {
       expect(Number(iat)).to.be.within(now() - 5, now() + 1);
       expect(await outcome(as(token))).to.deep.equal(ACCEPTED);
     });
+
+    it('are given to an operator as an operator’s, who finds the extension in the list', async () => {
+      const { tenant, ada } = here();
+      const ben = await tenant.person('Ben');
+      await activeExtension(ada.api, 'desk', { scopes: ['data:read', 'workflow:read'] });
+      const listed = (await ben.api.get(EXTENSIONS)).as(extensions);
+      expect(listed.find(({ ext_id }) => ext_id === 'desk')?.state).to.equal('active');
+      const token = await loadExtension(ben.api, 'desk');
+      expect(claimsOf(token)).to.deep.include({
+        sub: ben.id,
+        role: 'operator',
+        ext_id: 'desk',
+        scopes: ['data:read', 'workflow:read'],
+      });
+      expect((await as(token).get('/api/v1/tenant/entities')).status).to.equal(200);
+      expect(await outcome(as(token))).to.deep.equal(ACCEPTED);
+      expect((await ben.api.post(`${EXTENSIONS}/unknown/token`)).status).to.equal(404);
+    });
+
+    for (const end of ['deactivated', 'uninstalled'] as const) {
+      it(`of an operator count no longer from the instant the extension is ${end}`, async () => {
+        const { tenant, other, ada } = here();
+        const ben = await tenant.person('Ben');
+        const extId = `desk-${end}`;
+        await activeExtension(ada.api, extId);
+        const token = await loadExtension(ben.api, extId);
+        expect(await outcome(as(token))).to.deep.equal(ACCEPTED);
+        if (end === 'deactivated') (await act(extId, 'deactivate')).as(extension);
+        else expect((await remove(extId)).status).to.equal(204);
+        expect(await outcome(as(token))).to.deep.equal(REFUSED);
+        await eventually('the other node', async () => (await outcome(as(token).at(other)))[0] === 401);
+        const answer = await ben.api.post(`${EXTENSIONS}/${extId}/token`);
+        expect(answer.status).to.equal(end === 'deactivated' ? 409 : 404);
+      });
+    }
 
     it('keep who impersonates', async () => {
       const { ada } = here();

@@ -9,7 +9,7 @@ import { platformClaims, platformToken, tenantToken } from '../../support/tokens
 import {
   endWorld,
   type Member,
-  startWorld,
+  sharedWorld,
   type TestTenant,
   USERS,
   type World,
@@ -24,7 +24,7 @@ describe('Impersonation', () => {
   let operator: Member;
 
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     home = await world.tenant();
     operator = await home.person('Olga');
   });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { z } from 'zod';
 import { ROOT, randomName } from '../../support/server.ts';
 import { login, user, validationFailed } from '../../support/shapes.ts';
-import { BASE, endWorld, startWorld, type TestTenant, USERS, type World } from '../../support/world.ts';
+import { BASE, endWorld, sharedWorld, type TestTenant, USERS, type World } from '../../support/world.ts';
 
 const PASSWORD = 'correct horse battery';
 
@@ -11,7 +11,7 @@ describe('Signing in', () => {
   let tenant: TestTenant;
 
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     tenant = await world.tenant();
   });
   after(endWorld);

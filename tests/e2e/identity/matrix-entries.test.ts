@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Answer } from '../../support/client.ts';
 import { assertion, EXCHANGE, newPartner, PORTAL } from '../../support/partners.ts';
 import { listen, refusal } from '../../support/socket.ts';
-import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
 import { KINDS, type Kind, oneOfEach, requestTo, servedRoutes } from './matrix-support.ts';
 import { PLANNED, TABLE } from './matrix-table.ts';
 
@@ -16,7 +16,7 @@ describe('Every kind of credential', () => {
 
   before(async function () {
     this.timeout(40_000);
-    world = await startWorld();
+    world = await sharedWorld();
     home = await world.tenant();
     credentials = await oneOfEach(world, home);
     const rules = { ...PLANNED, ...TABLE };

@@ -6,7 +6,7 @@ import { impersonate } from '../../support/impersonate.ts';
 import { newPartner, partnerToken } from '../../support/partners.ts';
 import { randomName } from '../../support/server.ts';
 import type { Member, TestTenant, World } from '../../support/world.ts';
-import { defineEntity, JOBS, startJob } from '../workflows/support.ts';
+import { defineEntity, JOBS, startJob } from '../workflow/support.ts';
 
 const documentShape = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) });
 

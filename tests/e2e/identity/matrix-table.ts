@@ -31,6 +31,7 @@ const ADMIN: Rule = { family: 'tenant', role: 'admin' };
 const LEDGER: Rule = { ...PERSON, entitlement: 'ledger' };
 const ASSISTANT: Rule = { ...PERSON, entitlement: 'assistant' };
 const DELEGATION: Rule = { ...ADMIN, apiToken: 'delegated_credential_refused' };
+const LOADING: Rule = { ...PERSON, apiToken: 'delegated_credential_refused' };
 const scoped = (scope: Scope, role: 'any' | 'admin' = 'any'): Rule => ({ family: 'tenant', role, scope });
 
 /** One rule for routes `METHOD path`; `{…}` stands for a parameter. */
@@ -107,8 +108,9 @@ export const TABLE: Table = {
   ...rows({ ...DELEGATION, mints: 'keys' }, TENANT, 'POST /api-tokens'),
   ...rows({ ...DELEGATION, mints: 'session' }, TENANT, 'POST /api-tokens/test-token'),
   ...both(DELEGATION, '/tenant/api-tokens', 'DELETE /{id}'),
-  ...rows(DELEGATION, `${TENANT}/extensions`, 'GET ', 'POST ', 'DELETE /{id}'),
-  ...rows(DELEGATION, `${TENANT}/extensions/{id}`, 'POST /activate', 'POST /deactivate', 'POST /token'),
+  ...rows(DELEGATION, `${TENANT}/extensions`, 'POST ', 'DELETE /{id}'),
+  ...rows(DELEGATION, `${TENANT}/extensions/{id}`, 'POST /activate', 'POST /deactivate'),
+  ...rows(LOADING, `${TENANT}/extensions`, 'GET ', 'POST /{id}/token'),
 
   ...rows(PERSON, CONVERSATIONS, 'GET ', 'POST ', 'GET /{id}/messages', 'POST /{id}/messages'),
   ...rows(PERSON, `${CONVERSATIONS}/{id}`, 'PATCH /messages/{mid}', 'DELETE /messages/{mid}', 'POST /read'),

@@ -5,7 +5,7 @@ import type { Answer } from '../../support/client.ts';
 import { extensionToken, mintToken } from '../../support/delegation.ts';
 import { newPartner, partnerToken } from '../../support/partners.ts';
 import { tenant as tenantShape } from '../../support/shapes.ts';
-import { endWorld, type Member, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { endWorld, type Member, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
 import { type Kind, oneOfEach, requestTo, servedRoutes } from './matrix-support.ts';
 import { PLANNED, type Rule, TABLE, type Table } from './matrix-table.ts';
 
@@ -46,7 +46,7 @@ describe('Every route and every kind of credential', () => {
 
   before(async function () {
     this.timeout(40_000);
-    world = await startWorld();
+    world = await sharedWorld();
     [home, plain] = [await world.tenant(), await world.tenant()];
     const entitled = { plan: 'enterprise', entitlements: { ledger: true, assistant: true } };
     (await world.platform.patch(`/super/tenants/${home.id}`, entitled)).as(tenantShape);

@@ -8,7 +8,7 @@ import { assertion, BILLING, EXCHANGE, exchanged, newPartner, PORTAL } from '../
 import { KEYS, ROOT } from '../../support/server.ts';
 import { login } from '../../support/shapes.ts';
 import { now, signed } from '../../support/tokens.ts';
-import { endWorld, startWorld, type TestTenant, USERS, type World } from '../../support/world.ts';
+import { endWorld, sharedWorld, type TestTenant, USERS, type World } from '../../support/world.ts';
 import { testTokenOf } from './matrix-support.ts';
 import { callbackOf, signIn, tenantAt } from './sso-support.ts';
 
@@ -37,7 +37,7 @@ describe('Each JWT that the server mints', () => {
   let tenant: TestTenant;
 
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     tenant = await world.tenant();
   });
   after(async () => {

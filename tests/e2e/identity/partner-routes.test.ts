@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { z } from 'zod';
 import type { Answer, Client } from '../../support/client.ts';
 import { BILLING, EXCHANGE, newPartner, partnerToken, type TestPartner } from '../../support/partners.ts';
-import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
 
 const documentShape = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) });
 
@@ -21,7 +21,7 @@ describe('Every route of the partner portal', () => {
   let routes: Call[];
 
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     home = await world.tenant();
     north = await newPartner(world);
     const { paths } = documentShape.parse((await world.anybody.get('/openapi.json')).json);

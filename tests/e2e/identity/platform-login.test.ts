@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import { z } from 'zod';
 import { ROOT, randomName } from '../../support/server.ts';
-import { BASE, endWorld, startWorld, type World } from '../../support/world.ts';
+import { BASE, endWorld, sharedWorld, type World } from '../../support/world.ts';
 
 describe('Signing in as a platform admin', () => {
   let world: World;
 
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
   });
   after(endWorld);
 

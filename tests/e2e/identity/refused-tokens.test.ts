@@ -9,7 +9,7 @@ import {
   tenantClaims,
   tenantToken,
 } from '../../support/tokens.ts';
-import { endWorld, type Member, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { endWorld, type Member, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
 
 const DAY = 86_400;
 const HEADER = { alg: 'HS256', typ: 'JWT' };
@@ -20,7 +20,7 @@ describe('Tokens that nobody should have', () => {
   let ada: Member;
 
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     tenant = await world.tenant();
     ada = await tenant.person('Ada', 'admin');
   });

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { SCOPES, type Scope } from '../../../domain/identity/scopes.ts';
 import type { Client } from '../../support/client.ts';
 import { activeExtension, extensionToken, mintToken } from '../../support/delegation.ts';
-import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
 
 /** The table of decisions, section 3, as far as routes stand in it: what each asks of extensions and API tokens. */
 const ID = '01900000-0000-7000-8000-000000000000';
@@ -44,7 +44,7 @@ describe('Scopes', () => {
   const clients = new Map<Scope, readonly Client[]>();
 
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     tenant = await world.tenant();
     const { api } = tenant.admin;
     await activeExtension(api, 'all', { scopes: SCOPES });

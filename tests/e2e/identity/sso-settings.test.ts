@@ -159,7 +159,7 @@ describe('Settings of single sign-on', () => {
   it('know the server by PUBLIC_URL, with a cookie for https alone', async () => {
     const found = await begun({ PUBLIC_URL: 'https://platform.example/' }, { host: 'elsewhere.example' });
     expect(found.redirectUri).to.equal('https://platform.example/auth/sso/callback');
-    expect(found.cookie).to.match(/^__Secure-sso_[0-9a-f]{24}=.+; SameSite=Lax; Secure$/);
+    expect(found.cookie).to.match(/^__Secure-sso_[0-9a-f]{24}=.+; Secure; SameSite=Lax$/);
   });
 
   it('know the server by its Host, and by a proxy that is trusted', async () => {

@@ -8,7 +8,7 @@ import {
 } from '../../support/identity-provider.ts';
 import { tenant as shape } from '../../support/shapes.ts';
 import { forSuite } from '../../support/suite.ts';
-import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
 
 export const APP = 'https://app.example';
 
@@ -66,11 +66,14 @@ export const sentBack = async (
   return page.location;
 };
 
-/** For a suite: a world, a provider that sends back to it, and a tenant whose people come in through it. */
-export const withProvider = () =>
+/**
+ * For a suite: a world, a provider that sends back to it, and a tenant whose people come in through it.
+ * @param start `startWorld` for tests that end their server
+ */
+export const withProvider = (start: () => Promise<World> = sharedWorld) =>
   forSuite(
     async () => {
-      const world = await startWorld();
+      const world = await start();
       const provider = await startProvider({ redirectUri: callbackOf(world) });
       return { world, provider, tenant: await tenantAt(world, provider) };
     },

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { startProvider } from '../../support/identity-provider.ts';
 import { eventually } from '../../support/server.ts';
 import { login, users } from '../../support/shapes.ts';
-import { USERS } from '../../support/world.ts';
+import { startWorld, USERS } from '../../support/world.ts';
 import {
   APP,
   callbackOf,
@@ -18,7 +18,7 @@ import {
 
 /** Decisions, section 3, single sign-on: the whole way, with a real provider. */
 describe('Single sign-on', () => {
-  const scene = withProvider();
+  const scene = withProvider(startWorld);
 
   const ada = { sub: 'ada-1', email: 'Ada@corp.example', email_verified: true, name: 'Ada Lovelace' };
 
@@ -107,7 +107,7 @@ describe('Single sign-on', () => {
     const set = begun.headers.getSetCookie();
     expect(set).to.have.length(1);
     expect(set[0]).to.match(
-      /^sso_[0-9a-f]{24}=[A-Za-z0-9_-]+; Path=\/auth\/sso\/callback; Max-Age=600; HttpOnly; SameSite=Lax$/,
+      /^sso_[0-9a-f]{24}=[A-Za-z0-9_-]+; Max-Age=600; Path=\/auth\/sso\/callback; HttpOnly; SameSite=Lax$/,
     );
     const kept = set[0]?.split(';')[0] ?? '';
     const state = new URL(begun.location ?? '').searchParams.get('state') ?? '';
@@ -118,7 +118,7 @@ describe('Single sign-on', () => {
     provider.next = ada;
     const page = await browser.follow(begun.location ?? '', (url) => url.startsWith(APP));
     expect(page.headers.getSetCookie()).to.deep.equal([
-      `${kept.split('=')[0]}=; Path=/auth/sso/callback; Max-Age=0; HttpOnly; SameSite=Lax`,
+      `${kept.split('=')[0]}=; Max-Age=0; Path=/auth/sso/callback; HttpOnly; SameSite=Lax`,
     ]);
     expect(browser.cookies.filter(({ name }) => name.startsWith('sso_'))).to.deep.equal([]);
     for (const answer of [begun, page]) {

@@ -15,7 +15,7 @@ import {
   BASE,
   endWorld,
   type Member,
-  startWorld,
+  sharedWorld,
   type TestTenant,
   USERS,
   type World,
@@ -29,7 +29,7 @@ describe('Tokens', () => {
   let ada: Member;
 
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     tenant = await world.tenant();
     ada = await tenant.person('Ada', 'admin');
   });

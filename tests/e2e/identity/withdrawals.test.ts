@@ -5,6 +5,7 @@ import {
   ACCEPTED,
   API_TOKENS,
   activeExtension,
+  claimsOf,
   EXTENSIONS,
   extensionToken,
   loadExtension,
@@ -79,11 +80,13 @@ describe('Withdrawals', () => {
     for (const [method, path] of [
       ['GET', API_TOKENS],
       ['POST', TEST_TOKEN],
-      ['GET', EXTENSIONS],
-      ['POST', `${EXTENSIONS}/crm/token`],
+      ['POST', `${EXTENSIONS}/crm/deactivate`],
     ] as const) {
       expect((await ada.api.request(method, path)).error, path).to.equal('admin_required');
     }
+    const newly = await loadExtension(ada.api, 'crm');
+    expect(claimsOf(newly)).to.include({ role: 'operator' });
+    expect(await outcome(as(newly))).to.deep.equal(ACCEPTED);
     expect((await ada.api.get(BASE)).status).to.equal(200);
   });
 

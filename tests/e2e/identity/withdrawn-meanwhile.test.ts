@@ -8,6 +8,7 @@ import {
   endWorld,
   type Member,
   say,
+  sharedWorld,
   startWorld,
   type TestTenant,
   talk,
@@ -21,7 +22,7 @@ describe('Rights withdrawn while a request is under way', () => {
   let tenant: TestTenant;
 
   before(async () => {
-    world = await startWorld({ env: { RATE_LIMIT_PER_MINUTE: '0' } });
+    world = await sharedWorld();
     tenant = await world.tenant();
   });
   after(endWorld);
@@ -128,7 +129,7 @@ describe('An impersonation', () => {
   let tenant: TestTenant;
 
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     tenant = await world.tenant();
   });
   after(endWorld);

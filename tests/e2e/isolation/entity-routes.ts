@@ -1,4 +1,4 @@
-import { ENTITIES } from '../workflows/support.ts';
+import { ENTITIES } from '../workflow/support.ts';
 import type { Attack } from './routes.ts';
 
 const records = (entity: string, id?: string): string =>

@@ -27,7 +27,7 @@ import { draft as draftForm, FORMS } from '../forms/support.ts';
 import { FAILURES, failuresOf, makeRule, RULES } from '../ledger/rules-support.ts';
 import { ACCOUNTS, drafted, ENTRIES, entitle, posted } from '../ledger/support.ts';
 import { OPEN, ofStatus, subscribe, test, WEBHOOKS } from '../webhooks/support.ts';
-import { defineEntity, ENTITIES, JOBS, startJob, WORKFLOWS } from '../workflows/support.ts';
+import { defineEntity, ENTITIES, JOBS, startJob, WORKFLOWS } from '../workflow/support.ts';
 import { ATTACKS, type Call, nothing, OUTSIDE, type Things } from './routes.ts';
 
 const documentShape = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) });

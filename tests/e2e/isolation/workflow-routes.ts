@@ -1,4 +1,4 @@
-import { EXPENSES, JOBS, WORKFLOWS } from '../workflows/support.ts';
+import { EXPENSES, JOBS, WORKFLOWS } from '../workflow/support.ts';
 import type { Attack } from './routes.ts';
 
 /** Attacks on workflows, jobs and public links. */

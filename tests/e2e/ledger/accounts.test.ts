@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { z } from 'zod';
-import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { eventually } from '../../support/server.ts';
+import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
 import {
   ACCOUNTS,
   account,
@@ -11,6 +12,7 @@ import {
   GL,
   LOCK,
   move,
+  openedBefore,
   posted,
   REPORTS,
   refused,
@@ -21,7 +23,7 @@ describe('The chart of accounts', () => {
   let world: World;
   let tenant: TestTenant;
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     tenant = await withBooks(world, []);
   });
   after(endWorld);
@@ -51,15 +53,51 @@ describe('The chart of accounts', () => {
     }
   });
 
-  it('takes codes of 1 to 32 letters, digits, dots, underscores and hyphens', async () => {
-    for (const code of ['', ' 1', '1 ', 'ä', 'a b', 'x'.repeat(33), 1000, null]) {
+  it('takes codes of 1 to 32 letters, digits, dots, underscores and hyphens, the first a letter or digit', async () => {
+    const wrong = ['', ' 1', '1 ', 'ä', 'a b', 'x'.repeat(33), '-', '_1', '.', '..', '__proto__', 1000, null];
+    for (const code of wrong) {
       expect((await open({ code })).status, JSON.stringify(code)).to.equal(400);
     }
-    for (const code of ['x'.repeat(32), '-', '_.', '__proto__', 'constructor', '..']) {
-      expect((await open({ code })).status, code).to.equal(201);
+    await open({ code: 'First' });
+    for (const code of wrong) {
+      const answer = await tenant.admin.api.patch(`${ACCOUNTS}/First`, { code });
+      expect(answer.status, JSON.stringify(code)).to.equal(400);
     }
-    for (const name of ['', '  ', 'x'.repeat(201), null]) {
+    for (const code of ['x'.repeat(32), '1', 'a-', '0_.', 'constructor', '1..']) {
+      expect((await open({ code })).status, code).to.equal(201);
+      expect((await tenant.admin.api.patch(`${ACCOUNTS}/${code}`, { name: 'Renamed' })).status).to.equal(200);
+    }
+  });
+
+  it('keeps accounts whose code began with another character before', async () => {
+    const books = await withBooks(world, []);
+    const { api } = books.admin;
+    for (const code of ['.', '..', '_cash', '__proto__']) {
+      await openedBefore(world, books, { code, name: `Account ${code}` });
+    }
+    await eventually('the chart', async () => (await api.get(ACCOUNTS)).as(account.array()).length === 4);
+    const { lines } = await posted(api, { lines: [...move('.', '_CASH', 1), ...move('__proto__', '..', 2)] });
+    expect(lines.map(({ account_name }) => account_name)).to.deep.equal(
+      ['.', '_cash', '__proto__', '..'].map((code) => `Account ${code}`),
+    );
+    const renamed = await api.patch(`${ACCOUNTS}/_cash`, { name: 'Cash' });
+    expect(renamed.as(account)).to.include({ code: '_cash', name: 'Cash' });
+  });
+
+  it('takes names of 1 to 200 characters that are not blank, and of 300 bytes in JSON', async () => {
+    for (const name of [
+      '',
+      '  ',
+      'x'.repeat(201),
+      'é'.repeat(151),
+      '\u0001'.repeat(51),
+      '"'.repeat(151),
+      null,
+    ]) {
       expect((await open({ code: 'N', name })).status, JSON.stringify(name)).to.equal(400);
+    }
+    for (const [nth, name] of ['x'.repeat(200), 'é'.repeat(150), '"'.repeat(150)].entries()) {
+      expect((await open({ code: `N${nth}`, name })).status, name).to.equal(201);
     }
   });
 
@@ -148,7 +186,7 @@ describe('The lock of the books', () => {
   let world: World;
   let tenant: TestTenant;
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     tenant = await withBooks(world);
   });
   after(endWorld);
@@ -222,7 +260,7 @@ describe('The entitlement of the ledger', () => {
   let world: World;
   let tenant: TestTenant;
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     tenant = await world.tenant();
   });
   after(endWorld);

@@ -25,6 +25,19 @@ describe('Ledger entries', () => {
     here().admin.api.post(ENTRIES, { date: '2026-03-15', lines: move('1000', '4000', 100), ...body });
 
   describe('a draft', () => {
+    it('is refused when it is too large to be posted', async () => {
+      const line = { account_code: '1000', memo: '\u0001'.repeat(90) };
+      const lines = Array.from({ length: 1000 }, (_, nth) => ({
+        ...line,
+        ...(nth % 2 === 0 ? { debit: 1 } : { credit: 1 }),
+      }));
+      expect(refused(await draft({ lines }))).to.deep.equal({
+        status: 413,
+        error: 'payload_too_large',
+        details: { limit: 504 * 1024 },
+      });
+    });
+
     it('is made with lines, by any person', async () => {
       const { admin, operator } = here();
       const made = (

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { committed, createMany, edit, preview as previewBulk } from '../bulk/support.ts';
 import { change, create, remove } from '../entities/support.ts';
 import { publicPath, published as publishedForm, send } from '../forms/support.ts';
-import { defineEntity, move as moveJob, startJob } from '../workflows/support.ts';
+import { defineEntity, move as moveJob, startJob } from '../workflow/support.ts';
 import {
   allEntries,
   allFailures,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
 import { create } from '../entities/support.ts';
 import {
   entriesOf,
@@ -20,7 +20,7 @@ describe('What a posting rule fails at', () => {
   let tenant: TestTenant;
   let entity: string;
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
   });
   beforeEach(async () => {
     ({ tenant, entity } = await withSales(world));

@@ -21,7 +21,7 @@ const eachOnce = (sources: readonly (string | undefined)[], count: number): void
 
 describe('Posting rules and kill -9', () => {
   let world: World;
-  beforeEach(async () => {
+  before(async () => {
     world = await startWorld();
   });
   after(endWorld);
@@ -33,7 +33,7 @@ describe('Posting rules and kill -9', () => {
     const drafting = await makeRule(api, { name: 'Drafts', mode: 'draft' });
     const failing = await makeRule(api, { name: 'Fails', date: 'values.day' });
     let answered = 0;
-    for (let round = 0; round < 6; round += 1) {
+    for (let round = 0; round < 4; round += 1) {
       let isDead = false;
       const writing = Promise.all(
         Array.from({ length: 8 }, async () => {
@@ -86,7 +86,7 @@ describe('Posting rules and kill -9', () => {
     const rule = await makeRule(api, { source_kind: 'entity.updated' });
     const session = await preview(tenant.admin, entity, edit({ total: 3 }), ids);
     await api.post(`${SESSIONS}/${session.id}/commit`);
-    for (let round = 0; round < 4; round += 1) {
+    for (let round = 0; round < 3; round += 1) {
       await new Promise((resolve) => setTimeout(resolve, 150 + Math.random() * 250));
       await world.server.kill();
       await world.restart();

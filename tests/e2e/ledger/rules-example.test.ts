@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { z } from 'zod';
-import { endWorld, startWorld, type World } from '../../support/world.ts';
+import { endWorld, sharedWorld, type World } from '../../support/world.ts';
 import { previewed, RULES, rule } from './rules-support.ts';
 import { withBooks } from './support.ts';
 
@@ -11,7 +11,7 @@ const GUIDE = join(import.meta.dirname, '../../../docs/ledger.md');
 describe('The guide to posting rules', () => {
   let world: World;
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
   });
   after(endWorld);
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Client } from '../../support/client.ts';
 import { eventually } from '../../support/server.ts';
 import { forSuite } from '../../support/suite.ts';
-import { startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { sharedWorld, type TestTenant, type World } from '../../support/world.ts';
 import { define } from '../entities/support.ts';
 import { ENTRIES, type Entry, entry, entryLines, GL, withBooks } from './support.ts';
 
@@ -107,7 +107,7 @@ export const withSales = async (world: World): Promise<{ tenant: TestTenant; ent
 /** For a suite: a world, a tenant with books and sales, its admin's client, and a way to switch a rule off. */
 export const salesSuite = () => {
   const here = forSuite(async () => {
-    const world = await startWorld();
+    const world = await sharedWorld();
     return { world, ...(await withSales(world)) };
   });
   const api = (): Client => here().tenant.admin.api;

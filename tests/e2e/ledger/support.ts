@@ -1,6 +1,14 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
 import { z } from 'zod';
+import { ChartOfAccounts } from '../../../application/ledger/chart-of-accounts.ts';
+import { LedgerJournal } from '../../../application/ledger/journal.ts';
+import { openSqliteEventStore } from '../../../infrastructure/event-store/sqlite/store.ts';
+import { systemClock } from '../../../infrastructure/identity/ids.ts';
+import { causeOf } from '../../support/book.ts';
 import type { Answer, Client } from '../../support/client.ts';
-import { startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { startNode } from '../../support/node.ts';
+import { sharedWorld, type TestTenant, type World } from '../../support/world.ts';
 
 /** Tenants with books. */
 
@@ -121,9 +129,23 @@ export const withBooks = async (
   return tenant;
 };
 
+/** Opens an account past the server's checks, as it may be in a data folder of an earlier version. */
+export const openedBefore = async (
+  { server }: World,
+  { id }: TestTenant,
+  given: { readonly code: string; readonly name: string },
+): Promise<void> => {
+  const events = openSqliteEventStore({ path: join(server.dataDir, 'events.db') });
+  const node = startNode({ events, clock: systemClock });
+  const chart = new ChartOfAccounts({ ...node, journal: new LedgerJournal(node) });
+  const context = { cause: causeOf(randomUUID()), priorAttempt: undefined, newId: randomUUID };
+  await chart.openAccount(id, { ...given, type: 'Asset', active: true }, context);
+  await events.close();
+};
+
 /** A tenant with books, its admin, and Olga, an operator. */
 export const olgaWithBooks = async () => {
-  const world = await startWorld();
+  const world = await sharedWorld();
   const tenant = await withBooks(world);
   return { world, tenant, admin: tenant.admin, operator: await tenant.person('Olga') };
 };

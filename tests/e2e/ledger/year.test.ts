@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { hledgerBalances, hledgerVersion } from '../../support/hledger.ts';
-import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
 import { create, define } from '../entities/support.ts';
 import { entriesOf, makeRule } from './rules-support.ts';
 import {
@@ -92,7 +92,7 @@ describe('A small company’s year', () => {
   });
 
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     tenant = await withBooks(world, CHART);
     const entity = await define(tenant.admin, { key: 'net', type: 'decimal' }, { key: 'day', type: 'date' });
     const rule = await makeRule(api(), {

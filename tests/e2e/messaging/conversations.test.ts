@@ -6,7 +6,7 @@ import {
   endWorld,
   type Member,
   say,
-  startWorld,
+  sharedWorld,
   type TestTenant,
   talk,
   USERS,
@@ -21,7 +21,7 @@ describe('Conversations', () => {
   let cy: Member;
 
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     tenant = await world.tenant();
     ada = await tenant.person('Ada');
     ben = await tenant.person('Ben');

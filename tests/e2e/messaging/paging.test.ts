@@ -6,7 +6,7 @@ import {
   endWorld,
   type Member,
   say,
-  startWorld,
+  sharedWorld,
   type TestTenant,
   talk,
   type World,
@@ -23,7 +23,7 @@ describe('Paging of messages', () => {
   const SIZE = 230;
 
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     tenant = await world.tenant();
     ada = await tenant.person('Ada');
     ben = await tenant.person('Ben');

@@ -7,7 +7,7 @@ import {
   endWorld,
   type Member,
   say,
-  startWorld,
+  sharedWorld,
   type TestTenant,
   talk,
   type World,
@@ -31,7 +31,7 @@ describe('Unread counts', () => {
   let tenant: TestTenant;
 
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     tenant = await world.tenant();
   });
   after(endWorld);

@@ -3,8 +3,8 @@ import { expect } from 'chai';
 import { z } from 'zod';
 import { eventually } from '../../support/server.ts';
 import { closeReceivers, type Received, startReceiver, verifies } from '../../support/webhook-receiver.ts';
-import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
-import { defineEntity, ENTITIES, JOBS, move, startJob } from '../workflows/support.ts';
+import { endWorld, sharedWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { defineEntity, ENTITIES, JOBS, move, startJob } from '../workflow/support.ts';
 import {
   addRecord,
   deliveries,
@@ -24,7 +24,7 @@ describe('Webhook deliveries', () => {
   let tenant: TestTenant;
 
   before(async () => {
-    world = await startWorld({ env: OPEN });
+    world = await sharedWorld(OPEN);
     tenant = await paidTenant(world);
     await plainEntity(tenant, 'crate');
     await defineEntity(tenant, 'expense');

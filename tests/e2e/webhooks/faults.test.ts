@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { eventually } from '../../support/server.ts';
 import { closeReceivers, type Receiver, startReceiver, verifies } from '../../support/webhook-receiver.ts';
 import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
-import { ENTITIES } from '../workflows/support.ts';
+import { ENTITIES } from '../workflow/support.ts';
 import {
   addRecord,
   deliveries,
@@ -20,9 +20,11 @@ describe('Webhooks and kill -9', () => {
   let world: World;
   let tenant: TestTenant;
 
-  beforeEach(async () => {
+  before(async () => {
     const env = { ...OPEN, WEBHOOK_RETRY_SECONDS: '0.2,0.2,0.2,0.2', WEBHOOK_TIMEOUT_MS: '10000' };
     world = await startWorld({ env });
+  });
+  beforeEach(async () => {
     tenant = await paidTenant(world);
     await plainEntity(tenant, 'crate');
   });

@@ -24,11 +24,12 @@ import {
 describe('A webhook delivery whose server dies', () => {
   let world: World;
   let tenant: TestTenant;
-  let env: Record<string, string>;
 
-  beforeEach(async () => {
-    env = { ...(await secureEnvironment()), WEBHOOK_TIMEOUT_MS: '60000' };
+  before(async () => {
+    const env = { ...(await secureEnvironment()), WEBHOOK_TIMEOUT_MS: '60000' };
     world = await startWorld({ env });
+  });
+  beforeEach(async () => {
     tenant = await paidTenant(world);
     await plainEntity(tenant, 'crate');
   });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { eventually } from '../../support/server.ts';
 import type { Member, TestTenant, World } from '../../support/world.ts';
-import { ENTITIES } from '../workflows/support.ts';
+import { ENTITIES } from '../workflow/support.ts';
 
 export const WEBHOOKS = '/api/v1/tenant/webhooks';
 

@@ -5,10 +5,10 @@ import { liveMessage } from '../../support/shapes.ts';
 import { listen, refusal } from '../../support/socket.ts';
 import { adaAndBen, forSuite } from '../../support/suite.ts';
 import { now, tenantToken } from '../../support/tokens.ts';
-import { BASE, say, USERS } from '../../support/world.ts';
+import { BASE, say, startWorld, USERS } from '../../support/world.ts';
 
 describe('Sockets', () => {
-  const here = forSuite(adaAndBen);
+  const here = forSuite(() => adaAndBen(startWorld));
 
   const openCount = async (): Promise<number> => {
     const { text } = await here().world.anybody.get('/metrics');

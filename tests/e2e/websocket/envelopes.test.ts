@@ -8,7 +8,7 @@ import {
   type Member,
   NOTIFICATIONS,
   say,
-  startWorld,
+  sharedWorld,
   type TestTenant,
   talk,
   token,
@@ -24,7 +24,7 @@ describe('Envelopes', () => {
   const open: Listening[] = [];
 
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     tenant = await world.tenant();
     ada = await tenant.person('Ada');
     ben = await tenant.person('Ben');

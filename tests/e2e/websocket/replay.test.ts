@@ -3,10 +3,10 @@ import { eventually } from '../../support/server.ts';
 import { liveMessage, notifications } from '../../support/shapes.ts';
 import { type Listening, listen, type MessageEnvelope } from '../../support/socket.ts';
 import { adaAndBen, forSuite } from '../../support/suite.ts';
-import { BASE, NOTIFICATIONS, say, talk, token } from '../../support/world.ts';
+import { BASE, NOTIFICATIONS, say, startWorld, talk, token } from '../../support/world.ts';
 
 describe('Replay after a position', () => {
-  const here = forSuite(adaAndBen);
+  const here = forSuite(() => adaAndBen(startWorld));
 
   const back = (after: string): Promise<Listening> =>
     listen(here().world.server, here().ben.token, { after });
@@ -18,12 +18,13 @@ describe('Replay after a position', () => {
 
   it('gives what was missed, exactly once and in order, behind ready, then what comes', async () => {
     const { tenant, ada, id } = here();
-    const first = await back('0000000000000000');
+    const first = await listen(here().world.server, here().ben.token);
     await leave(first);
     const missed: string[] = [];
     for (let i = 0; i < 5; i += 1) missed.push((await say(ada, id, `missed ${i}`)).id);
     await say(ada, await talk(ada, tenant.admin), 'not for Ben');
     const socket = await back(first.readyAt);
+    expect(socket.readyAt, 'the very position that was given').to.equal(first.readyAt);
     missed.push((await say(ada, id, 'live')).id);
     expect(idsOf(await socket.messages(6))).to.deep.equal(missed);
     expect(socket.seen[0]).to.include({ kind: 'system', event: 'ready' });
@@ -52,9 +53,10 @@ describe('Replay after a position', () => {
     }
   });
 
-  it('gives nothing from a position that the log has not reached, and stays live', async () => {
+  it('gives resync from a position that the log has not reached, and stays live', async () => {
     const { ada, id } = here();
     const socket = await back('00000000ffffffff');
+    expect(await eventually('resync', () => socket.seen[1])).to.include({ kind: 'system', event: 'resync' });
     const fence = await say(ada, id, 'fence');
     expect(idsOf(await socket.messages(1))).to.deep.equal([fence.id]);
     await leave(socket);
@@ -62,7 +64,7 @@ describe('Replay after a position', () => {
 
   it('joins what was missed and what comes without a gap or a repetition while writers race', async () => {
     const { ada, ben, id } = here();
-    const start = (await back('00000000ffffffff')).readyAt;
+    const start = (await listen(here().world.server, here().ben.token)).readyAt;
     let writing = true;
     const sent: string[] = [];
     const writers = [ada, ben, ada, ben].map(async (who, w) => {
@@ -123,6 +125,30 @@ describe('Replay after a position', () => {
     );
     const text = JSON.stringify(socket.seen);
     expect(text).not.to.contain('forget').and.not.to.contain('version');
+    await leave(socket);
+  });
+
+  it('sends no text whose deletion was answered while its reader was slow', async function () {
+    this.timeout(60_000);
+    const { world, ada, ben, id } = here();
+    const { readyAt } = await listen(world.server, ben.token);
+    const body = '😀'.repeat(10_000);
+    // More than the buffers of a loopback connection hold.
+    const count = 950;
+    for (let i = 0; i < count - 1; i += 50) {
+      const some = Array.from({ length: Math.min(50, count - 1 - i) }, () => say(ada, id, body));
+      await Promise.all(some);
+    }
+    const gone = await say(ada, id, 'a text to forget');
+    const socket = await back(readyAt);
+    socket.raw.once('message', () => socket.raw.pause());
+    await eventually('a reader that waits', () => socket.raw.isPaused);
+    await ada.api.delete(`${BASE}/${id}/messages/${gone.id}`);
+    socket.raw.resume();
+    const fence = await say(ada, id, 'fence');
+    const got = await socket.messages(count, 20_000);
+    expect(got.at(-1)?.message.id).to.equal(fence.id);
+    expect(got.map((one) => one.message.id)).not.to.include(gone.id);
     await leave(socket);
   });
 

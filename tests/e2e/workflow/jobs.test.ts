@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { randomName } from '../../support/server.ts';
 import { errorWithDetails, validationFailed } from '../../support/shapes.ts';
-import { endWorld, type Member, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { endWorld, type Member, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
 import {
   type Definition,
   defineEntity,
@@ -25,7 +25,7 @@ describe('Jobs', () => {
   let ada: Member;
 
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     tenant = await world.tenant();
     boss = tenant.admin;
     ada = await tenant.person('Ada');

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Answer, Client } from '../../support/client.ts';
 import { activeExtension, loadExtension, mintToken } from '../../support/delegation.ts';
 import { randomName } from '../../support/server.ts';
-import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
 import { defineEntity, EXPENSES, JOBS, job, readJob, startJob, WORKFLOWS } from './support.ts';
 
 /** Decisions, section 3: who may do what to workflows, jobs and links. */
@@ -11,7 +11,7 @@ describe('Scopes of workflows and jobs', () => {
   let tenant: TestTenant;
 
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     tenant = await world.tenant();
     await defineEntity(tenant, 'order');
   });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { Pace, restAfter } from '../../../infrastructure/embedding/pace.ts';
+import { EmbeddingThrottle, restAfter } from '../../../infrastructure/embedding/throttle.ts';
 import { eventually } from '../../support/eventually.ts';
 
 describe('what embeds in the background', () => {
@@ -13,7 +13,7 @@ describe('what embeds in the background', () => {
 
   it('goes on after its rest', async () => {
     let told = 0;
-    const pace = new Pace(
+    const pace = new EmbeddingThrottle(
       () => {
         told += 1;
         expect(pace.rests).to.equal(false);
@@ -32,7 +32,7 @@ describe('what embeds in the background', () => {
   it('goes on before that when the main thread has time again', async () => {
     let isBusy = true;
     let told = 0;
-    const pace = new Pace(
+    const pace = new EmbeddingThrottle(
       () => {
         told += 1;
       },
@@ -52,7 +52,7 @@ describe('what embeds in the background', () => {
 
   it('is not told of the end of a rest once it is closed', async () => {
     let told = 0;
-    const pace = new Pace(
+    const pace = new EmbeddingThrottle(
       () => {
         told += 1;
       },
@@ -67,7 +67,7 @@ describe('what embeds in the background', () => {
   });
 
   it('has as much as it likes while the main thread has nothing to do', async () => {
-    const pace = new Pace(() => undefined);
+    const pace = new EmbeddingThrottle(() => undefined);
     pace.began();
     await new Promise((resolve) => setTimeout(resolve, 100));
     pace.ended();

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import type { RecordEvent } from '../../domain/entities/record-events.ts';
-import { type RecordDoc, recordsProjection } from '../../projections/records.ts';
-import { folded } from '../support/folded.ts';
-import { BEGINNING } from '../support/given.ts';
+import type { RecordEvent } from '../../../domain/entities/record.ts';
+import { type RecordDoc, recordsProjection } from '../../../projections/entities/records.ts';
+import { folded } from '../../support/folded.ts';
+import { BEGINNING } from '../../support/given.ts';
 
 const base = { record_id: 'r', entity_name: 'thing' };
 const created: RecordEvent = {

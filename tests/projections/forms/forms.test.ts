@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { formsProjection } from '../../projections/forms.ts';
-import { folded, type Told } from '../support/folded.ts';
-import { BEGINNING } from '../support/given.ts';
+import { formsProjection } from '../../../projections/forms/forms.ts';
+import { folded, type Told } from '../../support/folded.ts';
+import { BEGINNING } from '../../support/given.ts';
 
 const time = (seconds: number): string => new Date(BEGINNING + seconds * 1000).toISOString();
 

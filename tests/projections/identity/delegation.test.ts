@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { apiTokensProjection } from '../../projections/api-tokens.ts';
-import { extensionsProjection } from '../../projections/extensions.ts';
-import { folded, type Told } from '../support/folded.ts';
-import { BEGINNING } from '../support/given.ts';
+import { extensionsProjection } from '../../../projections/extensions/extensions.ts';
+import { apiTokensProjection } from '../../../projections/identity/api-tokens.ts';
+import { folded, type Told } from '../../support/folded.ts';
+import { BEGINNING } from '../../support/given.ts';
 
 const time = (seconds: number): string => new Date(BEGINNING + seconds * 1000).toISOString();
 

@@ -1,16 +1,16 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { ACCOUNT_TYPES } from '../../domain/ledger/account.ts';
-import { hledgerAccount, hledgerEntry, hledgerHead } from '../../domain/ledger/hledger.ts';
-import type { JournalEvent } from '../../domain/ledger/journal.ts';
-import { majorText } from '../../domain/ledger/money.ts';
-import { ledgerProjection, wholeChart } from '../../projections/ledger.ts';
-import { currenciesOf } from '../../projections/ledger-balances.ts';
-import { bookedEntries, lastNumber } from '../../projections/ledger-entries.ts';
-import { trialBalance } from '../../projections/ledger-reports.ts';
-import { BEGINNING } from '../support/given.ts';
-import { hledgerBalances, hledgerVersion } from '../support/hledger.ts';
-import { memoryReadModel } from '../support/memory-reader.ts';
+import { ACCOUNT_TYPES } from '../../../domain/ledger/account.ts';
+import { hledgerAccount, hledgerEntry, hledgerHead } from '../../../domain/ledger/hledger.ts';
+import type { JournalEvent } from '../../../domain/ledger/journal.ts';
+import { majorText } from '../../../domain/ledger/money.ts';
+import { ledgerProjection, wholeChart } from '../../../projections/ledger/ledger.ts';
+import { currenciesOf } from '../../../projections/ledger/ledger-balances.ts';
+import { lastNumber, postedEntries } from '../../../projections/ledger/ledger-entries.ts';
+import { trialBalance } from '../../../projections/ledger/ledger-reports.ts';
+import { BEGINNING } from '../../support/given.ts';
+import { hledgerBalances, hledgerVersion } from '../../support/hledger.ts';
+import { memoryReadModel } from '../../support/memory-reader.ts';
 
 const TENANT = 'acme';
 
@@ -56,7 +56,7 @@ const codeOf = (nth: number): string => `${nth % 2 === 0 ? 'a' : 'B'}.${nth}`;
 const dateOf = (day: number): string => new Date(Date.UTC(2026, 0, 1 + day)).toISOString().slice(0, 10);
 
 /** The books of such a year, as a read model and as the exported journal. */
-const booksOf = async (moves: readonly Move[]) => {
+const balancesOf = async (moves: readonly Move[]) => {
   const model = memoryReadModel(ledgerProjection);
   let revision = -1;
   const tell = (event: JournalEvent): void => {
@@ -103,7 +103,7 @@ const booksOf = async (moves: readonly Move[]) => {
   });
   const chart = await wholeChart(model.reader, TENANT);
   const names = new Map(chart.map((account) => [account.code, hledgerAccount(account)]));
-  const entries = await bookedEntries(model.reader, TENANT, await lastNumber(model.reader, TENANT), {
+  const entries = await postedEntries(model.reader, TENANT, await lastNumber(model.reader, TENANT), {
     limit: 10_000,
     after: undefined,
   });
@@ -132,7 +132,7 @@ describe('The exported journal', () => {
   it('has one account for each of ours, and nothing that a text of ours could add', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(move, { maxLength: 30 }), async (moves) => {
-        const { text, names } = await booksOf(moves);
+        const { text, names } = await balancesOf(moves);
         expect(new Set(names.values()).size).to.equal(NASTY.length);
         const rows = text.split('\n');
         const heads = rows.filter((row) => /^\d/.test(row));
@@ -174,7 +174,7 @@ describe('The exported journal', () => {
   } else {
     it('is read by hledger, which comes to the same balances', async () => {
       for (const moves of fc.sample(fc.array(move, { minLength: 200, maxLength: 400 }), 5)) {
-        const { text, balances } = await booksOf(moves);
+        const { text, balances } = await balancesOf(moves);
         for (const to of ['2026-06-30', '2026-12-31']) {
           const read = hledgerBalances(text, to);
           expect(read.size).to.be.greaterThan(20);

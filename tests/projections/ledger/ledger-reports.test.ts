@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import type { DocumentReader } from '../../domain/projection.ts';
-import { ledgerProjection } from '../../projections/ledger.ts';
-import { bookedEntries, lastNumber } from '../../projections/ledger-entries.ts';
-import { recordedBefore } from '../../projections/ledger-recorded.ts';
-import { balanceSheet, profitAndLoss, trialBalance } from '../../projections/ledger-reports.ts';
-import { memoryReadModel } from '../support/memory-reader.ts';
+import type { DocumentReader } from '../../../domain/core/projection.ts';
+import { ledgerProjection } from '../../../projections/ledger/ledger.ts';
+import { lastNumber, postedEntries } from '../../../projections/ledger/ledger-entries.ts';
+import { recordedBefore } from '../../../projections/ledger/ledger-recorded.ts';
+import { balanceSheet, profitAndLoss, trialBalance } from '../../../projections/ledger/ledger-reports.ts';
+import { memoryReadModel } from '../../support/memory-reader.ts';
 
 const TENANT = 'acme';
 /** The whole journal is to be read. */
@@ -154,8 +154,8 @@ describe('Reports of the ledger', () => {
     const last = await lastNumber(reader, TENANT);
     post(3, '2026-01-01');
     const page = { limit: 10, after: undefined };
-    const { docs } = await bookedEntries(reader, TENANT, last, page);
+    const { docs } = await postedEntries(reader, TENANT, last, page);
     expect(docs.map(({ number }) => number)).to.deep.equal([1, 2]);
-    expect((await bookedEntries(reader, TENANT, 0, page)).docs).to.deep.equal([]);
+    expect((await postedEntries(reader, TENANT, 0, page)).docs).to.deep.equal([]);
   });
 });

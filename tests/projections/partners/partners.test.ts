@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { partnersProjection } from '../../projections/partners.ts';
-import { folded, type Told } from '../support/folded.ts';
-import { BEGINNING } from '../support/given.ts';
+import { partnersProjection } from '../../../projections/partners/partners.ts';
+import { folded, type Told } from '../../support/folded.ts';
+import { BEGINNING } from '../../support/given.ts';
 
 describe('partners', () => {
   const created: Told = {

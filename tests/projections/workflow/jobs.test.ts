@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { type JobDoc, jobsProjection } from '../../projections/jobs.ts';
-import { linksProjection } from '../../projections/links.ts';
-import { workflowsProjection } from '../../projections/workflows.ts';
-import { INVOICES } from '../domain/workflow/samples.ts';
-import { folded, type Told } from '../support/folded.ts';
-import { BEGINNING } from '../support/given.ts';
+import { linksProjection } from '../../../projections/entities/links.ts';
+import { type JobDoc, jobsProjection } from '../../../projections/workflow/jobs.ts';
+import { workflowsProjection } from '../../../projections/workflow/workflows.ts';
+import { INVOICES } from '../../domain/workflow/samples.ts';
+import { folded, type Told } from '../../support/folded.ts';
+import { BEGINNING } from '../../support/given.ts';
 
 const time = (seconds: number): string => new Date(BEGINNING + seconds * 1000).toISOString();
 const base = { record_id: 'r', entity_name: 'invoice' };

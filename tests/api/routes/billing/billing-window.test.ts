@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { z } from 'zod';
-import { SENTENCES } from '../../api/http/issues.ts';
-import { windowFields, windowOf } from '../../api/routes/billing-window.ts';
-import { DomainError } from '../../domain/errors.ts';
+import { SENTENCES } from '../../../../api/http/issues.ts';
+import { windowFields, windowOf } from '../../../../api/routes/billing/billing-window.ts';
+import { DomainError } from '../../../../domain/core/errors.ts';
 
 const schema = z.object(windowFields);
 const NOW = Date.UTC(2028, 1, 29, 12);

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { filesOfRecord } from '../../api/compose/files.ts';
-import type { Position } from '../../application/ports/event-store.ts';
-import { DomainError } from '../../domain/errors.ts';
-import { attachFile, fileDecider } from '../../domain/files/file.ts';
-import { startNode } from '../support/node.ts';
+import { filesOfRecord } from '../../../../api/compose/files.ts';
+import type { Position } from '../../../../application/ports/event-store.ts';
+import { DomainError } from '../../../../domain/core/errors.ts';
+import { attachFile, fileStream } from '../../../../domain/files/file.ts';
+import { startNode } from '../../../support/node.ts';
 
 describe('The files of a record', () => {
   const stopped = {
@@ -21,7 +21,7 @@ describe('The files of a record', () => {
       const id = randomUUID();
       const { position } = await node.commands.execute({
         tenantId,
-        decider: fileDecider,
+        type: fileStream,
         id,
         cause: { actor: { kind: 'user', id: 'ann' }, correlationId: 'c', causationId: id },
         decide: (state) =>

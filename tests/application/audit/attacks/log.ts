@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
-import type { HeadSigner } from '../../../../application/ports/audit-heads.ts';
+import type { HeadSigningKey } from '../../../../application/ports/audit-heads.ts';
 import { openSqliteEventStore } from '../../../../infrastructure/event-store/sqlite/store.ts';
 import { exportOf, fillAuditLog, newSigner, type Proof, proofOf } from '../../../support/audit-log.ts';
 import { memoryKeyStore } from '../../../support/fakes.ts';
@@ -48,7 +48,7 @@ export const attackedLog = ({ EVENTS, length, both }: Size) => {
   const keyStore = memoryKeyStore();
   const python = hasPython();
   let home: string;
-  let signer: HeadSigner;
+  let signer: HeadSigningKey;
   let log: string;
   let whole: Export;
   /** The same as a file. */

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { chainHash } from '../../../../application/codec.ts';
+import { chainHash } from '../../../../application/core/events/event-codec.ts';
 
 /** Events in the file of a log, for those who can write to it. */
 

@@ -1,14 +1,18 @@
 import { expect } from 'chai';
-import type { EventStore } from '../../../application/ports/event-store.ts';
-import { EventTooLarge, MAX_EVENT_BYTES, StoreUnavailable } from '../../../application/ports/event-store.ts';
-import { DomainError } from '../../../domain/errors.ts';
-import { BOOK, type BookEvent, bookEvents, close, reopen, write } from '../../support/book.ts';
-import { chainFaults } from '../../support/chain.ts';
-import { withEachEventStore } from '../../support/event-stores.ts';
-import { refusalCode, rejection } from '../../support/eventually.ts';
-import { testClock } from '../../support/fakes.ts';
-import { countingEvents, faultyEvents } from '../../support/faults.ts';
-import { memoryStores, startNode } from '../../support/node.ts';
+import type { EventStore } from '../../../../application/ports/event-store.ts';
+import {
+  EventTooLarge,
+  MAX_EVENT_BYTES,
+  StoreUnavailable,
+} from '../../../../application/ports/event-store.ts';
+import { DomainError } from '../../../../domain/core/errors.ts';
+import { BOOK, type BookEvent, bookEvents, close, reopen, write } from '../../../support/book.ts';
+import { chainFaults } from '../../../support/chain.ts';
+import { withEachEventStore } from '../../../support/event-stores.ts';
+import { refusalCode, rejection } from '../../../support/eventually.ts';
+import { testClock } from '../../../support/fakes.ts';
+import { countingEvents, faultyEvents } from '../../../support/faults.ts';
+import { memoryStores, startNode } from '../../../support/node.ts';
 
 const definitions = bookEvents;
 const numberOf = (events: readonly BookEvent[]): number | undefined => {

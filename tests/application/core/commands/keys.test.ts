@@ -1,14 +1,14 @@
 import { expect } from 'chai';
-import { MAX_EVENT_BYTES, StoreUnavailable } from '../../../application/ports/event-store.ts';
-import type { KeyStore } from '../../../application/ports/key-store.ts';
-import { BOOK, bookEvents, write } from '../../support/book.ts';
-import { gate, rejection, severalTurns } from '../../support/eventually.ts';
-import { faultyEvents } from '../../support/faults.ts';
-import { memoryStores, startNode } from '../../support/node.ts';
+import { MAX_EVENT_BYTES, StoreUnavailable } from '../../../../application/ports/event-store.ts';
+import type { KeyStore } from '../../../../application/ports/key-store.ts';
+import { BOOK, bookEvents, write } from '../../../support/book.ts';
+import { gate, rejection, severalTurns } from '../../../support/eventually.ts';
+import { faultyEvents } from '../../../support/faults.ts';
+import { memoryStores, startNode } from '../../../support/node.ts';
 
 const definitions = bookEvents;
 const secret = (entry: string, text = `text of ${entry}`) => write(entry, { secret: true, text });
-const KEY = 'acme/entry-a';
+const KEY = 'acme/message-a';
 
 /** The texts of the book as a node reads them that was started after everything. */
 const textsLater = async (stores: ReturnType<typeof memoryStores>): Promise<(string | undefined)[]> => {
@@ -49,6 +49,41 @@ describe('the data keys of an append', () => {
     ).to.deep.equal([]);
     answer.open();
     await sending;
+    expect(await textsLater(stores)).to.deep.equal(['text of a']);
+  });
+
+  it('are durable before any other append that is sealed with them', async () => {
+    const stores = memoryStores();
+    const [asked, answer] = [gate(), gate()];
+    const keyStore: KeyStore = {
+      ...stores.keyStore,
+      put: async (keys) => {
+        asked.open();
+        await answer.passed;
+        await stores.keyStore.put(keys);
+      },
+    };
+    const node = startNode({ ...stores, keyStore, definitions });
+    const first = node.commands.execute(secret('a'));
+    await asked.passed;
+    const second = node.commands.execute(write('a', { secret: true, book: 'two' }));
+    await severalTurns();
+    expect(await stores.events.readAll()).to.deep.equal([]);
+    answer.open();
+    await Promise.all([first, second]);
+    expect(await stores.events.readAll()).to.have.length(2);
+  });
+
+  it('that cannot be stored reject every command that sealed with them', async () => {
+    const stores = memoryStores();
+    const node = startNode({ ...stores, keyStore: failing(stores.keyStore, 'put', [1]), definitions });
+    const both = ['one', 'two'].map((book) => node.commands.execute(write('a', { secret: true, book })));
+    expect((await Promise.allSettled(both)).map(({ status }) => status)).to.deep.equal([
+      'rejected',
+      'rejected',
+    ]);
+    expect(await stores.events.readAll()).to.deep.equal([]);
+    await node.commands.execute(secret('a'));
     expect(await textsLater(stores)).to.deep.equal(['text of a']);
   });
 

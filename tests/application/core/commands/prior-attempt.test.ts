@@ -1,16 +1,16 @@
 import { expect } from 'chai';
-import type { Again } from '../../../application/command-handler.ts';
-import type { EventStore } from '../../../application/ports/event-store.ts';
-import { BOOK, bookDecider, bookEvents, causeOf, write } from '../../support/book.ts';
-import { withEachEventStore } from '../../support/event-stores.ts';
-import { testClock } from '../../support/fakes.ts';
-import { countingEvents } from '../../support/faults.ts';
-import { BEGINNING } from '../../support/given.ts';
-import { memoryStores, startNode } from '../../support/node.ts';
+import type { PriorAttempt } from '../../../../application/core/commands/command-handler.ts';
+import type { EventStore } from '../../../../application/ports/event-store.ts';
+import { BOOK, bookEvents, bookStream, causeOf, write } from '../../../support/book.ts';
+import { withEachEventStore } from '../../../support/event-stores.ts';
+import { testClock } from '../../../support/fakes.ts';
+import { countingEvents } from '../../../support/faults.ts';
+import { BEGINNING } from '../../../support/given.ts';
+import { memoryStores, startNode } from '../../../support/node.ts';
 
 const definitions = bookEvents;
 const nodeOver = (events: EventStore, clock = testClock()) => startNode({ events, clock, definitions });
-const retry = (entry: string, again: Again = { since: 0 }) => write(entry, { again });
+const retry = (entry: string, priorAttempt: PriorAttempt = { since: 0 }) => write(entry, { priorAttempt });
 
 describe('a command that is tried again', () => {
   withEachEventStore((open) => {
@@ -26,8 +26,8 @@ describe('a command that is tried again', () => {
 
     it('finds all of several events, in their order', async () => {
       const events = await open();
-      const several = (again?: Again) => ({
-        ...write('a', { again }),
+      const several = (priorAttempt?: PriorAttempt) => ({
+        ...write('a', { priorAttempt }),
         decide: () =>
           ['x', 'y', 'z'].map((text, n) => ({
             type: 'EntryWritten' as const,
@@ -61,7 +61,7 @@ describe('a command that is tried again', () => {
     const { events } = memoryStores();
     const [here, there] = [nodeOver(events), nodeOver(events)];
     // This node knows the stream as empty; the other one had the effect.
-    await here.states.load('acme', bookDecider, 'one');
+    await here.states.load('acme', bookStream, 'one');
     const first = await there.commands.execute(write('a'));
     const second = await here.commands.execute(retry('a'));
     expect(second.events.map((event) => event.id)).to.deep.equal(first.events.map((event) => event.id));

@@ -1,15 +1,15 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { CommandHandler } from '../../../application/command-handler.ts';
-import { StoreUnavailable } from '../../../application/ports/event-store.ts';
-import { DomainError } from '../../../domain/errors.ts';
-import { BOOK, bookEvents, close, reopen, write } from '../../support/book.ts';
-import { chainFaults } from '../../support/chain.ts';
-import { withEachEventStore } from '../../support/event-stores.ts';
-import { refusalCode } from '../../support/eventually.ts';
-import { testClock } from '../../support/fakes.ts';
-import { type Fault, faultyEvents } from '../../support/faults.ts';
-import { memoryStores, startNode } from '../../support/node.ts';
+import type { CommandHandler } from '../../../../application/core/commands/command-handler.ts';
+import { StoreUnavailable } from '../../../../application/ports/event-store.ts';
+import { DomainError } from '../../../../domain/core/errors.ts';
+import { BOOK, bookEvents, close, reopen, write } from '../../../support/book.ts';
+import { chainFaults } from '../../../support/chain.ts';
+import { withEachEventStore } from '../../../support/event-stores.ts';
+import { refusalCode } from '../../../support/eventually.ts';
+import { testClock } from '../../../support/fakes.ts';
+import { type Fault, faultyEvents } from '../../../support/faults.ts';
+import { memoryStores, startNode } from '../../../support/node.ts';
 
 const definitions = bookEvents;
 
@@ -35,7 +35,7 @@ const faults = fc.array(
 const untilAnswered = async (commands: CommandHandler, entry: string): Promise<'written' | 'refused'> => {
   for (let again = false; ; again = true) {
     try {
-      await commands.execute(write(entry, again ? { again: { since: 0 } } : {}));
+      await commands.execute(write(entry, again ? { priorAttempt: { since: 0 } } : {}));
       return 'written';
     } catch (error) {
       if (error instanceof DomainError) return 'refused';

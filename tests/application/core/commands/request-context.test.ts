@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { dmKeyOf } from '../../application/message-ids.ts';
-import type { Principal } from '../../application/principal.ts';
-import { requestContext, uuidFromName } from '../../application/request-context.ts';
-import { uuidV7Ids } from '../../infrastructure/identity/ids.ts';
-import { testClock } from '../support/fakes.ts';
+import type { Principal } from '../../../../application/core/commands/principal.ts';
+import { requestContext, uuidFromName } from '../../../../application/core/commands/request-context.ts';
+import { dmKeyOf } from '../../../../application/messaging/message-ids.ts';
+import { uuidV7Ids } from '../../../../infrastructure/identity/ids.ts';
+import { testClock } from '../../../support/fakes.ts';
 
 const ann: Principal = {
   kind: 'user',
@@ -17,7 +17,7 @@ const clock = testClock();
 const ids = uuidV7Ids(clock);
 const contextOf = (
   key: string | undefined,
-  options: { scope?: string; again?: { since: number }; requestId?: string; nonce?: string } = {},
+  options: { scope?: string; priorAttempt?: { since: number }; requestId?: string; nonce?: string } = {},
 ) =>
   requestContext(
     {
@@ -30,7 +30,7 @@ const contextOf = (
               scope: options.scope ?? 'acme/user-ann',
               key,
               nonce: options.nonce ?? 'n1',
-              again: options.again ?? { since: 1 },
+              priorAttempt: options.priorAttempt ?? { since: 1 },
             },
     },
     ids,
@@ -41,7 +41,7 @@ describe('the context of a keyed request', () => {
   it('gives the same ids at each try, on every node', () => {
     const [first, second] = [
       contextOf('key'),
-      contextOf('key', { again: { since: 2 }, requestId: 'another request' }),
+      contextOf('key', { priorAttempt: { since: 2 }, requestId: 'another request' }),
     ];
     expect(second.cause.causationId).to.equal(first.cause.causationId);
     const made = three(first);
@@ -65,7 +65,7 @@ describe('the context of a keyed request', () => {
   });
 
   it('looks for an effect of the same use as far back as it is told', () => {
-    expect(contextOf('key', { again: { since: 7 } }).again).to.deep.equal({ since: 7 });
+    expect(contextOf('key', { priorAttempt: { since: 7 } }).priorAttempt).to.deep.equal({ since: 7 });
   });
 
   it('keeps the request’s id as correlation', () => {
@@ -82,7 +82,7 @@ describe('the context of a request without a key', () => {
       causationId: 'r1',
       actor: { kind: 'user', id: 'ann' },
     });
-    expect(first.again).to.equal(undefined);
+    expect(first.priorAttempt).to.equal(undefined);
   });
 
   it('names who impersonates', () => {

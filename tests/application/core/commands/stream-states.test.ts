@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { UndecodableEvent } from '../../application/codec.ts';
-import type { EventStore } from '../../application/ports/event-store.ts';
-import { BOOK, bookDecider, bookEvents, close, write } from '../support/book.ts';
-import { eventually, gate, rejection } from '../support/eventually.ts';
-import { memoryStores, startNode } from '../support/node.ts';
+import { UndecodableEvent } from '../../../../application/core/events/event-codec.ts';
+import type { EventStore } from '../../../../application/ports/event-store.ts';
+import { BOOK, bookEvents, bookStream, close, write } from '../../../support/book.ts';
+import { eventually, gate, rejection } from '../../../support/eventually.ts';
+import { memoryStores, startNode } from '../../../support/node.ts';
 
 const definitions = bookEvents;
 const nodeOver = (stores: Partial<ReturnType<typeof memoryStores>>) => startNode({ ...stores, definitions });
@@ -19,8 +19,8 @@ const bookOf = async (entries: number) => {
 const loaded = async (stores: Partial<ReturnType<typeof memoryStores>>) => {
   const node = nodeOver(stores);
   const { snapshots: _without, ...log } = stores;
-  const folded = await nodeOver(log).states.load('acme', bookDecider, 'one');
-  return { node, state: await node.states.load('acme', bookDecider, 'one'), folded };
+  const folded = await nodeOver(log).states.load('acme', bookStream, 'one');
+  return { node, state: await node.states.load('acme', bookStream, 'one'), folded };
 };
 
 /** Reads of streams answer only once the gate is open, with what they read before. */
@@ -59,25 +59,15 @@ describe('folded states', () => {
     );
   });
 
-  it('of streams that are short by nature come from no snapshot and leave none', async () => {
-    const stores = await bookOf(150);
-    stores.snapshots.get = () => Promise.reject(new Error('nobody is to ask'));
-    stores.snapshots.snapshots.clear();
-    const { states } = nodeOver(stores);
-    const { state } = await states.load('acme', { ...bookDecider, isShort: true }, 'one');
-    expect(state).to.deep.equal({ count: 150, closed: false });
-    expect(stores.snapshots.snapshots.size).to.equal(0);
-  });
-
   it('show the events that they are folded from to who asks: all of them, then what has come since', async () => {
     const stores = await bookOf(3);
     const { states } = nodeOver(stores);
     const seen: number[] = [];
     const see = ({ revision }: { revision: number }): void => void seen.push(revision);
-    await states.refresh(BOOK, bookDecider, see);
+    await states.refresh(BOOK, bookStream, see);
     expect(seen).to.deep.equal([0, 1, 2]);
     await nodeOver(stores).commands.execute(write('later'));
-    await states.refresh(BOOK, bookDecider, see);
+    await states.refresh(BOOK, bookStream, see);
     expect(seen).to.deep.equal([0, 1, 2, 3]);
   });
 
@@ -92,7 +82,7 @@ describe('folded states', () => {
         return page;
       },
     };
-    await nodeOver({ ...stores, events: counting }).states.load('acme', bookDecider, 'one');
+    await nodeOver({ ...stores, events: counting }).states.load('acme', bookStream, 'one');
     expect(events).to.be.lessThan(110);
   });
 
@@ -133,7 +123,7 @@ describe('folded states', () => {
       put: () => Promise.reject(new Error('no disk')),
     };
     const node = nodeOver({ ...stores, snapshots: broken });
-    expect((await node.states.load('acme', bookDecider, 'one')).state.count).to.equal(120);
+    expect((await node.states.load('acme', bookStream, 'one')).state.count).to.equal(120);
     await eventually(() =>
       expect(node.logger.lines.map((line) => line.message)).to.deep.equal([
         'a snapshot could not be read; folding from the first event',
@@ -151,7 +141,7 @@ describe('folded states', () => {
     await there.commands.execute(close());
     here.states.noticed(BOOK, 1);
     expect(here.states.cached(BOOK)).to.equal(undefined);
-    expect((await here.states.load('acme', bookDecider, 'one')).state.closed).to.equal(true);
+    expect((await here.states.load('acme', bookStream, 'one')).state.closed).to.equal(true);
     here.states.noticed('acme.book-unknown', 3);
   });
 
@@ -160,17 +150,17 @@ describe('folded states', () => {
     await nodeOver(stores).commands.execute(write('e0'));
     const { slow, read, answer } = slowReads(stores.events);
     const node = nodeOver({ ...stores, events: slow });
-    const loading = node.states.load('acme', bookDecider, 'one');
+    const loading = node.states.load('acme', bookStream, 'one');
     await read;
     // Meanwhile a command of this node gets through: it finds the state by a faster read.
     const quick = nodeOver(stores);
     await quick.commands.execute(close());
-    const state = await quick.states.load('acme', bookDecider, 'one');
-    node.states.set(BOOK, state, bookDecider);
+    const state = await quick.states.load('acme', bookStream, 'one');
+    node.states.set(BOOK, state, bookStream);
     answer();
     await loading;
     expect(node.states.cached(BOOK)?.revision).to.equal(1);
-    expect((await node.states.load('acme', bookDecider, 'one')).state.closed).to.equal(true);
+    expect((await node.states.load('acme', bookStream, 'one')).state.closed).to.equal(true);
   });
 
   it('are not kept from a load during which the log told of something newer', async () => {
@@ -179,13 +169,13 @@ describe('folded states', () => {
     await there.commands.execute(write('e0'));
     const { slow, read, answer } = slowReads(stores.events);
     const here = nodeOver({ ...stores, events: slow });
-    const loading = here.states.load('acme', bookDecider, 'one');
+    const loading = here.states.load('acme', bookStream, 'one');
     await read;
     await there.commands.execute(close());
     here.states.noticed(BOOK, 1);
     answer();
     await loading;
-    expect((await here.states.load('acme', bookDecider, 'one')).state.closed).to.equal(true);
+    expect((await here.states.load('acme', bookStream, 'one')).state.closed).to.equal(true);
   });
 
   it('of many streams are those of each, and stay in memory only when asked to', async () => {
@@ -195,8 +185,8 @@ describe('folded states', () => {
     const ids = ['two', 'none', 'one', 'three'];
     for (const passing of [true, false]) {
       const node = nodeOver(stores);
-      const many = await node.states.loadMany('acme', bookDecider, ids, { passing });
-      const each = await Promise.all(ids.map((id) => nodeOver(stores).states.load('acme', bookDecider, id)));
+      const many = await node.states.loadMany('acme', bookStream, ids, { passing });
+      const each = await Promise.all(ids.map((id) => nodeOver(stores).states.load('acme', bookStream, id)));
       expect(many).to.deep.equal(each);
       expect(many.map(({ revision }) => revision)).to.deep.equal([0, -1, 19, 0]);
       expect(node.states.cached('acme.book-two') === undefined).to.equal(passing);
@@ -209,19 +199,19 @@ describe('folded states', () => {
     await there.commands.execute(write('e0'));
     const { slow, read, answer } = slowReads(stores.events);
     const here = nodeOver({ ...stores, events: slow });
-    const loading = here.states.loadMany('acme', bookDecider, ['one'], { passing: false });
+    const loading = here.states.loadMany('acme', bookStream, ['one'], { passing: false });
     await read;
     await there.commands.execute(close());
     here.states.noticed(BOOK, 1);
     answer();
     await loading;
-    expect((await here.states.load('acme', bookDecider, 'one')).state.closed).to.equal(true);
+    expect((await here.states.load('acme', bookStream, 'one')).state.closed).to.equal(true);
   });
 
   it('cannot be had of a stream with an event that cannot be read', async () => {
     const stores = memoryStores();
     await nodeOver(stores).commands.execute(write('e0'));
     const older = startNode({ ...stores, definitions: [] });
-    expect(await rejection(older.states.load('acme', bookDecider, 'one'))).to.be.instanceOf(UndecodableEvent);
+    expect(await rejection(older.states.load('acme', bookStream, 'one'))).to.be.instanceOf(UndecodableEvent);
   });
 });

@@ -1,16 +1,16 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { StreamState } from '../../../application/stream-states.ts';
+import type { StreamState } from '../../../../application/core/commands/stream-states.ts';
 import {
-  conversationDecider,
+  conversationStream,
   markRead,
   sendMessage,
   startConversation,
-} from '../../../domain/messaging/conversation.ts';
-import { BOOK, type Book, bookEvents, causeOf, write } from '../../support/book.ts';
-import { testClock } from '../../support/fakes.ts';
-import { BEGINNING } from '../../support/given.ts';
-import { memoryStores, startNode } from '../../support/node.ts';
+} from '../../../../domain/messaging/conversation.ts';
+import { BOOK, type Book, bookEvents, causeOf, write } from '../../../support/book.ts';
+import { testClock } from '../../../support/fakes.ts';
+import { BEGINNING } from '../../../support/given.ts';
+import { memoryStores, startNode } from '../../../support/node.ts';
 
 const timesOf = async (node: ReturnType<typeof startNode>, stream: string): Promise<number[]> =>
   (await node.events.readStream(stream)).map((event) => node.codec.decode(event).at);
@@ -40,7 +40,7 @@ describe('times within a stream', () => {
   it('put a message after every reading before it, also within one millisecond', async () => {
     const clock = testClock();
     const node = startNode({ clock });
-    const base = { tenantId: 'acme', decider: conversationDecider, id: 'c1', cause: causeOf('x') };
+    const base = { tenantId: 'acme', type: conversationStream, id: 'c1', cause: causeOf('x') };
     const start = { conversationId: 'c1', dmKey: 'k', participants: ['ann', 'bob'] };
     await node.commands.execute({ ...base, decide: (state) => startConversation(state, start) });
     const jobs = Array.from({ length: 40 }, (_, n) =>

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { type TurnLimits, Turns } from '../../../application/webhooks/turns.ts';
-import { severalTurns } from '../../support/eventually.ts';
+import { FairLimiter, type SlotLimits } from '../../../../application/core/concurrency/fair-limiter.ts';
+import { severalTurns } from '../../../support/eventually.ts';
 
 describe('turns', () => {
-  const taking = (limits: TurnLimits) => {
-    const turns = new Turns(limits);
+  const taking = (limits: SlotLimits) => {
+    const turns = new FairLimiter(limits);
     const served: string[] = [];
     const open: (() => void)[] = [];
     const take = (tenant: string, lane: string): void => {
@@ -49,7 +49,7 @@ describe('turns', () => {
   });
 
   it('are taken at once by a tenant with room while another waits at its limit, and by nobody who would have to wait', async () => {
-    const turns = new Turns({ total: 3, perTenant: 2, reserved: 0 });
+    const turns = new FairLimiter({ total: 3, perTenant: 2, reserved: 0 });
     for (let i = 0; i < 3; i += 1) void turns.take('a', '1');
     expect([turns.isFree('a'), turns.isFree('b')]).to.deep.equal([false, true]);
     const giveBack = await turns.take('b', '1');

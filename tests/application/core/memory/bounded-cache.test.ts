@@ -2,7 +2,12 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { CacheRoom, PER_ENTRY, roughBytes, WeighedCache } from '../../application/weighed-cache.ts';
+import {
+  BoundedCache,
+  CacheBudget,
+  PER_ENTRY,
+  roughBytes,
+} from '../../../../application/core/memory/bounded-cache.ts';
 
 /** The engine's own, which it only shows on request. */
 const collectGarbage = (): void => {
@@ -16,7 +21,7 @@ const collectGarbage = (): void => {
 describe('A weighed cache', () => {
   it('lets the oldest go by count', () => {
     const dropped: string[] = [];
-    const cache = new WeighedCache<number>({ maxCount: 3, maxBytes: 1e9 }, (key) => dropped.push(key));
+    const cache = new BoundedCache<number>({ maxCount: 3, maxBytes: 1e9 }, (key) => dropped.push(key));
     for (const key of ['a', 'b', 'c', 'd', 'e']) {
       cache.set(key, 1);
       cache.trim();
@@ -27,7 +32,7 @@ describe('A weighed cache', () => {
   });
 
   it('lets the oldest go by size, and keeps one that is bigger than all its room', () => {
-    const cache = new WeighedCache<string>({ maxCount: 100, maxBytes: 10_000 });
+    const cache = new BoundedCache<string>({ maxCount: 100, maxBytes: 10_000 });
     for (let n = 0; n < 50; n += 1) {
       cache.set(`k${n}`, 'x'.repeat(1000));
       cache.trim();
@@ -39,7 +44,7 @@ describe('A weighed cache', () => {
   });
 
   it('spares what was asked for, once', () => {
-    const cache = new WeighedCache<number>({ maxCount: 3, maxBytes: 1e9 });
+    const cache = new BoundedCache<number>({ maxCount: 3, maxBytes: 1e9 });
     for (const key of ['kept', 'b', 'c']) cache.set(key, 1);
     for (let n = 0; n < 100; n += 1) {
       expect(cache.get('kept')).to.equal(1);
@@ -62,7 +67,7 @@ describe('A weighed cache', () => {
     });
     fc.assert(
       fc.property(fc.array(act, { maxLength: 60 }), (acts) => {
-        const cache = new WeighedCache<string>({ maxCount: 3, maxBytes: 600 });
+        const cache = new BoundedCache<string>({ maxCount: 3, maxBytes: 600 });
         for (const { key, what, text } of acts) {
           if (what === 'set') cache.set(key, text);
           else if (what === 'delete') cache.delete(key);
@@ -87,10 +92,10 @@ describe('A weighed cache', () => {
     fc.assert(
       fc.property(fc.array(act, { maxLength: 80 }), (acts) => {
         const bounds = { maxCount: 6, maxBytes: 3000 };
-        const room = new CacheRoom(bounds);
+        const room = new CacheBudget(bounds);
         const dropped: string[] = [];
         const caches = [0, 1, 2].map(
-          (at) => new WeighedCache<string>(room, (key) => dropped.push(`${at}${key}`)),
+          (at) => new BoundedCache<string>(room, (key) => dropped.push(`${at}${key}`)),
         );
         const model = new Map<string, string>();
         for (const { at, key, what, size } of acts) {
@@ -121,7 +126,7 @@ describe('A weighed cache', () => {
   });
 
   it('holds on to nothing that was deleted, while it is never full', async () => {
-    const cache = new WeighedCache<object>({ maxCount: 1000, maxBytes: 1e9 });
+    const cache = new BoundedCache<object>({ maxCount: 1000, maxBytes: 1e9 });
     const gone: WeakRef<object>[] = [];
     for (let n = 0; n < 5000; n += 1) {
       const value = { n };

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { RecentValues } from '../../application/recent-values.ts';
+import { RecentValues } from '../../../../application/core/memory/recent-values.ts';
 
 describe('values of late', () => {
   it('are the latest, and no more than two generations', () => {

@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { KeyPages, SLOTS, slotOf } from '../../application/key-pages.ts';
-import { StoreUnavailable } from '../../application/ports/event-store.ts';
-import type { KeyStore } from '../../application/ports/key-store.ts';
-import { KeyRing } from '../../application/sealing.ts';
-import { openSqliteKeyStore } from '../../infrastructure/key-store/sqlite.ts';
-import { memoryKeyStore } from '../support/fakes.ts';
-import { findIn } from '../support/files.ts';
-import { MASTER_KEY } from '../support/node.ts';
+import { KeyPages, SLOTS, slotOf } from '../../../../application/core/privacy/key-pages.ts';
+import { KeyRing } from '../../../../application/core/privacy/key-ring.ts';
+import { StoreUnavailable } from '../../../../application/ports/event-store.ts';
+import type { KeyStore } from '../../../../application/ports/key-store.ts';
+import { openSqliteKeyStore } from '../../../../infrastructure/key-store/sqlite.ts';
+import { memoryKeyStore } from '../../../support/fakes.ts';
+import { findIn } from '../../../support/files.ts';
+import { MASTER_KEY } from '../../../support/node.ts';
 
 const ring = (store: KeyStore): KeyRing => new KeyRing(store, MASTER_KEY);
 
@@ -132,7 +132,9 @@ describe('Keys from pages', () => {
         },
       },
     );
-    expect(String(await pages.open(['a', 'b', 'c']).catch(String))).to.contain('it was changed');
+    expect(
+      String(await pages.load(['a', 'b', 'c'].map((page) => ({ page, slot: 0 }))).catch(String)),
+    ).to.contain('it was changed');
     expect(opened.map((page) => page.every((byte) => byte === 0))).to.deep.equal([true, true]);
   });
 

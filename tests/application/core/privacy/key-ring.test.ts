@@ -1,11 +1,10 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { slotOf } from '../../application/key-pages.ts';
-import { sealedAnswers } from '../../application/sealed-answers.ts';
-import { KeyRing, sealedKeyId } from '../../application/sealing.ts';
-import { gate, rejection } from '../support/eventually.ts';
-import { memoryKeyStore } from '../support/fakes.ts';
-import { MASTER_KEY } from '../support/node.ts';
+import { KeyRing, sealedKeyId } from '../../../../application/core/privacy/key-ring.ts';
+import { sealedAnswers } from '../../../../application/core/privacy/sealed-answers.ts';
+import { gate, rejection } from '../../../support/eventually.ts';
+import { memoryKeyStore } from '../../../support/fakes.ts';
+import { MASTER_KEY } from '../../../support/node.ts';
 
 const ID = 'acme/message-m1';
 const nodes = () => {
@@ -49,49 +48,6 @@ describe('the key ring', () => {
     // One after the other, each with some that are in memory for long, and then many at once.
     for (let from = 0; from + 700 <= texts.length; from += 450) await read(from, 700);
     await Promise.all(Array.from({ length: 60 }, (_, n) => read((n * 331) % 19_000, 900)));
-  });
-
-  it('opens with keys of whole pages as it opens one by one, and tells which are gone', async () => {
-    const { here, there } = nodes();
-    const sealed: string[] = [];
-    for (let n = 0; n < 300; n += 1) {
-      const id = `acme/${await here.newTextKey('acme')}`;
-      sealed.push(here.seal(id, `text ${n}`));
-      if (n % 3 === 0) await here.destroy(id);
-    }
-    const slots = sealed.map((one) => slotOf(sealedKeyId(one)) ?? expect.fail());
-    const ids = [...new Set(slots.map(({ page }) => page)), 'of no page'];
-    for (const ring of [there, here, there]) {
-      const expected = await Promise.all(sealed.map((one) => ring.open(one)));
-      const pages = await ring.openPages(ids);
-      for (const [n, { page, slot }] of slots.entries()) {
-        const at = ids.indexOf(page);
-        expect(pages.isGone(at, slot)).to.equal(n % 3 === 0);
-        expect(ring.openPaged(pages, at, slot, sealed[n] ?? '')).to.equal(expected[n]);
-      }
-      expect(pages.isGone(ids.length - 1, 0)).to.equal(true);
-      expect(pages.isGone(ids.length, 0)).to.equal(true);
-      const damaged = `${(sealed[1] ?? '').slice(0, -8)}AAAAAAA=`;
-      there.forget(sealedKeyId(damaged));
-      expect(() => there.openPaged(pages, 0, 1, damaged)).to.throw();
-      pages.close();
-      expect(slots.every(({ page, slot }) => pages.isGone(ids.indexOf(page), slot))).to.equal(true);
-    }
-    const other = await new KeyRing(memoryKeyStore(), MASTER_KEY).openPages(ids);
-    expect(slots.every(({ page, slot }) => other.isGone(ids.indexOf(page), slot))).to.equal(true);
-  });
-
-  it('keeps no key of a page, nor opens with one that is destroyed meanwhile', async () => {
-    const { here, there } = nodes();
-    const id = `acme/${await here.newTextKey('acme')}`;
-    const sealed = here.seal(id, 'text');
-    const { page, slot } = slotOf(id) ?? expect.fail();
-    const pages = await there.openPages([page]);
-    expect(there.openPaged(pages, 0, slot, sealed)).to.equal('text');
-    expect(there.has(id)).to.equal(false);
-    const opening = there.openPages([page]);
-    there.markDestroyed(id);
-    expect(there.openPaged(await opening, 0, slot, sealed)).to.equal(undefined);
   });
 
   it('never seals the same text alike twice', async () => {

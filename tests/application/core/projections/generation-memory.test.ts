@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { Folder } from '../../../application/folder.ts';
-import type { ReadStore } from '../../../application/ports/read-store.ts';
-import { CacheRoom, WeighedCache } from '../../../application/weighed-cache.ts';
-import { silentMetrics } from '../../support/fakes.ts';
+import { BoundedCache, CacheBudget } from '../../../../application/core/memory/bounded-cache.ts';
+import { Generation } from '../../../../application/core/projections/generation.ts';
+import type { ReadStore } from '../../../../application/ports/read-store.ts';
+import { silentMetrics } from '../../../support/fakes.ts';
 import {
   endOf,
   GENERATION,
@@ -11,16 +11,16 @@ import {
   type ReadModelKit,
   readModelKit,
   tallies,
-} from '../../support/read-model-kit.ts';
+} from '../../../support/read-model-kit.ts';
 
 const folderIn = async (
   kit: ReadModelKit,
-  room: CacheRoom,
+  room: CacheBudget,
   store: ReadStore = kit.store,
-): Promise<Folder> => {
+): Promise<Generation> => {
   const { codec, logger, clock } = kit.node;
   const deps = { store, events: kit.events, codec, logger, clock, metrics: silentMetrics, room };
-  const folder = new Folder(tallies(), GENERATION, deps);
+  const folder = new Generation(tallies(), GENERATION, deps);
   await kit.store.prepare(GENERATION, tallies().collections);
   await folder.begin(await kit.lease());
   return folder;
@@ -33,7 +33,7 @@ const documentsOf = async (kit: ReadModelKit) => {
   return (await Promise.all(lists)).flat();
 };
 
-describe('the memory of a folder', () => {
+describe('the memory of a generation', () => {
   beforeEach(() => {
     poison.active = false;
   });
@@ -49,8 +49,8 @@ describe('the memory of a folder', () => {
           for (const [nth, [tenant, what]] of story.entries()) {
             await kit.write(TENANTS[tenant] ?? '', what === 0 ? 'CLOSE' : `e${what}`, `${nth}`);
           }
-          const shared = new CacheRoom({ maxCount, maxBytes: 1e9 });
-          const other = new WeighedCache<number>(shared);
+          const shared = new CacheBudget({ maxCount, maxBytes: 1e9 });
+          const other = new BoundedCache<number>(shared);
           // While documents are read, somebody else fills the room.
           const store: ReadStore = {
             ...kit.store,
@@ -79,7 +79,7 @@ describe('the memory of a folder', () => {
 
   it('stays within the room that all folders share', async () => {
     const bounds = { maxCount: 20, maxBytes: 20_000 };
-    const room = new CacheRoom(bounds);
+    const room = new CacheBudget(bounds);
     const kits = await Promise.all([readModelKit(), readModelKit()]);
     const folders = await Promise.all(kits.map((kit) => folderIn(kit, room)));
     for (let n = 0; n < 60; n += 1) {
@@ -104,7 +104,7 @@ describe('the memory of a folder', () => {
         return kit.store.load(generation, keys);
       },
     };
-    const room = new CacheRoom({ maxCount: 100, maxBytes: 1e6 });
+    const room = new CacheBudget({ maxCount: 100, maxBytes: 1e6 });
     const folder = await folderIn(kit, room, store);
     for (const entry of ['e1', 'e2', 'e3', 'e4']) {
       await kit.write('acme', entry);
@@ -120,8 +120,8 @@ describe('the memory of a folder', () => {
 
   it('does not hold what is read once, however much of it there is', async () => {
     const kit = await readModelKit();
-    const room = new CacheRoom({ maxCount: 1000, maxBytes: 1e9 });
-    const fold = async (folder: Folder) => {
+    const room = new CacheBudget({ maxCount: 1000, maxBytes: 1e9 });
+    const fold = async (folder: Generation) => {
       const batch = await kit.events.readAll({ from: folder.checkpoint });
       await folder.apply(batch, endOf(batch));
     };

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
-import { Folder } from '../../../application/folder.ts';
-import { StoreUnavailable } from '../../../application/ports/event-store.ts';
-import { type BatchWrite, Fenced, type ReadStore } from '../../../application/ports/read-store.ts';
-import { projection, touch } from '../../../domain/projection.ts';
-import { openSqliteReadStore } from '../../../infrastructure/read-store/sqlite/store.ts';
-import type { BookEvent } from '../../support/book.ts';
-import { gate, rejection } from '../../support/eventually.ts';
-import { silentMetrics } from '../../support/fakes.ts';
+import { Generation } from '../../../../application/core/projections/generation.ts';
+import { StoreUnavailable } from '../../../../application/ports/event-store.ts';
+import { type BatchWrite, Fenced, type ReadStore } from '../../../../application/ports/read-store.ts';
+import { projection, touch } from '../../../../domain/core/projection.ts';
+import { openSqliteReadStore } from '../../../../infrastructure/read-store/sqlite/store.ts';
+import type { BookEvent } from '../../../support/book.ts';
+import { gate, rejection } from '../../../support/eventually.ts';
+import { silentMetrics } from '../../../support/fakes.ts';
 import {
   endOf,
   GENERATION,
@@ -16,7 +16,7 @@ import {
   type Tally,
   takeLease,
   tallies,
-} from '../../support/read-model-kit.ts';
+} from '../../../support/read-model-kit.ts';
 
 type Mode = 'before' | 'after';
 
@@ -41,14 +41,14 @@ const dying = (store: ReadStore, at: number, mode: Mode): { store: ReadStore; ca
   };
 };
 
-const started = async (kit: ReadModelKit, store: ReadStore = kit.store): Promise<Folder> => {
+const started = async (kit: ReadModelKit, store: ReadStore = kit.store): Promise<Generation> => {
   await kit.store.prepare(GENERATION, tallies().collections);
-  const folder = kit.folder(kit.events, store);
+  const folder = kit.generation(kit.events, store);
   await folder.begin(await kit.lease());
   return folder;
 };
 /** Folds the log from the stored checkpoint on, in batches of `size`, and starts anew after each death. */
-const foldAll = async (kit: ReadModelKit, store: ReadStore, size = 4): Promise<Folder> => {
+const foldAll = async (kit: ReadModelKit, store: ReadStore, size = 4): Promise<Generation> => {
   for (let tries = 0; tries < 5; tries += 1) {
     const folder = await started(kit, store);
     try {
@@ -90,7 +90,7 @@ const everything = async (kit: ReadModelKit) => ({
 });
 const OTHERS = { beta: ['b1', 'b2', 'b3'], gamma: ['g1', 'g2'] };
 
-describe('the folder', () => {
+describe('a generation', () => {
   beforeEach(() => {
     poison.active = true;
   });
@@ -143,7 +143,7 @@ describe('the folder', () => {
         return kit.store.commit(batch);
       },
     };
-    const folder = new Folder(kept, GENERATION, {
+    const folder = new Generation(kept, GENERATION, {
       events: kit.events,
       store,
       codec,
@@ -308,12 +308,12 @@ describe('the folder', () => {
     const kit = await story();
     const log = await kit.events.readAll();
     await kit.store.prepare(GENERATION, tallies().collections);
-    const old = kit.folder();
+    const old = kit.generation();
     const short = await kit.lease('old');
     await old.begin(short);
     await old.apply(log.slice(0, 3), endOf(log.slice(0, 3)));
     await kit.store.releaseLease(short);
-    const young = kit.folder();
+    const young = kit.generation();
     await young.begin(await takeLease(kit.store, GENERATION, 'young'));
     await young.apply(log.slice(3, 7), endOf(log.slice(3, 7)));
     expect(await rejection(old.apply(log.slice(3), endOf(log)))).to.be.instanceOf(Fenced);
@@ -330,6 +330,6 @@ describe('the folder', () => {
 /** The same log, read into another read store. */
 const rewired = async (kit: ReadModelKit, store: ReadStore): Promise<Partial<ReadModelKit>> => ({
   store,
-  folder: (events = kit.events, reads = store) => kit.folder(events, reads),
+  generation: (events = kit.events, reads = store) => kit.generation(events, reads),
   lease: (owner = 'tester') => takeLease(store, GENERATION, owner),
 });

@@ -1,10 +1,16 @@
 import { expect } from 'chai';
-import type { ReadStore } from '../../../application/ports/read-store.ts';
-import type { ProjectionHost } from '../../../application/projection-host.ts';
-import { requestRetry } from '../../../domain/operations/operations.ts';
-import { causeOf } from '../../support/book.ts';
-import { eventually, refusalCode } from '../../support/eventually.ts';
-import { poison, type ReadModelKit, readModelKit, takeLease, tallies } from '../../support/read-model-kit.ts';
+import type { ProjectionRunner } from '../../../../application/core/projections/projection-runner.ts';
+import type { ReadStore } from '../../../../application/ports/read-store.ts';
+import { requestRetry } from '../../../../domain/operations/operations.ts';
+import { causeOf } from '../../../support/book.ts';
+import { eventually, refusalCode } from '../../../support/eventually.ts';
+import {
+  poison,
+  type ReadModelKit,
+  readModelKit,
+  takeLease,
+  tallies,
+} from '../../../support/read-model-kit.ts';
 
 const at = (tag: string) => ({ projection: 'tallies', tag });
 
@@ -14,9 +20,9 @@ const running = (() => {
   afterEach(async () => {
     for (const end of ends.splice(0)) await end();
   });
-  return (host: ProjectionHost): (() => Promise<void>) => {
+  return (runner: ProjectionRunner): (() => Promise<void>) => {
     const stopping = new AbortController();
-    const work = host.run(stopping.signal);
+    const work = runner.run(stopping.signal);
     const end = async (): Promise<void> => {
       stopping.abort();
       await work;
@@ -33,7 +39,7 @@ const active = (kit: ReadModelKit, tag: string) =>
     expect(await kit.store.activeGeneration('tallies')).to.deep.equal({ active: tag, building: undefined }),
   );
 
-describe('a projection host', () => {
+describe('a projection runner', () => {
   let kit: ReadModelKit;
   beforeEach(async () => {
     poison.active = true;
@@ -43,7 +49,7 @@ describe('a projection host', () => {
   afterEach(() => kit.store.close());
 
   it('lets the first generation answer at once, and folds as events come', async () => {
-    running(kit.host());
+    running(kit.runner());
     await active(kit, 'v1');
     await answered(kit, 'v1', ['a1']);
     await kit.write('acme', 'a2');
@@ -51,11 +57,11 @@ describe('a projection host', () => {
   });
 
   it('stores soon how far it came, also when nothing was to fold', async () => {
-    running(kit.host());
+    running(kit.runner());
     await answered(kit, 'v1', ['a1']);
     await kit.node.commands.execute({
       tenantId: 'acme',
-      decider: { category: 'other', stateVersion: 1, initial: null, evolve: (state: null) => state },
+      type: { category: 'other', stateVersion: 1, initial: null, evolve: (state: null) => state },
       id: 'x',
       cause: causeOf('x'),
       decide: () => [{ type: 'BookReopened', data: {} }],
@@ -68,20 +74,20 @@ describe('a projection host', () => {
     for (let n = 2; n <= 450; n += 1) await kit.write('acme', `a${n}`);
     const expected = Array.from({ length: 450 }, (_, n) => `a${n + 1}`);
     const seen = new Set<string>();
-    const host = kit.host({ onProgress: ({ checkpoint }) => seen.add(checkpoint ?? '') });
-    host.hurry(true);
-    running(host);
+    const runner = kit.runner({ onProgress: ({ checkpoint }) => seen.add(checkpoint ?? '') });
+    runner.hurry(true);
+    running(runner);
     await answered(kit, 'v1', expected);
     expect([...seen].filter((checkpoint) => checkpoint !== '')).to.have.length.at.least(3);
   }).timeout(20_000);
 
   it('builds a higher version beside the old one, which goes on answering until it takes over', async () => {
-    const end = running(kit.host());
+    const end = running(kit.runner());
     await answered(kit, 'v1', ['a1']);
     await end();
     // The lease of the new generation is somebody else's for now, so that its building can be watched.
     const held = await takeLease(kit.store, at('v2'), 'somebody');
-    running(kit.host({ version: 2, name: 'new', retirementMs: 50 }));
+    running(kit.runner({ version: 2, name: 'new', retirementMs: 50 }));
     await eventually(async () =>
       expect(await kit.store.activeGeneration('tallies')).to.deep.equal({ active: 'v1', building: 'v2' }),
     );
@@ -92,37 +98,37 @@ describe('a projection host', () => {
   });
 
   it('drops the old version after its retirement when the process that folded it is gone', async () => {
-    const end = running(kit.host());
+    const end = running(kit.runner());
     await answered(kit, 'v1', ['a1']);
     await end();
-    running(kit.host({ version: 2, name: 'new', retirementMs: 50 }));
+    running(kit.runner({ version: 2, name: 'new', retirementMs: 50 }));
     await active(kit, 'v2');
     await answered(kit, 'v1', undefined);
     expect((await kit.store.state(at('v1'))).checkpoint).to.equal(undefined);
   }).timeout(15_000);
 
   it('rebuilds the same version beside itself, and drops what it replaced', async () => {
-    const host = kit.host({ retirementMs: 50 });
-    running(host);
+    const runner = kit.runner({ retirementMs: 50 });
+    running(runner);
     await answered(kit, 'v1', ['a1']);
-    expect(await host.rebuild()).to.equal('v1.1');
-    expect(await host.rebuild(), 'asked twice, it is built once').to.equal('v1.1');
+    expect(await runner.rebuild()).to.equal('v1.1');
+    expect(await runner.rebuild(), 'asked twice, it is built once').to.equal('v1.1');
     await active(kit, 'v1.1');
     // The replaced one notices at the next event.
     await kit.write('acme', 'a2');
     await answered(kit, 'v1.1', ['a1', 'a2']);
     await answered(kit, 'v1', undefined);
-    expect(await host.rebuild()).to.equal('v1.2');
+    expect(await runner.rebuild()).to.equal('v1.2');
     await active(kit, 'v1.2');
     await answered(kit, 'v1.2', ['a1', 'a2']);
   }).timeout(15_000);
 
   it('lives on when a replaced generation cannot be dropped', async () => {
     const store: ReadStore = { ...kit.store, drop: () => Promise.reject(new Error('no disk')) };
-    const host = kit.host({ retirementMs: 20, store });
-    running(host);
+    const runner = kit.runner({ retirementMs: 20, store });
+    running(runner);
     await answered(kit, 'v1', ['a1']);
-    await host.rebuild();
+    await runner.rebuild();
     await active(kit, 'v1.1');
     await kit.write('acme', 'a2');
     await eventually(() =>
@@ -136,20 +142,20 @@ describe('a projection host', () => {
   it('of an older build leaves a newer one’s generations alone, and does not rebuild over them', async () => {
     await kit.store.prepare(at('v2'), tallies(2).collections);
     await kit.store.setActiveGeneration('tallies', { active: 'v2', building: undefined });
-    const old = kit.host();
+    const old = kit.runner();
     running(old);
     expect(await refusalCode(old.rebuild())).to.equal('conflict');
     await kit.write('acme', 'a2');
-    running(kit.host({ version: 2, name: 'new' }));
+    running(kit.runner({ version: 2, name: 'new' }));
     await answered(kit, 'v2', ['a1', 'a2']);
     await active(kit, 'v2');
     expect(await kit.tally('acme', at('v1'))).to.equal(undefined);
   });
 
   it('retires when a newer build has taken over', async () => {
-    running(kit.host({ retirementMs: 50 }));
+    running(kit.runner({ retirementMs: 50 }));
     await answered(kit, 'v1', ['a1']);
-    running(kit.host({ version: 2, name: 'new', retirementMs: 60_000 }));
+    running(kit.runner({ version: 2, name: 'new', retirementMs: 60_000 }));
     await active(kit, 'v2');
     // The old host looks for itself once a second, and ends at the next event after that.
     await eventually(async () => {
@@ -168,9 +174,9 @@ describe('a projection host', () => {
       commit: (batch) => (dead ? new Promise(() => undefined) : kit.store.commit(batch)),
     };
     const stopping = new AbortController();
-    void kit.host({ name: 'first', store: mortal }).run(stopping.signal);
+    void kit.runner({ name: 'first', store: mortal }).run(stopping.signal);
     await answered(kit, 'v1', ['a1']);
-    const second = kit.host({ name: 'second' });
+    const second = kit.runner({ name: 'second' });
     running(second);
     dead = true;
     await kit.write('acme', 'a2');
@@ -185,7 +191,7 @@ describe('a projection host', () => {
       ...kit.store,
       commit: (batch) => (++calls % 3 === 0 ? Promise.reject(new Error('no disk')) : kit.store.commit(batch)),
     };
-    running(kit.host({ store: shaky }));
+    running(kit.runner({ store: shaky }));
     const names = ['a1'];
     for (let n = 2; n < 12; n += 1) {
       names.push(`a${n}`);
@@ -195,27 +201,27 @@ describe('a projection host', () => {
   });
 
   it('takes a parked tenant up again when that is asked in the log', async () => {
-    const host = kit.host();
-    running(host);
+    const runner = kit.runner();
+    running(runner);
     await kit.write('acme', 'a2', 'poison');
     await kit.write('beta', 'b1');
-    await eventually(() => expect(host.isParked('v1', 'acme')).to.equal(true));
-    const [status] = await host.status();
+    await eventually(() => expect(runner.isParked('v1', 'acme')).to.equal(true));
+    const [status] = await runner.status();
     expect(status).to.deep.include({ name: 'tallies', generation: 'v1', state: 'active' });
     expect(status?.parked.map((parked) => parked.tenant)).to.deep.equal(['acme']);
     poison.active = false;
     const ask = (name: string) =>
       kit.node.commands.execute({
         tenantId: 'platform',
-        decider: { category: 'operations', stateVersion: 1, initial: null, evolve: (state: null) => state },
+        type: { category: 'operations', stateVersion: 1, initial: null, evolve: (state: null) => state },
         id: 'projections',
         cause: causeOf(name),
         decide: () => requestRetry(name, 'acme'),
       });
     await ask('another projection');
-    expect(host.isParked('v1', 'acme')).to.equal(true);
+    expect(runner.isParked('v1', 'acme')).to.equal(true);
     await ask('tallies');
     await answered(kit, 'v1', ['a1', 'a2']);
-    await eventually(async () => expect((await host.status())[0]?.parked).to.deep.equal([]));
+    await eventually(async () => expect((await runner.status())[0]?.parked).to.deep.equal([]));
   });
 });

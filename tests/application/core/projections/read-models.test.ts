@@ -1,17 +1,17 @@
 import { expect } from 'chai';
-import type { Clock } from '../../../application/ports/clock.ts';
-import type { Position } from '../../../application/ports/event-store.ts';
-import { ReadModels } from '../../../application/read-models.ts';
-import { formatPosition } from '../../../infrastructure/event-store/positions.ts';
-import { systemClock } from '../../../infrastructure/identity/ids.ts';
-import { eventually, refusalCode, severalTurns } from '../../support/eventually.ts';
+import { ReadModels } from '../../../../application/core/projections/read-models.ts';
+import type { Clock } from '../../../../application/ports/clock.ts';
+import type { Position } from '../../../../application/ports/event-store.ts';
+import { formatPosition } from '../../../../infrastructure/event-store/positions.ts';
+import { systemClock } from '../../../../infrastructure/identity/ids.ts';
+import { eventually, refusalCode, severalTurns } from '../../../support/eventually.ts';
 import {
   GENERATION,
   poison,
   type ReadModelKit,
   readModelKit,
   tallies,
-} from '../../support/read-model-kit.ts';
+} from '../../../support/read-model-kit.ts';
 
 const FAR = formatPosition(1_000_000);
 const stamped = (position: Position | undefined): Position => {
@@ -37,7 +37,7 @@ describe('read models', () => {
   const folding = async (clock: Clock = kit.clock): Promise<ReadModels> => {
     const { store } = kit;
     const models = new ReadModels([tallies()], store, clock);
-    const host = kit.host({ store });
+    const host = kit.runner({ store });
     const stopping = new AbortController();
     const work = host.run(stopping.signal);
     ends.push(async () => {
@@ -174,9 +174,19 @@ describe('read models', () => {
     expect(await tallyOf(models)).to.equal(undefined);
   });
 
+  it('answer 503 instead where this build’s version is demanded, until it is there', async () => {
+    const models = new ReadModels([tallies(2)], kit.store, kit.node.clock);
+    await kit.store.prepare(GENERATION, tallies().collections);
+    await kit.store.setActiveGeneration('tallies', { active: 'v1', building: 'v2' });
+    expect(await refusalCode(models.requirePresentVersion('tallies'))).to.equal('read_model_behind');
+    await kit.store.setActiveGeneration('tallies', { active: 'v2', building: undefined });
+    const later = new ReadModels([tallies(2)], kit.store, kit.node.clock);
+    await later.requirePresentVersion('tallies');
+  });
+
   it('go on while a rebuild takes over, and always show the writes before', async () => {
     const models = await folding(systemClock);
-    const asker = kit.host({ name: 'asker' });
+    const asker = kit.runner({ name: 'asker' });
     const tookOver = async () => (await kit.store.activeGeneration('tallies')).active === 'v1.1';
     // Until the rebuild has taken over, and for a while after it: readers notice a little later.
     for (let n = 1, after = 0; after < 50; n += 1) {

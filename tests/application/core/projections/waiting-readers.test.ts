@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { Pressure } from '../../../application/pressure.ts';
+import { WaitingReaders } from '../../../../application/core/projections/waiting-readers.ts';
 
 describe('The pressure on a thread that folds', () => {
   it('is on while somebody waits and half a second longer', () => {
     let now = 0;
-    const pressure = new Pressure(() => now);
+    const pressure = new WaitingReaders(() => now);
     expect(pressure.isOn).to.equal(false);
     pressure.note();
     now = 499;

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { holdLease, pause } from '../../../application/lease-holder.ts';
-import type { Lease, ReadStore } from '../../../application/ports/read-store.ts';
-import { openSqliteReadStore } from '../../../infrastructure/read-store/sqlite/store.ts';
-import { eventually } from '../../support/eventually.ts';
-import { testLogger } from '../../support/fakes.ts';
+import { holdLease, pause } from '../../../../application/core/subscriptions/lease.ts';
+import type { Lease, ReadStore } from '../../../../application/ports/read-store.ts';
+import { openSqliteReadStore } from '../../../../infrastructure/read-store/sqlite/store.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { testLogger } from '../../../support/fakes.ts';
 
 describe('a lease holder', () => {
   let store: ReadStore;

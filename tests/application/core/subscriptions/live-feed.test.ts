@@ -1,23 +1,27 @@
 import { expect } from 'chai';
 import { z } from 'zod';
-import { Envelopes } from '../../../application/envelopes.ts';
-import { LiveFeed } from '../../../application/live-feed.ts';
-import { type EventStore, StoreUnavailable } from '../../../application/ports/event-store.ts';
-import { registerUser, userDecider } from '../../../domain/identity/user.ts';
+import { LiveFeed } from '../../../../application/core/subscriptions/live-feed.ts';
+import { Envelopes } from '../../../../application/messaging/envelopes.ts';
 import {
-  conversationDecider,
+  type EventStore,
+  type GrowthListener,
+  StoreUnavailable,
+} from '../../../../application/ports/event-store.ts';
+import { registerUser, userStream } from '../../../../domain/identity/user.ts';
+import {
+  conversationStream,
   deleteMessage,
   sendMessage,
   startConversation,
-} from '../../../domain/messaging/conversation.ts';
-import { causeOf } from '../../support/book.ts';
-import { eventually, rejection, severalTurns } from '../../support/eventually.ts';
-import { testClock } from '../../support/fakes.ts';
-import { BEGINNING } from '../../support/given.ts';
-import { memoryStores, type SharedStores, startNode, type TestNode } from '../../support/node.ts';
+} from '../../../../domain/messaging/conversation.ts';
+import { causeOf } from '../../../support/book.ts';
+import { eventually, rejection, severalTurns } from '../../../support/eventually.ts';
+import { testClock } from '../../../support/fakes.ts';
+import { BEGINNING } from '../../../support/given.ts';
+import { memoryStores, type SharedStores, startNode, type TestNode } from '../../../support/node.ts';
 
 const conversation = (node: TestNode) => {
-  const base = { tenantId: 'acme', decider: conversationDecider, id: 'c1', cause: causeOf('x') };
+  const base = { tenantId: 'acme', type: conversationStream, id: 'c1', cause: causeOf('x') };
   return {
     start: () =>
       node.commands.execute({
@@ -70,24 +74,14 @@ describe('the live feed', () => {
     return feed;
   };
 
-  it('hands on what comes after its start, in order and one after the other', async () => {
+  it('hands on what comes after its start, in order', async () => {
     const node = startNode();
     const talk = conversation(node);
     await talk.start();
     const feed = await following(node);
     expect(feed.position).to.equal(await node.events.head());
     const seen: number[] = [];
-    let busy = false;
-    feed.onEvent(
-      async (event) => {
-        expect(busy).to.equal(false);
-        busy = true;
-        await severalTurns(2);
-        busy = false;
-        seen.push(event.revision);
-      },
-      ['MessageSent'],
-    );
+    feed.onEvent((event) => void seen.push(event.revision), ['MessageSent']);
     await Promise.all(['m1', 'm2', 'm3'].map((id) => talk.send(id)));
     await eventually(() => expect(seen).to.deep.equal([1, 2, 3]));
     await eventually(async () => expect(feed.position).to.equal(await node.events.head()));
@@ -118,21 +112,16 @@ describe('the live feed', () => {
     await eventually(() => expect(seen).to.include('later: MessageDeleted'));
   });
 
-  it('tells that the log has grown before it hands on what came: that may wait for a store', async () => {
+  it('tells that the log has grown before it hands on what came', async () => {
     const node = startNode();
     const talk = conversation(node);
     await talk.start();
     const feed = await following(node);
-    const handing = Promise.withResolvers<void>();
-    const grown = Promise.withResolvers<void>();
-    feed.onEvent(() => handing.promise, ['MessageSent']);
-    feed.onGrowth(grown.resolve);
+    const seen: string[] = [];
+    feed.onEvent((event) => void seen.push(event.type), ['MessageSent']);
+    feed.onGrowth(() => void seen.push('grown'));
     await talk.send('m1');
-    try {
-      await grown.promise;
-    } finally {
-      handing.resolve();
-    }
+    await eventually(() => expect(seen).to.deep.equal(['grown', 'MessageSent']));
   });
 
   it('goes on after an event that cannot be read and after a listener that fails', async () => {
@@ -164,7 +153,7 @@ describe('the live feed', () => {
     await conversation(there).start();
     const { events } = await conversation(there).send('m1');
     const sealed = z.object({ body: z.string() }).parse(events[0]?.data).body;
-    await here.states.load('acme', conversationDecider, 'c1');
+    await here.states.load('acme', conversationStream, 'c1');
     expect(await here.keys.open(sealed)).to.equal('hello');
     await following(here);
     await conversation(there).remove('m1');
@@ -184,6 +173,7 @@ describe('what a node remembers', () => {
 
   /** A node whose store, or whose subscription alone, can be cut off; its feed’s time is set by hand. */
   const node = async (stores: SharedStores) => {
+    const told = new Set<GrowthListener>();
     const gone = { head: false, reads: false, subscription: false, asked: 0 };
     const cut = (): never => {
       throw new StoreUnavailable('gone');
@@ -195,12 +185,13 @@ describe('what a node remembers', () => {
         return gone.head ? cut() : stores.events.head();
       },
       readStream: async (...args) => (gone.reads ? cut() : stores.events.readStream(...args)),
-      subscribe: async function* (options) {
-        for await (const batch of stores.events.subscribe(options)) {
-          // As one that was cut off: it tells nothing, and no error either.
-          while (gone.subscription && !options.signal.aborted) await severalTurns(1);
-          yield batch;
-        }
+      // A live source that was cut off tells nothing, and no error either.
+      onGrowth: (listener) => {
+        const leave = stores.events.onGrowth((growth) => {
+          if (!gone.subscription) listener(growth);
+        });
+        told.add(listener);
+        return leave;
       },
     };
     const { clock, ...own } = startNode({ ...stores, events });
@@ -215,12 +206,16 @@ describe('what a node remembers', () => {
       await done;
     });
     await started.promise;
-    return { ...own, clock, feed, time, gone };
+    const back = (): void => {
+      gone.subscription = false;
+      for (const listener of told) listener();
+    };
+    return { ...own, clock, feed, time, gone, back };
   };
   const set = (at: Pick<TestNode, 'commands'>, status: 'active' | 'deactivated') =>
     at.commands.execute({
       tenantId: 'acme',
-      decider: userDecider,
+      type: userStream,
       id: 'ann',
       cause: causeOf(status),
       decide: () => [{ type: 'UserStatusChanged' as const, data: { user_id: 'ann', status } }],
@@ -229,7 +224,7 @@ describe('what a node remembers', () => {
     const stores = memoryStores();
     await startNode(stores).commands.execute({
       tenantId: 'acme',
-      decider: userDecider,
+      type: userStream,
       id: 'ann',
       cause: causeOf('ann'),
       decide: (state) =>
@@ -274,7 +269,7 @@ describe('what a node remembers', () => {
     expect(await here.directory.user('acme', 'ann')).to.include({ status: 'deactivated' });
     await set(startNode(stores), 'active');
     expect(await here.directory.user('acme', 'ann'), 'asked each time').to.include({ status: 'active' });
-    here.gone.subscription = false;
+    here.back();
     await eventually(() => expect(here.feed.isCurrent).to.equal(true));
     expect(here.directory.cachedUser('acme', 'ann')).to.include({ status: 'active' });
   });
@@ -314,9 +309,9 @@ describe('envelopes', () => {
     const [stored] = await node.events.readAll({ filter: { types: ['MessageSent'] } });
     if (stored === undefined) throw new Error('no event');
     const event = node.codec.decode(stored);
-    const envelope = await new Envelopes(node).of(event);
+    const envelope = await new Envelopes(node).prepare(event);
     expect(envelope?.recipients).to.deep.equal(['ann', 'bob']);
-    expect(JSON.parse(envelope?.text ?? '')).to.deep.equal({
+    expect(JSON.parse(envelope?.text() ?? '')).to.deep.equal({
       kind: 'message',
       event: 'created',
       position: stored.position,
@@ -330,15 +325,27 @@ describe('envelopes', () => {
     });
   });
 
-  it('are not made of erased messages, nor of other events', async () => {
+  it('have no text once the message is erased, also in the moment before they are sent', async () => {
     const node = startNode();
     const talk = conversation(node);
     await talk.start();
     await talk.send('m1');
+    const [stored] = await node.events.readAll({ filter: { types: ['MessageSent'] } });
+    if (stored === undefined) throw new Error('no event');
+    const event = node.codec.decode(stored);
+    const envelopes = new Envelopes(node);
+    const envelope = await envelopes.prepare(event);
     await node.keys.destroy('acme/message-m1');
+    expect(envelope?.text()).to.equal(undefined);
+    expect((await envelopes.prepare(event))?.text()).to.equal(undefined);
+  });
+
+  it('are not made of other events', async () => {
+    const node = startNode();
+    await conversation(node).start();
     const envelopes = new Envelopes(node);
     for (const stored of await node.events.readAll()) {
-      expect(await envelopes.of(node.codec.decode(stored))).to.equal(undefined);
+      expect(await envelopes.prepare(node.codec.decode(stored))).to.equal(undefined);
     }
   });
 });

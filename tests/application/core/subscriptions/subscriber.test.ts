@@ -1,12 +1,12 @@
 import { expect } from 'chai';
-import { type EventStore, StoreUnavailable } from '../../../application/ports/event-store.ts';
-import type { ReadStore } from '../../../application/ports/read-store.ts';
-import { runSubscriber, type Subscriber } from '../../../application/subscriber.ts';
-import { DomainError } from '../../../domain/errors.ts';
-import { openSqliteReadStore } from '../../../infrastructure/read-store/sqlite/store.ts';
-import { bookEvents, write } from '../../support/book.ts';
-import { eventually } from '../../support/eventually.ts';
-import { memoryStores, startNode } from '../../support/node.ts';
+import { runSubscriber, type Subscriber } from '../../../../application/core/subscriptions/subscriber.ts';
+import { StoreUnavailable } from '../../../../application/ports/event-store.ts';
+import type { ReadStore } from '../../../../application/ports/read-store.ts';
+import { DomainError } from '../../../../domain/core/errors.ts';
+import { openSqliteReadStore } from '../../../../infrastructure/read-store/sqlite/store.ts';
+import { bookEvents, write } from '../../../support/book.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { memoryStores, startNode } from '../../../support/node.ts';
 
 describe('a subscriber', () => {
   let store: ReadStore;
@@ -25,7 +25,7 @@ describe('a subscriber', () => {
 
   const running = (
     subscriber: Subscriber,
-    options: { owner?: string; store?: ReadStore; events?: EventStore } = {},
+    options: { owner?: string; store?: ReadStore } = {},
   ): (() => Promise<void>) => {
     const stopping = new AbortController();
     const shared = { codec: node.codec, logger: node.logger, ttlMs: 150 };
@@ -35,7 +35,7 @@ describe('a subscriber', () => {
         ...shared,
         owner: options.owner ?? 'one',
         store: options.store ?? store,
-        events: options.events ?? stores.events,
+        follower: node.follower,
       },
       stopping.signal,
     );
@@ -70,12 +70,12 @@ describe('a subscriber', () => {
   it('passes over what it says is nothing to it, and keeps count of how far it came', async () => {
     const { seen, subscriber } = listening();
     const asked: number[] = [];
-    const passesOver: Subscriber['passesOver'] = ({ revision }) => {
+    const skips: Subscriber['skips'] = ({ revision }) => {
       asked.push(revision);
       return revision < 2;
     };
     await writeAll('a', 'b', 'c');
-    const end = running({ ...subscriber, passesOver });
+    const end = running({ ...subscriber, skips });
     await eventually(() => expect(seen).to.deep.equal(['c']));
     await end();
     expect(asked).to.deep.equal([0, 1, 2]);
@@ -87,9 +87,9 @@ describe('a subscriber', () => {
     const handleAll: Subscriber['handleAll'] = async (events) => {
       for (const event of events) await subscriber.handle(event);
     };
-    const passesOver: Subscriber['passesOver'] = ({ revision }) => revision !== 1;
+    const skips: Subscriber['skips'] = ({ revision }) => revision !== 1;
     await writeAll('a', 'b', 'c');
-    const end = running({ ...subscriber, handleAll, passesOver });
+    const end = running({ ...subscriber, handleAll, skips });
     await eventually(() => expect(seen).to.deep.equal(['a', 'b', 'c']));
     await writeAll('d', 'e');
     await eventually(async () =>

@@ -1,0 +1,63 @@
+import { EventLog } from '../../application/audit/event-log.ts';
+import { HeadKeeper } from '../../application/audit/head-keeper.ts';
+import { HeadSigner } from '../../application/audit/head-signer.ts';
+import { Replay } from '../../application/audit/replay.ts';
+import { TimeTravel } from '../../application/audit/time-travel.ts';
+import type { HeadSink } from '../../application/ports/audit-heads.ts';
+import { catalogue } from '../../domain/catalogue.ts';
+import { isTenantId } from '../../domain/tenancy/tenant.ts';
+import { folderSink, urlSink } from '../../infrastructure/audit/head-sinks.ts';
+import { headSigner } from '../../infrastructure/audit/signing-key.ts';
+import type { Config } from '../../infrastructure/config.ts';
+import { auditEventRoutes } from '../routes/audit/audit-events.ts';
+import { auditProofRoutes } from '../routes/audit/audit-proof.ts';
+import { eventLogRoutes } from '../routes/audit/event-log.ts';
+import { streamStateRoutes } from '../routes/audit/stream-states.ts';
+import type { Area } from './area.ts';
+import type { Core } from './core.ts';
+import { auditHeadsHttp } from './outbound.ts';
+
+const sinkOf = (config: Config): HeadSink | undefined => {
+  const { AUDIT_HEADS: place } = config;
+  if (place === undefined) return undefined;
+  return /^https?:/.test(place) ? urlSink(place, auditHeadsHttp(config)) : folderSink(place);
+};
+
+/** Event log, replay, time travel, and the signed heads that prove a log. */
+export const composeAudit = (core: Core) => {
+  const { config, stores, follower, codec, directory, keys, clock, logger } = core;
+  const { events, heads } = stores;
+  const signer = headSigner(config);
+  if (signer === undefined) logger.warn({}, 'AUDIT_SIGNING_KEY is not set: heads are not signed');
+  const headKeeper = new HeadKeeper({ events, follower, heads, logger });
+  const sealer = new HeadSigner({
+    keeper: headKeeper,
+    heads,
+    signer,
+    sink: sinkOf(config),
+    clock,
+    logger,
+    isTenant: isTenantId,
+  });
+  const eventLog = new EventLog({ events, directory, types: catalogue.map(({ type }) => type) });
+  const replay = new Replay({ events, catalogue, keys });
+  const timeTravel = new TimeTravel({ events, codec, keys });
+  const deps = { eventLog, replay, sealer, timeTravel };
+  return {
+    timeTravel,
+    routes: [
+      ...eventLogRoutes(deps),
+      ...streamStateRoutes(deps),
+      ...auditEventRoutes(deps),
+      ...auditProofRoutes(deps),
+    ],
+    // Every node keeps and signs heads.
+    everywhere: (signal) => [
+      ...(signer === undefined ? [] : [headKeeper.run(signal)]),
+      sealer.deliver(signal),
+    ],
+    background: (lease, signal) => sealer.run(lease, signal),
+    // Open exports end before the server closes its connections.
+    closing: () => replay.stop(),
+  } satisfies Area & Record<string, unknown>;
+};

@@ -1,0 +1,13 @@
+import type { Principal } from '../../application/core/commands/principal.ts';
+import { type RequestContext, requestContext } from '../../application/core/commands/request-context.ts';
+import type { Ids } from '../../application/ports/clock.ts';
+import type { RouteRequest } from './route.ts';
+
+/** The context in which a request's commands run. */
+export const contextOf = (
+  { ids }: { readonly ids: Ids },
+  request: Pick<
+    RouteRequest<unknown, unknown, unknown, Principal>,
+    'principal' | 'requestId' | 'idempotency'
+  >,
+): RequestContext => requestContext(request, ids);

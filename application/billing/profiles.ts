@@ -1,0 +1,39 @@
+import {
+  type BillingProfile,
+  changeProfile,
+  PROFILE_ID,
+  profileOf,
+  profileStream,
+} from '../../domain/billing/profile.ts';
+import { partnerScope } from '../../domain/partners/partner.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { Position } from '../ports/event-store.ts';
+
+/** How a partner's invoice lines read (decisions, section 10, Profile). The partner is the credential's. */
+export class BillingProfiles {
+  readonly #streams: Streams;
+
+  constructor(deps: { streams: Streams }) {
+    this.#streams = deps.streams;
+  }
+
+  /** The chosen profile, or the default one. */
+  async get(partnerId: string): Promise<BillingProfile> {
+    return profileOf(
+      (await this.#streams.of(profileStream, partnerScope(partnerId), PROFILE_ID).load()).state,
+    );
+  }
+
+  /** @throws `unknown_template_variable` */
+  async change(
+    partnerId: string,
+    wanted: BillingProfile,
+    context: RequestContext,
+  ): Promise<{ profile: BillingProfile; position: Position | undefined }> {
+    const { state, position } = await this.#streams
+      .of(profileStream, partnerScope(partnerId), PROFILE_ID)
+      .execute(context, (profile) => changeProfile(profile, wanted));
+    return { profile: profileOf(state), position };
+  }
+}

@@ -1,0 +1,279 @@
+import {
+  recordNotFound,
+  refusalOfTransition,
+  selectionDrift,
+  withoutJob,
+} from '../../domain/bulk/outcomes.ts';
+import type { OpParams } from '../../domain/bulk/session-events.ts';
+import { DomainError } from '../../domain/core/errors.ts';
+import { type LiveRecord, type RecordState, recordStream } from '../../domain/entities/record.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { StreamState } from '../core/commands/stream-states.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { WriterGate } from '../core/commands/writer-gate.ts';
+import type { Deletions } from '../entities/deletions.ts';
+import type { Records } from '../entities/records.ts';
+import { type Schemas, writersOf } from '../entities/schemas.ts';
+import type { Ids } from '../ports/clock.ts';
+import type { Position } from '../ports/event-store.ts';
+import type { Jobs } from '../workflow/jobs.ts';
+import { inputOf, stateOf } from './dry-run.ts';
+import { type Input, RowEdit } from './row-edit.ts';
+import {
+  deletionPrefix,
+  isDeletionOf,
+  isRecordId,
+  isSelected,
+  type RowJob,
+  rowCausation,
+  versionOf,
+} from './row-job.ts';
+import { error, isLostRace, lostRace, type RowResult, refused, refuseMixUp } from './row-result.ts';
+
+type Head = Pick<StreamState<RecordState>, 'state' | 'position'>;
+export type SettledRow = PromiseSettledResult<RowResult>;
+
+const SUCCEEDED: RowResult = { kind: 'succeeded' };
+const SKIPPED: RowResult = { kind: 'skipped' };
+/** A row that loses a race is decided again so often before it has to wait. */
+const RACES = 5;
+
+/**
+ * Applies the operation of a session to rows, by the decisions of single commands. A row is done once, however often it
+ * is tried: its causation tells (decision 15).
+ */
+export class RowExecutor {
+  readonly #streams: Streams;
+  readonly #schemas: Schemas;
+  readonly #writers: WriterGate;
+  readonly #records: Records;
+  readonly #deletions: Deletions;
+  readonly #jobs: Jobs;
+  readonly #ids: Ids;
+
+  constructor(deps: {
+    streams: Streams;
+    schemas: Schemas;
+    writers: WriterGate;
+    records: Records;
+    deletions: Deletions;
+    jobs: Jobs;
+    ids: Ids;
+  }) {
+    this.#streams = deps.streams;
+    this.#schemas = deps.schemas;
+    this.#writers = deps.writers;
+    this.#records = deps.records;
+    this.#deletions = deps.deletions;
+    this.#jobs = deps.jobs;
+    this.#ids = deps.ids;
+  }
+
+  /**
+   * Applies rows together; never rejects. A row is rejected with {StoreUnavailable}, `unavailable` or
+   * `read_model_behind` when it may be done or not, and is to be tried again.
+   * @param mayBeDone an earlier try may have done some of them
+   */
+  async apply(job: RowJob, ids: readonly string[], mayBeDone: boolean): Promise<readonly SettledRow[]> {
+    const { opParams } = job;
+    const known = ids.filter(isRecordId);
+    const settled =
+      opParams.kind === 'edit'
+        ? await this.#editAll(job, inputOf(opParams), known)
+        : await this.#applyEach(job, opParams, known, mayBeDone);
+    let next = 0;
+    return ids.map((id): SettledRow => {
+      const row = isRecordId(id) ? settled[next++] : undefined;
+      return row ?? { status: 'fulfilled', value: error(recordNotFound, '') };
+    });
+  }
+
+  /** Whether the session has done the row before; ends a deletion that it has begun. @throws as {@link apply} */
+  async isDone(job: RowJob, recordId: string): Promise<boolean> {
+    if (!isRecordId(recordId)) return false;
+    const stream = this.#streams.of(recordStream, job.tenantId, recordId);
+    if (job.opParams.kind === 'delete') {
+      const { state, position } = await stream.refresh();
+      const result = await this.#gone(job, state, position);
+      if (result === 'again') throw lostRace();
+      return result.kind === 'succeeded';
+    }
+    const { events } = await stream.execute(this.#context(job, recordId), () => []);
+    return events.length > 0;
+  }
+
+  // Edits
+
+  /** Edits all rows in one group commit; rows whose values link to other records follow by their own commands. */
+  async #editAll(job: RowJob, values: Input, ids: readonly string[]): Promise<readonly SettledRow[]> {
+    const { tenantId, entityName } = job;
+    const edits = ids.map((id) => new RowEdit(job, id, values, this.#context(job, id)));
+    try {
+      const settled = await this.#writers.within(writersOf(tenantId, entityName), () =>
+        this.#streams.executeAll(recordStream, tenantId, edits, {
+          passing: true,
+          prepare: () => this.#schemas.fresh(tenantId, entityName),
+        }),
+      );
+      return await Promise.allSettled(
+        edits.map(async (edit, at): Promise<RowResult> => {
+          const outcome = settled[at];
+          if (outcome?.status !== 'fulfilled') return refused(outcome?.reason, edit.seen);
+          const { events, position } = outcome.value;
+          if (events.length > 0) return { kind: 'succeeded', position };
+          return edit.linking === undefined
+            ? (edit.refusal ?? SKIPPED)
+            : this.#editLinked(job, edit.linking, values);
+        }),
+      );
+    } catch (reason) {
+      return ids.map(() => ({ status: 'rejected', reason }));
+    }
+  }
+
+  /** A single edit: it registers the links first (decision 11). */
+  async #editLinked(job: RowJob, state: LiveRecord, values: Input): Promise<RowResult> {
+    const { tenantId, entityName } = job;
+    const command = { values, ifVersion: versionOf(job, state) };
+    const context = this.#context(job, state.id);
+    try {
+      const edited = await this.#records.update(tenantId, entityName, state.id, command, context);
+      return edited.changed ? { kind: 'succeeded', position: edited.position } : SKIPPED;
+    } catch (thrown) {
+      return refused(thrown, state);
+    }
+  }
+
+  // Deletions and transitions
+
+  async #applyEach(
+    job: RowJob,
+    params: Exclude<OpParams, { kind: 'edit' }>,
+    ids: readonly string[],
+    mayBeDone: boolean,
+  ): Promise<readonly SettledRow[]> {
+    const { tenantId } = job;
+    const streams = ids.map((id) => this.#streams.of(recordStream, tenantId, id));
+    const cold = ids.filter((_, at) => streams[at]?.cached() === undefined);
+    // Read together into memory, where their commands find them. What cannot be read is told by its own command.
+    const loaded = await this.#streams
+      .loadAll(recordStream, tenantId, cold, { passing: false })
+      .catch(() => []);
+    const heads = new Map(cold.map((id, at) => [id, loaded[at]]));
+    const settled = await Promise.allSettled(
+      ids.map((id) => this.#applyOne(job, params, id, heads.get(id), mayBeDone)),
+    );
+    for (const id of cold) this.#streams.of(recordStream, tenantId, id).forget();
+    return settled;
+  }
+
+  async #applyOne(
+    job: RowJob,
+    params: Exclude<OpParams, { kind: 'edit' }>,
+    recordId: string,
+    loaded: Head | undefined,
+    mayBeDone: boolean,
+  ): Promise<RowResult> {
+    const stream = this.#streams.of(recordStream, job.tenantId, recordId);
+    for (let tries = 0; tries < RACES; tries += 1) {
+      const head: Head = tries === 0 && loaded !== undefined ? loaded : await stream.refresh();
+      refuseMixUp(head.state, recordId);
+      const result = await this.#decide(job, params, head);
+      if (result === 'again') continue;
+      if (result.kind === 'succeeded' || !mayBeDone) return result;
+      // A row that is done must not be reported as one that was left alone.
+      return (await this.isDone(job, recordId)) ? SUCCEEDED : result;
+    }
+    throw lostRace();
+  }
+
+  async #decide(
+    job: RowJob,
+    params: Exclude<OpParams, { kind: 'edit' }>,
+    { state, position }: Head,
+  ): Promise<RowResult | 'again'> {
+    if (state.status !== 'live' || state.entityName !== job.entityName) {
+      return params.kind === 'delete' ? this.#gone(job, state, position) : error(recordNotFound, '');
+    }
+    if (!isSelected(job, state)) return error(selectionDrift, stateOf(state));
+    return params.kind === 'delete'
+      ? this.#delete(job, state)
+      : this.#transition(job, state, params.event_name);
+  }
+
+  async #transition(job: RowJob, state: LiveRecord, eventName: string): Promise<RowResult | 'again'> {
+    if (state.job === undefined) return error(withoutJob, '');
+    const actor = { id: job.committedBy, role: 'admin' } as const;
+    const context = this.#context(job, state.id);
+    const command = { eventName, ifVersion: versionOf(job, state) };
+    const result = await this.#jobs.tryTransition(
+      job.tenantId,
+      state.id,
+      command,
+      actor,
+      context,
+      'decide_again',
+    );
+    switch (result.outcome) {
+      case 'moved':
+        return { kind: 'succeeded', position: result.position };
+      case 'not_found':
+        return 'again';
+      case 'refused': {
+        const refusal = refusalOfTransition(result.refusal);
+        return refusal === undefined ? 'again' : error(refusal, stateOf(state));
+      }
+      default:
+        return result satisfies never;
+    }
+  }
+
+  async #delete(job: RowJob, state: LiveRecord): Promise<RowResult | 'again'> {
+    const { tenantId, entityName, sessionId } = job;
+    const newId = () => `${deletionPrefix(sessionId)}${this.#ids.next()}`;
+    const context = { ...this.#context(job, state.id), priorAttempt: undefined, newId };
+    const command = { ifVersion: versionOf(job, state), untilSwept: true };
+    try {
+      const position = await this.#deletions.delete(tenantId, entityName, state.id, command, context);
+      return { kind: 'succeeded', position };
+    } catch (thrown) {
+      if (isLostRace(thrown)) return 'again';
+      const result = refused(thrown, state);
+      const referrerId = referrerIn(thrown);
+      if (result.kind !== 'error' || referrerId === undefined) return result;
+      return { ...result, kind: 'restricted', referrerId };
+    }
+  }
+
+  /** A record that is not there to be deleted: this session may have deleted it, by itself or along with another. */
+  async #gone(job: RowJob, state: RecordState, position: Position | undefined): Promise<RowResult | 'again'> {
+    const { tenantId, sessionId } = job;
+    if (state.status !== 'deleting' && state.status !== 'deleted') return error(recordNotFound, '');
+    const { id: deletionId, cascadeOf } = state.deletion;
+    if (!isDeletionOf(sessionId, deletionId)) return error(recordNotFound, '');
+    const attempt = { deletionId, rootId: cascadeOf ?? state.id };
+    const { cause } = this.#context(job, state.id);
+    if (state.status === 'deleting') {
+      if (cascadeOf === undefined) await this.#deletions.resume(tenantId, attempt, cause);
+      else await this.#deletions.follow(tenantId, state.id, attempt, cause);
+      return 'again';
+    }
+    // An earlier run may have been cut off before all that goes with the record was done.
+    if (cascadeOf === undefined) await this.#deletions.sweep(tenantId, attempt, cause, position);
+    return SUCCEEDED;
+  }
+
+  #context({ cause, sessionId, since }: RowJob, recordId: string): RequestContext {
+    return {
+      cause: { ...cause, causationId: rowCausation(sessionId, recordId) },
+      priorAttempt: { after: since },
+      newId: () => this.#ids.next(),
+    };
+  }
+}
+
+const referrerIn = (thrown: unknown): string | undefined => {
+  if (!(thrown instanceof DomainError) || thrown.code !== 'in_use') return undefined;
+  const id = thrown.details?.record_id;
+  return typeof id === 'string' ? id : undefined;
+};

@@ -1,0 +1,191 @@
+import { DomainError } from '../../../domain/core/errors.ts';
+import type { StreamType } from '../../../domain/core/stream-type.ts';
+import type { Clock } from '../../ports/clock.ts';
+import { type EventStore, StoreUnavailable, WrongExpectedRevision } from '../../ports/event-store.ts';
+import type { Metrics } from '../../ports/metrics.ts';
+import { streamName } from '../events/stream-name.ts';
+import type { Command, ExecuteAllOptions, Outcome, StreamCommand, Waiting } from './command.ts';
+import { GroupCommit } from './group-commit.ts';
+import { type BatchOptions, StreamBatch, type StreamBatchDeps } from './stream-batch.ts';
+import type { StreamState, StreamStates } from './stream-states.ts';
+
+export type { Command, Outcome, PriorAttempt } from './command.ts';
+
+/** Commands that lose races are decided again for this long. */
+const RACE_MS = 5000;
+
+/**
+ * Runs commands: load, decide, append (design, Consistency boundaries). Commands on one stream queue in this process
+ * and are decided and appended as one batch; a race lost to another process is decided again on what it wrote.
+ */
+export class CommandHandler {
+  readonly #states: StreamStates;
+  readonly #batch: StreamBatch;
+  readonly #group: GroupCommit;
+  readonly #clock: Clock;
+  readonly #queues = new Map<string, Waiting[]>();
+
+  constructor(deps: StreamBatchDeps & { readonly events: EventStore; readonly metrics: Metrics }) {
+    this.#states = deps.states;
+    this.#clock = deps.clock;
+    this.#group = new GroupCommit(deps);
+    this.#batch = new StreamBatch(deps, this.#group);
+  }
+
+  /**
+   * @throws {DomainError} as decided; `unavailable` when races were lost for 5 s
+   * @throws {StoreUnavailable} when the outcome is not known
+   */
+  execute<S, E extends { type: string; data: unknown }, Facts = undefined>(
+    command: Command<S, E, Facts>,
+  ): Promise<Outcome<S, E>> {
+    const stream = streamName(command.tenantId, command.type.category, command.id);
+    return new Promise<Outcome<S, E>>((resolve, reject) => {
+      this.#group.arrived(1);
+      const waiting = waitingOf(command, this.#clock.now() + RACE_MS, resolve, reject);
+      const queue = this.#queues.get(stream);
+      if (queue === undefined) {
+        this.#queues.set(stream, [waiting]);
+        this.#group.schedule(() => void this.#run(stream));
+      } else queue.push(waiting);
+    });
+  }
+
+  /**
+   * Executes commands on many streams of one type: reads the states together, decides each, and appends all in one
+   * group commit. A command that loses a race, or writes nothing from a state that may be old, is executed by itself.
+   * @throws {StoreUnavailable} when the states cannot be read, or as `prepare` does; nothing is written then
+   */
+  async executeAll<S, E extends { type: string; data: unknown }, Facts = undefined>(
+    type: StreamType<S, E>,
+    tenantId: string,
+    commands: readonly StreamCommand<S, E, Facts>[],
+    { passing, prepare }: ExecuteAllOptions<Facts>,
+  ): Promise<readonly PromiseSettledResult<Outcome<S, E>>[]> {
+    const names = commands.map(({ id }) => streamName(tenantId, type.category, id));
+    const wereCached = names.map((name) => this.#states.cached(name) !== undefined);
+    const heads = await this.#loadAll(type, tenantId, commands, passing);
+    const facts = prepare === undefined ? undefined : await prepare();
+    const run = async (
+      { context, decide, id, loaded }: StreamCommand<S, E, Facts>,
+      at: number,
+    ): Promise<Outcome<S, E>> => {
+      const [stream = '', head, wasCached = false] = [names[at], heads[at], wereCached[at]];
+      const command = { tenantId, type, id, ...context, decide };
+      if (head !== undefined) {
+        // Without `prepare` there are no facts, and their type says so.
+        const prepared = { ...command, prepare: async () => facts as Facts };
+        const isFresh = loaded === undefined && !wasCached;
+        const outcome = await this.#tryLoaded(stream, prepared, head, { isFresh, passing });
+        if (outcome !== undefined) return outcome;
+      }
+      try {
+        return await this.execute(prepare === undefined ? command : { ...command, prepare });
+      } finally {
+        if (passing && !wasCached) this.#states.drop(stream);
+      }
+    };
+    const outcomes = commands.map(() => Promise.withResolvers<Outcome<S, E>>());
+    const settled = Promise.allSettled(outcomes.map(({ promise }) => promise));
+    await this.#group.decideAll(
+      commands.map((command, at) => () => {
+        run(command, at).then(outcomes[at]?.resolve, outcomes[at]?.reject);
+      }),
+    );
+    return settled;
+  }
+
+  /** Undefined for states that their own commands must read, to tell what is wrong with one of them. */
+  async #loadAll<S, E extends { type: string; data: unknown }>(
+    type: StreamType<S, E>,
+    tenantId: string,
+    commands: readonly StreamCommand<S, E, never>[],
+    passing: boolean,
+  ): Promise<readonly (StreamState<S> | undefined)[]> {
+    const missing = commands.filter(({ loaded }) => loaded === undefined).map(({ id }) => id);
+    if (missing.length === 0) return commands.map(({ loaded }) => loaded);
+    let found: readonly StreamState<S>[] = [];
+    try {
+      found = await this.#states.loadMany(tenantId, type, missing, { passing });
+    } catch (error) {
+      if (error instanceof StoreUnavailable) throw error;
+    }
+    // Other work gets its tick between reading and deciding.
+    await new Promise((resolve) => setImmediate(resolve));
+    let next = 0;
+    return commands.map(({ loaded }) => loaded ?? found[next++]);
+  }
+
+  /** Undefined when the command must be decided again on the store's present state. */
+  async #tryLoaded<S, E extends { type: string; data: unknown }, Facts>(
+    stream: string,
+    command: Command<S, E, Facts>,
+    head: StreamState<S>,
+    options: BatchOptions,
+  ): Promise<Outcome<S, E> | undefined> {
+    const { promise, resolve, reject } = Promise.withResolvers<Outcome<S, E>>();
+    const waiting = waitingOf(command, this.#clock.now() + RACE_MS, resolve, reject);
+    try {
+      return (await this.#batch.append(stream, [waiting], head, options)) > 0 ? await promise : undefined;
+    } catch (error) {
+      if (error instanceof WrongExpectedRevision) return undefined;
+      throw error;
+    }
+  }
+
+  async #run(stream: string): Promise<void> {
+    const batch = this.#queues.get(stream) ?? [];
+    this.#queues.set(stream, []);
+    await this.#runBatch(stream, batch);
+    const came = this.#queues.get(stream)?.length ?? 0;
+    if (came === 0) {
+      this.#queues.delete(stream);
+      return;
+    }
+    this.#group.arrived(came);
+    this.#group.schedule(() => void this.#run(stream));
+  }
+
+  async #runBatch(stream: string, batch: readonly Waiting[]): Promise<void> {
+    let rest = batch;
+    let fresh = this.#states.cached(stream) === undefined;
+    while (rest.length > 0) {
+      const [first] = rest;
+      if (first === undefined) return;
+      try {
+        const loaded =
+          (fresh ? undefined : this.#states.cached(stream)) ??
+          (await this.#states.refresh(stream, first.command.type));
+        const done = await this.#batch.append(stream, rest, loaded, { isFresh: fresh });
+        rest = rest.slice(done);
+        // A decision to write nothing is confirmed against the store before it is answered.
+        fresh = done === 0;
+      } catch (error) {
+        if (!(error instanceof WrongExpectedRevision)) {
+          this.#states.drop(stream);
+          for (const waiting of rest) waiting.reject(error);
+          return;
+        }
+        fresh = true;
+        rest = this.#giveUpOnLate(rest);
+      }
+    }
+  }
+
+  #giveUpOnLate(rest: readonly Waiting[]): readonly Waiting[] {
+    const now = this.#clock.now();
+    return rest.filter((waiting) => {
+      if (waiting.deadline > now) return true;
+      waiting.reject(new DomainError('unavailable', 'The resource is too busy at the moment.'));
+      return false;
+    });
+  }
+}
+
+/** A queue holds commands of one stream, and a stream has one type: the types pair up again there. */
+const waitingOf = <S, E extends { type: string; data: unknown }, Facts>(
+  command: Command<S, E, Facts>,
+  deadline: number,
+  resolve: (outcome: Outcome<S, E>) => void,
+  reject: (error: unknown) => void,
+): Waiting => ({ command, deadline, resolve, reject }) as unknown as Waiting;

@@ -1,0 +1,120 @@
+import type { StreamType } from '../../../domain/core/stream-type.ts';
+import { streamName } from '../events/stream-name.ts';
+import type { CommandContext, Decide, ExecuteAllOptions, Outcome, StreamCommand } from './command.ts';
+import type { CommandHandler } from './command-handler.ts';
+import type { StreamState, StreamStates } from './stream-states.ts';
+
+export type { Decide, StreamCommand } from './command.ts';
+
+interface StreamEvent {
+  readonly type: string;
+  readonly data: unknown;
+}
+
+/** A decision on facts from outside the stream, which hold at the very revision that is decided on. */
+export interface PreparedDecision<S, E, Facts> {
+  readonly prepare: (head: StreamState<S>) => Promise<Facts>;
+  readonly decide: Decide<S, E, Facts>;
+}
+
+/** A typed handle on one stream. It holds no state of its own. */
+export class Stream<S, E extends StreamEvent> {
+  readonly name: string;
+  readonly #type: StreamType<S, E>;
+  readonly #tenantId: string;
+  readonly #id: string;
+  readonly #commands: CommandHandler;
+  readonly #states: StreamStates;
+
+  constructor(
+    machinery: { readonly commands: CommandHandler; readonly states: StreamStates },
+    type: StreamType<S, E>,
+    tenantId: string,
+    id: string,
+  ) {
+    this.#commands = machinery.commands;
+    this.#states = machinery.states;
+    this.#type = type;
+    this.#tenantId = tenantId;
+    this.#id = id;
+    this.name = streamName(tenantId, type.category, id);
+  }
+
+  /** The folded state in memory, which may be behind other nodes; undefined when it is not in memory. */
+  cached(): StreamState<S> | undefined {
+    return this.#states.cachedOf(this.#type, this.name);
+  }
+
+  /** Drops the state from memory: it is not likely to be asked for again. */
+  forget(): void {
+    this.#states.drop(this.name);
+  }
+
+  /** The folded state from memory, else from the store. @throws {StoreUnavailable} */
+  load(): Promise<StreamState<S>> {
+    return this.#states.load(this.#tenantId, this.#type, this.#id);
+  }
+
+  /** The folded state at the store's present end of the stream. @throws {StoreUnavailable} */
+  refresh(): Promise<StreamState<S>> {
+    return this.#states.refresh(this.name, this.#type);
+  }
+
+  /**
+   * Decides on the present state and appends what was decided.
+   * @throws {DomainError} as decided; `unavailable` when races were lost for 5 s
+   * @throws {StoreUnavailable} when the outcome is not known
+   */
+  execute<Facts = undefined>(
+    context: CommandContext,
+    decision: Decide<S, E, undefined> | PreparedDecision<S, E, Facts>,
+  ): Promise<Outcome<S, E>> {
+    const { cause, priorAttempt } = context;
+    const on = {
+      tenantId: this.#tenantId,
+      type: this.#type,
+      id: this.#id,
+      cause,
+      priorAttempt,
+    };
+    return typeof decision === 'function'
+      ? this.#commands.execute({ ...on, decide: decision })
+      : this.#commands.execute({ ...on, ...decision });
+  }
+}
+
+/** Where use cases get their streams from: the one way to load state and to write. */
+export class Streams {
+  readonly #machinery: { readonly commands: CommandHandler; readonly states: StreamStates };
+
+  constructor(commands: CommandHandler, states: StreamStates) {
+    this.#machinery = { commands, states };
+  }
+
+  of<S, E extends StreamEvent>(type: StreamType<S, E>, tenantId: string, id: string): Stream<S, E> {
+    return new Stream(this.#machinery, type, tenantId, id);
+  }
+
+  /** Folded states of many streams of one type, which the store is asked for together, in the order of `ids`. */
+  loadAll<S, E extends StreamEvent>(
+    type: StreamType<S, E>,
+    tenantId: string,
+    ids: readonly string[],
+    options: { readonly passing: boolean },
+  ): Promise<StreamState<S>[]> {
+    return this.#machinery.states.loadMany(tenantId, type, ids, options);
+  }
+
+  /**
+   * Executes commands on many streams of one type in one group commit; outcomes in the order of the commands.
+   * @throws {StoreUnavailable} when the states cannot be read, or as `prepare` does; nothing is written then
+   */
+  executeAll<S, E extends StreamEvent, Facts = undefined>(
+    type: StreamType<S, E>,
+    tenantId: string,
+    commands: readonly StreamCommand<S, E, Facts>[],
+    options: ExecuteAllOptions<Facts>,
+  ): Promise<readonly PromiseSettledResult<Outcome<S, E>>[]> {
+    return this.#machinery.commands.executeAll(type, tenantId, commands, options);
+  }
+}

@@ -1,0 +1,153 @@
+import { setImmediate } from 'node:timers/promises';
+import {
+  audit,
+  concatMap,
+  filter,
+  firstValueFrom,
+  lastValueFrom,
+  merge,
+  type Observable,
+  Subject,
+  takeWhile,
+  timer,
+} from 'rxjs';
+import { ProjectionRetryRequested } from '../../../domain/operations/operations.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { StoredEvent } from '../../ports/event-store.ts';
+import type { Metrics } from '../../ports/metrics.ts';
+import { abortOf } from '../concurrency/abort.ts';
+import type { EventCodec } from '../events/event-codec.ts';
+import type { EventBatch, LogFollower } from '../subscriptions/log-follower.ts';
+import type { Generation } from './generation.ts';
+import type { WaitingReaders } from './waiting-readers.ts';
+
+export interface GenerationFollowerDeps {
+  readonly follower: LogFollower;
+  readonly codec: EventCodec;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  /** A batch is folded at once when a reader waits for it, else after this long, so that transactions stay few. */
+  readonly lingerMs: number;
+  /** Progress without documents is stored at most this often; other nodes wait on what is stored. Default 25 ms. */
+  readonly saveMs?: number | undefined;
+  /** Readers that wait in this thread, for any projection. */
+  readonly pressure: WaitingReaders;
+}
+
+/** How a generation is followed by the runner it belongs to. */
+export interface Watch {
+  /** Readers that wait for this projection, at once and at each change. */
+  readonly waiting: Observable<number>;
+  readonly isAwaited: () => boolean;
+  /** Called after each stored batch. */
+  readonly onProgress: () => void;
+  /** Called at the end of the log; true when another generation has replaced this one. */
+  readonly isReplaced: () => Promise<boolean>;
+}
+
+const SAVE_MS = 25;
+const BATCH = 1000;
+/** Events that are folded together while a reader waits: a few milliseconds of work. */
+const HURRIED = 100;
+
+/** Folds the log into one generation, batch by batch, until aborted or replaced. */
+export class GenerationFollower {
+  readonly #generation: Generation;
+  readonly #deps: GenerationFollowerDeps;
+  readonly #watch: Watch;
+  #isReplaced = false;
+
+  constructor(generation: Generation, deps: GenerationFollowerDeps, watch: Watch) {
+    this.#generation = generation;
+    this.#deps = deps;
+    this.#watch = watch;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { follower, saveMs = SAVE_MS } = this.#deps;
+    const { projection, checkpoint } = this.#generation;
+    const passed = new Subject<void>();
+    const saving = passed
+      .pipe(
+        audit(() => timer(saveMs)),
+        filter(() => !this.#generation.isStored),
+        concatMap(() => this.#generation.save().catch(() => undefined)),
+      )
+      .subscribe();
+    const filtered = { types: [...projection.types, ProjectionRetryRequested.type] };
+    const batches = follower.follow(
+      { after: checkpoint, filter: filtered, batchSize: BATCH, signal },
+      async (batch) => {
+        await this.#handle(batch, signal);
+        if (batch.events.length === 0) passed.next();
+      },
+    );
+    try {
+      await lastValueFrom(batches.pipe(takeWhile(() => !this.#isReplaced)), { defaultValue: undefined });
+    } finally {
+      saving.unsubscribe();
+    }
+  }
+
+  async #handle(batch: EventBatch, signal: AbortSignal): Promise<void> {
+    const matched = batch.events.length > 0;
+    if (matched) {
+      await this.#apply(batch);
+      await this.#retryRequested(batch.events);
+    } else {
+      // Nothing to fold: the position counts at once in this process and is stored soon for others.
+      this.#generation.checkpoint = batch.position;
+    }
+    this.#watch.onProgress();
+    this.#reportLag(batch);
+    if (!batch.caughtUp) return;
+    this.#isReplaced = await this.#watch.isReplaced();
+    if (matched && !this.#isReplaced) await this.#linger(signal);
+  }
+
+  /** Folds in small parts while readers wait: for an event in the midst of the batch, or for another projection. */
+  async #apply({ events, position }: EventBatch): Promise<void> {
+    let from = 0;
+    while ((this.#watch.isAwaited() || this.#deps.pressure.isOn) && events.length - from > HURRIED) {
+      const part = events.slice(from, from + HURRIED);
+      const last = part.at(-1);
+      if (last === undefined) break;
+      await this.#generation.apply(part, last.position);
+      this.#watch.onProgress();
+      from += HURRIED;
+      // Progress is passed on, and readers that begin to wait are counted.
+      await setImmediate();
+    }
+    await this.#generation.apply(from === 0 ? events : events.slice(from), position);
+  }
+
+  async #retryRequested(events: readonly StoredEvent[]): Promise<void> {
+    for (const stored of events) {
+      if (stored.type !== ProjectionRetryRequested.type) continue;
+      const request = ProjectionRetryRequested.schema.parse(this.#deps.codec.decode(stored).data);
+      if (request.projection === this.#generation.projection.name) {
+        await this.#generation.retry(request.tenant_id);
+      }
+    }
+  }
+
+  #reportLag({ events, caughtUp }: EventBatch): void {
+    const last = events.at(-1);
+    const at = last === undefined ? undefined : occurredAt(last);
+    const behind = caughtUp || at === undefined ? 0 : this.#deps.clock.now() - at;
+    this.#deps.metrics.projectionLag(this.#generation.projection.name, behind / 1000);
+  }
+
+  /** Until the time is up, a reader waits, or all ends. */
+  async #linger(signal: AbortSignal): Promise<void> {
+    if (this.#watch.isAwaited() || signal.aborted) return;
+    const awaited = this.#watch.waiting.pipe(filter((readers) => readers > 0));
+    await firstValueFrom(merge(timer(this.#deps.lingerMs), awaited, abortOf(signal)));
+  }
+}
+
+/** `occurred_at` of a stored event, read without decoding what may not be decodable. */
+const occurredAt = (event: StoredEvent): number | undefined => {
+  const found = /"occurred_at":"([^"]+)"/.exec(event.metadata)?.[1];
+  return found === undefined ? undefined : Date.parse(found);
+};

@@ -1,0 +1,197 @@
+import {
+  BehaviorSubject,
+  concatMap,
+  exhaustMap,
+  filter,
+  finalize,
+  firstValueFrom,
+  lastValueFrom,
+  merge,
+  mergeMap,
+  Subject,
+  takeUntil,
+  timer,
+} from 'rxjs';
+import type { Projection } from '../../../domain/core/projection.ts';
+import type { Position } from '../../ports/event-store.ts';
+import type { GenerationId, ParkedTenant } from '../../ports/read-store.ts';
+import { abortOf } from '../concurrency/abort.ts';
+import { holdLease } from '../subscriptions/lease.ts';
+import { Generation, type GenerationDeps } from './generation.ts';
+import { GenerationFollower, type GenerationFollowerDeps } from './generation-follower.ts';
+import type { FoldingProjection } from './read-models.ts';
+import { Takeover, type TakeoverDeps } from './takeover.ts';
+
+export interface RunnerOptions extends GenerationDeps, GenerationFollowerDeps, TakeoverDeps {
+  /** Called after each stored batch of a generation folded here. */
+  readonly onProgress?: (progress: GenerationProgress) => void;
+  /** Called when a generation is not folded here any more. */
+  readonly onEnd?: (tag: string) => void;
+}
+
+export interface GenerationProgress {
+  readonly tag: string;
+  readonly checkpoint: Position | undefined;
+  readonly parked: string[];
+}
+
+/** State of one generation for operators: `GET /super/projections`. */
+export interface ProjectionStatus {
+  readonly name: string;
+  readonly generation: string;
+  readonly state: 'active' | 'building';
+  readonly checkpoint: Position | undefined;
+  readonly parked: readonly ParkedTenant[];
+}
+
+/** How often (ms) the store is asked which generations there are. */
+const LOOK_MS = 1000;
+
+/**
+ * Runs one projection: its active generation, and a new one beside it when the version grew or a rebuild was asked
+ * for. The new one takes over when it has caught up; reads never stop.
+ */
+export class ProjectionRunner implements FoldingProjection {
+  readonly projection: Projection;
+  readonly #options: RunnerOptions;
+  readonly #takeover: Takeover;
+  /** Generations folded in this process, by tag. */
+  readonly #generations = new Map<string, Generation>();
+  readonly #progress = new Subject<void>();
+  /** Readers that wait now. */
+  readonly #waiting = new BehaviorSubject(0);
+
+  constructor(projection: Projection, options: RunnerOptions) {
+    this.projection = projection;
+    this.#options = options;
+    this.#takeover = new Takeover(projection, options);
+  }
+
+  get name(): string {
+    return this.projection.name;
+  }
+
+  /** Runs until aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    const running = new Set<string>();
+    const generations = timer(0, LOOK_MS).pipe(
+      takeUntil(abortOf(signal)),
+      exhaustMap(() => this.#wanted()),
+      concatMap((tags) => tags),
+      filter((tag) => !running.has(tag)),
+      mergeMap((tag) => {
+        running.add(tag);
+        return this.#runGeneration(tag, signal).finally(() => running.delete(tag));
+      }),
+    );
+    await lastValueFrom(generations, { defaultValue: undefined });
+  }
+
+  /** The checkpoint of a generation folded in this process; undefined when another process folds it. */
+  localCheckpoint(tag: string): Position | undefined {
+    return this.#generations.get(tag)?.checkpoint;
+  }
+
+  folds(tag: string): boolean {
+    return this.#generations.has(tag);
+  }
+
+  /** Resolves at the next stored batch of any generation, or after `ms`; asks waiting batches to hurry. */
+  async nextBatch(ms: number): Promise<void> {
+    this.hurry(true);
+    const next = merge(this.#progress, timer(ms)).pipe(finalize(() => this.hurry(false)));
+    await firstValueFrom(next);
+  }
+
+  /** A reader begins or ceases to wait: batches are folded at once as long as any waits. */
+  hurry(waiting: boolean): void {
+    if (waiting) this.#options.pressure.note();
+    this.#waiting.next(this.#waiting.value + (waiting ? 1 : -1));
+  }
+
+  isParked(tag: string, tenantId: string): boolean {
+    return this.#generations.get(tag)?.isParked(tenantId) ?? false;
+  }
+
+  /**
+   * Starts a rebuild beside the active generation; one that is being built already is kept.
+   * @throws `conflict` on a node of an older build
+   */
+  rebuild(): Promise<string> {
+    return this.#takeover.rebuild();
+  }
+
+  async status(): Promise<ProjectionStatus[]> {
+    const { store } = this.#options;
+    const { active, building } = await store.activeGeneration(this.name);
+    const tags = [active, building].filter((tag) => tag !== undefined);
+    return Promise.all(
+      tags.map(async (tag) => {
+        const state = await store.state(this.#idOf(tag));
+        return {
+          name: this.name,
+          generation: tag,
+          state: tag === active ? ('active' as const) : ('building' as const),
+          checkpoint: this.localCheckpoint(tag) ?? state.checkpoint,
+          parked: state.parked,
+        };
+      }),
+    );
+  }
+
+  #idOf(tag: string): GenerationId {
+    return { projection: this.name, tag };
+  }
+
+  async #wanted(): Promise<string[]> {
+    try {
+      return await this.#takeover.wanted();
+    } catch (error) {
+      this.#options.logger.warn({ err: error, projection: this.name }, 'generations could not be read');
+      return [];
+    }
+  }
+
+  async #runGeneration(tag: string, signal: AbortSignal): Promise<void> {
+    const generation = new Generation(this.projection, this.#idOf(tag), this.#options);
+    const retired = new AbortController();
+    const ended = AbortSignal.any([signal, retired.signal]);
+    const onProgress = (): void => {
+      const { checkpoint, parkedTenants } = generation;
+      this.#options.onProgress?.({ tag, checkpoint, parked: parkedTenants });
+      this.#progress.next();
+    };
+    await holdLease(generation.leaseName, this.#options, ended, async (lease, held) => {
+      await this.#options.store.prepare(generation.generation, this.projection.collections);
+      await generation.begin(lease);
+      this.#generations.set(tag, generation);
+      onProgress();
+      const following = new GenerationFollower(generation, this.#options, {
+        waiting: this.#waiting,
+        isAwaited: () => this.#waiting.value > 0,
+        onProgress,
+        isReplaced: async () => {
+          const isReplaced = await this.#isReplaced(tag, held);
+          if (isReplaced) retired.abort();
+          return isReplaced;
+        },
+      });
+      try {
+        await following.run(held);
+      } finally {
+        this.#generations.delete(tag);
+        this.#options.onEnd?.(tag);
+      }
+    });
+    if (retired.signal.aborted) await this.#takeover.retire(this.#idOf(tag), signal);
+  }
+
+  async #isReplaced(tag: string, signal: AbortSignal): Promise<boolean> {
+    const { state, former } = await this.#takeover.caughtUp(tag);
+    // A generation that an older build folded has no runner here that would drop it.
+    if (former !== undefined && !this.folds(former)) {
+      void this.#takeover.retire(this.#idOf(former), signal);
+    }
+    return state === 'replaced';
+  }
+}

@@ -1,0 +1,92 @@
+import { hash } from 'node:crypto';
+import type { Page, PageEnd, ShownRow } from '../../../domain/core/projection.ts';
+import { MAX_LONG_TEXT } from '../../../domain/entities/fields.ts';
+import { compareText } from '../../../domain/expressions/compare.ts';
+import type { SortField } from '../../../domain/expressions/filter-tree.ts';
+import { type OrderKey, ownValue } from '../../../domain/expressions/order-key.ts';
+
+/**
+ * Pages of a list that is sorted by a text of any length, with ends that fit into a cursor. The end of a page holds the
+ * beginning of a long text, and names the last rows that were shown. The next page starts after the latest of them
+ * whose text is still the same, so that it continues in the order of the whole texts.
+ */
+
+/** A row of a searchable collection; see the read store port. */
+export interface SortedRow {
+  readonly id: string;
+  readonly keys: Readonly<Record<string, OrderKey>>;
+}
+
+export interface SortedList<D extends SortedRow> {
+  /** Undefined: the list has an order of its own, whose ends are short. */
+  readonly sort: SortField | undefined;
+  readonly after: PageEnd | undefined;
+  /** A row of this list; undefined when it is gone. */
+  readonly read: (id: string) => Promise<D | undefined>;
+  readonly search: (after: PageEnd | undefined) => Promise<Page<D>>;
+}
+
+/** UTF-16 units of a text that an end holds. */
+const HELD = 128;
+/** Rows that an end names. */
+const NAMED = 8;
+const LAST_CHARACTER = '\u{10FFFF}';
+
+export const sortedPage = async <D extends SortedRow>(list: SortedList<D>): Promise<Page<D>> => {
+  const { sort, after, search } = list;
+  if (sort === undefined) return search(after);
+  const { docs, next } = await search(await wholeEnd(list, sort));
+  return { docs, next: next === undefined ? undefined : shortEnd(docs, next, after, sort) };
+};
+
+/** The end with the whole text, as stores compare it. */
+const wholeEnd = async <D extends SortedRow>(
+  { after, read }: SortedList<D>,
+  { field, direction }: SortField,
+): Promise<PageEnd | undefined> => {
+  const beginning = after?.values[0];
+  if (after?.shown === undefined || typeof beginning !== 'string') return after;
+  for (const [id, digest] of after.shown) {
+    const row = await read(id);
+    const text = row === undefined ? undefined : textOf(row, field);
+    if (text !== undefined && digestOf(text) === digest) return { values: [text], id };
+  }
+  // All of them have changed. Rows with the same beginning may be shown again, and none is left out.
+  return direction === 'asc'
+    ? { values: [beginning], id: '' }
+    : { values: [beginning + LAST_CHARACTER.repeat(MAX_LONG_TEXT)], id: LAST_CHARACTER };
+};
+
+const shortEnd = (
+  docs: readonly SortedRow[],
+  end: PageEnd,
+  before: PageEnd | undefined,
+  { field, direction }: SortField,
+): PageEnd => {
+  const [text] = end.values;
+  if (typeof text !== 'string' || text.length <= HELD) return end;
+  const beginning = beginningOf(text);
+  const sign = direction === 'desc' ? -1 : 1;
+  const shown = new Map<string, string>([[end.id, digestOf(text)]]);
+  for (const row of docs.toReversed()) {
+    if (shown.size === NAMED) break;
+    const other = textOf(row, field);
+    if (other?.startsWith(beginning) !== true) continue;
+    // A row that was edited while the page was read may stand behind the end.
+    const order = compareText(other, text) || compareText(row.id, end.id);
+    if (sign * order < 0) shown.set(row.id, digestOf(other));
+  }
+  const earlier: readonly ShownRow[] = before?.values[0] === beginning ? (before.shown ?? []) : [];
+  for (const [id, digest] of earlier) if (!shown.has(id)) shown.set(id, digest);
+  return { values: [beginning], id: end.id, shown: [...shown].slice(0, NAMED) };
+};
+
+const textOf = (row: SortedRow, { key, system }: SortField['field']): string | undefined => {
+  const text = ownValue(system ? row : row.keys, key);
+  return typeof text === 'string' ? text : undefined;
+};
+
+/** Ends with a whole character. */
+const beginningOf = (text: string): string => text.slice(0, HELD).replace(/[\uD800-\uDBFF]$/, '');
+
+const digestOf = (text: string): string => hash('sha256', text, 'base64url').slice(0, 12);

@@ -1,0 +1,108 @@
+import { DomainError } from '../../../domain/core/errors.ts';
+import type { Projection } from '../../../domain/core/projection.ts';
+import type { Logger } from '../../ports/logger.ts';
+import { type GenerationId, leaseNameOf, type ReadStore } from '../../ports/read-store.ts';
+import { pause } from '../concurrency/pause.ts';
+
+/** The tag of a projection's generation: its version, and a count for rebuilds of the same version. */
+export const tagOf = (version: number, rebuild = 0): string =>
+  rebuild === 0 ? `v${version}` : `v${version}.${rebuild}`;
+
+const parseTag = (tag: string | undefined): { version: number; rebuild: number } => {
+  const [, version, rebuild] = /^v(\d+)(?:\.(\d+))?$/.exec(tag ?? '') ?? [];
+  return { version: Number(version ?? 0), rebuild: Number(rebuild ?? 0) };
+};
+
+export interface TakeoverDeps {
+  readonly store: ReadStore;
+  readonly logger: Logger;
+  readonly owner: string;
+  readonly ttlMs: number;
+  /** How long a replaced generation is kept for readers on other nodes that have not noticed yet; default 10 s. */
+  readonly retirementMs?: number | undefined;
+}
+
+const RETIREMENT_MS = 10_000;
+
+/** Decides which generations of a projection are folded, which one answers, and when a replaced one is dropped. */
+export class Takeover {
+  readonly #projection: Projection;
+  readonly #deps: TakeoverDeps;
+  /** The generation that answers, as last read. */
+  #active: string | undefined;
+
+  constructor(projection: Projection, deps: TakeoverDeps) {
+    this.#projection = projection;
+    this.#deps = deps;
+  }
+
+  /** Generations that this build can fold: those of its own version. A newer build's are left alone. */
+  async wanted(): Promise<string[]> {
+    const { store } = this.#deps;
+    const { name, version } = this.#projection;
+    let state = await store.activeGeneration(name);
+    if (state.active === undefined) {
+      // The first generation answers from the start.
+      state = { active: tagOf(version), building: undefined };
+      await store.setActiveGeneration(name, state);
+    } else if (parseTag(state.active).version < version && parseTag(state.building).version < version) {
+      // A later version takes over when it has caught up.
+      state = { ...state, building: tagOf(version) };
+      await store.setActiveGeneration(name, state);
+    }
+    this.#active = state.active;
+    return [state.active, state.building]
+      .filter((tag) => tag !== undefined)
+      .filter((tag) => parseTag(tag).version === version);
+  }
+
+  /**
+   * Starts a rebuild beside the active generation; one that is being built already is kept.
+   * @throws `conflict` on a node of an older build
+   */
+  async rebuild(): Promise<string> {
+    const { store } = this.#deps;
+    const { name, version } = this.#projection;
+    const state = await store.activeGeneration(name);
+    if (state.building !== undefined) return state.building;
+    const active = parseTag(state.active);
+    if (active.version > version) {
+      throw new DomainError('conflict', 'A newer version of this projection answers: rebuild it there.');
+    }
+    const building = tagOf(version, active.version === version ? active.rebuild + 1 : 0);
+    await store.setActiveGeneration(name, { ...state, building });
+    return building;
+  }
+
+  /**
+   * Makes a generation that has caught up the active one, if it was being built.
+   * @returns whether it is `active` or was `replaced` by another, and the generation that it has replaced now
+   */
+  async caughtUp(tag: string): Promise<{ state: 'active' | 'replaced'; former?: string | undefined }> {
+    if (this.#active === tag) return { state: 'active' };
+    const { store, logger } = this.#deps;
+    const { name } = this.#projection;
+    const { active, building } = await store.activeGeneration(name);
+    this.#active = active;
+    if (building !== tag) return { state: active === tag ? 'active' : 'replaced' };
+    await store.setActiveGeneration(name, { active: tag, building: undefined });
+    logger.info({ projection: name, generation: tag }, 'a new generation took over');
+    this.#active = tag;
+    return { state: 'active', former: active };
+  }
+
+  /** Drops a replaced generation after its retirement, unless another node still folds it: that one drops it then. */
+  async retire(generation: GenerationId, signal: AbortSignal): Promise<void> {
+    const { store, owner, ttlMs, logger, retirementMs = RETIREMENT_MS } = this.#deps;
+    await pause(retirementMs, signal);
+    if (signal.aborted) return;
+    try {
+      const lease = await store.acquireLease(leaseNameOf(generation), owner, ttlMs);
+      if (lease === undefined) return;
+      await store.drop(generation);
+      await store.releaseLease(lease);
+    } catch (error) {
+      logger.warn({ err: error, ...generation }, 'a replaced generation could not be dropped');
+    }
+  }
+}

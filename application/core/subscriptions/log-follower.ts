@@ -1,0 +1,183 @@
+import { setImmediate } from 'node:timers/promises';
+import {
+  BehaviorSubject,
+  concatMap,
+  defer,
+  filter as filterValues,
+  finalize,
+  lastValueFrom,
+  map,
+  Observable,
+  share,
+  takeWhile,
+  tap,
+} from 'rxjs';
+import { select } from '../../ports/event-filter.ts';
+import type { EventFilter, EventStore, LogGrowth, Position, StoredEvent } from '../../ports/event-store.ts';
+import type { Logger } from '../../ports/logger.ts';
+import { MEMORY } from '../../ports/memory.ts';
+import { abortOf } from '../concurrency/abort.ts';
+import { type BufferSize, PageBuffer } from './page-buffer.ts';
+import { type Follower, PageReader } from './page-reader.ts';
+
+/** `position` is how far the log was looked through, also where nothing matched. */
+export interface EventBatch {
+  readonly events: readonly StoredEvent[];
+  readonly position: Position;
+  /** True when the log ended here as this batch was made. */
+  readonly caughtUp: boolean;
+}
+
+export interface FollowOptions {
+  /** Exclusive start; undefined: from the first event. */
+  readonly after?: Position | undefined;
+  readonly filter?: EventFilter | undefined;
+  /** Events in a batch at most (default 512). */
+  readonly batchSize?: number | undefined;
+  readonly signal: AbortSignal;
+}
+
+const DEFAULT_BATCH = 512;
+
+/**
+ * The one reader of the log of a process (decision 30). Each event is received once: live from the store into a bounded
+ * buffer, or with a page that all followers near it share. A follower selects from these, no faster than it handles.
+ */
+export class LogFollower {
+  readonly #live: PageBuffer;
+  readonly #pages: PageReader;
+  /** Emits at each growth of the log, once the buffer has it. Shared by all followers. */
+  readonly growth: Observable<void>;
+  #growths = 0;
+  /** Whether the log has grown beyond what the buffer was given. */
+  #hasMore = true;
+  #woken = Promise.withResolvers<void>();
+
+  constructor(deps: { events: EventStore; logger: Logger; live?: BufferSize; pages?: BufferSize }) {
+    const { events, logger, live = MEMORY.tail, pages: size = MEMORY.pages } = deps;
+    this.#live = new PageBuffer(live);
+    this.#pages = new PageReader({ events, logger, size, growths: () => this.#growths });
+    this.growth = new Observable<LogGrowth | undefined>((observer) =>
+      events.onGrowth((growth) => observer.next(growth)),
+    ).pipe(
+      tap({ subscribe: () => this.#forget(), next: (growth) => this.#keep(growth) }),
+      map(() => this.#wakeAll()),
+      share(),
+    );
+  }
+
+  /**
+   * Catch-up, then live, in the order of the log with no gap and no duplicate. The next batch is made when `handle` is
+   * done with the one before. Emits what was handled; completes at the abort, after the batch in hand; fails when
+   * `handle` does. A read that fails is tried again.
+   */
+  follow(
+    options: FollowOptions,
+    handle: (batch: EventBatch) => Promise<void> | void,
+  ): Observable<EventBatch> {
+    const { after = '', filter, batchSize = DEFAULT_BATCH, signal } = options;
+    return defer(() => {
+      const follower: Follower = {
+        selection: select(filter),
+        filter,
+        limit: batchSize,
+        signal,
+        place: after,
+        caughtUp: false,
+        batches: 0,
+        busySince: undefined,
+      };
+      const rounds = new BehaviorSubject<void>(undefined);
+      // A follower that waits, for growth or for the store, is woken and ends.
+      const stopping = abortOf(signal).subscribe(() => {
+        this.#pages.interrupt();
+        this.#wakeAll();
+      });
+      const watching = this.growth.subscribe();
+      this.#pages.enter(follower);
+      return rounds.pipe(
+        takeWhile(() => !signal.aborted),
+        concatMap(() => this.#round(follower, handle)),
+        tap(() => rounds.next()),
+        filterValues((batch) => batch !== undefined),
+        finalize(() => {
+          this.#pages.leave(follower);
+          watching.unsubscribe();
+          stopping.unsubscribe();
+        }),
+      );
+    });
+  }
+
+  /** As {@link follow}, for its end. */
+  async run(options: FollowOptions, handle: (batch: EventBatch) => Promise<void> | void): Promise<void> {
+    await lastValueFrom(this.follow(options, handle), { defaultValue: undefined });
+  }
+
+  /** Waits for the next batch and has it handled; undefined when the follower was stopped before. */
+  async #round(
+    follower: Follower,
+    handle: (batch: EventBatch) => Promise<void> | void,
+  ): Promise<EventBatch | undefined> {
+    const batch = await this.#next(follower);
+    if (batch === undefined) return undefined;
+    follower.busySince = performance.now();
+    follower.batches += 1;
+    follower.caughtUp = batch.caughtUp;
+    await handle(batch);
+    this.#pages.moved(follower, batch.position);
+    return batch;
+  }
+
+  async #next(follower: Follower): Promise<EventBatch | undefined> {
+    // Everything else has its turn between two batches of what is behind.
+    if (!follower.caughtUp) await setImmediate();
+    const { place, selection, limit, signal } = follower;
+    while (!signal.aborted) {
+      const growths = this.#growths;
+      const live = this.#live.take(place, selection, limit);
+      if (live !== undefined) {
+        return { events: live.events, position: live.position, caughtUp: this.#isEnd(live.position) };
+      }
+      if (!this.#isEnd(place)) {
+        const page = await this.#pages.read(follower);
+        if (page === undefined) break;
+        const caughtUp = page.lastAt === this.#growths;
+        if (page.position > place || (caughtUp && !follower.caughtUp)) {
+          return { events: page.events, position: page.position, caughtUp };
+        }
+      } else if (!follower.caughtUp && place !== '') {
+        return { events: [], position: place, caughtUp: true };
+      }
+      // All followers wait for one promise: at each growth there are dozens of them.
+      if (growths === this.#growths && !signal.aborted) await this.#woken.promise;
+    }
+    return undefined;
+  }
+
+  #isEnd(place: Position | ''): boolean {
+    return !this.#hasMore && this.#live.last?.end === place;
+  }
+
+  #wakeAll(): void {
+    const { resolve } = this.#woken;
+    this.#woken = Promise.withResolvers();
+    resolve();
+  }
+
+  #forget(): void {
+    this.#live.clear();
+    this.#hasMore = true;
+    this.#growths += 1;
+  }
+
+  #keep(growth: LogGrowth | undefined): void {
+    this.#growths += 1;
+    this.#hasMore = growth === undefined;
+    const end = growth?.events.at(-1)?.position;
+    if (growth === undefined || end === undefined) return;
+    if (this.#live.last?.end !== growth.after) this.#live.clear();
+    this.#live.add({ ...growth, end });
+    this.#live.trim();
+  }
+}

@@ -1,0 +1,183 @@
+import { defer, firstValueFrom, merge, retry, Subject, takeUntil, timer } from 'rxjs';
+import type { Selection } from '../../ports/event-filter.ts';
+import type { EventFilter, EventStore } from '../../ports/event-store.ts';
+import type { Logger } from '../../ports/logger.ts';
+import { retried, STORE_AWAY } from '../concurrency/retry-policy.ts';
+import { type BufferSize, type Excerpt, type Page, PageBuffer, type Place } from './page-buffer.ts';
+
+/** One who follows the log, and how far it has come. */
+export interface Follower {
+  readonly selection: Selection | undefined;
+  readonly filter: EventFilter | undefined;
+  /** Events in a batch at most. */
+  readonly limit: number;
+  readonly signal: AbortSignal;
+  place: Place;
+  /** Whether its last batch ended at the end of the log. */
+  caughtUp: boolean;
+  /** Batches it has had. */
+  batches: number;
+  /** ms of the process at which it was given the batch it handles; undefined while it waits. */
+  busySince: number | undefined;
+}
+
+/** Events that one read of the log asks for, and looks at. */
+const PAGE = 1000;
+const SCANNED = 16_384;
+/** A follower that handles one batch for so long (ms) is not waited for by those that share pages with it. */
+const STILL_MS = 1000;
+/** Followers that begin within this time (ms) of one another read a long log together. */
+const GATHER_MS = 100;
+/** A waiting follower looks again after so long (ms). */
+const LOOK_MS = 100;
+
+/**
+ * Reads what is behind, page by page. Followers at the same place share a page; one that is ahead of the buffer waits for
+ * those that still need its pages, so that many followers read the log about once. A follower with nobody near it reads
+ * its own selection.
+ */
+export class PageReader {
+  readonly #events: EventStore;
+  readonly #logger: Logger;
+  readonly #growths: () => number;
+  readonly #buffer: PageBuffer;
+  readonly #reading = new Map<Place, Promise<Page | undefined>>();
+  readonly #interrupted = new Subject<void>();
+  readonly #followers = new Set<Follower>();
+  readonly #moved = new Subject<void>();
+  #lastBegan = Number.NEGATIVE_INFINITY;
+  #isAway = false;
+
+  /** @param growths how often the log has grown, so far as this process knows */
+  constructor(deps: { events: EventStore; logger: Logger; size: BufferSize; growths: () => number }) {
+    this.#events = deps.events;
+    this.#logger = deps.logger;
+    this.#growths = deps.growths;
+    this.#buffer = new PageBuffer(deps.size);
+  }
+
+  enter(follower: Follower): void {
+    this.#followers.add(follower);
+    this.#lastBegan = performance.now();
+  }
+
+  leave(follower: Follower): void {
+    this.#followers.delete(follower);
+    if (this.#followers.size === 0) this.#buffer.clear();
+    this.#moved.next();
+  }
+
+  /** Ends reads under way because a follower stops; other followers read again. */
+  interrupt(): void {
+    this.#interrupted.next();
+  }
+
+  /** Notes that a follower has handled its batch. */
+  moved(follower: Follower, place: Place): void {
+    follower.place = place;
+    follower.busySince = undefined;
+    this.#moved.next();
+  }
+
+  /**
+   * What comes after the follower's place; nothing, at its place, where the log ends there. Undefined when the follower
+   * was stopped meanwhile.
+   */
+  async read(follower: Follower): Promise<Excerpt | undefined> {
+    const { place, selection, limit, signal } = follower;
+    while (!signal.aborted) {
+      const found = this.#buffer.take(place, selection, limit);
+      if (found !== undefined) return found;
+      let reading = this.#reading.get(place);
+      if (reading === undefined) {
+        if (this.#mustWait(follower)) {
+          await firstValueFrom(merge(this.#moved, timer(LOOK_MS)));
+          continue;
+        }
+        if (follower.batches > 0 && this.#companyOf(follower).length === 0) {
+          const page = await this.#read(place, follower.filter, limit);
+          if (page === undefined) continue;
+          return excerptOf(page);
+        }
+        reading = this.#readShared(place);
+      }
+      const page = await reading;
+      if (page !== undefined && page.end <= place) return excerptOf(page);
+    }
+    return undefined;
+  }
+
+  #mustWait(follower: Follower): boolean {
+    if (follower.caughtUp) return false;
+    const isGathering = this.#followers.size > 1 && performance.now() - this.#lastBegan < GATHER_MS;
+    if (isGathering && follower.batches > 0) return true;
+    if (!this.#buffer.isOver) return false;
+    const needed = this.#needed();
+    this.#buffer.dropWhere((page) => !needed.has(page));
+    return this.#buffer.isOver && this.#companyOf(follower).some(({ place }) => place < follower.place);
+  }
+
+  /** Pages that a follower is in, and those that follow them without a gap. */
+  #needed(): ReadonlySet<Page> {
+    const active = [...this.#followers].filter(isActive);
+    const needed = new Set<Page>();
+    let before: Page | undefined;
+    for (const page of this.#buffer.pages) {
+      const isReached = before !== undefined && needed.has(before) && before.end === page.after;
+      if (isReached || active.some(({ place }) => place >= page.after && place < page.end)) needed.add(page);
+      before = page;
+    }
+    return needed;
+  }
+
+  /** Those at this follower's place, and those that come to it over pages in the buffer. */
+  #companyOf(follower: Follower): readonly Follower[] {
+    const { place } = follower;
+    let from = place;
+    for (const { after, end } of this.#buffer.pages.toReversed()) if (end === from) from = after;
+    return [...this.#followers].filter(
+      (other) => other !== follower && other.place >= from && other.place <= place && isActive(other),
+    );
+  }
+
+  #readShared(place: Place): Promise<Page | undefined> {
+    const reading = this.#read(place, undefined, PAGE)
+      .then((page) => {
+        if (page === undefined) return page;
+        if (this.#buffer.isOver) {
+          const needed = this.#needed();
+          this.#buffer.dropWhere((one) => !needed.has(one));
+          this.#buffer.trim();
+        }
+        this.#buffer.add(page);
+        return page;
+      })
+      .finally(() => this.#reading.delete(place));
+    this.#reading.set(place, reading);
+    return reading;
+  }
+
+  /** A read that fails is tried again until it is interrupted, with one line in the log. */
+  #read(place: Place, filter: EventFilter | undefined, limit: number): Promise<Page | undefined> {
+    const scan = defer(async (): Promise<Page> => {
+      const growths = this.#growths();
+      const from = place === '' ? undefined : place;
+      const { events, position, next } = await this.#events.scanAll({ from, filter, limit }, SCANNED);
+      if (this.#isAway) this.#logger.info({ after: place }, 'the event log is read again');
+      this.#isAway = false;
+      return { after: place, end: position, events, lastAt: next === undefined ? growths : undefined };
+    });
+    const isFinal = (error: unknown): boolean => {
+      if (!this.#isAway) this.#logger.warn({ err: error, after: place }, 'the event log could not be read');
+      this.#isAway = true;
+      return false;
+    };
+    const tried = scan.pipe(retry(retried(STORE_AWAY, { isFinal })), takeUntil(this.#interrupted));
+    return firstValueFrom(tried, { defaultValue: undefined });
+  }
+}
+
+const excerptOf = ({ events, end, lastAt }: Page): Excerpt => ({ events, position: end, lastAt });
+
+const isActive = ({ busySince }: Follower): boolean =>
+  busySince === undefined || performance.now() - busySince < STILL_MS;

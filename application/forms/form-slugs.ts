@@ -1,0 +1,79 @@
+import { type Form, formStream, isForm } from '../../domain/forms/form.ts';
+import {
+  checkSlugFree,
+  type FormSlug,
+  formSlugStream,
+  freeSlug,
+  takeSlug,
+  type Usage,
+} from '../../domain/forms/slug.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { Cause } from '../core/events/event-codec.ts';
+import type { Clock } from '../ports/clock.ts';
+
+export interface SlugClaim {
+  readonly slug: string;
+  readonly formId: string;
+  readonly claimId: string;
+}
+
+/** Keeps slugs unique within a tenant; see `domain/forms/slug.ts`. */
+export class FormSlugs {
+  readonly #streams: Streams;
+  readonly #clock: Clock;
+
+  constructor(deps: { streams: Streams; clock: Clock }) {
+    this.#streams = deps.streams;
+    this.#clock = deps.clock;
+  }
+
+  /** As the store has it now. */
+  async form(tenantId: string, formId: string): Promise<Form> {
+    return (await this.#streams.of(formStream, tenantId, formId).refresh()).state;
+  }
+
+  /** As the store has it now. What is not there is not kept in memory: strangers may ask for anything. */
+  async holder(tenantId: string, slug: string): Promise<FormSlug> {
+    const stream = this.#streams.of(formSlugStream, tenantId, slug);
+    const { state, revision } = await stream.refresh();
+    if (revision < 0) stream.forget();
+    return state;
+  }
+
+  /** Nothing is written. @throws `already_exists` */
+  async refuseTaken(tenantId: string, slug: string, formId: string): Promise<void> {
+    const state = await this.holder(tenantId, slug);
+    checkSlugFree(state, formId, await this.#usage(tenantId, slug, state), { now: this.#clock.now() });
+  }
+
+  /** @throws `already_exists` */
+  async take(tenantId: string, claim: SlugClaim, cause: Cause): Promise<void> {
+    await this.#streams.of(formSlugStream, tenantId, claim.slug).execute(
+      { cause },
+      {
+        prepare: ({ state }) => this.#usage(tenantId, claim.slug, state),
+
+        decide: (state, context, usage) => takeSlug(state, claim, usage, context),
+      },
+    );
+  }
+
+  /** Whether the slug is still held by this very claim. */
+  async holds(tenantId: string, { slug, formId, claimId }: SlugClaim): Promise<boolean> {
+    const { claim } = await this.holder(tenantId, slug);
+    return claim?.formId === formId && claim.claimId === claimId;
+  }
+
+  async free(tenantId: string, claim: SlugClaim, cause: Cause): Promise<void> {
+    await this.#streams
+      .of(formSlugStream, tenantId, claim.slug)
+      .execute({ cause }, (state) => freeSlug(state, claim));
+  }
+
+  async #usage(tenantId: string, slug: string, { claim }: FormSlug): Promise<Usage> {
+    if (claim === undefined) return 'gone';
+    const form = await this.form(tenantId, claim.formId);
+    if (form.status === 'deleted') return 'gone';
+    return isForm(form) && form.slug === slug ? 'used' : 'unused';
+  }
+}

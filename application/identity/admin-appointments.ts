@@ -1,0 +1,103 @@
+import { DomainError, notFound } from '../../domain/core/errors.ts';
+import { changeUser, type UserEvent, userStream } from '../../domain/identity/user.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { Position } from '../ports/event-store.ts';
+import type { Passwords } from '../ports/passwords.ts';
+import type { Directory } from './directory.ts';
+import type { Identity, UserView } from './identity.ts';
+
+export const APPOINTMENTS = ['created', 'promoted', 'reactivated', 'renamed', 'password_set'] as const;
+type Appointment = (typeof APPOINTMENTS)[number];
+
+export interface AppointedAdmin {
+  readonly user: UserView;
+  /** Done by this request or by an earlier try of it. */
+  readonly changes: readonly Appointment[];
+  readonly position: Position | undefined;
+}
+
+/** Admins of a tenant that a platform admin appoints, for a tenant that has none who can act (docs/operations.md). */
+export class AdminAppointments {
+  readonly #streams: Streams;
+  readonly #directory: Directory;
+  readonly #identity: Identity;
+  readonly #passwords: Passwords;
+  readonly #emailHash: (email: string) => string;
+
+  constructor(deps: {
+    streams: Streams;
+    directory: Directory;
+    identity: Identity;
+    passwords: Passwords;
+    emailHash: (email: string) => string;
+  }) {
+    this.#streams = deps.streams;
+    this.#directory = deps.directory;
+    this.#identity = deps.identity;
+    this.#passwords = deps.passwords;
+    this.#emailHash = deps.emailHash;
+  }
+
+  /**
+   * Makes the person with this e-mail an active admin with this password and name: a new user, or the one who has it.
+   * @throws `already_exists` while a registration with this e-mail is under way, `invalid_transition` while the e-mail
+   * of a forgotten person is about to be released
+   */
+  async appoint(
+    tenantId: string,
+    admin: { readonly email: string; readonly displayName: string; readonly password: string },
+    context: RequestContext,
+  ): Promise<AppointedAdmin> {
+    const passwordHash = await this.#passwords.hash(admin.password);
+    const { email, displayName } = admin;
+    const newcomer = { id: context.newId(), email, displayName, role: 'admin', passwordHash } as const;
+    try {
+      const { user, position } = await this.#identity.createUser(tenantId, newcomer, context);
+      return { user, changes: ['created'], position };
+    } catch (error) {
+      if (!(error instanceof DomainError && error.code === 'already_exists')) throw error;
+      const holder = await this.#directory.emailHolder(tenantId, this.#emailHash(email));
+      if (holder.status !== 'claimed') throw error;
+      return this.#promote(tenantId, holder.userId, { displayName, passwordHash }, context);
+    }
+  }
+
+  async #promote(
+    tenantId: string,
+    userId: string,
+    change: { readonly displayName: string; readonly passwordHash: string },
+    { cause, priorAttempt }: RequestContext,
+  ): Promise<AppointedAdmin> {
+    const user = await this.#directory.freshUser(tenantId, userId);
+    if (user === undefined) throw notFound();
+    const presentName = await this.#directory.open(user.displayName);
+    const { state, events, position } = await this.#streams
+      .of(userStream, tenantId, userId)
+      .execute({ cause, priorAttempt }, (present) =>
+        changeUser(present, { ...change, role: 'admin', status: 'active', presentName }, cause.actor.id),
+      );
+    if (!state.exists) throw notFound();
+    const changes = events.map(appointmentOf).filter((done) => done !== undefined);
+    return { user: await this.#identity.view(state), changes, position };
+  }
+}
+
+const appointmentOf = (event: UserEvent): Appointment | undefined => {
+  switch (event.type) {
+    case 'UserRegistered':
+      return 'created';
+    case 'UserRoleChanged':
+      return 'promoted';
+    case 'UserStatusChanged':
+      return 'reactivated';
+    case 'UserRenamed':
+      return 'renamed';
+    case 'UserPasswordSet':
+      return 'password_set';
+    case 'UserForgotten':
+      return undefined;
+    default:
+      return event satisfies never;
+  }
+};

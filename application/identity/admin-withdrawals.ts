@@ -1,0 +1,52 @@
+import {
+  type AdminChange,
+  adminsStream,
+  withdrawAdmin,
+  withdrawnSince,
+} from '../../domain/identity/admins.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { Directory } from './directory.ts';
+
+/** The id of a tenant's one stream of withdrawals. */
+const MAIN = 'main';
+
+/**
+ * Decides that somebody ceases to be an admin, before the user's own stream says so. What a crash leaves undone after
+ * it is done by a subscriber (admin-withdrawal).
+ */
+export class AdminWithdrawals {
+  readonly #streams: Streams;
+  readonly #directory: Pick<Directory, 'freshUser'>;
+
+  constructor(deps: { streams: Streams; directory: Pick<Directory, 'freshUser'> }) {
+    this.#streams = deps.streams;
+    this.#directory = deps.directory;
+  }
+
+  /**
+   * @param by the caller, who has to be an admin still
+   * @returns the `adminSince` of the person that is withdrawn; undefined when none ever was
+   * @throws `conflict`
+   */
+  async withdraw(
+    tenantId: string,
+    userId: string,
+    by: string,
+    changes: readonly AdminChange[],
+    { cause, priorAttempt }: RequestContext,
+  ): Promise<number | undefined> {
+    const { state } = await this.#streams.of(adminsStream, tenantId, MAIN).execute(
+      { cause, priorAttempt },
+      {
+        prepare: async () => ({
+          user: await this.#directory.freshUser(tenantId, userId),
+          by: await this.#directory.freshUser(tenantId, by),
+        }),
+
+        decide: (present, _context, people) => withdrawAdmin(present, { ...people, changes }),
+      },
+    );
+    return withdrawnSince(state, userId);
+  }
+}

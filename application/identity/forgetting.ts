@@ -1,0 +1,69 @@
+import { notFound } from '../../domain/core/errors.ts';
+import { emailStream, releaseEmail } from '../../domain/identity/email.ts';
+import { forgetUser, type RegisteredUser, userStream } from '../../domain/identity/user.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { Erasures } from '../core/privacy/erasures.ts';
+import type { KeyRing } from '../core/privacy/key-ring.ts';
+import type { Position } from '../ports/event-store.ts';
+import { AdminWithdrawals } from './admin-withdrawals.ts';
+import type { Directory } from './directory.ts';
+
+/** Forgetting people (decisions, section 11). */
+export class Forgetting {
+  readonly #streams: Streams;
+  readonly #directory: Directory;
+  readonly #keys: KeyRing;
+  readonly #erasures: Pick<Erasures, 'erasePerson'>;
+  readonly #emailHash: (email: string) => string;
+  readonly #admins: AdminWithdrawals;
+
+  constructor(deps: {
+    streams: Streams;
+    directory: Directory;
+    keys: KeyRing;
+    erasures: Pick<Erasures, 'erasePerson'>;
+    emailHash: (email: string) => string;
+  }) {
+    this.#streams = deps.streams;
+    this.#directory = deps.directory;
+    this.#keys = deps.keys;
+    this.#erasures = deps.erasures;
+    this.#emailHash = deps.emailHash;
+    this.#admins = new AdminWithdrawals(deps);
+  }
+
+  /**
+   * Withdraws an admin's rights, deactivates, frees the e-mail, destroys the key. What a crash leaves undone after the
+   * first step is done by subscribers (admin-withdrawal, email-releaser, eraser) and, of the key, by the next start.
+   * Repeated it changes nothing.
+   * @throws `not_found`, `conflict` for oneself, and for a caller who is no admin any more
+   */
+  async forget(
+    tenantId: string,
+    userId: string,
+    by: string,
+    context: RequestContext,
+  ): Promise<{ user: RegisteredUser; position: Position | undefined }> {
+    const user = await this.#directory.user(tenantId, userId);
+    if (user === undefined) throw notFound();
+    const email = user.forgotten === undefined ? await this.#keys.open(user.email) : undefined;
+    const emailHash = email === undefined ? undefined : this.#emailHash(email);
+    const withdrawn = await this.#admins.withdraw(tenantId, userId, by, ['forgotten'], context);
+    const { cause } = context;
+    const outcome = await this.#streams
+      .of(userStream, tenantId, userId)
+      .execute({ cause }, (state) => forgetUser(state, { by, emailHash, withdrawn }));
+    if (!outcome.state.exists) throw notFound();
+    const freed = outcome.state.forgotten?.emailHash;
+    let { position } = outcome;
+    if (freed !== undefined) {
+      const released = await this.#streams
+        .of(emailStream, tenantId, freed)
+        .execute({ cause }, (state) => releaseEmail(state, { emailHash: freed, userId }));
+      if (released.events.length > 0) position = released.position;
+    }
+    await this.#erasures.erasePerson(tenantId, userId);
+    return { user: outcome.state, position };
+  }
+}

@@ -1,0 +1,229 @@
+import {
+  type Content,
+  checkedLines,
+  type GivenLine,
+  requireBalance,
+  requireCurrency,
+  type Source,
+} from '../../domain/ledger/content.ts';
+import {
+  changeDraft,
+  type Draft,
+  discardDraft,
+  draftEntry,
+  type Entry,
+  type EntryEvent,
+  entryStream,
+  isPosted,
+  isVacant,
+  requireDraft,
+  UnderWay,
+} from '../../domain/ledger/entry.ts';
+import { checkPosting } from '../../domain/ledger/posting.ts';
+import type { Outcome } from '../core/commands/command-handler.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import type { RecordedEvent } from '../core/events/event-codec.ts';
+import type { Position } from '../ports/event-store.ts';
+import type { ChartOfAccounts } from './chart-of-accounts.ts';
+import type { LedgerJournal } from './journal.ts';
+import type { Posted, Posting, Slot } from './posting.ts';
+import type { LedgerSettings } from './settings.ts';
+
+/** An entry as a caller gives it. */
+export interface GivenEntry {
+  readonly date: string;
+  readonly memo?: string | undefined;
+  /** Default: the tenant's. */
+  readonly currency?: string | undefined;
+  readonly lines: readonly GivenLine[];
+}
+
+export interface DraftOutcome {
+  readonly draft: Draft;
+  readonly position: Position | undefined;
+}
+
+interface Deps {
+  readonly streams: Streams;
+  readonly chart: ChartOfAccounts;
+  readonly journal: LedgerJournal;
+  readonly settings: LedgerSettings;
+  readonly posting: Posting;
+}
+
+/** Use cases on drafts, and entries that posting rules record (specification, Ledger; decisions, section 9). */
+export class Entries {
+  readonly #deps: Deps;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /** @throws 400 for amounts and numbers of lines; `mixed_currency`, `unknown_account`, `account_inactive`, `unbalanced` */
+  async draft(
+    tenantId: string,
+    given: GivenEntry,
+    source: Source,
+    context: RequestContext,
+  ): Promise<DraftOutcome> {
+    const id = context.newId();
+    const earlier = await this.#earlier(tenantId, id, context);
+    if (earlier !== undefined) return draftIn(earlier);
+    const content = await this.#contentOf(tenantId, given);
+    return draftIn(
+      await this.#onEntry(tenantId, id, context, (state) => draftEntry(state, { id, content, source })),
+    );
+  }
+
+  /**
+   * A changed draft may be unbalanced until it is posted.
+   * @throws as {@link draft} but `unbalanced`; `not_found`, `immutable`
+   */
+  async change(
+    tenantId: string,
+    entryId: string,
+    given: { readonly [K in keyof GivenEntry]?: GivenEntry[K] | undefined },
+    context: RequestContext,
+  ): Promise<DraftOutcome> {
+    const { date, memo, currency, lines: givenLines } = given;
+    const checked = givenLines === undefined ? undefined : checkedLines(givenLines);
+    const earlier = await this.#earlier(tenantId, entryId, context);
+    if (earlier !== undefined) return draftIn(earlier);
+    return this.#settled(tenantId, entryId, async () => {
+      const known = await this.#entry(tenantId, entryId);
+      // Refusals of the entry's state (404, 409) come before those of the chart.
+      const lines =
+        checked === undefined || known.status !== 'draft'
+          ? undefined
+          : await this.#deps.chart.resolve(tenantId, checked);
+      const outcome = await this.#onEntry(tenantId, entryId, context, (state) => {
+        const draft = requireDraft(state);
+        if (givenLines !== undefined) {
+          if (lines === undefined) throw new UnderWay();
+          requireCurrency(givenLines, currency ?? draft.content.currency);
+        }
+        return changeDraft(state, { date, memo, currency, lines });
+      });
+      return draftIn(outcome);
+    });
+  }
+
+  /** @throws `not_found`, `immutable` */
+  async discard(tenantId: string, entryId: string, context: RequestContext): Promise<Position | undefined> {
+    return this.#settled(
+      tenantId,
+      entryId,
+      async () => (await this.#onEntry(tenantId, entryId, context, discardDraft)).position,
+    );
+  }
+
+  /**
+   * Drafts or posts an entry under an id that the caller derives, once.
+   * @returns undefined when it was recorded before
+   * @throws as {@link draft}; `period_locked` where it is posted
+   */
+  async record(
+    tenantId: string,
+    entry: {
+      readonly id: string;
+      readonly given: GivenEntry;
+      readonly source: Source;
+      readonly mode: 'draft' | 'post';
+      /** Also drafts again after a person discarded the entry. */
+      readonly redraft?: boolean | undefined;
+    },
+    context: RequestContext,
+    slot?: Slot,
+  ): Promise<DraftOutcome | Posted | undefined> {
+    const { id, given, source, mode, redraft } = entry;
+    const { posting } = this.#deps;
+    const make = (): Promise<Content> => this.#contentOf(tenantId, given);
+    if (mode === 'post') return posting.postOnce(tenantId, { id, source, make }, context, slot);
+    await posting.settle(tenantId, id);
+    // A recorded entry is not checked again: the chart may have changed since.
+    if (!isVacant(await this.#entry(tenantId, id), redraft)) return undefined;
+    const content = await make();
+    const outcome = await this.#onEntry(tenantId, id, context, (state) =>
+      draftEntry(state, { id, content, source, redraft }),
+    );
+    return outcome.events.length === 0 ? undefined : draftIn(outcome);
+  }
+
+  /** Whether {@link record} has had its effect, as the store knows; in mode `post` a draft is none. */
+  async isRecorded(tenantId: string, entryId: string, mode: 'draft' | 'post'): Promise<boolean> {
+    await this.#deps.posting.settle(tenantId, entryId);
+    const entry = await this.#entry(tenantId, entryId);
+    return mode === 'post' ? isPosted(entry) : !isVacant(entry);
+  }
+
+  /** The content that {@link record} would give the entry now. @throws as {@link record} */
+  async preview(tenantId: string, given: GivenEntry, mode: 'draft' | 'post'): Promise<Content> {
+    const content = await this.#contentOf(tenantId, given);
+    if (mode === 'post') {
+      await this.#deps.journal.check(tenantId, (journal) => checkPosting(journal, { content }));
+    }
+    return content;
+  }
+
+  async #contentOf(tenantId: string, given: GivenEntry): Promise<Content> {
+    const checked = checkedLines(given.lines);
+    const currency = given.currency ?? (await this.#deps.settings.of(tenantId)).currency;
+    requireCurrency(given.lines, currency);
+    const lines = await this.#deps.chart.resolve(tenantId, checked);
+    const content = { date: given.date, memo: given.memo ?? '', currency, lines };
+    requireBalance(content);
+    return content;
+  }
+
+  /** Completes a posting attempt that is under way on the entry, then tries again. */
+  async #settled<T>(tenantId: string, entryId: string, work: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!(error instanceof UnderWay)) throw error;
+        await this.#deps.posting.settle(tenantId, entryId);
+      }
+    }
+  }
+
+  async #entry(tenantId: string, entryId: string): Promise<Entry> {
+    return (await this.#deps.streams.of(entryStream, tenantId, entryId).load()).state;
+  }
+
+  /** The outcome of an earlier try of the same keyed request: its answer stays, whatever has changed since. */
+  async #earlier(
+    tenantId: string,
+    entryId: string,
+    context: RequestContext,
+  ): Promise<Outcome<Entry, EntryEvent> | undefined> {
+    if (context.priorAttempt === undefined) return undefined;
+    const outcome = await this.#onEntry(tenantId, entryId, context, () => []);
+    return outcome.events.some(holdsDraft) ? outcome : undefined;
+  }
+
+  #onEntry(
+    tenantId: string,
+    entryId: string,
+    { cause, priorAttempt }: RequestContext,
+    decide: (state: Entry) => readonly EntryEvent[],
+  ): Promise<Outcome<Entry, EntryEvent>> {
+    return this.#deps.streams.of(entryStream, tenantId, entryId).execute({ cause, priorAttempt }, decide);
+  }
+}
+
+/** The draft as the request left it, whatever others have done since. */
+const draftIn = ({ events, state, position }: Outcome<Entry, EntryEvent>): DraftOutcome => {
+  const event = events.find(holdsDraft);
+  if (event === undefined) return { draft: requireDraft(state), position };
+  const { entry_id: id, date, memo, currency, lines, source } = event.data;
+  const createdAt = event.type === 'EntryDrafted' ? event.at : Date.parse(event.data.drafted_at);
+  const content = { date, memo, currency, lines };
+  return { draft: { status: 'draft', id, content, source, createdAt }, position };
+};
+
+type DraftEvent = Extract<EntryEvent, { type: 'EntryDrafted' | 'EntryDraftChanged' }>;
+
+const holdsDraft = (event: RecordedEvent<EntryEvent>): event is RecordedEvent<DraftEvent> =>
+  event.type === 'EntryDrafted' || event.type === 'EntryDraftChanged';

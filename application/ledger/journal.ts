@@ -1,0 +1,137 @@
+import { DomainError } from '../../domain/core/errors.ts';
+import {
+  type AnswerEvent,
+  answerTo,
+  isAnswer,
+  JOURNAL_ID,
+  type Journal,
+  type JournalEvent,
+  journalStream,
+  type PostingEvent,
+} from '../../domain/ledger/journal.ts';
+import { type AnswerPosting, answerPosting, refusePosting } from '../../domain/ledger/posting.ts';
+import type { Stream, Streams } from '../core/commands/streams.ts';
+import type { Cause, EventCodec, RecordedEvent } from '../core/events/event-codec.ts';
+import { type EventStore, EventTooLarge, type Position } from '../ports/event-store.ts';
+
+/** The journal's one answer to a posting attempt. */
+export interface Answer {
+  readonly event: RecordedEvent<AnswerEvent>;
+  readonly position: Position | undefined;
+}
+
+type Logged<E extends AnswerEvent> = RecordedEvent<E> & { readonly position: Position };
+
+/** The journal's state does not reach back to the start of the posting attempt. */
+class Forgotten extends Error {}
+
+const PAGE = 500;
+
+/** The journal of a tenant: checks against it, its answers to posting attempts, and its older events. */
+export class LedgerJournal {
+  readonly #streams: Streams;
+  readonly #events: EventStore;
+  readonly #codec: EventCodec;
+
+  constructor(deps: { streams: Streams; events: EventStore; codec: EventCodec }) {
+    this.#streams = deps.streams;
+    this.#events = deps.events;
+    this.#codec = deps.codec;
+  }
+
+  /** The state in memory, which may be behind other nodes. */
+  async load(tenantId: string): Promise<Journal> {
+    return (await this.#stream(tenantId).load()).state;
+  }
+
+  /** Runs a check on the state in memory, and again on the store's present state before it refuses. */
+  async check<T>(tenantId: string, check: (journal: Journal) => T): Promise<T> {
+    const known = await this.load(tenantId);
+    try {
+      return check(known);
+    } catch (error) {
+      if (!(error instanceof DomainError)) throw error;
+      return check((await this.#stream(tenantId).refresh()).state);
+    }
+  }
+
+  async postingAt(tenantId: string, revision: number): Promise<PostingEvent> {
+    const { name } = this.#stream(tenantId);
+    const [stored] = await this.#events.readStream(name, { from: revision, limit: 1 });
+    const event = stored && this.#codec.decode(stored);
+    if (event !== undefined && isAnswer(event) && event.type !== 'PostingRefused') return event;
+    throw new Error(`revision ${revision} of ${name} is no posting`);
+  }
+
+  /**
+   * Brings a posting attempt to the journal, which answers it once, however often it is asked.
+   * @param since revision of the journal before the attempt
+   */
+  async answer(tenantId: string, command: AnswerPosting, since: number, cause: Cause): Promise<Answer> {
+    try {
+      return await this.#ask(tenantId, command, since, cause, (state) => answerPosting(state, command));
+    } catch (error) {
+      if (!(error instanceof EventTooLarge)) throw error;
+      const tooLarge = new DomainError('payload_too_large', 'The entry is too large to be posted.');
+      return this.#ask(tenantId, command, since, cause, () => refusePosting(command, tooLarge));
+    }
+  }
+
+  /** The answer that a posting attempt has already. */
+  async findAnswer(tenantId: string, attemptId: string, since: number): Promise<Answer> {
+    const event = await this.#search(tenantId, attemptId, since, Number.MAX_SAFE_INTEGER);
+    if (event === undefined) throw new Error('the journal has no answer to a posting attempt');
+    return { event, position: event.position };
+  }
+
+  async #ask(
+    tenantId: string,
+    { attemptId }: AnswerPosting,
+    since: number,
+    cause: Cause,
+    decide: (state: Journal) => readonly [AnswerEvent],
+  ): Promise<Answer> {
+    const journal = this.#stream(tenantId);
+    const outcome = await journal
+      .execute({ cause }, (state) => {
+        const known = answerTo(state, attemptId, since);
+        if (known === 'forgotten') throw new Forgotten();
+        return known === 'answered' ? [] : decide(state);
+      })
+      .catch((error: unknown) => {
+        if (!(error instanceof Forgotten)) throw error;
+        return journal.execute(
+          { cause },
+          {
+            prepare: ({ revision }) => this.#search(tenantId, attemptId, since, revision),
+            decide: (state, _at, earlier) => (earlier === undefined ? decide(state) : []),
+          },
+        );
+      });
+    const [event] = outcome.events;
+    if (event !== undefined && isAnswer(event)) return { event, position: outcome.position };
+    return this.findAnswer(tenantId, attemptId, since);
+  }
+
+  async #search(
+    tenantId: string,
+    attemptId: string,
+    since: number,
+    through: number,
+  ): Promise<Logged<AnswerEvent> | undefined> {
+    const { name } = this.#stream(tenantId);
+    for (let from = since + 1; from <= through; from += PAGE) {
+      const page = await this.#events.readStream(name, { from, limit: PAGE });
+      for (const stored of page) {
+        const event = this.#codec.decode(stored);
+        if (isAnswer(event) && event.data.attempt_id === attemptId && event.revision <= through) return event;
+      }
+      if (page.length < PAGE) return undefined;
+    }
+    return undefined;
+  }
+
+  #stream(tenantId: string): Stream<Journal, JournalEvent> {
+    return this.#streams.of(journalStream, tenantId, JOURNAL_ID);
+  }
+}

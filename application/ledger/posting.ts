@@ -1,0 +1,299 @@
+import { DomainError } from '../../domain/core/errors.ts';
+import type { Content, Source } from '../../domain/ledger/content.ts';
+import {
+  type Entry,
+  type EntryEvent,
+  EntryPostingStarted,
+  EntryReversalStarted,
+  entryStream,
+  isPosted,
+  isUnderWay,
+  type OpenAttempt,
+  type StartEvent,
+  startsAttempt,
+  UnderWay,
+} from '../../domain/ledger/entry.ts';
+import type { PostingEvent } from '../../domain/ledger/journal.ts';
+import {
+  type AnswerPosting,
+  checkPosting,
+  closePosting,
+  discardRefusedDraft,
+  mirrorContent,
+  mirrorOf,
+  postEntry,
+  postingOf,
+  postNewEntry,
+  prepareMirror,
+  reverseEntry,
+} from '../../domain/ledger/posting.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import { type Cause, dataOf, type EventCodec, type RecordedEvent } from '../core/events/event-codec.ts';
+import { causeOf } from '../core/subscriptions/caused-by.ts';
+import type { Subscriber } from '../core/subscriptions/subscriber.ts';
+import type { Ids } from '../ports/clock.ts';
+import type { EventStore, Position } from '../ports/event-store.ts';
+import type { Logger } from '../ports/logger.ts';
+import type { Answer, LedgerJournal } from './journal.ts';
+import type { LedgerSettings } from './settings.ts';
+
+export interface Posted {
+  readonly posting: RecordedEvent<PostingEvent>;
+  readonly position: Position | undefined;
+}
+
+/** An entry under an id that the caller derives; `make` checks and gives its content. */
+export interface NewEntry {
+  readonly id: string;
+  readonly source: Source;
+  readonly make: () => Promise<Content>;
+}
+
+/** The place of a posting in the order in which its caller wants postings in the journal. */
+export interface Slot {
+  /** Resolves when all postings before it are on their way to the journal. */
+  readonly reached: Promise<void>;
+  readonly release: () => void;
+}
+
+interface Deps {
+  readonly streams: Streams;
+  readonly events: EventStore;
+  readonly codec: EventCodec;
+  readonly ids: Ids;
+  readonly logger: Logger;
+  readonly journal: LedgerJournal;
+  readonly settings: LedgerSettings;
+}
+
+/**
+ * Posts and reverses entries (decision 14) in three steps, each safe to run twice: claim the entry on its own stream, let
+ * the journal answer the posting attempt, close the entry's stream.
+ */
+export class Posting {
+  readonly #deps: Deps;
+  /** Posting attempts that this process is completing, by the entry's stream. */
+  readonly #completing = new Map<string, Promise<void>>();
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /** @throws `not_found`, `immutable`, `unbalanced`, `unknown_account`, `account_inactive`, `period_locked` */
+  async post(tenantId: string, entryId: string, context: RequestContext): Promise<Posted> {
+    const attemptId = this.#deps.ids.next();
+    for (;;) {
+      const entry = await this.#entry(tenantId, entryId);
+      // A refusal that shows beforehand leaves no event.
+      const journalRevision = await this.#check(tenantId, entry.status === 'draft' ? entry : undefined);
+      const claim = await this.#claim(tenantId, entryId, context, (now) =>
+        postEntry(now, { attemptId }, journalRevision),
+      );
+      if (claim !== undefined) return this.#complete(tenantId, claim, context.cause);
+    }
+  }
+
+  /**
+   * Posts an entry under an id that the caller derives, once: the draft that is there, else a new one.
+   * @returns undefined when the entry was posted before
+   * @throws as `make`; `unbalanced`, `unknown_account`, `account_inactive`, `period_locked`: no draft is left then
+   */
+  async postOnce(
+    tenantId: string,
+    { id, source, make }: NewEntry,
+    context: RequestContext,
+    slot?: Slot,
+  ): Promise<Posted | undefined> {
+    const attemptId = this.#deps.ids.next();
+    for (;;) {
+      await this.settle(tenantId, id);
+      const entry = await this.#entry(tenantId, id);
+      if (isPosted(entry)) return undefined;
+      // A draft is not made again: the chart may have changed since it was checked.
+      const content = entry.status === 'draft' ? entry.content : await make();
+      const journalRevision = await this.#check(tenantId, { content }).catch(async (error: unknown) => {
+        if (error instanceof DomainError && entry.status === 'draft') {
+          await this.#step(tenantId, id, attemptId, context.cause, discardRefusedDraft);
+        }
+        throw error;
+      });
+      const claim = await this.#claim(tenantId, id, context, (now) => {
+        if (isPosted(now)) throw new UnderWay();
+        return postNewEntry(now, { id, content, source }, attemptId, journalRevision);
+      });
+      if (claim === undefined) continue;
+      await slot?.reached;
+      const posted = this.#complete(tenantId, claim, context.cause);
+      slot?.release();
+      return posted;
+    }
+  }
+
+  /** @throws `not_found`, `immutable`, `constraint_violated`, `period_locked` */
+  async reverse(
+    tenantId: string,
+    entryId: string,
+    wanted: { readonly date?: string | undefined; readonly memo?: string | undefined },
+    context: RequestContext,
+  ): Promise<Posted> {
+    const { journal, settings, ids } = this.#deps;
+    const { today } = await settings.of(tenantId);
+    const command = { ...wanted, mirrorId: ids.next(), today };
+    for (;;) {
+      const entry = await this.#entry(tenantId, entryId);
+      let mirror: Pick<AnswerPosting, 'content' | 'reversalOf'> | undefined;
+      if (entry.status === 'posted') {
+        const [{ data }] = reverseEntry(entry, command, 0);
+        const original = await journal.postingAt(tenantId, entry.revision);
+        mirror = { content: mirrorContent(original.data, data), reversalOf: entryId };
+      }
+      const journalRevision = await this.#check(tenantId, mirror);
+      const claim = await this.#claim(tenantId, entryId, context, (now) =>
+        reverseEntry(now, command, journalRevision),
+      );
+      if (claim !== undefined) return this.#complete(tenantId, claim, context.cause);
+    }
+  }
+
+  /**
+   * Completes the posting attempt that is under way on an entry, whichever process started it.
+   * @param seen a state in memory of this revision or later is recent enough; by default the store is read
+   */
+  async settle(tenantId: string, entryId: string, seen = Number.POSITIVE_INFINITY): Promise<void> {
+    const { streams, events, codec } = this.#deps;
+    const stream = streams.of(entryStream, tenantId, entryId);
+    await this.#completing.get(stream.name)?.catch(() => undefined);
+    const cached = stream.cached();
+    const isRecent = cached !== undefined && cached.revision >= seen;
+    const { state, revision } = isRecent ? cached : await stream.refresh();
+    if (!isUnderWay(state)) return;
+    // Only its end follows the start of an attempt, so the start is the last event.
+    const [stored] = await events.readStream(stream.name, { from: revision, limit: 1 });
+    if (stored === undefined) throw new Error(`${stream.name} has no revision ${revision}`);
+    const started = codec.decode(stored);
+    await this.#answerAndClose(tenantId, state, started.at, causeOf(started)).closed;
+  }
+
+  /** The entry's state in memory, which may be behind other nodes. */
+  async #entry(tenantId: string, entryId: string): Promise<Entry> {
+    return (await this.#deps.streams.of(entryStream, tenantId, entryId).load()).state;
+  }
+
+  /** @returns the journal's revision. @throws as {@link checkPosting} */
+  #check(
+    tenantId: string,
+    posting: Pick<AnswerPosting, 'content' | 'reversalOf'> | undefined,
+  ): Promise<number> {
+    return this.#deps.journal.check(tenantId, (journal) => {
+      if (posting !== undefined) checkPosting(journal, posting);
+      return journal.revision;
+    });
+  }
+
+  /** Step 1. @returns undefined when another posting attempt was under way; it is complete then */
+  async #claim(
+    tenantId: string,
+    entryId: string,
+    { cause, priorAttempt }: RequestContext,
+    decide: (state: Entry) => readonly EntryEvent[],
+  ): Promise<Claim | undefined> {
+    try {
+      const stream = this.#deps.streams.of(entryStream, tenantId, entryId);
+      const { events, state } = await stream.execute({ cause, priorAttempt }, decide);
+      const started = events.find(startsAttempt);
+      if (started === undefined) throw new Error('a posting attempt did not start');
+      return { started, state };
+    } catch (error) {
+      if (!(error instanceof UnderWay)) throw error;
+      await this.settle(tenantId, entryId);
+      return undefined;
+    }
+  }
+
+  /** Steps 2 and 3. @throws as the journal refuses */
+  async #complete(tenantId: string, { started, state }: Claim, cause: Cause): Promise<Posted> {
+    const { attempt_id: attemptId, journal_revision: since } = started.data;
+    if (isUnderWay(state) && state.attempt.id === attemptId) {
+      const { answer, closed } = this.#answerAndClose(tenantId, state, started.at, cause);
+      // The answer does not wait: an entry that stays open is closed by `postingFinisher`.
+      const ended = closed.catch((error: unknown) =>
+        this.#deps.logger.warn({ err: error, entry: state.id }, 'an entry is closed later'),
+      );
+      const given = await answer;
+      if (given.event.type === 'PostingRefused') await ended;
+      return postedOf(given);
+    }
+    // An earlier try of the same request started the attempt, which is complete by now.
+    return postedOf(await this.#deps.journal.findAnswer(tenantId, attemptId, since));
+  }
+
+  #answerAndClose(
+    tenantId: string,
+    state: OpenAttempt,
+    startedAt: number,
+    cause: Cause,
+  ): { readonly answer: Promise<Answer>; readonly closed: Promise<void> } {
+    const { name } = this.#deps.streams.of(entryStream, tenantId, state.id);
+    const answer = this.#answer(tenantId, state, startedAt, cause);
+    const closed = answer.then((given) => this.#close(tenantId, state, given, cause));
+    this.#completing.set(name, closed);
+    const ended = (): void => {
+      if (this.#completing.get(name) === closed) this.#completing.delete(name);
+    };
+    closed.then(ended, ended);
+    return { answer, closed };
+  }
+
+  /** Step 2: the journal answers a posting attempt once, however often it is asked. */
+  async #answer(tenantId: string, state: OpenAttempt, startedAt: number, cause: Cause): Promise<Answer> {
+    let command: AnswerPosting;
+    if (state.status === 'posting') command = postingOf(state);
+    else {
+      const original = await this.#deps.journal.postingAt(tenantId, state.revision);
+      command = mirrorOf(state, original.data, startedAt);
+      await this.#step(tenantId, state.mirror.id, state.attempt.id, cause, (mirror) =>
+        prepareMirror(mirror, state),
+      );
+    }
+    return this.#deps.journal.answer(tenantId, command, state.attempt.journalRevision, cause);
+  }
+
+  /** Step 3: the entry's stream gets the answer. */
+  #close(tenantId: string, { id, attempt }: OpenAttempt, answer: Answer, cause: Cause): Promise<void> {
+    return this.#step(tenantId, id, attempt.id, cause, (now) => closePosting(now, attempt.id, answer.event));
+  }
+
+  /** The causation of a later step is the attempt, so that a retried request finds the claim only. */
+  async #step(
+    tenantId: string,
+    entryId: string,
+    attemptId: string,
+    cause: Cause,
+    decide: (state: Entry) => readonly EntryEvent[],
+  ): Promise<void> {
+    const stream = this.#deps.streams.of(entryStream, tenantId, entryId);
+    await stream.execute({ cause: { ...cause, causationId: attemptId } }, decide);
+  }
+}
+
+interface Claim {
+  readonly started: RecordedEvent<StartEvent>;
+  readonly state: Entry;
+}
+/** @throws the refusal */
+const postedOf = ({ event, position }: Answer): Posted => {
+  if (event.type !== 'PostingRefused') return { posting: event, position };
+  const { code, message, details } = event.data;
+  throw new DomainError(code, message, details);
+};
+
+/** Completes the posting attempts of a process that stopped; mostly there is nothing left to do. */
+export const postingFinisher = (posting: Posting): Subscriber => ({
+  name: 'posting-finisher',
+  types: [EntryPostingStarted.type, EntryReversalStarted.type],
+  handle: async (event) => {
+    const data = dataOf(EntryPostingStarted, event) ?? dataOf(EntryReversalStarted, event);
+    if (data !== undefined) await posting.settle(event.tenantId, data.entry_id, event.revision);
+  },
+});

@@ -1,0 +1,111 @@
+import type { z } from 'zod';
+import { conversationStream, MessageSent } from '../../domain/messaging/conversation.ts';
+import { storedMentions, toBody, toSnippet } from '../../domain/messaging/mentions.ts';
+import { NotificationRaised } from '../../domain/notifications/inbox.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
+import { type KeyRing, sealedKeyId } from '../core/privacy/key-ring.ts';
+import type { Directory } from '../identity/directory.ts';
+
+/** An envelope and the users that it is for (specification, Events, WebSocket). */
+export interface Envelope {
+  readonly recipients: readonly string[];
+  /**
+   * JSON, with the event's position; undefined when the text was erased. The text is opened by this call, to be made in
+   * the turn in which the envelope is sent and in which {@link Envelopes.prepare} resolved.
+   */
+  text(): string | undefined;
+}
+
+/** Events that become envelopes. */
+export const ENVELOPE_TYPES: readonly string[] = [MessageSent.type, NotificationRaised.type];
+
+/** Makes envelopes of events; the same for the live end of the log and for a replay. */
+export class Envelopes {
+  readonly #directory: Directory;
+  readonly #streams: Streams;
+  readonly #keys: KeyRing;
+
+  constructor(deps: { directory: Directory; streams: Streams; keys: KeyRing }) {
+    this.#directory = deps.directory;
+    this.#streams = deps.streams;
+    this.#keys = deps.keys;
+  }
+
+  /** Undefined for an event that makes none. @throws {StoreUnavailable} */
+  async prepare(event: LoggedEvent): Promise<Envelope | undefined> {
+    const message = dataOf(MessageSent, event);
+    if (message !== undefined) return this.#message(event, message);
+    const raised = dataOf(NotificationRaised, event);
+    return raised === undefined ? undefined : this.#notification(event, raised);
+  }
+
+  /** The users that an event's envelope is for; nobody where it makes none. */
+  async recipients(event: LoggedEvent): Promise<readonly string[]> {
+    const raised = dataOf(NotificationRaised, event);
+    if (raised !== undefined) return [raised.recipient_user_id];
+    const message = dataOf(MessageSent, event);
+    if (message === undefined) return [];
+    const { state } = await this.#streams
+      .of(conversationStream, event.tenantId, message.conversation_id)
+      .load();
+    return state.status === 'started' ? state.participants : [];
+  }
+
+  async #message(event: LoggedEvent, message: z.output<typeof MessageSent.schema>): Promise<Envelope> {
+    const recipients = await this.recipients(event);
+    const nameOf = await this.#names(event.tenantId, message.body);
+    const text = (): string | undefined => {
+      const stored = this.#keys.openLoaded(message.body);
+      if (stored === undefined) return undefined;
+      return JSON.stringify({
+        kind: 'message',
+        event: 'created',
+        position: event.position,
+        conversation_id: message.conversation_id,
+        message: {
+          id: message.message_id,
+          sender_user_id: message.sender_user_id,
+          body: toBody(stored, nameOf),
+          created_at: new Date(event.at).toISOString(),
+        },
+      });
+    };
+    return { recipients, text };
+  }
+
+  async #notification(
+    event: LoggedEvent,
+    raised: z.output<typeof NotificationRaised.schema>,
+  ): Promise<Envelope> {
+    const actor = await this.#directory.user(event.tenantId, raised.actor_user_id);
+    const actorEmail = actor === undefined ? '' : await this.#directory.open(actor.email);
+    const nameOf = await this.#names(event.tenantId, raised.snippet);
+    const text = (): string =>
+      JSON.stringify({
+        kind: 'notification',
+        event: 'created',
+        position: event.position,
+        notification: {
+          id: raised.notification_id,
+          kind: raised.kind,
+          actor_email: actorEmail,
+          subject_kind: raised.subject_kind,
+          subject_id: raised.subject_id,
+          note_id: raised.note_id,
+          snippet: toSnippet(this.#keys.openLoaded(raised.snippet) ?? '', nameOf),
+          read_at: null,
+          created_at: new Date(event.at).toISOString(),
+        },
+      });
+    return { recipients: [raised.recipient_user_id], text };
+  }
+
+  /** Names of the people in a sealed text, whose key is in memory in the turn in which this resolves. */
+  async #names(tenantId: string, sealed: string): Promise<(userId: string) => string> {
+    const stored = (await this.#keys.open(sealed)) ?? '';
+    const nameOf = await this.#directory.names(tenantId, storedMentions(stored));
+    await this.#keys.load([sealedKeyId(sealed)]);
+    return nameOf;
+  }
+}

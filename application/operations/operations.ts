@@ -1,0 +1,42 @@
+import { notFound } from '../../domain/core/errors.ts';
+import { operationsStream, requestRetry } from '../../domain/operations/operations.ts';
+import type { RequestContext } from '../core/commands/request-context.ts';
+import type { Streams } from '../core/commands/streams.ts';
+import { PLATFORM } from '../core/events/stream-name.ts';
+import type { ProjectionRunner, ProjectionStatus } from '../core/projections/projection-runner.ts';
+import type { Position } from '../ports/event-store.ts';
+
+/** What operators see of read models and ask of them. */
+export class Operations {
+  readonly #streams: Streams;
+  readonly #runners: readonly ProjectionRunner[];
+
+  constructor(streams: Streams, runners: readonly ProjectionRunner[]) {
+    this.#streams = streams;
+    this.#runners = runners;
+  }
+
+  async projections(): Promise<ProjectionStatus[]> {
+    return (await Promise.all(this.#runners.map((runner) => runner.status()))).flat();
+  }
+
+  /** Takes a parked tenant up again, on whichever node folds. @throws `not_found` */
+  async retry(name: string, tenantId: string, context: RequestContext): Promise<Position | undefined> {
+    this.#runner(name);
+    const outcome = await this.#streams
+      .of(operationsStream, PLATFORM, 'projections')
+      .execute(context, () => requestRetry(name, tenantId));
+    return outcome.position;
+  }
+
+  /** Builds a new generation beside the one that answers. @throws `not_found` */
+  rebuild(name: string): Promise<string> {
+    return this.#runner(name).rebuild();
+  }
+
+  #runner(name: string): ProjectionRunner {
+    const runner = this.#runners.find((candidate) => candidate.projection.name === name);
+    if (runner === undefined) throw notFound();
+    return runner;
+  }
+}

@@ -1,0 +1,115 @@
+import { z } from 'zod';
+import { DomainError } from '../core/errors.ts';
+import { defineEvent, type EventOf } from '../core/event.ts';
+import type { StreamType } from '../core/stream-type.ts';
+import { changeUser, forgetUser, type RegisteredUser, type User, type UserEvent } from './user.ts';
+
+/**
+ * Withdrawals of admin rights, one stream per tenant. Each is granted by an admin who keeps the rights, so a tenant
+ * that has an active admin never loses the last one (docs/decisions/0027).
+ */
+
+// Events
+
+const changes = z.array(z.enum(['demoted', 'deactivated', 'forgotten'])).min(1);
+
+export const AdminWithdrawn = defineEvent(
+  'AdminWithdrawn',
+  z.object({
+    user_id: z.string(),
+    /** Revision of the user's stream at which the person became an active admin; a later promotion is not withdrawn. */
+    admin_since: z.int(),
+    /** Applied to the user after this event, by the request or by a subscriber. */
+    changes,
+  }),
+);
+
+export const adminsEvents = [AdminWithdrawn] as const;
+export type AdminsEvent = EventOf<(typeof adminsEvents)[number]>;
+export type AdminChange = z.output<typeof changes>[number];
+
+// State
+
+interface Withdrawal {
+  readonly userId: string;
+  readonly adminSince: number;
+}
+
+/** The last withdrawal of each person who was an admin. */
+export interface Admins {
+  readonly withdrawn: readonly Withdrawal[];
+}
+
+export const adminsStream: StreamType<Admins, AdminsEvent> = {
+  category: 'admins',
+  stateVersion: 1,
+  initial: { withdrawn: [] },
+  evolve: (state, { data }) => ({
+    withdrawn: [
+      ...state.withdrawn.filter(({ userId }) => userId !== data.user_id),
+      { userId: data.user_id, adminSince: data.admin_since },
+    ],
+  }),
+};
+
+/** `adminSince` of the person's last withdrawal. */
+export const withdrawnSince = (state: Admins, userId: string): number | undefined =>
+  state.withdrawn.find((each) => each.userId === userId)?.adminSince;
+
+const hasRights = (state: Admins, user: RegisteredUser | undefined): boolean =>
+  user?.adminSince !== undefined && withdrawnSince(state, user.id) !== user.adminSince;
+
+// Commands
+
+export interface WithdrawAdmin {
+  /** The person and the caller, as their streams stand at this decision. */
+  readonly user: RegisteredUser | undefined;
+  readonly by: RegisteredUser | undefined;
+  readonly changes: readonly AdminChange[];
+}
+
+// Decide
+
+/**
+ * Nothing for a person who is no active admin, whose rights are withdrawn already, or who is the caller.
+ * @throws `conflict` when the caller is no admin any more
+ */
+export const withdrawAdmin = (
+  state: Admins,
+  { user, by, changes: wanted }: WithdrawAdmin,
+): readonly AdminsEvent[] => {
+  if (user?.adminSince === undefined || user.id === by?.id || !hasRights(state, user)) return [];
+  if (!hasRights(state, by)) {
+    throw new DomainError('conflict', 'You ceased to be an admin at the same time.');
+  }
+  const data = { user_id: user.id, admin_since: user.adminSince, changes: [...wanted] };
+  return [{ type: 'AdminWithdrawn', data }];
+};
+
+export interface FinishWithdrawal {
+  readonly adminSince: number;
+  readonly changes: readonly AdminChange[];
+  /** Of a person to forget; undefined when the e-mail cannot be opened any more. */
+  readonly emailHash: string | undefined;
+}
+
+/** Applies a withdrawal to the user; nothing when those rights have ended already. */
+export const finishWithdrawal = (
+  state: User,
+  command: FinishWithdrawal,
+  by: string,
+): readonly UserEvent[] => {
+  const { adminSince: withdrawn, changes: wanted, emailHash } = command;
+  if (!state.exists || state.adminSince !== withdrawn) return [];
+  if (wanted.includes('forgotten')) return forgetUser(state, { by, emailHash, withdrawn });
+  return changeUser(
+    state,
+    {
+      role: wanted.includes('demoted') ? 'operator' : undefined,
+      status: wanted.includes('deactivated') ? 'deactivated' : undefined,
+      presentName: '',
+      withdrawn,
+    },
+    by,
+  );
+};

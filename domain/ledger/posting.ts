@@ -1,0 +1,261 @@
+import { DomainError, notFound } from '../core/errors.ts';
+import type { EventOf } from '../core/event.ts';
+import { iso } from '../core/projection.ts';
+import { type Content, mirrored, type PostedLine, requireBalance, type Source } from './content.ts';
+import {
+  type DraftEntry,
+  draftEntry,
+  type Entry,
+  type EntryEvent,
+  type EntryReversalStarted,
+  immutable,
+  isUnderWay,
+  type PostedEntry,
+  type Posting,
+  type Reversing,
+  requireDraft,
+  UnderWay,
+} from './entry.ts';
+import { type AnswerEvent, type Journal, type PostingEvent, resolveLines } from './journal.ts';
+
+/**
+ * Decisions of posting and reversing, in the order of the process (decision 14): the entry's stream is claimed, the
+ * journal answers, the entry's stream is closed.
+ */
+
+// Commands
+
+/** Starts a posting attempt. */
+export interface PostEntry {
+  readonly attemptId: string;
+  /** A refusal discards the draft too. */
+  readonly discardsIfRefused?: true | undefined;
+}
+
+export interface ReverseEntry {
+  readonly mirrorId: string;
+  /** Default: today, or the original's date when that is later. */
+  readonly date?: string | undefined;
+  readonly memo?: string | undefined;
+  /** In the tenant's time zone. */
+  readonly today: string;
+}
+
+/** Brings a posting attempt to the journal. */
+export interface AnswerPosting {
+  readonly entryId: string;
+  readonly attemptId: string;
+  readonly content: Content;
+  readonly source: Source;
+  /** RFC 3339 */
+  readonly draftedAt: string;
+  /** Given for a mirror: the original's id. */
+  readonly reversalOf?: string | undefined;
+}
+
+// Claim: decided on the entry's stream
+
+/** @throws as {@link requireDraft}; `unbalanced` */
+export const postEntry = (
+  state: Entry,
+  { attemptId, discardsIfRefused }: PostEntry,
+  journalRevision: number,
+): readonly EntryEvent[] => {
+  const { id, content } = requireDraft(state);
+  requireBalance(content);
+  const data = { entry_id: id, attempt_id: attemptId, journal_revision: journalRevision };
+  const more = discardsIfRefused ? { discards_if_refused: true as const } : {};
+  return [{ type: 'EntryPostingStarted', data: { ...data, ...more } }];
+};
+
+/**
+ * Posts the draft that is there, or a new one; a refusal discards either.
+ * @throws `immutable`, {@link UnderWay}, `unbalanced`, `payload_too_large`
+ */
+export const postNewEntry = (
+  state: Entry,
+  draft: Omit<DraftEntry, 'redraft'>,
+  attemptId: string,
+  journalRevision: number,
+): readonly EntryEvent[] => {
+  const drafted = draftEntry(state, { ...draft, redraft: true });
+  const posted: Entry = drafted.length === 0 ? state : { status: 'draft', ...draft, createdAt: 0 };
+  return [...drafted, ...postEntry(posted, { attemptId, discardsIfRefused: true }, journalRevision)];
+};
+
+/** Discards a draft that the journal would refuse, when no user asked for a draft. */
+export const discardRefusedDraft = (state: Entry): readonly EntryEvent[] =>
+  state.status === 'draft' ? [refusedDraftDiscarded(state.id)] : [];
+
+/** @throws `not_found`, `immutable`, {@link UnderWay}; `constraint_violated` for a mirror dated before its original */
+export const reverseEntry = (
+  state: Entry,
+  command: ReverseEntry,
+  journalRevision: number,
+): readonly [ReversalStarted] => {
+  const original = requireReversible(state);
+  const { mirrorId, today, memo = `Reversal of ${original.number}` } = command;
+  const date = command.date ?? (today < original.date ? original.date : today);
+  if (date < original.date) {
+    const message = `A mirror is not dated before its original, ${original.date}.`;
+    throw new DomainError('constraint_violated', message, {
+      issues: [{ path: 'date', code: 'before_original', message }],
+    });
+  }
+  const attempt = { entry_id: original.id, attempt_id: mirrorId, journal_revision: journalRevision };
+  return [{ type: 'EntryReversalStarted', data: { ...attempt, mirror_id: mirrorId, date, memo } }];
+};
+
+/** First in the mirror's own stream. */
+export const prepareMirror = (
+  mirror: Entry,
+  { id, mirror: { id: mirrorId } }: Reversing,
+): readonly EntryEvent[] =>
+  mirror.status === 'none'
+    ? [{ type: 'EntryMirrorPrepared', data: { entry_id: mirrorId, reversal_of: id } }]
+    : [];
+
+type ReversalStarted = EventOf<typeof EntryReversalStarted>;
+
+const refusedDraftDiscarded = (id: string): EntryEvent => ({
+  type: 'EntryDraftDiscarded',
+  data: { entry_id: id, refused: true },
+});
+
+const requireReversible = (state: Entry): PostedEntry => {
+  switch (state.status) {
+    case 'posted':
+      return state;
+    case 'none':
+    case 'discarded':
+      throw notFound();
+    case 'posting':
+    case 'reversing':
+      throw new UnderWay();
+    case 'draft':
+      throw immutable('A draft is not reversed: it is changed or discarded.');
+    case 'reversed':
+      throw immutable('The entry is reversed already.');
+    case 'mirror':
+      throw immutable('A mirror is not reversed.');
+    default:
+      return state satisfies never;
+  }
+};
+
+// Answer: decided on the journal's stream
+
+/** The command for a posting that was claimed. */
+export const postingOf = ({ id, attempt, content, source, createdAt }: Posting): AnswerPosting => ({
+  entryId: id,
+  attemptId: attempt.id,
+  content,
+  source,
+  draftedAt: iso(createdAt),
+});
+
+/** The command for a reversal that was claimed. @param startedAt ms */
+export const mirrorOf = (
+  { id, attempt, mirror }: Reversing,
+  original: PostingEvent['data'],
+  startedAt: number,
+): AnswerPosting => ({
+  entryId: mirror.id,
+  attemptId: attempt.id,
+  content: mirrorContent(original, mirror),
+  source: { kind: 'reversal', id },
+  draftedAt: iso(startedAt),
+  reversalOf: id,
+});
+
+export const mirrorContent = (
+  { currency, lines }: PostingEvent['data'],
+  { date, memo }: Pick<Content, 'date' | 'memo'>,
+): Content => ({ date, memo, currency, lines: mirrored(lines) });
+
+/**
+ * Lines as the journal would post them now.
+ * @throws `unbalanced`, `unknown_account`, `account_inactive`, `period_locked`
+ */
+export const checkPosting = (
+  journal: Journal,
+  { content, reversalOf }: Pick<AnswerPosting, 'content' | 'reversalOf'>,
+): readonly PostedLine[] => {
+  const lines = resolveLines(journal.chart, content.lines, { mirror: reversalOf !== undefined });
+  requireBalance(content);
+  requireOpenPeriod(journal, content.date);
+  return lines;
+};
+
+const requireOpenPeriod = ({ lockedThrough }: Journal, date: string): void => {
+  if (lockedThrough === null || date > lockedThrough) return;
+  throw new DomainError('period_locked', `The ledger is locked through ${lockedThrough}.`, {
+    locked_through: lockedThrough,
+    date,
+  });
+};
+
+/** The one answer to a posting attempt: posted with the next number, or refused for good. */
+export const answerPosting = (journal: Journal, command: AnswerPosting): readonly [AnswerEvent] => {
+  const { entryId, attemptId, content, reversalOf } = command;
+  let lines: readonly PostedLine[];
+  try {
+    lines = checkPosting(journal, command);
+  } catch (error) {
+    if (!(error instanceof DomainError)) throw error;
+    return refusePosting(command, error);
+  }
+  const data = {
+    entry_id: entryId,
+    attempt_id: attemptId,
+    number: journal.number + 1,
+    date: content.date,
+    memo: content.memo,
+    currency: content.currency,
+    lines: [...lines],
+    total: lines.reduce((sum, each) => sum + each.debit, 0),
+    source: command.source,
+    drafted_at: command.draftedAt,
+  };
+  return reversalOf === undefined
+    ? [{ type: 'EntryPosted', data }]
+    : [{ type: 'EntryReversed', data: { ...data, reversal_of: reversalOf } }];
+};
+
+export const refusePosting = (
+  { entryId, attemptId }: Pick<AnswerPosting, 'entryId' | 'attemptId'>,
+  { code, message, details }: Pick<DomainError, 'code' | 'message' | 'details'>,
+): readonly [AnswerEvent] => [
+  {
+    type: 'PostingRefused',
+    data: {
+      entry_id: entryId,
+      attempt_id: attemptId,
+      code,
+      message,
+      // Details of refusals are texts, numbers and null: they are JSON.
+      ...(details === undefined ? {} : { details: details as Record<string, string | number | null> }),
+    },
+  },
+];
+
+// Close: decided on the entry's stream
+
+/** No events when the attempt was closed before. One append: no crash leaves a draft that was to be discarded. */
+export const closePosting = (
+  state: Entry,
+  attemptId: string,
+  answer: AnswerEvent & { readonly revision: number },
+): readonly EntryEvent[] => {
+  if (!isUnderWay(state) || state.attempt.id !== attemptId) return [];
+  const ended = { entry_id: state.id, attempt_id: attemptId };
+  const { revision } = answer;
+  if (answer.type === 'PostingRefused') {
+    if (state.status === 'reversing') return [{ type: 'EntryReversalAbandoned', data: ended }];
+    const abandoned: EntryEvent = { type: 'EntryPostingAbandoned', data: ended };
+    return state.attempt.discardsIfRefused ? [abandoned, refusedDraftDiscarded(state.id)] : [abandoned];
+  }
+  return state.status === 'posting'
+    ? [{ type: 'EntryPostingSettled', data: { ...ended, number: answer.data.number, revision } }]
+    : [{ type: 'EntryReversalSettled', data: { ...ended, mirror_id: state.mirror.id, revision } }];
+};

@@ -1,0 +1,37 @@
+import type { SubscriptionEvent, Subscriptions } from './subscription.ts';
+
+/** Counts dead letters per subscription and pauses one that has too many (specification, Webhook delivery). */
+
+/** So many distinct dead letters without a success between them pause a subscription. */
+export const DEAD_LETTERS_TO_PAUSE = 10;
+
+/** How a delivery ended, and where and when (ms) the log says so. */
+export interface DeliveryEnd {
+  readonly subscriptionId: string;
+  readonly deliveryId: string;
+  readonly outcome: 'delivered' | 'dead';
+  readonly position: string;
+  readonly at: number;
+}
+
+/**
+ * Ends come in the order of the log, each perhaps more than once: those up to the last that was counted are passed
+ * over. The tenth distinct dead letter pauses.
+ */
+export const countEnd = ({ byId }: Subscriptions, end: DeliveryEnd): readonly SubscriptionEvent[] => {
+  const { subscriptionId: subscription_id, deliveryId: delivery_id, position: source_position } = end;
+  const now = Object.hasOwn(byId, subscription_id) ? byId[subscription_id] : undefined;
+  if (now === undefined || source_position <= now.countedTo) return [];
+  if (end.outcome === 'delivered') {
+    if (now.deadLetters.length === 0) return [];
+    return [{ type: 'WebhookDeadLettersCleared', data: { subscription_id, source_position } }];
+  }
+  if (now.state === 'paused' || end.at < now.activatedAt || now.deadLetters.includes(delivery_id)) return [];
+  const counted: SubscriptionEvent = {
+    type: 'WebhookDeadLetterCounted',
+    data: { subscription_id, delivery_id, source_position },
+  };
+  return now.deadLetters.length + 1 < DEAD_LETTERS_TO_PAUSE
+    ? [counted]
+    : [counted, { type: 'WebhookPaused', data: { subscription_id, reason: 'dead_letters' } }];
+};

@@ -1,0 +1,47 @@
+import { DomainError } from '../core/errors.ts';
+import type { Plan } from '../tenancy/tenant.ts';
+
+/** How many webhook subscriptions a tenant may have (specification, Limits; decisions, section 8). */
+
+/** Active subscriptions; null: as many as one likes. */
+const CAPS: Readonly<Record<Plan, number | null>> = {
+  free: 0,
+  hobby: 1,
+  pro: 5,
+  business: 25,
+  enterprise: null,
+};
+
+/** All subscriptions of a tenant, paused ones included: bounds a command's work and a snapshot's size. */
+export const MAX_SUBSCRIPTIONS = 1_000;
+
+interface Limited {
+  readonly state: 'active' | 'paused';
+}
+
+export const planRequired = (): DomainError =>
+  new DomainError('plan_required', 'Webhooks are part of the paid plans.');
+
+/** @throws `plan_required`, `subscription_limit_reached` */
+export const checkRoom = (all: readonly Limited[], plan: Plan): void => {
+  const limit = CAPS[plan];
+  if (limit === null) return;
+  if (limit === 0) throw planRequired();
+  const active = all.filter(({ state }) => state === 'active').length;
+  if (active < limit) return;
+  throw new DomainError('subscription_limit_reached', 'The plan allows no further active subscription.', {
+    limit,
+    active,
+  });
+};
+
+/** @throws `subscription_limit_reached` */
+export const checkTotal = (all: readonly Limited[]): void => {
+  if (all.length < MAX_SUBSCRIPTIONS) return;
+  const active = all.filter(({ state }) => state === 'active').length;
+  throw new DomainError(
+    'subscription_limit_reached',
+    `A tenant has at most ${MAX_SUBSCRIPTIONS} subscriptions, paused ones included.`,
+    { limit: MAX_SUBSCRIPTIONS, active },
+  );
+};

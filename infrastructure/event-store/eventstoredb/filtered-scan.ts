@@ -1,0 +1,104 @@
+import {
+  eventTypeFilter,
+  type Filter,
+  type Position as LogPosition,
+  START,
+  streamNameFilter,
+} from '@eventstore/db-client';
+import { matches, type Selection } from '../../../application/ports/event-filter.ts';
+import {
+  type Position,
+  type ScanPage,
+  type StoredEvent,
+  StoreUnavailable,
+} from '../../../application/ports/event-store.ts';
+import { formatPosition } from '../positions.ts';
+import { decodeEvent, isSystem, logPosition } from './codec.ts';
+import type { Connection } from './connection.ts';
+import { unavailable } from './errors.ts';
+import { type Chunk, Feed } from './feed.ts';
+
+/** Events that the server looks at in one step, and steps between two checkpoints. */
+const SEARCH_WINDOW = 4096;
+const CHECKPOINT_INTERVAL = 32;
+
+export interface FilteredScan {
+  readonly from: Position | undefined;
+  readonly selection: Selection;
+  readonly limit: number;
+  readonly maxScanned: number;
+  /** The end of the log as it was before the scan. */
+  readonly end: Position;
+  readonly timeoutMs: number;
+}
+
+/**
+ * Reads forward with the server's filter, by a subscription that is ended at the end of the log: the client's reads know
+ * no filter.
+ * @returns undefined where the server falls silent without saying that the end is reached (servers before 23.10)
+ * @throws {StoreUnavailable}
+ */
+export async function filteredScan(
+  connection: Connection,
+  { from, selection, limit, maxScanned, end, timeoutMs }: FilteredScan,
+): Promise<(ScanPage & { events: StoredEvent[] }) | undefined> {
+  const start = from === undefined ? undefined : logPosition(from);
+  const feed = new Feed((onCheckpoint) =>
+    connection.subscribe(
+      start !== undefined && start.commit > 0n ? start : START,
+      serverFilter(selection, onCheckpoint),
+    ),
+  );
+  const found: StoredEvent[] = [];
+  let position = from ?? formatPosition(0);
+  let scanned = 0;
+  try {
+    for (;;) {
+      const chunk = feed.take(limit - found.length);
+      for (const event of selectedOf(chunk, selection)) found.push(event);
+      scanned += chunk.events.length;
+      if (chunk.checkpoint !== undefined) scanned += SEARCH_WINDOW * CHECKPOINT_INTERVAL;
+      position = later(later(position, chunk.events.at(-1)?.event?.position), chunk.checkpoint);
+      if (found.length >= limit) return { events: found, scanned, next: position, position };
+      if (feed.isDrained && (feed.live || position >= end)) {
+        return { events: found, scanned, next: undefined, position: position > end ? position : end };
+      }
+      if (scanned >= maxScanned && position > (from ?? '')) {
+        return { events: found, scanned, next: position, position };
+      }
+      if (chunk.events.length > 0 || chunk.checkpoint !== undefined) continue;
+      if (!(await feed.wait(timeoutMs))) return undefined;
+    }
+  } catch (error) {
+    throw error instanceof StoreUnavailable ? error : unavailable(error);
+  } finally {
+    feed.close();
+  }
+}
+
+function later(position: Position, other: LogPosition | undefined): Position {
+  const told = other === undefined ? position : formatPosition(other.commit);
+  return told > position ? told : position;
+}
+
+function selectedOf({ events }: Chunk, selection: Selection): StoredEvent[] {
+  return events.flatMap(({ event }) =>
+    event !== undefined &&
+    !isSystem(event) &&
+    matches(selection, { stream: event.streamId, type: event.type })
+      ? [decodeEvent(event)]
+      : [],
+  );
+}
+
+/** The server filters by one condition; the other is left to the client, and so is exactness of a type. */
+function serverFilter(selection: Selection, onCheckpoint: (position: LogPosition) => void): Filter {
+  const common = {
+    maxSearchWindow: SEARCH_WINDOW,
+    checkpointInterval: CHECKPOINT_INTERVAL,
+    checkpointReached: (_: unknown, position: LogPosition) => onCheckpoint(position),
+  };
+  return selection.prefix === undefined
+    ? eventTypeFilter({ prefixes: [...(selection.types ?? [])], ...common })
+    : streamNameFilter({ prefixes: [selection.prefix], ...common });
+}

@@ -1,0 +1,85 @@
+import { ErrorType, excludeSystemEvents, START } from '@eventstore/db-client';
+import { concat, defer, Observable, of, retry, switchMap, timer } from 'rxjs';
+import type { LogGrowth, Position, StoredEvent } from '../../../application/ports/event-store.ts';
+import type { Logger } from '../../../application/ports/logger.ts';
+import { formatPosition } from '../positions.ts';
+import { decodeEvent, isSystem, logPosition } from './codec.ts';
+import type { Connection } from './connection.ts';
+
+export interface LiveSourceDeps {
+  readonly connection: Connection;
+  /** Position of the last event that is not the server's own. */
+  readonly head: () => Promise<Position | undefined>;
+  readonly logger?: Logger | undefined;
+  /** First pause after a lost connection; doubles up to 50 times this. Default 100 ms. */
+  readonly retryMs?: number | undefined;
+}
+
+const LONGEST = 50;
+
+/**
+ * New events by one live subscription. The server drops a subscription whose buffer of 32 events overflows: that is
+ * normal under load, so followers are woken to read pages while it is made again. A lost connection is a fault, with a
+ * growing pause and one line in the log.
+ */
+export const liveSource = ({
+  connection,
+  head,
+  logger,
+  retryMs = 100,
+}: LiveSourceDeps): Observable<LogGrowth | undefined> => {
+  let failures = 0;
+  const connected = (): void => {
+    if (failures > 0) logger?.info({}, 'the live subscription is back');
+    failures = 0;
+  };
+  const pauseAfter = (error: unknown): Observable<unknown> => {
+    if (isTooSlow(error)) return of(true);
+    if (failures === 0) logger?.warn({ err: error }, 'the live subscription lost its connection');
+    failures += 1;
+    return timer(Math.min(2 ** (failures - 1), LONGEST) * retryMs * (0.5 + Math.random() / 2));
+  };
+  return defer(head).pipe(
+    // What was appended up to here is read in pages.
+    switchMap((end) => concat(of(undefined), newEvents(connection, end ?? formatPosition(0), connected))),
+    retry({ delay: pauseAfter }),
+  );
+};
+
+/** Events after `end`; fails when the subscription is over, for whatever reason. */
+const newEvents = (connection: Connection, end: Position, onConnected: () => void): Observable<LogGrowth> =>
+  new Observable((observer) => {
+    const from = logPosition(end);
+    const source = connection.subscribe(from.commit > 0n ? from : START, excludeSystemEvents());
+    let after = end;
+    const readable = (): void => {
+      const events: StoredEvent[] = [];
+      try {
+        for (let next = source.read(); next !== null; next = source.read()) {
+          if (next.event !== undefined && !isSystem(next.event)) events.push(decodeEvent(next.event));
+        }
+      } catch (error) {
+        observer.error(error);
+        return;
+      }
+      const last = events.at(-1);
+      if (last === undefined) return;
+      onConnected();
+      observer.next({ after, events });
+      after = last.position;
+    };
+    // Before anything is awaited: a lost server emits `error` and no `end`, and without a listener the process dies.
+    source.on('error', (error) => observer.error(error));
+    source.on('end', () => observer.error(new Error('the subscription ended')));
+    source.on('close', () => observer.error(new Error('the subscription was closed')));
+    source.on('confirmation', onConnected);
+    source.on('readable', readable);
+    return () => {
+      source.unsubscribe().catch(() => undefined);
+    };
+  });
+
+/** The drop of a slow consumer (gRPC ABORTED), which the client calls a timeout. */
+const isTooSlow = (error: unknown): boolean =>
+  error instanceof Error &&
+  (/consumer too slow/i.test(error.message) || ('type' in error && error.type === ErrorType.TIMEOUT));

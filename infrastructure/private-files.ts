@@ -1,0 +1,25 @@
+import { statSync } from 'node:fs';
+import type { Logger } from '../application/ports/logger.ts';
+import type { Config } from './config.ts';
+
+/** Makes files and folders of this process for their owner alone, whatever umask it was started with (decision 31). */
+export const keepFilesPrivate = (): void => {
+  process.umask(0o077);
+};
+
+const OTHERS = 0o077;
+
+/** Warns of data and key folders that are there already and that other users may look into. Does not change them. */
+export const warnOfOpenFolders = ({ DATA_DIR, KEYSTORE_URL }: Config, logger: Logger): void => {
+  // Windows has no such modes.
+  if (process.platform === 'win32') return;
+  const keys = KEYSTORE_URL === undefined || KEYSTORE_URL.startsWith('mongodb') ? DATA_DIR : KEYSTORE_URL;
+  for (const folder of new Set([DATA_DIR, keys])) {
+    const mode = (statSync(folder, { throwIfNoEntry: false })?.mode ?? 0) & 0o777;
+    if ((mode & OTHERS) === 0) continue;
+    logger.warn(
+      { folder, mode: mode.toString(8) },
+      'other users of this machine may look into this folder: make it private with chmod 700',
+    );
+  }
+};

@@ -1,0 +1,197 @@
+import { expect } from 'chai';
+import { eventually } from '../../support/eventually.ts';
+import { memoryStores, startNode } from '../../support/node.ts';
+import type { Listening } from '../../support/socket.ts';
+import { type SocketNode, startSocketNode, writerOf } from '../../support/socket-node.ts';
+
+const START = '0000000000000000';
+/** More than the buffers of a loopback connection hold, both ends together. */
+const MANY = 900;
+const LARGE = 'x'.repeat(40_000);
+
+describe('A replay', () => {
+  const ends: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const end of ends.splice(0)) await end();
+  });
+
+  const begin = async () => {
+    const stores = memoryStores();
+    const here: SocketNode = await startSocketNode(stores);
+    ends.push(here.end);
+    const writer = writerOf(startNode(stores), 'acme');
+    await writer.start();
+    return { stores, here, writer };
+  };
+  const bodies = (socket: Listening) =>
+    socket.seen.flatMap((one) => (one.kind === 'message' ? [one.message.body] : []));
+  const sendMany = async (writer: ReturnType<typeof writerOf>, count: number) => {
+    const sent = [];
+    for (let i = 0; i < count; i += 1) sent.push(await writer.send(`${i} ${LARGE}`));
+    return sent;
+  };
+  /** Bob after the beginning, who reads one message and then nothing until he is told to. */
+  const slowBob = async (here: SocketNode): Promise<Listening> => {
+    const socket = await here.connect('acme', 'bob', START);
+    socket.raw.once('message', () => socket.raw.pause());
+    await eventually(() => expect(socket.raw.isPaused).to.equal(true));
+    return socket;
+  };
+  /** Waits until the server gets no byte further: the reader's buffers and its own are full. */
+  const untilStuck = (here: SocketNode) =>
+    eventually(async () => {
+      const before = [...here.connections].map((one) => one.bytesWritten);
+      expect([...here.connections].every((one) => one.writableLength > 0)).to.equal(true);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      expect([...here.connections].map((one) => one.bytesWritten)).to.deep.equal(before);
+    });
+
+  it('sends no text whose deletion was answered while its reader was slow', async () => {
+    const { here, writer } = await begin();
+    const sent = await sendMany(writer, MANY);
+    const socket = await slowBob(here);
+    await untilStuck(here);
+    const gone = sent.slice(-2);
+    for (const { id } of gone) await here.node.keys.destroy(`acme/message-${id}`);
+    socket.raw.resume();
+    const fence = await writer.send('fence');
+    await eventually(() => expect(socket.seen.at(-1)).to.include({ position: fence.position }), 20_000);
+    expect(socket.seen).to.have.length(1 + MANY - gone.length + 1);
+    expect(bodies(socket).filter((body) => body.startsWith(`${MANY - 1} `))).to.deep.equal([]);
+  }).timeout(60_000);
+
+  it('empties a snippet whose text was deleted while its reader was slow', async () => {
+    const { here, writer } = await begin();
+    await sendMany(writer, MANY);
+    const id = await writer.notify('a secret');
+    const socket = await slowBob(here);
+    await untilStuck(here);
+    await here.node.keys.destroy(`acme/message-${id}`);
+    socket.raw.resume();
+    const found = await eventually(() => {
+      const last = socket.seen.at(-1);
+      if (last?.kind !== 'notification') throw new Error('not yet');
+      return last.notification;
+    }, 20_000);
+    expect(found).to.include({ id, snippet: '' });
+  }).timeout(60_000);
+
+  it('opens each text as its frame is sent: a reader that reads nothing has one waiting', async () => {
+    const { here, writer } = await begin();
+    await sendMany(writer, MANY);
+    const readers = await Promise.all(Array.from({ length: 8 }, () => slowBob(here)));
+    await untilStuck(here);
+    expect(new Set(here.asked).size).to.be.lessThan(MANY);
+    for (const { writableLength } of here.connections) {
+      expect(writableLength).to.be.within(1, 2 * LARGE.length);
+    }
+    for (const { raw } of readers) raw.terminate();
+  }).timeout(60_000);
+
+  it('closes with 4413 a reader that takes nothing for 30 s, whatever pongs it sends', async () => {
+    const { here, writer } = await begin();
+    await sendMany(writer, MANY);
+    const socket = await slowBob(here);
+    await untilStuck(here);
+    here.time.advance(29_000);
+    socket.raw.pong('nobody asked');
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    expect(here.connections.size, 'not before').to.equal(1);
+    here.time.advance(1001);
+    await eventually(() => expect(here.connections.size).to.equal(0));
+    expect(here.asked.length).to.be.lessThan(MANY);
+    socket.raw.resume();
+    expect((await socket.closed).code).to.be.oneOf([4413, 1006]);
+  }).timeout(60_000);
+
+  it('is followed by what came meanwhile, in order and each once, however slow the reader', async () => {
+    const { here, writer } = await begin();
+    const sent = await sendMany(writer, MANY);
+    const socket = await slowBob(here);
+    await untilStuck(here);
+    for (let i = 0; i < 20; i += 1) sent.push(await writer.send(`later ${i}`));
+    await eventually(async () => expect(here.feed.position).to.equal(await here.node.events.head()));
+    expect(here.asked.length, 'none is opened beforehand').to.be.lessThan(MANY);
+    socket.raw.resume();
+    sent.push(await writer.send('the last'));
+    const got = await socket.messages(sent.length, 20_000);
+    expect(got.map((one) => one.message.id)).to.deep.equal(sent.map(({ id }) => id));
+    expect(got.map((one) => one.position)).to.deep.equal(sent.map(({ position }) => position));
+  }).timeout(60_000);
+
+  it('gives way to resync once it and what came meanwhile are more than 1,000', async () => {
+    const { here, writer } = await begin();
+    await sendMany(writer, MANY);
+    const socket = await slowBob(here);
+    await untilStuck(here);
+    for (let i = MANY; i < 1001; i += 1) await writer.send('x');
+    const position = await here.node.events.head();
+    await eventually(() => expect(here.feed.position).to.equal(position));
+    socket.raw.resume();
+    const resync = { kind: 'system', event: 'resync', position };
+    await eventually(() => expect(socket.seen.at(-1)).to.deep.equal(resync), 20_000);
+    expect(here.told, 'reads over REST show what it stands for').to.include(position);
+    expect(socket.seen).to.have.length(1 + MANY + 1);
+    const fence = await writer.send('fence');
+    await eventually(() => expect(socket.seen.at(-1)).to.include({ position: fence.position }));
+  }).timeout(60_000);
+
+  it('waits for a store that is away, and comes back to it', async () => {
+    const { here, writer } = await begin();
+    const sent = [await writer.send('one'), await writer.send('two')];
+    here.away.set('acme', 'fails');
+    const socket = await here.connect('acme', 'bob', START);
+    await eventually(() => expect(here.asked.length).to.be.greaterThan(1));
+    here.away.delete('acme');
+    const got = await socket.messages(2);
+    expect(got.map((one) => one.message.id)).to.deep.equal(sent.map(({ id }) => id));
+  });
+
+  it('closes with 1012 when a store is away for more than 10 s', async () => {
+    for (const fault of ['fails', 'hangs'] as const) {
+      const { here, writer } = await begin();
+      await writer.send('one');
+      here.away.set('acme', fault);
+      const socket = await here.connect('acme', 'bob', START);
+      await eventually(() => expect(here.asked.length).to.be.greaterThan(0));
+      here.time.advance(10_001);
+      expect((await socket.closed).code).to.equal(1012);
+      expect(here.node.logger.lines).to.have.length(1);
+    }
+  });
+
+  it('gives resync where an envelope cannot be made at all, and what comes', async () => {
+    const { here, writer } = await begin();
+    await writer.send('damaged');
+    here.away.set('acme', 'damaged');
+    const socket = await here.connect('acme', 'bob', START);
+    await eventually(() => expect(socket.seen[1]).to.include({ kind: 'system', event: 'resync' }));
+    here.away.delete('acme');
+    const fence = await writer.send('fence');
+    expect((await socket.messages(1))[0]?.message.id).to.equal(fence.id);
+  });
+
+  it('from a position that the log has not reached is resync, and then what comes', async () => {
+    const { here, writer } = await begin();
+    const before = await writer.send('before');
+    await eventually(() => expect(here.feed.position).to.equal(before.position));
+    const socket = await here.connect('acme', 'bob', '00000000ffffffff');
+    expect(socket.readyAt).to.equal('00000000ffffffff');
+    await eventually(() =>
+      expect(socket.seen[1]).to.deep.equal({ kind: 'system', event: 'resync', position: before.position }),
+    );
+    const fence = await writer.send('fence');
+    expect((await socket.messages(1))[0]?.message.id).to.equal(fence.id);
+  });
+
+  it('is none without a position: ready gives where the log ends here, and then comes what comes', async () => {
+    const { here, writer } = await begin();
+    const before = await writer.send('before');
+    await eventually(() => expect(here.feed.position).to.equal(before.position));
+    const socket = await here.connect('acme', 'bob');
+    expect(socket.readyAt).to.equal(before.position);
+    const fence = await writer.send('fence');
+    expect((await socket.messages(1))[0]?.message.id).to.equal(fence.id);
+    expect(socket.seen).to.have.length(2);
+  });
+});

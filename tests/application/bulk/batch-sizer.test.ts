@@ -1,0 +1,84 @@
+import { expect } from 'chai';
+import { BatchSizer } from '../../../application/bulk/batch-sizer.ts';
+import type { ForegroundLoad } from '../../../application/bulk/ports.ts';
+import type { SettledRow } from '../../../application/bulk/row-executor.ts';
+import type { Position } from '../../../application/ports/event-store.ts';
+
+/** A clock that moves when it is told to, or asked. */
+const steppingClock = () => {
+  let now = 0;
+  return { now: () => now, pass: (ms: number) => (now += ms) };
+};
+
+// The port's type is a mark on a text.
+const at = (nth: number): Position => `place-${nth}` as Position;
+
+const quiet: ForegroundLoad = { asked: 0, longestWait: () => 0, comesTo: async () => true };
+
+const wrote = (rows: number, position: Position): SettledRow[] =>
+  Array.from({ length: rows }, () => ({ status: 'fulfilled', value: { kind: 'succeeded', position } }));
+
+describe('the batch sizer', () => {
+  it('takes smaller batches while the foreground is busy, and full ones when it is idle again', async () => {
+    const clock = steppingClock();
+    const foreground = { ...quiet, asked: 0 };
+    const sizer = new BatchSizer(256, foreground, clock.now);
+    const sizeAfter = (asked: number): number => {
+      foreground.asked += asked;
+      clock.pass(200);
+      return sizer.size();
+    };
+    expect(sizeAfter(0)).to.equal(256);
+    expect(sizeAfter(100)).to.equal(24);
+    expect(sizeAfter(2)).to.equal(256);
+  });
+
+  it('waits for requests that wait for a read model, but not for ever', async () => {
+    let asked = 0;
+    const waits = [50, 50, 0];
+    const served = new BatchSizer(64, { ...quiet, longestWait: () => waits[asked++] ?? 0 });
+    await served.ready();
+    expect(asked).to.equal(3);
+    const began = performance.now();
+    await new BatchSizer(64, { ...quiet, longestWait: () => 1000 }).ready();
+    expect(performance.now() - began).to.be.greaterThan(15);
+  });
+
+  it('lets the read model come along while the foreground is busy', async () => {
+    const clock = steppingClock();
+    const waited: string[] = [];
+    const foreground = {
+      ...quiet,
+      asked: 0,
+      comesTo: async (position: Position, ms: number) => {
+        waited.push(position);
+        expect(ms).to.be.within(0, 20);
+        return position !== at(3);
+      },
+    };
+    const sizer = new BatchSizer(256, foreground, clock.now);
+    const chunk = async (nth: number): Promise<void> => {
+      await sizer.ready();
+      sizer.wrote(wrote(22, at(nth)));
+    };
+    // While it is idle, the commit does not wait.
+    for (let nth = -4; nth < 0; nth += 1) await chunk(nth);
+    expect(waited).to.deep.equal([]);
+    foreground.asked += 100;
+    clock.pass(200);
+    for (let nth = 0; nth < 3; nth += 1) await chunk(nth);
+    expect(waited).to.deep.equal([]);
+    await chunk(3);
+    expect(waited).to.deep.equal([at(0)]);
+    await chunk(4);
+    await chunk(5);
+    expect(waited).to.deep.equal([at(0), at(1), at(2)]);
+    // A read model that does not come is waited for once before each batch.
+    await chunk(6);
+    expect(waited).to.deep.equal([at(0), at(1), at(2), at(3)]);
+  });
+
+  it('takes no more rows than there may be under way', () => {
+    expect(new BatchSizer(2, quiet).size()).to.equal(2);
+  });
+});

@@ -1,0 +1,302 @@
+import { setImmediate, setTimeout } from 'node:timers/promises';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import {
+  type EventBatch,
+  type FollowOptions,
+  LogFollower,
+} from '../../../../application/core/subscriptions/log-follower.ts';
+import type {
+  EventStore,
+  NewEvent,
+  Position,
+  StoredEvent,
+} from '../../../../application/ports/event-store.ts';
+import { openMemoryEventStore } from '../../../../infrastructure/event-store/memory.ts';
+import { events, idsOf } from '../../../contract/event-store-parts/helpers.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { testLogger } from '../../../support/fakes.ts';
+
+const FOLLOWERS = 40;
+const SMALL = { maxCount: 64, maxBytes: 1024 * 1024 };
+
+/** A store that counts the events it hands over, and can leave them out of its wake-ups or fail. */
+const countedStore = (store = openMemoryEventStore()) => {
+  const counts = { read: 0, refused: 0, told: 0, listeners: 0 };
+  const faults = { silent: false, away: false };
+  const counted: EventStore = {
+    ...store,
+    scanAll: async (...args) => {
+      if (faults.away) {
+        counts.refused += 1;
+        throw new Error('no connection');
+      }
+      const page = await store.scanAll(...args);
+      counts.read += page.events.length;
+      return page;
+    },
+    onGrowth: (listener) => {
+      counts.listeners += 1;
+      const leave = store.onGrowth((growth) => {
+        if (faults.silent) return listener();
+        counts.told += growth?.events.length ?? 0;
+        listener(growth);
+      });
+      return () => {
+        counts.listeners -= 1;
+        leave();
+      };
+    },
+  };
+  return { store: counted, counts, faults };
+};
+
+const typed = (count: number): NewEvent[] =>
+  events(count).map((one, nth) => ({ ...one, type: `Type${nth % FOLLOWERS}` }));
+
+describe('the log follower', () => {
+  const stops: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const stop of stops.splice(0)) await stop();
+  });
+
+  /** Follows until the test ends; what it saw. */
+  const following = (
+    follower: LogFollower,
+    options: Omit<FollowOptions, 'signal'> = {},
+    handle: (batch: EventBatch) => Promise<void> | void = () => undefined,
+  ) => {
+    const seen: StoredEvent[] = [];
+    const state: { position: Position | undefined; caughtUp: boolean } = {
+      position: undefined,
+      caughtUp: false,
+    };
+    const stopping = new AbortController();
+    const done = follower.run({ ...options, signal: stopping.signal }, async (batch) => {
+      await handle(batch);
+      seen.push(...batch.events);
+      state.position = batch.position;
+      state.caughtUp = batch.caughtUp;
+    });
+    const stop = async (): Promise<void> => {
+      stopping.abort();
+      await done;
+    };
+    stops.push(stop);
+    return { seen, state, stop };
+  };
+  /** As many followers as a process has, each of a type of its own. */
+  const many = (follower: LogFollower) =>
+    Array.from({ length: FOLLOWERS }, (_, nth) => following(follower, { filter: { types: [`Type${nth}`] } }));
+  const reached = (
+    all: readonly { state: { position: Position | undefined } }[],
+    end: Position | undefined,
+  ) =>
+    eventually(() => {
+      for (const { state } of all) expect(state.position).to.equal(end);
+    }, 15_000);
+
+  it('receives each new event once for all its followers', async () => {
+    const { store, counts } = countedStore();
+    const follower = new LogFollower({ events: store, logger: testLogger() });
+    const all = many(follower);
+    await store.append('a.s-1', 'any', typed(40));
+    await reached(all, await store.head());
+    const before = { ...counts };
+    for (let nth = 0; nth < 50; nth += 1) {
+      await store.append('a.s-1', 'any', typed(FOLLOWERS));
+      if (nth % 10 === 0) await setImmediate();
+    }
+    await reached(all, await store.head());
+    expect(counts.told - before.told).to.equal(50 * FOLLOWERS);
+    expect(counts.read, 'no page is read').to.equal(before.read);
+    expect(counts.listeners, 'one live source').to.equal(1);
+    for (const { seen } of all) expect(seen).to.have.length(51);
+  });
+
+  it('reads new events once where the store only says that there are some', async () => {
+    const { store, counts, faults } = countedStore();
+    faults.silent = true;
+    const follower = new LogFollower({ events: store, logger: testLogger() });
+    const all = many(follower);
+    for (let nth = 0; nth < 50; nth += 1) {
+      await store.append('a.s-1', 'any', typed(FOLLOWERS));
+      await setImmediate();
+    }
+    await reached(all, await store.head());
+    expect(counts.read).to.be.within(50 * FOLLOWERS, 50 * FOLLOWERS + 1000);
+  });
+
+  it('reads a long log about once for all who begin together', async () => {
+    const { store, counts } = countedStore();
+    const total = 20_000;
+    for (let made = 0; made < total; made += 1000) await store.append('a.s-1', 'any', typed(1000));
+    const follower = new LogFollower({ events: store, logger: testLogger() });
+    const all: ReturnType<typeof many> = [];
+    for (let nth = 0; nth < FOLLOWERS; nth += 1) {
+      const types = [`Type${nth}`];
+      all.push(following(follower, { filter: { types } }, () => setTimeout(nth % 5)));
+      // One after the other, as their leases are given.
+      await setImmediate();
+    }
+    await reached(all, await store.head());
+    expect(counts.read).to.be.at.most(total + 4000);
+    for (const { seen } of all) expect(seen).to.have.length(total / FOLLOWERS);
+  }).timeout(30_000);
+
+  it('reads only its own selection for a follower that is alone', async () => {
+    const { store, counts } = countedStore();
+    for (let made = 0; made < 10_000; made += 1000) await store.append('a.s-1', 'any', typed(1000));
+    const follower = new LogFollower({ events: store, logger: testLogger() });
+    const alone = following(follower, { filter: { types: ['Type1'] } });
+    await reached([alone], await store.head());
+    expect(alone.seen).to.have.length(250);
+    expect(counts.read, 'the first page is whole').to.be.at.most(1000 + 250);
+  });
+
+  it('does not let one that stands still hold up the others', async () => {
+    const { store } = countedStore();
+    for (let made = 0; made < 6000; made += 1000) await store.append('a.s-1', 'any', typed(1000));
+    const follower = new LogFollower({ events: store, logger: testLogger() });
+    const released = Promise.withResolvers<void>();
+    const slow = following(follower, { batchSize: 10 }, () => released.promise);
+    const quick = [following(follower), following(follower)];
+    await reached(quick, await store.head());
+    expect(slow.seen).to.have.length(0);
+    released.resolve();
+    await reached([slow], await store.head());
+    expect(idsOf(slow.seen)).to.deep.equal(idsOf(quick[0]?.seen ?? []));
+  }).timeout(20_000);
+
+  it('serves a follower that fell out of the buffer from pages, and takes it live again', async () => {
+    const { store, counts } = countedStore();
+    const follower = new LogFollower({ events: store, logger: testLogger(), live: SMALL });
+    let released = Promise.withResolvers<void>();
+    const slow = following(follower, {}, () => released.promise);
+    const quick = following(follower);
+    await store.append('a.s-1', 'any', typed(10));
+    await reached([quick], await store.head());
+    for (let nth = 0; nth < 30; nth += 1) await store.append('a.s-1', 'any', typed(10));
+    await reached([quick], await store.head());
+    released.resolve();
+    await reached([slow], await store.head());
+    expect(counts.read).to.be.greaterThan(0);
+    const before = counts.read;
+    released = Promise.withResolvers<void>();
+    released.resolve();
+    await store.append('a.s-1', 'any', typed(10));
+    await reached([slow, quick], await store.head());
+    expect(counts.read).to.equal(before);
+    expect(idsOf(slow.seen)).to.deep.equal(idsOf(await store.readAll({ limit: 1000 })));
+  });
+
+  it('tries again while the store is away, with one line in the log, and goes on where it was', async () => {
+    const { store, counts, faults } = countedStore();
+    const logger = testLogger();
+    await store.append('a.s-1', 'any', typed(100));
+    faults.away = true;
+    const follower = new LogFollower({ events: store, logger });
+    const all = Array.from({ length: FOLLOWERS }, () => following(follower));
+    await eventually(() => expect(counts.refused).to.be.at.least(3));
+    faults.away = false;
+    await reached(all, await store.head());
+    expect(logger.lines.map(({ level }) => level)).to.deep.equal(['warn', 'info']);
+    for (const { seen } of all) expect(seen).to.have.length(100);
+  });
+
+  it('stops while the store is away, and leaves it alone afterwards', async () => {
+    const { store, counts, faults } = countedStore();
+    faults.away = true;
+    const { stop } = following(new LogFollower({ events: store, logger: testLogger() }));
+    await setImmediate();
+    await stop();
+    expect(counts.listeners).to.equal(0);
+  });
+
+  it('fails with what its handler throws, and begins again from any position', async () => {
+    const { store } = countedStore();
+    await store.append('a.s-1', 'any', typed(10));
+    const follower = new LogFollower({ events: store, logger: testLogger() });
+    const failing = follower.run({ signal: new AbortController().signal }, () => {
+      throw new Error('a bug');
+    });
+    expect(String(await failing.catch((error: unknown) => error))).to.contain('a bug');
+    const again = following(follower);
+    await reached([again], await store.head());
+    expect(again.seen).to.have.length(10);
+  });
+
+  it('gives every follower each matching event once and in order, whatever fails and however slow', async () => {
+    const plan = fc.record({
+      types: fc.uniqueArray(fc.nat(3), { minLength: 1, maxLength: 4 }),
+      batchSize: fc.integer({ min: 1, max: 40 }),
+      /** Ticks that a batch takes. */
+      ticks: fc.nat(6),
+      /** Batches after which it fails and begins again at the last position that was done. */
+      fails: fc.array(fc.integer({ min: 1, max: 8 }), { maxLength: 4 }),
+      startsLate: fc.nat(20),
+    });
+    const writer = fc.record({
+      count: fc.integer({ min: 1, max: 30 }),
+      pause: fc.nat(3),
+      silent: fc.boolean(),
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(plan, { minLength: 1, maxLength: 6 }),
+        fc.array(writer, { minLength: 1, maxLength: 25 }),
+        fc.array(fc.nat(40), { maxLength: 5 }),
+        async (plans, writes, outages) => {
+          const { store, faults } = countedStore();
+          const sizes = { live: { ...SMALL, maxCount: 20 }, pages: { ...SMALL, maxCount: 50 } };
+          const follower = new LogFollower({ events: store, logger: testLogger(), ...sizes });
+          let end: Position | undefined;
+          const runs = plans.map(async ({ types, batchSize, ticks, fails, startsLate }) => {
+            const left = [...fails];
+            const seen: string[] = [];
+            let after: Position | undefined;
+            for (let tick = 0; tick < startsLate; tick += 1) await setImmediate();
+            const stopping = new AbortController();
+            while (!stopping.signal.aborted) {
+              let batches = 0;
+              const failsAt = left.shift();
+              const filter = { types: types.map((type) => `Type${type}`) };
+              const options = { after, batchSize, filter, signal: stopping.signal };
+              await follower
+                .run(options, async (batch) => {
+                  for (let tick = 0; tick < ticks; tick += 1) await setImmediate();
+                  batches += 1;
+                  if (batches === failsAt) throw new Error('it fails');
+                  expect(batch.events.length).to.be.at.most(batchSize);
+                  seen.push(...idsOf(batch.events));
+                  after = batch.position;
+                  if (end !== undefined && batch.position >= end) stopping.abort();
+                })
+                .catch((error: unknown) => {
+                  if (failsAt === undefined || batches !== failsAt) throw error;
+                });
+            }
+            const filter = { types: types.map((type) => `Type${type}`) };
+            expect(seen).to.deep.equal(idsOf(await store.readAll({ filter, limit: 10_000 })));
+          });
+          for (const [nth, { count, pause, silent }] of writes.entries()) {
+            faults.silent = silent;
+            faults.away = outages.includes(nth);
+            await store.append(
+              `a.s-${nth % 3}`,
+              'any',
+              typed(count).map((one, at) => ({ ...one, type: `Type${at % 4}` })),
+            );
+            for (let tick = 0; tick < pause; tick += 1) await setImmediate();
+          }
+          faults.away = false;
+          end = await store.head();
+          // So that those who are there already look once more.
+          await store.append('a.end-1', 'any', events(1, 'End'));
+          await Promise.all(runs);
+        },
+      ),
+      { numRuns: 40 },
+    );
+  }).timeout(60_000);
+});

@@ -1,0 +1,218 @@
+import { expect } from 'chai';
+import type { EventStore, StoredEvent } from '../../../application/ports/event-store.ts';
+import { openSqliteReadStore } from '../../../infrastructure/read-store/sqlite/store.ts';
+import { eventually, gate, severalTurns } from '../../support/eventually.ts';
+import { type Fault, faultyEvents } from '../../support/faults.ts';
+import { memoryStores, startNode } from '../../support/node.ts';
+import { answered, deliveryOf, hook, running, writeSubscription } from './support.ts';
+
+const MINUTE = 60_000;
+
+describe('A backlog of webhooks', () => {
+  const started = running();
+  type Village = Awaited<ReturnType<typeof started>>;
+
+  /** Lets the first delivery of `two` hold the only turn, while `one` has three that wait for it. */
+  const waitingForTurn = async (village: Village) => {
+    const { run, schedule, calls, answer, stores, clock, node } = village;
+    const held = gate();
+    const data = { subscription_id: 'one' };
+    // Resumed with three that are due, it reads them together.
+    await writeSubscription(node, 'acme', { type: 'WebhookPaused', data: { ...data, reason: 'request' } });
+    answer(async (call) => {
+      if (call.url.includes('two')) await held.passed;
+      return answered(200);
+    });
+    const sender = startNode({ ...stores, clock });
+    const { end } = run(sender, { turns: 1 });
+    await schedule('first', 'two');
+    await eventually(() => expect(calls).to.have.length(1));
+    const ids: string[] = [];
+    for (const name of ['a', 'b', 'c']) ids.push(await schedule(name));
+    await writeSubscription(node, 'acme', { type: 'WebhookActivated', data });
+    await severalTurns(100);
+    expect(calls).to.have.length(1);
+    return { ids, sender, release: held.open, end };
+  };
+
+  /** Another node, unaware of the first one's lease, delivers what waits. */
+  const deliverElsewhere = async ({ run, stores, clock }: Village, ids: readonly string[]) => {
+    const other = startNode({ ...stores, clock });
+    const store = await openSqliteReadStore({ path: ':memory:' });
+    const { end } = run(other, { owner: 'other', store });
+    await eventually(async () => {
+      const fresh = startNode({ ...stores, clock });
+      for (const id of ids) expect((await deliveryOf(fresh, 'acme', id)).status).to.equal('delivered');
+    });
+    return end;
+  };
+
+  it('is not sent from what was read before a long pause of the node: another node may have sent it', async () => {
+    const village = await started();
+    const { ids, release } = await waitingForTurn(village);
+    village.answer(() => answered(200));
+    await deliverElsewhere(village, ids);
+    const sent = village.calls.length;
+    const real = performance.now.bind(performance);
+    try {
+      performance.now = () => real() + 10_000;
+      village.clock.advance(10_000);
+      release();
+      await severalTurns(300);
+      const ofIds = village.calls.filter(({ call }) => call.url.includes('one'));
+      expect(ofIds, 'each once, by the other node').to.have.length(3);
+      expect(village.calls.length).to.be.at.least(sent);
+    } finally {
+      performance.now = real;
+    }
+  });
+
+  it('is sent as it is after a replay that was asked for while it waited for its turn', async () => {
+    const village = await started();
+    const { ids, release } = await waitingForTurn(village);
+    village.answer(() => answered(200));
+    await (await deliverElsewhere(village, ids))();
+    village.calls.length = 0;
+    await village.replay(ids[0] ?? '', 'r');
+    await severalTurns(50);
+    release();
+    await eventually(() => expect(village.calls.length).to.be.at.least(1));
+    await severalTurns(100);
+    const attempts = village.calls
+      .filter(({ call }) => call.headers['X-Service-Delivery'] === ids[0])
+      .map(({ call }) => call.headers['X-Service-Attempt']);
+    expect(attempts).to.deep.equal(['2']);
+  });
+
+  it('of new deliveries keeps no body in memory while they wait for their turn', async () => {
+    const stores = memoryStores();
+    const read = new Set<string>();
+    const events: EventStore = {
+      ...stores.events,
+      readStream: async (...args) => {
+        const found = await stores.events.readStream(...args);
+        for (const { type, stream } of found) if (type === 'DeliveryScheduled') read.add(stream);
+        return found;
+      },
+    };
+    const { run, schedule, calls, answer, clock, node } = await started({ ...stores, events });
+    const held = gate();
+    /** Deliveries whose body was read from the store before they were sent. */
+    const readBefore: string[] = [];
+    answer(async (call) => {
+      const id = call.headers['X-Service-Delivery'] ?? '';
+      if (read.has(`acme.delivery-${id}`)) readBefore.push(id);
+      if (call.url.includes('two')) await held.passed;
+      return answered(200);
+    });
+    run(node, { turns: 1 });
+    const first = await schedule('first');
+    await eventually(async () => {
+      const fresh = startNode({ ...stores, clock });
+      expect((await deliveryOf(fresh, 'acme', first)).status).to.equal('delivered');
+    });
+    await severalTurns(100);
+    const atOnce = await schedule('at once');
+    await eventually(() => expect(calls).to.have.length(2));
+    await eventually(async () => {
+      const fresh = startNode({ ...stores, clock });
+      expect((await deliveryOf(fresh, 'acme', atOnce)).status).to.equal('delivered');
+    });
+    await severalTurns(100);
+    await schedule('holds the turn', 'two');
+    await eventually(() => expect(calls).to.have.length(3));
+    const waits = await schedule('waits');
+    await severalTurns(100);
+    held.open();
+    await eventually(() => expect(calls).to.have.length(4));
+    expect(readBefore).to.include(waits).and.not.to.include(atOnce);
+  });
+
+  it('takes a bounded part of memory, however many subscriptions have one', async () => {
+    const { run, schedule, stores, clock, answer, node, calls } = await started();
+    const held = gate();
+    answer(async () => {
+      await held.passed;
+      return answered(200);
+    });
+    const hooks = 250;
+    for (let nth = 0; nth < hooks; nth += 1) {
+      await writeSubscription(node, 'acme', hook(`h${nth}`));
+      for (const name of ['a', 'b', 'c', 'd'])
+        await schedule(`${name}${nth}`, `h${nth}`, 'acme', 'x'.repeat(60_000));
+    }
+    let read = 0;
+    const added = (found: readonly StoredEvent[]): void => {
+      for (const { stream, data } of found) if (stream.includes('delivery-')) read += data.length;
+    };
+    const events: EventStore = {
+      ...stores.events,
+      readStream: async (...args) => {
+        const found = await stores.events.readStream(...args);
+        added(found);
+        return found;
+      },
+      readStreams: async (...args) => {
+        const found = await stores.events.readStreams(...args);
+        for (const stream of found) added(stream);
+        return found;
+      },
+    };
+    const { end } = run(startNode({ ...stores, clock, events }), { turns: 8 });
+    await eventually(() => expect(calls).to.have.length(4));
+    await severalTurns(500);
+    const ended = end();
+    held.open();
+    await ended;
+    expect(read / 2 ** 20, 'MiB').to.be.within(1, 40);
+  }).timeout(60_000);
+
+  it('gives a failed delivery its second attempt though new ones never end', async () => {
+    const { run, schedule, calls, clock, answer, node } = await started();
+    let made = 0;
+    let isOver = false;
+    answer(async (call) => {
+      const isFirst = Buffer.from(call.body ?? '').toString() === 'fails';
+      clock.advance(200);
+      made += 1;
+      if (!isOver && made < 3000) await schedule(`more ${made}`);
+      return answered(isFirst ? 500 : 200);
+    });
+    const id = await schedule('fails');
+    for (let nth = 0; nth < 300; nth += 1) await schedule(`${nth}`);
+    run();
+    await eventually(async () => {
+      expect((await deliveryOf(node, 'acme', id)).attempts).to.equal(2);
+    }, 20_000);
+    isOver = true;
+    expect(made, 'before the others have ended').to.be.lessThan(3000);
+    expect(calls.length).to.be.greaterThan(100);
+  }).timeout(30_000);
+
+  it('of replays goes in order though the store fails for a moment and the read model is behind', async () => {
+    const { run, schedule, replay, calls, stores, clock, node, answer, lag } = await started();
+    answer(() => answered(500));
+    const { end } = run();
+    const ids: string[] = [];
+    for (let nth = 0; nth < 6; nth += 1) ids.push(await schedule(`${nth}`));
+    await eventually(async () => {
+      clock.advance(130 * MINUTE);
+      for (const id of ids) expect((await deliveryOf(node, 'acme', id)).status).to.equal('dead');
+    });
+    await end();
+    calls.length = 0;
+    answer(() => answered(200));
+    for (const [nth, id] of ids.entries()) await replay(id, 'r', `order ${nth}`);
+    lag(4);
+    const faults = Array.from({ length: 20 }, (_, nth): Fault => (nth < 12 ? 'unavailable before' : 'none'));
+    run(startNode({ ...stores, clock, events: faultyEvents(stores.events, faults) }), { owner: 'other' });
+    await eventually(async () => {
+      clock.advance(1000);
+      const fresh = startNode({ ...stores, clock });
+      for (const id of ids) expect((await deliveryOf(fresh, 'acme', id)).status).to.equal('delivered');
+    });
+    const order = calls.map(({ call }) => Buffer.from(call.body ?? '').toString());
+    expect(order, 'a repeated call is of the same delivery').to.deep.equal(order.toSorted());
+    expect(order.length, 'the fault was met').to.be.greaterThan(6);
+  });
+});

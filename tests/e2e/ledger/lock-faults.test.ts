@@ -1,0 +1,103 @@
+import { expect } from 'chai';
+import type { Client } from '../../support/client.ts';
+import { eventually, freeLeases, newDataFolder, type Server, startServer } from '../../support/server.ts';
+import { endWorld, startWorld, type World } from '../../support/world.ts';
+import { at } from '../entities/support.ts';
+import {
+  allEntries,
+  allFailures,
+  FAILURES,
+  type Failure,
+  failure,
+  makeRule,
+  withSales,
+} from './rules-support.ts';
+import { ENTRIES, entry, LOCK } from './support.ts';
+
+const ROUNDS = 10;
+const WRITERS = 6;
+
+/** Creates records side by side; acts after some of them, and creates more until that is done. @returns how many */
+const writeAround = async (
+  api: Client,
+  entity: string,
+  some: number,
+  act: () => Promise<void>,
+): Promise<number> => {
+  let created = 0;
+  let isOver = false;
+  const enough = Promise.withResolvers<void>();
+  const acting = enough.promise.then(act).finally(() => {
+    isOver = true;
+  });
+  const writing = Array.from({ length: WRITERS }, async () => {
+    while (!isOver) {
+      expect((await api.post(at(entity), { values: { total: 1 } })).status).to.equal(201);
+      created += 1;
+      if (created >= some) enough.resolve();
+    }
+  });
+  await Promise.all([acting, ...writing]);
+  return created;
+};
+
+describe('kill -9 as the books are locked', () => {
+  let world: World;
+  let worker: Server;
+  const startWorker = (dataDir: string) => startServer({ dataDir, env: { ROLE: 'worker' } });
+  before(async () => {
+    const dataDir = await newDataFolder();
+    worker = await startWorker(dataDir);
+    world = await startWorld({ dataDir, env: { ROLE: 'api' } });
+  });
+  after(endWorld);
+
+  it('leaves each event of a rule its entry in the books, or a failure that a retry makes good', async () => {
+    const { tenant, entity } = await withSales(world);
+    const { api } = tenant.admin;
+    await makeRule(api);
+    const lock = async (locked_through: string | null): Promise<void> => {
+      expect((await api.request('PUT', LOCK, { locked_through })).status).to.equal(200);
+    };
+    const seen = new Map<string, 'posted' | Failure>();
+    /** The newest of each list, until all that was created has its outcome. */
+    const outcomes = (count: number) =>
+      eventually(
+        'an outcome of each event',
+        async () => {
+          const entries = (await api.get(`${ENTRIES}?limit=200`)).as(entry.array());
+          const failures = (await api.get(`${FAILURES}?limit=200`)).as(failure.array());
+          for (const each of failures) {
+            if (seen.get(each.event_id) !== 'posted') seen.set(each.event_id, each);
+          }
+          for (const { number, source } of entries) if (number !== null) seen.set(source.id ?? '', 'posted');
+          return seen.size >= count && entries.every(({ state }) => state !== 'draft');
+        },
+        20_000,
+      );
+
+    let created = 0;
+    for (let round = 0; round < ROUNDS; round += 1) {
+      created += await writeAround(api, entity, 5 + 2 * round, async () => {
+        await lock('2100-01-01');
+        await worker.kill();
+      });
+      freeLeases(world.server.dataDir);
+      worker = await startWorker(world.server.dataDir);
+      await outcomes(created);
+      const open = [...seen.values()].filter((each) => each !== 'posted');
+      for (const each of open) expect(each, `round ${round}`).not.to.have.property('resolved_at');
+      await lock(null);
+      for (const { id, event_id } of open) {
+        const retried = (await api.post(`${FAILURES}/${id}/retry`)).as(failure);
+        expect(retried, `round ${round}`).to.have.property('resolved_at');
+        seen.set(event_id, 'posted');
+      }
+    }
+    const entries = await allEntries(api);
+    expect(new Set(entries.map(({ source }) => source.id)).size).to.equal(entries.length);
+    const numbers = entries.map(({ number }) => number ?? 0).sort((a, b) => a - b);
+    expect(numbers).to.deep.equal(Array.from({ length: created }, (_, nth) => nth + 1));
+    for (const each of await allFailures(api)) expect(each).to.have.property('resolved_at');
+  }).timeout(240_000);
+});

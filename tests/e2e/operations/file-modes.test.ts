@@ -1,0 +1,135 @@
+import { chmod, mkdir, readdir, stat } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { expect } from 'chai';
+import { admin } from '../../support/admin-cli.ts';
+import { newPartner } from '../../support/partners.ts';
+import { newEntity, newRecord } from '../../support/records.ts';
+import { eventually, KEYS, newDataFolder, startServer } from '../../support/server.ts';
+import { uploaded } from '../../support/uploads.ts';
+import { endWorld, startWorld, type World } from '../../support/world.ts';
+import { generate, INVOICES, newCustomer, priceMessages, send } from '../billing/invoice-support.ts';
+
+/** Starts a child under a umask; this process has it for that moment alone. */
+const under = <T>(umask: number, start: () => T): T => {
+  const before = process.umask(umask);
+  try {
+    return start();
+  } finally {
+    process.umask(before);
+  }
+};
+
+/** Paths and modes of all that is in the folder, and of itself; what goes away meanwhile is left out. */
+const modesIn = async (folder: string): Promise<Map<string, string>> => {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
+  const paths = [folder, ...entries.map((entry) => join(entry.parentPath, entry.name))];
+  const modes = new Map<string, string>();
+  for (const path of paths) {
+    const found = await stat(path).catch(() => undefined);
+    if (found === undefined) continue;
+    const mode = (found.mode & 0o777).toString(8);
+    modes.set(relative(folder, path), found.isDirectory() ? `folder ${mode}` : mode);
+  }
+  return modes;
+};
+
+const expectPrivate = (modes: ReadonlyMap<string, string>): void => {
+  const open = [...modes].filter(([, mode]) => mode !== '600' && mode !== 'folder 700');
+  expect(open).to.deep.equal([]);
+};
+
+describe('Files at rest', function () {
+  this.timeout(120_000);
+  afterEach(endWorld);
+
+  /** One of each kind of file: keys, databases, blobs, heads, records of the embedded billing upstream. */
+  const writeAll = async (world: World): Promise<void> => {
+    const home = await world.tenant();
+    await uploaded(home.admin.api, await newRecord(home, await newEntity(home)), 'a file');
+    const partner = await newPartner(world);
+    const customer = await newCustomer(world, partner);
+    await priceMessages(partner);
+    await send(customer, 2);
+    const { id } = await generate(partner, customer);
+    await partner.api.post(`${INVOICES}/${id}/issue`);
+    await home.admin.api.get('/api/v1/tenant/audit/proof');
+  };
+
+  for (const umask of [0o000, 0o022]) {
+    const name = umask.toString(8).padStart(3, '0');
+    it(`are for their owner alone, whatever the umask: ${name}`, async () => {
+      const parent = await newDataFolder();
+      const place = (name: string): string => join(parent, name);
+      const env = { MASTER_KEY: undefined, AUDIT_HEADS: place('heads') };
+      const world = await under(umask, () => startWorld({ dataDir: place('data'), env }));
+      expect(world.server.output()).not.to.contain('other users');
+      await writeAll(world);
+      const data = await eventually(
+        'a file of each kind',
+        async () => {
+          const found = await modesIn(place('data'));
+          const names = [...found.keys()].join('\n');
+          const heads = [...(await modesIn(place('heads'))).keys()].some((name) => name.endsWith('.ndjson'));
+          const kinds = [
+            ...['events', 'read-models', 'keys', 'answers', 'corpus', 'snapshots', 'heads'].map(
+              (name) => new RegExp(`^${name}\\.db$`, 'm'),
+            ),
+            ...[/^events\.db-wal$/m, /^events\.db-shm$/m, /^blobs\/t_[^/]+\/..\/..\/.+$/m],
+            ...[/^billing\/.+\.json$/m, /^development-secrets\.json$/m, /^audit-signing-key\.pem$/m],
+          ];
+          return heads && kinds.every((kind) => kind.test(names)) && found;
+        },
+        30_000,
+      );
+      expectPrivate(data);
+      const commands = [
+        ['rotate-key', '--family', 'tenant'],
+        ['verify-data'],
+        ['backup', '--to', place('copy'), '--keys-to', place('copied-keys')],
+        [
+          'restore',
+          '--from',
+          place('copy'),
+          '--keys-from',
+          place('copied-keys'),
+          '--into',
+          place('restored'),
+        ],
+      ];
+      for (const args of commands) {
+        let isRunning = true;
+        const running = under(umask, () => admin(args, { DATA_DIR: place('data') }, '', 60_000));
+        void running.finally(() => {
+          isRunning = false;
+        });
+        // Commands have files of their own for a moment: locks, and what read models are compared with.
+        while (isRunning) expectPrivate(await modesIn(parent));
+        const { code, stderr } = await running;
+        expect(code, `${args[0]}: ${stderr}`).to.equal(0);
+      }
+      await world.server.stop();
+      const all = await modesIn(parent);
+      expect([...all.keys()]).to.include.members([
+        'copy/events.db',
+        'copied-keys/keys.db',
+        'restored/events.db',
+      ]);
+      expectPrivate(all);
+    });
+  }
+
+  it('in a folder that others may read are warned of once, and the folder stays as it is', async () => {
+    const dataDir = join(await newDataFolder(), 'data');
+    await mkdir(dataDir);
+    await chmod(dataDir, 0o755);
+    const server = await startServer({ dataDir, env: KEYS });
+    const warnings = server
+      .output()
+      .split('\n')
+      .filter((line) => line.includes('other users'));
+    expect(warnings).to.have.length(1);
+    expect(JSON.parse(warnings[0] ?? '')).to.include({ level: 'warn', folder: dataDir, mode: '755' });
+    await server.stop();
+    expect((await modesIn(dataDir)).get('')).to.equal('folder 755');
+  });
+});
