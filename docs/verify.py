@@ -4,13 +4,14 @@
     python3 docs/verify.py --export events.ndjson [--proof proof.json] [--heads acme.ndjson] [--public-key KEY]
                            [--not-before INSTANT] [--strict]
 
-Prints the verdict as one line of JSON. Ends with 0 when everything holds, with 1 when something does not, with 2 when
-it could not be checked. Needs Python 3.9 and, for signatures, the package `cryptography` or the program `openssl`.
+Prints the verdict as one line of JSON. Ends with 0 when everything holds, with 1 when the data are at fault, with 2 when
+they could not be checked. Needs Python 3.9 and, for signatures, the package `cryptography` or the program `openssl`.
 """
 
 import argparse
 import base64
 import datetime
+import decimal
 import hashlib
 import json
 import os
@@ -24,7 +25,11 @@ HEX = re.compile(r"[0-9a-f]{64}")
 SEALED_TEXT = re.compile(r"v1:[^:]+:[A-Za-z0-9+/=]*")
 MEMBERS = ("tenant_id", "position", "root", "signed_at", "algorithm", "public_key", "signature")
 AFTER_HASH = ('","occurred_at":"', '","impersonated_by":"')
-MISSING = object()
+EVENT_MEMBERS = {"position", "stream", "revision", "id", "type", "data", "metadata", "sealed"}
+INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?(Z|[+-]\d\d:\d\d)", re.ASCII)
+MOST_LEVELS = 256
+LONGEST_LINE = 64 << 20
+NO_JSON = object()
 
 
 class Fault(Exception):
@@ -69,34 +74,109 @@ def key_of(given):
     if os.path.exists(given):
         with open(given, encoding="ascii") as file:
             given = file.read()
-    body = "".join(line for line in given.strip().splitlines() if not line.startswith("-----"))
-    try:
-        der = base64.b64decode(body, validate=True)
-    except ValueError:
-        der = b""
-    if len(der) != 44 or not der.startswith(bytes.fromhex("302a300506032b6570032100")):
+    lines = [line.strip() for line in given.split("\n")]
+    der = base64_of("".join(line for line in lines if not line.startswith("-----")))
+    if der is None or len(der) != 44 or not der.startswith(bytes.fromhex("302a300506032b6570032100")):
         raise Misuse("--public-key must be an Ed25519 public key")
     return der
 
 
-# Heads
+def base64_of(text):
+    """None for what is not written as base64 is: some readers pass over characters that others refuse."""
+    try:
+        found = base64.b64decode(text, validate=True)
+    except ValueError:
+        return None
+    return found if base64.b64encode(found).decode() == text else None
+
+
+# Strict JSON
 
 
 def refuse(constant):
     raise ValueError(f"{constant} is no JSON")
 
 
+def number_text(value):
+    """As RFC 8785 writes a number."""
+    if value == 0:
+        return "0"
+    _, digits, exponent = decimal.Decimal(repr(abs(value))).as_tuple()
+    plain = "".join(map(str, digits)).lstrip("0")
+    shown = plain.rstrip("0")
+    point = len(plain) + exponent
+    sign = "-" if value < 0 else ""
+    if len(shown) <= point <= 21:
+        return sign + shown + "0" * (point - len(shown))
+    if 0 < point <= 21:
+        return f"{sign}{shown[:point]}.{shown[point:]}"
+    if -6 < point <= 0:
+        return f"{sign}0.{'0' * -point}{shown}"
+    fraction = f".{shown[1:]}" if len(shown) > 1 else ""
+    return f"{sign}{shown[0]}{fraction}e{point - 1:+d}"
+
+
+def number(text):
+    value = float(text)
+    if value in (float("inf"), float("-inf")) or number_text(value) != text:
+        raise ValueError("this number is written in another way")
+    return int(text) if re.fullmatch(r"-?\d+", text) else value
+
+
+def members(pairs):
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a member is repeated")
+    return found
+
+
+def levels(value):
+    if not isinstance(value, (dict, list)):
+        return 0
+    return 1 + max(map(levels, value.values() if isinstance(value, dict) else value), default=0)
+
+
 def parsed(text):
+    """NO_JSON for what is no strict JSON."""
     try:
-        return json.loads(text, parse_constant=refuse)
-    except ValueError:
-        return None
+        value = json.loads(
+            text, parse_constant=refuse, parse_int=number, parse_float=number, object_pairs_hook=members
+        )
+        return value if levels(value) <= MOST_LEVELS else NO_JSON
+    except (ValueError, RecursionError):
+        return NO_JSON
+
+
+def is_text(value):
+    """Half a surrogate pair has no bytes that could be hashed."""
+    try:
+        return isinstance(value, str) and value.encode() is not None
+    except UnicodeEncodeError:
+        return False
+
+
+def order(position):
+    """Positions are compared by their UTF-16 code units."""
+    return position.encode("utf-16-be")
+
+
+# Heads
 
 
 def head_of(text):
     value = parsed(text)
-    good = isinstance(value, dict) and all(isinstance(value.get(name), str) for name in MEMBERS)
+    good = isinstance(value, dict) and all(is_text(value.get(name)) for name in MEMBERS)
     return value if good else None
+
+
+def stream_head_of(text):
+    one = parsed(text)
+    if not isinstance(one, dict) or not isinstance(one.get("stream"), str) or not isinstance(one.get("hash"), str):
+        return None
+    revision = one.get("revision")
+    if not isinstance(revision, int) or isinstance(revision, bool) or abs(revision) >= 2**53:
+        return None
+    return one["stream"], revision, one["hash"]
 
 
 def root_of(heads):
@@ -110,7 +190,7 @@ def byte_order(names):
 
 
 def lines_of(text):
-    return [line for line in text.split("\n") if line.strip() != ""]
+    return [line for line in text.split("\n") if line.strip(" \t\r") != ""]
 
 
 def proof_of(text):
@@ -121,12 +201,8 @@ def proof_of(text):
     head = head_of(first)
     if head is None:
         raise Fault("bad_signature", "the proof is no head")
-    try:
-        listed = [parsed(line) for line in rest]
-        heads = [(one["stream"], one["revision"], one["hash"]) for one in listed]
-    except (TypeError, KeyError):
-        heads = None
-    if heads is None or root_of(heads) != head["root"]:
+    heads = [stream_head_of(line) for line in rest]
+    if None in heads or root_of(heads) != head["root"]:
         raise Fault("bad_signature", "the list of heads is not the one that was signed")
     return head, heads
 
@@ -137,7 +213,7 @@ def heads_of(text):
         head = head_of(line)
         if head is not None:
             found.append((head, None))
-        elif parsed(line) is not None:
+        elif parsed(line) is not NO_JSON:
             raise Fault("bad_signature", "a line in the file of heads is no head")
     return found
 
@@ -148,7 +224,9 @@ def signed_text(head):
 
 
 def instant(text):
-    return datetime.datetime.fromisoformat(re.sub(r"[Zz]$", "+00:00", text))
+    if not INSTANT.fullmatch(text):
+        raise Misuse("--not-before must be an instant, such as 2026-01-31T00:00:00Z")
+    return datetime.datetime.fromisoformat(re.sub(r"Z$", "+00:00", text))
 
 
 def ordered_heads(proof, others, key, not_before):
@@ -157,11 +235,9 @@ def ordered_heads(proof, others, key, not_before):
         return []
     tenant = every[-1][0]["tenant_id"]
     for head, _ in every:
-        try:
-            signature = base64.b64decode(head["signature"])
-        except ValueError:
-            signature = b""
-        if head["algorithm"] != "Ed25519" or not verifies(key, signature, signed_text(head)):
+        signature = base64_of(head["signature"])
+        well_formed = head["algorithm"] == "Ed25519" and signature is not None
+        if not well_formed or not verifies(key, signature, signed_text(head)):
             raise Fault("bad_signature", f"the head at {head['position']} was not signed with this key")
         if head["tenant_id"] != tenant:
             raise Fault("foreign_head", f"the head at {head['position']} is of {head['tenant_id']}")
@@ -172,8 +248,8 @@ def ordered_heads(proof, others, key, not_before):
             raise Fault("root_mismatch", "two heads of one position contradict each other")
         if known is None or known[1] is None:
             by_position[given[0]["position"]] = given
-    heads = [by_position[position] for position in sorted(by_position)]
-    if proof is not None and heads[-1][0]["position"] > proof[0]["position"]:
+    heads = [by_position[position] for position in sorted(by_position, key=order)]
+    if proof is not None and order(heads[-1][0]["position"]) > order(proof[0]["position"]):
         raise Fault("old_head", "there is a newer head than the proof")
     if not_before is not None:
         if instant(max(head["signed_at"] for head, _ in every)) < instant(not_before):
@@ -213,23 +289,21 @@ def view_agrees(view, stored):
 
 def event_of(line):
     event = parsed(line)
-    if not isinstance(event, dict) or not isinstance(event.get("sealed"), dict):
+    if not isinstance(event, dict) or event.keys() != EVENT_MEMBERS:
         return None
-    texts = [event.get(name) for name in ("position", "stream", "id", "type")]
-    texts += [event["sealed"].get("data"), event["sealed"].get("metadata")]
-    revision = event.get("revision")
-    if not all(isinstance(text, str) for text in texts) or isinstance(revision, bool):
+    sealed, revision = event["sealed"], event["revision"]
+    if not isinstance(sealed, dict) or sealed.keys() != {"data", "metadata"}:
         return None
-    if not isinstance(revision, int) or not 0 <= revision < 2**53:
+    texts = [event[name] for name in ("position", "stream", "id", "type")]
+    texts += [sealed["data"], sealed["metadata"]]
+    if not all(is_text(text) for text in texts):
         return None
-    try:
-        for text in texts[-2:]:
-            text.encode()
-    except UnicodeEncodeError:
+    if not isinstance(revision, int) or isinstance(revision, bool) or not 0 <= revision < 2**53:
         return None
     position, stream, event_id, event_type, data, metadata = texts
-    agrees = view_agrees(event.get("data"), parsed(data))
-    agrees = agrees and same(event.get("metadata", MISSING), parsed(metadata))
+    stored = parsed(metadata)
+    agrees = view_agrees(event["data"], parsed(data))
+    agrees = agrees and same(event["metadata"], None if stored is NO_JSON else stored)
     return position, stream, revision, event_id, event_type, data, metadata, agrees
 
 
@@ -260,7 +334,7 @@ class Verifier:
             self.tenant = stream.split(".", 1)[0]
         if not stream.startswith(f"{self.tenant}."):
             raise Fault("foreign_event", "this is not of the tenant", *at)
-        if position <= self.position:
+        if order(position) <= order(self.position):
             raise Fault("out_of_order", "this stands after an event of a later or the same position", *at)
         self.position = position
         tip = self.tips.get(stream)
@@ -279,7 +353,7 @@ class Verifier:
         digest = hashlib.sha256("\n".join(lines).encode("utf-8", "replace")).hexdigest()
         # Cut out from anywhere else it would leave the same rest.
         in_place = begin >= 2 and metadata.startswith("},", begin - 2) and metadata.startswith(AFTER_HASH, end)
-        well_formed = in_place and HEX.fullmatch(stated)
+        well_formed = in_place and HEX.fullmatch(stated) and HEX.fullmatch(previous)
         if not well_formed or digest != stated:
             raise Fault("changed_event", "this does not match its hash", *at)
         if previous != (START if tip is None else tip[1]):
@@ -292,7 +366,7 @@ class Verifier:
 
     def pass_heads(self, event):
         while self.passed < len(self.heads):
-            if event is not None and event[0] <= self.heads[self.passed][0]["position"]:
+            if event is not None and order(event[0]) <= order(self.heads[self.passed][0]["position"]):
                 return
             self.check_root(*self.heads[self.passed])
             self.passed += 1
@@ -332,7 +406,7 @@ class Verifier:
 
 
 def read(path):
-    with open(path, encoding="utf-8", errors="replace") as file:
+    with open(path, encoding="utf-8", errors="replace", newline="") as file:
         return file.read()
 
 
@@ -340,22 +414,24 @@ def check(options):
     verifier = Verifier([], False)
     try:
         heads = []
+        if options.not_before is not None:
+            instant(options.not_before)
         if options.proof is not None or options.heads is not None:
             if options.public_key is None:
                 raise Misuse("--public-key is needed")
             key = key_of(options.public_key)
-            proof = None if options.proof is None else proof_of(read(options.proof))
             others = [] if options.heads is None else heads_of(read(options.heads))
             if options.heads is not None and not others:
                 raise Misuse("the file of --heads holds no head")
+            proof = None if options.proof is None else proof_of(read(options.proof))
             heads = ordered_heads(proof, others, key, options.not_before)
         elif options.not_before is not None:
             raise Misuse("--not-before needs a head: --proof or --heads")
         verifier = Verifier(heads, options.strict)
-        with open(options.export, "rb") as file:
-            for line in file:
+        with sys.stdin.buffer if options.export == "-" else open(options.export, "rb") as file:
+            for line in iter(lambda: file.readline(LONGEST_LINE + 1), b""):
                 if not line.endswith(b"\n"):
-                    raise Fault("unreadable_line", "the export is cut off", verifier.line + 1)
+                    raise Fault("unreadable_line", "the export is cut off, or the line too long", verifier.line + 1)
                 try:
                     text = line[:-1].decode("utf-8")
                 except UnicodeDecodeError:
@@ -368,19 +444,33 @@ def check(options):
         return verifier.verdict(fault.value)
 
 
+class Arguments(argparse.ArgumentParser):
+    def error(self, message):
+        raise Misuse(message)
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = Arguments(description=__doc__.splitlines()[0], allow_abbrev=False)
     for name in ("--export", "--proof", "--heads", "--public-key", "--not-before"):
         parser.add_argument(name, required=name == "--export")
     parser.add_argument("--strict", action="store_true")
     try:
         verdict = check(parser.parse_args())
-    except (Misuse, OSError, ValueError, RecursionError) as error:
-        print(error, file=sys.stderr)
+        print(json.dumps(verdict), flush=True)
+    except (Exception, KeyboardInterrupt) as error:
+        # Python itself would end with 1, which means that the data were changed.
+        try:
+            print((str(error) or type(error).__name__).splitlines()[0], file=sys.stderr, flush=True)
+        except (OSError, ValueError):
+            pass  # Nobody reads it; the exit code says the same.
         return 2
-    print(json.dumps(verdict))
     return 0 if verdict["verified"] else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    code = main()
+    if code == 2:
+        # What could not be written is not tried again at the exit, which would end with another code.
+        for stream in (1, 2):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+    sys.exit(code)
