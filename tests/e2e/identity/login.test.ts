@@ -94,9 +94,10 @@ describe('Signing in', () => {
       await enter({ email: address, password: 'not the password' });
       return performance.now() - began;
     };
-    // The best of many, taken in turns: whatever else the machine does only ever adds.
+    // The fastest of many, measured in alternation: other load on the machine only adds time, so more rounds help.
     let [known, unknown] = [Infinity, Infinity];
-    for (let i = 0; i < 10; i += 1) {
+    const alike = () => known / unknown > 0.75 && known / unknown < 1.35;
+    for (let i = 0; i < 10 || (i < 60 && !alike()); i += 1) {
       known = Math.min(known, await time(email));
       unknown = Math.min(unknown, await time(fresh()));
     }
