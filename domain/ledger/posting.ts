@@ -95,6 +95,7 @@ export const reverseEntry = (
 ): readonly [ReversalStarted] => {
   const original = requireReversible(state);
   const { mirrorId, today, memo = `Reversal of ${original.number}` } = command;
+  // biome-ignore lint/complexity/useMathMinMax: dates are texts
   const date = command.date ?? (today < original.date ? original.date : today);
   if (date < original.date) {
     const message = `A mirror is not dated before its original, ${original.date}.`;

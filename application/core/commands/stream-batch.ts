@@ -89,10 +89,14 @@ export class StreamBatch {
       let { position } = loaded;
       if (events.length > 0) {
         const expected = loaded.revision < 0 ? 'no_stream' : loaded.revision;
-        ({ position } = await this.#group.append({ stream, expected, events }, newKeys));
-        const type: AnyStreamType | undefined = batch[0]?.command.type;
-        if (passing) this.#states.noticed(stream, head.revision);
-        else if (type !== undefined) this.#states.set(stream, { ...head, position }, type);
+        position = await this.#states.whileAppending(stream, async () => {
+          const appended = await this.#group.append({ stream, expected, events }, newKeys);
+          const type: AnyStreamType | undefined = batch[0]?.command.type;
+          if (passing) this.#states.noticed(stream, head.revision);
+          else if (type !== undefined)
+            this.#states.set(stream, { ...head, position: appended.position }, type);
+          return appended.position;
+        });
       }
       for (const settle of settles) settle(position);
       return settles.length;

@@ -44,8 +44,9 @@ export class StreamStates {
   readonly #logger: Logger;
   readonly #cache = new BoundedCache<StreamState>(MEMORY.states, (stream) => this.#snapshotAt.delete(stream));
   readonly #snapshotAt = new Map<string, number>();
-  /** Loads under way by stream, and the newest revision that each was told of meanwhile. */
-  readonly #loads = new Map<string, Set<{ newest: number }>>();
+  readonly #loads = new RevisionWatches();
+  /** Appends of this process: the log's follower may be told of their events before the caller is. */
+  readonly #appends = new RevisionWatches();
   #isCurrent: () => boolean = () => true;
 
   constructor(events: EventStore, codec: EventCodec, snapshots: SnapshotStore, logger: Logger) {
@@ -62,7 +63,8 @@ export class StreamStates {
 
   /** The state in memory, which may be behind another node's writes, but not by more than {@link trustWhile} lets. */
   cached(stream: string): StreamState | undefined {
-    return this.#isCurrent() ? this.#cache.get(stream) : undefined;
+    const state = this.#isCurrent() ? this.#cache.get(stream) : undefined;
+    return state !== undefined && state.revision < this.#appends.newest(stream) ? undefined : state;
   }
 
   /** As {@link cached}, typed by the stream's type, which its name tells. */
@@ -83,14 +85,14 @@ export class StreamStates {
    */
   refresh<S, E>(stream: string, type: StreamType<S, E>, see?: See): Promise<StreamState<S>>;
   async refresh(stream: string, type: AnyStreamType, see?: See): Promise<StreamState> {
-    const load = this.#begin(stream);
+    const load = this.#loads.begin(stream);
     try {
       const state = await this.#read(stream, type, see);
       // What was read before a newer event was told of is no state to keep.
       if (state.revision >= load.newest) this.set(stream, state, type);
       return state;
     } finally {
-      this.#end(stream, load);
+      this.#loads.end(stream, load);
     }
   }
 
@@ -107,7 +109,7 @@ export class StreamStates {
     const streams = ids.map((id) => streamName(tenantId, type.category, id));
     const states = streams.map((stream) => this.cached(stream));
     const missing = streams.flatMap((stream, at) => (states[at] === undefined ? [{ stream, at }] : []));
-    const loads = passing ? [] : missing.map(({ stream }) => this.#begin(stream));
+    const loads = passing ? [] : missing.map(({ stream }) => this.#loads.begin(stream));
     try {
       for (let from = 0; from < missing.length; from += SLICE) {
         if (from > 0) await new Promise((resolve) => setImmediate(resolve));
@@ -131,24 +133,11 @@ export class StreamStates {
     } finally {
       for (const [nth, { stream }] of missing.entries()) {
         const load = loads[nth];
-        if (load !== undefined) this.#end(stream, load);
+        if (load !== undefined) this.#loads.end(stream, load);
       }
     }
     // The streams' names say which stream type folded them.
     return states as StreamState<S>[];
-  }
-
-  #begin(stream: string): { newest: number } {
-    const load = { newest: -1 };
-    const loads = this.#loads.get(stream) ?? new Set();
-    this.#loads.set(stream, loads.add(load));
-    return load;
-  }
-
-  #end(stream: string, load: { newest: number }): void {
-    const loads = this.#loads.get(stream);
-    loads?.delete(load);
-    if (loads?.size === 0) this.#loads.delete(stream);
   }
 
   async #read(stream: string, type: AnyStreamType, see?: See): Promise<StreamState> {
@@ -200,9 +189,27 @@ export class StreamStates {
 
   /** Told of every event on the log: drops a state that another node has left behind. */
   noticed(stream: string, revision: number): void {
+    this.#loads.notice(stream, revision);
+    if (!this.#appends.notice(stream, revision)) this.#dropBehind(stream, revision);
+  }
+
+  /**
+   * Runs an append of this process and what sets the state after it. An event noticed meanwhile is most likely its own,
+   * so the state is judged at the end.
+   */
+  async whileAppending<T>(stream: string, append: () => Promise<T>): Promise<T> {
+    const watch = this.#appends.begin(stream);
+    try {
+      return await append();
+    } finally {
+      this.#appends.end(stream, watch);
+      this.#dropBehind(stream, watch.newest);
+    }
+  }
+
+  #dropBehind(stream: string, revision: number): void {
     const cached = this.#cache.get(stream);
     if (cached !== undefined && cached.revision < revision) this.drop(stream);
-    for (const load of this.#loads.get(stream) ?? []) load.newest = Math.max(load.newest, revision);
   }
 
   #fold(state: StreamState, event: LoggedEvent, type: AnyStreamType): StreamState {
@@ -249,6 +256,41 @@ export class StreamStates {
       .catch((error: unknown) =>
         this.#logger.warn({ err: error, stream }, 'a snapshot could not be written'),
       );
+  }
+}
+
+interface RevisionWatch {
+  newest: number;
+}
+
+/** Work under way on streams, with the newest revision noticed since each began; -1 for none. */
+class RevisionWatches {
+  readonly #watches = new Map<string, Set<RevisionWatch>>();
+
+  begin(stream: string): RevisionWatch {
+    const watch = { newest: -1 };
+    const watches = this.#watches.get(stream) ?? new Set();
+    this.#watches.set(stream, watches.add(watch));
+    return watch;
+  }
+
+  end(stream: string, watch: RevisionWatch): void {
+    const watches = this.#watches.get(stream);
+    watches?.delete(watch);
+    if (watches?.size === 0) this.#watches.delete(stream);
+  }
+
+  /** @returns whether any work is under way on the stream */
+  notice(stream: string, revision: number): boolean {
+    const watches = this.#watches.get(stream);
+    for (const watch of watches ?? []) watch.newest = Math.max(watch.newest, revision);
+    return watches !== undefined;
+  }
+
+  newest(stream: string): number {
+    let newest = -1;
+    for (const watch of this.#watches.get(stream) ?? []) newest = Math.max(newest, watch.newest);
+    return newest;
   }
 }
 

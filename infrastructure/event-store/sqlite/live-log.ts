@@ -40,15 +40,20 @@ export class LiveLog {
     return this.state.head;
   }
 
-  /** Tells followers of a transaction of this process, after its commit. */
-  take({ first, events }: Written): void {
+  /** Tells followers of a transaction of this process, in a later tick than its callers, who act on the result first. */
+  announce(written: Written): void {
+    setImmediate(() => this.#announce(written));
+  }
+
+  #announce({ first, events }: Written): void {
+    if (this.closed) return;
     if (events.length === 0) {
       this.refresh();
       return;
     }
     // Others may have written before it.
     const isNext = this.#announced === first - 1;
-    this.#announced = this.state.head;
+    this.#announced = Math.max(this.#announced, first + events.length - 1);
     this.#growth.tell(isNext ? { after: formatPosition(first - 1), events } : undefined);
   }
 

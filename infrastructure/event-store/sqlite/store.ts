@@ -48,7 +48,7 @@ export function openSqliteEventStore(options: SqliteEventStoreOptions): EventSto
   const queue = new AppendQueue(
     (appends) => {
       const written = writer.write(appends);
-      log.take(written);
+      log.announce(written);
       checkpoints.wrote(pagesOf(written.events));
       return written;
     },
