@@ -145,6 +145,40 @@ describe('folded states', () => {
     here.states.noticed('acme.book-unknown', 3);
   });
 
+  it('stay in memory when the log announces an append before its caller is answered', async () => {
+    const { events, ...stores } = memoryStores();
+    const reads: string[] = [];
+    const duringAppend: unknown[] = [];
+    const node: ReturnType<typeof nodeOver> = nodeOver({
+      ...stores,
+      events: {
+        ...events,
+        append: async (stream, expected, appended) => {
+          const result = await events.append(stream, expected, appended);
+          node.states.noticed(stream, typeof expected === 'number' ? expected + appended.length : 0);
+          duringAppend.push(node.states.cached(stream));
+          return result;
+        },
+        readStream: (stream, options) => {
+          reads.push(stream);
+          return events.readStream(stream, options);
+        },
+      },
+    });
+    for (const id of ['e0', 'e1', 'e2']) await node.commands.execute(write(id));
+    expect(reads, 'only the first command reads').to.deep.equal([BOOK]);
+    expect(duringAppend, 'a state known to be behind').to.deep.equal([undefined, undefined, undefined]);
+    expect(node.states.cached(BOOK)?.revision).to.equal(2);
+  });
+
+  it('are dropped after an append when another node wrote behind it', async () => {
+    const stores = memoryStores();
+    const node = nodeOver(stores);
+    await node.commands.execute(write('e0'));
+    await node.states.whileAppending(BOOK, async () => node.states.noticed(BOOK, 1));
+    expect(node.states.cached(BOOK)).to.equal(undefined);
+  });
+
   it('are not set back by a slow load that began before a command', async () => {
     const stores = memoryStores();
     await nodeOver(stores).commands.execute(write('e0'));
