@@ -91,9 +91,67 @@ async function build(): Promise<string> {
   return binary;
 }
 
+/** A FerretDB of one suite alone, which its tests may freeze and kill. */
+export interface OwnMongo {
+  readonly url: string;
+  freeze(): void;
+  thaw(): void;
+  /** `kill -9`. */
+  kill(): Promise<void>;
+  /** Starts it again on the same port and data. */
+  restart(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export async function startOwnMongo(): Promise<OwnMongo | NoMongoServer> {
+  try {
+    const binary = await build();
+    const folder = await mkdtemp(join(tmpdir(), 'ferretdb-'));
+    const port = await freePort();
+    let { child, url } = await launch(binary, folder, port);
+    const kill = async (): Promise<void> => {
+      const ended = new Promise((resolve) => child.once('exit', resolve));
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.kill('SIGKILL');
+      await ended;
+    };
+    return {
+      url,
+      freeze: () => void child.kill('SIGSTOP'),
+      thaw: () => void child.kill('SIGCONT'),
+      kill,
+      restart: async () => {
+        ({ child, url } = await launch(binary, folder, port));
+      },
+      stop: async () => {
+        await kill();
+        await rm(folder, { recursive: true, force: true });
+      },
+    };
+  } catch (error) {
+    return { unavailable: `FerretDB cannot be had: ${reason(error)}` };
+  }
+}
+
 async function start(binary: string): Promise<MongoServer> {
   const folder = await mkdtemp(join(tmpdir(), 'ferretdb-'));
-  const port = await freePort();
+  const { child, url, kill } = await launch(binary, folder, await freePort());
+  return {
+    url,
+    kind: 'ferretdb',
+    async stop() {
+      process.off('exit', kill);
+      const ended = new Promise((resolve) => child.once('exit', resolve));
+      if (child.exitCode === null) {
+        child.kill('SIGKILL');
+        await ended;
+      }
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function launch(binary: string, folder: string, port: number) {
   // Its standard input is held open: when this process dies in whatever way, the server sees the end and stops.
   const child = spawn(binary, [folder, `127.0.0.1:${port}`], { stdio: ['pipe', 'pipe', 'inherit'] });
   const kill = (): void => void child.kill('SIGKILL');
@@ -107,19 +165,7 @@ async function start(binary: string): Promise<MongoServer> {
   child.stdout?.resume();
   // Tests end with mocha's exit; the server alone must not keep the process alive.
   child.unref();
-  return {
-    url: `mongodb://127.0.0.1:${port}`,
-    kind: 'ferretdb',
-    async stop() {
-      process.off('exit', kill);
-      const ended = new Promise((resolve) => child.once('exit', resolve));
-      if (child.exitCode === null) {
-        child.kill('SIGKILL');
-        await ended;
-      }
-      await rm(folder, { recursive: true, force: true });
-    },
-  };
+  return { child, kill, url: `mongodb://127.0.0.1:${port}` };
 }
 
 function listening(child: ChildProcess): Promise<void> {
