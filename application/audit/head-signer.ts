@@ -2,10 +2,10 @@ import { DomainError } from '../../domain/core/errors.ts';
 import { pause } from '../core/concurrency/pause.ts';
 import { tenantPrefix } from '../core/events/stream-name.ts';
 import { holdLease, type LeaseOptions } from '../core/subscriptions/lease.ts';
-import type { HeadSigningKey, HeadSink, HeadStore, SealedHead, StreamHead } from '../ports/audit-heads.ts';
+import type { HeadSigningKey, HeadSink, HeadStore, SignedHead, StreamHead } from '../ports/audit-heads.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
-import { RootHash, sealedHead } from './head.ts';
+import { RootHash, signedHead } from './head.ts';
 import type { HeadKeeper } from './head-keeper.ts';
 
 /** Tenants with new events get a head so often (ms): at least once a minute. */
@@ -16,7 +16,7 @@ const DELIVERED_AT_ONCE = 100;
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 60_000;
 
-export interface SealerDeps {
+export interface HeadSignerDeps {
   readonly keeper: Pick<HeadKeeper, 'reachEnd'>;
   readonly heads: HeadStore;
   /** Undefined: nothing is signed. */
@@ -32,10 +32,10 @@ export interface SealerDeps {
 
 /** Seals the tenant-wide heads: whenever asked, and by itself while events come. */
 export class HeadSigner {
-  readonly #deps: SealerDeps;
+  readonly #deps: HeadSignerDeps;
   #delivery = new AbortController();
 
-  constructor(deps: SealerDeps) {
+  constructor(deps: HeadSignerDeps) {
     this.#deps = deps;
   }
 
@@ -47,7 +47,7 @@ export class HeadSigner {
   async proof(
     tenantId: string,
     each: (heads: readonly StreamHead[]) => void | Promise<void> = () => undefined,
-  ): Promise<SealedHead> {
+  ): Promise<SignedHead> {
     const { signer, keeper } = this.#deps;
     if (signer === undefined) {
       throw new DomainError('unavailable', 'This server has no key to sign heads with (AUDIT_SIGNING_KEY).');
@@ -68,7 +68,7 @@ export class HeadSigner {
       return each(page);
     });
     if (position === undefined) throw new DomainError('read_model_behind', 'There is nothing to seal yet.');
-    const head = sealedHead(
+    const head = signedHead(
       { tenant_id: tenantId, position, root: root.digest(), signed_at: new Date(clock.now()).toISOString() },
       signer,
     );
@@ -77,7 +77,7 @@ export class HeadSigner {
       if (lost > 0) logger.error({ lost }, 'AUDIT_HEADS is out of reach for too long: heads were given up');
       this.#delivery.abort();
     }
-    await heads.sealed(tenantId, position);
+    await heads.signed(tenantId, position);
     return head;
   }
 
@@ -99,7 +99,7 @@ export class HeadSigner {
     if (signer === undefined) return;
     try {
       await keeper.reachEnd();
-      for (const owner of await heads.unsealed()) {
+      for (const owner of await heads.unsigned()) {
         if (signal?.aborted) return;
         if (isTenant(owner)) await this.#seal(owner, signer, () => undefined);
       }

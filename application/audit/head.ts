@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { HeadSigningKey, SealedHead, StreamHead, UnsignedHead } from '../ports/audit-heads.ts';
+import type { HeadSigningKey, SignedHead, StreamHead, UnsignedHead } from '../ports/audit-heads.ts';
 
 /**
  * The tenant-wide head: one hash over the heads of all streams of a tenant at a position, signed. The bytes are those
@@ -30,7 +30,7 @@ export class RootHash {
 export const signedText = ({ tenant_id, position, root, signed_at }: UnsignedHead): string =>
   ['workflow-platform audit head v1', tenant_id, position, root, signed_at].join('\n');
 
-export const sealedHead = (head: UnsignedHead, signer: HeadSigningKey): SealedHead => ({
+export const signedHead = (head: UnsignedHead, signer: HeadSigningKey): SignedHead => ({
   ...head,
   algorithm: 'Ed25519',
   public_key: signer.publicKey,

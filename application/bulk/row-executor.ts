@@ -163,7 +163,7 @@ export class RowExecutor {
     const settled = await Promise.allSettled(
       ids.map((id) => this.#applyOne(job, params, id, heads.get(id), mayBeDone)),
     );
-    for (const id of cold) this.#streams.of(recordStream, tenantId, id).forget();
+    for (const id of cold) this.#streams.of(recordStream, tenantId, id).evict();
     return settled;
   }
 

@@ -36,7 +36,7 @@ export class FormSlugs {
   async holder(tenantId: string, slug: string): Promise<FormSlug> {
     const stream = this.#streams.of(formSlugStream, tenantId, slug);
     const { state, revision } = await stream.refresh();
-    if (revision < 0) stream.forget();
+    if (revision < 0) stream.evict();
     return state;
   }
 

@@ -21,7 +21,7 @@ export interface UnsignedHead {
   readonly signed_at: string;
 }
 
-export interface SealedHead extends UnsignedHead {
+export interface SignedHead extends UnsignedHead {
   readonly algorithm: 'Ed25519';
   /** Base64 of the DER form (SPKI). */
   readonly public_key: string;
@@ -40,12 +40,12 @@ export interface HeadSigningKey {
 /** An external receiver of heads. */
 export interface HeadSink {
   /** Resolves when the head is stored; may receive a head twice. Rejects with a reason for the log. */
-  receive(head: SealedHead, signal: AbortSignal): Promise<void>;
+  receive(head: SignedHead, signal: AbortSignal): Promise<void>;
 }
 
 export interface WaitingHead {
   readonly seq: number;
-  readonly head: SealedHead;
+  readonly head: SignedHead;
 }
 
 /**
@@ -80,10 +80,10 @@ export interface HeadStore {
     each: (heads: readonly StreamHead[]) => void | Promise<void>,
   ): Promise<Position | undefined>;
   /** Owners (the part of stream names before the first dot) with events since their last {@link signed}. */
-  unsealed(): Promise<string[]>;
-  sealed(owner: string, position: Position): Promise<void>;
+  unsigned(): Promise<string[]>;
+  signed(owner: string, position: Position): Promise<void>;
   /** Queues a head until {@link delivered}. Drops the oldest beyond `most` and returns how many. */
-  keep(head: SealedHead, most: number): Promise<number>;
+  keep(head: SignedHead, most: number): Promise<number>;
   /** Oldest first. */
   waiting(limit: number): Promise<WaitingHead[]>;
   delivered(seq: number): Promise<void>;

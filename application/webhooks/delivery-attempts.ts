@@ -156,7 +156,7 @@ export class DeliveryAttempts {
     const { position } = await this.#deps.streams
       .of(deliveryStream, tenantId, deliveryId)
       .execute({ cause: systemCause(first) }, dropDelivery);
-    this.#deps.streams.of(deliveryStream, tenantId, deliveryId).forget();
+    this.#deps.streams.of(deliveryStream, tenantId, deliveryId).evict();
     return position;
   }
 

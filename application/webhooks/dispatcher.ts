@@ -113,7 +113,7 @@ const follow = (
   follower.run({ after, filter: { types: TYPES }, signal }, ({ events }) => {
     for (const stored of events) {
       // The state of the stream in memory may be older than the event.
-      states.noticed(stored.stream, stored.revision);
+      states.onEvent(stored.stream, stored.revision);
       onEvent(codec.decode(stored));
     }
   });

@@ -140,7 +140,7 @@ export class PublicLinks {
   async #linksNow(tenantId: string, jobId: string): Promise<Links['links']> {
     const stream = this.#streams.of(linkStream, tenantId, jobId);
     const { state, revision } = await stream.refresh();
-    if (revision < 0) stream.forget();
+    if (revision < 0) stream.evict();
     return state.links;
   }
 }

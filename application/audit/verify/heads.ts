@@ -1,12 +1,12 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
-import type { SealedHead, StreamHead } from '../../ports/audit-heads.ts';
+import type { SignedHead, StreamHead } from '../../ports/audit-heads.ts';
 import { RootHash, signedText } from '../head.ts';
 import { Faulty } from './fault.ts';
 import { strictJson } from './strict-json.ts';
 
 /** A head, and where it was given the heads of streams that it is over. */
 export interface GivenHead {
-  readonly head: SealedHead;
+  readonly head: SignedHead;
   readonly list?: readonly StreamHead[] | undefined;
 }
 
@@ -28,14 +28,14 @@ const objectOf = (text: string): Record<string, unknown> => {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 };
 
-const headOf = (text: string): SealedHead | undefined => {
+const headOf = (text: string): SignedHead | undefined => {
   const value = objectOf(text);
   const isHead = MEMBERS.every((name) => {
     const member = value[name];
     return typeof member === 'string' && member.isWellFormed();
   });
   // Each member was just seen to be a text; the algorithm is looked at with the signature.
-  return isHead ? (value as unknown as SealedHead) : undefined;
+  return isHead ? (value as unknown as SignedHead) : undefined;
 };
 
 const streamHeadOf = (text: string): StreamHead | undefined => {

@@ -92,7 +92,7 @@ export class StreamBatch {
         position = await this.#states.whileAppending(stream, async () => {
           const appended = await this.#group.append({ stream, expected, events }, newKeys);
           const type: AnyStreamType | undefined = batch[0]?.command.type;
-          if (passing) this.#states.noticed(stream, head.revision);
+          if (passing) this.#states.onEvent(stream, head.revision);
           else if (type !== undefined)
             this.#states.set(stream, { ...head, position: appended.position }, type);
           return appended.position;

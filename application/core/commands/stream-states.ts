@@ -188,7 +188,7 @@ export class StreamStates {
   }
 
   /** Records a revision seen on the log; drops a cached state that is older. */
-  noticed(stream: string, revision: number): void {
+  onEvent(stream: string, revision: number): void {
     this.#loads.notice(stream, revision);
     if (!this.#appends.notice(stream, revision)) this.#dropBehind(stream, revision);
   }

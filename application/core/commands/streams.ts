@@ -46,7 +46,7 @@ export class Stream<S, E extends StreamEvent> {
   }
 
   /** Drops the state from the cache: it is rarely read again. */
-  forget(): void {
+  evict(): void {
     this.#states.drop(this.name);
   }
 

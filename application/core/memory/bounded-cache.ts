@@ -8,10 +8,10 @@ interface Entry {
   readonly key: string;
   value: unknown;
   bytes: number;
-  asked: boolean;
+  wasRead: boolean;
   /** The map of the cache that holds it. */
   readonly entries: Map<string, Entry>;
-  readonly dropped: (key: string) => void;
+  readonly onEvict: (key: string) => void;
   before: Entry | undefined;
   after: Entry | undefined;
 }
@@ -61,16 +61,16 @@ export class CacheBudget {
     while (this.#count > 1 && (this.#count > this.#maxCount || this.#bytes > this.#maxBytes)) {
       const entry = this.#oldest;
       if (entry === undefined) return;
-      if (entry.asked) {
+      if (entry.wasRead) {
         // Moves to the end: checked again after all others.
-        entry.asked = false;
+        entry.wasRead = false;
         this.#unlink(entry);
         this.#append(entry);
         continue;
       }
       this.leave(entry);
       entry.entries.delete(entry.key);
-      entry.dropped(entry.key);
+      entry.onEvict(entry.key);
     }
   }
 
@@ -96,13 +96,13 @@ export class CacheBudget {
 /** A cache with a budget of its own or a shared one. */
 export class BoundedCache<V> {
   readonly #entries = new Map<string, Entry>();
-  readonly #room: CacheBudget;
-  readonly #dropped: (key: string) => void;
+  readonly #budget: CacheBudget;
+  readonly #onEvict: (key: string) => void;
 
   /** @param onEvict called with each evicted key */
-  constructor(room: CacheBudget | Bounds, dropped: (key: string) => void = () => undefined) {
-    this.#room = room instanceof CacheBudget ? room : new CacheBudget(room);
-    this.#dropped = dropped;
+  constructor(budget: CacheBudget | Bounds, onEvict: (key: string) => void = () => undefined) {
+    this.#budget = budget instanceof CacheBudget ? budget : new CacheBudget(budget);
+    this.#onEvict = onEvict;
   }
 
   get size(): number {
@@ -111,13 +111,13 @@ export class BoundedCache<V> {
 
   /** Approximate bytes of all caches in the budget. */
   get bytes(): number {
-    return this.#room.bytes;
+    return this.#budget.bytes;
   }
 
   get(key: string): V | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
-    entry.asked = true;
+    entry.wasRead = true;
     // Only `set` adds entries to this map.
     return entry.value as V;
   }
@@ -130,33 +130,33 @@ export class BoundedCache<V> {
     const bytes = PER_ENTRY + key.length + roughBytes(value);
     const present = this.#entries.get(key);
     if (present !== undefined) {
-      this.#room.weigh(present, bytes);
+      this.#budget.weigh(present, bytes);
       present.value = value;
-      present.asked = true;
+      present.wasRead = true;
       return;
     }
-    const dropped = this.#dropped;
+    const onEvict = this.#onEvict;
     const links = { before: undefined, after: undefined };
-    const entry: Entry = { key, value, bytes, asked: false, entries: this.#entries, dropped, ...links };
+    const entry: Entry = { key, value, bytes, wasRead: false, entries: this.#entries, onEvict, ...links };
     this.#entries.set(key, entry);
-    this.#room.enter(entry);
+    this.#budget.enter(entry);
   }
 
   delete(key: string): void {
     const entry = this.#entries.get(key);
     if (entry === undefined) return;
     this.#entries.delete(key);
-    this.#room.leave(entry);
+    this.#budget.leave(entry);
   }
 
   clear(): void {
-    for (const entry of this.#entries.values()) this.#room.leave(entry);
+    for (const entry of this.#entries.values()) this.#budget.leave(entry);
     this.#entries.clear();
   }
 
   /** Evicts entries of all caches in the budget until they are within the bounds. */
   trim(): void {
-    this.#room.trim();
+    this.#budget.trim();
   }
 }
 

@@ -31,7 +31,7 @@ export interface GenerationFollowerDeps {
   /** Checkpoints without documents are stored at most this often (default 25 ms); other nodes read them. */
   readonly saveMs?: number | undefined;
   /** Readers of any projection that wait in this thread. */
-  readonly pressure: WaitingReaders;
+  readonly waitingReaders: WaitingReaders;
 }
 
 /** The runner's view of a generation's followers. */
@@ -108,7 +108,7 @@ export class GenerationFollower {
   /** Folds in small parts while readers wait. */
   async #apply({ events, position }: EventBatch): Promise<void> {
     let from = 0;
-    while ((this.#watch.isAwaited() || this.#deps.pressure.isOn) && events.length - from > HURRIED) {
+    while ((this.#watch.isAwaited() || this.#deps.waitingReaders.isOn) && events.length - from > HURRIED) {
       const part = events.slice(from, from + HURRIED);
       const last = part.at(-1);
       if (last === undefined) break;

@@ -24,7 +24,7 @@ export interface GenerationDeps {
   readonly metrics: Metrics;
   readonly clock: Clock;
   /** Cache budget shared with other projections; default: a separate one. */
-  readonly room?: CacheBudget;
+  readonly budget?: CacheBudget;
 }
 
 interface Poison {
@@ -65,7 +65,7 @@ export class Generation {
     this.#logger = deps.logger;
     this.#metrics = deps.metrics;
     this.#clock = deps.clock;
-    this.#cache = new BoundedCache(deps.room ?? new CacheBudget(MEMORY.documents));
+    this.#cache = new BoundedCache(deps.budget ?? new CacheBudget(MEMORY.documents));
     this.#types = new Set(projection.types);
   }
 

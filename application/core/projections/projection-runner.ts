@@ -104,7 +104,7 @@ export class ProjectionRunner implements FoldingProjection {
 
   /** Counts a waiting reader in or out; batches are folded at once while any waits. */
   hurry(waiting: boolean): void {
-    if (waiting) this.#options.pressure.note();
+    if (waiting) this.#options.waitingReaders.note();
     this.#waiting.next(this.#waiting.value + (waiting ? 1 : -1));
   }
 

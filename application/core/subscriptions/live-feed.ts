@@ -136,7 +136,7 @@ export class LiveFeed {
   #take({ events, position }: EventBatch): void {
     if (events.length > 0) for (const grown of this.#grown) grown();
     for (const stored of events) {
-      this.#states.noticed(stored.stream, stored.revision);
+      this.#states.onEvent(stored.stream, stored.revision);
       if (this.#heard.has(stored.type)) this.#handOn(stored);
     }
     // Listeners are synchronous, so the position is not seen within a batch.
