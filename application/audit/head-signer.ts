@@ -8,9 +8,9 @@ import type { Logger } from '../ports/logger.ts';
 import { RootHash, signedHead } from './head.ts';
 import type { HeadKeeper } from './head-keeper.ts';
 
-/** Tenants with new events get a head so often (ms): at least once a minute. */
+/** Interval (ms) of signing heads of tenants with new events; the specification requires one per minute. */
 const ROUND_MS = 30_000;
-/** Heads that wait for the place outside; beyond them the oldest are given up, loudly. */
+/** Heads that wait for delivery; beyond that the oldest are dropped and an error is logged. */
 const MOST_WAITING = 100_000;
 const DELIVERED_AT_ONCE = 100;
 const FIRST_WAIT_MS = 1000;
@@ -19,9 +19,9 @@ const LONGEST_WAIT_MS = 60_000;
 export interface HeadSignerDeps {
   readonly keeper: Pick<HeadKeeper, 'reachEnd'>;
   readonly heads: HeadStore;
-  /** Undefined: nothing is signed. */
+  /** Undefined: no heads are signed. */
   readonly signer: HeadSigningKey | undefined;
-  /** Undefined: heads go nowhere. */
+  /** Undefined: heads are not delivered. */
   readonly sink: HeadSink | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -30,7 +30,7 @@ export interface HeadSignerDeps {
   readonly roundMs?: number;
 }
 
-/** Seals the tenant-wide heads: whenever asked, and by itself while events come. */
+/** Signs heads of tenants, on request and regularly while events are appended. */
 export class HeadSigner {
   readonly #deps: HeadSignerDeps;
   #delivery = new AbortController();
@@ -40,8 +40,8 @@ export class HeadSigner {
   }
 
   /**
-   * The head of a tenant at the end of the log as it is now.
-   * @param each told of the heads of streams that the root is over, in their order
+   * Signs the head of a tenant at the present end of the log.
+   * @param each called with the stream hashes under the root, in order
    * @throws {DomainError} `unavailable` without a signing key, `read_model_behind` when it takes too long
    */
   async proof(
@@ -81,7 +81,7 @@ export class HeadSigner {
     return head;
   }
 
-  /** Seals what has changed, round by round until aborted; on one node at a time. */
+  /** Signs heads of changed tenants in rounds until aborted, on one node at a time. */
   run(lease: LeaseOptions, signal: AbortSignal): Promise<void> {
     const { signer, roundMs = ROUND_MS } = this.#deps;
     if (signer === undefined) return Promise.resolve();
@@ -93,7 +93,7 @@ export class HeadSigner {
     });
   }
 
-  /** Seals every tenant that has events since its last head. */
+  /** Signs a head for every tenant with events since its last one. */
   async round(signal?: AbortSignal): Promise<void> {
     const { signer, heads, keeper, isTenant, logger } = this.#deps;
     if (signer === undefined) return;
@@ -109,7 +109,7 @@ export class HeadSigner {
     }
   }
 
-  /** Hands heads to the place outside, in their order, until aborted. A failure is logged, and tried again. */
+  /** Delivers heads in order until aborted; failures are logged and retried. */
   async deliver(signal: AbortSignal): Promise<void> {
     const { sink } = this.#deps;
     if (sink === undefined) return;
