@@ -66,11 +66,11 @@ export const chunksOf = (title: string, text: string, sizes: ChunkSizes = CHUNK_
 /** UTF-16 units processed per tick. */
 const WITHOUT_PAUSE = 50_000;
 
-/** As {@link chunksOf}, calling `breathe` between parts of a large text, so that requests are served meanwhile. */
-export const chunksInTurns = async (
+/** As {@link chunksOf}, calling `yieldTick` between parts of a large text, so that requests are served meanwhile. */
+export const chunksYielding = async (
   title: string,
   text: string,
-  breathe: () => Promise<unknown>,
+  yieldTick: () => Promise<unknown>,
 ): Promise<readonly Chunk[]> => {
   const work = chunking(title, text, CHUNK_SIZES);
   let done = 0;
@@ -79,7 +79,7 @@ export const chunksInTurns = async (
     done += step.value;
     if (done < WITHOUT_PAUSE) continue;
     done = 0;
-    await breathe();
+    await yieldTick();
   }
 };
 

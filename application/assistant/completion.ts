@@ -13,7 +13,7 @@ export interface CompletionDeps {
 }
 
 /** Tenants embedded at the same time; the embedder schedules them fairly. */
-const LANES = 8;
+const TENANTS = 8;
 /** Most sources read per look-up; their keys are kept in memory. */
 const PAGE = 50_000;
 const AGAIN_MS = 1000;
@@ -85,13 +85,13 @@ export class Completion {
     if (this.#more && this.#done > 0 && this.#waiting.size === 0 && !this.#stopping.signal.aborted)
       this.begin();
     for (const tenantId of this.#waiting.keys()) {
-      if (this.#running.size >= LANES) return;
+      if (this.#running.size >= TENANTS) return;
       if (this.#running.has(tenantId)) continue;
-      const lane = this.#run(tenantId).finally(() => {
+      const run = this.#run(tenantId).finally(() => {
         this.#running.delete(tenantId);
         this.#next();
       });
-      this.#running.set(tenantId, lane);
+      this.#running.set(tenantId, run);
     }
   }
 

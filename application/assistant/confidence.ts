@@ -1,4 +1,3 @@
-
 /** Scores of a passage for its question. */
 export interface Evidence {
   readonly cosine: number;

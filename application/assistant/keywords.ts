@@ -1,4 +1,3 @@
-
 /** Common words, which are not searched for. */
 const COMMON = new Set(
   (

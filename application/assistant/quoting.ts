@@ -2,7 +2,6 @@ import { termsOf } from './keywords.ts';
 import { searchTextsOf, type Turn } from './question.ts';
 import type { Passage } from './tenant-indexes.ts';
 
-
 export interface Quote {
   readonly title: string;
   /** Quoted verbatim except for white space, in order of appearance. */

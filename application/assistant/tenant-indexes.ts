@@ -25,7 +25,7 @@ export interface TenantIndexesOptions {
   readonly maxBytes: number;
   readonly now: () => number;
   /** Yields to other work while an index is loaded. */
-  readonly breathe?: () => Promise<void>;
+  readonly yieldTick?: () => Promise<void>;
 }
 
 interface Held {
@@ -35,7 +35,7 @@ interface Held {
   /** Last seen `seq`s and when; changes are read again from the oldest. */
   seen: { readonly seq: number; readonly at: number }[];
   /** The last refresh; refreshes run one at a time. */
-  turn: Promise<void>;
+  lastRefresh: Promise<void>;
 }
 
 const NOTHING_SEEN = [{ seq: 0, at: Number.NEGATIVE_INFINITY }];
@@ -101,14 +101,14 @@ export class TenantIndexes implements PassageSearch {
       index: new SearchIndex(this.#options.dimensions),
       taken: new Map<string, number>(),
       seen: [...NOTHING_SEEN],
-      turn: Promise.resolve(),
+      lastRefresh: Promise.resolve(),
     };
     this.#held.delete(tenantId);
     this.#held.set(tenantId, held);
-    const turn = held.turn.then(() => this.#refresh(tenantId, held));
+    const refresh = held.lastRefresh.then(() => this.#refresh(tenantId, held));
     // A failed refresh does not stop the next one.
-    held.turn = turn.catch(() => undefined);
-    await turn;
+    held.lastRefresh = refresh.catch(() => undefined);
+    await refresh;
     this.#trim(tenantId);
     return held;
   }
@@ -135,7 +135,7 @@ export class TenantIndexes implements PassageSearch {
       const some = live.slice(from, from + GROUP);
       const sources = await store.load(tenantId, some);
       // Yields to questions of other tenants.
-      await this.#options.breathe?.();
+      await this.#options.yieldTick?.();
       for (const [place, source] of sources.entries()) {
         const change = some[place];
         if (change === undefined) continue;

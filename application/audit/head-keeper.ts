@@ -18,7 +18,7 @@ const LINGER_MS = 200;
 const REST_MS = 2000;
 const BATCH = 2048;
 /** How long a proof waits for the hashes to reach the end of the log. */
-const PATIENCE_MS = 5000;
+const WAIT_MS = 5000;
 /** How long this class follows the log itself after the store failed to. */
 const ALONE_MS = 300_000;
 
@@ -118,7 +118,7 @@ export class HeadKeeper {
           reject(behind());
         },
       };
-      const timer = setTimeout(entry.reject, PATIENCE_MS);
+      const timer = setTimeout(entry.reject, WAIT_MS);
       this.#waiting.add(entry);
       this.#hurry.abort();
       this.#deps.events.wake?.();

@@ -26,6 +26,7 @@ import { subscriptionsStream } from '../../domain/webhooks/subscription.ts';
 import { linkStream } from '../../domain/workflow/link.ts';
 import { workflowStream } from '../../domain/workflow/workflow.ts';
 import type { AnyStreamType } from '../core/commands/stream-states.ts';
+import { snakeCase } from './event-log.ts';
 
 /** How states of a category are shown to auditors of a tenant. */
 export interface StateView {
@@ -117,8 +118,6 @@ const CREDENTIAL = /passw|secret|credential|(hash|digest|tail)$/i;
 /** The time of a credential's change is shown: `secretRotatedAt`. */
 const isLeftOut = (name: string, { omitted, times }: StateView): boolean =>
   omitted.has(name) || (CREDENTIAL.test(name) && !times.has(name));
-
-const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /**
  * Shows a state as JSON: names in snake case, times as instants, sealed texts opened as the view says, credentials left

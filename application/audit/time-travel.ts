@@ -1,4 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as tick } from 'node:timers/promises';
 import { invalid, notFound } from '../../domain/core/errors.ts';
 import type { EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
 import { streamName, tenantPrefix } from '../core/events/stream-name.ts';
@@ -113,7 +113,7 @@ export class TimeTravel {
         yield event;
       }
       if (page.length < PAGE) return;
-      await turn();
+      await tick();
     }
   }
 

@@ -5,7 +5,7 @@ import { type Customer, isDuring } from '../../domain/billing/tenure.ts';
 import { isWithin, type Slice } from '../../domain/billing/usage.ts';
 import type { EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
 import { tenantPrefix } from '../core/events/stream-name.ts';
-import type { EventStore, Position } from '../ports/event-store.ts';
+import { type EventStore, latest, type Position } from '../ports/event-store.ts';
 import {
   dayOf,
   isMidnight,
@@ -149,7 +149,7 @@ export class MeteredUsage {
     if (bounds === undefined) return { events: [], next: undefined };
     const filter = { streamPrefix: tenantPrefix(customer.id), types: typesOf(meter) };
     const found: UsageEvent[] = [];
-    let from = later(after, await this.#before(bounds.first));
+    let from = latest(after, await this.#before(bounds.first));
     for (let scanned = 0; scanned < MAX_SCANNED; ) {
       const page = await this.#events.scanAll({ from, filter, limit: AT_ONCE }, MAX_SCANNED - scanned);
       scanned += page.scanned;
@@ -227,9 +227,6 @@ export class MeteredUsage {
     return (await this.#events.readAll({ from: at, direction: 'backward', limit: 1 }))[0]?.position;
   }
 }
-
-const later = (a: Position | undefined, b: Position | undefined): Position | undefined =>
-  a === undefined || (b !== undefined && b > a) ? b : a;
 
 const viewOf = (event: LoggedEvent): UsageEvent => ({
   event_id: event.id,

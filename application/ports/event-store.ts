@@ -6,6 +6,10 @@
 /** A place in the log: opaque, greater as text for each later event, not necessarily dense. */
 export type Position = string & { readonly __brand: 'Position' };
 
+/** The later of two positions. */
+export const latest = (a: Position | undefined, b: Position | undefined): Position | undefined =>
+  a === undefined || (b !== undefined && b > a) ? b : a;
+
 /** An event to be stored. `id` is a lower-case UUID; `data` and `metadata` are JSON texts. */
 export interface NewEvent {
   readonly id: string;

@@ -1,7 +1,6 @@
 import type { Readable } from 'node:stream';
 import { streamSafe } from './stream-safe.ts';
 
-
 /** Share of invalid characters above which bytes count as no text. */
 const BROKEN_SHARE = 0.05;
 /** Control characters that text files do not contain. */

@@ -2,7 +2,6 @@ import type { HashInput } from './hash-input.ts';
 import { BACKSLASH, bytesOf, QUOTE, startsWith } from './line-bytes.ts';
 import { isStrictView } from './strict-json.ts';
 
-
 const METADATA = bytesOf(',"metadata":{');
 const SEALED = bytesOf(',"sealed":{"data":"');
 const SEALED_METADATA = bytesOf('","metadata":"');

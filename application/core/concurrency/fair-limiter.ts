@@ -13,7 +13,7 @@ type Grant = () => void;
 
 /** The queues of one tenant that wait, in the order in which they are served next. */
 interface Waiting {
-  readonly lanes: Map<string, Grant[]>;
+  readonly queues: Map<string, Grant[]>;
 }
 
 export class FairLimiter {
@@ -28,16 +28,16 @@ export class FairLimiter {
   }
 
   /** Resolves when the queue gets a slot, with a function that the caller calls once to give the slot back. */
-  take(tenantId: string, lane: string): Promise<() => void> {
+  take(tenantId: string, queue: string): Promise<() => void> {
     if (this.isFree(tenantId)) {
       this.#grant(tenantId);
       return Promise.resolve(() => this.#giveBack(tenantId));
     }
     const { promise, resolve } = Promise.withResolvers<() => void>();
-    const waiting = this.#waiting.get(tenantId) ?? { lanes: new Map() };
+    const waiting = this.#waiting.get(tenantId) ?? { queues: new Map() };
     this.#waiting.set(tenantId, waiting);
-    const grants = waiting.lanes.get(lane) ?? [];
-    waiting.lanes.set(lane, grants);
+    const grants = waiting.queues.get(queue) ?? [];
+    waiting.queues.set(queue, grants);
     grants.push(() => resolve(() => this.#giveBack(tenantId)));
     this.#serve();
     return promise;
@@ -75,9 +75,9 @@ export class FairLimiter {
       const next = this.#next(most);
       if (next === undefined) return;
       const [tenantId, waiting] = next;
-      const grant = nextOf(waiting.lanes);
+      const grant = nextOf(waiting.queues);
       this.#waiting.delete(tenantId);
-      if (waiting.lanes.size > 0) this.#waiting.set(tenantId, waiting);
+      if (waiting.queues.size > 0) this.#waiting.set(tenantId, waiting);
       if (grant === undefined) continue;
       this.#grant(tenantId);
       grant();
@@ -85,12 +85,12 @@ export class FairLimiter {
   }
 }
 
-const nextOf = (lanes: Map<string, Grant[]>): Grant | undefined => {
-  const [first] = lanes;
+const nextOf = (queues: Map<string, Grant[]>): Grant | undefined => {
+  const [first] = queues;
   if (first === undefined) return undefined;
-  const [lane, grants] = first;
+  const [queue, grants] = first;
   const grant = grants.shift();
-  lanes.delete(lane);
-  if (grants.length > 0) lanes.set(lane, grants);
+  queues.delete(queue);
+  if (grants.length > 0) queues.set(queue, grants);
   return grant;
 };

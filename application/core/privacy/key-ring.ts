@@ -1,6 +1,7 @@
 import { createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto';
 import { StoreUnavailable } from '../../ports/event-store.ts';
 import type { KeyStore, WrappedKey } from '../../ports/key-store.ts';
+import { evictOldest } from '../memory/evict-oldest.ts';
 import { decrypt, encrypt } from './aes-gcm.ts';
 import { KeyPages, type Slot, slotOf } from './key-pages.ts';
 
@@ -177,10 +178,7 @@ export class KeyRing {
     if (key === 'destroyed') return `v1:${id}:`;
     const sealed = `v1:${id}:${encrypt(key, id, text).toString('base64')}`;
     this.#sealedTexts.set(id, { sealed, text });
-    if (this.#sealedTexts.size > MAX_SEALED_TEXTS) {
-      const oldest = this.#sealedTexts.keys().next().value;
-      if (oldest !== undefined) this.#sealedTexts.delete(oldest);
-    }
+    evictOldest(this.#sealedTexts, MAX_SEALED_TEXTS);
     return sealed;
   }
 

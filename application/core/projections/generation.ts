@@ -51,7 +51,7 @@ export class Generation {
   readonly #types: ReadonlySet<string>;
   #parked = new Map<string, ParkedTenant>();
   #fence = -1;
-  #turn: Promise<void> = Promise.resolve();
+  #last: Promise<void> = Promise.resolve();
   checkpoint: Position | undefined;
   /** The last stored checkpoint. */
   #stored: Position | undefined;
@@ -119,9 +119,9 @@ export class Generation {
   }
 
   async #serially(work: () => Promise<void>): Promise<void> {
-    const turn = this.#turn.then(work);
-    this.#turn = turn.catch(() => undefined);
-    return turn;
+    const next = this.#last.then(work);
+    this.#last = next.catch(() => undefined);
+    return next;
   }
 
   async #apply(events: readonly StoredEvent[], checkpoint: Position): Promise<void> {

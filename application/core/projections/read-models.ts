@@ -1,8 +1,9 @@
 import { DomainError } from '../../../domain/core/errors.ts';
 import type { DocumentReader, PageQuery, Projection, SearchQuery } from '../../../domain/core/projection.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Position } from '../../ports/event-store.ts';
+import { latest, type Position } from '../../ports/event-store.ts';
 import type { GenerationId, ReadStore } from '../../ports/read-store.ts';
+import { pause } from '../concurrency/pause.ts';
 
 /** Reads one read model from its active generation. */
 export interface Reader extends DocumentReader {
@@ -222,7 +223,7 @@ export class ReadModels {
       if (first === undefined) return;
       if (performance.now() > deadline) throw behind('A read model has not caught up yet.');
       const runner = this.#runners.get(first);
-      await (runner === undefined ? delay(POLL_MS) : runner.nextBatch(POLL_MS * 4));
+      await (runner === undefined ? pause(POLL_MS) : runner.nextBatch(POLL_MS * 4));
     }
   }
 
@@ -269,13 +270,8 @@ export class ReadModels {
   }
 }
 
-const latest = (a: Position | undefined, b: Position | undefined): Position | undefined =>
-  a === undefined || (b !== undefined && b > a) ? b : a;
-
 const reaches = (checkpoint: Position | undefined, target: Position | undefined): boolean =>
   target === undefined || (checkpoint !== undefined && checkpoint >= target);
 
 const behind = (message: string): DomainError =>
   new DomainError('read_model_behind', message, { retry_after: 1 });
-
-const delay = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
