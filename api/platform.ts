@@ -58,18 +58,18 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   const erased = await core.erasures.reapply();
   if (erased > 0) logger.info({ keys: erased }, 'erasures of the log were applied to the key store');
   const lease = { logger, owner: randomUUID(), ttlMs: options.leaseMs ?? LEASE_MS };
-  const room = new CacheBudget(MEMORY.documents);
-  const pressure = new WaitingReaders();
+  const budget = new CacheBudget(MEMORY.documents);
+  const waitingReaders = new WaitingReaders();
   const runners = projections.map(
     (projection) =>
       new ProjectionRunner(projection, {
-        pressure,
+        waitingReaders,
         ...lease,
         store: stores.reads,
         events: stores.events,
         follower,
         codec,
-        room,
+        budget,
         metrics,
         clock,
         lingerMs: LINGER_MS,

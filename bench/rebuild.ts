@@ -50,7 +50,7 @@ const runnerRebuild = async (log: string, path: string): Promise<number> => {
   const store = await openSqliteReadStore({ path });
   const logger = createLogger('error');
   const runner = new ProjectionRunner(conversationsProjection, {
-    pressure: new WaitingReaders(),
+    waitingReaders: new WaitingReaders(),
     store,
     events,
     follower: new LogFollower({ events, logger }),

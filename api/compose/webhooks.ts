@@ -114,7 +114,7 @@ const runWebhooks = (core: Core, lease: LeaseOptions, signal: AbortSignal): Prom
   });
   const deps = {
     attempts,
-    turns: new FairLimiter(LIMITS),
+    limiter: new FairLimiter(LIMITS),
     queue: queueIn(core),
     clock,
     logger,

@@ -34,8 +34,8 @@ const run = async (): Promise<void> => {
   const stopping = new AbortController();
   // One for all: an event that several of them fold is decoded once.
   const codec = new EventCodec(catalogue);
-  const room = new CacheBudget(MEMORY.documents);
-  const pressure = new WaitingReaders();
+  const budget = new CacheBudget(MEMORY.documents);
+  const waitingReaders = new WaitingReaders();
   // A remote store sends each event to this process once: to the main thread, which passes it on.
   const relay = new Growth();
   const isRemote = config.EVENTSTORE_URL !== undefined;
@@ -47,14 +47,14 @@ const run = async (): Promise<void> => {
     projections.map((projection) => [
       projection.name,
       new ProjectionRunner(projection, {
-        pressure,
+        waitingReaders,
         ...lease,
         logger,
         store: reads,
         events,
         follower,
         codec,
-        room,
+        budget,
         metrics: metricsBy(tell),
         clock: systemClock,
         // The main thread is told of progress; only a newcomer reads it from the store.

@@ -1,4 +1,4 @@
-import { setImmediate as breathe } from 'node:timers/promises';
+import { setImmediate as yieldTick } from 'node:timers/promises';
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { TenantIndexes } from '../../application/assistant/tenant-indexes.ts';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
@@ -21,7 +21,7 @@ const run = async (): Promise<void> => {
     dimensions,
     maxBytes: MAX_BYTES,
     now: Date.now,
-    breathe,
+    yieldTick,
   });
   const tell = (message: FromRetrieval): void => port.postMessage(message);
   port.on('message', (received: unknown) => {

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
-import { latest } from '../../application/entities/deletion-steps.ts';
-import type { Position } from '../../application/ports/event-store.ts';
+import { latest, type Position } from '../../application/ports/event-store.ts';
 import { textFrame } from './frame.ts';
 
 /** Close codes of ours (decisions, section 4). */

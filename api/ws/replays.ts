@@ -2,9 +2,8 @@ import { FairLimiter } from '../../application/core/concurrency/fair-limiter.ts'
 import { Interrupted, RetryPolicy } from '../../application/core/concurrency/retry-policy.ts';
 import type { EventCodec } from '../../application/core/events/event-codec.ts';
 import { tenantPrefix } from '../../application/core/events/stream-name.ts';
-import { latest } from '../../application/entities/deletion-steps.ts';
 import { ENVELOPE_TYPES, type Envelopes } from '../../application/messaging/envelopes.ts';
-import type { EventStore, Position } from '../../application/ports/event-store.ts';
+import { type EventStore, latest, type Position } from '../../application/ports/event-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
 import type { Metrics } from '../../application/ports/metrics.ts';
 import { STUCK_MS } from './lanes.ts';

@@ -3,7 +3,7 @@ import type { Turn } from './question.ts';
 import { type Quote, quotesOf } from './quoting.ts';
 import type { Passage } from './tenant-indexes.ts';
 
-/** Makes a reply of what was found; there is at least one passage. */
+/** Makes a reply from passages; there is at least one. */
 export interface Answerer {
   /** @throws {DomainError} `unavailable`, `assistant_upstream_unexpected` */
   answer(message: string, history: readonly Turn[], passages: readonly Passage[]): Promise<string>;
@@ -17,20 +17,19 @@ export const NOTHING_CERTAIN =
 
 const FOUND = 'This is what your records say:';
 
-/** Sources that are named where none of them answers for certain. */
+/** Sources named when none of them is certain to answer. */
 const POINTERS = 3;
 
 /**
- * Answers without a language model, by quoting: the sentences that fit the question best, word for word, under the titles of
- * their sources; nothing in them is followed. Where it is not likely enough that they answer, it says so and only names
- * the sources that come closest.
+ * Answers without a language model by quoting the best sentences of the passages under the titles of their sources.
+ * When no passage is certain enough, it says so and only names the closest sources.
  */
 export const extractiveAnswerer: Answerer = {
   answer: async (message, history, passages) =>
     isCertain(passages) ? quoting(quotesOf(message, history, passages)) : pointing(passages),
 };
 
-/** Whether the best passage answers the question, as far as can be told without understanding it. */
+/** Whether the best passage is confident enough to be quoted as the answer. */
 export const isCertain = (passages: readonly Passage[]): boolean => (passages[0]?.confidence ?? 0) >= CERTAIN;
 
 const quoting = (quotes: readonly Quote[]): string => {

@@ -9,10 +9,7 @@ import type { Retrieval } from './retrieval.ts';
 import type { Passage } from './tenant-indexes.ts';
 import { streamSafe } from './texts/stream-safe.ts';
 
-/**
- * UTF-16 units of each message of the talk so far that are looked at: what goes on from it is about its beginning, and
- * a request may hold a megabyte of it.
- */
+/** UTF-16 units used of each message of the conversation; a request may hold a megabyte. */
 const MAX_TURN = 8000;
 
 export interface Asked {
@@ -26,7 +23,7 @@ export interface Answer {
   readonly position: Position | undefined;
 }
 
-/** Questions and their answers (specification, Assistant). Nothing of a talk is kept but that a question was asked. */
+/** Answers questions (specification, Assistant). Stores only that a question was asked, never its text. */
 export class Assistant {
   readonly #retrieval: Retrieval;
   readonly #answerer: Answerer;

@@ -10,14 +10,14 @@ import type { Corpus, Outcome, SourceDocument } from './corpus.ts';
 import { orModelUnavailable } from './retrieval.ts';
 import type { RecordFacts, Sources } from './sources.ts';
 
-/** Sources by what the backfill did with them. */
+/** Number of sources by outcome. */
 export interface BackfillCounts {
   readonly added: number;
   readonly updated: number;
   readonly skipped: number;
 }
 
-/** Everything of a tenant that belongs into its corpus, as far as the log goes when it is asked. */
+/** All sources of a tenant that belong in its corpus, up to the present end of the log. */
 export interface CorpusInventory {
   records(tenantId: string): AsyncIterable<RecordFacts>;
   attachments(tenantId: string): AsyncIterable<Omit<FileFacts, 'entity_name'>>;
@@ -30,19 +30,19 @@ export interface BackfillDeps {
   readonly directory: Directory;
   readonly store: CorpusStore;
   readonly lease: LeaseOptions;
-  /** @throws {EmbedderUnavailable} while there is no model */
+  /** @throws {EmbedderUnavailable} without a model */
   readonly checkModel: () => Promise<unknown>;
 }
 
-/** Sources whose chunks are embedded together, two such groups at a time: the embedder never waits for the store. */
+/** Sources embedded together; two such groups at a time, so that the embedder does not wait for the store. */
 const GROUP = 32;
 const AT_ONCE = 2;
 const POLL_MS = 200;
 
 /**
- * Sweeps a tenant's records and attachments into its corpus (specification, Assistant). One run at a time for each tenant,
- * on all nodes together: whoever comes while one is under way waits for it and is told its counts. A run that dies
- * leaves what it has done; whoever waited for it begins again and finds that done.
+ * Writes a tenant's records and attachments to its corpus (specification, Assistant). One run at a time per tenant over
+ * all nodes; further requests wait for it and get its counts. After a crash a waiting request starts a new run, which
+ * skips finished sources.
  */
 export class Backfills {
   readonly #deps: BackfillDeps;
@@ -53,7 +53,10 @@ export class Backfills {
     this.#deps = deps;
   }
 
-  /** @throws {DomainError} `embedding_model_unavailable`, `assistant_not_entitled` when that ends meanwhile, `unavailable` */
+  /**
+   * @throws {DomainError} `embedding_model_unavailable`, `assistant_not_entitled` when that ends during the run,
+   * `unavailable`
+   */
   async run(tenantId: string): Promise<BackfillCounts> {
     const present = this.#running.get(tenantId);
     if (present !== undefined) return present;
@@ -62,7 +65,7 @@ export class Backfills {
     return run;
   }
 
-  /** Ends what is under way. */
+  /** Aborts running backfills. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await Promise.allSettled([...this.#running.values()]);
@@ -77,7 +80,7 @@ export class Backfills {
       const lease = await options.store.acquireLease(`backfill:${tenantId}`, options.owner, options.ttlMs);
       const last = waited ? await store.backfillRun(tenantId) : undefined;
       const isAnother = last?.run !== before?.run || before?.counts === null;
-      // It began before this request came, or while it waited, and has ended.
+      // Another run that ended while this request waited.
       const joined = isAnother ? last?.counts : undefined;
       if (lease !== undefined) {
         let counts = joined;
@@ -136,13 +139,13 @@ export class Backfills {
       for (const [index, file] of files.entries()) {
         if (held[index] === true) continue;
         const document = await sources.attachment(tenantId, file);
-        // One by one: each may be as large as an upload may be.
+        // One at a time: each may be as large as an upload.
         if (document !== undefined) yield [document];
       }
     }
   }
 
-  /** As it is now: it may be withdrawn while this runs. */
+  /** Checked again for each group, since the entitlement may end during the run. */
   async #checkEntitled(tenantId: string): Promise<void> {
     const tenant = await this.#deps.directory.tenant(tenantId);
     if (tenant === undefined || !hasAssistant(tenant)) {

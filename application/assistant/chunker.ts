@@ -1,31 +1,30 @@
 import { createHash } from 'node:crypto';
 
 /**
- * Cuts texts into passages that are found and quoted one by one. A change of what comes out here, or of what is
- * embedded, needs a new version: every chunk is then embedded anew by the next backfill.
+ * Version of the chunker and of {@link embeddedText}. A change of their output needs a new version; the next backfill
+ * then embeds all chunks again.
  */
 export const CHUNKER_VERSION = 2;
 
 export interface ChunkSizes {
-  /** UTF-16 units up to which a chunk takes sentences and lines; of a long text more, so that all of it is found. */
+  /**
+   * Length (UTF-16 units) up to which a chunk collects sentences and lines; more for a long text, so that all of it
+   * fits.
+   */
   readonly target: number;
-  /** UTF-16 units of a chunk, at most: a sentence or line that is longer is cut. */
+  /** Most UTF-16 units of a chunk; longer sentences and lines are cut. */
   readonly size: number;
-  /** Chunks of one source, at most: what comes after them is not found. */
+  /** Most chunks of a source; the rest of its text is not found. */
   readonly limit: number;
 }
 
-/**
- * Small, because a sentence's embedding says more than a page's: by embeddings alone the right source of the bench's labelled
- * set is among the first five for 68 of 100 questions with one chunk for each source, for 74 with chunks of about 150
- * characters (a quarter more of them), for 76 with single sentences and lines (twice as many).
- */
+/** Small, since the embedding of a sentence is more specific than that of a page (docs/benchmarks.md). */
 export const CHUNK_SIZES: ChunkSizes = { target: 150, size: 500, limit: 4000 };
 
-/** UTF-16 units of a source that are found in any case. */
+/** UTF-16 units of a source that are always searchable. */
 export const FOUND_CHARACTERS = (CHUNK_SIZES.limit * CHUNK_SIZES.size) / 2;
 
-/** UTF-16 units of the chunks of a source that are shown together, about. */
+/** Approximate UTF-16 units of chunks shown together. */
 export const SECTION = 1000;
 
 export interface Chunk {
@@ -33,7 +32,10 @@ export interface Chunk {
   readonly hash: string;
 }
 
-/** NFC, `\n` alone ends lines, nothing that cannot be shown, no space at line ends, no more than one empty line. */
+/**
+ * NFC, lines ended by `
+ * `, without control characters and trailing spaces, at most one empty line in a row.
+ */
 export const normalised = (text: string): string =>
   text
     .toWellFormed()
@@ -46,29 +48,29 @@ export const normalised = (text: string): string =>
     .replace(/\n{3,}/g, '\n\n')
     .trim();
 
-/** What the embedder is given for a chunk. */
+/** The text that is embedded for a chunk. */
 export const embeddedText = (title: string, text: string): string => `${title}\n${text}`;
 
 export const contentHash = (title: string, text: string): string =>
   createHash('sha256').update(`${CHUNKER_VERSION}\n${title}\n${text}`).digest('hex');
 
-/** Work that pauses: each number is how many UTF-16 units it went through since the last pause, about. */
+/** A generator that yields, at points where it may be paused, the UTF-16 units processed since the last one. */
 type Stepwise<T> = Generator<number, T, undefined>;
 
-/** Chunks of a source; none of one without text. */
+/** Chunks of a source; none for an empty text. */
 export const chunksOf = (title: string, text: string, sizes: ChunkSizes = CHUNK_SIZES): readonly Chunk[] => {
   const work = chunking(title, text, sizes);
   for (let step = work.next(); ; step = work.next()) if (step.done === true) return step.value;
 };
 
-/** UTF-16 units that are cut without a pause: some milliseconds. */
+/** UTF-16 units processed per tick. */
 const WITHOUT_PAUSE = 50_000;
 
-/** {@link chunksOf} for the thread that serves requests: a large text would hold them up for tenths of a second. */
-export const chunksInTurns = async (
+/** As {@link chunksOf}, calling `yieldTick` between parts of a large text, so that requests are served meanwhile. */
+export const chunksYielding = async (
   title: string,
   text: string,
-  breathe: () => Promise<unknown>,
+  yieldTick: () => Promise<unknown>,
 ): Promise<readonly Chunk[]> => {
   const work = chunking(title, text, CHUNK_SIZES);
   let done = 0;
@@ -77,7 +79,7 @@ export const chunksInTurns = async (
     done += step.value;
     if (done < WITHOUT_PAUSE) continue;
     done = 0;
-    await breathe();
+    await yieldTick();
   }
 };
 
@@ -95,13 +97,13 @@ const chunking = function* (title: string, text: string, sizes: ChunkSizes): Ste
 /** A line, a sentence, or a part of one that is too long. */
 interface Atom {
   readonly text: string;
-  /** What stands between it and the one before. */
+  /** The separator before it. */
   readonly before: '\n\n' | '\n' | ' ' | '';
 }
 
 const pieces = function* (text: string, sizes: ChunkSizes): Stepwise<readonly string[]> {
   const { size, limit } = sizes;
-  // Chunks are half full at least, two by two.
+  // Two successive chunks together exceed the target, so `limit` chunks hold half of `limit * target`.
   const target = Math.min(size, Math.max(sizes.target, Math.ceil((2 * text.length) / limit)));
   const found: string[] = [];
   let current: Atom[] = [];
@@ -114,7 +116,7 @@ const pieces = function* (text: string, sizes: ChunkSizes): Stepwise<readonly st
   for (const paragraph of text.split('\n\n')) {
     const atoms = yield* atomsOf(paragraph, size);
     const whole = atoms.reduce((sum, atom) => sum + atom.before.length + atom.text.length, 0);
-    // A paragraph stays whole where it can.
+    // Keeps a paragraph in one chunk if it fits.
     if (length + whole > target && length >= target / 2) close();
     for (const atom of atoms) {
       const more = atom.before.length + atom.text.length;
@@ -155,14 +157,14 @@ const atomsOf = function* (paragraph: string, size: number): Stepwise<readonly A
   return atoms;
 };
 
-/** Cut at a space where there is one, and never within a code point. */
+/** Cuts at a space if there is one, never within a code point. */
 const parts = function* (text: string, size: number): Iterable<{ text: string; isFirst: boolean }> {
-  const room = size - 2;
+  const limit = size - 2;
   let from = 0;
-  while (text.length - from > room) {
-    let to = from + room;
+  while (text.length - from > limit) {
+    let to = from + limit;
     const space = text.slice(from, to + 1).lastIndexOf(' ');
-    if (space > room / 2) to = from + space + 1;
+    if (space > limit / 2) to = from + space + 1;
     else if (isLowSurrogate(text.charCodeAt(to))) to -= 1;
     yield { text: text.slice(from, to), isFirst: from === 0 };
     from = to;
@@ -172,7 +174,7 @@ const parts = function* (text: string, size: number): Iterable<{ text: string; i
 
 const isLowSurrogate = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff;
 
-/** Chunks that follow each other, in sections: what is read together. Each has at least one, and about {@link SECTION}. */
+/** Groups successive chunks into sections of about {@link SECTION}, at least one chunk each. */
 export const sectionsOf = (
   texts: readonly string[],
 ): readonly { readonly from: number; readonly to: number }[] => {

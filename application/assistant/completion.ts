@@ -12,18 +12,17 @@ export interface CompletionDeps {
   readonly isEntitled: (tenantId: string) => Promise<boolean>;
 }
 
-/** Tenants whose sources are embedded at the same time; the embedder lets them take turns. */
-const LANES = 8;
-/** Sources that are looked up at a time; their keys are held in memory. */
+/** Tenants embedded at the same time; the embedder schedules them fairly. */
+const TENANTS = 8;
+/** Most sources read per look-up; their keys are kept in memory. */
 const PAGE = 50_000;
 const AGAIN_MS = 1000;
-/** Records of one tenant at a time. */
+/** Records of a tenant embedded together. */
 const TOGETHER = 6;
 
 /**
- * Computes the vectors of sources whose texts were stored without: what would have held up the indexing of all tenants.
- * Each tenant has a lane, so that a large import of one is not in the way of another's. Nothing is lost with the
- * process: what is left stands in the store, and is looked up at the next beginning.
+ * Computes vectors of sources whose texts were stored without them, because embedding would have delayed other tenants.
+ * One queue per tenant. A restart finds the remaining sources in the store.
  */
 export class Completion {
   readonly #deps: CompletionDeps;
@@ -31,7 +30,7 @@ export class Completion {
   readonly #running = new Map<string, Promise<void>>();
   readonly #stopping = new AbortController();
   #beginning: Promise<void> | undefined;
-  /** The page was full, and something has come of it since. */
+  /** The last look-up was full, so the store may hold more. */
   #more = false;
   #done = 0;
 
@@ -39,12 +38,12 @@ export class Completion {
     this.#deps = deps;
   }
 
-  /** Whether a tenant has something to be completed. */
+  /** Whether a tenant has sources without vectors. */
   isBehind(tenantId: string): boolean {
     return this.#waiting.has(tenantId) || this.#running.has(tenantId);
   }
 
-  /** Takes up what was left. */
+  /** Looks up sources left by an earlier process. */
   begin(): void {
     this.#beginning ??= this.#lookUp()
       .catch((error: unknown) =>
@@ -63,7 +62,7 @@ export class Completion {
     this.#next();
   }
 
-  /** Until nothing is left to do. */
+  /** Resolves when nothing is left. */
   async idle(): Promise<void> {
     while (this.#beginning !== undefined || this.#running.size > 0)
       await Promise.all([this.#beginning, ...this.#running.values()]);
@@ -86,13 +85,13 @@ export class Completion {
     if (this.#more && this.#done > 0 && this.#waiting.size === 0 && !this.#stopping.signal.aborted)
       this.begin();
     for (const tenantId of this.#waiting.keys()) {
-      if (this.#running.size >= LANES) return;
+      if (this.#running.size >= TENANTS) return;
       if (this.#running.has(tenantId)) continue;
-      const lane = this.#run(tenantId).finally(() => {
+      const run = this.#run(tenantId).finally(() => {
         this.#running.delete(tenantId);
         this.#next();
       });
-      this.#running.set(tenantId, lane);
+      this.#running.set(tenantId, run);
     }
   }
 
@@ -128,7 +127,7 @@ export class Completion {
 
 const nameOf = ({ kind, id }: SourceKey): string => `${kind}/${id}`;
 
-/** A few records, which the embedder takes together where they are short; of attachments one, which may be large. */
+/** A few records, which the embedder batches, or one attachment, which may be large. */
 const firstOf = (waiting: ReadonlyMap<string, SourceKey>): readonly SourceKey[] => {
   const found: SourceKey[] = [];
   for (const key of waiting.values()) {

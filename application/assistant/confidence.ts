@@ -1,16 +1,14 @@
-/** How likely a passage answers a question, for who answers without understanding either. */
-
-/** What the searches say of a passage and its question. */
+/** Scores of a passage for its question. */
 export interface Evidence {
   readonly cosine: number;
   readonly keyword: number;
   readonly coverage: number;
   readonly margin: number;
-  /** Of the question that count as words. */
+  /** Number of words of the question, without common ones. */
   readonly terms: number;
 }
 
-/** More words say nothing more. */
+/** Further words add nothing. */
 const MANY_TERMS = 8;
 
 export const featuresOf = ({ cosine, keyword, coverage, margin, terms }: Evidence): readonly number[] => [
@@ -23,16 +21,16 @@ export const featuresOf = ({ cosine, keyword, coverage, margin, terms }: Evidenc
 ];
 
 /**
- * Of a logistic regression of “the best passage is of the right source” over these features; fitted on the questions with even
- * numbers of the bench’s labelled set by `node bench/assistant/fit.ts`, which prints how they do on the odd ones.
+ * Weights of a logistic regression of "the best passage has the right source" over these features, fitted by `node
+ * bench/assistant/fit.ts` on the even questions of the labelled set; it prints the results for the odd ones.
  */
 const WEIGHTS: readonly number[] = [-4.99, 3.21, 1.67, 3.32, 3.28, 2.82];
 
-/** 0..1. */
+/** The likelihood (0..1) that a passage answers the question. */
 export const confidenceOf = (evidence: Evidence): number => {
   const sum = featuresOf(evidence).reduce((all, feature, nth) => all + feature * (WEIGHTS[nth] ?? 0), 0);
   return 1 / (1 + Math.exp(-sum));
 };
 
-/** From here on a passage is quoted as the answer: 19 of 20 questions without one are below (bench/assistant/fit.ts). */
+/** From here on a passage is quoted as the answer (chosen by bench/assistant/fit.ts). */
 export const CERTAIN = 0.67;

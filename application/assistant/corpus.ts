@@ -1,7 +1,7 @@
-import { setImmediate as breathe } from 'node:timers/promises';
+import { setImmediate as yieldTick } from 'node:timers/promises';
 import type { CorpusStore, SourceHead, SourceKey, StoredSource } from '../ports/corpus-store.ts';
 import { type Embedder, EmbedderUnavailable } from '../ports/embedder.ts';
-import { CHUNKER_VERSION, type Chunk, chunksInTurns, embeddedText } from './chunker.ts';
+import { CHUNKER_VERSION, type Chunk, chunksYielding, embeddedText } from './chunker.ts';
 
 /** A source as it is at one revision. */
 export interface SourceDocument extends SourceKey {
@@ -11,20 +11,20 @@ export interface SourceDocument extends SourceKey {
   readonly text: string;
 }
 
-/** What became of a source: `skipped` where the corpus had its text already, or a later one. */
+/** `skipped`: the corpus already had this text or a later revision. */
 export type Outcome = 'added' | 'updated' | 'skipped';
 
-/** A deleted source comes back at no revision. */
+/** Revision of a deleted source, greater than any other. */
 export const GONE = '~';
 
-/** Of a record: its version, and that of the schema whose labels its text has. */
+/** Revision of a record: its version and that of the schema whose labels are in its text. */
 export const recordRevision = (version: number, schemaRevision: number): string =>
   `${String(version).padStart(12, '0')}.${String(schemaRevision).padStart(8, '0')}`;
 
-/** An attachment never changes; how it is cut may. */
+/** Attachments never change, so only the chunker's version counts. */
 export const ATTACHMENT_REVISION = recordRevision(CHUNKER_VERSION, 0);
 
-/** Adds the missing vectors to those that are known; the model of all, or null where there are to be none. */
+/** Embeds `missing` texts into `known`; returns the model, or null when vectors are left out. */
 type Embed = (
   missing: ReadonlyMap<string, string>,
   known: Map<string, Float32Array>,
@@ -39,8 +39,8 @@ interface Plan {
 }
 
 /**
- * The one way into the corpus, of write-through and of backfill alike. What is there with the same text and model is
- * left alone; nothing replaces a later revision of itself.
+ * Writes the corpus, for indexer and backfill alike. Skips sources with the same text and model, and never replaces a
+ * later revision.
  */
 export class Corpus {
   readonly #store: CorpusStore;
@@ -52,8 +52,7 @@ export class Corpus {
   }
 
   /**
-   * @param without what happens when there is no model: the texts are stored, so that at least nothing outdated is
-   * found later, or it fails
+   * @param without without a model, stores texts without vectors, so that outdated text is not found, or fails
    * @throws {EmbedderUnavailable}
    */
   async write(
@@ -72,10 +71,10 @@ export class Corpus {
     const heads = await this.#store.heads(tenantId, documents);
     const plans: Plan[] = [];
     for (const [index, document] of documents.entries()) {
-      const chunks = await chunksInTurns(document.title, document.text, breathe);
+      const chunks = await chunksYielding(document.title, document.text, yieldTick);
       plans.push({ document, chunks, head: heads[index] });
-      // Requests have their turn between two large ones.
-      if (document.text.length > LONG_TEXT) await breathe();
+      // Yields after a large text.
+      if (document.text.length > LONG_TEXT) await yieldTick();
     }
     const due = plans.filter((plan) => this.#isDue(plan));
     const sources = due.length === 0 ? [] : await this.#sources(tenantId, due, embed);
@@ -87,7 +86,11 @@ export class Corpus {
     return documents.map((document) => outcomes.get(document) ?? 'skipped');
   }
 
-  /** Writes what may be found at once, by its words; see {@link complete} for the rest. */
+  /**
+   * Stores texts, which keyword search finds at once, with vectors only for up to `atMost` new chunks; see {@link
+   * complete}.
+   * @returns whether all vectors were stored
+   */
   async writeTexts(tenantId: string, documents: readonly SourceDocument[], atMost: number): Promise<boolean> {
     let isWhole = true;
     await this.#write(tenantId, documents, async (missing, known) => {
@@ -98,7 +101,7 @@ export class Corpus {
   }
 
   /**
-   * Computes the vectors of a source that was stored without.
+   * Computes the vectors of a source stored without them.
    * @throws {EmbedderUnavailable}
    */
   async complete(tenantId: string, key: SourceKey): Promise<void> {
@@ -111,7 +114,7 @@ export class Corpus {
     const known = new Map<string, Float32Array>();
     const texts = new Map(before.chunks.map(({ hash, text }) => [hash, embeddedText(before.title, text)]));
     const model = await this.#embed(texts, known, 'fail');
-    // It may have changed meanwhile; what was computed belongs to these very texts.
+    // The source may have changed meanwhile; vectors are stored only for the same texts.
     for (let now = await missing(); now !== undefined; now = await missing()) {
       const { seq: _seq, ...source } = now;
       const chunks = source.chunks.map((chunk) => ({ ...chunk, vector: known.get(chunk.hash) }));
@@ -120,7 +123,7 @@ export class Corpus {
     }
   }
 
-  /** The source is deleted; a record takes its attachments along. */
+  /** Deletes a source; a record's attachments too. */
   async delete(tenantId: string, key: SourceKey, ifPresent: boolean): Promise<void> {
     await this.#store.bury(tenantId, key, GONE, ifPresent);
     if (key.kind !== 'entity_record') return;
@@ -128,17 +131,17 @@ export class Corpus {
       await this.#store.bury(tenantId, { kind: 'attachment', id }, GONE, ifPresent);
   }
 
-  /** The source is another now, and not to be kept: what the corpus has of it goes until a backfill. */
+  /** Removes the text of a changed source that the tenant may not index; a backfill restores it. */
   forget(tenantId: string, key: SourceKey, revision: string): Promise<void> {
     return this.#store.bury(tenantId, key, revision, true);
   }
 
-  /** Whether the corpus holds nothing of a tenant, and remembers nothing either. */
+  /** Whether the corpus holds no source of a tenant, not even a buried one. */
   isEmpty(tenantId: string): Promise<boolean> {
     return this.#store.isEmpty(tenantId);
   }
 
-  /** Which attachments are in the corpus as they would be put there, so that their bytes need not be read. */
+  /** Whether each attachment is already stored in its present form, so that its bytes need not be read. */
   async holds(tenantId: string, ids: readonly string[]): Promise<readonly boolean[]> {
     const keys = ids.map((id): SourceKey => ({ kind: 'attachment', id }));
     return (await this.#store.heads(tenantId, keys)).map((head) => {
@@ -164,7 +167,7 @@ export class Corpus {
     return chunks.every(({ hash }, index) => head.hashes[index] === hash);
   }
 
-  /** The same text at a later revision: what is older must not come after it. */
+  /** Records a later revision of an unchanged text, so that no older revision replaces it. */
   async #advance(tenantId: string, plans: readonly Plan[]): Promise<void> {
     for (const { document, chunks, head } of plans) {
       if (head === undefined || head.revision >= document.revision || !this.#hasSame(head, chunks)) continue;
@@ -191,7 +194,7 @@ export class Corpus {
     }));
   }
 
-  /** The hash stands for title and text, so a vector may be taken over wherever in the source the chunk stands now. */
+  /** A hash covers title and text, so its vector is reused anywhere in the source. */
   async #knownVectors(tenantId: string, plans: readonly Plan[]): Promise<Map<string, Float32Array>> {
     const known = new Map<string, Float32Array>();
     const kept = plans.filter(({ chunks, head }) => {
@@ -209,7 +212,7 @@ export class Corpus {
     return known;
   }
 
-  /** @returns the model that all vectors are of; null without one */
+  /** @returns the model of all vectors; null without one */
   async #embed(
     missing: ReadonlyMap<string, string>,
     known: Map<string, Float32Array>,

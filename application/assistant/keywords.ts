@@ -1,6 +1,4 @@
-/** Keyword search: what counts as a word, and BM25 over the words of rows. */
-
-/** Words that say nothing of what is asked for. */
+/** Common words, which are not searched for. */
 const COMMON = new Set(
   (
     'a about after all also am an and any anybody anyone anything are as at be because been before being but by ' +
@@ -17,10 +15,13 @@ const PLAIN = /^[\0-\x7f]*$/;
 const PLAIN_WORD = /[a-z0-9]+/g;
 const WITHOUT_SPACES = /^[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}]+$/u;
 
-/** Words of a text as they are compared: without case, accents and English endings. Common words are left out. */
+/**
+ * Words of a text in the form they are compared in: without case, accents and English endings. Common words are left
+ * out.
+ */
 export const termsOf = (text: string): string[] => {
   const found: string[] = [];
-  // Most texts have no accents to be taken off.
+  // Pure ASCII needs no normalisation.
   const isPlain = PLAIN.test(text);
   const plain = (isPlain ? text : text.normalize('NFKD').replace(/\p{M}+/gu, '')).toLowerCase();
   for (const word of plain.match(isPlain ? PLAIN_WORD : WORD) ?? []) {
@@ -32,12 +33,12 @@ export const termsOf = (text: string): string[] => {
   return found;
 };
 
-/** Longer words are parts of the texts that they come from, and would keep these in memory. */
+/** Longer words are substrings that would keep their texts in memory. */
 const REMEMBERED_LENGTH = 12;
 const MAX_REMEMBERED = 50_000;
 const remembered = new Map<string, string>();
 
-/** What a word is compared by; undefined for a common one. Remembered, for it takes a while and words are seldom new. */
+/** The stem of a word; undefined for a common one. Cached. */
 const rootOf = (word: string): string | undefined => {
   if (word.length > REMEMBERED_LENGTH) return stem(word.length > 64 ? word.slice(0, 64) : word);
   const known = remembered.get(word);
@@ -49,7 +50,7 @@ const rootOf = (word: string): string | undefined => {
   return root;
 };
 
-/** Scripts without spaces are compared by pairs of characters. */
+/** Splits words of scripts without spaces into pairs of characters. */
 const pairsIn = (word: string): string[] => {
   const characters = [...word];
   if (characters.length < 3) return [word];
@@ -59,8 +60,8 @@ const pairsIn = (word: string): string[] => {
 const VOWEL = /[aeiouy]/;
 
 /**
- * A light stemmer: plurals, `-ing`, `-ed`, and of longer words the endings that make nouns, doers and adverbs. Two words
- * that become one by mistake cost less than two forms of one that stay apart: measured on the labelled set of the bench.
+ * A light stemmer: plurals, `-ing`, `-ed`, and noun and adverb endings of longer words. Merging too much costs less
+ * than leaving forms of a word apart (bench/assistant).
  */
 const stem = (word: string): string => {
   if (word.length < 3 || /[^a-z]/.test(word)) return word;
@@ -80,31 +81,31 @@ const stem = (word: string): string => {
     .replace(/y$/, 'i');
 };
 
-/** A term of a question and how much it counts, 0..1. */
+/** A term of a question with its weight, 0..1. */
 export interface WeightedTerm {
   readonly term: string;
   readonly weight: number;
 }
 
-/** What the words of a question say of each row, by its number. */
+/** Keyword scores of each row, by its number. */
 export interface KeywordScores {
   readonly bm25: Float32Array;
-  /** Share of the question's words, by their rarity, that the row has: 0..1. */
+  /** Share of the question's words in the row, weighted by rarity: 0..1. */
   readonly coverage: Float32Array;
 }
 
-/** Of a long question, its rarest words are searched for. */
+/** Most words of a question; the rarest ones are kept. */
 const MAX_TERMS = 64;
 const K1 = 1.2;
 const B = 0.5;
-/** Fewer rows count as this many: in a corpus of three every word would be common. */
+/** A smaller corpus counts as this many rows, since in a corpus of three every word would be common. */
 const LEAST_ROWS = 100;
-/** Words that share so many first letters, one being the beginning of the other, are forms or compounds of one… */
+/** Two words with this common prefix, one being the start of the other, count as related, */
 const BEGINNING = 5;
-/** …and count this much of the word itself. */
+/** with this share of the weight of an exact match. */
 const KIN = 0.6;
 
-/** A word in so many rows as hold it: row and count in one number each. */
+/** Rows that contain a word; row and count share one number. */
 interface Postings {
   entries: Uint32Array;
   length: number;
@@ -115,27 +116,26 @@ const MAX_COUNT = 2 ** COUNT_BITS - 1;
 export const MAX_ROWS = 2 ** (32 - COUNT_BITS);
 
 /**
- * An inverted index of rows, our own because of its size: 4 bytes for each word of a row, of which 100,000 chunks have
- * millions. Rows are numbered by who owns the index; a row that is gone stays in the lists until the owner makes a new
- * index.
+ * An inverted index that takes 4 bytes per word of a row, as 100,000 chunks have millions. The owner numbers the rows;
+ * a removed row stays in the lists until the owner makes a new index.
  */
 export class KeywordIndex {
   readonly #postings = new Map<string, Postings>();
   #lengths = new Uint16Array(1024);
-  /** The words that begin with the same letters. */
+  /** Words by their common prefix. */
   readonly #kin = new Map<string, string[]>();
   #total = 0;
   #rows = 0;
-  /** One more than the highest. */
+  /** The highest row plus one. */
   #end = 0;
   #bytes = 0;
 
-  /** Roughly. */
+  /** Approximate. */
   get bytes(): number {
     return this.#bytes + this.#lengths.byteLength;
   }
 
-  /** Each row once. */
+  /** Adds a row, once. */
   add(row: number, terms: readonly string[]): void {
     for (const term of terms) this.#post(term, row);
     while (row >= this.#lengths.length) this.#lengths = grown(Uint16Array, this.#lengths);
@@ -174,7 +174,7 @@ export class KeywordIndex {
     return postings;
   }
 
-  /** How rare a word is; that of a word that no row has is the highest. */
+  /** The rarity of a word; highest for an unknown word. */
   rarity(term: string): number {
     const holders = this.#postings.get(term)?.length ?? 0;
     const rows = Math.max(this.#rows, holders, LEAST_ROWS);
@@ -184,7 +184,7 @@ export class KeywordIndex {
   search(terms: readonly WeightedTerm[]): KeywordScores {
     const bm25 = new Float32Array(this.#end);
     const coverage = new Float32Array(this.#end);
-    /** Of the present word: what a row has got for it, and for which word that was. */
+    /** For the present word, each row's score, and the number of the word. */
     const gained = new Float32Array(this.#end);
     const gainedFor = new Int32Array(this.#end);
     const middling = this.#rows === 0 ? 1 : Math.max(1, this.#total / this.#rows);
@@ -218,20 +218,20 @@ export class KeywordIndex {
     return { bm25, coverage };
   }
 
-  /** The word itself and its kin. */
+  /** The word and related words. */
   #formsOf(term: string): readonly string[] {
     const kin = this.#kin.get(beginningOf(term) ?? '') ?? [];
     return [term, ...kin.filter((one) => one !== term && (one.startsWith(term) || term.startsWith(one)))];
   }
 }
 
-/** Undefined for what has no kin: short words, and numbers. */
+/** Undefined for words without related ones: short words and numbers. */
 const beginningOf = (term: string): string | undefined => {
   const beginning = term.slice(0, BEGINNING);
   return beginning.length < BEGINNING || /\d/.test(term) ? undefined : beginning;
 };
 
-/** A copy with twice the room. */
+/** A copy of twice the length. */
 export const grown = <T extends Uint16Array | Uint32Array | Float64Array>(
   make: new (length: number) => T,
   array: T,

@@ -14,7 +14,7 @@ export interface OfflineDocument {
   readonly text: string;
 }
 
-/** Retrieval over documents that are given at once, by the product's own chunker, index and ranking: for measuring. */
+/** Search over fixed documents with the product's chunker, index and ranking, for benchmarks. */
 export interface OfflineIndex {
   readonly chunks: number;
   retrieve(message: string, history?: readonly Turn[], rules?: RankingRules): Promise<readonly Passage[]>;

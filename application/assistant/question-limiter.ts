@@ -1,16 +1,16 @@
 import { DomainError } from '../../domain/core/errors.ts';
 
 export interface AdmissionLimits {
-  /** Questions of one tenant that are being answered at the same time. */
+  /** Concurrent questions of one tenant. */
   readonly perTenant: number;
-  /** Of all tenants. */
+  /** Concurrent questions of all tenants. */
   readonly together: number;
 }
 
-/** An upstream may take half a minute for each; a tenant alone never takes up all there is. */
+/** An upstream may take half a minute per question; one tenant cannot use all slots. */
 export const ADMISSION: AdmissionLimits = { perTenant: 32, together: 192 };
 
-/** Lets so many questions in at a time, so that a flood is refused and does not fill the memory, or delay others. */
+/** Limits concurrent questions and refuses the others. */
 export class QuestionLimiter {
   readonly #limits: AdmissionLimits;
   readonly #inside = new Map<string, number>();
@@ -20,7 +20,7 @@ export class QuestionLimiter {
     this.#limits = limits;
   }
 
-  /** @throws {DomainError} `rate_limited` for a tenant that has too many at once, `unavailable` when all have */
+  /** @throws {DomainError} `rate_limited` at the tenant's limit, `unavailable` at the total limit */
   async admit<T>(tenantId: string, work: () => Promise<T>): Promise<T> {
     const inside = this.#inside.get(tenantId) ?? 0;
     if (inside >= this.#limits.perTenant) {

@@ -1,29 +1,29 @@
 import { termsOf, type WeightedTerm } from './keywords.ts';
 
-/** One message of the talk so far, as the client keeps it. */
+/** A message of the conversation, as the client keeps it. */
 export interface Turn {
   readonly role: 'user' | 'assistant';
   readonly content: string;
 }
 
-/** What is searched for. */
+/** The text and terms to search for. */
 export interface SearchTexts {
-  /** Is embedded. */
+  /** The text to embed. */
   readonly text: string;
   readonly terms: readonly WeightedTerm[];
 }
 
-/** Longer questions speak for themselves. */
+/** Longer questions are searched for on their own. */
 const SHORT_WORDS = 4;
 const CARRIED_CHARACTERS = 500;
 const CARRIED_WEIGHT = 0.5;
 
-/** “And in 2025?”, “what about Lyon”, “how much is it”: what they speak of was said before. */
+/** "And in 2025?", "what about Lyon", "how much is it": questions that refer to earlier ones. */
 const GOES_ON = /^\s*(?:and|but|or|also|then|so|what about|how about|what else|why|since when)\b/iu;
 const POINTS_BACK =
   /\b(?:it|its|they|them|their|that one|this one|those|these|he|him|his|she|her|there|same)\b/iu;
 
-/** A question that goes on from earlier ones is searched for together with the last that stood by itself. */
+/** Combines a question that refers to earlier ones with the last that does not. */
 export const searchTextsOf = (message: string, history: readonly Turn[] = []): SearchTexts => {
   const own = [...new Set(termsOf(message))];
   const asked = history.filter(({ role }) => role === 'user').map(({ content }) => content);

@@ -2,25 +2,23 @@ import { termsOf } from './keywords.ts';
 import { searchTextsOf, type Turn } from './question.ts';
 import type { Passage } from './tenant-indexes.ts';
 
-/** Chooses the sentences of passages that answer a question. */
-
 export interface Quote {
   readonly title: string;
-  /** Word for word, but for space; in the order in which they stand. */
+  /** Quoted verbatim except for white space, in order of appearance. */
   readonly texts: readonly string[];
 }
 
 const QUOTES = 3;
 const QUOTE_CHARACTERS = 320;
-/** Of other sources than the best, only what is as good as this share of it is quoted. */
+/** Other sources are quoted when their score reaches this share of the best. */
 const OTHER_SOURCE = 0.93;
-/** Below the best sentence by no more than this. */
+/** Most distance from the best sentence's score. */
 const WITHIN = 0.4;
 
 const COVERAGE_WEIGHT = 0.6;
 const KIND_WEIGHT = 0.25;
 const NEWS_WEIGHT = 0.25;
-/** So many words that neither the question nor the title has are news enough. */
+/** Number of words in neither question nor title that counts as fully new. */
 const NEWS = 5;
 
 interface Sentence {
@@ -29,11 +27,11 @@ interface Sentence {
   readonly text: string;
   readonly cosine: number;
   readonly terms: ReadonlySet<string>;
-  /** Of its source's title. */
+  /** Terms of its source's title. */
   readonly titled: ReadonlySet<string>;
 }
 
-/** At most three sentences, of the best source and those that come close to it. */
+/** Chooses at most three sentences, of the best source and those with a similar score. */
 export const quotesOf = (
   message: string,
   history: readonly Turn[],
@@ -73,9 +71,8 @@ const sentencesOf = (passages: readonly Passage[], source: number): readonly Sen
 };
 
 /**
- * By the cosine of its chunk, by the question's words that it has (those count most that few of the sentences have; those of
- * the title are said by all of a source), by whether it holds what such a question asks for, and by whether it says anything
- * that the question does not.
+ * Scores sentences by the cosine of the chunk, the question's words in sentence or title (rarer ones count more),
+ * whether it contains the kind of thing asked for, and whether it adds words to the question.
  */
 const scoresOf = (
   message: string,
@@ -111,7 +108,7 @@ const PERSON = /(?<=\S\s)\p{Lu}\p{L}+|\b(?:driver|manager|owner|team|office|staf
 const REASON =
   /\b(?:because|cause[ds]?|due|since|reason|so that|therefore|otherwise|to avoid|fault|problem)\b/iu;
 
-/** What a sentence that answers must have in it, where the question says so. */
+/** A pattern that an answer to this question must contain, if its form tells one. */
 const askedFor = (message: string): RegExp | undefined => {
   if (
     /\bhow (?:many|much|often|long|old|far|high|large|big|wide|deep|heavy|fast|hot|warm|loud)\b/iu.test(

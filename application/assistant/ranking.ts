@@ -1,24 +1,23 @@
 import type { SourceKey } from '../ports/corpus-store.ts';
 
 /**
- * How the searches become one list (decisions, section 7): a weighted sum of the cosine, of BM25, and of how much of the
- * question the words of a passage cover. On the labelled set of the bench it puts the right source among the first five
- * more often than a fusion of ranks (0.92 against 0.88); and unlike that it says how good the best one is, so that a
- * threshold can tell a question that nothing answers.
+ * Combines the searches into one list (decisions, section 7) by a weighted sum of the cosine, BM25 and the coverage of
+ * the question's words. Unlike a fusion of ranks it also scores the best passage, so that a threshold detects
+ * unanswerable questions.
  */
 export interface RankingRules {
   readonly mode: 'hybrid' | 'keyword' | 'embedding';
-  /** Sections that are looked at more closely. */
+  /** Sections examined closely. */
   readonly candidates: number;
   readonly cosineWeight: number;
   readonly keywordWeight: number;
   readonly coverageWeight: number;
-  /** What a chunk must score to be shown. */
+  /** Least score of a shown section. */
   readonly threshold: number;
   readonly limit: number;
-  /** Of one source, unless it is the only one. */
+  /** Most sections of one source, unless it is the only one. */
   readonly perSource: number;
-  /** Of two chunks that are this alike (cosine) the better one is shown. */
+  /** Of two chunks with at least this cosine the worse one is left out. */
   readonly duplicate: number;
 }
 
@@ -34,11 +33,11 @@ export const RANKING: RankingRules = {
   duplicate: 0.99,
 };
 
-/** A section of a source (neighbouring chunks), and what the searches say of it. */
+/** A section of a source (neighbouring chunks) with its scores. */
 export interface Ranked extends SourceKey {
-  /** Its first chunk, of the source's chunks, from 0. */
+  /** Number of its first chunk within the source, from 0. */
   readonly no: number;
-  /** Of each of its chunks, -1..1; 0 for one without a vector. */
+  /** Cosine of each chunk, -1..1; 0 without a vector. */
   readonly cosines: readonly number[];
   /** The highest of them. */
   readonly cosine: number;
@@ -46,22 +45,22 @@ export interface Ranked extends SourceKey {
   readonly keyword: number;
   /** How much of the question its words cover, 0..1. */
   readonly coverage: number;
-  /** 0..1: what the answer shows. */
+  /** 0..1; part of the answer. */
   readonly score: number;
-  /** How far its score is above that of the sixth best source, which answers hardly any question. */
+  /** Distance of its score from that of the sixth best source, which is rarely relevant. */
   readonly margin: number;
-  /** How likely it answers the question, 0..1: see confidence.ts. */
+  /** Likelihood that it answers the question, 0..1: see confidence.ts. */
   readonly confidence: number;
 }
 
 const HALF = 8;
 
-/** BM25, which has no upper end, on a scale from 0 to 1. */
+/** Maps BM25, which is unbounded, to 0..1. */
 export const saturated = (bm25: number): number => bm25 / (bm25 + HALF);
 
 const clamped = (value: number): number => (value > 0 ? Math.min(value, 1) : 0);
 
-/** 0..1. `cosine` in -1..1, the others in 0..1. */
+/** A score 0..1 of a `cosine` in -1..1 and others in 0..1. */
 export const scoreOf = (cosine: number, keyword: number, coverage: number, rules: RankingRules): number => {
   const { cosineWeight, keywordWeight, coverageWeight } = rules;
   const words = keywordWeight + coverageWeight;
@@ -78,7 +77,7 @@ export const scoreOf = (cosine: number, keyword: number, coverage: number, rules
   }
 };
 
-/** Best first; a tie goes by id, so that the same question has the same answer. */
+/** Best first; ties by id, so that the order is stable. */
 export const byScore = (a: Ranked, b: Ranked): number =>
   b.score - a.score ||
   b.cosine - a.cosine ||
@@ -89,7 +88,7 @@ export const byScore = (a: Ranked, b: Ranked): number =>
 const compareTexts = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /**
- * What is shown of the candidates: those above the threshold, few of one source, none twice.
+ * Selects candidates above the threshold, few of one source and no duplicates.
  * @param alike cosine of two chunks
  */
 export const chosen = <R extends Ranked>(

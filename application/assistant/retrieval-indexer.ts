@@ -11,31 +11,30 @@ import type { Completion } from './completion.ts';
 import { type Corpus, recordRevision, type SourceDocument } from './corpus.ts';
 import type { RecordFacts, Sources } from './sources.ts';
 
-/** What the last of a source's events in a batch says of it. */
+/** The last change of a source in a batch of events. */
 type Change =
   | { readonly kind: 'record'; readonly key: SourceKey; readonly record: RecordFacts }
   | { readonly kind: 'file'; readonly key: SourceKey; readonly file: FileFacts }
   | { readonly kind: 'gone'; readonly key: SourceKey };
 
-/** Sources that are embedded together, and whose texts are in memory at once. */
+/** Sources embedded together; their texts are in memory at once. */
 const GROUP = 24;
 
 /**
- * Chunks of a tenant that are embedded while all others' changes wait. Where there are more, the texts are stored at
- * once and found by their words; their vectors follow.
+ * Most chunks of a tenant embedded while other tenants wait. For more, texts are stored at once and found by keywords;
+ * their vectors follow.
  */
 const INLINE = 48;
 
 /**
- * Keeps the corpus of entitled tenants fresh (specification, Assistant): records when they are created and updated,
- * text attachments when they are uploaded, and both when they are deleted. A tenant without the assistant gets nothing
- * new, and loses what is outdated; a backfill brings that back.
+ * Updates the corpus of entitled tenants (specification, Assistant) with records and text attachments as they are
+ * created, updated and deleted. For other tenants it only removes outdated text; a backfill restores that.
  */
 export const retrievalIndexer = (deps: {
   readonly corpus: Corpus;
   readonly sources: Sources;
   readonly directory: Directory;
-  /** Takes what would hold up other tenants' changes. */
+  /** Computes vectors that would delay other tenants. */
   readonly completion: Completion;
 }): Subscriber => {
   const handleAll = async (events: readonly LoggedEvent[]): Promise<void> => {
@@ -43,7 +42,7 @@ export const retrievalIndexer = (deps: {
     for (const [tenantId, some] of byTenant) await followTenant(tenantId, lastChanges(some));
   };
 
-  /** What is not to be in the corpus, and of which nothing is there, needs no look. */
+  /** Tenants without the assistant and without a corpus need no work. */
   const skipsAll = async (events: readonly StoredEvent[]): Promise<boolean> => {
     for (const tenantId of new Set(events.map(({ stream }) => ownerOf(stream)))) {
       const tenant = await deps.directory.tenant(tenantId);
@@ -60,10 +59,10 @@ export const retrievalIndexer = (deps: {
       for (let from = 0; from < changes.length; from += GROUP)
         await write(tenantId, changes.slice(from, from + GROUP), from === 0 ? INLINE : 0);
     } else {
-      // In one go: group by group, it came to a turn of the loop for each, and got behind what a bulk commit writes.
+      // All at once: in groups it would fall behind a bulk commit.
       await forget(tenantId, changes);
     }
-    // A record takes its attachments along, so it goes after what has been written.
+    // After the writes, since deleting a record also deletes its attachments.
     const gone = changes.filter(({ kind }) => kind === 'gone');
     for (let from = 0; from < gone.length; from += GROUP) {
       const some = gone.slice(from, from + GROUP);
@@ -87,7 +86,7 @@ export const retrievalIndexer = (deps: {
       deps.completion.add(tenantId, documents);
   };
 
-  /** All at once: they are different sources, and the store writes in one transaction what is asked together. */
+  /** Concurrently, so that the store writes them in one transaction. */
   const forget = async (tenantId: string, changes: readonly Change[]): Promise<void> => {
     await Promise.all(
       changes.map(async (change) => {

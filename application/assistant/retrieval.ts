@@ -5,10 +5,10 @@ import { searchTextsOf, type Turn } from './question.ts';
 import { RANKING } from './ranking.ts';
 import type { Passage, PassageSearch } from './tenant-indexes.ts';
 
-/** More are found than shown, for those that turn out to be gone. */
+/** Finds more than are shown, since some sources may be deleted. */
 const FOUND = { ...RANKING, limit: RANKING.limit * 2 };
 
-/** What of a tenant's corpus a question is about. */
+/** Finds the passages of a tenant's corpus that a question is about. */
 export class Retrieval {
   readonly #embedder: Embedder;
   readonly #search: PassageSearch;
@@ -17,7 +17,7 @@ export class Retrieval {
   constructor(deps: {
     readonly embedder: Embedder;
     readonly search: PassageSearch;
-    /** Whether a source is there at this moment; the corpus may be a little behind. */
+    /** Whether a source exists now; the corpus may be slightly behind. */
     readonly isLive: (tenantId: string, source: SourceKey) => Promise<boolean>;
   }) {
     this.#embedder = deps.embedder;
@@ -42,7 +42,7 @@ export class Retrieval {
   }
 }
 
-/** 503 `embedding_model_unavailable` for want of a model (specification, Errors). */
+/** Turns a missing model into 503 `embedding_model_unavailable` (specification, Errors). */
 export const orModelUnavailable = async <T>(work: Promise<T>): Promise<T> => {
   try {
     return await work;

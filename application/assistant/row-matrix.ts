@@ -1,8 +1,8 @@
-/** Rows per block: one growing array would be copied time and again, and stay half empty. */
+/** Rows per block; a single array would be copied on growth and stay half empty. */
 const BLOCK_BITS = 6;
 const BLOCK = 2 ** BLOCK_BITS;
 
-/** Vectors of one length in memory, one row each. A row without a vector is all zeros, and so far from everything. */
+/** Vectors of one length in memory, one per row; a row without a vector is all zeros. */
 export class RowMatrix {
   readonly dimensions: number;
   readonly #blocks: Float32Array[] = [];
@@ -27,12 +27,12 @@ export class RowMatrix {
     if (vector !== undefined) this.#blockOf(row).set(vector, (row % BLOCK) * this.dimensions);
   }
 
-  /** Cosine of a vector of length one and a row; 0 for a row without a vector. */
+  /** Cosine of a unit vector and a row; 0 for a row without a vector. */
   cosine(vector: Float32Array, row: number): number {
     const { dimensions } = this;
     const block = this.#blockOf(row);
     let at = (row % BLOCK) * dimensions;
-    // Four independent sums let the processor overlap them; `dimensions` is a multiple of four with every model.
+    // Four independent sums for pipelining; every model's `dimensions` is a multiple of four.
     let a = 0;
     let b = 0;
     let c = 0;
@@ -46,7 +46,7 @@ export class RowMatrix {
     return a + b + c + d;
   }
 
-  /** Cosine of two rows; 0 where one has no vector. */
+  /** Cosine of two rows; 0 when one has no vector. */
   alike(one: number, other: number): number {
     const from = (one % BLOCK) * this.dimensions;
     return this.cosine(this.#blockOf(one).subarray(from, from + this.dimensions), other);

@@ -5,28 +5,28 @@ import { KeywordIndex, termsOf, type WeightedTerm } from './keywords.ts';
 import { chosen, RANKING, type Ranked, type RankingRules, saturated, scoreOf } from './ranking.ts';
 import { RowMatrix } from './row-matrix.ts';
 
-/** A source as the index takes it. */
+/** A source with its chunks, to be indexed. */
 export interface IndexedSource extends SourceKey {
   readonly title: string;
   readonly chunks: readonly { readonly text: string; readonly vector: Float32Array | undefined }[];
 }
 
 export interface IndexQuery {
-  /** Of the question; undefined searches by keywords alone. */
+  /** Vector of the question; undefined searches by keywords only. */
   readonly vector: Float32Array | undefined;
   readonly terms: readonly WeightedTerm[];
 }
 
-/** Neighbouring chunks of a source, each a row: found by the words of all, and by the vector of each. */
+/** Neighbouring chunks of a source: one keyword row and a vector per chunk. */
 interface Section extends SourceKey {
-  /** Of the first chunk. */
+  /** Number of the first chunk. */
   readonly no: number;
   readonly firstRow: number;
   readonly rows: number;
 }
 
 interface Nearest {
-  /** The row that is nearest to the question. */
+  /** The row nearest to the question. */
   readonly row: number;
   readonly cosine: number;
 }
@@ -36,15 +36,15 @@ interface Candidate extends Pick<Nearest, 'row'> {
   readonly score: number;
 }
 
-/** The source that its margin is measured from; none: what unrelated ones score. */
+/** The margin is measured from the source of this rank, or from this score when there are fewer. */
 const UNRELATED = { rank: 6, score: 0.2 };
 
-/** What a section costs beside its vectors and keywords, roughly. */
+/** Approximate bytes of a section besides its vectors and keywords. */
 const SECTION_BYTES = 150;
 
 /**
- * The chunks of one tenant in memory, searched exactly: every vector is compared. Texts are not kept. A removed row
- * leaves a hole, and its keywords stay, until the owner rebuilds the index ({@link SearchIndex.isWorn}).
+ * The chunks of one tenant in memory, searched by comparing every vector. Texts are not kept. Rows of removed sources
+ * stay until the owner rebuilds the index ({@link SearchIndex.isWorn}).
  */
 export class SearchIndex {
   readonly dimensions: number;
@@ -59,22 +59,22 @@ export class SearchIndex {
     this.#matrix = new RowMatrix(dimensions);
   }
 
-  /** Chunks that can be found. */
+  /** Number of chunks that can be found. */
   get size(): number {
     return this.#matrix.rows - this.#gone;
   }
 
-  /** Of memory, roughly. */
+  /** Approximate memory. */
   get bytes(): number {
     return this.#matrix.bytes + this.#keywords.bytes + this.#sections.length * SECTION_BYTES;
   }
 
-  /** Whether so much is gone that it should be made anew. */
+  /** Whether enough chunks were removed that the index should be rebuilt. */
   get isWorn(): boolean {
     return this.#gone > 1000 && this.#gone > this.#matrix.rows / 3;
   }
 
-  /** In place of what was there of it. @throws TypeError for a vector of another length */
+  /** Replaces a source. @throws TypeError for a vector of another length */
   put(source: IndexedSource): void {
     const { kind, id, title, chunks } = source;
     for (const { vector } of chunks)
@@ -103,7 +103,7 @@ export class SearchIndex {
     }
   }
 
-  /** Best first; nothing below the threshold of the rules. */
+  /** Best first; only sections above the threshold of the rules. */
   search({ vector, terms }: IndexQuery, rules: RankingRules = RANKING): readonly Ranked[] {
     const { bm25, coverage } = this.#keywords.search(rules.mode === 'embedding' ? [] : terms);
     const compared = rules.mode === 'keyword' ? undefined : vector;
@@ -151,7 +151,7 @@ export class SearchIndex {
     return { row, cosine };
   }
 
-  /** What the sixth best source scores. */
+  /** The score of the sixth best source. */
   #unrelated(found: readonly Candidate[], rules: RankingRules): number {
     const sources = new Set<string>();
     for (const { number, score } of found) {
@@ -159,7 +159,7 @@ export class SearchIndex {
       if (section !== undefined) sources.add(keyOf(section));
       if (sources.size === UNRELATED.rank) return score;
     }
-    // Of a long text that is all about it there may be more than are looked at.
+    // The candidates may all belong to few long texts.
     const last = found.length === rules.candidates ? (found.at(-1)?.score ?? 0) : 0;
     return Math.max(last, UNRELATED.score);
   }
@@ -167,17 +167,17 @@ export class SearchIndex {
 
 const keyOf = ({ kind, id }: SourceKey): string => `${kind}/${id}`;
 
-/** The sections with the highest scores, as they come along. */
+/** Keeps the sections with the highest scores. */
 class Best {
   readonly #count: number;
-  /** In order, best first. */
+  /** Best first. */
   readonly found: Candidate[] = [];
 
   constructor(count: number) {
     this.#count = count;
   }
 
-  /** A score that is no higher is not taken. */
+  /** A candidate needs a higher score. */
   get least(): number {
     return this.found.length < this.#count
       ? 0

@@ -17,7 +17,7 @@ export interface RecordFacts {
 
 type Facts = Pick<FileFacts, 'file_id' | 'record_id' | 'filename' | 'content_type' | 'size'>;
 
-/** Records and attachments as the corpus takes them. */
+/** Makes documents for the corpus of records and attachments. */
 export class Sources {
   readonly #streams: Streams;
   readonly #blobs: BlobStore;
@@ -27,7 +27,7 @@ export class Sources {
     this.#blobs = deps.blobs;
   }
 
-  /** Undefined for a record of an entity that is not there. */
+  /** Undefined when the record's entity does not exist. */
   async record(tenantId: string, record: RecordFacts): Promise<SourceDocument | undefined> {
     const schema = await this.#streams.of(schemaStream, tenantId, record.entityName).load();
     if (!schema.state.exists) return undefined;
@@ -45,7 +45,7 @@ export class Sources {
     return textKindOf(file) !== undefined;
   }
 
-  /** Undefined for one whose bytes are gone: it is about to be deleted. */
+  /** Undefined when the bytes are deleted: the attachment is being deleted. */
   async attachment(tenantId: string, file: Facts): Promise<SourceDocument | undefined> {
     const blob = await this.#blobs.open({ tenantId, id: file.file_id });
     if (blob === undefined) return undefined;

@@ -2,14 +2,14 @@ import type { CorpusStore, SourceKey, StoredSource } from '../ports/corpus-store
 import { RANKING, type Ranked, type RankingRules } from './ranking.ts';
 import { type IndexQuery, SearchIndex } from './search-index.ts';
 
-/** A section that was found, with its text. */
+/** A section found, with its text. */
 export interface Passage extends Ranked {
   readonly title: string;
-  /** Of its chunks, one after the other, as many as `cosines`. */
+  /** Texts of its chunks, as many as `cosines`. */
   readonly texts: readonly string[];
 }
 
-/** Finds the chunks of one tenant that a question is about, best first. */
+/** Finds the sections of one tenant that a question is about, best first. */
 export interface PassageSearch {
   /** @throws {StoreUnavailable} */
   search(tenantId: string, query: IndexQuery, rules?: RankingRules): Promise<readonly Passage[]>;
@@ -19,46 +19,46 @@ export interface PassageSearch {
 export interface TenantIndexesOptions {
   readonly store: CorpusStore;
   readonly dimensions: number;
-  /** Vectors of another model are left out. */
+  /** Vectors of other models are ignored. */
   readonly model: string;
-  /** Of all indexes together; the one that is asked for always stays. */
+  /** Limit of all indexes together; the one being searched always stays. */
   readonly maxBytes: number;
   readonly now: () => number;
-  /** Lets the thread do what else it has to; stores may answer without that. */
-  readonly breathe?: () => Promise<void>;
+  /** Yields to other work while an index is loaded. */
+  readonly yieldTick?: () => Promise<void>;
 }
 
 interface Held {
   index: SearchIndex;
-  /** `seq` of each source as it was taken in. */
+  /** `seq` of each indexed source. */
   readonly taken: Map<string, number>;
-  /** Up to where changes have been seen, and when; the oldest is where to look again from. */
+  /** Last seen `seq`s and when; changes are read again from the oldest. */
   seen: { readonly seq: number; readonly at: number }[];
-  /** One refresh at a time. */
-  turn: Promise<void>;
+  /** The last refresh; refreshes run one at a time. */
+  lastRefresh: Promise<void>;
 }
 
 const NOTHING_SEEN = [{ seq: 0, at: Number.NEGATIVE_INFINITY }];
-/** Sources that are taken in before others have their turn. */
+/** Sources indexed between two yields. */
 const GROUP = 25;
 const TRIES = 3;
 
 const nameOf = ({ kind, id }: SourceKey): string => `${kind}/${id}`;
 
 /**
- * The indexes of the tenants that asked last, within a bound of memory. Each search first takes in what has changed in
- * the store since the one before, whoever wrote it, so that what was written is found and what was deleted is not.
+ * Indexes of the most recently searched tenants, within a memory limit. Each search first applies all changes of the
+ * store since the last one, so that it finds every stored source and no deleted one.
  */
 export class TenantIndexes implements PassageSearch {
   readonly #options: TenantIndexesOptions;
-  /** In the order in which they were asked for. */
+  /** Least recently searched first. */
   readonly #held = new Map<string, Held>();
 
   constructor(options: TenantIndexesOptions) {
     this.#options = options;
   }
 
-  /** Tenants whose index is in memory, the one asked for last at the end. */
+  /** Tenants with an index in memory, most recently searched last. */
   get tenants(): readonly string[] {
     return [...this.#held.keys()];
   }
@@ -72,7 +72,7 @@ export class TenantIndexes implements PassageSearch {
       const { index, taken } = await this.#fresh(tenantId);
       const ranked = index.search(query, rules);
       const { passages, isWhole } = await this.#withTexts(tenantId, ranked, taken);
-      // A source that changed in between may belong elsewhere in the list, or nowhere.
+      // A source that changed meanwhile may rank differently.
       if (isWhole || attempt === TRIES) return passages;
     }
   }
@@ -101,14 +101,14 @@ export class TenantIndexes implements PassageSearch {
       index: new SearchIndex(this.#options.dimensions),
       taken: new Map<string, number>(),
       seen: [...NOTHING_SEEN],
-      turn: Promise.resolve(),
+      lastRefresh: Promise.resolve(),
     };
     this.#held.delete(tenantId);
     this.#held.set(tenantId, held);
-    const turn = held.turn.then(() => this.#refresh(tenantId, held));
-    // The next one begins whatever becomes of this.
-    held.turn = turn.catch(() => undefined);
-    await turn;
+    const refresh = held.lastRefresh.then(() => this.#refresh(tenantId, held));
+    // A failed refresh does not stop the next one.
+    held.lastRefresh = refresh.catch(() => undefined);
+    await refresh;
     this.#trim(tenantId);
     return held;
   }
@@ -121,7 +121,7 @@ export class TenantIndexes implements PassageSearch {
       held.taken.clear();
       held.seen = [...NOTHING_SEEN];
     }
-    // What was seen last may have been preceded by what appears only now.
+    // Changes may appear within `settlesWithin` after later ones, so older places are kept that long.
     while (held.seen.length > 1 && (held.seen[1]?.at ?? at) <= at - store.settlesWithin) held.seen.shift();
     const changes = await store.changes(tenantId, held.seen[0]?.seq ?? 0);
     const fresh = changes.filter((change) => (held.taken.get(nameOf(change)) ?? 0) < change.seq);
@@ -134,12 +134,12 @@ export class TenantIndexes implements PassageSearch {
     for (let from = 0; from < live.length; from += GROUP) {
       const some = live.slice(from, from + GROUP);
       const sources = await store.load(tenantId, some);
-      // Other tenants' questions have their turn while a large index is loaded.
-      await this.#options.breathe?.();
+      // Yields to questions of other tenants.
+      await this.#options.yieldTick?.();
       for (const [place, source] of sources.entries()) {
         const change = some[place];
         if (change === undefined) continue;
-        // Buried a moment ago: the next refresh hears of it.
+        // Buried meanwhile: the next refresh sees that change.
         if (source === undefined) held.index.remove(change);
         else this.#take(held, source);
         held.taken.set(nameOf(change), source?.seq ?? change.seq);
@@ -159,7 +159,7 @@ export class TenantIndexes implements PassageSearch {
     );
   }
 
-  /** Those that nobody has asked for the longest go first. */
+  /** Evicts the least recently searched indexes. */
   #trim(asked: string): void {
     let bytes = 0;
     for (const { index } of this.#held.values()) bytes += index.bytes;

@@ -19,9 +19,9 @@ export interface LogLine {
 
 export interface LogQuery {
   readonly limit: number;
-  /** Lines before it. */
+  /** Lines before this position. */
   readonly before: Position | undefined;
-  /** Id of an actor. */
+  /** Id of the actor. */
   readonly actor?: string | undefined;
   readonly action?: string | undefined;
   /** Instants (RFC 3339), `[from, to)`. */
@@ -31,18 +31,18 @@ export interface LogQuery {
 
 export interface LogPage {
   readonly lines: readonly LogLine[];
-  /** Where the next page begins (`before`); undefined at the log's first event. */
+  /** `before` of the next page; undefined at the first event of the log. */
   readonly next: Position | undefined;
 }
 
-/** What one page may look at: beyond it, it answers what it found and where to go on. */
+/** Events scanned per page; then it returns what it found and where to continue. */
 const MAX_SCANNED = 50_000;
-/** … of the tenant's own events, which are parsed. */
+/** The tenant's own events parsed per page. */
 const MAX_PARSED = 5_000;
 
 /**
- * Who did what in a tenant, newest first, read from the events themselves: nothing has to be written for it but the
- * lines of requests that change nothing, and those only under impersonation.
+ * A tenant's actions, newest first, read from the events themselves. Only requests under impersonation that change
+ * nothing need an event of their own.
  */
 export class EventLog {
   readonly #events: EventStore;
@@ -56,12 +56,12 @@ export class EventLog {
     this.#types = new Map(deps.types.map((type) => [snakeCase(type), type]));
   }
 
-  /** A place in the log that came from outside; undefined when it is none. */
+  /** Parses an external position; undefined when malformed. */
   parsePosition(text: string): Position | undefined {
     return this.#events.parsePosition(text);
   }
 
-  /** Newest first. A page may hold less than `limit`, or nothing, and still have a next one. */
+  /** Newest first. A page may hold fewer than `limit` lines, even none, and still have a next one. */
   async page(tenantId: string, query: LogQuery): Promise<LogPage> {
     const filter = { streamPrefix: tenantPrefix(tenantId), types: this.#typesOf(query.action) };
     const found: Entry[] = [];
@@ -85,7 +85,9 @@ export class EventLog {
     return { lines: await this.#lines(tenantId, found), next };
   }
 
-  /** Undefined: all. A read or a refusal has its operation as action, so those are always looked at. */
+  /**
+   * Undefined selects all types. `ImpersonatedRequestMade` is always read, since its action is the operation's name.
+   */
   #typesOf(action: string | undefined): string[] | undefined {
     if (action === undefined) return undefined;
     const type = this.#types.get(action);
@@ -108,7 +110,10 @@ export class EventLog {
     });
   }
 
-  /** Of an operations tool that mints its own tokens nothing is known but what its impersonation says. */
+  /**
+   * For a platform admin unknown to the directory (tokens minted by an operations tool), uses the e-mail of the
+   * impersonation.
+   */
   async #platformEmails(entries: readonly Entry[]): Promise<Map<string, string>> {
     const emails = new Map<string, string>();
     for (const { actor, impersonatedBy } of entries) {
@@ -159,18 +164,18 @@ const selects = ({ actor, action, from, to }: LogQuery, entry: Entry): boolean =
   (from === undefined || entry.at >= from) &&
   (to === undefined || entry.at < to);
 
-/** The person whose e-mail is shown: of an extension, whoever loaded it. */
+/** The person whose e-mail is shown; for an extension, the person who loaded it. */
 const personOf = ({ kind, id, user_id }: Actor): string | undefined =>
   kind === 'user' ? id : kind === 'extension' ? user_id : undefined;
 
-/** `ApiTestTokenGenerated` and `listUsers` as `api_test_token_generated` and `list_users`. */
+/** Converts `ApiTestTokenGenerated` and `listUsers` to `api_test_token_generated` and `list_users`. */
 export const snakeCase = (name: string): string =>
   name
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
     .replace(/([A-Z])([A-Z][a-z])/g, '$1_$2')
     .toLowerCase();
 
-/** What a path is about: its last id, named by the segment before it (`…/entries/:id` is an `entry`). */
+/** The subject of a path: its last id, named by the segment before it (`…/entries/:id` is an `entry`). */
 export const subjectOf = (
   route: string,
   params: Readonly<Record<string, string>>,

@@ -5,21 +5,21 @@ import type { HeadStore, NotedHead } from '../ports/audit-heads.ts';
 import type { EventStore, Position, StoredEvent } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
 
-/** Streams noted in memory before they are written: a transaction of a few milliseconds, which holds up the loop. */
+/** Streams kept in memory before a flush; bounds the transaction to a few milliseconds. */
 const MAX_NOTED = 500;
-/** What is noted is written so often at least. */
+/** Longest time between flushes. */
 const FLUSH_MS = 10_000;
-/** Live, the log is looked at so often: many events cost little together, and each alone a turn of the loop. */
+/** Pause between batches of live events. */
 const LINGER_MS = 200;
 /**
- * … and by a store that takes heads over itself: a page of its file that many streams share is written once for all of
- * them, which is what most of the work is. Whoever waits for heads cuts this short.
+ * The same for a store that reads the log itself, which writes shared pages once per round. A waiting proof ends the
+ * pause.
  */
 const REST_MS = 2000;
 const BATCH = 2048;
-/** How long a proof waits for the heads to reach the log. */
-const PATIENCE_MS = 5000;
-/** After a failure of the store's own way the heads are kept here for so long. */
+/** How long a proof waits for the hashes to reach the end of the log. */
+const WAIT_MS = 5000;
+/** How long this class follows the log itself after the store failed to. */
 const ALONE_MS = 300_000;
 
 interface Waiting {
@@ -35,32 +35,28 @@ export interface HeadKeeperDeps {
   readonly logger: Logger;
 }
 
-/**
- * Follows the log and keeps where each stream ends, off the path of every command: what it costs is a look at each
- * event's metadata, in batches, and a row for each stream that has grown.
- */
+/** Follows the log and stores the last revision and hash of each stream, in batches and apart from commands. */
 export class HeadKeeper {
   readonly #deps: HeadKeeperDeps;
   #noted = new Map<string, NotedHead>();
-  /** Up to where events were seen, and up to where their heads are stored. */
+  /** The positions up to which events were read, and their hashes stored. */
   #position: Position | undefined;
   #stored: Position | undefined;
   #flushed = 0;
   #flushing: Promise<void> = Promise.resolve();
   #hurry = new AbortController();
-  /** Aborted when the heads have to be looked at anew. */
+  /** Aborted when the stored hashes must be read again. */
   #round = new AbortController();
-  /** ms of the process; until then the heads are kept here, since the store's own way has failed. */
+  /** Until then (ms of the process) this class follows the log itself, since `advance` of the store failed. */
   #aloneUntil = 0;
   readonly #waiting = new Set<Waiting>();
-  /** Nothing is kept any more, so that nobody has to wait for it. */
+  /** Set when the keeper has ended; proofs then fail at once. */
   #isOver = false;
 
   constructor(deps: HeadKeeperDeps) {
     this.#deps = deps;
   }
 
-  /** Until aborted. */
   async run(signal: AbortSignal): Promise<void> {
     const { logger, heads } = this.#deps;
     while (!signal.aborted) {
@@ -87,8 +83,8 @@ export class HeadKeeper {
   }
 
   /**
-   * Writes the heads up to the end of the log as it is now, and gives that end.
-   * @throws {DomainError} `read_model_behind` when it takes too long, or the keeper has ended
+   * Stores the hashes up to the present end of the log.
+   * @throws {DomainError} `read_model_behind` when that takes too long or the keeper has ended
    */
   async reachEnd(): Promise<void> {
     const target = await this.#deps.events.head();
@@ -98,7 +94,7 @@ export class HeadKeeper {
       await this.#flush();
       if (((await this.#deps.heads.position()) ?? '') >= target) return;
       if (isAgain) throw behind();
-      // Another process has begun anew.
+      // Another process has reset the store.
       this.#position = undefined;
       this.#round.abort();
     }
@@ -122,7 +118,7 @@ export class HeadKeeper {
           reject(behind());
         },
       };
-      const timer = setTimeout(entry.reject, PATIENCE_MS);
+      const timer = setTimeout(entry.reject, WAIT_MS);
       this.#waiting.add(entry);
       this.#hurry.abort();
       this.#deps.events.wake?.();
@@ -148,18 +144,18 @@ export class HeadKeeper {
     await this.#deps.follower.run({ after: this.#position, batchSize: BATCH, signal: ended }, handle);
   }
 
-  /** Has the store take over what the log has grown by, now and then. */
+  /** Lets the store read the log growth by itself, in rounds. */
   async #advance(advance: () => Promise<Position | undefined>, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const end = await this.#deps.events.head();
       const before = this.#position;
       const isBehind = end !== undefined && (before ?? '') < end;
-      // Also where nothing is new: somebody may have begun to wait before it was known how far the heads go.
+      // Reports the position even without growth, for proofs that began to wait before it was known.
       const position = isBehind ? await this.#advanced(advance) : before;
       if (signal.aborted) return;
       if (isBehind) this.#stored = position;
       if (position !== undefined) this.#reached(position);
-      // More of the same, which a thread was asked for; otherwise never without letting others have their turn.
+      // Continues at once while the store makes progress; else pauses.
       if (isBehind && position !== before && (position ?? '') < end) continue;
       if (this.#waiting.size === 0) await this.#linger(REST_MS, signal);
       else await pause(1, signal);
@@ -180,7 +176,7 @@ export class HeadKeeper {
     for (const { target, resolve } of this.#waiting) if (position >= target) resolve();
   }
 
-  /** A log that was put back to an earlier state, or exchanged, has other heads. */
+  /** Resets the store when its hashes belong to another log or a later state of this one. */
   async #checkLog(): Promise<void> {
     const { events, heads, logger } = this.#deps;
     const last = await heads.lastNoted();
@@ -191,7 +187,7 @@ export class HeadKeeper {
     await heads.reset(last);
   }
 
-  /** Of each stream the last event of a batch counts, so that is looked for from the end. */
+  /** Keeps the last event of each stream in the batch, searching from its end. */
   #noteAll(events: readonly StoredEvent[]): void {
     const seen = new Set<string>();
     for (let at = events.length - 1; at >= 0; at -= 1) {
@@ -208,7 +204,7 @@ export class HeadKeeper {
     await pause(ms, AbortSignal.any([signal, this.#hurry.signal]));
   }
 
-  /** One at a time; heads and position belong together, so both are taken in one step. */
+  /** Runs one flush at a time; hashes and position are stored together. */
   #flush(): Promise<void> {
     const mine = this.#flushing.then(async () => {
       const [noted, position, stored] = [this.#noted, this.#position, this.#stored];
@@ -236,7 +232,7 @@ const behind = (): DomainError =>
 const MEMBER = '"hash":"';
 const HASH_LENGTH = 64;
 
-/** By position in the text: metadata is canonical JSON, in which a quote within a text is escaped. */
+/** Finds the hash by text search: in canonical JSON a quote within a text is escaped. */
 const hashOf = ({ metadata }: StoredEvent): string => {
   const at = metadata.indexOf(MEMBER) + MEMBER.length;
   return metadata.slice(at, at + HASH_LENGTH);

@@ -2,26 +2,26 @@ import { DomainError } from '../../domain/core/errors.ts';
 import { pause } from '../core/concurrency/pause.ts';
 import { tenantPrefix } from '../core/events/stream-name.ts';
 import { holdLease, type LeaseOptions } from '../core/subscriptions/lease.ts';
-import type { HeadSigningKey, HeadSink, HeadStore, SealedHead, StreamHead } from '../ports/audit-heads.ts';
+import type { HeadSigningKey, HeadSink, HeadStore, SignedHead, StreamHead } from '../ports/audit-heads.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
-import { RootHash, sealedHead } from './head.ts';
+import { RootHash, signedHead } from './head.ts';
 import type { HeadKeeper } from './head-keeper.ts';
 
-/** Tenants with new events get a head so often (ms): at least once a minute. */
+/** Interval (ms) of signing heads of tenants with new events; the specification requires one per minute. */
 const ROUND_MS = 30_000;
-/** Heads that wait for the place outside; beyond them the oldest are given up, loudly. */
+/** Heads that wait for delivery; beyond that the oldest are dropped and an error is logged. */
 const MOST_WAITING = 100_000;
 const DELIVERED_AT_ONCE = 100;
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 60_000;
 
-export interface SealerDeps {
+export interface HeadSignerDeps {
   readonly keeper: Pick<HeadKeeper, 'reachEnd'>;
   readonly heads: HeadStore;
-  /** Undefined: nothing is signed. */
+  /** Undefined: no heads are signed. */
   readonly signer: HeadSigningKey | undefined;
-  /** Undefined: heads go nowhere. */
+  /** Undefined: heads are not delivered. */
   readonly sink: HeadSink | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -30,24 +30,24 @@ export interface SealerDeps {
   readonly roundMs?: number;
 }
 
-/** Seals the tenant-wide heads: whenever asked, and by itself while events come. */
+/** Signs heads of tenants, on request and regularly while events are appended. */
 export class HeadSigner {
-  readonly #deps: SealerDeps;
+  readonly #deps: HeadSignerDeps;
   #delivery = new AbortController();
 
-  constructor(deps: SealerDeps) {
+  constructor(deps: HeadSignerDeps) {
     this.#deps = deps;
   }
 
   /**
-   * The head of a tenant at the end of the log as it is now.
-   * @param each told of the heads of streams that the root is over, in their order
+   * Signs the head of a tenant at the present end of the log.
+   * @param each called with the stream hashes under the root, in order
    * @throws {DomainError} `unavailable` without a signing key, `read_model_behind` when it takes too long
    */
   async proof(
     tenantId: string,
     each: (heads: readonly StreamHead[]) => void | Promise<void> = () => undefined,
-  ): Promise<SealedHead> {
+  ): Promise<SignedHead> {
     const { signer, keeper } = this.#deps;
     if (signer === undefined) {
       throw new DomainError('unavailable', 'This server has no key to sign heads with (AUDIT_SIGNING_KEY).');
@@ -68,7 +68,7 @@ export class HeadSigner {
       return each(page);
     });
     if (position === undefined) throw new DomainError('read_model_behind', 'There is nothing to seal yet.');
-    const head = sealedHead(
+    const head = signedHead(
       { tenant_id: tenantId, position, root: root.digest(), signed_at: new Date(clock.now()).toISOString() },
       signer,
     );
@@ -77,11 +77,11 @@ export class HeadSigner {
       if (lost > 0) logger.error({ lost }, 'AUDIT_HEADS is out of reach for too long: heads were given up');
       this.#delivery.abort();
     }
-    await heads.sealed(tenantId, position);
+    await heads.signed(tenantId, position);
     return head;
   }
 
-  /** Seals what has changed, round by round until aborted; on one node at a time. */
+  /** Signs heads of changed tenants in rounds until aborted, on one node at a time. */
   run(lease: LeaseOptions, signal: AbortSignal): Promise<void> {
     const { signer, roundMs = ROUND_MS } = this.#deps;
     if (signer === undefined) return Promise.resolve();
@@ -93,13 +93,13 @@ export class HeadSigner {
     });
   }
 
-  /** Seals every tenant that has events since its last head. */
+  /** Signs a head for every tenant with events since its last one. */
   async round(signal?: AbortSignal): Promise<void> {
     const { signer, heads, keeper, isTenant, logger } = this.#deps;
     if (signer === undefined) return;
     try {
       await keeper.reachEnd();
-      for (const owner of await heads.unsealed()) {
+      for (const owner of await heads.unsigned()) {
         if (signal?.aborted) return;
         if (isTenant(owner)) await this.#seal(owner, signer, () => undefined);
       }
@@ -109,7 +109,7 @@ export class HeadSigner {
     }
   }
 
-  /** Hands heads to the place outside, in their order, until aborted. A failure is logged, and tried again. */
+  /** Delivers heads in order until aborted; failures are logged and retried. */
   async deliver(signal: AbortSignal): Promise<void> {
     const { sink } = this.#deps;
     if (sink === undefined) return;

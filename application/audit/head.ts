@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto';
-import type { HeadSigningKey, SealedHead, StreamHead, UnsignedHead } from '../ports/audit-heads.ts';
+import type { HeadSigningKey, SignedHead, StreamHead, UnsignedHead } from '../ports/audit-heads.ts';
 
 /**
- * The tenant-wide head: one hash over the heads of all streams of a tenant at a position, signed. The bytes are those
- * that docs/audit-format.md tells auditors; whatever is changed here makes every head made before worthless.
+ * The root of a tenant's head: one hash over the last hashes of its streams at a position. The format is public
+ * (docs/audit-format.md); a change invalidates all earlier heads.
  */
 
 export const headLine = ({ stream, revision, hash }: StreamHead): string => `${stream} ${revision} ${hash}`;
 
-/** SHA-256 over the lines of all heads, in the order of their bytes, joined with a line feed. */
+/** SHA-256 over the lines of all streams, in byte order, joined with line feeds. */
 export class RootHash {
   readonly #hash = createHash('sha256');
   #isFirst = true;
 
-  /** Heads come in the order of their streams' bytes. */
+  /** Streams must come in byte order. */
   add(heads: readonly StreamHead[]): void {
     if (heads.length === 0) return;
     const lines = heads.map(headLine).join('\n');
@@ -26,11 +26,11 @@ export class RootHash {
   }
 }
 
-/** The text under the signature: five lines, without a line feed at the end. */
+/** The signed text: five lines without a final line feed. */
 export const signedText = ({ tenant_id, position, root, signed_at }: UnsignedHead): string =>
   ['workflow-platform audit head v1', tenant_id, position, root, signed_at].join('\n');
 
-export const sealedHead = (head: UnsignedHead, signer: HeadSigningKey): SealedHead => ({
+export const signedHead = (head: UnsignedHead, signer: HeadSigningKey): SignedHead => ({
   ...head,
   algorithm: 'Ed25519',
   public_key: signer.publicKey,

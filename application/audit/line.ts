@@ -1,6 +1,6 @@
 import type { OpenedEvent, View } from './opened-views.ts';
 
-/** One line of an export (docs/audit-format.md): members in this order; a view is the stored text where it can be. */
+/** One line of an export (docs/audit-format.md), members in this order; a view is the stored text where possible. */
 export const exportLine = ({ stored, data, metadata, asStored }: OpenedEvent): string => {
   const { position, stream, revision, id, type } = stored;
   return (
@@ -12,6 +12,6 @@ export const exportLine = ({ stored, data, metadata, asStored }: OpenedEvent): s
   );
 };
 
-/** A stored text that was changed may be no JSON, or may hold a line feed, which would end the line. */
+/** A tampered text may be no JSON, or contain a line feed, which would end the line. */
 const viewText = (view: View, stored: string): string =>
   view === null || stored.includes('\n') ? JSON.stringify(view) : stored;

@@ -2,28 +2,28 @@ import type { EventDefinition } from '../../domain/core/event.ts';
 import { ERASED, type KeyRing, sealedKeyId } from '../core/privacy/key-ring.ts';
 import type { StoredEvent } from '../ports/event-store.ts';
 
-/** What stands where a credential is: its sealed form is in `sealed`, its text is shown to nobody. */
+/** Shown in place of a credential. */
 export const SECRET = '[secret]';
-/** What stands where a sealed text is damaged: the chain says which event that is. */
+/** Shown in place of a damaged sealed text; the hash chain names its event. */
 export const UNREADABLE = '[unreadable]';
 
 export type View = Readonly<Record<string, unknown>> | null;
 
-/** The JSON of a stored event as auditors read it; null where the stored text is no JSON object any more. */
+/** A stored event as auditors read it; null for text that is not a JSON object. */
 export interface OpenedEvent {
   readonly stored: StoredEvent;
   readonly data: View;
   readonly metadata: View;
-  /** True when `data` is exactly what is stored. */
+  /** Whether `data` equals the stored text. */
   readonly asStored: boolean;
 }
 
-/** So many keys are asked for together; texts of people who read at the same time must not be pushed out of memory. */
+/** Keys loaded together; few, so as not to evict keys that requests use. */
 const KEYS_AT_ONCE = 256;
 
 /**
- * Opens the personal fields of stored events, as their definitions name them. Nothing else is ever opened: a text that
- * only looks like a sealed one may be what somebody typed in.
+ * Opens the personal fields that event definitions name. Other text that looks sealed stays, since a user may have
+ * typed it.
  */
 export class OpenedViews {
   readonly #keys: KeyRing;
@@ -38,7 +38,7 @@ export class OpenedViews {
     );
   }
 
-  /** In their order. @throws {StoreUnavailable} when the keys cannot be read */
+  /** Opens events, in order. @throws {StoreUnavailable} when the keys cannot be read */
   async open(events: readonly StoredEvent[]): Promise<OpenedEvent[]> {
     const opened: OpenedEvent[] = [];
     for (let at = 0; at < events.length; at += KEYS_AT_ONCE) {
@@ -73,12 +73,12 @@ export class OpenedViews {
     return { ...event, data };
   }
 
-  /** Of a sealed text whose key was loaded. */
+  /** Opens a sealed text whose key is loaded. */
   textOf(sealed: string): string {
     try {
       return this.#keys.openLoaded(sealed) ?? ERASED;
     } catch {
-      // Its bytes are not those that were sealed.
+      // The sealed bytes were changed.
       return UNREADABLE;
     }
   }
@@ -89,14 +89,14 @@ interface Read {
   readonly data: Record<string, unknown> | null;
   readonly metadata: View;
   readonly asStored: boolean;
-  /** Field → sealed text. */
+  /** Sealed text by field. */
   readonly sealed: Readonly<Record<string, string>>;
 }
 
-/** A text sealed for the stream's own tenant: a changed log must not make this open what is another's. */
+/** Whether a text is sealed for the stream's tenant, so that a tampered log cannot open texts of another one. */
 export const isSealed = (text: string, stream: string): boolean => isSealedFor(text, sealedFor(stream));
 
-/** What a text begins with that is sealed for the tenant of a stream. */
+/** The prefix of texts sealed for the stream's tenant. */
 export const sealedFor = (stream: string): string => `v1:${stream.slice(0, stream.indexOf('.'))}/`;
 
 export const isSealedFor = (text: string, beginning: string): boolean =>
@@ -106,7 +106,7 @@ export const objectOf = (text: string): Record<string, unknown> | null => {
   try {
     const value: unknown = JSON.parse(text);
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-    // Checked right here to be an object of JSON.
+    // Checked above.
     return isObject ? (value as Record<string, unknown>) : null;
   } catch {
     return null;

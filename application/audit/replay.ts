@@ -13,36 +13,36 @@ import {
 import { exportLine } from './line.ts';
 import { type OpenedEvent, OpenedViews, objectOf } from './opened-views.ts';
 
-/** Which events of a tenant (decisions, section 11). What is unknown selects nothing. */
+/** Selects events of a tenant (decisions, section 11). Unknown values select nothing. */
 export interface ReplayQuery {
   readonly stream?: string | undefined;
   readonly category?: string | undefined;
   readonly type?: string | undefined;
-  /** Id of an actor. */
+  /** Id of the actor. */
   readonly actor?: string | undefined;
   /** Instants (RFC 3339, UTC, milliseconds), `[from, to)`. */
   readonly from?: string | undefined;
   readonly to?: string | undefined;
-  /** Events after it. */
+  /** Events after this position. */
   readonly after?: Position | undefined;
 }
 
 export interface ReplayPage {
   readonly events: readonly OpenedEvent[];
-  /** Where the next page begins (`after`); undefined at the end of the log. */
+  /** `after` of the next page; undefined at the end of the log. */
   readonly next: Position | undefined;
 }
 
-/** What one page may look at: beyond it, it answers what it found and where to go on. */
+/** Events scanned per page; then it returns what it found and where to continue. */
 const MAX_SCANNED = 50_000;
-/** Stored text (UTF-16 units) of one piece of an export: its lines are made in one tick. */
+/** UTF-16 units of stored text per piece of an export; a piece is made in one tick. */
 const PIECE_UNITS = 128 * 1024;
-/** Events read at once for an export: at most so many, and about so much stored text (UTF-16 units). */
+/** Limits of one read for an export: events, and approximate UTF-16 units of stored text. */
 const PAGE = 512;
 const FIRST_PAGE = 32;
 const PAGE_UNITS = 256 * 1024;
 
-/** A tenant's events in the order of the log, for auditors. */
+/** Reads a tenant's events in log order, for auditors. */
 export class Replay {
   readonly #events: EventStore;
   readonly #views: OpenedViews;
@@ -58,17 +58,17 @@ export class Replay {
     this.#views = new OpenedViews(catalogue, keys);
   }
 
-  /** Aborted when the process is about to go. */
+  /** Aborted when the process stops. */
   get stopping(): AbortSignal {
     return this.#stopping.signal;
   }
 
-  /** Ends streams under way, as incomplete ones. */
+  /** Ends running exports; their receivers see them cut off. */
   stop(): void {
     this.#stopping.abort();
   }
 
-  /** A page may hold less than `limit`, or nothing, and still have a next one. */
+  /** A page may hold fewer than `limit` events, even none, and still have a next one. */
   async page(tenantId: string, query: ReplayQuery, limit: number): Promise<ReplayPage> {
     const filter = filterOf(tenantId, query);
     if (filter === undefined) return { events: [], next: undefined };
@@ -80,7 +80,7 @@ export class Replay {
         query.stream === undefined
           ? await this.#events.scanAll({ from: next, filter, limit: wanted }, MAX_SCANNED - scanned)
           : await this.#pageOfStream(query.stream, next, wanted);
-      // Each step counts, whatever it passed over.
+      // Counts at least one per step, so that the loop ends.
       scanned += Math.max(1, page.scanned);
       for (const event of page.events) if (selects(query, event)) found.push(event);
       next = page.next;
@@ -90,9 +90,9 @@ export class Replay {
   }
 
   /**
-   * Exports all events that are in the log now as lines in UTF-8 (docs/audit-format.md), no faster than they are pulled.
-   * Memory use is one page of events and one piece of lines.
-   * @throws {StoreUnavailable} when the process stops before the end: the pieces pulled so far are not the whole
+   * Yields all events in the log now as lines in UTF-8 (docs/audit-format.md), as fast as they are consumed. Holds one
+   * page of events and one piece of lines in memory.
+   * @throws {StoreUnavailable} when the process stops before the end
    */
   async *export(tenantId: string, query: ReplayQuery): AsyncGenerator<Uint8Array, void, void> {
     const filter = filterOf(tenantId, query);
@@ -109,7 +109,7 @@ export class Replay {
       for (const piece of piecesOf(wanted)) {
         const opened = await this.#views.open(piece);
         yield Buffer.from(opened.map(exportLine).join(''));
-        // Requests are served between two pieces.
+        // Serves requests between pieces.
         await setImmediate();
       }
       if (next === undefined || next >= end) return;
@@ -126,7 +126,7 @@ export class Replay {
     return { events, scanned: events.length, next };
   }
 
-  /** Positions of a stream grow with its revisions, so a few looks find the place. */
+  /** Finds the revision by binary search over positions. */
   async #firstRevisionAfter(stream: string, after: Position): Promise<number> {
     const [last] = await this.#events.readStream(stream, { direction: 'backward', limit: 1 });
     let [low, high] = [0, (last?.revision ?? -1) + 1];
@@ -140,14 +140,14 @@ export class Replay {
   }
 }
 
-/** As many events of the size of the last ones as a page should hold, so that a page of large events stays small. */
+/** Sizes the next page by the average event of the last one. */
 const nextLimit = (last: readonly StoredEvent[]): number => {
   const units = last.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0);
   if (units === 0) return PAGE;
   return Math.max(1, Math.min(PAGE, Math.floor((PAGE_UNITS * last.length) / units)));
 };
 
-/** Parts of a page, so that a piece stays small however large its events are. */
+/** Splits a page into pieces of bounded size. */
 const piecesOf = function* (events: readonly StoredEvent[]): Generator<readonly StoredEvent[]> {
   let from = 0;
   let units = 0;
@@ -164,7 +164,7 @@ const piecesOf = function* (events: readonly StoredEvent[]): Generator<readonly 
 const filterOf = (tenantId: string, { stream, category, type }: ReplayQuery): EventFilter | undefined => {
   const prefix = tenantPrefix(tenantId);
   if (stream !== undefined && !stream.startsWith(prefix)) return undefined;
-  // A type or category that is empty is unknown, and must not select everything.
+  // An empty type or category is unknown; as a filter it would select everything.
   if (stream === prefix || type === '' || category === '') return undefined;
   return {
     streamPrefix: stream ?? (category === undefined ? prefix : `${prefix}${category}-`),

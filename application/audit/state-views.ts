@@ -26,19 +26,20 @@ import { subscriptionsStream } from '../../domain/webhooks/subscription.ts';
 import { linkStream } from '../../domain/workflow/link.ts';
 import { workflowStream } from '../../domain/workflow/workflow.ts';
 import type { AnyStreamType } from '../core/commands/stream-states.ts';
+import { snakeCase } from './event-log.ts';
 
-/** How the state of a category's streams is shown to a tenant's auditors. */
+/** How states of a category are shown to auditors of a tenant. */
 export interface StateView {
   readonly type: AnyStreamType;
-  /** Members with a time in ms; 0 is none. */
+  /** Members that hold a time (ms); 0 for none. */
   readonly times: ReadonlySet<string>;
-  /** Members with a sealed text that is opened. Any other sealed text is shown as it is kept. */
+  /** Members with sealed texts to open; other sealed texts are shown sealed. */
   readonly opened: ReadonlySet<string>;
-  /** Members that are left out, beside all whose name looks like a credential's. */
+  /** Members left out, besides all with names like a credential's. */
   readonly omitted: ReadonlySet<string>;
-  /** Members with the tenant's own JSON: below them names say nothing and are kept. */
+  /** Members with the tenant's own JSON, shown unchanged. */
   readonly own: ReadonlySet<string>;
-  /** Members that hold things by their ids or codes: shown as a list. */
+  /** Members keyed by ids or codes, shown as lists. */
   readonly listed: ReadonlySet<string>;
 }
 
@@ -64,7 +65,7 @@ const view = <S, E>(type: StreamType<S, E>, members: Members = {}): readonly [st
 
 const CHANGED = ['createdAt', 'updatedAt'];
 
-/** By category; a test demands a view for each category of a tenant’s streams. */
+/** Views by category; a test requires one for each category of tenant streams. */
 export const STATE_VIEWS: ReadonlyMap<string, StateView> = new Map([
   view(userStream, {
     times: ['createdAt'],
@@ -111,19 +112,17 @@ export const STATE_VIEWS: ReadonlyMap<string, StateView> = new Map([
   }),
 ]);
 
-/** Names that are never shown, whatever a view says. */
+/** Names that are never shown. */
 const CREDENTIAL = /passw|secret|credential|(hash|digest|tail)$/i;
 
-/** When a credential was changed is none: `secretRotatedAt`. */
+/** The time of a credential's change is shown: `secretRotatedAt`. */
 const isLeftOut = (name: string, { omitted, times }: StateView): boolean =>
   omitted.has(name) || (CREDENTIAL.test(name) && !times.has(name));
 
-const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-
 /**
- * A state as JSON: names as the interface has them, times as instants, sealed texts opened where the view says so, what is
- * a credential left out.
- * @param open the text of a sealed one
+ * Shows a state as JSON: names in snake case, times as instants, sealed texts opened as the view says, credentials left
+ * out.
+ * @param open opens a sealed text
  */
 export const shownState = async (
   state: unknown,

@@ -1,4 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as tick } from 'node:timers/promises';
 import { invalid, notFound } from '../../domain/core/errors.ts';
 import type { EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
 import { streamName, tenantPrefix } from '../core/events/stream-name.ts';
@@ -6,13 +6,13 @@ import { ERASED, type KeyRing } from '../core/privacy/key-ring.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
 import { STATE_VIEWS, shownState } from './state-views.ts';
 
-/** A place in the log, or a time in ms. */
+/** A position, or a time (ms). */
 export type At = { readonly position: Position } | { readonly ms: number };
 
-/** An aggregate as it stood (decisions, section 11). */
+/** The state of a stream at some time (decisions, section 11). */
 export interface PastState {
   readonly stream: string;
-  /** Of the last event that counts. */
+  /** Revision of the last event folded. */
   readonly revision: number;
   readonly position: Position;
   /** `occurred_at` of that event, RFC 3339. */
@@ -20,15 +20,15 @@ export interface PastState {
   readonly state: unknown;
 }
 
-/** Few enough that requests of others come in between. */
+/** Events per read; small, so that requests are served in between. */
 const PAGE = 100;
 
-/** The log as it stood at a place or a time: read anew each time and kept nowhere. */
+/** Reads past states from the log each time, without a cache. */
 export class TimeTravel {
   readonly #events: EventStore;
   readonly #codec: EventCodec;
   readonly #keys: KeyRing;
-  /** By tenant: the end of those replays of long streams that came before. */
+  /** The last running replay of each tenant. */
   readonly #replays = new Map<string, Promise<void>>();
 
   constructor(deps: { events: EventStore; codec: EventCodec; keys: KeyRing }) {
@@ -38,7 +38,7 @@ export class TimeTravel {
   }
 
   /**
-   * A place in the log that came from outside, and that the log has reached: what comes later is not known yet.
+   * Parses an external position that the log has reached.
    * @throws `validation_failed` at `path`
    */
   async placeOf(text: string, path: string): Promise<Position> {
@@ -54,9 +54,9 @@ export class TimeTravel {
   }
 
   /**
-   * The state of a stream of the tenant's.
+   * The state of a stream of the tenant.
    * @param at undefined: now
-   * @throws `not_found` for a stream that is none of the tenant's, or had not begun
+   * @throws `not_found` for another tenant's stream or one that had not begun
    */
   async stateAt(tenantId: string, stream: string, at: At | undefined): Promise<PastState> {
     const prefix = tenantPrefix(tenantId);
@@ -80,8 +80,8 @@ export class TimeTravel {
   }
 
   /**
-   * The events of a stream from a revision up to a place, in order, in bounded memory; others have their turn in between.
-   * One at a time for each tenant: who asks often waits, and nobody else.
+   * Visits events of a stream from a revision up to a position, in order, in bounded memory, yielding between pages.
+   * One replay at a time per tenant.
    */
   async through(
     stream: { readonly tenantId: string; readonly category: string; readonly id: string },
@@ -113,17 +113,17 @@ export class TimeTravel {
         yield event;
       }
       if (page.length < PAGE) return;
-      await turn();
+      await tick();
     }
   }
 
-  /** Texts of the tenant's own alone: a changed log must not make this open what is another's. */
+  /** Opens only texts of the tenant, so that a tampered log cannot open texts of another one. */
   async #opened(tenantId: string, text: string): Promise<string> {
     return text.startsWith(`v1:${tenantId}/`) ? ((await this.#keys.open(text)) ?? ERASED) : ERASED;
   }
 }
 
-/** Times of a stream never go back, so what is later is later for good. */
+/** Times in a stream never decrease. */
 const isLater = (event: LoggedEvent, at: At | undefined): boolean => {
   if (at === undefined) return false;
   return 'position' in at ? event.position > at.position : event.at > at.ms;

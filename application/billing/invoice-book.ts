@@ -1,8 +1,8 @@
 import type { FrozenInvoice } from '../../domain/billing/shapes.ts';
 
-/** The invoices of partners that are not void: what statements must not bill again. */
+/** The invoices of partners that are not void; statements do not bill them again. */
 export interface InvoiceBook {
-  /** Of one customer, whoever's it is by now. */
+  /** Invoices of one customer, also after a hand-over. */
   live(partnerId: string, customerId: string): Promise<readonly FrozenInvoice[]>;
   allLive(partnerId: string): Promise<readonly FrozenInvoice[]>;
 }

@@ -8,7 +8,7 @@ import type { EventStore } from '../ports/event-store.ts';
 
 const PAGE = 500;
 
-/** Invoices of one customer as their stream has them: exact at the revision that was read. */
+/** Reads invoices of one customer from their stream. */
 export class InvoiceLog {
   readonly #events: Pick<EventStore, 'readStream'>;
   readonly #codec: EventCodec;
@@ -20,7 +20,7 @@ export class InvoiceLog {
     this.#streams = deps.streams;
   }
 
-  /** As the store has it now. */
+  /** The state as stored now. */
   async head(scope: string, customerId: string): Promise<StreamState<InvoicesState>> {
     return this.#streams.of(invoicesStream, scope, customerId).refresh();
   }
@@ -29,7 +29,7 @@ export class InvoiceLog {
     return (await this.head(scope, customerId)).state;
   }
 
-  /** As it was generated. @param at revision of its first event */
+  /** An invoice as generated. @param at revision of its first event */
   async generated(scope: string, customerId: string, at: number): Promise<Invoice> {
     const [event] = await this.#read(scope, customerId, at, 1);
     const invoice = event === undefined ? undefined : foldInvoice(undefined, event, event.at);
@@ -37,7 +37,7 @@ export class InvoiceLog {
     return invoice;
   }
 
-  /** Undefined for one that is not this customer's. @param from revision to begin at, where that is known */
+  /** Undefined for an invoice of another customer. @param from revision to start at, if known */
   async invoice(scope: string, customerId: string, id: string, from = 0): Promise<Invoice | undefined> {
     let invoice: Invoice | undefined;
     for await (const event of this.#all(scope, customerId, from)) {
@@ -46,7 +46,7 @@ export class InvoiceLog {
     return invoice;
   }
 
-  /** Those that are not void, oldest first. */
+  /** Invoices that are not void, oldest first. */
   async live(scope: string, customerId: string): Promise<readonly Invoice[]> {
     const found = new Map<string, Invoice>();
     for await (const event of this.#all(scope, customerId, 0)) {
@@ -75,7 +75,7 @@ export class InvoiceLog {
   ): Promise<readonly RecordedEvent<InvoiceEvent>[]> {
     const stream = streamName(scope, invoicesStream.category, customerId);
     const page = await this.#events.readStream(stream, { from, limit });
-    // A stream holds events of its type and no others.
+    // A stream holds only events of its type.
     return page.map((stored) => this.#codec.decode(stored) as RecordedEvent<InvoiceEvent>);
   }
 }

@@ -27,10 +27,10 @@ export interface InvoiceNow {
   readonly position: Position | undefined;
 }
 
-/** Finds the customer of an invoice of a partner; undefined for an unknown one, and for another partner's. */
+/** Finds the customer of a partner's invoice; undefined for an unknown invoice or another partner's. */
 export type CustomerOfInvoice = (partnerId: string, invoiceId: string) => Promise<string | undefined>;
 
-/** Use cases on invoices (decisions, section 10). The partner is the credential's. */
+/** Use cases on invoices (decisions, section 10); the partner comes from the credential. */
 export class Invoices {
   readonly #streams: Streams;
   readonly #partners: PartnerDirectory;
@@ -48,7 +48,7 @@ export class Invoices {
     statements: Pick<Statements, 'draft'>;
     issuing: InvoiceIssuing;
     customerOf: CustomerOfInvoice;
-    /** Told how far a request wrote that is refused all the same: its caller reads that from then on. */
+    /** Called with the position written by a request that is then refused, so that its caller reads that write. */
     wrote: (position: Position) => void;
   }) {
     this.#streams = deps.streams;
@@ -60,15 +60,15 @@ export class Invoices {
     this.#wrote = deps.wrote;
   }
 
-  /** Gives up calls of requests: the intent is stored, and the background worker goes on. */
+  /** Aborts upstream calls of requests; the background worker continues from the stored intent. */
   stop(): void {
     this.#stopping.abort();
   }
 
   /**
-   * Freezes what the statement of the window says now.
-   * @returns `isNew`: false when the window had its invoice already
-   * @throws `not_found` for a tenant that never was the partner's customer, `window_overlap`, `nothing_to_invoice`
+   * Freezes the statement of the window as an invoice.
+   * @returns `isNew`: false when the window already had an invoice
+   * @throws `not_found` for a tenant that was never the partner's customer, `window_overlap`, `nothing_to_invoice`
    */
   async generate(
     partnerId: string,
@@ -84,7 +84,7 @@ export class Invoices {
     const prepare = async ({ state: head, revision }: StreamState<InvoicesState>) => {
       if (invoiceOfWindow(head, window) !== undefined) return undefined;
       const draft = await this.#statements.draft(partnerId, customerId, window);
-      // What the draft left to other invoices must be so at the revision that is decided at.
+      // The draft must be made of the revision that is decided on.
       if ((await this.#log.head(scope, customerId)).revision !== revision) throw new Moved();
       return { ...draft, partner: { id: partnerId, name: partner.name } };
     };
@@ -104,7 +104,7 @@ export class Invoices {
 
   /**
    * Stores the intent, then calls the upstream once.
-   * @returns the invoice as issued, or still issuing while there is no answer
+   * @returns the invoice as issued, or as issuing when there is no answer
    * @throws `not_found`, `invoice_locked` for a void one, `upstream_refused`
    */
   async issue(partnerId: string, invoiceId: string, context: RequestContext): Promise<InvoiceNow> {
@@ -112,14 +112,14 @@ export class Invoices {
     let isFirst = false;
     const outcome = await this.#on(one, context, (state) => {
       const events = startIssue(state, invoiceId);
-      // An earlier try of the request, which may have called, is found and not decided again.
+      // Not called for an earlier try of the request, which may have called the upstream.
       isFirst = events.length > 0;
       return events;
     });
     const entry = liveInvoice(outcome.state, invoiceId);
     const isOwn = outcome.events.length > 0;
     if (entry?.state === 'issuing') {
-      // Who did not begin it waits for a call that is under way, and makes none: retries have their own times.
+      // A request that did not start the issue waits for a running call but starts none: the worker schedules retries.
       await (isOwn ? this.#issuing.attempt(one, isFirst, this.#stopping.signal) : this.#issuing.running(one));
     }
     const { state, position } = await this.#on(one, context, () => []);
@@ -139,7 +139,7 @@ export class Invoices {
     return { invoice: await this.#invoice(one, state), position };
   }
 
-  /** Nothing of a frozen invoice can be changed, and there are no others. @throws always: `not_found`, `invoice_locked` */
+  /** Always throws: invoices are frozen from the start. @throws `not_found`, `invoice_locked` */
   async change(partnerId: string, invoiceId: string): Promise<never> {
     const { scope, customerId } = await this.#find(partnerId, invoiceId);
     const state = liveInvoice(await this.#log.state(scope, customerId), invoiceId)?.state ?? 'void';
@@ -168,7 +168,7 @@ export class Invoices {
   }
 }
 
-/** Another process has written to the stream while something was drafted from it. */
+/** Another process wrote to the stream while the draft was made. */
 class Moved extends Error {}
 
 const MOVES = 20;

@@ -4,30 +4,30 @@ import type { Logger } from '../ports/logger.ts';
 import { leaseNameOfSubscriber } from '../ports/read-store.ts';
 import type { InvoiceIssuing, Issuing } from './issuing.ts';
 
-/** An invoice that is being issued, and since when (ms). */
+/** An invoice being issued, and since when (ms). */
 export interface Pending extends Issuing {
   readonly since: number;
 }
 
 export interface IssueWorkerDeps {
   readonly issuing: Pick<InvoiceIssuing, 'attempt'>;
-  /** Of all partners, the one that began first at the head. */
+  /** Of all partners, oldest first. */
   readonly pending: () => AsyncIterable<Pending>;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** Invoices that wait are looked for so often (ms). */
+/** Interval (ms) of looking for waiting invoices. */
 const POLL_MS = 250;
-/** Calls at the same time. */
+/** Concurrent calls. */
 const WIDTH = 8;
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 60_000;
 
 /**
- * Goes on with what a request has begun and got no answer to: after 1, 2, 4, … at most 60 s (decisions, section 10,
- * Issue), for as long as it takes. One node does, under a lease.
+ * Retries issues without an answer after 1, 2, 4, … at most 60 s (decisions, section 10, Issue), without end, on one
+ * node under a lease.
  */
 export const runIssueWorker = (
   deps: IssueWorkerDeps,
@@ -46,7 +46,7 @@ const work = async (
   const attempt = async (one: Pending, key: string, ms: number): Promise<void> => {
     const outcome = await issuing.attempt(one, false, held);
     active.delete(key);
-    // One that has ended is asked once more at most: until the read model has heard of it.
+    // An ended issue may be tried once more, until the read model has it.
     const next = outcome === 'waiting' ? Math.min(ms * 2, LONGEST_WAIT_MS) : ms;
     waits.set(key, { due: clock.now() + (outcome === 'busy' ? FIRST_WAIT_MS : next), ms: next });
   };

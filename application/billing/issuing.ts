@@ -27,7 +27,7 @@ export interface Issuing {
   readonly invoiceId: string;
 }
 
-/** `busy`: somebody else is at it. `waiting`: there is no answer, or it could not be written down. */
+/** `busy`: another node is calling. `waiting`: there is no answer, or it could not be stored. */
 export type IssueOutcome = 'ended' | 'waiting' | 'busy';
 
 interface Deps {
@@ -42,14 +42,14 @@ interface Deps {
 }
 
 const LEASE_MS = 3000;
-/** So long after the intent an upstream may have forgotten a key (ms). */
+/** Age of the intent (ms) from which on the upstream may have forgotten a key. */
 const LATE_MS = 3_600_000;
 
-/** The same for every call about one invoice, for ever. */
+/** Stable for all calls about one invoice. */
 export const upstreamKey = ({ id, revision }: { id: string; revision: number }): string =>
   `partner-invoice-${id}-${revision}`;
 
-/** What is sent: of what was frozen alone, so that it is the same bytes each time. */
+/** The document to send: only frozen data, so that its bytes are the same for each call. */
 export const upstreamDocument = (invoice: Invoice): string => {
   const { id, number, revision, partner, customer, window, currency, lines, totals } = invoice;
   const { rate_card_version, generated_at } = invoice;
@@ -69,8 +69,8 @@ export const upstreamDocument = (invoice: Invoice): string => {
 };
 
 /**
- * One call to the upstream at a time for each invoice, under a lease, and what comes of it written down. Whoever does it
- * after a crash does the same under the same key: the upstream has one invoice, and the stream ends in its answer.
+ * Calls the upstream, one call per invoice at a time under a lease, and stores the outcome. A repeat after a crash uses
+ * the same key, so that the upstream has one invoice.
  */
 export class InvoiceIssuing {
   readonly #deps: Deps;
@@ -80,14 +80,14 @@ export class InvoiceIssuing {
     this.#deps = deps;
   }
 
-  /** The call of this process that is under way. */
+  /** The running call of this process. */
   running({ scope, invoiceId }: Issuing): Promise<IssueOutcome> | undefined {
     return this.#running.get(`${scope}/${invoiceId}`);
   }
 
   /**
-   * Never rejects for what an upstream or a store does.
-   * @param isFirst nobody can have called before, so that a refusal is the whole truth
+   * Rejects for no error of the upstream or a store.
+   * @param isFirst there was no earlier call, so that a refusal is final
    */
   attempt(issuing: Issuing, isFirst: boolean, signal: AbortSignal): Promise<IssueOutcome> {
     const key = `${issuing.scope}/${issuing.invoiceId}`;
@@ -112,7 +112,7 @@ export class InvoiceIssuing {
     const lease = await leases.acquireLease(`billing:${issuing.scope}/${issuing.invoiceId}`, owner, leaseMs);
     if (lease === undefined) return 'busy';
     let outcome: IssueOutcome = 'waiting';
-    // Of the store, leases alone are asked of it here.
+    // Only leases are used of this store.
     const options = { store: leases as ReadStore, logger, owner, ttlMs: leaseMs };
     await whileRenewed(lease, options, signal, async (_lease, held) => {
       outcome = await this.#attempt(issuing, isFirst, held);
@@ -131,7 +131,7 @@ export class InvoiceIssuing {
       if (signal.aborted) return undefined;
       throw error;
     });
-    // Given up: somebody else goes on, or the next start does.
+    // Aborted: another node or the next start continues.
     if (answer === undefined) return 'waiting';
     switch (answer.kind) {
       case 'accepted':
@@ -148,7 +148,7 @@ export class InvoiceIssuing {
     }
   }
 
-  /** One that became void meanwhile stays so: that the upstream has it is for people to mend. */
+  /** An invoice voided meanwhile stays void; the upstream's copy needs manual repair. */
   async #accepted(issuing: Issuing, invoice: Invoice, reference: string): Promise<void> {
     const { invoiceId } = issuing;
     const state = await this.#record(issuing, (before, context) =>
@@ -176,7 +176,7 @@ export class InvoiceIssuing {
     }
     const answer = await upstream.send(key, upstreamDocument(invoice), signal);
     if (answer.kind !== 'refused' || isFirst) return answer;
-    // An earlier call may have been taken although its answer never came: a refusal alone does not say.
+    // An earlier call may have been accepted although its answer was lost.
     const found = await upstream.find(key, signal);
     switch (found.kind) {
       case 'found':

@@ -5,7 +5,7 @@ import { type Customer, isDuring } from '../../domain/billing/tenure.ts';
 import { isWithin, type Slice } from '../../domain/billing/usage.ts';
 import type { EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
 import { tenantPrefix } from '../core/events/stream-name.ts';
-import type { EventStore, Position } from '../ports/event-store.ts';
+import { type EventStore, latest, type Position } from '../ports/event-store.ts';
 import {
   dayOf,
   isMidnight,
@@ -17,7 +17,7 @@ import {
 } from './metering-model.ts';
 import { UsageByPeriod } from './usage-by-period.ts';
 
-/** An event behind a line. */
+/** An event counted in a line. */
 export interface UsageEvent {
   readonly event_id: string;
   readonly position: Position;
@@ -29,7 +29,7 @@ export interface UsageEvent {
 
 export interface UsagePage {
   readonly events: readonly UsageEvent[];
-  /** Where the next page begins (`after`); undefined: this was the last. */
+  /** `after` of the next page; undefined at the last one. */
   readonly next: Position | undefined;
 }
 
@@ -38,19 +38,19 @@ interface PageRequest {
   readonly after: Position | undefined;
 }
 
-/** What one page of usage may look at: beyond it, it answers what it found and where to go on. */
+/** Events scanned per page; then it returns what it found and where to continue. */
 const MAX_SCANNED = 50_000;
 const AT_ONCE = 1000;
 
-/** Receives usage: counts of an instant, and who was active then by an event at a position. */
+/** Receives usage: counts at an instant, and users active by an event at a position. */
 interface Sink {
   readonly add: (at: string, counts: Readonly<Partial<Record<Meter, number>>>) => void;
   readonly meet: (at: string, user: string, position: string) => void;
 }
 
 /**
- * Usage of a tenant in the tenures of one partner: whole days from the read model, days that are cut by a window event
- * by event from the log.
+ * Usage of a tenant in the tenures of one partner: whole days from the read model, partial days event by event from the
+ * log.
  */
 export class MeteredUsage {
   readonly #model: MeteringModel;
@@ -63,12 +63,12 @@ export class MeteredUsage {
     this.#codec = deps.codec;
   }
 
-  /** A place in the log that came from outside; undefined when it is none. */
+  /** Parses an external position; undefined when malformed. */
   parsePosition(text: string): Position | undefined {
     return this.#events.parsePosition(text);
   }
 
-  /** @param cuts instants in order: usage from the first to the last is told apart at each, and at each month */
+  /** @param cuts ordered instants; usage between the first and the last is split at each of them and at each month */
   async slices(customer: Customer, cuts: readonly string[]): Promise<readonly Slice[]> {
     const [from, to] = [cuts[0], cuts.at(-1)];
     if (from === undefined || to === undefined || to <= from) return [];
@@ -79,7 +79,7 @@ export class MeteredUsage {
     });
   }
 
-  /** The events behind a count, in the order of the log; of `active_users` each person's first in the window. */
+  /** The events of a count, in log order; for `active_users` each person's first in the window. */
   async page(customer: Customer, meter: Meter, window: Window, request: PageRequest): Promise<UsagePage> {
     return this.#whileUnchanged(customer, (present) =>
       meter === 'active_users'
@@ -88,7 +88,7 @@ export class MeteredUsage {
     );
   }
 
-  /** Repeats work during which the customer was handed over: it may have counted usage of the next partner. */
+  /** Repeats work if the customer was handed over meanwhile, since it may have counted the next partner's usage. */
   async #whileUnchanged<T>(customer: Customer, work: (present: Customer) => Promise<T>): Promise<T> {
     for (let present = customer; ; ) {
       const result = await work(present);
@@ -98,7 +98,7 @@ export class MeteredUsage {
     }
   }
 
-  /** Adds up the customer's own usage of a range: from the documents of whole days, from the log of days that are cut. */
+  /** Sums the customer's own usage of a range: whole days from documents, partial days from the log. */
   async #gather(customer: Customer, range: Window, cuts: readonly string[], sink: Sink): Promise<void> {
     const { id, tenures } = customer;
     const cutDays = new Set(cuts.filter((cut) => !isMidnight(cut)).map(dayOf));
@@ -149,7 +149,7 @@ export class MeteredUsage {
     if (bounds === undefined) return { events: [], next: undefined };
     const filter = { streamPrefix: tenantPrefix(customer.id), types: typesOf(meter) };
     const found: UsageEvent[] = [];
-    let from = later(after, await this.#before(bounds.first));
+    let from = latest(after, await this.#before(bounds.first));
     for (let scanned = 0; scanned < MAX_SCANNED; ) {
       const page = await this.#events.scanAll({ from, filter, limit: AT_ONCE }, MAX_SCANNED - scanned);
       scanned += page.scanned;
@@ -205,7 +205,7 @@ export class MeteredUsage {
     return bounds;
   }
 
-  /** What counted on a day, and what else lies between in the log. */
+  /** The events of a day, and other events between them in the log. */
   async *#eventsOf(tenantId: string, { first, last }: MeteredDay): AsyncGenerator<LoggedEvent> {
     const filter = { streamPrefix: tenantPrefix(tenantId) };
     let from = await this.#before(first);
@@ -220,16 +220,13 @@ export class MeteredUsage {
     }
   }
 
-  /** Where to read from so that what lies at a position comes first; undefined: from the beginning. */
+  /** The `from` that makes a read start at this position; undefined for the start of the log. */
   async #before(position: string): Promise<Position | undefined> {
     const at = this.#events.parsePosition(position);
     if (at === undefined) return undefined;
     return (await this.#events.readAll({ from: at, direction: 'backward', limit: 1 }))[0]?.position;
   }
 }
-
-const later = (a: Position | undefined, b: Position | undefined): Position | undefined =>
-  a === undefined || (b !== undefined && b > a) ? b : a;
 
 const viewOf = (event: LoggedEvent): UsageEvent => ({
   event_id: event.id,

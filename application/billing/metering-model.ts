@@ -2,13 +2,13 @@ import type { CountMeter } from '../../domain/billing/metering.ts';
 import type { Window } from '../../domain/billing/shapes.ts';
 import { coversAfter, type Moment, type Tenure } from '../../domain/billing/tenure.ts';
 
-/** The read model of metering: counts by day, the days on which people were active, and the tenures of customers. */
+/** The metering read model: counts by day, days of activity by user, and tenures of customers. */
 export interface MeteringModel {
-  /** The partner's tenures of a tenant; none for one that never was its customer. */
+  /** The partner's tenures of a tenant; empty if it was never its customer. */
   tenures(partnerId: string, tenantId: string): Promise<readonly Tenure[]>;
-  /** Days with usage, both ends in, in order. */
+  /** Days with usage in order, both ends inclusive. */
   days(tenantId: string, range: DayRange): AsyncIterable<MeteredDay>;
-  /** Of all months of the range. */
+  /** For all months of the range. */
   active(tenantId: string, range: DayRange): AsyncIterable<ActiveMonth>;
 }
 
@@ -19,20 +19,20 @@ export interface DayRange {
 
 export interface MeteredDay {
   readonly day: string;
-  /** Positions of the first and the last event that counted. */
+  /** Positions of the first and the last counted event. */
   readonly first: string;
   readonly last: string;
-  /** One, and one more for each hand-over of the day. */
+  /** One part, and one more for each hand-over of the day. */
   readonly parts: readonly MeteredPart[];
-  /** The parts do not tell the usage after a hand-over apart. */
+  /** Set when the parts do not separate usage after a hand-over. */
   readonly isMixed?: true;
 }
 
 export interface MeteredPart {
-  /** The hand-over that began it; null in the first part of a day. */
+  /** The hand-over that started the part; null for the first part of a day. */
   readonly from: Moment | null;
   readonly counts: Readonly<Partial<Record<CountMeter, number>>>;
-  /** Position of the first event of each active user; in the first part only of those behind a hand-over in the log. */
+  /** Position of each active user's first event; in the first part only of events after a hand-over in the log. */
   readonly users: Readonly<Record<string, string>>;
 }
 
@@ -50,15 +50,15 @@ export const dayOf = (instant: string): string => instant.slice(0, 10);
 export const midnight = (day: string): string => `${day}T00:00:00.000Z`;
 export const isMidnight = (instant: string): boolean => instant.endsWith('T00:00:00.000Z');
 
-/** Days that a window has a part of. */
+/** The days that a window touches. */
 export const rangeOf = ({ from, to }: Window): DayRange => ({
   first: dayOf(from),
   last: dayOf(isMidnight(to) ? new Date(Date.parse(to) - DAY_MS).toISOString() : to),
 });
 
 /**
- * The parts of a day that lie in some of the tenures as a whole. Undefined: the events must be looked at one by one, since
- * the parts are mixed or some of the day came into the log before a hand-over of an earlier day.
+ * The parts of a day that lie entirely in the tenures. Undefined when events must be checked one by one: parts are
+ * mixed, or some events of the day precede an earlier day's hand-over in the log.
  */
 export const partsDuring = (
   tenures: readonly Tenure[],

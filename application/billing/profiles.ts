@@ -10,7 +10,7 @@ import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { Position } from '../ports/event-store.ts';
 
-/** How a partner's invoice lines read (decisions, section 10, Profile). The partner is the credential's. */
+/** Texts of a partner's invoice lines (decisions, section 10, Profile); the partner comes from the credential. */
 export class BillingProfiles {
   readonly #streams: Streams;
 
@@ -18,7 +18,7 @@ export class BillingProfiles {
     this.#streams = deps.streams;
   }
 
-  /** The chosen profile, or the default one. */
+  /** The stored profile, or the default one. */
   async get(partnerId: string): Promise<BillingProfile> {
     return profileOf(
       (await this.#streams.of(profileStream, partnerScope(partnerId), PROFILE_ID).load()).state,

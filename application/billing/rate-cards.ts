@@ -15,17 +15,17 @@ import type { Position } from '../ports/event-store.ts';
 import type { InvoiceBook } from './invoice-book.ts';
 
 export interface NewRateCard {
-  /** Default: that of the card so far. */
+  /** Default: the present card's. */
   readonly currency?: string | undefined;
   readonly rates: Rates;
-  /** Of `If-Match`. */
+  /** From `If-Match`. */
   readonly ifVersion: number | undefined;
 }
 
-/** As of a tenant that nothing was said of. */
+/** Also the default of tenants. */
 const DEFAULT_CURRENCY = 'EUR';
 
-/** Rate cards (decisions, section 10). The partner is the credential's. */
+/** Rate cards (decisions, section 10); the partner comes from the credential. */
 export class RateCards {
   readonly #streams: Streams;
   readonly #directory: Directory;
@@ -44,13 +44,13 @@ export class RateCards {
     this.#invoices = deps.invoices;
   }
 
-  /** Version 0 without prices until one was put, in the currency of the partner's own tenant. */
+  /** Before the first `replace`: version 0 without prices, in the currency of the partner's home tenant. */
   async get(partnerId: string): Promise<RateCard> {
     const { state } = await this.#streams.of(rateCardStream, partnerScope(partnerId), RATE_CARD_ID).load();
     return rateCardOf(state, state.card?.currency ?? (await this.#currencyOf(partnerId)));
   }
 
-  /** @throws `conflict` for another version, or another currency than that of invoices */
+  /** @throws `conflict` for another version, or a currency other than that of invoices */
   async replace(
     partnerId: string,
     wanted: NewRateCard,

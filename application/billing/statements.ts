@@ -26,14 +26,14 @@ import type { InvoiceBook } from './invoice-book.ts';
 import type { MeteredUsage, UsagePage } from './metered-usage.ts';
 import type { RateCards } from './rate-cards.ts';
 
-/** What an invoice of a window would freeze. */
+/** The content of an invoice before it is frozen. */
 export interface Draft {
   readonly customer: Pick<Customer, 'id' | 'name'>;
   readonly currency: string;
   readonly rate_card_version: number;
   readonly lines: readonly StatementLine[];
   readonly totals: Totals;
-  /** What the log holds up to there is counted; undefined: the log was empty. */
+  /** Everything in the log up to here is counted; undefined for an empty log. */
   readonly through: Position | undefined;
 }
 
@@ -41,14 +41,14 @@ interface Deps {
   readonly streams: Streams;
   readonly usage: MeteredUsage;
   /**
-   * Waits until events of a tenant or of the platform are metered: all that this node has answered for, or all up to a
-   * position. @throws `read_model_behind`, also while an older version of the counts answers
+   * Waits until events of a tenant or the platform are metered, up to a position or to all that this node answered for.
+   * @throws `read_model_behind`, also while an older version of the read model is active
    */
   readonly counted: (tenantId: string, through: Position | undefined) => Promise<void>;
   readonly head: () => Promise<Position | undefined>;
-  /** The partner's customers, then those with a tenure in the window; the oldest first. */
+  /** The partner's customers, then those with a tenure in the window; oldest first. */
   readonly customersOf: (partnerId: string, window: Window) => Promise<readonly Customer[]>;
-  /** Undefined for a tenant that never was the partner's customer. */
+  /** Undefined for a tenant that was never the partner's customer. */
   readonly customerOf: (partnerId: string, customerId: string) => Promise<Customer | undefined>;
   readonly invoices: InvoiceBook;
   readonly rateCards: RateCards;
@@ -56,7 +56,7 @@ interface Deps {
   readonly clock: Clock;
 }
 
-/** What partners' customers used and what it costs (decisions, section 10). The partner is the credential's. */
+/** Usage and amounts of partners' customers (decisions, section 10); the partner comes from the credential. */
 export class Statements {
   readonly #deps: Deps;
 
@@ -65,14 +65,14 @@ export class Statements {
   }
 
   /**
-   * Of every customer, the oldest first; then of former ones whose tenure or invoice the window meets. Invoices in
-   * another currency than the card's have a statement of their own.
+   * Statements of all customers, oldest first, then of former ones with a tenure or invoice in the window. Invoices in
+   * another currency than the card's have a separate statement.
    */
   async statements(partnerId: string, window: Window): Promise<readonly Statement[]> {
     return (await this.#parts(partnerId, window)).map(({ statement }) => statement);
   }
 
-  /** The sums of the statements in the card's currency. */
+  /** Sums of the statements in the card's currency. */
   async reconciliation(partnerId: string, window: Window, scope: Scope): Promise<Reconciliation> {
     const { currency } = await this.#deps.rateCards.get(partnerId);
     const parts = await this.#parts(partnerId, window);
@@ -85,9 +85,9 @@ export class Statements {
   }
 
   /**
-   * What an invoice of the window would freeze now: its usage at today's card, and what came late to the windows of the
-   * customer's invoices. All that the log held as this was called is counted, and more may be.
-   * @param through counts at least what the log holds up to there
+   * Drafts an invoice of the window: its usage at the present card, and late usage of the customer's invoiced windows.
+   * Counts at least everything in the log at the time of the call.
+   * @param through counts at least the log up to here
    * @throws `not_found`, `read_model_behind`
    */
   async draft(partnerId: string, customerId: string, window: Window, through?: Position): Promise<Draft> {
@@ -109,7 +109,7 @@ export class Statements {
     };
   }
 
-  /** @throws `not_found` for a tenant that never was the partner's customer */
+  /** @throws `not_found` for a tenant that was never the partner's customer */
   async #customer(partnerId: string, customerId: string, through?: Position): Promise<Customer> {
     if (!isTenantId(customerId)) throw notFound();
     await this.#deps.counted(PLATFORM, through);
@@ -118,7 +118,7 @@ export class Statements {
     return customer;
   }
 
-  /** The events behind a count. @throws `not_found`, `read_model_behind` */
+  /** The events of a count. @throws `not_found`, `read_model_behind` */
   async usage(
     partnerId: string,
     customerId: string,
@@ -130,7 +130,7 @@ export class Statements {
     return this.#deps.usage.page(customer, of.meter, of.window, page);
   }
 
-  /** A place in the log that came from outside; undefined when it is none. */
+  /** Parses an external position; undefined when malformed. */
   parsePosition(text: string): Position | undefined {
     return this.#deps.usage.parsePosition(text);
   }
@@ -166,7 +166,7 @@ export class Statements {
     return parts;
   }
 
-  /** With those who have an invoice that begins in the window: late usage of theirs is shown beside it. */
+  /** Includes customers with an invoice that begins in the window, for their late usage. */
   async #customersIn(
     partnerId: string,
     window: Window,
@@ -222,7 +222,7 @@ interface PricedFor {
   readonly partner: string;
 }
 
-/** The days that a window has a part of, `2026-11-01..2026-11-30`. */
+/** The days that a window touches, `2026-11-01..2026-11-30`. */
 const periodOf = ({ from, to }: Window): string =>
   `${from.slice(0, 10)}..${new Date(Date.parse(to) - 1).toISOString().slice(0, 10)}`;
 

@@ -1,7 +1,7 @@
 import type { Meter } from '../../domain/billing/shapes.ts';
 import { monthStart, type Slice } from '../../domain/billing/usage.ts';
 
-/** Usage as it is put into slices. */
+/** Sums usage into slices. */
 export class UsageByPeriod {
   readonly #cuts: readonly string[];
   readonly #slices = new Map<string, { counts: Partial<Record<Meter, number>>; users: Set<string> }>();
@@ -33,17 +33,17 @@ export class UsageByPeriod {
   #at(at: string) {
     const next = this.#after(at);
     const cut = this.#cuts[next - 1];
-    // What lies beyond the last cut is in no slice.
+    // Usage outside the cuts is left out.
     if (cut === undefined || next === this.#cuts.length) return undefined;
     const month = monthStart(at);
-    // The later of the two: both begin a part that this belongs to.
+    // A slice begins at the later of cut and month.
     const [, from = month] = [cut, month].sort();
     const slice = this.#slices.get(from) ?? { counts: {}, users: new Set<string>() };
     this.#slices.set(from, slice);
     return slice;
   }
 
-  /** Index of the first cut after an instant: a customer of many years has hundreds of cuts and a million days of users. */
+  /** Index of the first cut after an instant, by binary search: there may be hundreds of cuts. */
   #after(at: string): number {
     let [low, high] = [0, this.#cuts.length];
     while (low < high) {

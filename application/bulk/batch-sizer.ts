@@ -1,29 +1,30 @@
-import type { Position } from '../ports/event-store.ts';
+import { pause } from '../core/concurrency/pause.ts';
+import { latest, type Position } from '../ports/event-store.ts';
 import type { ForegroundLoad } from './ports.ts';
 import type { SettledRow } from './row-executor.ts';
 
-/** The foreground is busy when it asks so often (per second), which is looked at so often (ms). */
+/** Requests per second above which the foreground is busy, and the interval (ms) of measuring them. */
 const BUSY = 40;
 const LOOK_MS = 100;
-/** Rows in a batch while the foreground is busy: one tick of work. */
+/** Rows per batch while the foreground is busy: one tick of work. */
 const BUSY_ROWS = 24;
-/** A request that waits so long (ms) for a read model goes before further rows. */
+/** Further rows wait while a request has waited longer than this (ms) for a read model. */
 const WAITS_MS = 8;
-/** The longest break before further rows (ms): a read model that stands still must not stop a commit. */
+/** Longest pause before further rows (ms), so that a stalled read model does not stop a commit. */
 const MAX_BREAK_MS = 20;
-/** Rows that the read model may be behind while the foreground is busy: a few milliseconds of folding. */
+/** Rows by which the read model may lag while the foreground is busy. */
 const MAX_AHEAD = 48;
 
-/** Decides how many rows are applied together, and when: requests must not be held up by a commit (decision 22). */
+/** Sizes and delays batches of rows so that a commit does not slow requests down (decision 22). */
 export class BatchSizer {
   readonly #foreground: ForegroundLoad;
   readonly #most: number;
   readonly #now: () => number;
   #isBusy = false;
-  /** What was asked when the rate was last looked at, and when that was. */
+  /** Value and time of the last measurement. */
   #asked: number;
   #lookedAt: number;
-  /** Rows that were written while the foreground was busy; the read model may not have them yet. */
+  /** Rows written while the foreground was busy that the read model may not have folded yet. */
   #ahead: { readonly rows: number; readonly position: Position }[] = [];
 
   constructor(most: number, foreground: ForegroundLoad, now: () => number = () => performance.now()) {
@@ -39,17 +40,17 @@ export class BatchSizer {
     return this.#isBusy ? Math.min(this.#most, BUSY_ROWS) : this.#most;
   }
 
-  /** Resolves when further rows may begin. */
+  /** Resolves when the next batch may start. */
   async ready(): Promise<void> {
     this.#look();
     const deadline = this.#now() + MAX_BREAK_MS;
     while (this.#foreground.longestWait() > WAITS_MS && this.#now() < deadline) {
-      await new Promise((resolve) => setTimeout(resolve, 1));
+      await pause(1);
     }
     await this.#letReadModelCome(deadline);
   }
 
-  /** Notes the rows that a batch has written. */
+  /** Records the rows written by a batch. */
   wrote(settled: readonly SettledRow[]): void {
     if (!this.#isBusy) return;
     let rows = 0;
@@ -58,7 +59,7 @@ export class BatchSizer {
       if (row.status === 'rejected' || row.value.kind !== 'succeeded') continue;
       const { position } = row.value;
       rows += 1;
-      if (position !== undefined && (last === undefined || last < position)) last = position;
+      last = latest(last, position);
     }
     if (last !== undefined) this.#ahead.push({ rows, position: last });
   }
@@ -71,7 +72,7 @@ export class BatchSizer {
       const left = Math.max(0, deadline - this.#now());
       if (!(await this.#foreground.comesTo(first.position, left))) return;
       ahead -= first.rows;
-      // They may have been forgotten meanwhile, because the foreground is idle again.
+      // The list may have been cleared because the foreground became idle.
       if (this.#ahead[0] === first) this.#ahead.shift();
     }
   }

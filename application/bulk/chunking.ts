@@ -1,12 +1,13 @@
-/** Parts of a long list that fit into one event each. */
+/** Most bytes of a chunk, which is stored in one event. */
 
 const MAX_BYTES = 192 * 1024;
 
 /**
- * @param most so many items in a part
- * @param sizeOf bytes of an item as JSON, at least
+ * Splits a list into chunks that fit into one event each.
+ * @param most items per chunk
+ * @param sizeOf lower bound of an item's bytes as JSON
  */
-export const packed = function* <T>(
+export const chunked = function* <T>(
   items: Iterable<T>,
   most: number,
   sizeOf: (item: T) => number = bytesOf,
@@ -28,10 +29,10 @@ export const packed = function* <T>(
 
 export const bytesOf = (item: unknown): number => Buffer.byteLength(JSON.stringify(item));
 
-/** Of so many rows the store is asked at once: a few milliseconds of work. */
+/** Rows read from the store together. */
 const WIDTH = 64;
 
-/** Runs over all items in order, some at a time, and leaves the process to others in between. */
+/** Runs over all items in order, a batch per tick. */
 export const inBatches = async <T>(
   items: readonly T[],
   run: (batch: readonly T[], first: number) => Promise<void>,

@@ -23,24 +23,24 @@ export interface CommitDeps {
   readonly codec: EventCodec;
   readonly rows: RowExecutor;
   readonly referrers: Referrers;
-  /** The requests that a commit must not hold up. */
+  /** Load of requests, which have priority over a commit. */
   readonly foreground: ForegroundLoad;
   readonly logger: Logger;
-  /** Rows under way at the same time. */
+  /** Rows processed at the same time. */
   readonly width: number;
-  /** For a store that is away, and for rows that go on losing races. */
+  /** Retries unavailable stores and rows that keep losing races. */
   readonly policy: RetryPolicy;
 }
 
-/** Deletions and transitions wait for read models and guards: other batches go on meanwhile. */
+/** Concurrent batches of deletions and transitions, which wait for read models and guards. */
 const BATCHES = 4;
 const UNEXPECTED_TRIES = 3;
 
 /**
- * Commits a session: takes it over, reads its frozen rows, applies those that are not recorded as done, records what
- * became of them, and ends the session. It may be cut off anywhere, and run again by any process (decision 15).
+ * Commits a session: starts a run, reads the frozen rows, applies those without a result, records their results, and
+ * ends the session. Any process can run it again after a crash (decision 15).
  * @returns true when the session has ended
- * @throws {TakenOver} when another run has begun, {Interrupted}, {OutOfReach}
+ * @throws {TakenOver} when another run has started, {Interrupted}, {OutOfReach}
  */
 export const runCommit = async (
   deps: CommitDeps,
@@ -65,7 +65,7 @@ export const runCommit = async (
   const end = (decision: typeof finishCommit | typeof failCommit) => async (tries: number) => {
     const applied = await cascadeOf(deps, job, frozen.rows);
     await decide(job.cause, (state) =>
-      // An earlier try may have been stored without an answer.
+      // An earlier try may have been stored although its answer was lost.
       tries > 0 && sessionIn(state).status !== 'committing' ? [] : decision(state, session.run, applied),
     );
   };
@@ -83,7 +83,7 @@ export const runCommit = async (
   return true;
 };
 
-/** Applies the rows of one run, batch by batch. */
+/** Applies the rows of one run in batches. */
 class RowLoop {
   readonly #deps: CommitDeps;
   readonly #job: RowJob;
@@ -92,7 +92,7 @@ class RowLoop {
   readonly #recorder: Recorder;
   readonly #sizer: BatchSizer;
   readonly #batches: number;
-  /** Rows that were begun and may be done. */
+  /** Started rows without a known result. */
   readonly #open = new Set<number>();
 
   constructor(deps: CommitDeps, job: RowJob, frozen: Pick<Frozen, 'rows' | 'over'>, recorder: Recorder) {
@@ -101,7 +101,7 @@ class RowLoop {
     this.#ids = frozen.rows;
     this.#queue = new RowQueue(frozen.rows, frozen.over);
     this.#recorder = recorder;
-    // Edits are written together anyway.
+    // Edits share one group commit, so batches of them do not run concurrently.
     this.#batches = job.opParams.kind === 'edit' ? 1 : BATCHES;
     this.#sizer = new BatchSizer(Math.ceil(deps.width / this.#batches), deps.foreground);
   }
@@ -112,7 +112,7 @@ class RowLoop {
     let failure: { readonly error: unknown } | undefined;
     try {
       for (;;) {
-        await this.#recorder.room();
+        await this.#recorder.ready();
         await this.#sizer.ready();
         if (signal.aborted) throw new Interrupted();
         if (failure !== undefined) throw failure.error;
@@ -133,7 +133,7 @@ class RowLoop {
     }
   }
 
-  /** Records rows that are done among those whose outcome is not known. */
+  /** Records the rows that turn out to be done among those without a known result. */
   async settle(): Promise<void> {
     const { policy } = this.#deps;
     for (const row of [...this.#queue.left()]) {
@@ -155,7 +155,7 @@ class RowLoop {
     return rows;
   }
 
-  /** @throws {OutOfReach}, {Interrupted}; rows that are not done then stay open */
+  /** @throws {OutOfReach}, {Interrupted}; rows without a result stay open */
   async #apply(rows: readonly number[]): Promise<void> {
     const { job, ids } = { job: this.#job, ids: rows.map((row) => this.#idOf(row)) };
     for (const row of rows) this.#open.add(row);
@@ -174,7 +174,7 @@ class RowLoop {
     this.#recorder.add(row, id, result);
   }
 
-  /** Tries a row again until its result is known. @throws {OutOfReach}, {Interrupted} */
+  /** Retries a row until its result is known. @throws {OutOfReach}, {Interrupted} */
   async #again(id: string, reason: unknown): Promise<RowResult> {
     const { policy, rows, logger } = this.#deps;
     let error = reason;
@@ -205,7 +205,7 @@ class RowLoop {
       return await this.#deps.rows.isDone(this.#job, id);
     } catch (error) {
       if (isTransient(error)) throw error;
-      // A record that cannot be read was not changed by a run that could not read it either.
+      // A record that cannot be decoded was not changed by an earlier run either.
       return false;
     }
   }
@@ -236,7 +236,7 @@ const jobOf = (
     sessionId,
     entityName,
     opParams,
-    // Written by the preview from a checked filter.
+    // The preview stored a checked filter.
     selectedBy:
       selection.kind === 'filter'
         ? { filter: selection.filter as NonNullable<RowJob['selectedBy']>['filter'], now: commitStartedAt }

@@ -12,10 +12,10 @@ import type { Hindrance } from '../entities/deletion-marks.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
 import { isDeletionOf } from './row-job.ts';
 
-/** The records that one deletion would delete, clear, or be hindered by. */
+/** A record to delete, with the records that its deletion would delete or clear, or that prevent it. */
 interface Candidate {
   readonly rootId: string;
-  /** Entity names by id; the root is one of them. */
+  /** Entity names by id, the root included. */
   readonly members: ReadonlyMap<string, string>;
   readonly hindrances: readonly Hindrance[];
   readonly cleared: ReadonlyMap<string, string>;
@@ -24,7 +24,7 @@ interface Candidate {
 export interface PlanFacts {
   readonly state: (recordId: string) => Promise<RecordState>;
   readonly referrers: (recordId: string) => AsyncIterable<{ readonly id: string }>;
-  /** What becomes of a record of the entity when its field's target is deleted; undefined for no reference. */
+  /** The reference rule of a field; undefined when it is no reference. */
   readonly onDelete: (
     entityName: string,
     fieldKey: string,
@@ -32,8 +32,8 @@ export interface PlanFacts {
 }
 
 /**
- * Plans the deletion of many records without writing, by the rules of `deletion-marks.ts` and for any order of the
- * rows. A record that restricts another one hinders it only until it is deleted itself.
+ * Plans the deletion of many records in any order by the rules of `deletion-marks.ts`, without writing. A record that
+ * prevents another's deletion does so only until it is deleted itself.
  */
 export class DeletionPlan {
   readonly #facts: PlanFacts;
@@ -41,27 +41,27 @@ export class DeletionPlan {
   readonly #removed = new Map<string, string>();
   readonly #cleared = new Map<string, string>();
   readonly #waiting = new Map<string, Candidate>();
-  /** Candidates by what hinders them. */
+  /** Candidates by the record that prevents them. */
   readonly #hinderedBy = new Map<string, string[]>();
 
   constructor(facts: PlanFacts) {
     this.#facts = facts;
   }
 
-  /** Adds a record that is to be deleted. */
+  /** Adds a record to delete. */
   async consider(rootId: string, entityName: string): Promise<void> {
     if (this.#removed.has(rootId)) return;
     this.#settle(await this.#candidate(rootId, entityName));
   }
 
-  /** The hindrance of a record that was considered, once all of them were. */
+  /** The record that prevents the deletion of `rootId`; ask after all records were added. */
   hindranceOf(rootId: string): Hindrance | undefined {
     return this.#removed.has(rootId)
       ? undefined
       : this.#waiting.get(rootId)?.hindrances.find(({ referrerId }) => !this.#removed.has(referrerId));
   }
 
-  /** Counts the records that are deleted or cleared beside the selected ones. */
+  /** Counts deleted and cleared records other than the selected ones. */
   summary(selected: ReadonlySet<string>): Cascade {
     const beside = [...this.#removed].filter(([id]) => !selected.has(id));
     const cleared = [...this.#cleared].filter(([id]) => !this.#removed.has(id));
@@ -113,7 +113,7 @@ export class DeletionPlan {
     return found;
   }
 
-  /** Removes the candidate if nothing hinders it, then those that waited for its removal. */
+  /** Removes the candidate unless a record prevents it, then the candidates that waited for it. */
   #settle(first: Candidate): void {
     const ready = [first];
     for (let candidate = ready.pop(); candidate !== undefined; candidate = ready.pop()) {
@@ -143,8 +143,8 @@ export class DeletionPlan {
 const PAGE = 1000;
 
 /**
- * Counts the records that the deletions of a session deleted or cleared beside the selected ones. It reads the log, so
- * that the count is right however many runs the commit took.
+ * Counts records that the deletions of a session deleted or cleared, other than the selected ones. Reads the log, so
+ * that the count does not depend on the number of runs.
  */
 export const countCascade = async (
   { events, codec }: { readonly events: EventStore; readonly codec: EventCodec },
@@ -159,7 +159,7 @@ export const countCascade = async (
   };
   /** Entity names by id. */
   const deleted = new Map<string, string>();
-  /** The same of records that were cleared, by any deletion, with the record that each pointed to. */
+  /** Records that any deletion cleared, with the record they referred to. */
   const clears: { readonly id: string; readonly name: string; readonly by: string }[] = [];
   for (let from = since; ; ) {
     const page = await events.readAll({ from, filter, limit: PAGE });
@@ -189,7 +189,7 @@ export const countCascade = async (
   );
 };
 
-/** @param deleted names of entities, one for each record */
+/** @param deleted an entity name per record */
 const cascadeOf = (deleted: Iterable<string>, cleared: Iterable<string>): Cascade => {
   const counted = (names: Iterable<string>, action: 'delete' | 'clear') => {
     const counts = new Map<string, number>();

@@ -11,8 +11,8 @@ import type { LiveRecord, RecordState } from '../../domain/entities/record.ts';
 import type { Records } from '../entities/records.ts';
 import type { Jobs } from '../workflow/jobs.ts';
 
-/** What would become of a record, decided as the command itself would, and not written. */
-export type Judgement =
+/** The outcome that an operation would have on a record, decided by the command's own rules without writing. */
+export type DryRun =
   | { readonly kind: 'succeeds'; readonly before: Values; readonly after: Values | null }
   | { readonly kind: 'skips' }
   | { readonly kind: 'refused'; readonly refusal: RowRefusal };
@@ -21,7 +21,7 @@ export interface Asked {
   readonly tenantId: string;
   readonly entityName: string;
   readonly opParams: OpParams;
-  /** Whoever asks; an admin. */
+  /** Id of the requesting admin. */
   readonly askedBy: string;
 }
 
@@ -31,28 +31,28 @@ export const inputOf = ({
 }: Extract<OpParams, { kind: 'edit' }>): Readonly<Record<string, JsonValue>> =>
   Object.fromEntries(fields.map(({ field_key, new_value }) => [field_key, new_value]));
 
-/** Empty for what has none. */
+/** The job's state; empty without a job. */
 export const stateOf = (state: RecordState): string =>
   state.status === 'live' ? (state.job?.state ?? '') : '';
 
-const refused = (refusal: RowRefusal): Judgement => ({ kind: 'refused', refusal });
+const refused = (refusal: RowRefusal): DryRun => ({ kind: 'refused', refusal });
 
-/** Of deletions, what the record alone says: what points to it is seen for all of them together. */
-export const judge = async (
+/** For a deletion, checks only the record itself; references to it are planned for all rows together. */
+export const dryRun = async (
   { records, jobs }: { readonly records: Records; readonly jobs: Jobs },
   { tenantId, entityName, opParams, askedBy }: Asked,
   state: RecordState,
-): Promise<Judgement> => {
+): Promise<DryRun> => {
   if (state.status !== 'live' || state.entityName !== entityName) return refused(recordNotFound);
   switch (opParams.kind) {
     case 'edit':
-      return judgeEdit(records, tenantId, state, inputOf(opParams));
+      return dryRunEdit(records, tenantId, state, inputOf(opParams));
     case 'delete':
       return { kind: 'succeeds', before: state.values, after: null };
     case 'transition': {
       if (state.job === undefined) return refused(withoutJob);
       const actor = { id: askedBy, role: 'admin' } as const;
-      const verdict = await jobs.judge(tenantId, state, { eventName: opParams.event_name }, actor);
+      const verdict = await jobs.check(tenantId, state, { eventName: opParams.event_name }, actor);
       if (verdict.kind === 'not_found') return refused(recordNotFound);
       if (verdict.kind === 'moves') {
         return { kind: 'succeeds', before: { state: state.job.state }, after: { state: verdict.edge.to } };
@@ -64,14 +64,14 @@ export const judge = async (
   }
 };
 
-const judgeEdit = async (
+const dryRunEdit = async (
   records: Records,
   tenantId: string,
   state: LiveRecord,
   values: Readonly<Record<string, JsonValue>>,
-): Promise<Judgement> => {
+): Promise<DryRun> => {
   try {
-    const [event] = await records.preview(tenantId, state.entityName, state, { kind: 'update', values });
+    const [event] = await records.preview(tenantId, state.entityName, state, values);
     if (event?.type !== 'RecordUpdated') return { kind: 'skips' };
     const { changed, values: after } = event.data;
     return { kind: 'succeeds', before: only(changed, state.values), after: only(changed, after) };
@@ -82,17 +82,17 @@ const judgeEdit = async (
   }
 };
 
-/** The values of some fields; null where there is none. */
+/** The values of some fields; null for missing ones. */
 const only = (keys: readonly string[], values: Values): Values =>
   Object.fromEntries(keys.map((key) => [key, (Object.hasOwn(values, key) ? values[key] : null) ?? null]));
 
 export const sampleOf = (
   recordId: string,
   state: RecordState,
-  judgement: Extract<Judgement, { kind: 'succeeds' }>,
+  result: Extract<DryRun, { kind: 'succeeds' }>,
 ): Sample => ({
   record_id: recordId,
   current_state: stateOf(state),
-  before: { ...judgement.before },
-  after: judgement.after === null ? null : { ...judgement.after },
+  before: { ...result.before },
+  after: result.after === null ? null : { ...result.after },
 });

@@ -10,9 +10,7 @@ import { type Cause, dataOf, type EventCodec, type LoggedEvent } from '../core/e
 import { streamName } from '../core/events/stream-name.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
 
-/** What a session's stream holds beside its state: rows, and what became of them. */
-
-/** Each event may hold a thousand rows: others get their turn after a few of them. */
+/** Events per read; each may hold a thousand rows. */
 const PAGE = 4;
 
 interface Log {
@@ -35,16 +33,16 @@ const eventsOf = async function* (
 };
 
 export interface Frozen {
-  /** Ids as they were selected, in the order of the preview. */
+  /** Ids in the order of the preview. */
   readonly rows: readonly string[];
-  /** 1 for each row that is recorded as done. */
+  /** 1 for each row with a recorded result. */
   readonly over: Uint8Array;
-  /** Of the commit. */
+  /** Cause of the commit. */
   readonly cause: Cause;
   readonly since: Position;
 }
 
-/** Everything that whoever works on a committing session needs. */
+/** Reads the rows and results of a committing session from its stream. */
 export const readFrozen = async (log: Log, tenantId: string, session: SessionState): Promise<Frozen> => {
   const rows: string[] = [];
   const over = new Uint8Array(session.counts.total_resolved);
@@ -64,7 +62,7 @@ export const readFrozen = async (log: Log, tenantId: string, session: SessionSta
   return { rows, over, cause: { actor, impersonatedBy, correlationId, causationId }, since };
 };
 
-/** All per-row errors, in the order of the preview: those of the commit once it has ended, else the preview's. */
+/** All row errors in the order of the preview: the commit's once it has ended, else the preview's. */
 export const readErrors = async (
   log: Log,
   tenantId: string,

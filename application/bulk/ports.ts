@@ -1,11 +1,11 @@
 import type { Filter } from '../../domain/expressions/filter.ts';
 import type { Position } from '../ports/event-store.ts';
 
-/** What bulk operations ask of the read models. */
+/** A filter and the time it is evaluated at. */
 
 export interface SelectedBy {
   readonly filter: Filter;
-  /** ms; what `now()` of the filter is. */
+  /** `now()` of the filter (ms). */
   readonly now: number;
 }
 
@@ -16,19 +16,19 @@ export interface RecordSelector {
 }
 
 export interface Referrers {
-  /** Whether records of any entity can point to records of this one. */
+  /** Whether any entity has references to records of this one. */
   canPointTo(tenantId: string, entityName: string): Promise<boolean>;
-  /** Records that point to one. */
+  /** Records that refer to a record. */
   of(tenantId: string, recordId: string): AsyncIterable<{ readonly id: string }>;
 }
 
-/** What is known of requests that are served beside a commit. */
+/** Load of requests that run beside a commit. */
 export interface ForegroundLoad {
-  /** Counts what requests ask for; only ever grows. */
+  /** Number of requests so far. */
   readonly asked: number;
-  /** How long (ms) somebody has been waiting for a read model to come along; 0 for nobody. */
+  /** How long (ms) the oldest request has waited for a read model; 0 when none waits. */
   longestWait(): number;
-  /** Whether the read model of the rows comes to a place in the log within so many ms; it is hurried meanwhile. */
+  /** Whether the records' read model reaches `position` within `ms`; it folds at once meanwhile. */
   comesTo(position: Position, ms: number): Promise<boolean>;
 }
 
@@ -38,7 +38,7 @@ export const NO_FOREGROUND_LOAD: ForegroundLoad = {
   comesTo: async () => true,
 };
 
-/** A session that is being committed. */
+/** A committing session. */
 export interface RunningSession {
   readonly tenantId: string;
   readonly sessionId: string;

@@ -11,48 +11,48 @@ import type { BulkEvent, Cascade, RowError, Sample } from '../../domain/bulk/ses
 import { type RecordState, recordStream } from '../../domain/entities/record.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { Cause } from '../core/events/event-codec.ts';
+import { isRecordId } from '../entities/record-links.ts';
 import type { Records } from '../entities/records.ts';
 import type { Schemas } from '../entities/schemas.ts';
 import type { Ids } from '../ports/clock.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { Jobs } from '../workflow/jobs.ts';
-import { bytesOf, inBatches, packed } from './chunking.ts';
+import { bytesOf, chunked, inBatches } from './chunking.ts';
 import { DeletionPlan } from './deletions.ts';
-import { type Asked, type Judgement, judge, sampleOf, stateOf } from './dry-run.ts';
+import { type Asked, type DryRun, dryRun, sampleOf, stateOf } from './dry-run.ts';
 import type { Referrers } from './ports.ts';
-import { isRecordId } from './row-job.ts';
 
 const SAMPLES = 20;
-/** Bytes of all samples together, as JSON: larger ones are left out. */
+/** Most bytes of all samples as JSON; further ones are left out. */
 const SAMPLE_BYTES = 128 * 1024;
 
 const SUCCEEDS = 0;
 const SKIPS = 1;
 const REFUSED = 2;
 
-/** What is shown of a preview beside its counts. */
+/** The parts of a preview's answer besides its counts. */
 export interface Shown {
   readonly ids: readonly string[];
   readonly errors: readonly RowError[];
   readonly sample_affected: readonly Sample[];
 }
 
-interface Judged {
-  /** The record's version; 0 for none. */
+interface DryRuns {
+  /** Version of each record; 0 for none. */
   readonly versions: Uint32Array;
-  /** What becomes of each row. */
+  /** Outcome of each row. */
   readonly kinds: Uint8Array;
   readonly errors: RowError[];
   readonly cascade: Cascade | undefined;
 }
 
-/** Previews: what would become of each row, and the rows as they are frozen (decisions, section 5). */
+/** Makes previews: the outcome of each row, and the frozen rows (decisions, section 5). */
 export class BulkPreviews {
   readonly #streams: Streams;
   readonly #schemas: Schemas;
   readonly #referrers: Referrers;
   readonly #ids: Ids;
-  readonly #judges: { readonly records: Records; readonly jobs: Jobs };
+  readonly #uses: { readonly records: Records; readonly jobs: Jobs };
 
   constructor(deps: {
     streams: Streams;
@@ -66,10 +66,10 @@ export class BulkPreviews {
     this.#schemas = deps.schemas;
     this.#referrers = deps.referrers;
     this.#ids = deps.ids;
-    this.#judges = deps;
+    this.#uses = deps;
   }
 
-  /** @param rows ids as they were given or selected, each once; @throws `conflict` while the entity is being changed */
+  /** @param rows distinct ids; @throws `conflict` during a change of the entity's schema */
   async make(
     tenantId: string,
     begun: Omit<NewSession, 'attempt'>,
@@ -82,19 +82,19 @@ export class BulkPreviews {
       opParams: begun.opParams,
       askedBy: begun.createdBy,
     };
-    const judged = await this.#judgeAll(asked, rows);
-    const sample = await this.#sample(asked, rows, judged);
+    const dryRuns = await this.#dryRunAll(asked, rows);
+    const sample = await this.#sample(asked, rows, dryRuns);
     const session = { ...begun, attempt: this.#ids.next() };
-    const { state, position } = await this.#store(tenantId, session, rows, judged, sample, cause);
+    const { state, position } = await this.#store(tenantId, session, rows, dryRuns, sample, cause);
     const shown = {
       ids: rows.slice(0, CHUNK),
-      errors: judged.errors.slice(0, CHUNK),
+      errors: dryRuns.errors.slice(0, CHUNK),
       sample_affected: sample,
     };
     return { state, position, shown };
   }
 
-  async #judgeAll(asked: Asked, rows: readonly string[]): Promise<Judged> {
+  async #dryRunAll(asked: Asked, rows: readonly string[]): Promise<DryRuns> {
     const versions = new Uint32Array(rows.length);
     const kinds = new Uint8Array(rows.length);
     const errors: RowError[] = [];
@@ -102,17 +102,17 @@ export class BulkPreviews {
       kinds[row] = REFUSED;
       errors.push({ row, record_id: rows[row] ?? '', current_state, ...refusal });
     };
-    const note = (row: number, state: RecordState, judgement: Judgement): void => {
+    const note = (row: number, state: RecordState, result: DryRun): void => {
       if (state.status === 'live' && state.entityName === asked.entityName) versions[row] = state.version;
-      if (judgement.kind === 'refused') {
-        const isThere = judgement.refusal.code !== 'record_not_found';
-        refuse(row, judgement.refusal, isThere ? stateOf(state) : '');
-      } else kinds[row] = judgement.kind === 'skips' ? SKIPS : SUCCEEDS;
+      if (result.kind === 'refused') {
+        const isThere = result.refusal.code !== 'record_not_found';
+        refuse(row, result.refusal, isThere ? stateOf(state) : '');
+      } else kinds[row] = result.kind === 'skips' ? SKIPS : SUCCEEDS;
     };
     await inBatches(rows, async (ids, first) => {
       const states = await this.#statesOf(asked.tenantId, ids);
       await Promise.all(
-        states.map(async (state, nth) => note(first + nth, state, await judge(this.#judges, asked, state))),
+        states.map(async (state, nth) => note(first + nth, state, await dryRun(this.#uses, asked, state))),
       );
     });
     const cascade =
@@ -120,7 +120,7 @@ export class BulkPreviews {
     return { versions, kinds, errors: errors.toSorted((a, b) => a.row - b.row), cascade };
   }
 
-  /** What is no id of a record names none, and no stream either. */
+  /** Text that is not a record id has no stream. */
   async #statesOf(tenantId: string, ids: readonly string[]): Promise<readonly RecordState[]> {
     const isId = ids.map(isRecordId);
     const asked = isId.every(Boolean) ? ids : ids.filter((_, at) => isId[at]);
@@ -159,16 +159,16 @@ export class BulkPreviews {
     return plan.summary(selected);
   }
 
-  async #sample(asked: Asked, rows: readonly string[], { kinds }: Judged): Promise<readonly Sample[]> {
+  async #sample(asked: Asked, rows: readonly string[], { kinds }: DryRuns): Promise<readonly Sample[]> {
     const samples: Sample[] = [];
     let bytes = 0;
     for (const [row, id] of rows.entries()) {
       if (samples.length >= SAMPLES) break;
       if (kinds[row] !== SUCCEEDS) continue;
       const state = await this.#state(asked.tenantId, id);
-      const judgement = await judge(this.#judges, asked, state);
-      if (judgement.kind !== 'succeeds') continue;
-      const sample = sampleOf(id, state, judgement);
+      const result = await dryRun(this.#uses, asked, state);
+      if (result.kind !== 'succeeds') continue;
+      const sample = sampleOf(id, state, result);
       bytes += Buffer.byteLength(JSON.stringify(sample));
       if (bytes > SAMPLE_BYTES) break;
       samples.push(sample);
@@ -180,7 +180,7 @@ export class BulkPreviews {
     tenantId: string,
     session: NewSession,
     rows: readonly string[],
-    { versions, kinds, errors, cascade }: Judged,
+    { versions, kinds, errors, cascade }: DryRuns,
     sample: readonly Sample[],
     cause: Cause,
   ): Promise<{ state: BulkState; position: Position | undefined }> {
@@ -190,12 +190,12 @@ export class BulkPreviews {
     await append((state) => startPreview(state, session));
     let first = 0;
     const frozen = rowsOf(rows, versions);
-    for (const part of packed(frozen, CHUNK, sizeOfRow)) {
+    for (const part of chunked(frozen, CHUNK, sizeOfRow)) {
       const at = first;
       await append((state) => freezeRows(state, attempt, at, part));
       first += part.length;
     }
-    for (const part of packed(errors, CHUNK)) await append((state) => noteErrors(state, attempt, part));
+    for (const part of chunked(errors, CHUNK)) await append((state) => noteErrors(state, attempt, part));
     const count = (kind: number): number => kinds.reduce((sum, each) => sum + (each === kind ? 1 : 0), 0);
     const counts = {
       total_resolved: rows.length,
@@ -211,7 +211,7 @@ export class BulkPreviews {
   }
 }
 
-/** One at a time: there may be many. */
+/** Lazily, since there may be many. */
 const rowsOf = function* (ids: readonly string[], versions: Uint32Array) {
   for (const [row, record_id] of ids.entries()) yield { record_id, version: versions[row] ?? 0 };
 };

@@ -3,20 +3,20 @@ import { type Processed, recordRows } from '../../domain/bulk/session-decisions.
 import type { RowError } from '../../domain/bulk/session-events.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { RetryPolicy } from '../core/concurrency/retry-policy.ts';
-import { bytesOf, packed } from './chunking.ts';
+import { bytesOf, chunked } from './chunking.ts';
 import type { RowJob } from './row-job.ts';
 import type { RowResult } from './row-result.ts';
 
-/** Results are recorded at least so often (ms), so that progress is seen. */
+/** Longest time (ms) between records of results. */
 const RECORD_MS = 1000;
-/** With so many results unrecorded, no further rows begin. */
+/** With this many unrecorded results no further rows start. */
 const FULL = 4 * CHUNK;
 
 type Done =
   | { readonly row: number; readonly kind: 'succeeded' | 'skipped' }
   | { readonly row: number; readonly kind: 'error'; readonly error: RowError };
 
-/** Records the results of rows, in chunks of at most a thousand. */
+/** Records results of rows in chunks of at most a thousand. */
 export class Recorder {
   readonly #streams: Streams;
   readonly #job: RowJob;
@@ -37,8 +37,8 @@ export class Recorder {
     this.#policy = policy;
   }
 
-  /** Resolves when further rows may begin. @throws {TakenOver}, {OutOfReach}, {Interrupted} */
-  async room(): Promise<void> {
+  /** Resolves when further rows may start. @throws {TakenOver}, {OutOfReach}, {Interrupted} */
+  async ready(): Promise<void> {
     for (;;) {
       if (this.#failure !== undefined) throw this.#failure.error;
       if (this.#waiting.length < FULL) return;
@@ -58,19 +58,19 @@ export class Recorder {
     if (isDue) void this.#inBackground();
   }
 
-  /** Records everything. @throws {TakenOver}, {OutOfReach}, {Interrupted} */
+  /** Records all results. @throws {TakenOver}, {OutOfReach}, {Interrupted} */
   async flush(policy: 'limited' | 'always' = 'limited'): Promise<void> {
     await this.#recording;
     await this.#record(policy);
   }
 
-  /** Records one chunk if that can be done at once; the next run finds the other rows done. */
+  /** Tries to record one chunk, without a retry; the next run finds the other rows done. */
   async tryOnce(): Promise<void> {
     await this.#recording;
     await this.#store(0).catch(() => undefined);
   }
 
-  /** Never rejects: {@link room} tells of a failure. */
+  /** Never rejects; {@link ready} throws the failure. */
   #inBackground(): Promise<void> {
     this.#recording ??= this.#record('limited')
       .catch((error: unknown) => {
@@ -90,7 +90,7 @@ export class Recorder {
     this.#recordedAt = performance.now();
   }
 
-  /** Stores one chunk; the same one again until it is stored. */
+  /** Stores one chunk, and repeats the same one until it is stored. */
   async #store(tries: number): Promise<void> {
     const isNew = this.#open === undefined;
     const open = this.#open ?? { rows: this.#firstPart(), chunk: this.#chunks };
@@ -110,7 +110,7 @@ export class Recorder {
   }
 
   #firstPart(): readonly Done[] {
-    for (const part of packed(this.#waiting, CHUNK, sizeOf)) return part;
+    for (const part of chunked(this.#waiting, CHUNK, sizeOf)) return part;
     return [];
   }
 }

@@ -15,7 +15,7 @@ export type Input = Readonly<Record<string, unknown>>;
 
 const NO_LINKS: LinkFacts = { missing: new Set(), registrations: {} };
 
-/** The edit of one row as a command, and the reason for which its last decision wrote nothing. */
+/** The edit of one row as a command, with the reason why its last decision wrote nothing. */
 export class RowEdit implements StreamCommand<RecordState, RecordEvent, SchemaView> {
   readonly id: string;
   readonly context: CommandContext;
@@ -23,7 +23,7 @@ export class RowEdit implements StreamCommand<RecordState, RecordEvent, SchemaVi
   readonly #values: Input;
   seen: LiveRecord | undefined;
   refusal: RowResult | undefined;
-  /** The record, when the values link to others: such an edit is not decided here. */
+  /** Set when the values refer to other records; such an edit needs a command of its own. */
   linking: LiveRecord | undefined;
 
   constructor(job: RowJob, id: string, values: Input, context: CommandContext) {

@@ -12,6 +12,7 @@ import type { StreamState } from '../core/commands/stream-states.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { WriterGate } from '../core/commands/writer-gate.ts';
 import type { Deletions } from '../entities/deletions.ts';
+import { isRecordId } from '../entities/record-links.ts';
 import type { Records } from '../entities/records.ts';
 import { type Schemas, writersOf } from '../entities/schemas.ts';
 import type { Ids } from '../ports/clock.ts';
@@ -19,15 +20,7 @@ import type { Position } from '../ports/event-store.ts';
 import type { Jobs } from '../workflow/jobs.ts';
 import { inputOf, stateOf } from './dry-run.ts';
 import { type Input, RowEdit } from './row-edit.ts';
-import {
-  deletionPrefix,
-  isDeletionOf,
-  isRecordId,
-  isSelected,
-  type RowJob,
-  rowCausation,
-  versionOf,
-} from './row-job.ts';
+import { deletionPrefix, isDeletionOf, isSelected, type RowJob, rowCausation, versionOf } from './row-job.ts';
 import { error, isLostRace, lostRace, type RowResult, refused, refuseMixUp } from './row-result.ts';
 
 type Head = Pick<StreamState<RecordState>, 'state' | 'position'>;
@@ -35,12 +28,12 @@ export type SettledRow = PromiseSettledResult<RowResult>;
 
 const SUCCEEDED: RowResult = { kind: 'succeeded' };
 const SKIPPED: RowResult = { kind: 'skipped' };
-/** A row that loses a race is decided again so often before it has to wait. */
+/** Tries of a row that loses races before it is retried later. */
 const RACES = 5;
 
 /**
- * Applies the operation of a session to rows, by the decisions of single commands. A row is done once, however often it
- * is tried: its causation tells (decision 15).
+ * Applies a session's operation to rows, by the decisions of single commands. Repeats have no further effect, since the
+ * causation identifies a row's events (decision 15).
  */
 export class RowExecutor {
   readonly #streams: Streams;
@@ -71,8 +64,8 @@ export class RowExecutor {
 
   /**
    * Applies rows together; never rejects. A row is rejected with {StoreUnavailable}, `unavailable` or
-   * `read_model_behind` when it may be done or not, and is to be tried again.
-   * @param mayBeDone an earlier try may have done some of them
+   * `read_model_behind` when its outcome is unknown and it must be retried.
+   * @param mayBeDone an earlier try may have applied some of them
    */
   async apply(job: RowJob, ids: readonly string[], mayBeDone: boolean): Promise<readonly SettledRow[]> {
     const { opParams } = job;
@@ -88,7 +81,7 @@ export class RowExecutor {
     });
   }
 
-  /** Whether the session has done the row before; ends a deletion that it has begun. @throws as {@link apply} */
+  /** Whether the session has applied the row; completes a deletion that it started. @throws as {@link apply} */
   async isDone(job: RowJob, recordId: string): Promise<boolean> {
     if (!isRecordId(recordId)) return false;
     const stream = this.#streams.of(recordStream, job.tenantId, recordId);
@@ -104,7 +97,7 @@ export class RowExecutor {
 
   // Edits
 
-  /** Edits all rows in one group commit; rows whose values link to other records follow by their own commands. */
+  /** Edits all rows in one group commit; rows whose values refer to other records follow as single commands. */
   async #editAll(job: RowJob, values: Input, ids: readonly string[]): Promise<readonly SettledRow[]> {
     const { tenantId, entityName } = job;
     const edits = ids.map((id) => new RowEdit(job, id, values, this.#context(job, id)));
@@ -131,7 +124,7 @@ export class RowExecutor {
     }
   }
 
-  /** A single edit: it registers the links first (decision 11). */
+  /** Edits one row, which registers its references first (decision 11). */
   async #editLinked(job: RowJob, state: LiveRecord, values: Input): Promise<RowResult> {
     const { tenantId, entityName } = job;
     const command = { values, ifVersion: versionOf(job, state) };
@@ -155,7 +148,7 @@ export class RowExecutor {
     const { tenantId } = job;
     const streams = ids.map((id) => this.#streams.of(recordStream, tenantId, id));
     const cold = ids.filter((_, at) => streams[at]?.cached() === undefined);
-    // Read together into memory, where their commands find them. What cannot be read is told by its own command.
+    // Loads states into the cache, where the commands find them. A state that cannot be read fails its own command.
     const loaded = await this.#streams
       .loadAll(recordStream, tenantId, cold, { passing: false })
       .catch(() => []);
@@ -163,7 +156,7 @@ export class RowExecutor {
     const settled = await Promise.allSettled(
       ids.map((id) => this.#applyOne(job, params, id, heads.get(id), mayBeDone)),
     );
-    for (const id of cold) this.#streams.of(recordStream, tenantId, id).forget();
+    for (const id of cold) this.#streams.of(recordStream, tenantId, id).evict();
     return settled;
   }
 
@@ -181,7 +174,7 @@ export class RowExecutor {
       const result = await this.#decide(job, params, head);
       if (result === 'again') continue;
       if (result.kind === 'succeeded' || !mayBeDone) return result;
-      // A row that is done must not be reported as one that was left alone.
+      // A row applied earlier must not be reported as unchanged.
       return (await this.isDone(job, recordId)) ? SUCCEEDED : result;
     }
     throw lostRace();
@@ -245,7 +238,7 @@ export class RowExecutor {
     }
   }
 
-  /** A record that is not there to be deleted: this session may have deleted it, by itself or along with another. */
+  /** The result for a deleted record: this session may have deleted it, by itself or by a cascade. */
   async #gone(job: RowJob, state: RecordState, position: Position | undefined): Promise<RowResult | 'again'> {
     const { tenantId, sessionId } = job;
     if (state.status !== 'deleting' && state.status !== 'deleted') return error(recordNotFound, '');
@@ -258,7 +251,7 @@ export class RowExecutor {
       else await this.#deletions.follow(tenantId, state.id, attempt, cause);
       return 'again';
     }
-    // An earlier run may have been cut off before all that goes with the record was done.
+    // An earlier run may have stopped before the cascade was complete.
     if (cascadeOf === undefined) await this.#deletions.sweep(tenantId, attempt, cause, position);
     return SUCCEEDED;
   }

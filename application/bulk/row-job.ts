@@ -5,51 +5,47 @@ import type { Cause } from '../core/events/event-codec.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { SelectedBy } from './ports.ts';
 
-/** The commit that a row belongs to. */
+/** The commit of a row. */
 export interface RowJob {
   readonly tenantId: string;
   readonly sessionId: string;
   readonly entityName: string;
   readonly opParams: OpParams;
-  /** Of a selection by filter: rows that it no longer selects are left as they are. */
+  /** For a selection by filter: rows that it no longer selects stay unchanged. */
   readonly selectedBy: SelectedBy | undefined;
   readonly committedBy: string;
-  /** Of the commit; each row has a causation of its own. */
+  /** The cause of the commit; each row has its own causation id. */
   readonly cause: Cause;
-  /** The commit's place in the log. */
+  /** Position of the commit's start. */
   readonly since: Position;
-  /** True from the second run on: an earlier one may have done rows that it did not record. */
+  /** True from the second run on: an earlier run may have applied rows without recording them. */
   readonly isRetaken: boolean;
 }
 
-/** A selection by filter must hold for the very version that is changed. */
+/** A selection by filter must hold for the version that is changed. */
 export const versionOf = (
   { selectedBy }: Pick<RowJob, 'selectedBy'>,
   { version }: LiveRecord,
 ): number | undefined => (selectedBy === undefined ? undefined : version);
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-
-export const isRecordId = (text: string): boolean => UUID.test(text);
-
-/** The causation of the events of one row (decision 15). No request can name it: a request id has no colon. */
+/** The causation id of a row's events (decision 15). Request ids have no colon and cannot equal it. */
 export const rowCausation = (sessionId: string, recordId: string): string => `bulk:${sessionId}:${recordId}`;
 
-/** The ids of a session's deletions begin with this, so that a deleted record names its session. */
+/** Prefix of the ids of a session's deletions, by which a deleted record names its session. */
 export const deletionPrefix = (sessionId: string): string => `bulk:${sessionId}:`;
 
 export const isDeletionOf = (sessionId: string, deletionId: string): boolean =>
   deletionId.startsWith(deletionPrefix(sessionId));
 
-/** Whether a record is still one of those that the session selected. */
+/** Whether the session's selection still includes the record. */
 export const isSelected = ({ selectedBy }: RowJob, record: LiveRecord): boolean =>
   selectedBy === undefined || matches(selectedBy.filter, fieldsOf(record), selectedBy.now);
 
-/** A record as filters see it. */
+/** The fields of a record for filters. */
 const fieldsOf = (record: LiveRecord) => ({
   id: record.id,
   state: record.job?.state ?? null,
-  // Few filters ask for times.
+  // Getters, since few filters use times.
   get created_at() {
     return new Date(record.createdAt).toISOString();
   },

@@ -1,11 +1,10 @@
 /**
- * The order in which the rows of a commit are taken: as they were frozen. A row that another one of them stands in the
- * way of is put back until that one is done; when nothing else is left, all that were put back are tried again, for as
- * long as that clears the way of any.
+ * The rows of a commit in frozen order. A row whose deletion another row prevents is put back until that row is done.
+ * When no other row is left, all rows put back are tried again, as long as a round succeeds for any of them.
  */
 export class RowQueue {
   readonly #rows: readonly string[];
-  /** 1 for a row that is done for good. */
+  /** 1 for a row with a final result. */
   readonly #over: Uint8Array;
   #next = 0;
   readonly #ready: number[] = [];
@@ -14,18 +13,18 @@ export class RowQueue {
   #late: number[] = [];
   #index: ReadonlyMap<string, number> | undefined;
   #underWay = 0;
-  /** Counts rows that may have cleared the way of another. */
+  /** Counts deletions, which may allow those of other rows. */
   #freed = 0;
   #freedBefore = -1;
   #isLast = false;
 
-  /** @param rows ids of records @param over 1 for each row that was done before; taken over */
+  /** @param rows ids of records @param over 1 for each row that is done; modified */
   constructor(rows: readonly string[], over: Uint8Array) {
     this.#rows = rows;
     this.#over = over;
   }
 
-  /** Undefined when there is none at this moment, or none any more. */
+  /** Undefined when no row is ready now, or none is left. */
   take(): number | undefined {
     const row = this.#ready.pop() ?? this.#unseen();
     if (row !== undefined) {
@@ -43,7 +42,7 @@ export class RowQueue {
     return this.take();
   }
 
-  /** @param frees whether others may have waited for just that */
+  /** @param frees whether the row's deletion may allow that of others */
   done(row: number, frees: boolean): void {
     this.#underWay -= 1;
     this.#over[row] = 1;
@@ -57,7 +56,7 @@ export class RowQueue {
     this.#ready.push(...waiting);
   }
 
-  /** Puts a row back; false when nothing is left that could clear its way. */
+  /** Puts a row back; false when no remaining row can allow it. */
   putBack(row: number, hinderedBy: string): boolean {
     if (this.#isLast) return false;
     this.#underWay -= 1;
@@ -72,7 +71,7 @@ export class RowQueue {
     return true;
   }
 
-  /** Rows that are not done. */
+  /** Rows without a final result. */
   *left(): Iterable<number> {
     for (let row = 0; row < this.#rows.length; row += 1) if (this.#over[row] !== 1) yield row;
   }

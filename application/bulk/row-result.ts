@@ -8,7 +8,7 @@ export type RowResult =
   | { readonly kind: 'succeeded'; readonly position?: Position | undefined }
   | { readonly kind: 'skipped' }
   | { readonly kind: 'error'; readonly currentState: string; readonly refusal: RowRefusal }
-  /** The deletion is refused as long as the referrer is there. */
+  /** The deletion is refused while the referrer exists. */
   | {
       readonly kind: 'restricted';
       readonly currentState: string;
@@ -24,7 +24,7 @@ export const error = (refusal: RowRefusal, currentState: string): RowResult => (
 export const lostRace = (): DomainError =>
   new DomainError('unavailable', 'The record is too busy at the moment.');
 
-/** The log was changed by hand: nothing is done to the other record. */
+/** Detects a tampered log, so that another record is not changed. */
 export const refuseMixUp = (state: RecordState, recordId: string): void => {
   if ('id' in state && state.id !== recordId) throw new Error('a record bears the id of another');
 };
@@ -32,7 +32,7 @@ export const refuseMixUp = (state: RecordState, recordId: string): void => {
 export const isLostRace = (thrown: unknown): boolean =>
   thrown instanceof DomainError && (thrown.code === 'conflict' || thrown.code === 'not_found');
 
-/** @throws `unavailable` after a lost race, and what is no outcome of a row */
+/** @throws `unavailable` after a lost race, and errors that are no result of a row */
 export const refused = (thrown: unknown, state: LiveRecord | undefined): RowResult => {
   if (state === undefined || thrown instanceof StoreUnavailable) throw thrown;
   if (thrown instanceof EventTooLarge) return error(tooLarge, stateOf(state));

@@ -12,6 +12,7 @@ import { invalid } from '../../domain/core/errors.ts';
 import { type Filter, parseFilter } from '../../domain/expressions/filter.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
+import { pause } from '../core/concurrency/pause.ts';
 import type { EventCodec } from '../core/events/event-codec.ts';
 import type { Schemas } from '../entities/schemas.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -40,11 +41,11 @@ export interface SessionNow {
   readonly position: Position | undefined;
 }
 
-/** How long (ms) a commit within the request is waited for; after that the background worker's word counts. */
-const PATIENCE_MS = 120_000;
+/** How long (ms) a request waits for its commit; then it answers with the committing session. */
+const WAIT_MS = 120_000;
 const POLL_MS = 100;
 
-/** Use cases on bulk operation sessions (specification, Bulk operations; decisions, section 5). */
+/** Use cases on bulk sessions (specification, Bulk operations; decisions, section 5). */
 export class Bulk {
   readonly #streams: Streams;
   readonly #schemas: Schemas;
@@ -76,7 +77,7 @@ export class Bulk {
   }
 
   /**
-   * Decides each row as its own command would, and writes nothing but the session.
+   * Decides each row as its command would, and writes only the session.
    * @throws `not_found` for an unknown entity, `invalid_filter`, `validation_failed` for too many rows
    */
   async preview(
@@ -108,8 +109,8 @@ export class Bulk {
   }
 
   /**
-   * Up to 999 rows are worked on before this resolves; from 1,000 on, and when somebody else has to go on, the
-   * session that is answered is still committing.
+   * Commits up to 999 rows before it resolves. With 1,000 or more, or when another process continues, the returned
+   * session is still committing.
    * @throws `not_found`, `invalid_transition`
    */
   async commit(tenantId: string, id: string, context: RequestContext): Promise<SessionNow> {
@@ -121,11 +122,11 @@ export class Bulk {
       .execute(context, (present) => startCommit(present, { committedBy, countAtCommit }));
     const started = sessionIn(state);
     if (started.counts.total_resolved >= QUEUED_FROM) return { session: started, position };
-    const deadline = performance.now() + PATIENCE_MS;
+    const deadline = performance.now() + WAIT_MS;
     while (!(await this.#runner.run(tenantId, id)) && !this.#runner.isStopped) {
       const present = await this.#now(tenantId, id);
       if (sessionIn(present.state).status !== 'committing' || performance.now() > deadline) break;
-      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+      await pause(POLL_MS);
     }
     return this.session(tenantId, id);
   }
@@ -138,13 +139,13 @@ export class Bulk {
     return { session: sessionIn(state), position };
   }
 
-  /** As its stream has it now. @throws `not_found` */
+  /** The session as stored now. @throws `not_found` */
   async session(tenantId: string, id: string): Promise<SessionNow> {
     const { state, position } = await this.#now(tenantId, id);
     return { session: sessionIn(state), position };
   }
 
-  /** All per-row errors, in the order of the preview. @throws `not_found` */
+  /** All row errors in the order of the preview. @throws `not_found` */
   async errors(tenantId: string, id: string): Promise<readonly RowError[]> {
     const { session } = await this.session(tenantId, id);
     return readErrors({ events: this.#events, codec: this.#codec }, tenantId, session);
@@ -166,15 +167,13 @@ export class Bulk {
 
   async #count(tenantId: string, { selection, entityName }: SessionState): Promise<number | undefined> {
     if (selection.kind !== 'filter') return undefined;
-    // Written by the preview from a checked filter.
+    // The preview stored a checked filter.
     const filter = selection.filter as Filter;
     return this.#selector.count(tenantId, entityName, { filter, now: this.#clock.now() });
   }
 
-  async #now(tenantId: string, id: string): Promise<{ state: BulkState; position: Position | undefined }> {
-    const { state, position } = await this.#streams.of(bulkStream, tenantId, id).refresh();
-    // The stream's name says which stream type folded it.
-    return { state: state as BulkState, position };
+  #now(tenantId: string, id: string): Promise<{ state: BulkState; position: Position | undefined }> {
+    return this.#streams.of(bulkStream, tenantId, id).refresh();
   }
 }
 

@@ -9,9 +9,9 @@ import type { RunningSession } from './ports.ts';
 
 export interface RunnerOptions {
   readonly leaseMs: number;
-  /** A commit ends as errored when nothing of it could be done for so long (ms). */
+  /** A commit ends as errored when nothing succeeded for this long (ms). */
   readonly outOfReachMs: number;
-  /** Rows under way at the same time. */
+  /** Rows processed at the same time. */
   readonly width: number;
   /** First pause (ms) after a failure. */
   readonly pauseMs?: number;
@@ -25,7 +25,7 @@ interface RunnerDeps extends Omit<CommitDeps, 'policy' | 'width'> {
   readonly owner: string;
 }
 
-/** Runs commits, each under a lease of its own: another process takes over a session whose process died. */
+/** Runs commits, each under its own lease, so that another process takes over after a crash. */
 export class BulkRunner {
   readonly #deps: RunnerDeps;
   readonly #options: RunnerOptions;
@@ -37,7 +37,7 @@ export class BulkRunner {
     this.#options = options;
   }
 
-  /** Lets rows under way end, and begins no further ones. */
+  /** Lets running rows end and starts no further ones. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await Promise.allSettled(this.#running.values());
@@ -52,8 +52,8 @@ export class BulkRunner {
   }
 
   /**
-   * Works on a session until it has ended.
-   * @returns false when another process works on it, or when the work was cut off: it is to be taken up again
+   * Runs a session to its end.
+   * @returns false when another process runs it, or it was interrupted and must be run again
    */
   run(tenantId: string, sessionId: string): Promise<boolean> {
     const key = `${tenantId}/${sessionId}`;
@@ -96,19 +96,19 @@ export class BulkRunner {
   }
 }
 
-/** Committing sessions are looked for so often (ms). */
+/** Interval (ms) of looking for committing sessions. */
 const POLL_MS = 250;
-/** Sessions worked on at the same time by one process, each of another tenant. */
+/** Sessions that a process runs at the same time, one per tenant. */
 const WIDTH = 4;
-/** A session that another process works on, or that failed, is looked at again after this (ms), then less often. */
+/** First and longest wait (ms) before a session that failed, or that another process runs, is tried again. */
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 5000;
 
-/** Sessions of one tenant that are looked at, and tenants, in one go. */
+/** Sessions per tenant, and tenants, read at once. */
 const OF_EACH = 50;
 const TENANTS = 32;
 
-/** The first sessions of the first tenants: however many one of them has waiting, the next one's are seen. */
+/** The first sessions of the first tenants, so that one tenant's backlog does not hide another's sessions. */
 export const ofEachTenant = async (
   pages: AsyncIterable<readonly RunningSession[]>,
 ): Promise<readonly RunningSession[]> => {
@@ -126,13 +126,13 @@ export const ofEachTenant = async (
 };
 
 /**
- * The background worker: takes up committing sessions of all tenants, also those whose process died. Tenants take
- * turns: each has one session at a time.
+ * Runs committing sessions of all tenants in the background, also those of crashed processes; one session per tenant at
+ * a time.
  */
 export const runBulkWorker = async (
   deps: {
     readonly runner: Pick<BulkRunner, 'run' | 'isRunning'>;
-    /** The one begun first at the head. */
+    /** Oldest first. */
     readonly running: () => Promise<readonly RunningSession[]>;
     readonly logger: Logger;
   },

@@ -4,27 +4,27 @@ import { type RecordEvent, type RecordState, recordStream } from '../../domain/e
 import type { Streams } from '../core/commands/streams.ts';
 import { pause } from '../core/concurrency/pause.ts';
 import type { Cause } from '../core/events/event-codec.ts';
-import type { Position } from '../ports/event-store.ts';
-import { each, latest } from './deletion-steps.ts';
+import { latest, type Position } from '../ports/event-store.ts';
+import { each } from './deletion-steps.ts';
 import type { RecordLinks } from './record-links.ts';
 import type { Schemas } from './schemas.ts';
 
-/** A record that points to others, as the read model has it. */
+/** A record with references to others, from the read model. */
 export interface Referrer {
   readonly id: string;
   readonly entity_name: string;
   readonly values: Values;
 }
 
-/** Finds records through the read model, once it has folded what the log holds up to a position. */
+/** Finds records in the read model, once it has folded the log up to a position. */
 export interface RecordFinder {
-  /** Undefined: up to what callers were answered for. @throws `read_model_behind` */
+  /** Undefined: the position that callers were answered for. @throws `read_model_behind` */
   readTo(tenantId: string, position: Position | undefined): Promise<void>;
   referrers(tenantId: string, targetId: string): AsyncIterable<Referrer>;
   beingDeleted(tenantId: string, deletionId: string): AsyncIterable<{ readonly id: string }>;
 }
 
-/** A record that must stay and points to one that would go. */
+/** A record that must stay and refers to one to be deleted. */
 export interface Hindrance {
   readonly targetId: string;
   readonly referrerId: string;
@@ -32,17 +32,14 @@ export interface Hindrance {
   readonly fieldKey: string;
 }
 
-/** Records that go by another deletion of the same operation: they stand against nothing. */
-export type Besides = (recordId: string) => boolean;
-
-/** Another deletion holds what this one needs. */
+/** Another deletion holds a record that this one needs. */
 export class Contended extends Error {
   override readonly name = 'Contended';
 }
 
 const POLL_MS = 15;
 
-/** The first step of a deletion: everything that would go is marked, and what stands against it is found. */
+/** The first step of a deletion: marks all records to delete, and finds a record that prevents it. */
 export class DeletionMarks {
   readonly #streams: Streams;
   readonly #links: RecordLinks;
@@ -55,7 +52,7 @@ export class DeletionMarks {
     links: RecordLinks;
     schemas: Schemas;
     finder: RecordFinder;
-    /** Another deletion that holds a record is waited for so long (ms). */
+    /** How long (ms) to wait for another deletion that holds a record. */
     waitMs: number;
   }) {
     this.#streams = deps.streams;
@@ -65,13 +62,8 @@ export class DeletionMarks {
     this.#waitMs = deps.waitMs;
   }
 
-  /** Marks everything that would go; gives what stands against it, but for what goes besides. */
-  async mark(
-    tenantId: string,
-    attempt: Attempt,
-    cause: Cause,
-    besides: Besides,
-  ): Promise<Hindrance | undefined> {
+  /** Marks all records to delete; returns a record that prevents the deletion. */
+  async mark(tenantId: string, attempt: Attempt, cause: Cause): Promise<Hindrance | undefined> {
     const members = new Set([attempt.rootId]);
     const hindrances: Hindrance[] = [];
     let level = [attempt.rootId];
@@ -105,11 +97,11 @@ export class DeletionMarks {
     }
     return this.firstThatHolds(
       tenantId,
-      hindrances.filter(({ referrerId }) => !members.has(referrerId) && !besides(referrerId)),
+      hindrances.filter(({ referrerId }) => !members.has(referrerId)),
     );
   }
 
-  /** Marks a referrer that goes along; a hindrance for one that must stay; nothing for one that is to be cleared. */
+  /** Marks a referrer that is deleted too; returns a hindrance when it must stay, undefined when it will be cleared. */
   async #visit(
     tenantId: string,
     id: string,
@@ -123,7 +115,7 @@ export class DeletionMarks {
       const keys = keysPointingTo(state, targetId);
       if (keys.length === 0 || !('entityName' in state)) return undefined;
       const { entityName } = state;
-      // Another node may have given the entity a field that must stay a moment ago.
+      // Another node may just have changed the entity's reference rules.
       const schema = await this.#schemas.current(tenantId, entityName);
       const rules = new Map(schema?.fields.map(({ key, reference }) => [key, reference?.on_delete]));
       const restricting = keys.find((key) => rules.get(key) === 'restrict');
@@ -137,14 +129,14 @@ export class DeletionMarks {
       );
       if (isPartOf(after, attempt)) return 'marked';
       if (after.status !== 'deleting') continue;
-      // Of two attempts that meet, the one with the smaller root waits: never both for each other.
+      // The attempt with the smaller root waits for the other, so that two never wait for each other.
       const other = after.deletion.cascadeOf ?? after.id;
       if (attempt.rootId > other || performance.now() > deadline) throw new Contended();
       await pause(POLL_MS);
     }
   }
 
-  /** The first that is still so in the referrer's own stream. */
+  /** Returns the first hindrance that still holds in the referrer's stream. */
   async firstThatHolds(tenantId: string, hindrances: readonly Hindrance[]): Promise<Hindrance | undefined> {
     for (const hindrance of hindrances) {
       const state: RecordState = await this.#links.fresh(tenantId, hindrance.referrerId);
@@ -153,7 +145,7 @@ export class DeletionMarks {
     return undefined;
   }
 
-  /** Where the streams stand: what was written before is read from there on. */
+  /** The last position of the streams; the read model must fold up to it. */
   async #positionOf(tenantId: string, ids: readonly string[], cause: Cause): Promise<Position | undefined> {
     let last: Position | undefined;
     for (const id of ids) {

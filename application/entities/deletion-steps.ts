@@ -1,14 +1,7 @@
-import type { Position } from '../ports/event-store.ts';
-
-/** Small steps that a deletion is made of. */
-
-/** So many streams are written side by side. */
+/** Streams written at the same time. */
 const WIDTH = 16;
 
-export const latest = (a: Position | undefined, b: Position | undefined): Position | undefined =>
-  a === undefined || (b !== undefined && b > a) ? b : a;
-
-/** Some at a time. The first failure ends it, once those under way have ended. */
+/** Runs over items, some at a time. Fails with the first error, after the running ones have ended. */
 export const each = async <T>(items: AsyncIterable<T>, run: (item: T) => Promise<void>): Promise<void> => {
   let batch: T[] = [];
   const flush = async (): Promise<void> => {

@@ -1,23 +1,23 @@
 import type { Hindrance, RecordFinder, Referrer } from './deletion-marks.ts';
 import type { Schemas } from './schemas.ts';
 
-/** What a deletion would do to other records, by the read model; each id with its entity's name. */
+/** The expected effect of a deletion on other records, from the read model; ids with entity names. */
 export interface DeletionSurvey {
-  /** Would go along. */
+  /** Deleted too. */
   readonly deleted: ReadonlyMap<string, string>;
-  /** Would be cleared of a reference, and stay. */
+  /** Cleared of a reference. */
   readonly cleared: ReadonlyMap<string, string>;
-  /** What would stand against it. */
+  /** Records that prevent the deletion. */
   readonly hindrances: readonly Hindrance[];
-  /** False where the survey stopped early. */
+  /** False when the survey stopped at its limit. */
   readonly isWhole: boolean;
 }
 
 type Fate = 'cascade' | 'restrict' | 'clear';
 
 /**
- * Nothing is written, so that what happens meanwhile may change it.
- * @param most records that are looked at
+ * Reads without writing, so that concurrent writes may change the result.
+ * @param most records to look at
  */
 export const surveyDeletion = async (
   { finder, schemas }: { readonly finder: RecordFinder; readonly schemas: Schemas },
@@ -35,7 +35,7 @@ export const surveyDeletion = async (
     return { deleted, cleared, hindrances: standing, isWhole };
   };
 
-  /** The strongest of the fields by which a record points to another. */
+  /** The strongest rule of the fields by which a record refers to another. */
   const fateOf = async (
     { entity_name: entityName, values }: Referrer,
     targetId: string,
@@ -51,7 +51,7 @@ export const surveyDeletion = async (
     return undefined;
   };
 
-  // Whatever callers were answered for is seen.
+  // Includes all writes that callers were answered for.
   await finder.readTo(tenantId, undefined);
   let level = [rootId];
   while (level.length > 0) {

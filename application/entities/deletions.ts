@@ -13,47 +13,37 @@ import type { Streams } from '../core/commands/streams.ts';
 import { pause } from '../core/concurrency/pause.ts';
 import type { Cause } from '../core/events/event-codec.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Position } from '../ports/event-store.ts';
-import {
-  type Besides,
-  Contended,
-  DeletionMarks,
-  type Hindrance,
-  type RecordFinder,
-} from './deletion-marks.ts';
-import { each, latest } from './deletion-steps.ts';
-import { type DeletionSurvey, surveyDeletion } from './deletion-survey.ts';
+import { latest, type Position } from '../ports/event-store.ts';
+import { Contended, DeletionMarks, type Hindrance, type RecordFinder } from './deletion-marks.ts';
+import { each } from './deletion-steps.ts';
+import { surveyDeletion } from './deletion-survey.ts';
 import type { RecordLinks } from './record-links.ts';
 import type { Schemas } from './schemas.ts';
 
 export interface DeleteRecord {
-  /** Of `If-Match`. */
+  /** From `If-Match`. */
   readonly ifVersion?: number | undefined;
-  /** What does not stand against it, because the same operation deletes it as well; it is cleared until then. */
-  readonly besides?: Besides | undefined;
   readonly untilSwept?: boolean | undefined;
 }
-
-const nothing: Besides = () => false;
 
 export type Result =
   | { readonly outcome: 'deleted'; readonly position: Position | undefined }
   | { readonly outcome: 'in_use'; readonly hindrance: Hindrance }
-  /** Another deletion holds what this one needs, or this one was given up. */
+  /** Another deletion holds a needed record, or this one was abandoned. */
   | { readonly outcome: 'contended' };
 
-/** An answer waits so long (ms) for what goes or changes with the record. */
-const PATIENCE_MS = 2000;
+/** How long (ms) an answer waits for the cascade. */
+const ANSWER_MS = 2000;
 const WAIT_MS = 3000;
 const POLL_MS = 15;
 const TRIES = 8;
 const LOOKED = 200;
 
 /**
- * Deletes a record with all that goes with it, in two steps (docs/decisions/0011-references-are-registered-first.md):
- * everything that would go is marked, so that nothing can point to it anew; then either something that must stay
- * points to a marked record and all marks are taken back, or the record is deleted, and what is marked follows.
- * Each step can be done again by whoever takes over.
+ * Deletes a record with its cascade in two steps (docs/decisions/0011-references-are-registered-first.md). First all
+ * records to delete are marked, so that nothing can newly refer to them. Then a record that must stay and refers to a
+ * marked one reverts all marks; otherwise the record is deleted and the marked ones follow. Any process can repeat each
+ * step.
  */
 export class Deletions {
   readonly #streams: Streams;
@@ -72,12 +62,12 @@ export class Deletions {
     links: RecordLinks;
     schemas: Schemas;
     finder: RecordFinder;
-    /** Told where the log stands that a caller must find, whatever the answer. */
+    /** Called with a position that the caller must read, even when the answer is an error. */
     answered: (tenantId: string, position: Position) => void;
-    /** So many records are looked at before a deletion begins; 200 unless given. */
+    /** Records looked at before a deletion starts; default 200. */
     looked?: number;
     clock: Clock;
-    /** Somebody else who works on a deletion is waited for so long (ms); 3 s unless given. */
+    /** How long (ms) to wait for another process that works on a deletion; default 3 s. */
     waitMs?: number;
   }) {
     this.#streams = deps.streams;
@@ -92,24 +82,24 @@ export class Deletions {
   }
 
   /**
-   * @param command.untilSwept waits for all that goes or changes with the record, however long that takes
+   * @param command.untilSwept waits for the whole cascade, without a limit
    * @throws `not_found`, `conflict`, `in_use`
    */
   async delete(
     tenantId: string,
     entityName: string,
     id: string,
-    { ifVersion, besides = nothing, untilSwept }: DeleteRecord,
+    { ifVersion, untilSwept }: DeleteRecord,
     { cause, newId }: RequestContext,
   ): Promise<Position | undefined> {
-    await this.#refuseEarly(tenantId, entityName, id, ifVersion, besides);
+    await this.#refuseEarly(tenantId, entityName, id, ifVersion);
     for (let tries = 0; tries < TRIES; tries += 1) {
       const attempt = { deletionId: newId(), rootId: id };
       const result = await this.#tracked(attempt, async () => {
         await this.#on(tenantId, id, cause, (state) =>
           startDeletion(state, entityName, { deletionId: attempt.deletionId, ifVersion }),
         );
-        return this.#run(tenantId, attempt, cause, besides);
+        return this.#run(tenantId, attempt, cause);
       });
       if (result.outcome === 'deleted') {
         return untilSwept === true
@@ -122,19 +112,14 @@ export class Deletions {
     throw new DomainError('conflict', 'Another deletion holds records that would go too. Try again.');
   }
 
-  /** @see {@link surveyDeletion} */
-  survey(tenantId: string, id: string): Promise<DeletionSurvey> {
-    return surveyDeletion({ finder: this.#finder, schemas: this.#schemas }, tenantId, id);
-  }
-
-  /** Takes over an attempt that whoever began it has not decided in time. */
+  /** Takes over an attempt that was not decided in time. */
   async resume(tenantId: string, attempt: Attempt, cause: Cause): Promise<void> {
     await this.#running.get(attempt.deletionId)?.catch(() => undefined);
     if (!(await this.#isLeftUndecided(tenantId, attempt))) return;
-    await this.#tracked(attempt, () => this.#run(tenantId, attempt, cause, nothing));
+    await this.#tracked(attempt, () => this.#run(tenantId, attempt, cause));
   }
 
-  /** Leads the attempt that marked a record to its end; the record is then deleted, or its mark taken back. */
+  /** Completes the attempt that marked a record; the record is then deleted, or its mark removed. */
   async follow(tenantId: string, id: string, attempt: Attempt, cause: Cause): Promise<void> {
     await this.resume(tenantId, attempt, cause);
     const { state: root, position } = await this.#on(tenantId, attempt.rootId, cause, () => []);
@@ -143,7 +128,7 @@ export class Deletions {
     } else if (root.status === 'deleted') await this.finish(tenantId, id, attempt, cause, position);
   }
 
-  /** Takes back the marks of an attempt that was given up. */
+  /** Removes the marks of an abandoned attempt. */
   async takeBack(
     tenantId: string,
     { deletionId }: Attempt,
@@ -160,10 +145,10 @@ export class Deletions {
   }
 
   /**
-   * Ends a deletion that was decided: deletes what was marked and clears what else points to any of it. Afterwards all
-   * of it is done, also where others do the same at the same time.
-   * @param position where the log decided it, or later
-   * @returns where the last of it stands in the log
+   * Completes a decided deletion: deletes marked records and clears references to all deleted ones. Safe to run
+   * concurrently.
+   * @param position of the decision, or later
+   * @returns the position of the last write
    */
   async sweep(
     tenantId: string,
@@ -173,7 +158,7 @@ export class Deletions {
   ): Promise<Position | undefined> {
     const { deletionId, rootId } = attempt;
     const root = await this.#links.fresh(tenantId, rootId);
-    // The read model need not be asked about a record that nothing ever pointed to.
+    // A record without referrers needs no query of the read model.
     if (root.status !== 'deleted' || !root.referenced) return position;
     let last = await this.finish(tenantId, rootId, attempt, cause, position);
     await each(this.#finder.beingDeleted(tenantId, deletionId), async ({ id }) => {
@@ -183,8 +168,8 @@ export class Deletions {
   }
 
   /**
-   * Clears what points to one record of a deletion that was decided, then deletes the record. In this order a record
-   * that is found deleted needs nothing more: {@link sweep} does not have to wait for another one.
+   * Clears references to one record of a decided deletion, then deletes the record. In this order a deleted record
+   * needs no further work, so that {@link sweep} does not wait for others.
    */
   async finish(
     tenantId: string,
@@ -210,13 +195,12 @@ export class Deletions {
     return latest(last, finished.position);
   }
 
-  /** What can be seen to stand against a small deletion is refused before anything is marked, and so hidden. */
+  /** Refuses a small deletion that is visibly prevented before anything is marked and so hidden. */
   async #refuseEarly(
     tenantId: string,
     entityName: string,
     id: string,
     ifVersion: number | undefined,
-    besides: Besides,
   ): Promise<void> {
     const state = await this.#links.fresh(tenantId, id);
     startDeletion(state, entityName, { deletionId: '', ifVersion });
@@ -228,28 +212,27 @@ export class Deletions {
       this.#looked,
     );
     if (!survey.isWhole) return;
-    const against = survey.hindrances.filter(({ referrerId }) => !besides(referrerId));
-    const hindrance = await this.#marks.firstThatHolds(tenantId, against);
+    const hindrance = await this.#marks.firstThatHolds(tenantId, survey.hindrances);
     if (hindrance !== undefined) throw inUse(hindrance);
   }
 
-  /** The answer waits a little, so that its caller finds everything done where that is soon. */
+  /** Waits shortly, so that the caller usually finds the whole cascade done. */
   async #followed(
     tenantId: string,
     attempt: Attempt,
     cause: Cause,
     position: Position | undefined,
   ): Promise<Position | undefined> {
-    // What fails here is done by the subscriber.
+    // The subscriber completes a failed sweep.
     const sweeping = this.sweep(tenantId, attempt, cause, position).catch(() => position);
     let timer: NodeJS.Timeout | undefined;
-    const patience = new Promise<Position | undefined>((resolve) => {
-      timer = setTimeout(() => resolve(position), PATIENCE_MS);
+    const timeout = new Promise<Position | undefined>((resolve) => {
+      timer = setTimeout(() => resolve(position), ANSWER_MS);
     });
-    return Promise.race([sweeping, patience]).finally(() => clearTimeout(timer));
+    return Promise.race([sweeping, timeout]).finally(() => clearTimeout(timer));
   }
 
-  /** Two processes that mark at once for one attempt would only be in each other's way. */
+  /** Waits for another process to decide, since concurrent marking for one attempt would conflict. */
   async #isLeftUndecided(tenantId: string, { deletionId, rootId }: Attempt): Promise<boolean> {
     const since = performance.now();
     for (;;) {
@@ -262,18 +245,18 @@ export class Deletions {
   }
 
   /** Marks, then decides. */
-  async #run(tenantId: string, attempt: Attempt, cause: Cause, besides: Besides): Promise<Result> {
+  async #run(tenantId: string, attempt: Attempt, cause: Cause): Promise<Result> {
     const { deletionId, rootId } = attempt;
-    const refusal = await this.#mark(tenantId, attempt, cause, besides);
+    const refusal = await this.#mark(tenantId, attempt, cause);
     const decide = refusal === undefined ? finishDeletion : abandonDeletion;
     const { state, position } = await this.#on(tenantId, rootId, cause, (present) =>
       decide(present, deletionId),
     );
-    // Another process that works on the same attempt may have decided otherwise.
+    // Another process on the same attempt may have decided otherwise.
     if (state.status === 'deleted' && isPartOf(state, attempt)) return { outcome: 'deleted', position };
     if (position !== undefined) {
       const last = await this.takeBack(tenantId, attempt, cause, position);
-      // A refusal carries no position, and yet its caller must find everything as it was.
+      // An error carries no position, but its caller must find the marks removed.
       if (last !== undefined) this.#answered(tenantId, last);
     }
     return refusal ?? { outcome: 'contended' };
@@ -283,10 +266,9 @@ export class Deletions {
     tenantId: string,
     attempt: Attempt,
     cause: Cause,
-    besides: Besides,
   ): Promise<Exclude<Result, { outcome: 'deleted' }> | undefined> {
     try {
-      const hindrance = await this.#marks.mark(tenantId, attempt, cause, besides);
+      const hindrance = await this.#marks.mark(tenantId, attempt, cause);
       return hindrance === undefined ? undefined : { outcome: 'in_use', hindrance };
     } catch (error) {
       if (error instanceof Contended) return { outcome: 'contended' };

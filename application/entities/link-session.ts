@@ -2,16 +2,16 @@ import type { RecordState } from '../../domain/entities/record.ts';
 import type { Link, LinkFacts } from '../../domain/entities/record-values.ts';
 import type { RecordLinks, Writer } from './record-links.ts';
 
-/** The state has links that were not looked up, or whose registration is barred by now: look again. */
+/** The state has references that were not looked up, or whose registration is barred; look them up again. */
 export class LinksChanged extends Error {
   override readonly name = 'LinksChanged';
 }
 
-/** The other ends of what one write points to. */
+/** The targets of the references of one write. */
 export class LinkSession {
   readonly #links: RecordLinks;
   readonly #writer: Writer;
-  /** By target, field and id: the registration, or whether the other end is there. */
+  /** By field and id: the registration, and whether the target exists. */
   readonly #found = new Map<
     string,
     { readonly registration: string | undefined; readonly exists: boolean }
@@ -22,7 +22,7 @@ export class LinkSession {
     this.#writer = writer;
   }
 
-  /** Registers what records are pointed to. */
+  /** Registers the references. */
   async open(links: readonly Link[]): Promise<void> {
     for (const link of links) this.#found.set(keyOf(link), await this.#look(link));
   }
@@ -42,7 +42,7 @@ export class LinkSession {
     return { missing, registrations };
   }
 
-  /** For a write that did not come to be. What is left behind is found out when the target is to be deleted. */
+  /** Releases registrations of a failed write. Those left after a crash are resolved when the target is deleted. */
   async release(): Promise<void> {
     const { tenantId, cause } = this.#writer;
     for (const [key, { registration }] of this.#found) {
@@ -57,7 +57,7 @@ export class LinkSession {
     const { tenantId, recordId, entityName } = this.#writer;
     if (link.kind === 'user')
       return { registration: undefined, exists: await this.#links.exists(tenantId, link) };
-    // One stream decides on both ends.
+    // The record refers to itself, so no registration is needed.
     if (link.id === recordId) return { registration: undefined, exists: link.entityName === entityName };
     const registration = await this.#links.register(this.#writer, link);
     return { registration, exists: registration !== undefined };

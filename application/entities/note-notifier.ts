@@ -8,8 +8,8 @@ import { causeOf } from '../core/subscriptions/caused-by.ts';
 import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 
 /**
- * Raises a notification for everybody a note mentions (decisions, section 4). The id is made from note and recipient,
- * and the causation is the note's event: handled twice, it notifies once.
+ * Raises a notification for each person mentioned in a note (decisions, section 4). Ids derive from note and recipient
+ * and the causation is the note's event, so that a repeat has no effect.
  */
 export const noteNotifier = (deps: { readonly streams: Streams }): Subscriber => ({
   name: 'note-notifier',

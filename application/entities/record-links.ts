@@ -15,14 +15,14 @@ import { USER_ID } from '../identity/authentication.ts';
 import type { Directory } from '../identity/directory.ts';
 import type { Ids } from '../ports/clock.ts';
 
-/** What references from record to record are kept with (docs/decisions/0011-references-are-registered-first.md). */
-
-/** So many registrations of a target may be open before whoever comes next clears up. */
+/** Open registrations of a target above which the next writer cleans up. */
 const MAX_PENDING = 256;
 /** A writer that has not written after this long (ms) is barred. */
 const STALE_MS = 60_000;
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+export const isRecordId = (text: string): boolean => UUID.test(text);
 
 export interface Writer {
   readonly tenantId: string;
@@ -46,34 +46,34 @@ export class RecordLinks {
     this.#ids = deps.ids;
   }
 
-  /** The record's state as the store has it now. */
+  /** The record's state as stored now. */
   async fresh(tenantId: string, recordId: string): Promise<RecordState> {
     return (await this.#streams.of(recordStream, tenantId, recordId).refresh()).state;
   }
 
-  /** The state in memory, which another process may have left behind. */
+  /** The cached state, which may be behind another process. */
   async known(tenantId: string, recordId: string): Promise<RecordState> {
     return (await this.#streams.of(recordStream, tenantId, recordId).load()).state;
   }
 
-  /** Whether the other end is there; nothing is written. */
+  /** Whether the target exists; writes nothing. */
   async exists(tenantId: string, link: Link): Promise<boolean> {
     if (link.kind === 'user') {
       return USER_ID.test(link.id) && (await this.#directory.user(tenantId, link.id)) !== undefined;
     }
-    if (!UUID.test(link.id)) return false;
+    if (!isRecordId(link.id)) return false;
     const known = await this.known(tenantId, link.id);
     const state = known.status === 'live' ? known : await this.fresh(tenantId, link.id);
     return state.status === 'live' && state.entityName === link.entityName;
   }
 
-  /** @returns the registration's id; undefined when there is nothing to point to */
+  /** @returns the registration's id; undefined when the target does not exist */
   async register(writer: Writer, link: Link): Promise<string | undefined> {
     const { tenantId, recordId, entityName, cause } = writer;
-    if (!UUID.test(link.id) || link.entityName === undefined) return undefined;
+    if (!isRecordId(link.id) || link.entityName === undefined) return undefined;
     const target = link.entityName;
     const known = await this.known(tenantId, link.id);
-    // That there is none is not said from a state that another node may have left behind.
+    // A cached state without the record may be old.
     const state = known.status === 'none' ? await this.fresh(tenantId, link.id) : known;
     if (state.status === 'none') return undefined;
     if ('pending' in state && state.pending.length >= MAX_PENDING)
@@ -96,9 +96,8 @@ export class RecordLinks {
   }
 
   /**
-   * Finds out what became of open registrations of a target: whoever was written is a referrer, whoever was not is
-   * barred, so that it never will be.
-   * @returns ids of records that point to the target
+   * Resolves open registrations of a target: a writer that has written is a referrer, any other is barred from writing.
+   * @returns ids of records that refer to the target
    */
   async settle(
     tenantId: string,
@@ -109,7 +108,7 @@ export class RecordLinks {
     const referrers = new Set<string>();
     for (const registration of registrations) {
       const { record_id: id } = registration.referrer;
-      // Decided in the referrer's own stream: either the write came first, or it finds itself barred.
+      // Decided in the referrer's stream, so that either the write or the bar comes first.
       const { state } = await this.#on(tenantId, id, cause, (present) =>
         isUsed(present, registration) ? [] : barReference(present, registration),
       );
@@ -118,7 +117,7 @@ export class RecordLinks {
     return referrers;
   }
 
-  /** Lets go of registrations whose referrers are written, and of those of writers that died. */
+  /** Releases registrations of finished writes, and bars those of writers that ended without writing. */
   async #clearUp(tenantId: string, targetId: string, cause: Cause): Promise<void> {
     const state = await this.known(tenantId, targetId);
     if (!('pending' in state)) return;
@@ -141,12 +140,12 @@ export class RecordLinks {
     cause: Cause,
     decide: (state: RecordState) => ReturnType<typeof releaseReferences>,
   ) {
-    return this.#streams.of(recordStream, tenantId, id).execute({ cause: besides(cause) }, decide);
+    return this.#streams.of(recordStream, tenantId, id).execute({ cause: linkCause(cause) }, decide);
   }
 }
 
-/** A keyed request that is tried again looks for its causation: what is done beside its effect must not pass for it. */
-const besides = (cause: Cause): Cause => ({
+/** A derived causation, so that a retried request does not take these events for its own. */
+const linkCause = (cause: Cause): Cause => ({
   ...cause,
   causationId: uuidFromName(`links\n${cause.causationId}`),
 });

@@ -68,7 +68,7 @@ export class RecordNotes {
   }
 }
 
-/** Who wrote it, or loaded the extension that did; nobody for an API token, which belongs to the tenant. */
+/** The author, or the person who loaded the extension; null for an API token, which belongs to the tenant. */
 const personBehind = ({ kind, id, user_id: userId }: Actor): string | null => {
   if (kind === 'user') return id;
   return kind === 'extension' ? (userId ?? null) : null;

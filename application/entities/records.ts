@@ -1,5 +1,4 @@
 import { DomainError, notFound } from '../../domain/core/errors.ts';
-import { startDeletion } from '../../domain/entities/deletion.ts';
 import {
   type LiveRecord,
   type RecordEvent,
@@ -24,7 +23,6 @@ import type { Streams } from '../core/commands/streams.ts';
 import type { WriterGate } from '../core/commands/writer-gate.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { PublishedWorkflows } from '../workflow/workflow-uses.ts';
-import type { DeletionSurvey } from './deletion-survey.ts';
 import type { DeleteRecord, Deletions } from './deletions.ts';
 import { LinkSession, LinksChanged } from './link-session.ts';
 import type { RecordLinks } from './record-links.ts';
@@ -32,7 +30,7 @@ import { type Schemas, writersOf } from './schemas.ts';
 
 export interface WrittenRecord {
   readonly record: LiveRecord;
-  /** False when the values were equal to those that are stored. */
+  /** False when the values equalled the stored ones. */
   readonly changed: boolean;
   readonly position: Position | undefined;
 }
@@ -44,13 +42,10 @@ export type RecordCommand =
 
 type Schema = Awaited<ReturnType<Schemas['fresh']>>;
 
-/** Links may change while they are looked up; so often is looked again. */
+/** Tries of a write whose links change while they are looked up. */
 const TRIES = 5;
 
-/**
- * Use cases on records (decisions, section 6). Whoever writes records (requests, forms, bulk operations) does so
- * here, so that each goes by the same rules.
- */
+/** Use cases on records (decisions, section 6); requests, forms and bulk operations all write through it. */
 export class Records {
   readonly #streams: Streams;
   readonly #schemas: Schemas;
@@ -76,7 +71,7 @@ export class Records {
   }
 
   /**
-   * @param id of the new record; `context.newId()` unless given
+   * @param id of the new record; default `context.newId()`
    * @throws `not_found` for an unknown entity, `validation_failed`, `constraint_violated`, `conflict`
    */
   async create(
@@ -109,8 +104,8 @@ export class Records {
   }
 
   /**
-   * Resolves when the record is gone; what goes or changes with it may follow a little later.
-   * @throws `not_found`, `conflict`, `in_use` when something points to it that must stay
+   * Resolves when the record is deleted; its cascade may follow a little later.
+   * @throws `not_found`, `conflict`, `in_use` when a record that must stay refers to it
    */
   async delete(
     tenantId: string,
@@ -127,41 +122,25 @@ export class Records {
     return living(await this.#links.fresh(tenantId, id), entityName);
   }
 
-  /**
-   * The events that a command would give on a record's state; nothing is written, and nothing is registered.
-   * @throws as the command itself would; of a deletion, only what is wrong with the record itself
-   */
+  /** The events that an update would append; writes and registers nothing. @throws as {@link update} */
   async preview(
     tenantId: string,
     entityName: string,
     state: RecordState,
-    command: RecordCommand,
+    values: Input,
   ): Promise<readonly RecordEvent[]> {
-    switch (command.kind) {
-      case 'update': {
-        const schema = await this.#known(tenantId, entityName);
-        const before = state.status === 'live' ? state.values : {};
-        const { links } = resolve(schema.fields, before, command.values);
-        const missing = await this.#missing(tenantId, links);
-        return updateRecord(state, schema, command, { missing, registrations: {} });
-      }
-      case 'delete':
-        return startDeletion(state, entityName, { deletionId: '', ifVersion: command.ifVersion });
-      default:
-        return command satisfies never;
-    }
+    const schema = await this.#known(tenantId, entityName);
+    const before = state.status === 'live' ? state.values : {};
+    const { links } = resolve(schema.fields, before, values);
+    const missing = await this.#missing(tenantId, links);
+    return updateRecord(state, schema, { values }, { missing, registrations: {} });
   }
 
-  /** Keys of links whose other end is not there. */
+  /** Field keys of links without a target. */
   async #missing(tenantId: string, links: readonly Link[]): Promise<ReadonlySet<string>> {
     const missing = new Set<string>();
     for (const link of links) if (!(await this.#links.exists(tenantId, link))) missing.add(link.fieldKey);
     return missing;
-  }
-
-  /** What deleting a record would do to others now; nothing is written. */
-  surveyDeletion(tenantId: string, id: string): Promise<DeletionSurvey> {
-    return this.#deletions.survey(tenantId, id);
   }
 
   async #known(tenantId: string, entityName: string): Promise<SchemaView> {
@@ -178,7 +157,7 @@ export class Records {
       readonly context: RequestContext;
       readonly before: (state: RecordState) => LiveRecord['values'] | undefined;
       readonly input: Input;
-      /** An update begins no job. */
+      /** Set for an update, which starts no job. */
       readonly isUpdate?: boolean;
     },
     decide: (state: RecordState, known: KnownToWrite) => readonly RecordEvent[],
@@ -204,7 +183,7 @@ export class Records {
 
               decide: (state, _context, { schema: now, job }) => {
                 const values = before(state);
-                // Mostly nothing has changed since the links were looked up.
+                // Reuses the resolved values when nothing has changed since.
                 const isSame = values === present && now.fields === schema.fields;
                 const known = isSame ? resolved : resolve(now.fields, values, input);
                 return decide(state, {
@@ -240,12 +219,12 @@ export class Records {
   }
 }
 
-/** What a write is decided on beside the record's state. */
+/** The facts besides its state that a record's write is decided on. */
 interface KnownToWrite {
   readonly schema: Schema;
   readonly job: Job | undefined;
   readonly facts: LinkFacts;
-  /** The record's values as they come to be. */
+  /** The record's values after the write. */
   readonly resolved: Resolved;
 }
 

@@ -10,13 +10,13 @@ import type { Clock } from '../ports/clock.ts';
 import type { PublishedWorkflows } from '../workflow/workflow-uses.ts';
 import { type Schemas, writersOf } from './schemas.ts';
 
-/** Every record of an entity, those being deleted included, as far as the log goes now. */
+/** All records of an entity, those being deleted included, up to the present end of the log. */
 export type AllRecords = (
   tenantId: string,
   entityName: string,
 ) => AsyncIterable<{ readonly id: string; readonly job_id: string | null }>;
 
-/** Gives the records of an entity their jobs when a workflow is attached to it later (decisions, section 6). */
+/** Starts jobs for an entity's records when a workflow is attached to it (decisions, section 6). */
 export const jobStarter = (deps: {
   readonly streams: Streams;
   readonly workflows: PublishedWorkflows;
@@ -33,7 +33,7 @@ export const jobStarter = (deps: {
     const published = await deps.workflows(tenantId, workflow);
     if (published === undefined) return;
     const job = { workflow, workflow_version: published.version, state: published.initial };
-    // Whoever began to write before the change may create a record without a job still.
+    // Writers that started before the change may still create records without a job.
     await deps.gate.drained(writersOf(tenantId, entityName));
     await withReadModel(async () => {
       for await (const { id, job_id: jobId } of deps.allRecords(tenantId, entityName)) {
@@ -46,7 +46,7 @@ export const jobStarter = (deps: {
   },
 });
 
-/** Settles changes of schemas whose process died before it did. */
+/** Settles schema changes of crashed processes. */
 export const schemaChanger = (deps: { readonly schemas: Schemas; readonly clock: Clock }): Subscriber => ({
   name: 'schema-changer',
   types: [EntityChangeProposed.type],

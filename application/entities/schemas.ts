@@ -29,7 +29,7 @@ import {
   WorkflowUses,
 } from '../workflow/workflow-uses.ts';
 
-/** Looks through stored records, up to where the log ends now. */
+/** Finds a stored record that violates one of the rules, up to the present end of the log. */
 export type FindBroken = (
   tenantId: string,
   entityName: string,
@@ -56,13 +56,13 @@ export interface ChangedEntity {
   readonly position: Position | undefined;
 }
 
-/** Other processes see a proposal within this time (ms). */
+/** Time (ms) within which other processes see a proposal. */
 const OTHERS_MS = 300;
-/** A change that is not settled after this long (ms) is taken over. */
+/** A change not settled after this long (ms) is taken over. */
 const TAKEOVER_MS = 5000;
 const POLL_MS = 100;
 
-/** Who writes records of an entity, for the {@link WriterGate}. */
+/** Name of the writers of an entity's records, for the {@link WriterGate}. */
 export const writersOf = (tenantId: string, entityName: string): string => `${tenantId}/${entityName}`;
 
 /** Use cases on schemas (decisions, section 6; docs/decisions/0012-schema-changes-are-proposed.md). */
@@ -73,7 +73,7 @@ export class Schemas {
   readonly #findBroken: FindBroken;
   readonly #pause: (ms: number) => Promise<void>;
   readonly #running = new Map<string, Promise<unknown>>();
-  /** Reads that are about to begin, by stream. */
+  /** Reads about to start, by stream. */
   readonly #asked = new Map<string, Promise<StreamState<SchemaState>>>();
 
   constructor(deps: {
@@ -114,8 +114,8 @@ export class Schemas {
   }
 
   /**
-   * @throws `validation_failed`, `not_found`, `constraint_violated`, `in_use` when stored records stand against it,
-   * `conflict` while another change is under way
+   * @throws `validation_failed`, `not_found`, `constraint_violated`, `in_use` when stored records violate it,
+   * `conflict` during another change
    */
   async change(
     tenantId: string,
@@ -151,21 +151,18 @@ export class Schemas {
     const propose = (priorAttempt: RequestContext['priorAttempt']) =>
       this.#uses.within(use, (held) => proposeWith(held, priorAttempt));
     let { state, events, position } = await propose(context.priorAttempt);
-    // An earlier try of the same request was refused: that is no effect, and it is tried anew.
+    // An earlier try of the request was refused, so that it had no effect; try again.
     const isOpen = state.exists && state.proposal?.id === changeId;
     const wasProposed = events.some(({ type }) => type === 'EntityChangeProposed');
     if (wasProposed && !isOpen && !isApplied(state, wanted)) {
       ({ state, events, position } = await propose(undefined));
     }
-    // A change that asks nothing of records is done.
+    // A change that does not restrict records needs no settling.
     if (events.at(-1)?.type !== 'EntityChangeProposed') return { entity: existing(state), position };
     return this.#tracked(changeId, () => this.#settle(tenantId, name, changeId, wanted, context.cause));
   }
 
-  /**
-   * Settles a proposal whose process died. One that is under way in this process is waited for, and one that may be
-   * in another is given time.
-   */
+  /** Settles a proposal of a crashed process. Waits for a run of this process, and gives others time. */
   async resume(
     tenantId: string,
     name: string,
@@ -186,8 +183,8 @@ export class Schemas {
   }
 
   /**
-   * The proposal is known to every writer when nobody is left who began before it.
-   * @param wanted what the proposal was made for; it may have been settled meanwhile by whoever takes over
+   * Every writer knows the proposal once all writers from before it have ended.
+   * @param wanted the proposed change; another process may have settled it already
    */
   async #settle(
     tenantId: string,
@@ -227,7 +224,7 @@ export class Schemas {
     return running.finally(() => this.#running.delete(changeId));
   }
 
-  /** What writers go by: read from the store, since another process may have changed it. @throws `not_found` */
+  /** The schema as stored now, for writers. @throws `not_found` */
   async fresh(tenantId: string, name: string): Promise<SchemaView & { readonly workflow: string | null }> {
     if (!isName(name)) throw notFound();
     const { state, revision } = await this.#refreshed(tenantId, name);
@@ -236,20 +233,20 @@ export class Schemas {
     return { name, fields, proposed: proposal?.fields, revision, workflow };
   }
 
-  /** As this process knows it; undefined for an unknown name, which the store is asked for. */
+  /** The cached schema; an unknown name is read from the store. */
   async known(tenantId: string, name: string): Promise<EntitySchema | undefined> {
     if (!isName(name)) return undefined;
     const { state } = await this.#streams.of(schemaStream, tenantId, name).load();
     return state.exists ? state : this.current(tenantId, name);
   }
 
-  /** As the store has it; undefined for an unknown name. */
+  /** The schema as stored now; undefined for an unknown name. */
   async current(tenantId: string, name: string): Promise<EntitySchema | undefined> {
     const { state } = await this.#refreshed(tenantId, name);
     return state.exists ? state : undefined;
   }
 
-  /** Those who ask in the same breath share a read, which begins after all of them have asked. */
+  /** Concurrent calls share a read, which starts after all of them. */
   #refreshed(tenantId: string, name: string): Promise<StreamState<SchemaState>> {
     const stream = this.#streams.of(schemaStream, tenantId, name);
     const asked = this.#asked.get(stream.name);
@@ -285,6 +282,6 @@ const existing = (state: SchemaState): EntitySchema => {
   return state;
 };
 
-/** Nothing is left to do for a change, and nothing is under way. */
+/** Whether a change is already in effect and none is pending. */
 const isApplied = (state: SchemaState, wanted: ChangeEntity): boolean =>
   state.exists && state.proposal === undefined && proposeChange(state, wanted, 0).length === 0;

@@ -7,11 +7,11 @@ import type { ExistingTenant } from '../../domain/tenancy/tenant.ts';
 import type { ExtensionPrincipal } from '../core/commands/principal.ts';
 import { tenantClaims } from '../identity/authentication-claims.ts';
 
-/** Claims of extension tokens (specification, Authentication 4). An unknown scope makes the token none. */
+/** Claims of extension tokens (specification, Authentication 4). A token with an unknown scope is invalid. */
 export const extensionClaims = tenantClaims.extend({
   ext_id: z.string().regex(EXT_ID),
   scopes: z.array(z.enum(SCOPES)).max(100),
-  /** A test token is a person's: nothing is both. */
+  /** Test tokens belong to persons, never to extensions. */
   token_use: z.undefined().optional(),
 });
 export type ExtensionClaims = z.output<typeof extensionClaims>;
@@ -21,9 +21,9 @@ export const EXTENSION_TOKEN_SECONDS = 900;
 const refused = (): DomainError => new DomainError('invalid_credential', 'The credential is not valid.');
 
 /**
- * Who an extension's token acts as now. Tenant and user were checked as for a session.
- * @throws `invalid_credential` when the extension is not active, or was not since the token was minted, or when the
- * person's role was lowered below the claim
+ * The principal of an extension's token; tenant and user were checked as for a session.
+ * @throws `invalid_credential` when the extension is inactive or was deactivated since the token was minted, or when
+ * the person's role is now lower than the claim
  */
 export const extensionPrincipal = (
   claims: ExtensionClaims & { readonly iat: number },

@@ -34,14 +34,14 @@ export class Extensions {
 
   constructor(deps: {
     streams: Streams;
-    /** The tenants' family: extension tokens are signed with its key. */
+    /** The tenant token family, whose key signs extension tokens. */
     tokens: Pick<TokenFamily<ExtensionClaims>, 'sign'>;
   }) {
     this.#streams = deps.streams;
     this.#tokens = deps.tokens;
   }
 
-  /** It is inactive at first. @throws `already_exists` while it is installed */
+  /** Installs an extension, inactive at first. @throws `already_exists` while it is installed */
   install(tenantId: string, manifest: InstallExtension, context: RequestContext): Promise<Changed> {
     return this.#changed(tenantId, manifest.extId, context, (state) => installExtension(state, manifest));
   }
@@ -51,7 +51,7 @@ export class Extensions {
     return this.#changed(tenantId, extId, context, activateExtension);
   }
 
-  /** Its tokens count no longer. @throws `not_found` */
+  /** Deactivates the extension and revokes its tokens. @throws `not_found` */
   deactivate(tenantId: string, extId: string, context: RequestContext): Promise<Changed> {
     return this.#changed(tenantId, extId, context, deactivateExtension);
   }
@@ -62,8 +62,8 @@ export class Extensions {
   }
 
   /**
-   * A token for the person who loads the extension.
-   * @throws `not_found`, `invalid_transition` unless it is active, `unavailable` after many quick deactivations
+   * Mints a token for the person who loads the extension.
+   * @throws `not_found`, `invalid_transition` unless active, `unavailable` after many quick deactivations
    */
   async mintToken(
     person: UserPrincipal,

@@ -6,10 +6,10 @@ import type { Clock } from '../ports/clock.ts';
 import type { EventStore } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
 
-/** Younger blobs may belong to uploads that are under way. */
+/** Younger blobs may belong to running uploads. */
 export const ORPHAN_AGE_MS = 3_600_000;
 const EVERY_MS = 3_600_000;
-/** After so many blobs others get a turn. */
+/** Yields after this many blobs. */
 const BREATH = 100;
 
 export interface SweepDeps {
@@ -20,10 +20,10 @@ export interface SweepDeps {
 }
 
 /**
- * One round: removes blobs that no file has, and what interrupted writes left, when they are older than an hour. The
- * log decides, and no read model: a file that has been uploaded, and not deleted, keeps its bytes.
- * @param since blobs that were put before (ms) have been looked at
- * @returns up to when blobs have been looked at now
+ * Removes blobs without a file, and remains of interrupted writes, that are older than an hour. The log decides: a file
+ * that was uploaded and not deleted keeps its bytes.
+ * @param since blobs put before (ms) were checked already
+ * @returns the time before which blobs are now checked
  */
 export const sweepBlobs = async (
   { blobs, events, clock, logger }: SweepDeps,
@@ -50,7 +50,7 @@ export const sweepBlobs = async (
   return before;
 };
 
-/** Sweeps at once, then every hour, until aborted. A round that fails is made up for by the next. */
+/** Sweeps at once, then every hour, until aborted. The next round makes up for a failed one. */
 export const runBlobSweeps = async (deps: SweepDeps, signal: AbortSignal): Promise<void> => {
   let since = 0;
   while (!signal.aborted) {

@@ -2,14 +2,12 @@ import { RecordDeleted, recordStream } from '../../domain/entities/record.ts';
 import { deleteFile, FileDeleted, FileUploaded, fileStream } from '../../domain/files/file.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
+import { causeOf } from '../core/subscriptions/caused-by.ts';
 import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import type { BlobStore } from '../ports/blob-store.ts';
 import type { Position } from '../ports/event-store.ts';
 
-/**
- * Removes the bytes of deleted files. The request that deletes does so itself; this makes good what a crash in between
- * left, and does it for files that went with their record.
- */
+/** Removes bytes of deleted files that the deleting request did not, after a crash or with a deleted record. */
 export const blobRemover = (deps: { readonly blobs: BlobStore }): Subscriber => ({
   name: 'blob-remover',
   types: [FileDeleted.type],
@@ -19,38 +17,27 @@ export const blobRemover = (deps: { readonly blobs: BlobStore }): Subscriber => 
   },
 });
 
-/** Ids of the files of a record that were attached up to `position`; one that is gone already may be among them. */
+/** Ids of files attached to a record up to `position`, deleted ones possibly included. */
 export type FilesOfRecord = (
   tenantId: string,
   recordId: string,
   position: Position,
 ) => Promise<readonly string[]>;
 
-/**
- * Deletes the files of deleted records. Those that the record had are known by then; one whose upload was under way
- * comes later in the log, and is looked at by itself.
- */
+/** Deletes files of deleted records. A file whose upload ends after the deletion is handled at its own event. */
 export const recordFilesRemover = (deps: {
   readonly streams: Streams;
   readonly filesOfRecord: FilesOfRecord;
 }): Subscriber => {
   const remove = (event: LoggedEvent, fileId: string) =>
-    deps.streams.of(fileStream, event.tenantId, fileId).execute(
-      {
-        cause: {
-          actor: event.actor,
-          impersonatedBy: event.impersonatedBy,
-          correlationId: event.correlationId,
-          causationId: event.id,
-        },
-      },
-      (state) => (state.status === 'attached' ? deleteFile(state) : []),
-    );
+    deps.streams
+      .of(fileStream, event.tenantId, fileId)
+      .execute({ cause: causeOf(event) }, (state) => (state.status === 'attached' ? deleteFile(state) : []));
 
-  /** From the log itself: what this node remembers of the record may be older than the file. */
+  /** Reads the store: a cached record may be older than the file. */
   const isGone = async (tenantId: string, recordId: string): Promise<boolean> => {
-    await deps.streams.of(recordStream, tenantId, recordId).refresh();
-    return (await deps.streams.of(recordStream, tenantId, recordId).load()).state.status === 'deleted';
+    const { state } = await deps.streams.of(recordStream, tenantId, recordId).refresh();
+    return state.status === 'deleted';
   };
 
   return {

@@ -19,7 +19,7 @@ import type { Ids } from '../ports/clock.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
 
-/** A file as the interface shows it (decisions, section 6). */
+/** A file as the API shows it (decisions, section 6). */
 export interface FileView {
   readonly id: string;
   readonly filename: string;
@@ -29,7 +29,7 @@ export interface FileView {
   readonly created_at: string;
 }
 
-/** An upload whose bytes are in the blob store under an id of their own; name and type are the client's words. */
+/** An upload whose bytes are stored under their own id; name and type come from the client. */
 export interface UploadedBytes extends StoredBlob {
   readonly id: string;
   readonly filename: string | undefined;
@@ -38,7 +38,7 @@ export interface UploadedBytes extends StoredBlob {
 
 export interface OpenFile {
   readonly file: AttachedFile;
-  /** The bytes, or a part of them: to be read or destroyed. */
+  /** Opens the bytes or a part of them; the stream must be read or destroyed. */
   readonly bytes: (range?: ByteRange) => Promise<Readable>;
 }
 
@@ -52,9 +52,9 @@ const view = (facts: FileFacts, createdAt: number): FileView => ({
 });
 
 /**
- * Files attached to records. Bytes are on disk before the event that speaks of them; what a crash in between leaves is
- * swept up later (`blob-sweep.ts`). A deletion is an event first, then the bytes go; `file-removers.ts` make good what
- * a crash left, and take the files of a deleted record along.
+ * Files attached to records. Bytes are stored before the event; `blob-sweep.ts` removes those of uploads without an
+ * event. A deletion appends its event before it removes the bytes; `file-removers.ts` completes it after a crash, and
+ * deletes the files of deleted records.
  */
 export class Files {
   readonly #streams: Streams;
@@ -74,12 +74,12 @@ export class Files {
     this.#logger = deps.logger;
   }
 
-  /** @throws `not_found` unless the tenant has such a record of this entity */
+  /** @throws `not_found` unless the tenant has this record of the entity */
   async checkRecord(tenantId: string, entityName: string, recordId: string): Promise<void> {
     if (!(await this.#isLive(tenantId, entityName, recordId))) throw notFound();
   }
 
-  /** Takes the bytes of an upload in; nothing is left of a source that fails. */
+  /** Stores the bytes of an upload; a source that fails leaves nothing. */
   async receive(tenantId: string, source: Readable): Promise<StoredBlob & { readonly id: string }> {
     const id = this.#ids.next();
     return { id, ...(await this.#blobs.put({ tenantId, id }, source)) };
@@ -91,8 +91,8 @@ export class Files {
   }
 
   /**
-   * Makes an upload a file of a record.
-   * @throws `not_found`: the upload is dropped
+   * Attaches an upload to a record.
+   * @throws `not_found`, after removing the upload
    */
   async attach(
     tenantId: string,
@@ -104,7 +104,7 @@ export class Files {
       await this.drop(tenantId, upload.id);
       throw notFound();
     }
-    // A keyed request that is tried again must find the file of its first try: the id is the key's, not the upload's.
+    // A retried keyed request must find the file of its first try, so its id comes from the key.
     const id = context.priorAttempt === undefined ? upload.id : context.newId();
     if (id !== upload.id) await this.#blobs.move({ tenantId, id: upload.id }, id);
     const facts: FileFacts = {
@@ -116,11 +116,11 @@ export class Files {
       size: upload.size,
       sha256: upload.sha256,
     };
-    // Should this fail, the event may be there all the same, and so the bytes stay: the sweep knows what to do.
+    // On failure the event may still be stored, so the bytes stay for the sweep to decide.
     const { events, state, position } = await this.#streams
       .of(fileStream, tenantId, id)
       .execute(context, (current) => attachFile(current, facts));
-    // The first try's file was deleted before this one, which brought its bytes back.
+    // The file was deleted between the tries, and this try stored its bytes again.
     if (state.status === 'deleted') await this.#blobs.delete({ tenantId, id });
     const [event] = events;
     const uploaded = event === undefined ? undefined : dataOf(FileUploaded, event);
@@ -136,7 +136,7 @@ export class Files {
       file,
       bytes: async (range) => {
         const blob = await this.#blobs.open({ tenantId, id: fileId }, range);
-        // Deleted a moment ago, perhaps through another node, or the store is not the one that goes with the log.
+        // Deleted meanwhile, perhaps on another node, or the blob store does not belong to this log.
         if (blob === undefined) {
           await this.#streams.of(fileStream, tenantId, fileId).refresh();
           await this.#attached(tenantId, fileId);
@@ -161,7 +161,7 @@ export class Files {
     return position;
   }
 
-  /** A file of a record that is gone is gone with it, also before its own deletion has been written. */
+  /** A deleted record's files count as deleted before their own events are appended. */
   async #attached(tenantId: string, fileId: string): Promise<AttachedFile> {
     const state = await this.#unless(({ status }) => status === 'attached', tenantId, fileStream, fileId);
     if (state.status !== 'attached') throw notFound();
@@ -175,7 +175,7 @@ export class Files {
     return state.status === 'live' && state.entityName === entityName;
   }
 
-  /** A state in memory that is no good is asked of the store: another node may have left it behind. */
+  /** Reads the store when the cached state does not match, since another node may have changed it. */
   async #unless<S, E extends { readonly type: string; readonly data: unknown }>(
     isGood: (state: S) => boolean,
     tenantId: string,

@@ -27,20 +27,20 @@ export class FormSlugs {
     this.#clock = deps.clock;
   }
 
-  /** As the store has it now. */
+  /** The form as stored now. */
   async form(tenantId: string, formId: string): Promise<Form> {
     return (await this.#streams.of(formStream, tenantId, formId).refresh()).state;
   }
 
-  /** As the store has it now. What is not there is not kept in memory: strangers may ask for anything. */
+  /** The slug as stored now. Unknown slugs are evicted from the cache, since anyone may request them. */
   async holder(tenantId: string, slug: string): Promise<FormSlug> {
     const stream = this.#streams.of(formSlugStream, tenantId, slug);
     const { state, revision } = await stream.refresh();
-    if (revision < 0) stream.forget();
+    if (revision < 0) stream.evict();
     return state;
   }
 
-  /** Nothing is written. @throws `already_exists` */
+  /** Checks without writing. @throws `already_exists` */
   async refuseTaken(tenantId: string, slug: string, formId: string): Promise<void> {
     const state = await this.holder(tenantId, slug);
     checkSlugFree(state, formId, await this.#usage(tenantId, slug, state), { now: this.#clock.now() });
@@ -58,7 +58,7 @@ export class FormSlugs {
     );
   }
 
-  /** Whether the slug is still held by this very claim. */
+  /** Whether this claim still holds the slug. */
   async holds(tenantId: string, { slug, formId, claimId }: SlugClaim): Promise<boolean> {
     const { claim } = await this.holder(tenantId, slug);
     return claim?.formId === formId && claim.claimId === claimId;

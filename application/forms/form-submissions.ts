@@ -22,25 +22,25 @@ import type { Ids } from '../ports/clock.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
 import type { OpenForm } from './forms.ts';
 
-/** Who creates records by a form: known again by {@link formOfActor}. */
+/** The actor of records created by a form; {@link formOfActor} reads it back. */
 const actorOf = (formId: string): Cause['actor'] => ({ kind: 'public', id: `form:${formId}` });
 
 const formOfActor = ({ kind, id }: Cause['actor']): string | undefined =>
   kind === 'public' && id.startsWith('form:') ? id.slice('form:'.length) : undefined;
 
-/** What comes of one submission is found again by these, on every node and after every crash. */
+/** Ids of a submission's streams, the same on every node. */
 const idsOf = (tenantId: string, formId: string, submissionId: string) => {
   const name = `${tenantId}\n${formId}\n${submissionId}`;
   return { submission: uuidFromName(`submission\n${name}`), record: uuidFromName(`submitted\n${name}`) };
 };
 
-/** With the use's nonce: nobody can take the id of somebody else's key before them. */
+/** Includes the secret nonce of the key's use, so that another caller cannot take the id first. */
 const idOfKey = (formId: string, { key, nonce }: IdempotencyUse): string =>
   uuidFromName(`keyed submission\n${formId}\n${key}\n${nonce}`);
 
 export interface GivenSubmission {
   readonly id: string | undefined;
-  /** Of the request: what has no id gets one from this, the same one at each try. */
+  /** The request's idempotency key; a submission without an id gets one from it, the same at each try. */
   readonly key?: IdempotencyUse | undefined;
   readonly values: Input;
 }
@@ -49,9 +49,9 @@ export interface GivenSubmission {
 type Created = AnyEvent & { readonly actor: Cause['actor']; readonly causationId: string };
 
 /**
- * Submissions of public forms (decisions, section 6, Form): the record comes first, by the same rules as any other,
- * and names form and submission as its cause; from that the submission's own event is made, here or by
- * {@link complete}. Both are there before anything is answered.
+ * Submissions of public forms (decisions, section 6, Form). The record is created first, with form and submission as
+ * its cause; the submission's own event derives from it, here or in {@link complete}. Both are appended before the
+ * answer.
  */
 export class FormSubmissions {
   readonly #streams: Streams;
@@ -75,7 +75,7 @@ export class FormSubmissions {
   }
 
   /**
-   * The same `submissionId` again changes nothing, whatever the values.
+   * A repeat with the same `submissionId` has no effect, whatever the values.
    * @throws `validation_failed`, `constraint_violated`, `payload_too_large`, `conflict`
    */
   async submit(
@@ -92,7 +92,7 @@ export class FormSubmissions {
     }
     const ids = idsOf(tenantId, form.id, submissionId);
     const cause = { actor: actorOf(form.id), correlationId: requestId, causationId: submissionId };
-    // A record that is gone again was submitted all the same.
+    // A record that was deleted since counts as submitted.
     if ((await this.#record(tenantId, ids.record)).status === 'none') {
       const issues = submissionIssues(fields, entity, submission.values);
       if (issues.length > 0) throw invalid(issues);
@@ -101,7 +101,7 @@ export class FormSubmissions {
       try {
         await this.#records.create(tenantId, form.entityName, submission.values, context, ids.record);
       } catch (error) {
-        // The same submission may have come first, by another request.
+        // A concurrent request may have created the same submission.
         if (!(error instanceof DomainError) || error.code !== 'conflict') throw error;
         if ((await this.#record(tenantId, ids.record)).status === 'none') throw error;
       }
@@ -111,7 +111,7 @@ export class FormSubmissions {
     return { submissionId, position: await this.#complete(tenantId, created, cause) };
   }
 
-  /** For a record that a form created: adds the submission's event where the request could not. */
+  /** Adds the submission's event of a record that a form created, unless the request has. */
   async complete(tenantId: string, created: Created & { readonly correlationId: string }): Promise<void> {
     if (formOfActor(created.actor) === undefined) return;
     const { actor, correlationId, causationId } = created;
@@ -137,12 +137,12 @@ export class FormSubmissions {
     return position;
   }
 
-  /** As the store has it now. */
+  /** The record as stored now. */
   async #record(tenantId: string, id: string): Promise<RecordState> {
     return (await this.#streams.of(recordStream, tenantId, id).refresh()).state;
   }
 
-  /** Mostly the stream's first event. */
+  /** Usually the stream's first event. */
   async #created(tenantId: string, id: string): Promise<Created | undefined> {
     const stream = streamName(tenantId, recordStream.category, id);
     for (let from = 0; ; ) {

@@ -3,8 +3,8 @@ import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import type { FormSubmissions } from './form-submissions.ts';
 
 /**
- * Completes submissions whose process died between the record and the submission's own event. Of every other record of
- * a form it finds the event there: handled twice, or beside the request, it submits once.
+ * Completes submissions of processes that crashed between the record's and the submission's event. Others already have
+ * their event, so that this has no effect on them.
  */
 export const formSubmitter = (deps: { readonly submissions: FormSubmissions }): Subscriber => ({
   name: 'form-submitter',

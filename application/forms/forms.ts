@@ -28,7 +28,7 @@ import type { Directory } from '../identity/directory.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { FormSlugs } from './form-slugs.ts';
 
-/** Fields as a caller sends them; without a label the entity's own is taken. */
+/** Fields as given by the caller; the label defaults to the entity field's. */
 export interface GivenField {
   readonly field_key: string;
   readonly label?: string | undefined;
@@ -48,14 +48,14 @@ export interface WrittenForm {
   readonly position: Position | undefined;
 }
 
-/** A form that strangers may fill in now. */
+/** A form that the public may fill in now. */
 export interface OpenForm {
   readonly tenantId: string;
   readonly form: ExistingForm;
   readonly fields: readonly PublicField[];
   /** The entity's own fields. */
   readonly entity: readonly Field[];
-  /** The tenant's: local times are meant in it. */
+  /** The tenant's time zone, which local times refer to. */
   readonly timeZone: string;
 }
 
@@ -78,7 +78,9 @@ export class Forms {
     this.#slugs = deps.slugs;
   }
 
-  /** @throws `validation_failed`, `already_exists` for the slug, `constraint_violated` for what the entity lacks */
+  /**
+   * @throws `validation_failed`, `already_exists` for the slug, `constraint_violated` for fields that the entity lacks
+   */
   async create(tenantId: string, given: GivenForm, context: RequestContext): Promise<WrittenForm> {
     refuseDuplicates(given.fields);
     const { cause, priorAttempt } = context;
@@ -103,7 +105,7 @@ export class Forms {
   }
 
   /**
-   * A change of a published form counts at once.
+   * Changes of a published form take effect at once.
    * @throws `not_found`, `validation_failed`, `already_exists`, `constraint_violated`
    */
   async change(
@@ -145,7 +147,7 @@ export class Forms {
   }
 
   /**
-   * Publishing again changes nothing; an archived form is opened again.
+   * Publishes a form; reopens an archived one, has no effect on a published one.
    * @throws `not_found`, `constraint_violated` when no submission could become a record
    */
   async publish(tenantId: string, id: string, { cause, priorAttempt }: RequestContext): Promise<WrittenForm> {
@@ -164,14 +166,14 @@ export class Forms {
     );
   }
 
-  /** Archiving again changes nothing. @throws `not_found` */
+  /** Has no effect on an archived form. @throws `not_found` */
   async archive(tenantId: string, id: string, { cause, priorAttempt }: RequestContext): Promise<WrittenForm> {
     return written(
       await this.#streams.of(formStream, tenantId, id).execute({ cause, priorAttempt }, archiveForm),
     );
   }
 
-  /** Its slug is free afterwards. @throws `not_found` */
+  /** Deletes a form and frees its slug. @throws `not_found` */
   async delete(tenantId: string, id: string, context: RequestContext): Promise<Position | undefined> {
     let left: ExistingForm | undefined;
     const { position } = await this.#streams
@@ -186,7 +188,7 @@ export class Forms {
 
   /**
    * The published form of an active tenant.
-   * @throws `not_found`, always the same
+   * @throws `not_found`, with the same message in all cases
    */
   async open(tenantId: string, slug: string): Promise<OpenForm> {
     if (!isTenantId(tenantId) || !isSlug(slug)) throw notFound();
@@ -201,22 +203,22 @@ export class Forms {
     return { tenantId, form, fields, entity, timeZone: tenant.timezone };
   }
 
-  /** What is left to do after the form's own event: if it is not done, the claim is found to be unused later. */
+  /** Frees the slug after the form's event; a claim left by a crash is later found unused. */
   #release(tenantId: string, { id, slug, claimId }: ExistingForm, { cause }: RequestContext): Promise<void> {
     return this.#slugs.free(tenantId, { slug, formId: id, claimId }, cause);
   }
 
-  /** The change as it is kept: every field with a label. */
+  /** The change as stored: every field has a label. */
   async #checkedChange(tenantId: string, form: ExistingForm, change: GivenChange): Promise<FormChange> {
     const { slug, title, entityName = form.entityName } = change;
-    // A form that its entity has outgrown may still be renamed.
+    // A form whose fields no longer fit its entity may still be renamed.
     if (change.fields === undefined && entityName === form.entityName) return { slug, title };
     const asked = { ...changedForm(form, { slug, title, entityName }), fields: change.fields ?? form.fields };
     const { fields } = await this.#checked(tenantId, asked, form.status);
     return { slug, title, entityName, fields };
   }
 
-  /** What is published needs all that the entity requires; a draft may lack some. */
+  /** A published form must have all fields that the entity requires; a draft need not. */
   async #checked(
     tenantId: string,
     given: GivenForm,

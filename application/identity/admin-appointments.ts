@@ -12,12 +12,12 @@ type Appointment = (typeof APPOINTMENTS)[number];
 
 export interface AppointedAdmin {
   readonly user: UserView;
-  /** Done by this request or by an earlier try of it. */
+  /** Made by this request or by an earlier try of it. */
   readonly changes: readonly Appointment[];
   readonly position: Position | undefined;
 }
 
-/** Admins of a tenant that a platform admin appoints, for a tenant that has none who can act (docs/operations.md). */
+/** Appoints admins on behalf of a platform admin, for a tenant without a usable admin (docs/operations.md). */
 export class AdminAppointments {
   readonly #streams: Streams;
   readonly #directory: Directory;
@@ -40,9 +40,9 @@ export class AdminAppointments {
   }
 
   /**
-   * Makes the person with this e-mail an active admin with this password and name: a new user, or the one who has it.
-   * @throws `already_exists` while a registration with this e-mail is under way, `invalid_transition` while the e-mail
-   * of a forgotten person is about to be released
+   * Makes the person with this e-mail an active admin with this password and name; creates a user if none has it.
+   * @throws `already_exists` during a registration with this e-mail, `invalid_transition` before the e-mail of a
+   * forgotten person is released
    */
   async appoint(
     tenantId: string,

@@ -8,8 +8,7 @@ import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import type { Directory } from './directory.ts';
 
 /**
- * Demotes, deactivates or forgets the admins whose rights were withdrawn. The request does so itself; this makes good
- * what a crash between the two streams left.
+ * Demotes, deactivates or forgets admins whose rights were withdrawn, if the request crashed between the two streams.
  */
 export const adminWithdrawal = (deps: {
   readonly streams: Streams;

@@ -8,12 +8,12 @@ import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { Directory } from './directory.ts';
 
-/** The id of a tenant's one stream of withdrawals. */
+/** The id of a tenant's stream of withdrawals. */
 const MAIN = 'main';
 
 /**
- * Decides that somebody ceases to be an admin, before the user's own stream says so. What a crash leaves undone after
- * it is done by a subscriber (admin-withdrawal).
+ * Decides that a person stops being an admin, before the user's stream changes. A subscriber (admin-withdrawal)
+ * completes it after a crash.
  */
 export class AdminWithdrawals {
   readonly #streams: Streams;
@@ -25,8 +25,8 @@ export class AdminWithdrawals {
   }
 
   /**
-   * @param by the caller, who has to be an admin still
-   * @returns the `adminSince` of the person that is withdrawn; undefined when none ever was
+   * @param by the caller, who must still be an admin
+   * @returns the withdrawn `adminSince`; undefined when the person was never withdrawn
    * @throws `conflict`
    */
   async withdraw(

@@ -19,6 +19,7 @@ import type { ApiTokenPrincipal } from '../core/commands/principal.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { EventCodec, RecordedEvent } from '../core/events/event-codec.ts';
 import { PLATFORM, streamName } from '../core/events/stream-name.ts';
+import { evictOldest } from '../core/memory/evict-oldest.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventStore } from '../ports/event-store.ts';
 import type { Directory } from './directory.ts';
@@ -29,16 +30,15 @@ const MAX_CANDIDATES = 1000;
 
 const refused = (): DomainError => new DomainError('invalid_credential', 'The credential is not valid.');
 
-/** SHA-256 of a secret tail, as it is stored: lower-case hex. */
+/** The stored hash of a secret tail: SHA-256 in lower-case hex. */
 export const tailHash = (tail: string): string => hash('sha256', tail, 'hex');
 
-/** By its form alone; whether it is one of ours is for {@link ApiTokenAuthentication} to say. */
+/** Checks only the form; {@link ApiTokenAuthentication} checks the token. */
 export const looksLikeApiToken = (credential: string): boolean => credential.startsWith(TOKEN_MARK);
 
 /**
- * Checks API tokens (specification, Authentication 6). A token that was verified once is known by its digest and then
- * checked against folded states in memory, which the live feed keeps current; what is no token of ours leaves nothing
- * behind, neither here nor among those states.
+ * Checks API tokens (specification, Authentication 6). A verified token is found by its digest and checked against
+ * cached states, which the live feed keeps current. Invalid tokens leave nothing in any cache.
  */
 export class ApiTokenAuthentication {
   readonly #events: EventStore;
@@ -47,7 +47,7 @@ export class ApiTokenAuthentication {
   readonly #directory: Directory;
   readonly #uses: Pick<TokenUses, 'note'>;
   readonly #clock: Clock;
-  /** Where a verified token's record is, by SHA-256 of the whole token: never by the token itself. */
+  /** Streams of verified tokens by SHA-256 of the whole token; the token itself is not kept. */
   readonly #verified = new Map<string, TokenCandidate>();
 
   constructor(deps: {
@@ -67,7 +67,7 @@ export class ApiTokenAuthentication {
   }
 
   /**
-   * Synchronous in the steady state.
+   * Synchronous when the token was verified before and its states are cached.
    * @throws `invalid_credential`, `credential_expired`, `tenant_suspended`
    */
   authenticate(credential: string): ApiTokenPrincipal | Promise<ApiTokenPrincipal> {
@@ -79,8 +79,7 @@ export class ApiTokenAuthentication {
     const cached = this.#streams.of(apiTokenStream, found.tenantId, found.tokenId).cached();
     const tenant = this.#directory.cachedTenant(found.tenantId);
     if (cached === undefined || tenant === 'unknown') return this.#load(found);
-    // The stream's name says which stream type folded it.
-    return this.#principal(cached.state as ApiToken, tenant);
+    return this.#principal(cached.state, tenant);
   }
 
   async #verify(parts: { prefix: string; tail: string }, digest: string): Promise<ApiTokenPrincipal> {
@@ -88,7 +87,7 @@ export class ApiTokenAuthentication {
     let match: { found: TokenCandidate; token: MintedApiToken } | undefined;
     for (const candidate of await this.#candidates(parts.prefix)) {
       const { state } = await this.#streams.of(apiTokenStream, candidate.tenantId, candidate.tokenId).load();
-      // Assigned and never minted, or minted at another try under another prefix.
+      // The prefix was assigned but the token never minted, or minted by another try under another prefix.
       if (!state.exists || state.prefix !== parts.prefix) continue;
       if (timingSafeEqual(Buffer.from(state.secretHash, 'hex'), presented)) {
         match = { found: candidate, token: state };
@@ -98,22 +97,16 @@ export class ApiTokenAuthentication {
     const tenant = await this.#directory.tenant(match.found.tenantId);
     const principal = this.#principal(match.token, tenant);
     this.#verified.set(digest, match.found);
-    if (this.#verified.size > MAX_CACHED) {
-      const oldest = this.#verified.keys().next().value;
-      if (oldest !== undefined) this.#verified.delete(oldest);
-    }
+    evictOldest(this.#verified, MAX_CACHED);
     return principal;
   }
 
-  /**
-   * Read from the log and kept nowhere: random tokens would otherwise push out of memory the states of those who have
-   * business here.
-   */
+  /** Read from the log without caching, so that random tokens do not evict other states. */
   async #candidates(prefix: string): Promise<TokenPrefix> {
     const stream = streamName(PLATFORM, tokenPrefixStream.category, prefix);
     let state = tokenPrefixStream.initial;
     for (const stored of await this.#events.readStream(stream, { limit: MAX_CANDIDATES })) {
-      // The stream's name says which events it holds.
+      // The stream's name determines its event types.
       const event = this.#codec.decode(stored) as RecordedEvent<TokenPrefixEvent>;
       state = tokenPrefixStream.evolve(state, event, { at: event.at, revision: event.revision });
     }

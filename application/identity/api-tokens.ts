@@ -34,9 +34,9 @@ export class ApiTokens {
   }
 
   /**
-   * Prefix first, then the token: a crash in between leaves a prefix that leads to nothing.
-   * @returns `secret`, the whole token, unless an earlier try of the same keyed request has minted it: what was
-   * not kept cannot be shown again
+   * Assigns the prefix, then mints the token; a crash in between leaves an unused prefix.
+   * @returns `secret`, the whole token, unless an earlier try of the same keyed request minted it: secrets are not
+   * stored
    */
   async mint(
     tenantId: string,
@@ -73,7 +73,7 @@ export class ApiTokens {
     };
   }
 
-  /** Revoking again changes nothing. @throws `not_found` */
+  /** Has no effect on a revoked token. @throws `not_found` */
   async revoke(
     tenantId: string,
     tokenId: string,

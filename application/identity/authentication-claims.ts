@@ -1,9 +1,7 @@
 import { z } from 'zod';
 import { isStorableText } from '../../domain/core/text.ts';
 
-/** What the JWTs of tenants and platform admins claim, and how long they live (specification, Authentication). */
-
-/** Ids that a token may name: part of stream names and of mention tokens. */
+/** User ids: part of stream names and of mention tokens. */
 export const USER_ID = /^[A-Za-z0-9][A-Za-z0-9._:@|-]{0,127}$/;
 
 /** Claims of people's sessions (specification, Authentication 1, 3 and 7). */
@@ -14,7 +12,7 @@ export const tenantClaims = z.object({
   role: z.enum(['admin', 'operator']),
   impersonated_by: z.string().min(1).max(320).optional(),
   token_use: z.literal('api_test').optional(),
-  /** An extension's token is another kind: it has its own rules and is not taken here. */
+  /** Extension tokens have their own claims. */
   ext_id: z.undefined().optional(),
 });
 export type TenantClaims = z.output<typeof tenantClaims>;
@@ -32,15 +30,15 @@ export const SHORT_TOKEN_SECONDS = 3600;
 export const PLATFORM_TOKEN_SECONDS = 8 * 3600;
 
 /**
- * `iat` of a token whose minting is on record: the time of that event, whoever appended it.
- * @param events what the command has appended, now or at an earlier try
+ * `iat` of a token with an event for its minting: the time of that event.
+ * @param events appended by the command, now or at an earlier try
  */
 export const issuedAt = (events: readonly { readonly at: number }[]): number | undefined => {
   const [minted] = events;
   return minted === undefined ? undefined : Math.floor(minted.at / 1000);
 };
 
-/** Impersonation and test tokens live an hour, others a day. */
+/** Impersonation and test tokens are valid for an hour, others for a day. */
 export const sessionLifetime = (claims: TenantClaims): number =>
   claims.impersonated_by !== undefined || claims.token_use !== undefined
     ? SHORT_TOKEN_SECONDS

@@ -40,11 +40,11 @@ export {
   USER_ID,
 } from './authentication-claims.ts';
 
-/** Claims of everything that is signed with the tenants' key: a session's or an extension's. */
+/** Claims of all tokens signed with the tenants' key: sessions and extensions. */
 export const tenantTokenClaims = z.union([tenantClaims, extensionClaims]);
 export type TenantTokenClaims = z.output<typeof tenantTokenClaims>;
 
-/** The longest life of a tenant token, in seconds. */
+/** The longest lifetime of a tenant token (seconds). */
 export const tenantTokenLifetime = (claims: TenantTokenClaims): number =>
   claims.ext_id === undefined ? sessionLifetime(claims) : EXTENSION_TOKEN_SECONDS;
 
@@ -52,7 +52,7 @@ type VerifiedClaims = TenantTokenClaims & { readonly iat: number };
 
 const refused = (): DomainError => new DomainError('invalid_credential', 'The credential is not valid.');
 
-/** The one place that turns a credential into a principal. */
+/** Turns credentials into principals; no other code does. */
 export class Authentication {
   readonly #tenantTokens: TokenFamily<TenantTokenClaims>;
   readonly #platformTokens: TokenFamily<PlatformClaims>;
@@ -70,9 +70,9 @@ export class Authentication {
     directory: Directory;
     identity: Identity;
     ids: Ids;
-    /** Who a partner token stands for. */
+    /** The principal of a partner token. */
     partner: (token: string) => PartnerPrincipal | Promise<PartnerPrincipal>;
-    /** Told where a registration ended in the log. */
+    /** Called with the position of a registration. */
     answered: (tenantId: string, position: Position) => void;
   }) {
     this.#tenantTokens = deps.tenantTokens;
@@ -86,7 +86,7 @@ export class Authentication {
   }
 
   /**
-   * Synchronous while tenant and user are in memory, which is the usual case.
+   * Synchronous while tenant and user are cached, which is usual.
    * @throws `unauthenticated`, `invalid_credential`, `credential_expired`, `tenant_suspended`
    */
   authenticate(token: string | undefined, family: CredentialFamily): Principal | Promise<Principal> {
@@ -103,7 +103,7 @@ export class Authentication {
     }
   }
 
-  /** When a tenant token runs out, in ms; for sockets. */
+  /** When a tenant token expires (ms); for sockets. */
   expiryOf(token: string): number {
     return this.#tenantTokens.verify(token).exp * 1000;
   }
@@ -132,7 +132,7 @@ export class Authentication {
     if (tenant === undefined) throw refused();
     const extension =
       claims.ext_id === undefined ? undefined : await this.#directory.extension(tenant.id, claims.ext_id);
-    // Who comes with a token of an extension that is not active is not registered.
+    // A token of an inactive extension registers no user.
     if (claims.ext_id !== undefined && (extension === undefined || !scopesOfToken(extension, claims))) {
       throw refused();
     }
@@ -141,7 +141,7 @@ export class Authentication {
     return principalOf(claims, tenant, user, extension);
   }
 
-  /** The signature is the authority: the first request of an unknown `sub` registers an active user. */
+  /** A valid signature suffices: the first request of an unknown `sub` registers an active user. */
   async #register(claims: TenantTokenClaims, tenant: ExistingTenant): Promise<RegisteredUser> {
     if (tenant.status === 'suspended') throw suspended();
     const id = this.#ids.next();
@@ -159,7 +159,7 @@ export class Authentication {
         newId: () => this.#ids.next(),
       },
     );
-    // The very request that registers somebody may list the people of the tenant.
+    // The same request may list the tenant's users and must find this one.
     if (position !== undefined) this.#answered(tenant.id, position);
     return user;
   }
@@ -194,7 +194,7 @@ const sessionPrincipal = (
   rights: { plan: tenant.plan, entitlements: tenant.entitlements },
   userId: user.id,
   email: claims.email,
-  // A role that was lowered counts as lowered at once.
+  // A lowered role takes effect at once.
   role: claims.role === 'admin' && user.role === 'admin' ? 'admin' : 'operator',
   impersonatedBy: claims.impersonated_by,
   tokenUse: claims.token_use,

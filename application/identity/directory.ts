@@ -8,8 +8,8 @@ import { PLATFORM } from '../core/events/stream-name.ts';
 import { ERASED, type KeyRing } from '../core/privacy/key-ring.ts';
 
 /**
- * Who is who, from the folded streams of users and tenants and not from a read model: what a request changed counts
- * for the next one at once. Lookups answer synchronously while the stream is in memory.
+ * Looks up users and tenants in their folded streams, not in a read model, so that changes take effect at once.
+ * Synchronous while the stream is cached.
  */
 export class Directory {
   readonly #streams: Streams;
@@ -20,7 +20,7 @@ export class Directory {
     this.#keys = keys;
   }
 
-  /** The tenant if its stream is in memory; `unknown` when it must be loaded. */
+  /** The tenant if its stream is cached; `unknown` when it must be loaded. */
   cachedTenant(tenantId: string): ExistingTenant | undefined | 'unknown' {
     const cached = this.#streams.of(tenantStream, PLATFORM, tenantId).cached();
     if (cached === undefined) return 'unknown';
@@ -33,7 +33,7 @@ export class Directory {
     return state.exists ? state : undefined;
   }
 
-  /** The user if the stream is in memory; `unknown` when it must be loaded. */
+  /** The user if the stream is cached; `unknown` when it must be loaded. */
   cachedUser(tenantId: string, userId: string): RegisteredUser | undefined | 'unknown' {
     const cached = this.#streams.of(userStream, tenantId, userId).cached();
     if (cached === undefined) return 'unknown';
@@ -46,16 +46,16 @@ export class Directory {
     return state.exists ? state : undefined;
   }
 
-  /** From the store: another node may have changed the user a moment ago. */
+  /** The user as stored now, since another node may have changed it. */
   async freshUser(tenantId: string, userId: string): Promise<RegisteredUser | undefined> {
     const { state } = await this.#streams.of(userStream, tenantId, userId).refresh();
     return state.exists ? state : undefined;
   }
 
-  /** The extension if its stream is in memory; `unknown` when it must be loaded. */
+  /** The extension if its stream is cached; `unknown` when it must be loaded. */
   cachedExtension(tenantId: string, extId: string): Extension | 'unknown' {
     const cached = this.#streams.of(extensionStream, tenantId, extId).cached();
-    return cached === undefined ? 'unknown' : (cached.state as Extension);
+    return cached === undefined ? 'unknown' : cached.state;
   }
 
   async extension(tenantId: string, extId: string): Promise<Extension> {
@@ -76,12 +76,12 @@ export class Directory {
     return (await this.#streams.of(emailStream, tenantId, emailHash).load()).state;
   }
 
-  /** A sealed text, or `[erased]` when its key is gone. */
+  /** Opens a sealed text; `[erased]` when its key is destroyed. */
   async open(sealed: string): Promise<string> {
     return (await this.#keys.open(sealed)) ?? ERASED;
   }
 
-  /** Present e-mails by id, `[erased]` of who was erased; undefined for an id that is nobody's. */
+  /** Present e-mails by id, `[erased]` for a forgotten person; undefined for an unknown id. */
   async emails(
     tenantId: string,
     userIds: readonly string[],
@@ -91,13 +91,13 @@ export class Directory {
     return (id) => emails.get(id);
   }
 
-  /** E-mail of a platform admin; undefined for who is none here, such as an operations tool with a token of its own. */
+  /** E-mail of a platform admin; undefined for an unknown one, such as an operations tool with its own token. */
   async platformAdminEmail(adminId: string): Promise<string | undefined> {
     const { state } = await this.#streams.of(platformAdminStream, PLATFORM, adminId).load();
     return state.exists ? this.open(state.email) : undefined;
   }
 
-  /** Present display names by id; an unknown id is shown as `[erased]`. */
+  /** Present display names by id; `[erased]` for an unknown id. */
   async names(tenantId: string, userIds: readonly string[]): Promise<(userId: string) => string> {
     if (userIds.length === 0) return () => ERASED;
     const names = new Map<string, string>();

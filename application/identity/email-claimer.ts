@@ -8,8 +8,8 @@ import { causeOf } from '../core/subscriptions/caused-by.ts';
 import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 
 /**
- * Claims the address of everybody who was registered. The request that registers does so itself; this makes good what
- * a crash between the two streams left, before the reservation lapses and somebody else takes the address.
+ * Claims the e-mails of registered people if the request crashed between the two streams, before the reservation
+ * expires.
  */
 export const emailClaimer = (deps: {
   readonly streams: Streams;
@@ -22,14 +22,14 @@ export const emailClaimer = (deps: {
     const user = dataOf(UserRegistered, event);
     const email = user === undefined ? undefined : await deps.keys.open(user.email);
     if (user === undefined || email === undefined) return;
-    // Single sign-on claims what its provider has verified by itself, and nothing else.
+    // Single sign-on claims verified e-mails itself, and no others.
     if (user.origin === 'sso') return;
     const emailHash = deps.emailHash(email);
     await deps.streams
       .of(emailStream, event.tenantId, emailHash)
       .execute({ cause: causeOf(event) }, (state) => claimEmail(state, { emailHash, userId: user.user_id }))
       .catch((error: unknown) => {
-        // Somebody else has it: whoever came in by a signed token may share an address with an older account.
+        // Another user has the e-mail: people registered from signed tokens may share one.
         if (!(error instanceof DomainError && error.code === 'already_exists')) throw error;
       });
   },

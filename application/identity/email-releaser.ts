@@ -8,9 +8,8 @@ import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import type { Directory } from './directory.ts';
 
 /**
- * Frees the addresses of people who were forgotten. The request that forgets does so itself; this makes good what a crash
- * between the two streams left, and what somebody claims who was registering the person at the same moment: whichever
- * comes later, the fact or the claim, is looked at here with the other one before it.
+ * Releases e-mails of forgotten people if the request crashed, or if a concurrent registration claimed the e-mail.
+ * Reacts to both events, since either may come last.
  */
 export const emailReleaser = (deps: {
   readonly streams: Streams;

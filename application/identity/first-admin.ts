@@ -4,13 +4,14 @@ import { type RequestContext, uuidFromName } from '../core/commands/request-cont
 import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
 import { firstAdminKeyId } from '../core/privacy/key-ids.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
+import { causeOf } from '../core/subscriptions/caused-by.ts';
 import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import type { Directory } from './directory.ts';
 import type { Identity } from './identity.ts';
 
 /**
- * Registers a tenant's first admin from the tenant's first event. The request that creates the tenant does so itself;
- * this makes good what a crash between the two streams left. Then the key that sealed the person there is destroyed.
+ * Registers a tenant's first admin from the tenant's first event if the request crashed between the two streams, then
+ * destroys the key that sealed the person there.
  */
 export const firstAdmin = (deps: {
   readonly identity: Pick<Identity, 'createUser'>;
@@ -32,7 +33,7 @@ export const firstAdmin = (deps: {
       if (email !== undefined && displayName !== undefined && passwordHash !== undefined) {
         const person = { id: admin_id, email, displayName, role: 'admin' as const, passwordHash };
         await deps.identity.createUser(tenant_id, person, contextOf(event)).catch((error: unknown) => {
-          // Somebody came in by a signed token with this address meanwhile: it is theirs, and there is nobody to add.
+          // A person registered from a signed token has taken the e-mail meanwhile and keeps it.
           if (!(error instanceof DomainError && error.code === 'already_exists')) throw error;
         });
       }
@@ -42,12 +43,7 @@ export const firstAdmin = (deps: {
 });
 
 const contextOf = (event: LoggedEvent): RequestContext => ({
-  cause: {
-    actor: event.actor,
-    impersonatedBy: event.impersonatedBy,
-    correlationId: event.correlationId,
-    causationId: event.id,
-  },
+  cause: causeOf(event),
   priorAttempt: undefined,
   newId: () => uuidFromName(`first-admin\n${event.id}`),
 });

@@ -9,7 +9,7 @@ import type { Position } from '../ports/event-store.ts';
 import { AdminWithdrawals } from './admin-withdrawals.ts';
 import type { Directory } from './directory.ts';
 
-/** Forgetting people (decisions, section 11). */
+/** Forgets people (decisions, section 11). */
 export class Forgetting {
   readonly #streams: Streams;
   readonly #directory: Directory;
@@ -34,10 +34,9 @@ export class Forgetting {
   }
 
   /**
-   * Withdraws an admin's rights, deactivates, frees the e-mail, destroys the key. What a crash leaves undone after the
-   * first step is done by subscribers (admin-withdrawal, email-releaser, eraser) and, of the key, by the next start.
-   * Repeated it changes nothing.
-   * @throws `not_found`, `conflict` for oneself, and for a caller who is no admin any more
+   * Withdraws an admin's rights, deactivates the user, releases the e-mail, destroys the key. After a crash,
+   * subscribers (admin-withdrawal, email-releaser, eraser) and the next start complete it. Safe to repeat.
+   * @throws `not_found`, `conflict` for oneself, and for a caller who is no longer an admin
    */
   async forget(
     tenantId: string,

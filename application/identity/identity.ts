@@ -25,7 +25,7 @@ export interface NewUser {
   readonly displayName: string;
   readonly role: 'admin' | 'operator';
   readonly password?: string | undefined;
-  /** In place of `password`: what was hashed before. */
+  /** A hash in place of `password`. */
   readonly passwordHash?: string | undefined;
 }
 
@@ -53,7 +53,7 @@ export class Identity {
   readonly #emailHash: (email: string) => string;
   readonly #admins: AdminWithdrawals;
 
-  /** @param emailHash keyed hash of a folded e-mail; names its stream */
+  /** @param emailHash keyed hash of a normalised e-mail; names its stream */
   constructor(deps: {
     streams: Streams;
     directory: Directory;
@@ -68,8 +68,8 @@ export class Identity {
   }
 
   /**
-   * Reserves the e-mail, registers the user, claims the e-mail: a crash in between leaves a reservation that lapses,
-   * or is completed by the retry.
+   * Reserves the e-mail, registers the user, claims the e-mail. After a crash in between, the reservation expires or a
+   * retry completes it.
    * @throws `already_exists` (`field: email`)
    */
   async createUser(
@@ -78,7 +78,7 @@ export class Identity {
     context: RequestContext,
   ): Promise<{ user: UserView; position: Position | undefined }> {
     const known = await this.#directory.user(tenantId, user.id);
-    // A request that is repeated after its person was forgotten must not take the address again.
+    // A repeated request for a forgotten person must not claim the e-mail again.
     if (known?.forgotten !== undefined) {
       const { position } = await this.#streams
         .of(userStream, tenantId, user.id)
@@ -112,8 +112,8 @@ export class Identity {
   }
 
   /**
-   * The first request of a signed credential registers its `sub`. The e-mail stays with whoever has it already:
-   * the signature speaks for the id, not for the address.
+   * Registers the `sub` of a signed credential at its first request. Another user who holds the e-mail keeps it, since
+   * the signature proves the id, not the e-mail.
    */
   async registerFromToken(
     tenantId: string,
@@ -148,7 +148,7 @@ export class Identity {
   }
 
   /**
-   * A change that ends an admin's rights is decided on the tenant's admins first, then on the user.
+   * A change that ends an admin's rights is first decided on the tenant's admins, then on the user.
    * @throws `not_found`, `conflict`, `invalid_transition` for a forgotten person
    */
   async changeUser(
@@ -226,7 +226,7 @@ export class Identity {
   }
 }
 
-/** How a change ends the rights of an active admin. */
+/** The ways in which a change ends an active admin's rights. */
 const endsOf = ({ role, status }: UserChange): readonly AdminChange[] => [
   ...(role === 'operator' ? (['demoted'] as const) : []),
   ...(status === 'deactivated' ? (['deactivated'] as const) : []),

@@ -21,22 +21,22 @@ import type { TokenFamily } from '../ports/tokens.ts';
 import { issuedAt, SHORT_TOKEN_SECONDS, type TenantClaims, USER_ID } from './authentication-claims.ts';
 import type { Directory } from './directory.ts';
 
-/** Whoever a platform admin can be. */
+/** A principal that a platform admin can impersonate. */
 export type Impersonated = UserPrincipal | ExtensionPrincipal;
 
-/** The principal, where a platform admin is behind it. */
+/** The principal, if a platform admin impersonates it. */
 export const impersonatedOf = (principal: Principal): Impersonated | undefined =>
   impersonatorOf(principal) !== undefined && (principal.kind === 'user' || principal.kind === 'extension')
     ? principal
     : undefined;
 
-/** A request under impersonation that left no event of its own. */
+/** A request under impersonation that appended no event of its own. */
 export interface ImpersonatedLine extends LogRequest {
   readonly principal: Impersonated;
   readonly requestId: string;
 }
 
-/** Acting as somebody of a tenant (specification, Authentication 3; decisions, section 3). */
+/** Impersonation of a tenant's users (specification, Authentication 3; decisions, section 3). */
 export class Impersonation {
   readonly #streams: Streams;
   readonly #directory: Directory;
@@ -49,7 +49,7 @@ export class Impersonation {
     directory: Directory;
     tenantTokens: Pick<TokenFamily<TenantClaims>, 'sign'>;
     clock: Clock;
-    /** Ids of a tenant's active admins, oldest account first, from the read model: nobody may be missing. */
+    /** Ids of all active admins of a tenant, oldest account first, from the read model. */
     oldestAdmins: (tenantId: string) => AsyncIterable<string>;
   }) {
     this.#streams = deps.streams;
@@ -60,8 +60,8 @@ export class Impersonation {
   }
 
   /**
-   * Mints an impersonation JWT; that it was minted is in the tenant's log before it is given out. It begins with that
-   * event: a request that was tried twice has one event and one token.
+   * Mints an impersonation JWT after its event is on disk. `iat` is the time of that event, so that a repeated request
+   * has one event and one token.
    * @param wanted.userId default: the tenant's oldest active admin
    * @throws `not_found` for the tenant or the user, `tenant_suspended`, `conflict` for a tenant without an active admin
    */
@@ -95,7 +95,7 @@ export class Impersonation {
     return { token, position };
   }
 
-  /** Leaves a line of a request in the tenant's log; resolves when it is on disk. */
+  /** Appends a request to the tenant's log; resolves when it is on disk. */
   async appendLine(line: ImpersonatedLine): Promise<void> {
     const { principal, requestId } = line;
     await this.#streams
@@ -123,7 +123,7 @@ export class Impersonation {
     return user;
   }
 
-  /** The read model says who is the oldest, the folded stream whether that is still so. */
+  /** The read model orders the admins; the stream confirms that one still is an active admin. */
   async #oldestAdmin(tenantId: string): Promise<RegisteredUser> {
     for await (const id of this.#oldestAdmins(tenantId)) {
       const user = await this.#directory.user(tenantId, id);

@@ -21,7 +21,7 @@ interface Account {
   readonly userId: string;
 }
 
-/** Verifications of a sign-in that names no tenant, whatever is found: the cost tells nothing. */
+/** Number of password checks of a sign-in without a tenant, fixed so that timing reveals nothing. */
 const CANDIDATES = 3;
 
 const refused = (): DomainError =>

@@ -6,7 +6,7 @@ import { PLATFORM } from '../core/events/stream-name.ts';
 import type { Passwords } from '../ports/passwords.ts';
 import type { Directory } from './directory.ts';
 
-/** What operators do to platform admins from the command line, beside creating them. */
+/** Command-line operations on existing platform admins. */
 export class PlatformAdmins {
   readonly #streams: Streams;
   readonly #directory: Directory;
@@ -25,7 +25,7 @@ export class PlatformAdmins {
     this.#emailHash = deps.emailHash;
   }
 
-  /** The new password counts from the next sign-in on; tokens that were given out stay valid. @throws `not_found` */
+  /** The new password applies to later sign-ins; issued tokens stay valid. @throws `not_found` */
   async setPassword(email: string, password: string, context: RequestContext): Promise<void> {
     const holder = await this.#directory.emailHolder(PLATFORM, this.#emailHash(email));
     if (holder.status !== 'claimed') {

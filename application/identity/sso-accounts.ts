@@ -16,7 +16,7 @@ import type { Position } from '../ports/event-store.ts';
 import type { ProvidedIdentity } from '../ports/sso-provider.ts';
 import type { Directory } from './directory.ts';
 
-/** Refused for a reason that is logged and not told. */
+/** A refusal whose reason is logged and not sent. */
 export class NoAccount extends Error {
   override readonly name = 'NoAccount';
 }
@@ -35,10 +35,9 @@ interface Newcomer {
 }
 
 /**
- * Which user of a tenant a person of its identity provider is (decisions, section 3, single sign-on): the linked one,
- * else the one whose e-mail the provider has verified, else a new one. Nobody comes in under an unverified e-mail that
- * is somebody else's: whatever they did would show that person's address. Whoever was forgotten and comes
- * again is a new person: nothing leads back to the old account.
+ * Finds the user of a person of the tenant's identity provider (decisions, section 3, single sign-on): the linked user,
+ * else the holder of the e-mail that the provider has verified, else a new user. An unverified e-mail of another user
+ * is refused. A forgotten person becomes a new user.
  */
 export class SsoAccounts {
   readonly #streams: Streams;
@@ -60,10 +59,9 @@ export class SsoAccounts {
   }
 
   /**
-   * Each step may be repeated after a crash: a new user's id is derived from the identity and the users of it that were
-   * forgotten, and the link comes last.
-   * @throws {NoAccount} for a deactivated user, and for a newcomer without a usable e-mail or with an unverified one
-   * that somebody holds
+   * Safe to repeat: a new user's id derives from the identity and its forgotten users, and the link comes last.
+   * @throws {NoAccount} for a deactivated user, and for a new person without a usable e-mail or with an unverified one
+   * that another user holds
    */
   async accountOf(
     tenantId: string,
@@ -92,11 +90,11 @@ export class SsoAccounts {
       .execute({ cause: context.cause }, (present) =>
         linkIdentity(present, { identityHash, userId, insteadOf: forgotten }),
       );
-    // Who linked first has decided.
+    // A concurrent sign-in may have linked another user first.
     return { user: await this.#active(tenantId, state.linked ? state.userId : userId), position };
   }
 
-  /** From the store and not from memory: another node may have linked a moment ago. */
+  /** Read from the store, since another node may have linked the identity. */
   async #linked(tenantId: string, identityHash: string): Promise<string | undefined> {
     const { state } = await this.#streams.of(ssoIdentityStream, tenantId, identityHash).refresh();
     return state.linked ? state.userId : undefined;
@@ -106,7 +104,7 @@ export class SsoAccounts {
     return (await this.#directory.user(tenantId, userId))?.forgotten !== undefined;
   }
 
-  /** The same at each try, and never that of somebody who was forgotten. */
+  /** The same at each try, and never the id of a forgotten person. */
   async #newId(tenantId: string, identityHash: string): Promise<string> {
     let id = uuidFromName(`sso\n${tenantId}\n${identityHash}`);
     while (await this.#isForgotten(tenantId, id)) id = uuidFromName(`sso\n${tenantId}\n${id}`);
@@ -121,7 +119,7 @@ export class SsoAccounts {
     return user;
   }
 
-  /** The address is the provider's word for who this is: its holder, or a new user who then holds it. */
+  /** The verified e-mail identifies the person: its holder, or a new user who claims it. */
   async #holderOrNewcomer(tenantId: string, newcomer: Newcomer, context: RequestContext): Promise<string> {
     const { userId } = newcomer;
     const emailHash = this.#emailHash(newcomer.email);
@@ -131,7 +129,7 @@ export class SsoAccounts {
     const holder = await this.#directory.emailHolder(tenantId, emailHash);
     if (holder.status === 'claimed') {
       if (!(await this.#isForgotten(tenantId, holder.userId))) return holder.userId;
-      // Whoever forgot the holder has not come so far yet.
+      // The holder is being forgotten, but the e-mail is not released yet.
       const freed = { emailHash, userId: holder.userId };
       await email.execute({ cause }, (state) => releaseEmail(state, freed));
     }
@@ -148,12 +146,9 @@ export class SsoAccounts {
     return userId;
   }
 
-  /**
-   * Without a claim on the address: one that nobody has verified must not lead its true owner, who comes later, into
-   * this account.
-   */
+  /** Claims no e-mail: an unverified one must not lead its true owner into this account. */
   async #unverified(tenantId: string, newcomer: Newcomer, context: RequestContext): Promise<string> {
-    // A decision that writes nothing is confirmed against the store: another node may have given the address away.
+    // A decision without events is confirmed on the stored state, which another node may have changed.
     await this.#streams
       .of(emailStream, tenantId, this.#emailHash(newcomer.email))
       .execute({ cause: context.cause }, (state, at) => {

@@ -3,11 +3,11 @@ import { z } from 'zod';
 import { decrypt, encrypt } from '../core/privacy/aes-gcm.ts';
 import type { Clock } from '../ports/clock.ts';
 
-/** A sign-in at a provider that has begun: kept by the browser that began it, sealed, until it comes back. */
+/** A started sign-in, kept sealed in a cookie until the browser returns. */
 
 const schema = z.object({
   tenantId: z.string(),
-  /** Of the tenant's settings: a sign-in does not outlive them. */
+  /** Revision of the tenant's settings; a change of them ends the sign-in. */
   revision: z.number(),
   nonce: z.string(),
   codeVerifier: z.string(),
@@ -20,10 +20,10 @@ export type Transaction = z.output<typeof schema>;
 
 export const TRANSACTION_MS = 10 * 60_000;
 
-/** IV and tag: nothing shorter can be opened. */
+/** Bytes of IV and tag. */
 const SHORTEST = 28;
 
-/** AES-256-GCM under a key derived from `MASTER_KEY`, bound to the `state`: another state opens nothing. */
+/** Seals with AES-256-GCM under a key derived from `MASTER_KEY`, bound to the `state`. */
 export class SsoTransactions {
   readonly #key: KeyObject;
   readonly #clock: Clock;
@@ -38,10 +38,10 @@ export class SsoTransactions {
     return encrypt(this.#key, contextOf(state), JSON.stringify(whole)).toString('base64url');
   }
 
-  /** Undefined for what was not sealed here for this state, and for what has expired. */
+  /** Undefined for text that was not sealed for this state or has expired. */
   open(state: string, sealed: string): Transaction | undefined {
     const bytes = Buffer.from(sealed, 'base64url');
-    // One spelling only: a decoder forgives others.
+    // Accepts only canonical base64url.
     if (bytes.length < SHORTEST || bytes.toString('base64url') !== sealed) return undefined;
     let text: string;
     try {

@@ -20,21 +20,21 @@ import type { Identity, UserView } from './identity.ts';
 import { NoAccount, type SsoAccounts } from './sso-accounts.ts';
 import type { SsoTransactions, Transaction } from './sso-transactions.ts';
 
-/** What the provider sent the browser back with, and what the browser has kept. */
+/** The parameters of the redirect from the provider, and the browser's cookie. */
 export interface SsoAnswer {
   readonly state: string;
   /** The cookie of this state. */
   readonly sealed: string | undefined;
   readonly code: string | undefined;
   readonly iss: string | undefined;
-  /** The provider has refused, for whatever reason. */
+  /** Whether the provider refused. */
   readonly refused: boolean;
 }
 
 export interface SsoSettings {
-  /** Origin of this server for sign-ins that come back; undefined: as the client called it. */
+  /** Origin of this server in redirect URIs; undefined: the origin of the request. */
   readonly publicUrl: string | undefined;
-  /** Takes providers by plain http on this machine. */
+  /** Allows providers by plain HTTP on the loopback interface. */
   readonly loopbackHttp: boolean;
 }
 
@@ -43,7 +43,7 @@ export interface SsoSession {
   readonly user: UserView;
   readonly tenantId: string;
   readonly returnTo: string | undefined;
-  /** Where the log ended, when something was written. */
+  /** Position of the writes, if any. */
   readonly position: Position | undefined;
 }
 
@@ -76,7 +76,7 @@ export class Sso {
     tokens: TokenFamily<TenantClaims>;
     ids: Ids;
     logger: Logger;
-    /** Told where a registration ended in the log. */
+    /** Called with the position of a registration. */
     answered: (tenantId: string, position: Position) => void;
   }) {
     this.#directory = deps.directory;
@@ -92,7 +92,7 @@ export class Sso {
   }
 
   /**
-   * Where to send the browser, and what it has to keep.
+   * Starts a sign-in: the redirect URL and the cookie.
    * @throws `not_found` without single sign-on, `tenant_suspended`, `validation_failed` for a foreign `return_to`,
    * `unavailable`
    */
@@ -110,7 +110,7 @@ export class Sso {
       throw invalid([{ path: 'return_to', code: 'not_allowed', message }]);
     }
     const settings = await this.#settings(tenantId, tenant.sso);
-    const begun = await this.#told(tenantId, () => this.#provider.start(settings, redirectUri));
+    const begun = await this.#logged(tenantId, () => this.#provider.start(settings, redirectUri));
     const { url, state, nonce, codeVerifier } = begun;
     const transaction: Omit<Transaction, 'expiresAt'> = {
       tenantId,
@@ -123,21 +123,19 @@ export class Sso {
     return { url, state, sealed: this.#transactions.seal(state, transaction) };
   }
 
-  /**
-   * @throws `invalid_credential`, `tenant_suspended`, `unavailable`
-   */
+  /** @throws `invalid_credential`, `tenant_suspended`, `unavailable` */
   async finish(answer: SsoAnswer, requestId: string): Promise<SsoSession> {
     const { state, sealed, code, iss } = answer;
     const transaction = sealed === undefined ? undefined : this.#transactions.open(state, sealed);
     if (transaction === undefined) throw refused();
     const { tenantId, redirectUri, returnTo } = transaction;
     const tenant = await this.#directory.tenant(tenantId);
-    // Settings that were changed meanwhile count at once: what began under others is not completed.
+    // Changed settings apply at once: a sign-in started under others fails.
     if (tenant?.sso === undefined || tenant.sso.revision !== transaction.revision) throw refused();
     checkActive(tenant);
     if (answer.refused || code === undefined) throw refused();
     const settings = await this.#settings(tenantId, tenant.sso);
-    const identity = await this.#told(tenantId, () =>
+    const identity = await this.#logged(tenantId, () =>
       this.#provider.finish(settings, redirectUri, { ...transaction, state }, { code, iss }),
     );
     const { user, position } = await this.#account(tenantId, identity, requestId);
@@ -163,11 +161,11 @@ export class Sso {
       priorAttempt: undefined,
       newId: () => this.#ids.next(),
     };
-    return this.#told(tenantId, () => this.#accounts.accountOf(tenantId, identity, context));
+    return this.#logged(tenantId, () => this.#accounts.accountOf(tenantId, identity, context));
   }
 
-  /** The operator is told why, in constants; the caller is not. */
-  async #told<T>(tenantId: string, step: () => Promise<T>): Promise<T> {
+  /** Logs the reason, a constant, which is not sent to the caller. */
+  async #logged<T>(tenantId: string, step: () => Promise<T>): Promise<T> {
     try {
       return await step();
     } catch (error) {

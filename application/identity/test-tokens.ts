@@ -17,8 +17,8 @@ export class TestTokens {
   }
 
   /**
-   * The audit event is on disk before there is a token. The token begins with it: a request that was tried twice, at
-   * whatever nodes, has one event and one token.
+   * Mints a token after its event is on disk. `iat` is the time of that event, so that a repeated request has one event
+   * and one token.
    */
   async mint(
     person: UserPrincipal,

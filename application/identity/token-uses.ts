@@ -1,21 +1,22 @@
 import { apiTokenStream, USE_INTERVAL_MS, useApiToken } from '../../domain/identity/api-token.ts';
 import type { Streams } from '../core/commands/streams.ts';
+import { evictOldest } from '../core/memory/evict-oldest.ts';
 import type { Clock, Ids } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
 
 const MAX_REMEMBERED = 10_000;
-const CLOSE_PATIENCE_MS = 1000;
+const CLOSE_WAIT_MS = 1000;
 
 /**
- * Writes down behind the requests when API tokens were used: at the first use, then at most once a minute per token
- * and node. No request waits for it or fails with it.
+ * Records in the background when API tokens were used: at the first use, then at most once a minute per token and node.
+ * Requests neither wait for it nor fail with it.
  */
 export class TokenUses {
   readonly #streams: Streams;
   readonly #clock: Clock;
   readonly #ids: Ids;
   readonly #logger: Logger;
-  /** When a use of a token was last noted here, ms; the longest ago first. */
+  /** When a use of a token was last recorded here (ms), oldest first. */
   readonly #noted = new Map<string, number>();
   readonly #pending = new Set<Promise<void>>();
   #closed = false;
@@ -35,23 +36,20 @@ export class TokenUses {
   note(tenantId: string, tokenId: string): void {
     const now = this.#clock.now();
     const last = this.#noted.get(tokenId);
-    // A clock that was set back must not keep uses from being noted.
+    // Also records uses after the clock was set back.
     if (this.#closed || (last !== undefined && Math.abs(now - last) < USE_INTERVAL_MS)) return;
     this.#noted.delete(tokenId);
     this.#noted.set(tokenId, now);
-    if (this.#noted.size > MAX_REMEMBERED) {
-      const oldest = this.#noted.keys().next().value;
-      if (oldest !== undefined) this.#noted.delete(oldest);
-    }
+    evictOldest(this.#noted, MAX_REMEMBERED);
     const writing = this.#write(tenantId, tokenId).finally(() => this.#pending.delete(writing));
     this.#pending.add(writing);
   }
 
-  /** Takes no more; waits a moment for what is being written. */
+  /** Records no further uses; waits a moment for running writes. */
   async close(): Promise<void> {
     this.#closed = true;
     const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, CLOSE_PATIENCE_MS);
+    const timer = setTimeout(resolve, CLOSE_WAIT_MS);
     await Promise.race([Promise.all(this.#pending), promise]);
     clearTimeout(timer);
   }

@@ -38,12 +38,12 @@ export class ChartOfAccounts {
     this.#journal = deps.journal;
   }
 
-  /** The accounts in memory, which may be behind other nodes. */
+  /** The cached accounts, which may be behind other nodes. */
   async load(tenantId: string): Promise<Chart> {
     return (await this.#journal.load(tenantId)).chart;
   }
 
-  /** The same lines with the chart's own codes. @throws `unknown_account`, `account_inactive` */
+  /** Replaces account codes by the chart's own spelling. @throws `unknown_account`, `account_inactive` */
   async resolve<L extends { readonly account_code: string }>(
     tenantId: string,
     lines: readonly L[],
@@ -85,7 +85,7 @@ export class ChartOfAccounts {
     return (await this.#journal.load(tenantId)).lockedThrough;
   }
 
-  /** Moves the lock forward or back; null takes it away. */
+  /** Moves the lock forward or back; null removes it. */
   async lock(
     tenantId: string,
     lockedThrough: string | null,
@@ -105,7 +105,7 @@ export class ChartOfAccounts {
   }
 }
 
-/** The account as the request left it, whatever others have done since. */
+/** The account after this request, without later changes. */
 const accountIn = (
   { events, state, position }: Outcome<Journal, JournalEvent>,
   code: string,
@@ -117,7 +117,7 @@ const accountIn = (
     return { account, position };
   }
   const { account_id: id, code: made, name, type, category, active } = event.data;
-  // The account may have another code by now, and its code may be another account's.
+  // A later change may have given the account another code, and its code to another account.
   const now = Object.values(state.chart).find((each) => each.id === id);
   if (now === undefined) throw new Error(`the chart has lost the account ${id}`);
   const account = { ...now, code: made, name, type, category, active, changedAt: event.at };

@@ -30,7 +30,7 @@ import type { LedgerJournal } from './journal.ts';
 import type { Posted, Posting, Slot } from './posting.ts';
 import type { LedgerSettings } from './settings.ts';
 
-/** An entry as a caller gives it. */
+/** An entry as given by the caller. */
 export interface GivenEntry {
   readonly date: string;
   readonly memo?: string | undefined;
@@ -60,7 +60,9 @@ export class Entries {
     this.#deps = deps;
   }
 
-  /** @throws 400 for amounts and numbers of lines; `mixed_currency`, `unknown_account`, `account_inactive`, `unbalanced` */
+  /**
+   * @throws 400 for amounts and numbers of lines; `mixed_currency`, `unknown_account`, `account_inactive`, `unbalanced`
+   */
   async draft(
     tenantId: string,
     given: GivenEntry,
@@ -92,7 +94,7 @@ export class Entries {
     if (earlier !== undefined) return draftIn(earlier);
     return this.#settled(tenantId, entryId, async () => {
       const known = await this.#entry(tenantId, entryId);
-      // Refusals of the entry's state (404, 409) come before those of the chart.
+      // Errors of the entry's state (404, 409) come before those of the chart.
       const lines =
         checked === undefined || known.status !== 'draft'
           ? undefined
@@ -119,9 +121,9 @@ export class Entries {
   }
 
   /**
-   * Drafts or posts an entry under an id that the caller derives, once.
+   * Drafts or posts an entry with a derived id, once.
    * @returns undefined when it was recorded before
-   * @throws as {@link draft}; `period_locked` where it is posted
+   * @throws as {@link draft}; `period_locked` when it is posted
    */
   async record(
     tenantId: string,
@@ -130,7 +132,7 @@ export class Entries {
       readonly given: GivenEntry;
       readonly source: Source;
       readonly mode: 'draft' | 'post';
-      /** Also drafts again after a person discarded the entry. */
+      /** Also drafts an entry again that a person discarded. */
       readonly redraft?: boolean | undefined;
     },
     context: RequestContext,
@@ -141,7 +143,7 @@ export class Entries {
     const make = (): Promise<Content> => this.#contentOf(tenantId, given);
     if (mode === 'post') return posting.postOnce(tenantId, { id, source, make }, context, slot);
     await posting.settle(tenantId, id);
-    // A recorded entry is not checked again: the chart may have changed since.
+    // A recorded entry is not checked again, since the chart may have changed.
     if (!isVacant(await this.#entry(tenantId, id), redraft)) return undefined;
     const content = await make();
     const outcome = await this.#onEntry(tenantId, id, context, (state) =>
@@ -150,14 +152,14 @@ export class Entries {
     return outcome.events.length === 0 ? undefined : draftIn(outcome);
   }
 
-  /** Whether {@link record} has had its effect, as the store knows; in mode `post` a draft is none. */
+  /** Whether {@link record} has taken effect in the store; in mode `post` a draft does not count. */
   async isRecorded(tenantId: string, entryId: string, mode: 'draft' | 'post'): Promise<boolean> {
     await this.#deps.posting.settle(tenantId, entryId);
     const entry = await this.#entry(tenantId, entryId);
     return mode === 'post' ? isPosted(entry) : !isVacant(entry);
   }
 
-  /** The content that {@link record} would give the entry now. @throws as {@link record} */
+  /** The content that {@link record} would store now. @throws as {@link record} */
   async preview(tenantId: string, given: GivenEntry, mode: 'draft' | 'post'): Promise<Content> {
     const content = await this.#contentOf(tenantId, given);
     if (mode === 'post') {
@@ -176,7 +178,7 @@ export class Entries {
     return content;
   }
 
-  /** Completes a posting attempt that is under way on the entry, then tries again. */
+  /** Completes a running posting attempt of the entry, then tries again. */
   async #settled<T>(tenantId: string, entryId: string, work: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
@@ -192,7 +194,7 @@ export class Entries {
     return (await this.#deps.streams.of(entryStream, tenantId, entryId).load()).state;
   }
 
-  /** The outcome of an earlier try of the same keyed request: its answer stays, whatever has changed since. */
+  /** The outcome of an earlier try of the same keyed request, without later changes. */
   async #earlier(
     tenantId: string,
     entryId: string,
@@ -213,7 +215,7 @@ export class Entries {
   }
 }
 
-/** The draft as the request left it, whatever others have done since. */
+/** The draft after this request, without later changes. */
 const draftIn = ({ events, state, position }: Outcome<Entry, EntryEvent>): DraftOutcome => {
   const event = events.find(holdsDraft);
   if (event === undefined) return { draft: requireDraft(state), position };

@@ -14,7 +14,7 @@ import type { Stream, Streams } from '../core/commands/streams.ts';
 import type { Cause, EventCodec, RecordedEvent } from '../core/events/event-codec.ts';
 import { type EventStore, EventTooLarge, type Position } from '../ports/event-store.ts';
 
-/** The journal's one answer to a posting attempt. */
+/** The journal's answer to a posting attempt. */
 export interface Answer {
   readonly event: RecordedEvent<AnswerEvent>;
   readonly position: Position | undefined;
@@ -39,12 +39,12 @@ export class LedgerJournal {
     this.#codec = deps.codec;
   }
 
-  /** The state in memory, which may be behind other nodes. */
+  /** The cached state, which may be behind other nodes. */
   async load(tenantId: string): Promise<Journal> {
     return (await this.#stream(tenantId).load()).state;
   }
 
-  /** Runs a check on the state in memory, and again on the store's present state before it refuses. */
+  /** Runs a check on the cached state, and again on a fresh one before it fails. */
   async check<T>(tenantId: string, check: (journal: Journal) => T): Promise<T> {
     const known = await this.load(tenantId);
     try {
@@ -64,7 +64,7 @@ export class LedgerJournal {
   }
 
   /**
-   * Brings a posting attempt to the journal, which answers it once, however often it is asked.
+   * Asks the journal to answer a posting attempt; it answers once, however often it is asked.
    * @param since revision of the journal before the attempt
    */
   async answer(tenantId: string, command: AnswerPosting, since: number, cause: Cause): Promise<Answer> {
@@ -77,7 +77,7 @@ export class LedgerJournal {
     }
   }
 
-  /** The answer that a posting attempt has already. */
+  /** Finds the answer to a posting attempt that has one. */
   async findAnswer(tenantId: string, attemptId: string, since: number): Promise<Answer> {
     const event = await this.#search(tenantId, attemptId, since, Number.MAX_SAFE_INTEGER);
     if (event === undefined) throw new Error('the journal has no answer to a posting attempt');

@@ -71,7 +71,7 @@ export class PostingRules {
     this.#deps = deps;
   }
 
-  /** @throws 400 for what no rule can say; `unknown_account`, `account_inactive`; `constraint_violated` */
+  /** @throws 400 for invalid rules; `unknown_account`, `account_inactive`; `constraint_violated` */
   async create(tenantId: string, given: RuleContent, context: RequestContext): Promise<RuleOutcome> {
     const id = context.newId();
     requireRule(given);
@@ -81,7 +81,7 @@ export class PostingRules {
     return ruleIn(await this.#onRules(tenantId, context, (state) => createRule(state, id, given)), id);
   }
 
-  /** Equal values change nothing. @throws `not_found`, and as {@link create} */
+  /** Equal values have no effect. @throws `not_found`, and as {@link create} */
   async change(
     tenantId: string,
     id: string,
@@ -91,7 +91,7 @@ export class PostingRules {
     const now = await this.#rule(tenantId, id);
     const earlier = await this.#earlier(tenantId, context, id);
     if (earlier !== undefined) return earlier;
-    // A rule whose account was deactivated can still be renamed, or switched off.
+    // A rule whose account is inactive can still be renamed or deactivated.
     const isActivated = change.active === true && !now.active;
     if (change.lines !== undefined || isActivated) {
       await this.#requireLines(tenantId, { lines: change.lines ?? now.lines });
@@ -100,8 +100,8 @@ export class PostingRules {
   }
 
   /**
-   * As if the payload came with an event of this moment; also of a rule that is not active.
-   * @throws `not_found`; whatever the rule would fail with
+   * Applies the rule, active or not, to the payload as of now.
+   * @throws `not_found`; errors that the rule would fail with
    */
   async preview(tenantId: string, id: string, payload: unknown): Promise<Preview> {
     const rule = await this.#rule(tenantId, id);
@@ -115,8 +115,8 @@ export class PostingRules {
   }
 
   /**
-   * Applies the rule as it is now, active or not, to the event that it failed at; however often, it makes one entry.
-   * A rule that no longer matches resolves the failure without an entry.
+   * Applies the present rule, active or not, to the event that it failed at; repeats make one entry. A rule that no
+   * longer matches resolves the failure without an entry.
    * @throws `not_found`
    */
   async retry(tenantId: string, id: string, context: RequestContext): Promise<FailureOutcome> {
@@ -144,7 +144,7 @@ export class PostingRules {
     const source = await sources.read(event);
     const rule = ruleOf(await this.#fresh(tenantId), failure.ruleId);
     if (source === undefined || source.kind !== rule.source_kind) return undefined;
-    // The failure belongs to this tenant, even if such events go to another tenant by now.
+    // The failure stays with this tenant, even if such events now belong to another one.
     const application = { rule, event, source: { ...source, tenantId } };
     return runner.apply(application, { ...context, priorAttempt: undefined }, { redraft: true });
   }
@@ -155,7 +155,7 @@ export class PostingRules {
     await this.#deps.chart.resolve(tenantId, lines);
   }
 
-  /** Reads the store before it refuses. @throws `not_found` */
+  /** Reads the store before it fails. @throws `not_found` */
   async #rule(tenantId: string, id: string): Promise<PostingRule> {
     const { state } = await this.#deps.streams.of(postingRulesStream, tenantId, POSTING_RULES).load();
     return Object.hasOwn(state.byId, id) ? ruleOf(state, id) : ruleOf(await this.#fresh(tenantId), id);
@@ -165,7 +165,7 @@ export class PostingRules {
     return (await this.#deps.streams.of(postingRulesStream, tenantId, POSTING_RULES).refresh()).state;
   }
 
-  /** The outcome of an earlier try of the same keyed request: its answer stays, whatever has changed since. */
+  /** The outcome of an earlier try of the same keyed request, without later changes. */
   async #earlier(tenantId: string, context: RequestContext, id: string): Promise<RuleOutcome | undefined> {
     if (context.priorAttempt === undefined) return undefined;
     const outcome = await this.#onRules(tenantId, context, () => []);
@@ -191,7 +191,7 @@ export class PostingRules {
   }
 }
 
-/** The rule as the request left it, whatever others have done since. */
+/** The rule after this request, without later changes. */
 const ruleIn = (
   { events, state, position }: Outcome<PostingRuleSet, PostingRuleEvent>,
   id: string,

@@ -5,7 +5,7 @@ import { ownerOf } from '../core/events/stream-name.ts';
 import type { StoredEvent } from '../ports/event-store.ts';
 import { noticeOf, WEBHOOK_SOURCES } from '../webhooks/envelopes.ts';
 
-/** The events that posting rules apply to, the tenant whose rules apply, and the payload (decisions, section 9). */
+/** An event that posting rules apply to, with its payload (decisions, section 9). */
 
 export interface SourceEvent {
   readonly kind: SourceKind;
@@ -14,13 +14,13 @@ export interface SourceEvent {
   readonly payload: Readonly<Record<string, unknown>>;
 }
 
-/** One kind of source: its event types, and how an event is read; undefined for an event that no rule applies to. */
+/** A kind of source: its event types, and how to read an event; undefined for an event that no rule applies to. */
 export interface EventSource {
   readonly types: readonly string[];
   readonly read: (event: LoggedEvent) => SourceEvent | undefined | Promise<SourceEvent | undefined>;
 }
 
-/** The notices that webhooks deliver, with the same data. */
+/** The events that webhooks deliver, with the same data. */
 const notices: EventSource = {
   types: WEBHOOK_SOURCES,
   read: (event) => {
@@ -47,7 +47,7 @@ export type IssuedInvoice = z.output<typeof issuedInvoice>;
 
 const PARTNER = 'partner_';
 
-/** Invoices of partners, for the ledger of the partner's own tenant, if it has one. */
+/** Invoices of partners, for the ledger of the partner's home tenant, if any. */
 const partnerInvoices = (homeTenantOf: HomeTenantOf): EventSource => ({
   types: ['InvoiceIssued'],
   read: async (event) => {
@@ -71,12 +71,12 @@ export class PostingSources {
     this.types = [...this.#byType.keys()];
   }
 
-  /** The tenant whose rules apply, when it shows without decoding the event. */
+  /** The tenant whose rules apply, if known without decoding the event. */
   tenantOf({ type, stream }: StoredEvent): string | undefined {
     return this.#byType.get(type) === notices ? ownerOf(stream) : undefined;
   }
 
-  /** Undefined for an event that is no source. */
+  /** Undefined for an event of another type. */
   read(event: LoggedEvent): SourceEvent | undefined | Promise<SourceEvent | undefined> {
     return this.#byType.get(event.type)?.read(event);
   }

@@ -43,16 +43,16 @@ export interface Posted {
   readonly position: Position | undefined;
 }
 
-/** An entry under an id that the caller derives; `make` checks and gives its content. */
+/** An entry with a derived id; `make` checks and returns its content. */
 export interface NewEntry {
   readonly id: string;
   readonly source: Source;
   readonly make: () => Promise<Content>;
 }
 
-/** The place of a posting in the order in which its caller wants postings in the journal. */
+/** The place of a posting in the order of its caller's postings. */
 export interface Slot {
-  /** Resolves when all postings before it are on their way to the journal. */
+  /** Resolves when all earlier postings are on their way to the journal. */
   readonly reached: Promise<void>;
   readonly release: () => void;
 }
@@ -68,8 +68,8 @@ interface Deps {
 }
 
 /**
- * Posts and reverses entries (decision 14) in three steps, each safe to run twice: claim the entry on its own stream, let
- * the journal answer the posting attempt, close the entry's stream.
+ * Posts and reverses entries (decision 14) in three steps, each safe to repeat: claim the entry on its stream, let the
+ * journal answer the posting attempt, close the entry's stream.
  */
 export class Posting {
   readonly #deps: Deps;
@@ -85,7 +85,7 @@ export class Posting {
     const attemptId = this.#deps.ids.next();
     for (;;) {
       const entry = await this.#entry(tenantId, entryId);
-      // A refusal that shows beforehand leaves no event.
+      // An error found before the claim leaves no event.
       const journalRevision = await this.#check(tenantId, entry.status === 'draft' ? entry : undefined);
       const claim = await this.#claim(tenantId, entryId, context, (now) =>
         postEntry(now, { attemptId }, journalRevision),
@@ -95,9 +95,9 @@ export class Posting {
   }
 
   /**
-   * Posts an entry under an id that the caller derives, once: the draft that is there, else a new one.
+   * Posts an entry with a derived id, once: its draft, else a new entry.
    * @returns undefined when the entry was posted before
-   * @throws as `make`; `unbalanced`, `unknown_account`, `account_inactive`, `period_locked`: no draft is left then
+   * @throws as `make`; `unbalanced`, `unknown_account`, `account_inactive`, `period_locked`, after discarding a draft
    */
   async postOnce(
     tenantId: string,
@@ -110,7 +110,7 @@ export class Posting {
       await this.settle(tenantId, id);
       const entry = await this.#entry(tenantId, id);
       if (isPosted(entry)) return undefined;
-      // A draft is not made again: the chart may have changed since it was checked.
+      // Content of a draft is not made again, since the chart may have changed.
       const content = entry.status === 'draft' ? entry.content : await make();
       const journalRevision = await this.#check(tenantId, { content }).catch(async (error: unknown) => {
         if (error instanceof DomainError && entry.status === 'draft') {
@@ -157,8 +157,8 @@ export class Posting {
   }
 
   /**
-   * Completes the posting attempt that is under way on an entry, whichever process started it.
-   * @param seen a state in memory of this revision or later is recent enough; by default the store is read
+   * Completes the running posting attempt of an entry, whichever process started it.
+   * @param seen a cached state of this revision or later is recent enough; by default the store is read
    */
   async settle(tenantId: string, entryId: string, seen = Number.POSITIVE_INFINITY): Promise<void> {
     const { streams, events, codec } = this.#deps;
@@ -175,7 +175,7 @@ export class Posting {
     await this.#answerAndClose(tenantId, state, started.at, causeOf(started)).closed;
   }
 
-  /** The entry's state in memory, which may be behind other nodes. */
+  /** The entry's cached state, which may be behind other nodes. */
   async #entry(tenantId: string, entryId: string): Promise<Entry> {
     return (await this.#deps.streams.of(entryStream, tenantId, entryId).load()).state;
   }
@@ -191,7 +191,7 @@ export class Posting {
     });
   }
 
-  /** Step 1. @returns undefined when another posting attempt was under way; it is complete then */
+  /** Step 1. @returns undefined when another posting attempt was running; it is complete then */
   async #claim(
     tenantId: string,
     entryId: string,
@@ -211,12 +211,12 @@ export class Posting {
     }
   }
 
-  /** Steps 2 and 3. @throws as the journal refuses */
+  /** Steps 2 and 3. @throws the journal's refusal */
   async #complete(tenantId: string, { started, state }: Claim, cause: Cause): Promise<Posted> {
     const { attempt_id: attemptId, journal_revision: since } = started.data;
     if (isUnderWay(state) && state.attempt.id === attemptId) {
       const { answer, closed } = this.#answerAndClose(tenantId, state, started.at, cause);
-      // The answer does not wait: an entry that stays open is closed by `postingFinisher`.
+      // The caller does not wait for the close; `postingFinisher` closes entries left open.
       const ended = closed.catch((error: unknown) =>
         this.#deps.logger.warn({ err: error, entry: state.id }, 'an entry is closed later'),
       );
@@ -259,12 +259,12 @@ export class Posting {
     return this.#deps.journal.answer(tenantId, command, state.attempt.journalRevision, cause);
   }
 
-  /** Step 3: the entry's stream gets the answer. */
+  /** Step 3: closes the entry's stream with the answer. */
   #close(tenantId: string, { id, attempt }: OpenAttempt, answer: Answer, cause: Cause): Promise<void> {
     return this.#step(tenantId, id, attempt.id, cause, (now) => closePosting(now, attempt.id, answer.event));
   }
 
-  /** The causation of a later step is the attempt, so that a retried request finds the claim only. */
+  /** The causation of later steps is the attempt, so that a retried request finds only its claim. */
   async #step(
     tenantId: string,
     entryId: string,
@@ -288,7 +288,7 @@ const postedOf = ({ event, position }: Answer): Posted => {
   throw new DomainError(code, message, details);
 };
 
-/** Completes the posting attempts of a process that stopped; mostly there is nothing left to do. */
+/** Completes the posting attempts of crashed processes. */
 export const postingFinisher = (posting: Posting): Subscriber => ({
   name: 'posting-finisher',
   types: [EntryPostingStarted.type, EntryReversalStarted.type],

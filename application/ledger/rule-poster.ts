@@ -20,8 +20,8 @@ import { type Application, entryIdOf, type RuleRunner } from './rule-runner.ts';
 const AT_ONCE = 256;
 
 /**
- * Applies to each event the posting rules that were active just before it in the log, if the tenant had the ledger then.
- * Entries and failures have derived ids, so an event may come twice (decisions, section 9).
+ * Applies to each event the posting rules that were active just before it, if the tenant had the ledger then. Ids of
+ * entries and failures derive from rule and event, so that a repeat has no effect (decisions, section 9).
  */
 export const rulePoster = (deps: {
   readonly runner: RuleRunner;
@@ -67,7 +67,7 @@ export const rulePoster = (deps: {
   const run = (application: Application, slot?: Slot): Promise<void> =>
     runner.run(application, contextOf(application), slot);
 
-  /** Applies concurrently; postings reach the journal in the order of the log. */
+  /** Applies concurrently; postings reach the journal in log order. */
   const runAll = async (applications: readonly Application[]): Promise<void> => {
     for (let from = 0; from < applications.length; from += AT_ONCE) {
       let before = Promise.resolve();
@@ -101,7 +101,7 @@ export const rulePoster = (deps: {
         const byTenant = Map.groupBy(all, ({ source }) => source.tenantId);
         await settled([...byTenant.values()].map(runAll));
       } catch (error) {
-        // The events come again, and the states in memory are already past them.
+        // The events will come again, but the cached states are already past them.
         forget();
         throw error;
       }
@@ -109,14 +109,14 @@ export const rulePoster = (deps: {
   };
 };
 
-/** The application acts for the actor of its event; all ids are derived. */
+/** The application acts for the actor of its event, with derived ids. */
 const contextOf = (application: Application) => ({
   cause: causeOf(application.event),
   priorAttempt: undefined,
   newId: () => entryIdOf(application),
 });
 
-/** Waits for all before it throws the first error. */
+/** Waits for all, then throws the first error. */
 const settled = async (all: readonly Promise<void>[]): Promise<void> => {
   for (const each of await Promise.allSettled(all)) if (each.status === 'rejected') throw each.reason;
 };

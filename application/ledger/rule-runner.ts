@@ -21,7 +21,7 @@ import type { Entries } from './entries.ts';
 import type { Slot } from './posting.ts';
 import type { SourceEvent } from './posting-sources.ts';
 
-/** A rule, and an event that it is applied to. */
+/** A rule and an event to apply it to. */
 export interface Application {
   readonly rule: PostingRule;
   readonly event: LoggedEvent;
@@ -30,7 +30,7 @@ export interface Application {
 
 type Which = { readonly rule: Pick<PostingRule, 'id'>; readonly event: Pick<LoggedEvent, 'id'> };
 
-/** A rule and an event have one entry and one failure, however often the rule is applied. */
+/** Derived ids: a rule and an event have one entry and one failure. */
 export const entryIdOf = ({ rule, event }: Which): string =>
   uuidFromName(`posting rule\n${rule.id}\n${event.id}`);
 export const failureIdOf = ({ rule, event }: Which): string =>
@@ -38,7 +38,7 @@ export const failureIdOf = ({ rule, event }: Which): string =>
 
 interface Options {
   readonly slot?: Slot | undefined;
-  /** Set when a person asks: an entry that was discarded is made again. */
+  /** Set when a person retries: makes an entry again that was discarded. */
   readonly redraft?: boolean | undefined;
 }
 
@@ -48,11 +48,11 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** Errors that pass are thrown and tried again; all others become a failure of the rule, and stop nothing. */
+/** Transient errors are thrown and retried; others are recorded as failures of the rule. */
 const isPassing = (error: unknown): boolean =>
   error instanceof StoreUnavailable || (error instanceof DomainError && error.code === 'unavailable');
 
-/** Applies posting rules to events; ids of entries and failures are derived (decisions, section 9, Posting rule). */
+/** Applies posting rules to events (decisions, section 9, Posting rule). */
 export class RuleRunner {
   readonly #streams: Streams;
   readonly #directory: Directory;
@@ -75,7 +75,7 @@ export class RuleRunner {
   }
 
   /**
-   * Makes the rule's entry; does nothing when it is there, or when the rule does not match or gives nothing.
+   * Makes the rule's entry, unless it exists or the rule does not match.
    * @returns the refusal; undefined for none
    * @throws {StoreUnavailable}, `unavailable`
    */
@@ -101,7 +101,7 @@ export class RuleRunner {
 
   /**
    * As {@link apply}, in the background: records a failure, or resolves an earlier one. Does nothing when a retry has
-   * resolved the failure: the rule may have been changed for that.
+   * resolved the failure, since the rule may have been changed for it.
    */
   async run(application: Application, context: RequestContext, slot?: Slot): Promise<void> {
     if (await this.#isResolved(application)) return;
@@ -123,7 +123,7 @@ export class RuleRunner {
         ...refusal,
       }),
     );
-    // Another process may have succeeded meanwhile: each checks after it has written.
+    // Another process may have succeeded meanwhile, so each checks after its write.
     if (await this.#entries.isRecorded(source.tenantId, entryIdOf(application), rule.mode)) {
       await this.#onFailure(application, context, resolved(application));
     }
@@ -162,7 +162,7 @@ export class RuleRunner {
     return failure?.resolvedAt !== undefined;
   }
 
-  /** Reads the store and caches nothing: most applications have no failure. */
+  /** Reads without caching: most applications have no failure. */
   async #hasFailed(application: Application): Promise<boolean> {
     const { category } = postingFailureStream;
     const stream = streamName(application.source.tenantId, category, failureIdOf(application));

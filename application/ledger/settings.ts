@@ -3,11 +3,11 @@ import { dayIn } from '../../domain/ledger/dates.ts';
 import type { Directory } from '../identity/directory.ts';
 import type { Clock } from '../ports/clock.ts';
 
-/** What the ledger takes from the tenant. */
+/** The ledger's settings, taken from the tenant. */
 export interface Settings {
   /** `YYYY-MM-DD` in the tenant's time zone. */
   readonly today: string;
-  /** Of entries and reports that name none. */
+  /** Default currency of entries and reports. */
   readonly currency: string;
 }
 

@@ -7,20 +7,20 @@ import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
 import { type KeyRing, sealedKeyId } from '../core/privacy/key-ring.ts';
 import type { Directory } from '../identity/directory.ts';
 
-/** An envelope and the users that it is for (specification, Events, WebSocket). */
+/** An envelope and its recipients (specification, Events, WebSocket). */
 export interface Envelope {
   readonly recipients: readonly string[];
   /**
-   * JSON, with the event's position; undefined when the text was erased. The text is opened by this call, to be made in
-   * the turn in which the envelope is sent and in which {@link Envelopes.prepare} resolved.
+   * JSON with the event's position; undefined when the text was erased. Call it in the tick in which {@link
+   * Envelopes.prepare} resolved, while the key is loaded.
    */
   text(): string | undefined;
 }
 
-/** Events that become envelopes. */
+/** Types of events with an envelope. */
 export const ENVELOPE_TYPES: readonly string[] = [MessageSent.type, NotificationRaised.type];
 
-/** Makes envelopes of events; the same for the live end of the log and for a replay. */
+/** Makes envelopes of events, for live delivery and replays alike. */
 export class Envelopes {
   readonly #directory: Directory;
   readonly #streams: Streams;
@@ -32,7 +32,7 @@ export class Envelopes {
     this.#keys = deps.keys;
   }
 
-  /** Undefined for an event that makes none. @throws {StoreUnavailable} */
+  /** Undefined for an event without an envelope. @throws {StoreUnavailable} */
   async prepare(event: LoggedEvent): Promise<Envelope | undefined> {
     const message = dataOf(MessageSent, event);
     if (message !== undefined) return this.#message(event, message);
@@ -40,7 +40,7 @@ export class Envelopes {
     return raised === undefined ? undefined : this.#notification(event, raised);
   }
 
-  /** The users that an event's envelope is for; nobody where it makes none. */
+  /** Recipients of an event's envelope; empty for an event without one. */
   async recipients(event: LoggedEvent): Promise<readonly string[]> {
     const raised = dataOf(NotificationRaised, event);
     if (raised !== undefined) return [raised.recipient_user_id];
@@ -101,7 +101,7 @@ export class Envelopes {
     return { recipients: [raised.recipient_user_id], text };
   }
 
-  /** Names of the people in a sealed text, whose key is in memory in the turn in which this resolves. */
+  /** Names of the people in a sealed text, whose key is loaded in the tick in which this resolves. */
   async #names(tenantId: string, sealed: string): Promise<(userId: string) => string> {
     const stored = (await this.#keys.open(sealed)) ?? '';
     const nameOf = await this.#directory.names(tenantId, storedMentions(stored));

@@ -10,8 +10,8 @@ import { causeOf } from '../core/subscriptions/caused-by.ts';
 import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 
 /**
- * Raises a notification for everybody a message mentions (specification, Messaging). The id is made from message
- * and recipient, and the causation is the message's event: handled twice, it notifies once.
+ * Raises a notification for each person mentioned in a message (specification, Messaging). Ids derive from message and
+ * recipient and the causation is the message's event, so that a repeat has no effect.
  */
 export const mentionNotifier = (deps: { readonly streams: Streams; readonly keys: KeyRing }): Subscriber => ({
   name: 'mention-notifier',
@@ -25,7 +25,7 @@ export const mentionNotifier = (deps: { readonly streams: Streams; readonly keys
       .load();
     const participants = state.status === 'started' ? state.participants : [];
     for (const recipientId of message.mentioned_user_ids) {
-      // Somebody outside the conversation learns that they were named, and nothing of what was said.
+      // A person outside the conversation gets no part of the text.
       const snippet = participants.includes(recipientId) && text !== undefined ? snippetSource(text) : '';
       await deps.streams
         .of(inboxStream, event.tenantId, recipientId)

@@ -10,13 +10,13 @@ import { streamName } from '../core/events/stream-name.ts';
 import { textKeyOf } from '../core/privacy/key-ids.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
 
-/** A message as the read model has it, and how far the read model had folded when it was asked. */
+/** A message from the read model, with the model's checkpoint. */
 export interface MessageLookup {
   readonly checkpoint: Position | undefined;
   readonly message: (MessageFacts & { readonly conversationId: string }) | undefined;
 }
 
-/** Finds what a command on an old message needs (docs/decisions/0001-facts-of-old-messages.md). */
+/** Finds facts of old messages for commands (docs/decisions/0001-facts-of-old-messages.md). */
 export class MessageFactsReader {
   readonly #events: EventStore;
   readonly #codec: EventCodec;
@@ -32,10 +32,7 @@ export class MessageFactsReader {
     this.#lookUp = lookUp;
   }
 
-  /**
-   * What the log says of one message up to `head`. The read model finds it and says what it had seen; the stream's
-   * tail, behind what the read model has folded, says the rest.
-   */
+  /** The facts of a message at `head`: from the read model, and from the stream's events after its checkpoint. */
   async of(
     tenantId: string,
     conversationId: string,
@@ -52,7 +49,7 @@ export class MessageFactsReader {
     return facts;
   }
 
-  /** Events of a stream up to `revision` that lie after `checkpoint`, oldest first. */
+  /** Events of a stream up to `revision` after `checkpoint`, oldest first. */
   async #tail(stream: string, revision: number, checkpoint: Position | undefined): Promise<RecordedEvent[]> {
     const tail: RecordedEvent[] = [];
     let from = revision;

@@ -26,10 +26,10 @@ import type { EventStore, Position } from '../ports/event-store.ts';
 import { MessageFactsReader, type MessageLookup } from './message-facts.ts';
 import { dmKeyOf } from './message-ids.ts';
 
-/** A message as a command left it; `body` is undefined for a deleted one. */
+/** A message after a command; `body` is undefined for a deleted one. */
 export interface MessageState {
   readonly id: string;
-  /** The data key of its text. */
+  /** Name of its text's data key. */
   readonly textKey: string;
   readonly senderId: string;
   readonly body: string | undefined;
@@ -187,7 +187,7 @@ export class Messaging {
     return { message, position: outcome.position };
   }
 
-  /** The text cannot be had any more when this resolves. @throws as {@link edit}; deleting again changes nothing */
+  /** Resolves when the text is erased; has no effect on a deleted message. @throws as {@link edit} */
   async delete(
     tenantId: string,
     conversationId: string,
@@ -226,7 +226,7 @@ export class Messaging {
     return outcome.position;
   }
 
-  /** Users of the tenant that the text names: all of them become ids, the active ones are notified. */
+  /** Users of the tenant that the text mentions; `active` ones are notified. */
   async #mentions(tenantId: string, body: string): Promise<{ known: ReadonlySet<string>; active: string[] }> {
     const ids = mentionedIds(body);
     if (ids.length === 0) return { known: new Set(), active: [] };
@@ -237,7 +237,7 @@ export class Messaging {
     };
   }
 
-  /** A message whose text is gone, as a repeated request finds it. */
+  /** A message whose text was erased, as a repeated request finds it. */
   async #erased(tenantId: string, conversationId: string, messageId: string): Promise<MessageState> {
     const facts = await this.#factsNow(tenantId, conversationId, messageId);
     if (facts === undefined) throw notFound();

@@ -16,14 +16,14 @@ export class Notifications {
   readonly #streams: Streams;
   readonly #head: () => Promise<Position | undefined>;
 
-  /** @param head where the log ends: the position of a marking that found nobody's inbox */
+  /** @param head the end of the log: the position of a marking without an inbox */
   constructor(streams: Streams, head: () => Promise<Position | undefined>) {
     this.#streams = streams;
     this.#head = head;
   }
 
   /**
-   * Marks what is unread among `ids`, or everything; counts exactly what changed, whoever marks at the same time.
+   * Marks unread notifications among `ids`, or all; returns the number changed.
    * @throws `validation_failed` with neither or both of `ids` and `all: true`
    */
   async markRead(

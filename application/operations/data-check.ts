@@ -15,17 +15,17 @@ export interface LogReport {
 }
 
 /**
- * Reads the log from its first event to the end that it has at the start, and holds against it the keys, the kept heads
- * of streams, and the subscribers' checkpoints.
- * @param report told of each finding as it is made
+ * Reads the log up to its present end and checks the keys, kept hashes of streams, and subscribers' checkpoints against
+ * it.
+ * @param report called with each finding
  */
 export const checkLog = async (
   deps: {
     readonly events: EventStore;
     readonly codec: EventCodec;
-    /** Undefined: keys are not looked at. */
+    /** Undefined: keys are not checked. */
     readonly keys: KeyCheck | undefined;
-    /** Undefined where no heads are kept. */
+    /** Undefined when no hashes of streams are kept. */
     readonly heads: HeadStore | undefined;
     readonly reads: ReadStore;
     readonly isNext: (before: Position | undefined, position: Position) => boolean;
@@ -63,7 +63,7 @@ export const checkLog = async (
   return log;
 };
 
-/** A text that was erased while the log was read has no key, and the fact that says so stands after the end. */
+/** A text erased during the check lost its key, while its erasure lies after the checked part of the log. */
 const noteErasuresAfter = async (
   end: Position | undefined,
   events: EventStore,
@@ -77,7 +77,7 @@ const noteErasuresAfter = async (
   }
 };
 
-/** Each kept head is an event of the log. A head that is newer than what was read is looked up by itself. */
+/** Checks that each kept hash is an event's; one newer than the checked part is looked up. */
 const checkHeads = async (
   heads: HeadStore,
   events: EventStore,

@@ -5,15 +5,15 @@ import { type KeyRing, sealedKeyId } from '../core/privacy/key-ring.ts';
 import { type StoredEvent, StoreUnavailable } from '../ports/event-store.ts';
 import type { Finding } from './log-check.ts';
 
-/** An erasure that has just been written down is carried out a moment later. */
-const PATIENCE_MS = 5000;
+/** An erasure at the end of the log is applied a moment later. */
+const WAIT_MS = 5000;
 const ROUND_MS = 200;
-/** Keys of these kinds are destroyed by facts in the log alone. */
+/** Keys of these kinds are destroyed only because of events. */
 const BY_FACTS = /^[^/]+\/(message|person)-/;
 
 /**
- * Whether each sealed text has its key, and each erased one has none. Keeps the erasures whose keys are there still,
- * and the keys that are not there though nothing has erased them yet.
+ * Checks that each sealed text has its key and each erased one has none. Keeps erasures whose keys still exist, and
+ * missing keys without an erasure so far.
  */
 export class KeyCheck {
   readonly #keys: KeyRing;
@@ -22,7 +22,7 @@ export class KeyCheck {
   readonly #erasing = new Set(ERASING);
   readonly #erased = new Set<string>();
   readonly #left: StoredEvent[] = [];
-  /** Key id → the first event that needs it. */
+  /** Missing keys with the first event that needs them. */
   readonly #gone = new Map<string, string>();
   readonly #damaged = new Set<string>();
 
@@ -36,7 +36,7 @@ export class KeyCheck {
     );
   }
 
-  /** Events in the order of the log; a few hundred at a time. @throws {StoreUnavailable} */
+  /** Checks events in log order, a few hundred at a time. @throws {StoreUnavailable} */
   async take(events: readonly StoredEvent[]): Promise<Finding[]> {
     const findings: Finding[] = [];
     const wanted = new Map<string, string>();
@@ -44,7 +44,7 @@ export class KeyCheck {
       const name = `${event.stream}@${event.revision}`;
       for (const id of this.#keysIn(event)) if (!wanted.has(id)) wanted.set(id, name);
     }
-    // All at once; one by one only to tell which of them cannot be read.
+    // Loads all together; one by one only to find those that cannot be read.
     await this.#keys.load([...wanted.keys()]).catch(unlessAway);
     for (const [id, name] of wanted) {
       if (this.#damaged.has(id)) continue;
@@ -64,15 +64,15 @@ export class KeyCheck {
     return findings;
   }
 
-  /** Whether some key is not there, and no erasure that was seen says why. */
+  /** Whether a key is missing without an erasure so far. */
   get misses(): boolean {
     for (const id of this.#gone.keys()) if (!this.#erased.has(id)) return true;
     return false;
   }
 
   /**
-   * Takes an erasure as the reason why keys are not there, and does not ask whether it is carried out.
-   * @returns false when it cannot be read, as the check of the log says
+   * Records an erasure as the reason for missing keys, without checking that it was applied.
+   * @returns false when it cannot be decoded, which the log check reports
    */
   async noteErased(event: StoredEvent): Promise<boolean> {
     try {
@@ -84,7 +84,7 @@ export class KeyCheck {
     }
   }
 
-  /** After the last event. */
+  /** Call after the last event. */
   async end(): Promise<Finding[]> {
     const findings: Finding[] = [];
     for (const id of this.#erased) this.#gone.delete(id);
@@ -92,7 +92,7 @@ export class KeyCheck {
       const message = `The key of ${name} is not in the key store, and nothing has erased it.`;
       findings.push({ kind: 'missing_key', what: id, message });
     }
-    const deadline = performance.now() + PATIENCE_MS;
+    const deadline = performance.now() + WAIT_MS;
     let left = this.#left;
     for (;;) {
       const still: StoredEvent[] = [];
@@ -118,7 +118,7 @@ export class KeyCheck {
       return await this.#erasures.notApplied(event);
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
-      // Whose key is damaged is told of where the text is.
+      // Damaged keys are reported with their texts.
       return [];
     }
   }

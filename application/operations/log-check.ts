@@ -2,10 +2,10 @@ import { CHAIN_START, chainHash, type EventCodec, metadataSchema } from '../core
 import { parseStreamName } from '../core/events/stream-name.ts';
 import type { Position, StoredEvent } from '../ports/event-store.ts';
 
-/** What a check of a data folder finds. Nothing in it is what an event or a document says. */
+/** A finding of a check. Contains no content of events or documents. */
 export interface Finding {
   readonly kind: string;
-  /** What it is about: an event as `<stream>@<revision>`, a document, a key, a file. */
+  /** The subject: an event as `<stream>@<revision>`, a document, a key, a file. */
   readonly what: string;
   readonly message: string;
 }
@@ -15,13 +15,12 @@ interface Tip {
   readonly hash: string;
 }
 
-/** Where the codec puts it: cut out from anywhere else it would leave the same rest. */
+/** The hash at the codec's place; cut from another place, bytes could be moved under an unchanged hash. */
 const HASH = /(?<=\},)"hash":"([0-9a-f]{64})",(?="(?:occurred_at|impersonated_by)":")/;
 
 /**
- * Follows the whole log in its order: places, revisions, the hash chain of each stream over the stored bytes
- * (docs/audit-format.md), metadata, and whether this build can read each event. Of each stream the first fault is told.
- * Keeps where each stream stands.
+ * Checks the log in order: positions, revisions, the hash chain of each stream (docs/audit-format.md), metadata, and
+ * whether this build can decode each event. Reports the first fault of each stream.
  */
 export class LogCheck {
   readonly #codec: EventCodec;
@@ -31,7 +30,7 @@ export class LogCheck {
   #position: Position | undefined;
   #events = 0;
 
-  /** @param isNext whether a place follows another with none in between, where the store can tell */
+  /** @param isNext whether a position follows another without a gap, if the store can tell */
   constructor(codec: EventCodec, isNext: (before: Position | undefined, position: Position) => boolean) {
     this.#codec = codec;
     this.#isNext = isNext;
@@ -53,7 +52,7 @@ export class LogCheck {
     return this.#tips.get(stream);
   }
 
-  /** The next event of the log. */
+  /** Checks the next event of the log. */
   take(event: StoredEvent): Finding[] {
     const { stream, revision, position } = event;
     const name = `${stream}@${revision}`;

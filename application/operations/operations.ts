@@ -6,7 +6,7 @@ import { PLATFORM } from '../core/events/stream-name.ts';
 import type { ProjectionRunner, ProjectionStatus } from '../core/projections/projection-runner.ts';
 import type { Position } from '../ports/event-store.ts';
 
-/** What operators see of read models and ask of them. */
+/** Status, retries and rebuilds of read models, for operators. */
 export class Operations {
   readonly #streams: Streams;
   readonly #runners: readonly ProjectionRunner[];
@@ -20,7 +20,7 @@ export class Operations {
     return (await Promise.all(this.#runners.map((runner) => runner.status()))).flat();
   }
 
-  /** Takes a parked tenant up again, on whichever node folds. @throws `not_found` */
+  /** Requests a retry of a parked tenant, on the node that folds. @throws `not_found` */
   async retry(name: string, tenantId: string, context: RequestContext): Promise<Position | undefined> {
     this.#runner(name);
     const outcome = await this.#streams
@@ -29,7 +29,7 @@ export class Operations {
     return outcome.position;
   }
 
-  /** Builds a new generation beside the one that answers. @throws `not_found` */
+  /** Builds a new generation beside the active one. @throws `not_found` */
   rebuild(name: string): Promise<string> {
     return this.#runner(name).rebuild();
   }

@@ -3,24 +3,24 @@ import { pause } from '../core/concurrency/pause.ts';
 import { canonicalJson } from '../core/events/canonical-json.ts';
 import type { EventCodec } from '../core/events/event-codec.ts';
 import { Generation, type GenerationDeps } from '../core/projections/generation.ts';
-import { type EventStore, type Position, StoreUnavailable } from '../ports/event-store.ts';
+import { type EventStore, latest, type Position, StoreUnavailable } from '../ports/event-store.ts';
 import type { DocKey, GenerationId, ReadStore, StoredDoc } from '../ports/read-store.ts';
 
-/** What a comparison finds. It holds names, ids and places, and nothing of what documents say. */
+/** A difference found. Holds names, ids and positions, no content of documents. */
 export interface Difference {
-  readonly kind: /** Not there, though the log makes it. */
+  readonly kind: /** Missing, although the log yields it. */
     | 'missing'
-    /** There, though the log does not make it. */
+    /** Stored, although the log does not yield it. */
     | 'surplus'
-    /** It says something else than what the log makes, or was made by other events. */
+    /** Differs from what the log yields, or comes from other events. */
     | 'changed'
-    /** What is stored is no document. */
+    /** The stored value is no document. */
     | 'unreadable'
-    /** It is right, but is not found by what it says: the store's own keys of it are wrong. */
+    /** Correct, but its index entries are wrong. */
     | 'not_indexed'
-    /** A poison event stopped the tenant in this read model. */
+    /** A poison event parked the tenant in this read model. */
     | 'parked'
-    /** The checkpoint is no place of the log. */
+    /** The checkpoint is no position of the log. */
     | 'wrong_checkpoint';
   readonly projection: string;
   readonly collection?: string;
@@ -30,7 +30,7 @@ export interface Difference {
 
 export interface Compared {
   readonly projection: string;
-  /** Undefined: nothing of this build's version answers, so there is nothing to compare. */
+  /** Undefined when no generation of this build's version is active, so that there is nothing to compare. */
   readonly position: Position | undefined;
   readonly documents: number;
   readonly differences: readonly Difference[];
@@ -40,26 +40,26 @@ export interface ComparisonDeps extends Omit<GenerationDeps, 'store'> {
   readonly events: EventStore;
   readonly codec: EventCodec;
   readonly live: ReadStore;
-  /** Empty; what is folded beside the live one goes here. */
+  /** Empty store for the generation folded for comparison. */
   readonly scratch: ReadStore;
-  /** How long a read model that stands still is waited for. Default 3 s. */
+  /** How long to wait for a stalled read model; default 3 s. */
   readonly quietMs?: number;
 }
 
 const PAGE = 200;
 const EVENTS = 500;
-/** Documents that differ are looked at again so many at a time. */
+/** Differing documents compared again together. */
 const AT_ONCE = 500;
 const MAX_DIFFERENCES = 1000;
 const ROUND_MS = 100;
 const QUIET_MS = 3000;
-/** Two that do not come to agree in this time differ. */
-const PATIENCE_MS = 60_000;
+/** Documents that still differ after this time are reported. */
+const WAIT_MS = 60_000;
 
 /**
- * Folds a read model anew from the log, beside the one that answers, and compares them document by document. The live
- * one may go on meanwhile: what differs is looked at again when both have come to the same place. Memory is a few pages.
- * @throws {Replaced} when another generation took over in between
+ * Folds a read model again from the log and compares it with the active one, document by document. The active one may
+ * progress meanwhile: differing documents are compared again at the same position. Memory is a few pages.
+ * @throws {Replaced} when another generation became active meanwhile
  */
 export const compareReadModel = async (projection: Projection, deps: ComparisonDeps): Promise<Compared> => {
   const { active } = await deps.live.activeGeneration(projection.name);
@@ -127,14 +127,14 @@ class Comparison {
     this.#found.push({ ...difference, projection: this.#projection.name });
   }
 
-  /** Of a tenant that is stopped in either, the documents are as old as its last event there. */
+  /** Documents of a tenant parked in either are not comparable. */
   async #noteParked(): Promise<void> {
     const { parked } = await this.#deps.live.state(this.#generation);
     this.#stopped = new Set([...parked.map(({ tenant }) => tenant), ...this.#folder.parkedTenants]);
     for (const tenant of this.#stopped) this.#add({ kind: 'parked', tenant });
   }
 
-  /** Never beyond a place that the live one has reached. */
+  /** Never folds beyond a position that the active one has reached. */
   async #foldTo(target: Position): Promise<void> {
     const { events } = this.#deps;
     for (;;) {
@@ -148,7 +148,7 @@ class Comparison {
     }
   }
 
-  /** Goes through one side's documents and looks for each on the other side. */
+  /** Compares one side's documents with the other side's. */
   async #compare(collection: string, side: ReadStore): Promise<void> {
     const { live } = this.#deps;
     let suspects: DocKey[] = [];
@@ -177,22 +177,22 @@ class Comparison {
     }
   }
 
-  /** Looks again, both at one place, until each document agrees or differs for certain. */
+  /** Compares again at one position until each document agrees or certainly differs. */
   async #settle(keys: readonly DocKey[]): Promise<void> {
     const { live, quietMs = QUIET_MS } = this.#deps;
     let left = keys;
     let before: string | undefined;
     let quietSince = performance.now();
-    const deadline = quietSince + PATIENCE_MS;
+    const deadline = quietSince + WAIT_MS;
     while (left.length > 0) {
       const from = (await live.state(this.#generation)).checkpoint;
       const found = await this.#live(left);
       const until = (await live.state(this.#generation)).checkpoint;
-      // What is gone may have been deleted since `from`; whatever is there says itself how far it has come.
+      // A missing document may have been deleted after `from`; others have their own position.
       const places = found.map((doc) =>
         doc === undefined ? until : doc === 'damaged' ? undefined : doc.position,
       );
-      const target = latest([this.#folder.checkpoint, ...places]);
+      const target = places.reduce(latest, this.#folder.checkpoint);
       if (target !== undefined) await this.#foldTo(target);
       const made = await this.#made(left);
       const stood = canonicalJson([from, found.map(placeOf)]);
@@ -243,9 +243,9 @@ const isSame = (a: StoredDoc | undefined, b: StoredDoc | 'damaged' | undefined):
     : a.position === b.position && canonicalJson(a.value) === canonicalJson(b.value);
 
 /**
- * Whether two that differ could not agree by waiting.
- * @param from how far the live one had come at least when `present` was read
- * @param folded how far `wanted` was folded
+ * Whether two documents differ for good.
+ * @param from least checkpoint of the active one when `present` was read
+ * @param folded checkpoint at which `wanted` was folded
  */
 const isCertain = (
   present: StoredDoc | undefined,
@@ -255,13 +255,10 @@ const isCertain = (
 ): boolean => {
   if (present !== undefined && present.position === wanted?.position) return true;
   if (from === undefined) return false;
-  // It has been folded to where the live one was afterwards, and no event since `from` has touched it.
+  // Folded up to the active one's later checkpoint, and unchanged since `from`.
   if (present === undefined) return wanted !== undefined && wanted.position <= from;
   return folded !== undefined && from >= folded;
 };
 
 const placeOf = (doc: StoredDoc | 'damaged' | undefined): string | null =>
   doc === undefined ? null : doc === 'damaged' ? doc : doc.position;
-
-const latest = (places: readonly (Position | undefined)[]): Position | undefined =>
-  places.reduce((a, b) => (a === undefined || (b !== undefined && b > a) ? b : a), undefined);

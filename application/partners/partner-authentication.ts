@@ -12,21 +12,19 @@ import type { Position } from '../ports/event-store.ts';
 import type { TokenFamily } from '../ports/tokens.ts';
 import type { PartnerDirectory } from './partner-directory.ts';
 
-/** Partners' credentials: the hosting portal's assertion and the token it is exchanged for (decisions, section 3). */
-
 const personal = z.string().min(1).max(320).refine(isStorableText);
 
-/** Claims of partner tokens. */
+/** Claims of partner tokens (decisions, section 3). */
 export const partnerClaims = z.object({
   sub: z.string().regex(USER_ID),
   email: personal,
-  /** What is no partner's id is an unknown partner. */
+  /** Not checked for form: any other text is an unknown partner. */
   partner_id: z.string(),
   permissions: z.array(z.string().max(100).refine(isStorableText)).max(100),
 });
 export type PartnerClaims = z.output<typeof partnerClaims>;
 
-/** Claims of assertions. */
+/** Claims of the hosting portal's assertions, which are exchanged for partner tokens. */
 export const assertionClaims = partnerClaims.extend({
   jti: z.string().min(1).max(255).refine(isStorableText),
 });
@@ -59,7 +57,7 @@ export class PartnerAuthentication {
   }
 
   /**
-   * Synchronous while the partner is in memory, which is the usual case.
+   * Synchronous while the partner is cached, which is usual.
    * @throws `invalid_credential`, `credential_expired`, `partner_permission_missing` for an unknown partner
    */
   authenticate(token: string): PartnerPrincipal | Promise<PartnerPrincipal> {
@@ -75,9 +73,9 @@ export class PartnerAuthentication {
   }
 
   /**
-   * A token for an assertion, once. The use is on disk before the token exists, in a stream that is written only if
-   * it is new: whoever comes second, on whichever node and after whatever crash, is refused.
-   * @throws `invalid_credential` whatever is wrong with the assertion
+   * Exchanges an assertion for a token, once. The use is on disk before the token exists, in a stream that must be new,
+   * so that a second use is refused on any node.
+   * @throws `invalid_credential` for any fault of the assertion
    */
   async exchange(
     assertion: string,
@@ -111,7 +109,7 @@ export class PartnerAuthentication {
     try {
       claims = this.#assertions.verify(assertion);
     } catch (error) {
-      // Expired or forged: who presents an assertion learns no more than that it does not count.
+      // Does not reveal whether the assertion is expired or forged.
       throw error instanceof DomainError ? refused() : error;
     }
     if (Math.floor(this.#clock.now() / 1000) - claims.iat > ASSERTION_SECONDS) throw refused();

@@ -25,7 +25,7 @@ export interface NewPartner {
 
 type Changed = { partner: ExistingPartner; position: Position | undefined };
 
-/** A 422 for a field that names something that is not there. */
+/** A 422 for a field that refers to something unknown. */
 export const unknownReference = (path: string, message: string): DomainError =>
   new DomainError('constraint_violated', message, {
     issues: [{ path, code: 'unknown_reference', message }],
@@ -61,7 +61,7 @@ export class Partners {
     return partner;
   }
 
-  /** Tenants are never taken away, so one that was found is there when the command is decided. */
+  /** Tenants are never deleted, so that one found before still exists when the command is decided. */
   async #execute(
     id: string,
     homeTenantId: string | null | undefined,

@@ -1,19 +1,19 @@
 import type { Position } from './event-store.ts';
 
-/** Heads of streams, the tenant-wide heads made of them, and where these are kept (docs/audit-format.md). */
+/** Last hashes of streams, the tenants' signed heads made of them, and their stores (docs/audit-format.md). */
 
-/** Where a stream ends. */
+/** The last revision of a stream and its hash. */
 export interface StreamHead {
   readonly stream: string;
   readonly revision: number;
-  /** `metadata.hash` of its last event. */
+  /** `metadata.hash` of the last event. */
   readonly hash: string;
 }
 
-/** A tenant-wide head before it is signed. */
+/** A tenant's head before it is signed. */
 export interface UnsignedHead {
   readonly tenant_id: string;
-  /** Everything of the tenant up to here, and nothing after it. */
+  /** Covers all events of the tenant up to this position and none after it. */
   readonly position: string;
   /** Lower-case hex. */
   readonly root: string;
@@ -21,7 +21,7 @@ export interface UnsignedHead {
   readonly signed_at: string;
 }
 
-export interface SealedHead extends UnsignedHead {
+export interface SignedHead extends UnsignedHead {
   readonly algorithm: 'Ed25519';
   /** Base64 of the DER form (SPKI). */
   readonly public_key: string;
@@ -29,38 +29,38 @@ export interface SealedHead extends UnsignedHead {
   readonly signature: string;
 }
 
-/** What signs heads. */
+/** Signs heads. */
 export interface HeadSigningKey {
-  /** As in {@link SealedHead}. */
+  /** As in {@link SignedHead}. */
   readonly publicKey: string;
-  /** Of the text in UTF-8; base64. */
+  /** Signs the UTF-8 bytes of a text; base64. */
   sign(text: string): string;
 }
 
-/** A place outside that receives each head. */
+/** An external receiver of heads. */
 export interface HeadSink {
-  /** Resolves when the head is there; may be told the same one twice. Rejects with a reason for the log. */
-  receive(head: SealedHead, signal: AbortSignal): Promise<void>;
+  /** Resolves when the head is stored; may receive a head twice. Rejects with a reason for the log. */
+  receive(head: SignedHead, signal: AbortSignal): Promise<void>;
 }
 
 export interface WaitingHead {
   readonly seq: number;
-  readonly head: SealedHead;
+  readonly head: SignedHead;
 }
 
 /**
- * The heads of all streams up to a position of the log: a cache of this machine that is made again from the log when it
- * is gone, so that a root costs no reading of the log. Several processes may share it.
+ * The last hashes of all streams up to a position of the log: a local cache, rebuilt from the log when lost. Several
+ * processes may share it.
  */
 export interface HeadStore {
-  /** How far the heads go; undefined when they are to be made from the first event on. */
+  /** The position up to which hashes are kept; undefined when they start from the first event. */
   position(): Promise<Position | undefined>;
-  /** The last event that was noted: with it the owner can tell whether this is the log that the heads are of. */
+  /** The last merged event, by which its owner checks that the hashes belong to this log. */
   lastNoted(): Promise<StreamHead | undefined>;
   /**
-   * Takes over heads that are later than those that are kept, and the position that all of them go up to.
-   * @param after the caller has seen everything from there to `position`
-   * @returns false, and nothing is taken over, where the heads do not go as far as `after`: another process has begun anew
+   * Merges later hashes and the position up to which all of them go.
+   * @param after the position from which on the caller has read everything
+   * @returns false without merging when the store does not reach `after`: another process has reset it
    */
   merge(
     heads: ReadonlyMap<string, NotedHead>,
@@ -68,23 +68,22 @@ export interface HeadStore {
     position: Position,
   ): Promise<boolean>;
   /**
-   * Takes over the heads of what the log holds from {@link position} on, some of it at a time, and gives how far they go
-   * then; undefined for an empty log. A store that can read the log by itself has it, and is then given nothing to
-   * {@link merge}.
+   * Merges hashes of the log after {@link position}, a part at a time, and returns the new position; undefined for an
+   * empty log. Only in stores that read the log themselves; {@link merge} is then not used.
    */
   advance?(): Promise<Position | undefined>;
-  /** Forgets all heads, if this is still what {@link lastNoted} gives; what waits to be delivered stays. */
+  /** Drops all hashes if `last` is still {@link lastNoted}; heads waiting for delivery stay. */
   reset(last: StreamHead): Promise<void>;
-  /** Heads whose streams begin with `prefix`, in the order of their bytes, all of one moment; gives its position. */
+  /** Reads hashes of streams whose names start with `prefix`, in byte order, of one moment; returns its position. */
   read(
     prefix: string,
     each: (heads: readonly StreamHead[]) => void | Promise<void>,
   ): Promise<Position | undefined>;
-  /** Owners (what stands before the first dot of a stream's name) of events since their last {@link sealed}. */
-  unsealed(): Promise<string[]>;
-  sealed(owner: string, position: Position): Promise<void>;
-  /** Keeps a head until {@link delivered}. Past `most`, the oldest are given up; says how many. */
-  keep(head: SealedHead, most: number): Promise<number>;
+  /** Owners (the part of stream names before the first dot) with events since their last {@link signed}. */
+  unsigned(): Promise<string[]>;
+  signed(owner: string, position: Position): Promise<void>;
+  /** Queues a head until {@link delivered}. Drops the oldest beyond `most` and returns how many. */
+  keep(head: SignedHead, most: number): Promise<number>;
   /** Oldest first. */
   waiting(limit: number): Promise<WaitingHead[]>;
   delivered(seq: number): Promise<void>;

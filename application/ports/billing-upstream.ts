@@ -1,23 +1,23 @@
 /**
- * The billing system that issued invoices are handed to (decisions, section 10, Issue). Whatever is sent under one key is
- * one invoice there, however often it is sent.
+ * The billing system that receives issued invoices (decisions, section 10, Issue). All documents sent under one key are
+ * one invoice.
  */
 export interface BillingUpstream {
   /**
-   * One call, never repeated here.
+   * Sends once, without a retry.
    * @param document JSON; the same bytes for the same key
-   * @param signal gives the call up
-   * @throws the signal's reason, and nothing else
+   * @param signal aborts the call
+   * @throws only the signal's reason
    */
   send(key: string, document: string, signal: AbortSignal): Promise<SendAnswer>;
   /**
-   * What has become of a key.
-   * @throws the signal's reason, and nothing else
+   * Looks a key up.
+   * @throws only the signal's reason
    */
   find(key: string, signal: AbortSignal): Promise<FindAnswer>;
 }
 
-/** `unknown`: the upstream may or may not have the invoice. Messages are for people, at most 500 characters. */
+/** `unknown`: the upstream may have the invoice. Messages are for people, at most 500 characters. */
 export type SendAnswer =
   | { readonly kind: 'accepted'; readonly reference: string }
   | { readonly kind: 'refused'; readonly message: string }
@@ -28,5 +28,5 @@ export type FindAnswer =
   | { readonly kind: 'absent' }
   | { readonly kind: 'unknown'; readonly message: string };
 
-/** Of a reference: more is none. */
+/** Most characters of a reference. */
 export const MAX_REFERENCE = 255;

@@ -1,4 +1,4 @@
-/** Time and identity come in from outside, so that decisions and tests are repeatable. */
+/** Time and ids are injected, so that decisions and tests are repeatable. */
 export interface Clock {
   /** Milliseconds since 1970, UTC. */
   now(): number;

@@ -1,7 +1,6 @@
 /**
- * The corpus of the assistant: the texts of records and attachments in chunks, with their embeddings, tenant by tenant.
- * Embeddings are no pure fold, so this is a store of its own and no read model; `Corpus` (application/assistant) alone
- * writes it, and everything in it can be made anew by a backfill.
+ * The assistant's corpus: texts of records and attachments in chunks with embeddings, per tenant. Only `Corpus`
+ * (application/assistant) writes it; a backfill can rebuild it. It is no read model, since embeddings are no pure fold.
  */
 
 export const SOURCE_KINDS = ['entity_record', 'attachment'] as const;
@@ -15,20 +14,20 @@ export interface SourceKey {
 
 export interface CorpusChunk {
   readonly text: string;
-  /** `content_hash`: of the chunker's version, the title and the text. */
+  /** `content_hash` over the chunker's version, the title and the text. */
   readonly hash: string;
-  /** Undefined exactly where the source has no `model`. */
+  /** Undefined if and only if the source has no `model`. */
   readonly vector: Float32Array | undefined;
 }
 
-/** What is stored of a source; its chunks are replaced as one. */
+/** A stored source; its chunks are replaced together. */
 export interface CorpusSource extends SourceKey {
-  /** Which state of the source this is; compares as text. */
+  /** Revision of the source; compares as text. */
   readonly revision: string;
   readonly title: string;
-  /** The record of an attachment. */
+  /** For an attachment: its record. */
   readonly parent: string | null;
-  /** What the vectors are of; null without vectors. */
+  /** The model of the vectors; null without vectors. */
   readonly model: string | null;
   readonly chunks: readonly CorpusChunk[];
 }
@@ -38,7 +37,7 @@ export interface SourceHead extends SourceKey {
   readonly revision: string;
   readonly buried: boolean;
   readonly model: string | null;
-  /** Of its chunks, in order. */
+  /** Hashes of its chunks, in order. */
   readonly hashes: readonly string[];
 }
 
@@ -48,44 +47,44 @@ export interface SourceChange extends SourceKey {
   readonly buried: boolean;
 }
 
-/** Present as it was at `seq`. */
+/** A source as it was at `seq`. */
 export interface StoredSource extends CorpusSource {
   readonly seq: number;
 }
 
-/** What is remembered of a tenant's last backfill, so that whoever waits for it learns its outcome. */
+/** A tenant's last backfill, kept so that its outcome can be read later. */
 export interface BackfillRun {
   readonly run: string;
-  /** Null while it has not ended. */
+  /** Null while it runs. */
   readonly counts: { readonly added: number; readonly updated: number; readonly skipped: number } | null;
 }
 
 /** Every method throws `StoreUnavailable` when the store cannot be reached. */
 export interface CorpusStore {
-  /** How long (ms) after a change with a higher `seq` one with a lower may still appear. */
+  /** How long (ms) a change may appear after one with a higher `seq`. */
   readonly settlesWithin: number;
-  /** Whether there is no source of the tenant, not even one that is buried. */
+  /** Whether the tenant has no source, not even a buried one. */
   isEmpty(tenantId: string): Promise<boolean>;
   heads(tenantId: string, keys: readonly SourceKey[]): Promise<readonly (SourceHead | undefined)[]>;
   /**
-   * Stores sources, each in one step, unless a later revision is there.
+   * Stores sources, each atomically, unless a later revision is stored.
    * @returns which were stored
    */
   put(tenantId: string, sources: readonly CorpusSource[]): Promise<readonly boolean[]>;
-  /** The source is the same at a later revision. False when it is not at `from` any more. */
+  /** Sets a later revision of an unchanged source. False when its revision is not `from`. */
   advance(tenantId: string, key: SourceKey, from: string, to: string): Promise<boolean>;
   /**
-   * Takes the chunks of a source away and keeps its revision, so that nothing older comes back.
-   * @param ifPresent leaves no trace of a source that is not there
+   * Removes the chunks of a source and keeps its revision, so that no older revision is stored again.
+   * @param ifPresent does nothing when the source does not exist
    */
   bury(tenantId: string, key: SourceKey, revision: string, ifPresent: boolean): Promise<void>;
-  /** The attachments of a record that have not been buried. */
+  /** Attachments of a record that are not buried. */
   attachmentsOf(tenantId: string, recordId: string): Promise<readonly string[]>;
-  /** Every source that changed after `seq`, in order of `seq`. */
+  /** Sources that changed after `seq`, in order of `seq`. */
   changes(tenantId: string, after: number): Promise<readonly SourceChange[]>;
-  /** Undefined for what is not there or buried. */
+  /** Undefined for a source that does not exist or is buried. */
   load(tenantId: string, keys: readonly SourceKey[]): Promise<readonly (StoredSource | undefined)[]>;
-  /** Of all tenants, sources with texts and no vectors, in the order of their keys. */
+  /** Sources of all tenants with texts and without vectors, in key order. */
   withoutVectors(limit: number): Promise<readonly (SourceKey & { readonly tenantId: string })[]>;
   backfillRun(tenantId: string): Promise<BackfillRun | undefined>;
   saveBackfillRun(tenantId: string, run: BackfillRun): Promise<void>;

@@ -3,22 +3,22 @@
  * `dimensions` finite numbers and the length 1, so that a dot product is a cosine.
  */
 export interface Embedder {
-  /** Vectors of different models are never compared. */
+  /** Vectors of different models are not comparable. */
   readonly model: string;
   readonly dimensions: number;
   /**
-   * One vector for each text, in order. A question overtakes everything that waits in the background.
+   * Returns one vector per text, in order. Questions go before background texts.
    * @throws {EmbedderUnavailable}
-   * @throws {StoreUnavailable} once it is closed, and when what computes ended in the middle
+   * @throws {StoreUnavailable} after `close`, or when the worker ended during the call
    */
   embed(texts: readonly string[], urgency: Urgency): Promise<readonly Float32Array[]>;
   close(): Promise<void>;
 }
 
-/** Somebody waits for a question's answer; the corpus comes second. */
+/** A person waits for the answer of a `question`. */
 export type Urgency = 'question' | 'background';
 
-/** There is no model: switched off, its files are missing, or it cannot be loaded. */
+/** No model: switched off, files missing, or loading failed. */
 export class EmbedderUnavailable extends Error {
   override readonly name = 'EmbedderUnavailable';
 }

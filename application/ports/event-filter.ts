@@ -1,12 +1,12 @@
 import type { EventFilter } from './event-store.ts';
 
-/** A filter with its empty conditions taken away; undefined means "everything". */
+/** A filter without its empty conditions; undefined selects everything. */
 export interface Selection {
   readonly prefix: string | undefined;
   readonly types: ReadonlySet<string> | undefined;
 }
 
-/** Compiles a port filter once per read, so that the scan does not ask again for every event. */
+/** Compiles a filter once per read. */
 export function select(filter: EventFilter | undefined): Selection | undefined {
   const prefix = filter?.streamPrefix || undefined;
   const types = filter?.types?.length ? new Set(filter.types) : undefined;

@@ -1,14 +1,16 @@
 /**
- * The event store port: append-only streams with one global order.
- *
- * The port speaks in texts: `data` and `metadata` are kept byte for byte as they were given, because the hash
- * chain (docs/audit-format.md) is over exactly these bytes.
+ * Append-only streams with one global order. `data` and `metadata` are stored byte for byte, since the hash chain
+ * (docs/audit-format.md) covers these bytes.
  */
 
-/** A place in the global order. Opaque; compares as text in log order; increasing, not necessarily dense. */
+/** A place in the log: opaque, greater as text for each later event, not necessarily dense. */
 export type Position = string & { readonly __brand: 'Position' };
 
-/** An event as it will be stored. `id` is a lower-case UUID; `data` and `metadata` are JSON texts. */
+/** The later of two positions. */
+export const latest = (a: Position | undefined, b: Position | undefined): Position | undefined =>
+  a === undefined || (b !== undefined && b > a) ? b : a;
+
+/** An event to be stored. `id` is a lower-case UUID; `data` and `metadata` are JSON texts. */
 export interface NewEvent {
   readonly id: string;
   readonly type: string;
@@ -27,7 +29,7 @@ export interface StoredEvent extends NewEvent {
 export type ExpectedRevision = number | 'no_stream' | 'any';
 
 export interface AppendResult {
-  /** Revision and position of the last event of the append. */
+  /** Of the last event of the append. */
   readonly revision: number;
   readonly position: Position;
 }
@@ -55,18 +57,18 @@ export interface ReadAllOptions {
   readonly filter?: EventFilter | undefined;
 }
 
-/** A part of the log that was looked through, in the direction that was asked for. */
+/** A scanned part of the log, in the requested direction. */
 export interface ScanPage {
   readonly events: readonly StoredEvent[];
-  /** About how many events were looked at, chosen or not. */
+  /** Approximate number of events scanned, selected or not. */
   readonly scanned: number;
-  /** Where the next scan begins (`from`); undefined when the log was seen to its end. */
+  /** `from` of the next scan; undefined at the end of the log. */
   readonly next: Position | undefined;
-  /** Forward: up to here (inclusive) everything was looked at. Before the first event where the log is empty. */
+  /** Forward: everything up to here (inclusive) was scanned. Before the first event for an empty log. */
   readonly position: Position;
 }
 
-/** Events that were just appended, in the order of the log. */
+/** Events just appended, in log order. */
 export interface LogGrowth {
   /** No event lies between this position and the first of `events`. */
   readonly after: Position;
@@ -74,10 +76,9 @@ export interface LogGrowth {
   readonly events: readonly StoredEvent[];
 }
 
-/** Told each time that the log has grown; without `growth` the new events are to be read. */
+/** Called after each growth of the log; without `growth` the listener reads the new events. */
 export type GrowthListener = (growth?: LogGrowth) => void;
 
-/** One append. */
 export interface StreamAppend {
   readonly stream: string;
   readonly expected: ExpectedRevision;
@@ -86,20 +87,20 @@ export interface StreamAppend {
 
 export interface EventStore {
   /**
-   * Appends all events or none; resolves when they are on disk. The same event ids with the same original exact
-   * or `no_stream` expectation are acknowledged again without a second write.
-   * @throws {WrongExpectedRevision} when the stream is elsewhere
+   * Appends all events or none; resolves when they are on disk. A repeat with the same event ids and the same exact or
+   * `no_stream` expectation succeeds without a second write.
+   * @throws {WrongExpectedRevision} when the stream is at another revision
    * @throws {EventTooLarge} beyond {@link MAX_EVENT_BYTES} for one event
-   * @throws {StoreUnavailable} when the store cannot be reached in time; the append may or may not have happened
+   * @throws {StoreUnavailable} when the store does not answer in time; the append may have happened
    */
   append(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<AppendResult>;
   /** Events of one stream; empty for an unknown stream. */
   readStream(stream: string, options?: ReadStreamOptions): Promise<StoredEvent[]>;
   /**
-   * The first events of several streams, `limit` of each at most, in the order they were asked for; empty for an unknown
-   * stream. What another process writes meanwhile may be in some of them.
-   * @param enough characters of data and metadata after which no further stream is read: the answer is shorter then than
-   * the question, by the last ones. The first stream is always read.
+   * The first events of several streams, at most `limit` each, in the order of `streams`; empty for an unknown stream.
+   * Not a snapshot: concurrent writes may be in some of them.
+   * @param enough characters of data and metadata after which no further stream is read; the result is then shorter
+   * than `streams`, and holds the first one at least
    */
   readStreams(
     streams: readonly string[],
@@ -108,32 +109,32 @@ export interface EventStore {
   ): Promise<(readonly StoredEvent[])[]>;
   readAll(options?: ReadAllOptions): Promise<StoredEvent[]>;
   /**
-   * As {@link readAll}, with bounded work: ends when `limit` events are found or about `maxScanned` were looked at,
-   * and says where to go on. Each call gets on by at least one step, whatever the bound.
+   * As {@link readAll}, with bounded work: ends after `limit` events or about `maxScanned` scanned ones and returns
+   * where to continue. Each call advances at least one step.
    */
   scanAll(options: ReadAllOptions, maxScanned: number): Promise<ScanPage>;
   /**
-   * Wakes a follower of the log after each growth, whoever appended; answers the way to stop that. A store that has the
-   * new events at hand passes them on; any call may leave them out, and growth may be told late, but is always told.
+   * Calls `listener` after each growth of the log by any process, and returns a function that stops it. New events are
+   * passed when the store has them at hand; a call may come late, but is never left out.
    */
   onGrowth(listener: GrowthListener): () => void;
-  /** Looks at once for what others have written, where the store would otherwise find it by polling. */
+  /** Looks for new events at once, in a store that otherwise polls. */
   wake?(): void;
   /** Position of the last event, undefined while the log is empty. */
   head(): Promise<Position | undefined>;
-  /** Parses a position that came from outside; undefined when malformed. */
+  /** Parses an external position; undefined when malformed. */
   parsePosition(text: string): Position | undefined;
   close(): Promise<void>;
 }
 
-/** An event (data and metadata together, in UTF-8) is at most this large on every adapter. */
+/** Most bytes of an event (data and metadata together, UTF-8) on every adapter. */
 export const MAX_EVENT_BYTES = 512 * 1024;
 
 export class WrongExpectedRevision extends Error {
   override readonly name = 'WrongExpectedRevision';
   readonly stream: string;
   readonly expected: ExpectedRevision;
-  /** The stream's last revision; undefined when it does not exist or the store did not say. */
+  /** The stream's last revision; undefined when there is none or the store did not return it. */
   readonly actual: number | undefined;
   constructor(stream: string, expected: ExpectedRevision, actual: number | undefined) {
     super(`expected revision ${expected} of ${stream}, found ${actual ?? 'none'}`);
@@ -147,7 +148,7 @@ export class EventTooLarge extends Error {
   override readonly name = 'EventTooLarge';
 }
 
-/** A store (event, read, key or answer store) cannot be reached; the API answers 503 `unavailable`. */
+/** A store does not answer; the API answers 503 `unavailable`. */
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
 }

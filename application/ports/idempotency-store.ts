@@ -1,18 +1,18 @@
-/** Stored answers of requests with an `Idempotency-Key` (decisions, section 1). A port of its own, no read model. */
+/** A stored answer of a request with an `Idempotency-Key` (decisions, section 1). */
 export interface StoredAnswer {
-  /** Lower-case hex HMAC-SHA-256 over method, path and canonical JSON of the body, under a key of the server's. */
+  /** Hex HMAC-SHA-256 over method, path and canonical JSON of the body, under a server key. */
   readonly fingerprint: string;
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** The answer's JSON text in stored form: personal texts sealed, secrets left out; null for an empty body. */
+  /** The answer's JSON in stored form: personal texts sealed, secrets left out; null for an empty body. */
   readonly body: string | null;
 }
 
-/** One use of a key: after it has expired, the same key is used anew. */
+/** One use of a key; after it expires the key may be used again. */
 export interface KeyUse {
   /** As in {@link StoredAnswer}. */
   readonly fingerprint: string;
-  /** Random: ids and causation of this use are derived from it, and nobody else can know them. */
+  /** Random and secret; ids and causation of this use are derived from it. */
   readonly nonce: string;
 }
 
@@ -20,9 +20,8 @@ export interface IdempotencyStore {
   /** @param scope tenant and caller @param key the header's value */
   get(scope: string, key: string): Promise<StoredAnswer | undefined>;
   /**
-   * Notes durably that a request with this key begins. When one has begun before (here, on another node or in a
-   * process that died), its note is given back and stays: the command then looks in its stream for what that one
-   * appended.
+   * Stores durably that a request with this key starts. When one has started before, on any node, its use is returned
+   * and kept: the command then searches its stream for events of that request.
    */
   begin(
     scope: string,
@@ -30,11 +29,11 @@ export interface IdempotencyStore {
     use: KeyUse,
     expiresAt: number,
   ): Promise<{ readonly first: boolean; readonly use: KeyUse }>;
-  /** Forgets a use that was refused and so had no effect; one that has an answer, or another one, stays. */
+  /** Removes a use that was refused without effect; one with an answer or another nonce stays. */
   release(scope: string, key: string, nonce: string): Promise<void>;
-  /** Keeps the first answer for the key until `expiresAt` (ms); a second put changes nothing. */
+  /** Stores the first answer for the key until `expiresAt` (ms); later ones are ignored. */
   put(scope: string, key: string, answer: StoredAnswer, expiresAt: number): Promise<void>;
-  /** Removes what has expired. */
+  /** Removes expired rows. */
   sweep(now: number): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,24 +1,19 @@
 /**
- * Data keys for sealed texts (decisions, section 11): one per message, one per person. Destroying a key makes
- * every copy of the text unreadable, wherever it was copied.
- *
- * A row is a key, under its id `<tenant>/<kind>-<id>` (e.g. `acme/person-0190…`), or a page of keys
- * (application/core/privacy/key-pages.ts). Rows are stored wrapped by `MASTER_KEY`.
+ * Data keys of sealed texts (decisions, section 11), one per message or person. Destroying a key makes every copy of
+ * its text unreadable. A row is a key with id `<tenant>/<kind>-<id>` or a page of keys
+ * (application/core/privacy/key-pages.ts), wrapped by `MASTER_KEY`.
  */
 export interface KeyStore {
-  /**
-   * Stores new wrapped keys durably; an id that exists already, destroyed or not, is left as it is.
-   * Resolves when they are on disk.
-   */
+  /** Stores new wrapped keys; resolves when they are on disk. An existing id, destroyed or not, is left unchanged. */
   put(keys: readonly WrappedKey[]): Promise<void>;
-  /** In the order asked: the wrapped key; `destroyed` after {@link destroy}; undefined when it never existed. */
+  /** In order of `keyIds`: the wrapped key; `destroyed` after {@link destroy}; undefined when it never existed. */
   getMany(keyIds: readonly string[]): Promise<(Uint8Array | 'destroyed' | undefined)[]>;
-  /** Overwrites the key and keeps a tombstone, so that it cannot be made again. Safe to repeat. */
+  /** Overwrites the key and keeps a tombstone, so that the id cannot be used again. Safe to repeat. */
   destroy(keyId: string): Promise<void>;
   /**
-   * Overwrites a row with another of the same length, if it still is `from`; nothing of `from` is left in the store's
-   * files when this resolves. Safe to repeat.
-   * @returns false when the row is another one by now, or destroyed, or was never there
+   * Overwrites a row with one of the same length, if it still is `from`; when this resolves, the store's files hold
+   * nothing of `from`. Safe to repeat.
+   * @returns false when the row differs, is destroyed, or never existed
    */
   replace(keyId: string, from: Uint8Array, to: Uint8Array): Promise<boolean>;
   ping(): Promise<void>;

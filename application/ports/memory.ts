@@ -1,23 +1,22 @@
 const MIB = 1024 * 1024;
 
 /**
- * What one thread keeps in memory to be fast, so far as it is more than a few megabytes, all in one place
- * (docs/decisions/0023-one-memory-budget.md). These are bounds: nothing here grows with the data. Sizes are in bytes by
- * a rough count; what does not fit is read again, most often from the system's own cache of files.
+ * Limits of the larger caches of one thread (docs/decisions/0023-one-memory-budget.md), in approximate bytes. Evicted
+ * entries are read again.
  */
 export const MEMORY = {
   /** Folded states of streams. */
   states: { maxCount: 20_000, maxBytes: 16 * MIB },
   /** Documents of all projections together. */
   documents: { maxCount: 20_000, maxBytes: 16 * MIB },
-  /** The newest events, as the store told of them: followers that lag no further are served from here. */
+  /** The newest events as the store delivered them; serves followers near the end of the log. */
   tail: { maxCount: 512, maxBytes: 32 * MIB },
-  /** Pages of the log that followers which are further behind share. */
+  /** Pages of the log shared by followers that are further behind. */
   pages: { maxCount: 2048, maxBytes: 32 * MIB },
-  /** Streams whose last revision an append need not ask for, in each of two generations; and those that were only read. */
+  /** Known last revisions of streams: entries in each of two generations, and streams that were only read. */
   heads: { maxCount: 20_000, maxNoted: 1024 },
-  /** Definitions of workflows, ready to be used. */
+  /** Parsed workflow definitions. */
   workflows: { maxBytes: 32 * MIB },
-  /** Pages of the read models' file, of one connection to it. */
+  /** SQLite page cache of one connection to the read models' file. */
   readModelPages: { maxBytes: 8 * MIB },
 } as const;

@@ -1,8 +1,8 @@
-/** What the application counts. The adapter exposes them at `GET /metrics` (Prometheus). */
+/** Metrics of the application, exposed at `GET /metrics` (Prometheus). */
 export interface Metrics {
   eventsAppended(count: number, seconds: number): void;
   eventsProjected(projection: string, count: number, seconds: number): void;
-  /** Events (approximate) and seconds behind the log's end. */
+  /** Seconds behind the end of the log. */
   projectionLag(projection: string, seconds: number): void;
   parkedTenants(projection: string, count: number): void;
   socketsOpen(count: number): void;

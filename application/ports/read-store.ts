@@ -2,10 +2,9 @@ import type { Filter, SortField } from '../../domain/expressions/filter-tree.ts'
 import { type Position, StoreUnavailable } from './event-store.ts';
 
 /**
- * The read store port: documents folded from events, with declared indexes and a checkpoint per projection.
- *
- * Documents live in a *generation* of a projection (`v1`, or `v1.2` for a rebuild of it), so that a new one is
- * built beside the one that answers. Every document belongs to one tenant and every read names the tenant.
+ * Documents folded from events, with declared indexes and a checkpoint per projection. They live in a generation of a
+ * projection (`v1`, or `v1.2` for a rebuild), so that a new one is built beside the active one. Every document belongs
+ * to one tenant, and every read names the tenant.
  */
 
 export type JsonValue =
@@ -18,20 +17,17 @@ export type JsonValue =
 export type JsonObject = { readonly [key: string]: JsonValue | undefined };
 
 /**
- * An index over dotted paths of the document. A path that meets an array (`participants.user_id`) gives one entry
- * per distinct element (none for an empty array); at most one path of an index may, and the index names it as
- * `multi`. Values are strings, numbers, booleans or null (absent or an object = null);
- * order: null < booleans < numbers < strings (by UTF-8 bytes). A tie is ordered by document id.
+ * An index over dotted paths of the document. A path through an array (`participants.user_id`) gives one entry per
+ * distinct element (none for an empty array); at most one path, named as `multi`, may do so. Values are strings,
+ * numbers, booleans or null (absent or an object = null); order: null < booleans < numbers < strings (by UTF-8 bytes),
+ * ties by document id.
  */
 export interface IndexSpec {
   readonly name: string;
   readonly fields: readonly string[];
-  /** The one of `fields` that meets an array. A commit throws TypeError where an undeclared one does. */
+  /** The one of `fields` that passes through an array. A commit throws TypeError when another one does. */
   readonly multi?: string | undefined;
-  /**
-   * One of `fields`: documents that have no value there are none of the index's, and are not found by it. Not together
-   * with `multi`.
-   */
+  /** One of `fields`: documents without a value there are left out of the index. Not together with `multi`. */
   readonly present?: string | undefined;
 }
 
@@ -39,13 +35,13 @@ export interface CollectionSpec {
   readonly name: string;
   readonly indexes: readonly IndexSpec[];
   /**
-   * True where documents are searched by filters. Such a document holds `keys`, an object of order keys by field
-   * (domain/expressions/order-key.ts), and `state` (text or null), `created_at` and `updated_at` as the API shows them.
+   * Whether documents are searched by filters. They then have `keys`, an object of order keys by field
+   * (domain/expressions/order-key.ts), and `state` (text or null), `created_at` and `updated_at` as in the API.
    */
   readonly searchable?: boolean | undefined;
 }
 
-/** Where a projection's documents live: the projection's name and the generation's tag. */
+/** A generation of a projection: the projection's name and the generation's tag. */
 export interface GenerationId {
   readonly projection: string;
   readonly tag: string;
@@ -59,17 +55,17 @@ export interface DocKey {
 
 export interface StoredDoc {
   readonly value: JsonObject;
-  /** The last event folded into the document. */
+  /** Position of the last event folded into the document. */
   readonly position: Position;
 }
 
-/** A document as a check sees it, which must not stop at a damaged one. */
+/** A document as checks read it, which must not stop at a damaged one. */
 export interface ListedDoc {
   readonly tenant: string;
   readonly id: string;
-  /** Undefined where what is stored is no document. */
+  /** Undefined when the stored value is no document. */
   readonly doc: StoredDoc | undefined;
-  /** False when what the store keeps beside the document to find it by is not what the document says. */
+  /** False when the stored index entries do not match the document. */
   readonly isIndexed: boolean;
 }
 
@@ -78,8 +74,8 @@ export interface DocWrite extends DocKey {
   readonly value: JsonObject | null;
   readonly position: Position;
   /**
-   * The document as it was read from this generation, or stored there, where the writer has it: a store may then change
-   * what differs, so long as it holds a document of that very position. It never changes what is stored.
+   * The document as last read from or stored in this generation, if known. A store may then write only the difference,
+   * provided that it holds a document of that position.
    */
   readonly replaces?: StoredDoc | undefined;
 }
@@ -89,7 +85,7 @@ export interface BatchWrite {
   /** The fencing token of the lease under which the batch was folded. */
   readonly fence: number;
   readonly writes: readonly DocWrite[];
-  /** New checkpoint; undefined leaves it (retry of a parked tenant). */
+  /** New checkpoint; undefined leaves it unchanged (retry of a parked tenant). */
   readonly checkpoint?: Position | undefined;
 }
 
@@ -100,13 +96,13 @@ export interface FindQuery {
   readonly collection: string;
   readonly tenant: string;
   readonly index: string;
-  /** Values for the index's first fields, in order. */
+  /** Values of the index's first fields, in order. */
   readonly equals?: readonly Scalar[] | undefined;
   /** Bounds on the field after those of `equals`. */
   readonly range?: { gt?: Scalar; gte?: Scalar; lt?: Scalar; lte?: Scalar } | undefined;
   readonly order?: 'asc' | 'desc' | undefined;
   readonly limit: number;
-  /** Ends a page after about 2 MiB of documents; `next` then tells that more follow. Default: by `limit` alone. */
+  /** Ends a page after about 2 MiB of documents; `next` is then set. Default: only `limit` ends it. */
   readonly bounded?: boolean | undefined;
   /** Cursor of an earlier page (exclusive). */
   readonly after?: Cursor | undefined;
@@ -121,7 +117,7 @@ export interface Cursor {
 /** The first entries of a range of a single-valued index. */
 export type EntriesQuery = Omit<FindQuery, 'bounded'>;
 
-/** All that a range of an index holds. */
+/** All entries of a range of an index. */
 export type RangeQuery = Omit<FindQuery, 'limit' | 'bounded' | 'after'>;
 
 export interface FindResult {
@@ -130,29 +126,29 @@ export interface FindResult {
   readonly next?: Cursor | undefined;
 }
 
-/** Documents of one range of a single-valued index that a filter selects; no filter selects all of them. */
+/** Documents of one range of a single-valued index that a filter selects; no filter selects all. */
 export interface Selection {
   readonly collection: string;
   readonly tenant: string;
   readonly index: string;
-  /** Values for the index's first fields, in order: what bounds the scan. */
+  /** Values of the index's first fields, in order; they bound the scan. */
   readonly equals?: readonly Scalar[] | undefined;
   readonly filter?: Filter | undefined;
-  /** ms; what `now()` of the filter is. */
+  /** `now()` of the filter (ms). */
   readonly now: number;
 }
 
 export interface SearchQuery extends Selection {
-  /** By this field, then by id, instead of the index's order. Costs a scan of the whole range. */
+  /** Sorts by this field, then by id, instead of the index's order; scans the whole range. */
   readonly sort?: SortField | undefined;
-  /** Of the index, where no `sort` is given. */
+  /** Order of the index, when no `sort` is given. */
   readonly order?: 'asc' | 'desc' | undefined;
   readonly limit: number;
-  /** Cursor of an earlier page of the same query (exclusive). Of a sorted one, its only value is the field's. */
+  /** Cursor of an earlier page of the same query (exclusive). With `sort` its only value is the field's. */
   readonly after?: Cursor | undefined;
 }
 
-/** A tenant that a poison event stopped in one projection. */
+/** A tenant that a poison event has parked in one projection. */
 export interface ParkedTenant {
   readonly tenant: string;
   readonly position: Position;
@@ -167,7 +163,7 @@ export interface GenerationState {
   readonly parked: readonly ParkedTenant[];
 }
 
-/** Which generation answers reads, and which is being built. */
+/** The generation that answers reads, and the one being built. */
 export interface ActiveGeneration {
   readonly active: string | undefined;
   readonly building: string | undefined;
@@ -176,19 +172,19 @@ export interface ActiveGeneration {
 export interface Lease {
   readonly name: string;
   readonly owner: string;
-  /** Fencing token: grows with every change of hands and never restarts. */
+  /** Fencing token: grows with every new holder and never restarts. */
   readonly fence: number;
 }
 
 export interface ReadStore {
-  /** Creates collections, indexes and state of a generation; safe to repeat, also from several processes. */
+  /** Creates collections, indexes and state of a generation. Safe to repeat, also concurrently. */
   prepare(generation: GenerationId, collections: readonly CollectionSpec[]): Promise<void>;
   load(generation: GenerationId, keys: readonly DocKey[]): Promise<(StoredDoc | undefined)[]>;
   /**
-   * Writes documents, then the checkpoint (in one transaction where the store has them). Where it has none, a
-   * document is written only over an older `position` and a `fence` not above its own, so a repeated or a fenced
+   * Writes documents, then the checkpoint, in one transaction where the store has them. Without transactions, a
+   * document is written only over an older `position` and a `fence` not above its own, so that a repeated or fenced
    * batch changes nothing.
-   * @throws {Fenced} when the fence is no longer the lease's, or the checkpoint would go backwards
+   * @throws {Fenced} when the fence is not the lease's, or the checkpoint would move back
    */
   commit(batch: BatchWrite): Promise<void>;
   state(generation: GenerationId): Promise<GenerationState>;
@@ -197,35 +193,35 @@ export interface ReadStore {
   get(generation: GenerationId, key: DocKey): Promise<StoredDoc | undefined>;
   find(generation: GenerationId, query: FindQuery): Promise<FindResult>;
   /**
-   * What an index itself says, in its order: the values after those of `equals`, and ids. No document is read for it.
+   * Entries of an index in its order: the values after those of `equals`, and ids. Reads no documents.
    * @throws {TypeError} for an index with a `multi` field
    */
   entries(generation: GenerationId, query: EntriesQuery): Promise<readonly Cursor[]>;
   /**
-   * All documents of each query, in one go: for ranges that are known to be small. They are of one moment between two
-   * commits; where the store has no transactions, it reads again while commits come in between, a few times.
+   * All documents of each query, for small ranges, of one moment between two commits. A store without transactions
+   * retries a few times while commits interfere.
    */
   findAll(
     generation: GenerationId,
     queries: readonly RangeQuery[],
   ): Promise<readonly (readonly JsonObject[])[]>;
   /**
-   * A page of what a filter selects; a static set is paged through without a row skipped or repeated. A page ends
-   * after about 2 MiB of documents (one at least), whatever its limit. Long scans leave the process free for others.
-   * Only of `searchable` collections.
+   * A page of the documents that a filter selects; paging through unchanging data neither skips nor repeats a row. A
+   * page ends after about 2 MiB of documents (one at least). Long scans yield to other work. Only for `searchable`
+   * collections.
    * @throws {SearchGivenUp} after 10 s, or at once when too many searches wait
    * @throws {InvalidCursor}
    */
   search(generation: GenerationId, query: SearchQuery): Promise<FindResult>;
-  /** As {@link ReadStore.search}, ids alone: a page has as many as its limit says. */
+  /** As {@link ReadStore.search}, only ids: a page has as many as `limit` allows. */
   ids(
     generation: GenerationId,
     query: SearchQuery,
   ): Promise<{ ids: readonly string[]; next?: Cursor | undefined }>;
   count(generation: GenerationId, selection: Selection): Promise<number>;
   /**
-   * Documents of all tenants, for checks and not for requests: in one order that writes do not change, those behind
-   * `after`. None where the generation is not there.
+   * Documents of all tenants after `after`, for checks, in an order that writes do not change. Empty for a generation
+   * that does not exist.
    */
   list(
     generation: GenerationId,
@@ -236,40 +232,40 @@ export interface ReadStore {
   activeGeneration(projection: string): Promise<ActiveGeneration>;
   setActiveGeneration(projection: string, state: ActiveGeneration): Promise<void>;
   drop(generation: GenerationId): Promise<void>;
-  /** Takes or renews a lease for `ttlMs` on the store's own clock; undefined while another owner holds it. */
+  /** Takes or renews a lease for `ttlMs` by the store's clock; undefined while another owner holds it. */
   acquireLease(name: string, owner: string, ttlMs: number): Promise<Lease | undefined>;
-  /** Ends the lease if it is still this one; its fence is remembered. */
+  /** Ends the lease if it is still this one; its fence is kept. */
   releaseLease(lease: Lease): Promise<void>;
-  /** Checkpoint of a subscriber that writes no documents; conditional on the lease's fence. */
+  /** Checkpoint of a subscriber, which writes no documents. */
   subscriberCheckpoint(name: string): Promise<Position | undefined>;
   /** @throws {Fenced} */
   saveSubscriberCheckpoint(name: string, fence: number, position: Position): Promise<void>;
-  /** How far each subscriber has come, by its name. */
+  /** Checkpoints of all subscribers, by name. */
   subscriberCheckpoints(): Promise<ReadonlyMap<string, Position>>;
   /** A round trip to the store. @throws {StoreUnavailable} */
   ping(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** A cursor that is not one of this index: it came from outside. The API answers 400. */
+/** A cursor that does not fit the index; the API answers 400. */
 export class InvalidCursor extends TypeError {
   override readonly name = 'InvalidCursor';
 }
 
-/** A search cost too much, or too many wait: nothing is wrong with the store. The API answers 503 `unavailable`. */
+/** A search took too long, or too many wait; the API answers 503 `unavailable`. */
 export class SearchGivenUp extends StoreUnavailable {}
 
-/** The lease was lost, or somebody else has moved the checkpoint: stop, and start from the stored state. */
+/** The lease was lost, or another process moved the checkpoint: stop and restart from the stored state. */
 export class Fenced extends Error {
   override readonly name = 'Fenced';
 }
 
-/** The lease under which a generation of a projection is folded. */
+/** Name of the lease under which a generation is folded. */
 export function leaseNameOf(generation: GenerationId): string {
   return `projection:${generation.projection}@${generation.tag}`;
 }
 
-/** The lease under which a subscriber runs. */
+/** Name of the lease under which a subscriber runs. */
 export function leaseNameOfSubscriber(name: string): string {
   return `subscriber:${name}`;
 }

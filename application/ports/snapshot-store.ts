@@ -1,14 +1,11 @@
-/**
- * Snapshots of folded stream states: a cache that may be deleted at any time. States hold personal texts only in
- * their sealed form.
- */
+/** A snapshot of a folded stream state: a cache that may be deleted at any time. Personal texts are sealed. */
 export interface Snapshot {
-  /** The stream type’s `stateVersion`; a snapshot of another version is ignored. */
+  /** `stateVersion` of the stream type; a snapshot of another version is ignored. */
   readonly stateVersion: number;
   readonly revision: number;
   readonly hash: string;
   readonly position: string;
-  /** `occurred_at` of the last event, ms. */
+  /** `occurred_at` of the last event (ms). */
   readonly at: number;
   /** JSON. */
   readonly state: string;

@@ -1,4 +1,4 @@
-/** The random parts of API tokens (specification, Authentication 6): base62, each character equally likely. */
+/** Random parts of API tokens (specification, Authentication 6): uniform base62. */
 export interface TokenSecrets {
   /** 8 characters. */
   prefix(): string;

@@ -37,7 +37,7 @@ export interface NewTenant {
   readonly currency: string;
   readonly timezone: string;
   readonly sso?: SsoSettings | null | undefined;
-  /** `active` unless given. */
+  /** Default `active`. */
   readonly status?: 'active' | 'suspended' | undefined;
   readonly admin?: GivenAdmin | undefined;
 }
@@ -77,10 +77,9 @@ export class Tenancy {
   }
 
   /**
-   * The first admin goes into the tenant's own first event and is registered from there: here, and after a crash in
-   * between by a subscriber (application/identity/first-admin.ts).
-   * @throws `validation_failed` for an id that cannot be a tenant's, `already_exists`, `constraint_violated` for an
-   * unknown partner
+   * Creates a tenant. The first admin is part of the tenant's first event and is registered from it: here, or after a
+   * crash by a subscriber (application/identity/first-admin.ts).
+   * @throws `validation_failed` for an invalid id, `already_exists`, `constraint_violated` for an unknown partner
    */
   async create(
     tenant: NewTenant,
@@ -95,7 +94,7 @@ export class Tenancy {
       admin === undefined
         ? undefined
         : {
-            // Of the request, not of the e-mail, which would let anybody with the log try addresses out.
+            // Derived from the request, not the e-mail, so that the log cannot be used to test e-mails.
             id: context.newId(),
             email: admin.email,
             displayName: admin.display_name,
@@ -125,14 +124,14 @@ export class Tenancy {
       const person = { ...firstAdmin, id: adminId, role: 'admin' as const };
       const created = await this.#identity.createUser(id, person, context);
       position = created.position;
-      // The subscriber destroys it, perhaps in another process: it must not be found in this one's memory.
+      // A subscriber of any process destroys the key, so it must not stay cached here.
       this.#keys.forget(firstAdminKeyId(id));
     }
     return { tenant: existing(outcome), position };
   }
 
   /**
-   * Entitlements merge, `sso` is replaced as a whole, `admin` is appointed after that.
+   * Merges entitlements, replaces `sso`, then appoints `admin`.
    * @throws `not_found`, `constraint_violated` for an unknown partner, `validation_failed` for `sso` without a secret,
    * `already_exists` and `invalid_transition` as {@link AdminAppointments.appoint}
    */
@@ -166,13 +165,13 @@ export class Tenancy {
     return { tenant, admin: appointed, position: appointed.position };
   }
 
-  /** What single sign-on a tenant has at the revision at which it is changed. */
+  /** The single sign-on settings at the revision that is changed. */
   async #presentSso({ state }: { state: Tenant }): Promise<PresentSso> {
     const sso = state.exists ? state.sso : undefined;
     return { sso, secret: sso === undefined ? undefined : await this.#keys.open(sso.clientSecret) };
   }
 
-  /** Partners are never taken away, so one that was found is there when the command is decided. */
+  /** Partners are never deleted, so that one found before still exists when the command is decided. */
   async #partnerCheck(partnerId: string | null | undefined): Promise<() => void> {
     const known = typeof partnerId !== 'string' || (await this.#partners.find(partnerId)) !== undefined;
     return () => {
@@ -188,7 +187,7 @@ export class Tenancy {
   }
 }
 
-/** Who the tenant's first event names: of a repeated request that is whom the first try named. */
+/** The admin in the tenant's first event; for a repeated request the first try's. */
 const adminOf = (events: readonly TenantEvent[]): string | undefined =>
   events.map((event) => dataOf(TenantCreated, event)?.admin_id).find((found) => found !== undefined);
 

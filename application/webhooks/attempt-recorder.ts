@@ -17,7 +17,7 @@ export interface RecorderDeps {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** An attempt that was made, and the delivery as it was when it began. */
+/** A finished attempt, and the delivery's state when it began. */
 export interface DoneAttempt {
   readonly tenantId: string;
   readonly deliveryId: string;
@@ -33,17 +33,17 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** A batch of so many is written at once. */
+/** A batch of this size is written at once. */
 const FULL = 192;
-/** After a batch of so many, the next one waits for company. */
+/** After a batch of this size the next one waits for further attempts. */
 const BUSY = 8;
-/** A batch never waits longer than this (ms). */
+/** Longest wait (ms) of a batch. */
 const LINGER_MS = 20;
 const TRIES = 6;
 
 /**
- * Records the outcomes of attempts in batches (decision 21). Each is decided on the state that its attempt began with;
- * where the delivery has changed since, `executeAll` decides it again on what is there.
+ * Records outcomes of attempts in batches (decision 21). Each is decided on the state its attempt began with; for a
+ * delivery changed since, `executeAll` decides it again on the new state.
  */
 export class AttemptRecorder {
   readonly #deps: RecorderDeps;
@@ -68,7 +68,7 @@ export class AttemptRecorder {
     });
   }
 
-  /** Writes what waits at the end of this tick. */
+  /** Writes all waiting attempts at the end of this tick. */
   hurry(): void {
     if (this.#waiting.length > 0) this.#soon ??= setImmediate(this.#flush);
   }
@@ -99,7 +99,7 @@ export class AttemptRecorder {
     }
   }
 
-  /** What happened outside is worth a few tries to record: without a record it happens again. */
+  /** Retries: a delivery without a record would be sent again. */
   async #again(waiting: Waiting, error: unknown): Promise<void> {
     const { done, tries, reject } = waiting;
     const isTransient = error instanceof StoreUnavailable || isBusy(error);
@@ -117,7 +117,7 @@ const NEVER = new AbortController().signal;
 const commandOf = ({ deliveryId, head, record, cause }: DoneAttempt, tries: number): Command => ({
   id: deliveryId,
   context: { cause },
-  // An earlier try may have been written without an answer.
+  // An earlier try may have been stored although its answer was lost.
   loaded: tries === 1 ? head : undefined,
   decide: (state, at) => recordAttempt(state, record, at),
 });

@@ -3,8 +3,7 @@ import { DeliveryBodyContinued, DeliveryScheduled } from '../../domain/webhooks/
 import { type AnyEvent, dataOf } from '../core/events/event-codec.ts';
 
 /**
- * How a delivery's body is kept: as it is, or, when it is long, compressed and in parts, since a record of nearly the
- * size of an event would not fit into another event together with what surrounds it.
+ * A stored body: plain, or compressed and split when long, since it must fit into an event together with other data.
  */
 export interface StoredBody {
   readonly encoding: 'plain' | 'deflate';
@@ -24,15 +23,15 @@ export const storedBody = (body: string): StoredBody => {
   return { encoding: 'deflate', bodyParts };
 };
 
-/** How many events hold the body whose first is this one. */
+/** Number of events that hold the body, from the first one. */
 export const partsOf = (first: AnyEvent | undefined): number =>
   (first === undefined ? undefined : dataOf(DeliveryScheduled, first)?.parts) ?? 1;
 
-/** Whether these are all the events that hold a body. */
+/** Whether these are all events of a body. */
 export const isWhole = (events: readonly AnyEvent[]): boolean =>
   events.length > 0 && events.length === partsOf(events[0]);
 
-/** The bytes to send, from the events that hold them, in order. */
+/** The bytes to send, from the events of a body in order. */
 export const bodyOf = (events: readonly AnyEvent[]): Buffer => {
   const [first, ...rest] = events;
   const scheduled = first === undefined ? undefined : dataOf(DeliveryScheduled, first);

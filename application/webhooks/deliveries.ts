@@ -25,11 +25,11 @@ import { systemCause } from './system-cause.ts';
 /** A delivery in a dead-letter log. */
 export interface DeadLetter {
   readonly id: string;
-  /** Since when (RFC 3339); the log's order, ties by id. */
+  /** RFC 3339; orders the log, ties by id. */
   readonly deadAt: string;
 }
 
-/** A dead-letter log as of a place in the event log or later, oldest first. */
+/** A dead-letter log at a position or later, oldest first. */
 export type DeadLetterLog = (
   tenantId: string,
   subscriptionId: string,
@@ -43,7 +43,7 @@ interface Deps {
   readonly head: () => Promise<Position | undefined>;
 }
 
-/** What people do with deliveries: test and replay (specification, Webhooks; decisions, section 8). */
+/** Tests and replays of deliveries (specification, Webhooks; decisions, section 8). */
 export class WebhookDeliveries {
   readonly #deps: Deps;
   readonly #subscriptions: SubscriptionLookup;
@@ -88,8 +88,8 @@ export class WebhookDeliveries {
   }
 
   /**
-   * Notes that the whole dead-letter log is to be tried once more; {@link replayEach} does it.
-   * @returns how many deliveries that is
+   * Requests a replay of the whole dead-letter log, which {@link replayEach} carries out.
+   * @returns the number of deliveries
    * @throws `not_found`, `subscription_paused`
    */
   async replayDeadLetters(
@@ -112,7 +112,7 @@ export class WebhookDeliveries {
     return { replayed: noted[0] ?? 0, position };
   }
 
-  /** One after the other, so that the order holds wherever this is cut off. Doing it again changes nothing. */
+  /** One after another, so that the order holds after an interruption. Safe to repeat. */
   async replayEach(
     event: LoggedEvent,
     asked: { readonly subscription_id: string; readonly replay_id: string; readonly until: string },

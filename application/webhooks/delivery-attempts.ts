@@ -29,25 +29,25 @@ export interface AttemptDeps extends RecorderDeps {
   readonly clock: Clock;
   readonly keys: KeyRing;
   readonly http: Pick<OutboundHttp, 'request'>;
-  /** From 0 to 1: jitter. */
+  /** Jitter, 0 to 1. */
   readonly random: () => number;
   readonly retrySeconds: readonly number[];
   readonly timeoutMs: number;
 }
 
-/** What is at hand for an attempt. */
-export interface OwnOfAttempt {
+/** Data already at hand for an attempt. */
+export interface AttemptHints {
   /** The first event of the delivery. */
   readonly made?: LoggedEvent | undefined;
   /** From {@link DeliveryAttempts.gather}. */
   readonly found?: Found | undefined;
-  /** Told when the receiver has taken it, before that is recorded. */
+  /** Called on success, before that is recorded. */
   readonly delivered?: () => void;
-  /** Others wait until it is recorded. */
+  /** Other deliveries wait until the attempt is recorded. */
   readonly ordered?: boolean;
 }
 
-/** What became of an attempt, and how far the log is known of its delivery. */
+/** The outcome of an attempt, and the position of the delivery's last event. */
 export interface Made {
   readonly outcome: AttemptOutcome['kind'];
   readonly position: Position | undefined;
@@ -57,8 +57,8 @@ const MAX_RESPONSE_BYTES = 16 * 1024;
 const MAX_ERROR = 500;
 
 /**
- * One attempt of one delivery: sign, call, record. It is recorded after the call, so that one that a crash cut off is
- * made again, under the same id, number and body; a record that comes too late changes nothing.
+ * One attempt of one delivery: sign, call, record. The record comes last, so that an interrupted attempt is made again
+ * with the same id, number and body; a late record has no effect.
  */
 export class DeliveryAttempts {
   readonly #deps: AttemptDeps;
@@ -75,7 +75,7 @@ export class DeliveryAttempts {
     this.#secrets = new SigningKeys(deps.keys);
   }
 
-  /** Undefined for one that was deleted: what this node remembers may be older than what it was just told. */
+  /** Undefined for a deleted subscription; reads the store when the cache does not have it. */
   subscription(tenantId: string, id: string): Promise<Subscription | undefined> {
     return this.#subscriptions.look(tenantId, id);
   }
@@ -87,39 +87,39 @@ export class DeliveryAttempts {
     return isSuspended(tenant);
   }
 
-  /** Reads deliveries that are about to be sent, in one go: to be given to {@link make}, soon. The caller's own. */
+  /** Reads deliveries together shortly before they are passed to {@link make}. The map belongs to the caller. */
   gather(tenantId: string, ids: readonly string[]): Promise<Map<string, FoundDelivery>> {
     return this.#reader.gather(tenantId, ids);
   }
 
-  /** Somebody waits until what was delivered is recorded. */
+  /** Records finished attempts now. */
   hurry(): void {
     this.#recorder.hurry();
   }
 
   /**
-   * @param signal gives the call up; such an attempt is not recorded
-   * @returns undefined when there was nothing to do for now; without an outcome when nothing is due
+   * @param signal aborts the call; an aborted attempt is not recorded
+   * @returns undefined when the delivery must wait; without an outcome when nothing is due
    */
   async make(
     tenantId: string,
     deliveryId: string,
     signal: AbortSignal,
-    own: OwnOfAttempt = {},
+    own: AttemptHints = {},
   ): Promise<Made | Pick<Made, 'position'> | undefined> {
     const { clock } = this.#deps;
     const looked = this.#reader.look(tenantId, deliveryId, own);
     const { head, body } = looked instanceof Promise ? await looked : looked;
     const { state, position } = head;
-    // The read model was behind: nothing is due, and it will say so when it has come this far.
+    // The read model was behind: nothing is due, as it will show at this position.
     if (state.kind !== 'scheduled' || state.dueAt === null || state.dueAt > clock.now()) return { position };
     const events = isWhole(body) ? body : await this.#reader.bodyOf(tenantId, deliveryId);
     const [first] = events;
-    // Last of all: what happens to the subscription while a long body is read is not missed.
+    // Checked last, so that changes during the read of a long body count.
     const subscription = this.#goesOn(tenantId, state) ?? (await this.#mayGo(tenantId, state));
     if (subscription === undefined) return undefined;
     const secret = this.#secrets.known(subscription.secret) ?? (await this.#secrets.of(subscription.secret));
-    // The key goes after the subscription: it is about to be dropped.
+    // The subscription's key is destroyed after its deletion: the delivery will be dropped.
     if (secret === undefined || first === undefined) return undefined;
     const { previous } = subscription;
     const isGrace = previous !== undefined && clock.now() < previous.until;
@@ -135,7 +135,7 @@ export class DeliveryAttempts {
     return { outcome: outcome.kind, position: await this.#recorder.record(done, urgency) };
   }
 
-  /** Where all that is to be known is in memory, and lets it go. */
+  /** The subscription if it is active, from cached states only. */
   #goesOn(tenantId: string, { subscriptionId }: ScheduledDelivery): Subscription | undefined {
     const subscription = this.#subscriptions.known(tenantId, subscriptionId);
     const tenant = this.#deps.streams.of(tenantStream, PLATFORM, tenantId).cached();
@@ -149,14 +149,14 @@ export class DeliveryAttempts {
     return subscription;
   }
 
-  /** Of a delivery whose subscription is gone. */
+  /** Drops a delivery of a deleted subscription. */
   async drop(tenantId: string, deliveryId: string): Promise<Position | undefined> {
     const [first] = await this.#reader.bodyOf(tenantId, deliveryId);
     if (first === undefined) return undefined;
     const { position } = await this.#deps.streams
       .of(deliveryStream, tenantId, deliveryId)
       .execute({ cause: systemCause(first) }, dropDelivery);
-    this.#deps.streams.of(deliveryStream, tenantId, deliveryId).forget();
+    this.#deps.streams.of(deliveryStream, tenantId, deliveryId).evict();
     return position;
   }
 
@@ -202,9 +202,9 @@ export class DeliveryAttempts {
 
 const isSuspended = (tenant: Tenant): boolean => tenant.exists && tenant.status === 'suspended';
 
-/** A message from outside, so that it can be kept and shown: no control characters, at most 500 characters. */
+/** Cleans an external message for storing and display: no control characters, at most 500 characters. */
 const cut = (message: string): string => {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are removed
   const plain = message.toWellFormed().replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ');
   return [...plain.slice(0, 2 * MAX_ERROR)].slice(0, MAX_ERROR).join('').toWellFormed();
 };

@@ -5,7 +5,7 @@ import { streamName } from '../core/events/stream-name.ts';
 import type { EventStore, StoredEvent } from '../ports/event-store.ts';
 import { isWhole, partsOf } from './body.ts';
 
-/** A delivery as it was a moment ago, and what has come to light of the events that hold its body. */
+/** A delivery as just read, with the events of its body that were read. */
 export interface FoundDelivery {
   readonly head: StreamState<Delivery>;
   readonly body: readonly LoggedEvent[];
@@ -15,24 +15,24 @@ export interface FoundDelivery {
 
 type Look = Omit<FoundDelivery, 'readAt'>;
 
-/** What was gathered of a delivery; undefined when that was nothing, and when it holds no more. */
+/** A gathered delivery; undefined when it was not gathered or is too old. */
 export type Found = () => FoundDelivery | undefined;
 
-/** What was read before is used for so long: a node that was frozen meanwhile looks anew. */
+/** How long (ms) gathered data is used. */
 const FRESH_MS = 500;
-/** Characters of events that are read ahead for one lane; what comes after them is read when its turn comes. */
+/** Characters of events read ahead for one worker; the rest is read when it is sent. */
 const AHEAD = 256 * 1024;
-/** And of all that wait to be sent. There are as many lanes as subscriptions, and most of them may wait for long. */
+/** Limit of characters for all workers, since most of many may wait for long. */
 const AHEAD_IN_ALL = 128 * AHEAD;
-/** Lanes that read ahead at a time: one that is too long comes with each question, though it is not kept. */
+/** Workers that read ahead at the same time; each read may return one oversized delivery. */
 const READING = 16;
 
-/** Reads deliveries from their streams: each by itself, or those that are about to be sent together. */
+/** Reads deliveries from their streams, one by one or several that are sent next. */
 export class DeliveryReader {
   readonly #states: StreamStates;
   readonly #events: EventStore;
   readonly #codec: EventCodec;
-  /** Characters that are kept at the moment. */
+  /** Characters held now. */
   #ahead = 0;
   #reading = 0;
 
@@ -47,9 +47,8 @@ export class DeliveryReader {
   }
 
   /**
-   * Those that nothing has happened to since they were made and whose body is in one event, which are nearly all: in one
-   * question, which is far less work. The others are left out, and all where too much is kept or read already. What
-   * was found is forgotten when it is too old to be used.
+   * Reads deliveries without further events and with the body in one event, nearly all of them, in one query. Leaves
+   * out others, and all when too much is held or being read. Clears the result when it is too old.
    */
   async gather(tenantId: string, ids: readonly string[]): Promise<Map<string, FoundDelivery>> {
     const found = new Map<string, FoundDelivery>();
@@ -57,34 +56,34 @@ export class DeliveryReader {
     if (this.#reading >= READING || this.#ahead + AHEAD > AHEAD_IN_ALL) return found;
     this.#reading += 1;
     this.#ahead += AHEAD;
-    let room = AHEAD;
+    let budget = AHEAD;
     try {
-      if (wanted.length > 0) room = await this.#gatherSome(tenantId, wanted, room, found);
+      if (wanted.length > 0) budget = await this.#gatherSome(tenantId, wanted, budget, found);
     } finally {
       this.#reading -= 1;
-      this.#ahead -= room;
+      this.#ahead -= budget;
       setTimeout(() => {
         found.clear();
-        this.#ahead -= AHEAD - room;
+        this.#ahead -= AHEAD - budget;
       }, FRESH_MS).unref();
     }
     return found;
   }
 
-  /** @returns the room that is left; none when there was too much for it */
+  /** @returns the remaining budget; 0 when it was exceeded */
   async #gatherSome(
     tenantId: string,
     ids: readonly string[],
-    room: number,
+    budget: number,
     found: Map<string, FoundDelivery>,
   ): Promise<number> {
     const readAt = performance.now();
     const read = await this.#events.readStreams(
       ids.map((id) => streamOf(tenantId, id)),
       2,
-      room,
+      budget,
     );
-    let left = room;
+    let left = budget;
     for (const [nth, id] of ids.entries()) {
       const events = read[nth] ?? [];
       for (const { data, metadata } of events) left -= data.length + metadata.length;
@@ -96,7 +95,7 @@ export class DeliveryReader {
     return left;
   }
 
-  /** What cannot be read is told when its own turn comes, and holds up no other. */
+  /** An event that cannot be decoded fails later, in its own attempt. */
   #decoded(stored: StoredEvent): LoggedEvent | undefined {
     try {
       return this.#codec.decodeOnce(stored);
@@ -106,8 +105,8 @@ export class DeliveryReader {
   }
 
   /**
-   * At once where it is in memory.
-   * @param known its first event, or what was gathered if that still holds, for who has it at hand
+   * Synchronous when the state is cached.
+   * @param known its first event, or gathered data that is still valid
    */
   look(
     tenantId: string,
@@ -117,8 +116,7 @@ export class DeliveryReader {
     const { made } = known;
     const found = known.found?.();
     const stream = streamOf(tenantId, id);
-    // The stream's name says which stream type folded it.
-    const cached = this.#states.cached(stream) as StreamState<Delivery> | undefined;
+    const cached = this.#states.cachedOf(deliveryStream, stream);
     if (cached !== undefined)
       return { head: cached, body: made === undefined ? (found?.body ?? []) : [made] };
     if (found !== undefined && performance.now() - found.readAt < FRESH_MS) return found;
@@ -128,11 +126,11 @@ export class DeliveryReader {
   async #read(stream: string): Promise<Look> {
     const body: LoggedEvent[] = [];
     const see = (event: LoggedEvent): void => void (event.revision === body.length && body.push(event));
-    const head = (await this.#states.refresh(stream, deliveryStream, see)) as StreamState<Delivery>;
+    const head = await this.#states.refresh(stream, deliveryStream, see);
     return { head, body: body.slice(0, partsOf(body[0])) };
   }
 
-  /** The events that hold its body; none when it does not exist. */
+  /** The events of its body; empty when it does not exist. */
   async bodyOf(tenantId: string, id: string): Promise<readonly LoggedEvent[]> {
     const stream = streamOf(tenantId, id);
     const read = async (from: number, limit: number) =>
@@ -148,7 +146,7 @@ const streamOf = (tenantId: string, id: string): string => streamName(tenantId, 
 
 const headOf = (made: LoggedEvent): StreamState<Delivery> => {
   const { revision, hash, at, position } = made;
-  // An event of this stream, so one of a delivery.
+  // An event of a delivery's stream.
   const event = made as Parameters<typeof deliveryStream.evolve>[1];
   const state = deliveryStream.evolve(deliveryStream.initial, event, { at, revision });
   return { state, revision, hash, at, position };

@@ -8,23 +8,23 @@ import { holdLease, type LeaseOptions } from '../core/subscriptions/lease.ts';
 import type { LogFollower } from '../core/subscriptions/log-follower.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
 import { leaseNameOfSubscriber } from '../ports/read-store.ts';
-import { EndpointWorker, type LaneDeps } from './endpoint-worker.ts';
+import { EndpointWorker, type EndpointWorkerDeps } from './endpoint-worker.ts';
 
-export interface DispatcherDeps extends LaneDeps {
+export interface DispatcherDeps extends EndpointWorkerDeps {
   readonly events: Pick<EventStore, 'head'>;
   readonly follower: LogFollower;
   readonly codec: EventCodec;
   readonly states: StreamStates;
 }
 
-/** When it has to stop, calls under way get so long to end. */
+/** How long running calls may take when the dispatcher stops. */
 const LAST_CALLS_MS = 2000;
 
 const concerned = z.object({ subscription_id: z.string() });
 
 /**
- * Sends what is due, from the read model of deliveries; the log tells it when something was added. One node does, under
- * a lease. Should two do for a moment, a receiver may see an attempt twice, under one number; it is recorded once.
+ * Sends due deliveries from the read model; the log signals new ones. Runs on one node under a lease. While two nodes
+ * overlap, a receiver may get an attempt twice, with the same number; it is recorded once.
  */
 export const runWebhookDispatcher = (
   deps: DispatcherDeps,
@@ -38,22 +38,22 @@ export const runWebhookDispatcher = (
 const dispatch = async (deps: DispatcherDeps, held: AbortSignal): Promise<void> => {
   const stopping = new AbortController();
   const calls = new AbortController();
-  const lanes = new Map<string, EndpointWorker>();
+  const workers = new Map<string, EndpointWorker>();
   const running = new Set<Promise<void>>();
-  const laneOf = (tenantId: string, subscriptionId: string, ordered: boolean): EndpointWorker => {
+  const workerOf = (tenantId: string, subscriptionId: string, ordered: boolean): EndpointWorker => {
     const key = `${tenantId}/${subscriptionId}/${ordered}`;
-    const present = lanes.get(key);
+    const present = workers.get(key);
     if (present !== undefined) return present;
     const signals = { stopping: stopping.signal, calls: calls.signal };
-    const lane = new EndpointWorker({ tenantId, subscriptionId, ordered }, deps, signals);
-    lanes.set(key, lane);
-    const run = lane.run(() => lanes.delete(key)).finally(() => running.delete(run));
+    const worker = new EndpointWorker({ tenantId, subscriptionId, ordered }, deps, signals);
+    workers.set(key, worker);
+    const run = worker.run(() => workers.delete(key)).finally(() => running.delete(run));
     running.add(run);
-    return lane;
+    return worker;
   };
-  const lanesOf = (tenantId: string, subscriptionId: string): readonly [EndpointWorker, EndpointWorker] => [
-    laneOf(tenantId, subscriptionId, false),
-    laneOf(tenantId, subscriptionId, true),
+  const workersOf = (tenantId: string, subscriptionId: string): readonly [EndpointWorker, EndpointWorker] => [
+    workerOf(tenantId, subscriptionId, false),
+    workerOf(tenantId, subscriptionId, true),
   ];
   let lastCalls: NodeJS.Timeout | undefined;
   const stop = (): void => {
@@ -68,11 +68,11 @@ const dispatch = async (deps: DispatcherDeps, held: AbortSignal): Promise<void> 
       follow(deps, after, stopping.signal, (event) => {
         const tenant = dataOf(TenantStatusChanged, event);
         if (tenant !== undefined) {
-          for (const [key, lane] of lanes) if (key.startsWith(`${tenant.tenant_id}/`)) lane.wake();
+          for (const [key, worker] of workers) if (key.startsWith(`${tenant.tenant_id}/`)) worker.wake();
           return;
         }
         const { subscription_id } = concerned.parse(event.data);
-        const [parallel, ordered] = lanesOf(event.tenantId, subscription_id);
+        const [parallel, ordered] = workersOf(event.tenantId, subscription_id);
         const made = dataOf(DeliveryScheduled, event);
         if (made !== undefined) return parallel.offer(made.delivery_id, event);
         parallel.wake(event.position);
@@ -81,7 +81,7 @@ const dispatch = async (deps: DispatcherDeps, held: AbortSignal): Promise<void> 
       (async () => {
         for await (const { tenantId, subscriptionId } of deps.queue.subscriptions(after)) {
           if (stopping.signal.aborted) return;
-          lanesOf(tenantId, subscriptionId);
+          workersOf(tenantId, subscriptionId);
         }
       })(),
     ]);
@@ -93,7 +93,7 @@ const dispatch = async (deps: DispatcherDeps, held: AbortSignal): Promise<void> 
   }
 };
 
-/** What gives a lane something to do, or nothing more to do. */
+/** Events that give a worker deliveries, or end its work. */
 const TYPES = [
   DeliveryScheduled,
   DeliveryReplayRequested,
@@ -103,7 +103,7 @@ const TYPES = [
   TenantStatusChanged,
 ].map(({ type }) => type);
 
-/** Events until aborted, from `after` on. */
+/** Handles events after `after` until aborted. */
 const follow = (
   { follower, codec, states }: DispatcherDeps,
   after: Position | undefined,
@@ -112,8 +112,8 @@ const follow = (
 ): Promise<void> =>
   follower.run({ after, filter: { types: TYPES }, signal }, ({ events }) => {
     for (const stored of events) {
-      // The state of the stream in memory may be older than the event.
-      states.noticed(stored.stream, stored.revision);
+      // The cached state may be older than the event.
+      states.onEvent(stored.stream, stored.revision);
       onEvent(codec.decode(stored));
     }
   });

@@ -1,7 +1,7 @@
 import type { Position } from '../ports/event-store.ts';
 
-/** Whose deliveries, and which: those that are replayed in order go one by one. */
-export interface LaneName {
+/** Names a queue: deliveries replayed in order form a separate one. */
+export interface QueueName {
   readonly tenantId: string;
   readonly subscriptionId: string;
   readonly ordered: boolean;
@@ -13,47 +13,47 @@ export interface Due {
   readonly dueAt: number;
 }
 
-/** What waits to be delivered, from a read model. */
+/** Waiting deliveries, from a read model. */
 export interface DeliveryQueue {
-  /** Subscriptions that have had deliveries, as of a place in the log. */
-  subscriptions(seen: Position | undefined): AsyncIterable<Pick<LaneName, 'tenantId' | 'subscriptionId'>>;
-  /** The first that are due, or will be; as of a place in the log or later, where one is given. */
-  pending(lane: LaneName, limit: number, seen: Position | undefined): Promise<readonly Due[]>;
+  /** Subscriptions that have had deliveries, at a position or later. */
+  subscriptions(seen: Position | undefined): AsyncIterable<Pick<QueueName, 'tenantId' | 'subscriptionId'>>;
+  /** The first deliveries that are due or will be; at a position or later, if one is given. */
+  pending(name: QueueName, limit: number, seen: Position | undefined): Promise<readonly Due[]>;
 }
 
 const PAGE = 256;
-/** The read model is waited for so often all the same: what has changed behind the present page has its turn. */
+/** Interval (ms) at which the read model is waited for while pages are read as they are. */
 const AS_IT_STANDS_MS = 1_000;
-/** Of so many that are done it is remembered that they are, while the read model may not know it. */
+/** Most finished deliveries remembered until the read model has them. */
 const MAX_DONE = 1_024;
 
 /**
- * What waits in a lane, from the read model. While there is more than a page, the next page is taken from the read model
- * as it stands, without what is known to be done: who waited for it to hear of the last attempt would stand still, and
- * make it fold in small steps. That nothing is left is only said by one that has come as far as the lane.
+ * The waiting deliveries of a queue, from the read model. While more than a page waits, pages are read without waiting
+ * for the read model, leaving out deliveries known to be finished: waiting after each attempt would make it fold in
+ * small steps. Only a page read with waiting can show that the queue is empty.
  */
 export class DueDeliveries {
-  readonly #name: LaneName;
+  readonly #name: QueueName;
   readonly #queue: DeliveryQueue;
   readonly #done = new Set<string>();
   #isLong = false;
   /** When the read model was last waited for (ms). */
   #waitedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(name: LaneName, queue: DeliveryQueue) {
+  constructor(name: QueueName, queue: DeliveryQueue) {
     this.#name = name;
     this.#queue = queue;
   }
 
-  /** An attempt has been recorded. */
+  /** Records that an attempt has ended. */
   done(id: string): void {
     if (this.#isLong) this.#done.add(id);
   }
 
   /**
    * @param now for what is due (ms)
-   * @param seen how far in the log the lane has heard
-   * @returns in the order in which they are to be attempted, those that are due before those that will be
+   * @param seen the position that the queue has seen
+   * @returns deliveries in the order of their attempts, due ones first
    */
   async next(
     now: number,
@@ -68,7 +68,7 @@ export class DueDeliveries {
       this.#forgetKnown(found);
       if (due.length > 0) return due;
     }
-    // What ends while the read model is asked may be in its answer still.
+    // A delivery that ends during the read may still be in its result.
     this.#done.clear();
     this.#isLong = true;
     this.#waitedAt = now;
@@ -80,7 +80,7 @@ export class DueDeliveries {
     return waiting;
   }
 
-  /** What is done stood before all that waits, and is there no more once the read model knows of it. */
+  /** Forgets finished deliveries that the read model no longer returns. */
   #forgetKnown(found: readonly Due[]): void {
     const waiting = new Set(found.map(({ id }) => id));
     for (const id of this.#done) if (!waiting.has(id)) this.#done.delete(id);

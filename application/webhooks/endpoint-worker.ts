@@ -1,68 +1,72 @@
 import type { FairLimiter } from '../core/concurrency/fair-limiter.ts';
 import type { LoggedEvent } from '../core/events/event-codec.ts';
 import type { Clock } from '../ports/clock.ts';
-import { type Position, StoreUnavailable } from '../ports/event-store.ts';
+import { latest, type Position, StoreUnavailable } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
-import type { DeliveryAttempts, OwnOfAttempt } from './delivery-attempts.ts';
+import type { AttemptHints, DeliveryAttempts } from './delivery-attempts.ts';
 import type { FoundDelivery } from './delivery-reader.ts';
-import { type DeliveryQueue, type Due, DueDeliveries, type LaneName } from './due-deliveries.ts';
+import { type DeliveryQueue, type Due, DueDeliveries, type QueueName } from './due-deliveries.ts';
 
-export interface LaneDeps {
+export interface EndpointWorkerDeps {
   readonly queue: DeliveryQueue;
   readonly attempts: DeliveryAttempts;
-  readonly turns: FairLimiter;
+  readonly limiter: FairLimiter;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** Calls of one subscription at a time. */
+/** Concurrent calls of one subscription. */
 const WIDTH = 4;
-/** Attempts at a time, with those that a receiver has taken and that are on their way to the disk. */
+/** Concurrent attempts, including delivered ones that are being recorded. */
 const UNRECORDED = 16;
-/** Deliveries that are read together, shortly before they are sent. */
+/** Deliveries read together, shortly before they are sent. */
 const GROUP = 32;
-/** A timer beyond this would be a long time to trust one clock. */
+/** Longest sleep (ms) on one clock reading. */
 const LONGEST_SLEEP_MS = 60_000;
 const NOTHING_DONE_MS = 25;
 /**
- * Where nobody has answered well for so many attempts, the next ones come at a pace: a dead endpoint with thousands
- * waiting must not be what the server is busy with. The first success ends it.
+ * After this many failed attempts in a row further ones are throttled, so that a dead endpoint with a long queue does
+ * not load the server. A success ends it.
  */
 const PACED_AFTER = 8;
 const PACE_STEP_MS = 20;
 const PACE_MS = 160;
 
 /**
- * The deliveries of one subscription: waits until one is due, and until it is told of something new; never asks again
- * and again. What goes wrong here holds up nobody else.
+ * Sends the deliveries of one subscription: sleeps until one is due or it is woken, without polling. Its errors do not
+ * affect other workers.
  */
 export class EndpointWorker {
-  readonly #name: LaneName;
-  readonly #deps: LaneDeps;
-  /** No further attempt is begun. */
+  readonly #name: QueueName;
+  readonly #deps: EndpointWorkerDeps;
+  /** When aborted, no further attempt starts. */
   readonly #stopping: AbortSignal;
-  /** Gives calls that are under way up. */
+  /** Aborts running calls. */
   readonly #calls: AbortSignal;
   readonly #width: number;
   readonly #backlog: DueDeliveries;
   readonly #underWay = new Map<string, Promise<void>>();
   #calling = 0;
-  /** Those who wait for a call, or an attempt, to end. */
-  #roomFor: (() => void)[] = [];
-  /** What the page says is no longer so. */
+  /** Resolvers waiting for a call or an attempt to end. */
+  #slotWaiters: (() => void)[] = [];
+  /** The present page is outdated. */
   #isStale = false;
-  /** Grows when deliveries have changed that may have been read already. */
+  /** Counts changes of deliveries that may have been read already. */
   #changes = 0;
   #seen: Position | undefined;
-  /** Attempts since the last success. */
+  /** Failed attempts since the last success. */
   #failures = 0;
-  /** The last look has found nothing that is due. */
+  /** The last page had no due delivery. */
   #caughtUp = false;
   #woken = false;
   #ring: () => void = () => undefined;
 
-  constructor(name: LaneName, deps: LaneDeps, signals: { stopping: AbortSignal; calls: AbortSignal }) {
+  constructor(
+    name: QueueName,
+    deps: EndpointWorkerDeps,
+    signals: { stopping: AbortSignal; calls: AbortSignal },
+  ) {
     this.#name = name;
     this.#deps = deps;
     this.#stopping = signals.stopping;
@@ -71,7 +75,7 @@ export class EndpointWorker {
     this.#backlog = new DueDeliveries(name, deps.queue);
   }
 
-  /** Something has changed, at this place in the log. */
+  /** Signals a change at this position. */
   wake(position?: Position): void {
     this.#changes += 1;
     this.#ringFor(position);
@@ -84,22 +88,22 @@ export class EndpointWorker {
   }
 
   /**
-   * A delivery that has just been made, by this event. Where nothing waits before it, it is sent without asking the
-   * read model, which would have to come that far first.
+   * Offers a new delivery with its event. When nothing waits before it, it is sent without querying the read model,
+   * which would have to fold that far first.
    */
   offer(id: string, made: LoggedEvent): void {
     const { position } = made;
-    const isNext = this.#caughtUp && this.#hasRoom && !this.#stopping.aborted;
+    const isNext = this.#caughtUp && this.#hasSlot && !this.#stopping.aborted;
     if (isNext && !this.#underWay.has(id)) {
       this.#saw(position);
-      // Thousands may have to wait for their turn, and bodies are long: those are read again when it comes.
-      this.#start(id, this.#deps.turns.isFree(this.#name.tenantId) ? { made } : {});
+      // Without a free slot the event is dropped, since thousands may wait; it is read again later.
+      this.#start(id, this.#deps.limiter.isFree(this.#name.tenantId) ? { made } : {});
     } else this.#ringFor(position);
   }
 
   /**
-   * Until stopping, or until nothing is left of a subscription that was deleted; and until what is under way has ended.
-   * @param over told, before anybody can wake the lane in vain, that it will do nothing more
+   * Runs until `stopping`, or until a deleted subscription has no deliveries left; then waits for running attempts.
+   * @param over called when the worker ends, before it could be woken in vain
    */
   async run(over: () => void): Promise<void> {
     const signal = this.#stopping;
@@ -146,20 +150,20 @@ export class EndpointWorker {
     for (let at = 0; at < due.length; at += GROUP) {
       if (!(await this.#startAll(due.slice(at, at + GROUP)))) return undefined;
     }
-    return this.#room();
+    return this.#freeSlot();
   }
 
-  /** As there is room. @returns false when it is to be looked anew at what is due */
+  /** Starts attempts as slots become free. @returns false when the page must be read again */
   async #startAll(due: readonly Due[]): Promise<boolean> {
     const changes = this.#changes;
     const found = await this.#gathered(due);
     for (const { id } of due) {
-      if (!this.#hasRoom) await this.#room();
+      if (!this.#hasSlot) await this.#freeSlot();
       if (this.#stopping.aborted || this.#isStale) return false;
-      // It may have to wait for its turn: what is heard until then counts.
+      // The attempt may wait for a slot; changes until then count.
       const take = (): FoundDelivery | undefined => {
         const own = found?.get(id);
-        // Else it would live until it is too old, long enough to be taken for something that stays.
+        // Removed at once, so that its memory is short-lived.
         found?.delete(id);
         return changes === this.#changes ? own : undefined;
       };
@@ -168,49 +172,49 @@ export class EndpointWorker {
     return true;
   }
 
-  /** Not where they would have to wait for long, nor what has been tried before. */
+  /** Not for deliveries that would wait long, or were tried before. */
   async #gathered(due: readonly Due[]): Promise<Map<string, FoundDelivery> | undefined> {
     if (due.length === 1 || this.#failures > 0 || this.#name.ordered) return undefined;
     const ids = due.map(({ id }) => id);
     return this.#deps.attempts.gather(this.#name.tenantId, ids);
   }
 
-  get #hasRoom(): boolean {
+  get #hasSlot(): boolean {
     return this.#calling < this.#width && this.#underWay.size < UNRECORDED;
   }
 
-  async #room(): Promise<undefined> {
-    while (!this.#hasRoom) {
+  async #freeSlot(): Promise<undefined> {
+    while (!this.#hasSlot) {
       if (this.#underWay.size >= UNRECORDED) this.#deps.attempts.hurry();
-      await new Promise<void>((resolve) => this.#roomFor.push(resolve));
+      await new Promise<void>((resolve) => this.#slotWaiters.push(resolve));
     }
   }
 
-  #madeRoom(): void {
-    for (const resolve of this.#roomFor.splice(0)) resolve();
+  #slotFreed(): void {
+    for (const resolve of this.#slotWaiters.splice(0)) resolve();
   }
 
-  #start(id: string, known: Pick<OwnOfAttempt, 'made' | 'found'>): void {
+  #start(id: string, known: Pick<AttemptHints, 'made' | 'found'>): void {
     const done = this.#attempt(id, known).finally(() => {
       this.#underWay.delete(id);
       this.#backlog.done(id);
-      this.#madeRoom();
+      this.#slotFreed();
       this.#ringFor();
     });
     this.#underWay.set(id, done);
   }
 
   /** Never rejects. */
-  async #attempt(id: string, known: Pick<OwnOfAttempt, 'made' | 'found'>): Promise<void> {
+  async #attempt(id: string, known: Pick<AttemptHints, 'made' | 'found'>): Promise<void> {
     const { tenantId, subscriptionId, ordered } = this.#name;
-    const { turns, logger, sleep } = this.#deps;
+    const { limiter, logger, sleep } = this.#deps;
     this.#calling += 1;
-    const giveBack = once(await turns.take(tenantId, `${subscriptionId} ${ordered}`));
+    const giveBack = once(await limiter.take(tenantId, `${subscriptionId} ${ordered}`));
     const called = once(() => {
       this.#calling -= 1;
-      this.#madeRoom();
+      this.#slotFreed();
     });
-    // While one that was delivered is written down, the next is called; but for those that go one by one.
+    // While a success is recorded the next call starts, except for ordered deliveries.
     const delivered = (): void => {
       giveBack();
       this.#failures = 0;
@@ -224,7 +228,7 @@ export class EndpointWorker {
           { err: error, tenant_id: tenantId, delivery_id: id },
           'an attempt failed within the server',
         );
-        // In order, the next has to wait until the store is back; but nobody waits for one that can never be sent.
+        // An ordered delivery waits for the store, but not for one that can never be sent.
         if (ordered && error instanceof StoreUnavailable) this.#isStale = true;
         await sleep(1000, this.#calls);
       }
@@ -236,7 +240,7 @@ export class EndpointWorker {
     called();
   }
 
-  async #make(id: string, own: OwnOfAttempt): Promise<void> {
+  async #make(id: string, own: AttemptHints): Promise<void> {
     const { attempts, sleep } = this.#deps;
     const made = await attempts.make(this.#name.tenantId, id, this.#calls, own);
     this.#saw(made?.position);
@@ -246,7 +250,7 @@ export class EndpointWorker {
     } else if ('outcome' in made && made.outcome !== 'delivered') this.#failures += 1;
   }
 
-  /** Of a subscription that was deleted. */
+  /** Drops deliveries of a deleted subscription. */
   async #drop(waiting: readonly Due[]): Promise<'gone' | undefined> {
     if (waiting.length === 0) return this.#underWay.size === 0 ? 'gone' : this.#wait(undefined);
     for (const { id } of waiting) {
@@ -257,10 +261,10 @@ export class EndpointWorker {
   }
 
   #saw(position: Position | undefined): void {
-    if (position !== undefined && (this.#seen === undefined || this.#seen < position)) this.#seen = position;
+    this.#seen = latest(this.#seen, position);
   }
 
-  /** Until woken, or for so long (ms). */
+  /** Waits until woken, or at most `ms`. */
   async #wait(ms: number | undefined): Promise<undefined> {
     if (this.#woken) return undefined;
     const { promise, resolve } = Promise.withResolvers<void>();

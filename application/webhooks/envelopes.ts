@@ -9,7 +9,7 @@ import { FormSubmitted } from '../../domain/forms/submission.ts';
 import type { TEST_EVENT, WebhookEvent } from '../../domain/webhooks/event-types.ts';
 import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
 
-/** Event types that webhooks are told of. */
+/** Event types that webhooks deliver. */
 export const WEBHOOK_SOURCES = [
   JobTransitioned,
   JobOverridden,
@@ -19,13 +19,13 @@ export const WEBHOOK_SOURCES = [
   RecordDeleted,
 ].map(({ type }) => type);
 
-/** What an event is to those outside (decisions, section 8, Data). */
+/** The public form of an event (decisions, section 8, Data). */
 export interface Notice {
   readonly event: WebhookEvent;
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** Undefined for an event that no webhook is told of. */
+/** Undefined for an event that no webhook delivers. */
 export const noticeOf = (logged: LoggedEvent): Notice | undefined => {
   const actor = { kind: logged.actor.kind, id: logged.actor.id };
   const moved = dataOf(JobTransitioned, logged);

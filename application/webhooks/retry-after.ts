@@ -1,7 +1,7 @@
 const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
 /**
- * Reads `Retry-After` of a 429 or 503, in ms from `now`; undefined for another status, and for a header that is neither
+ * Reads `Retry-After` of a 429 or 503, in ms from `now`; undefined for another status, or a header that is neither
  * whole seconds nor a date.
  */
 export const retryAfterOf = (status: number, header: string | undefined, now: number): number | undefined => {

@@ -1,7 +1,8 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
+import { evictOldest } from '../core/memory/evict-oldest.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
 
-/** What a receiver is told beside the body (specification, Webhook events, Headers). */
+/** Data of the headers (specification, Webhook events, Headers). */
 export interface Signed {
   readonly event: string;
   readonly deliveryId: string;
@@ -10,7 +11,7 @@ export interface Signed {
   /** ms */
   readonly now: number;
   readonly secret: SigningKey;
-  /** Of the rotation before, while it still verifies. */
+  /** The previous secret, while it is valid. */
   readonly previous?: SigningKey | undefined;
 }
 
@@ -25,7 +26,7 @@ export const signatureOf = (key: SigningKey | string, body: Uint8Array): string 
 
 const MAX_SIGNING_KEYS = 2_000;
 
-/** Secrets as keys, so that each is opened once and not at each call. One whose data key is gone is none here either. */
+/** Caches opened secrets as key objects. A secret whose data key is destroyed is no longer returned. */
 export class SigningKeys {
   readonly #keys: KeyRing;
   readonly #opened = new Map<string, SigningKey>();
@@ -34,13 +35,13 @@ export class SigningKeys {
     this.#keys = keys;
   }
 
-  /** One that was opened before, at once; not when its data key has gone, or may have. */
+  /** A cached key whose data key is loaded and not destroyed. */
   known(sealed: string): SigningKey | undefined {
     const known = this.#opened.get(sealed);
     return known !== undefined && this.#keys.opens(sealed) ? known : undefined;
   }
 
-  /** @param sealed the secret. Undefined when it cannot be had any more */
+  /** Undefined when the data key is destroyed. @param sealed the secret */
   async of(sealed: string): Promise<SigningKey | undefined> {
     const known = this.known(sealed);
     if (known !== undefined) return known;
@@ -49,10 +50,7 @@ export class SigningKeys {
     if (secret === undefined) return undefined;
     const key = signingKeyOf(secret);
     this.#opened.set(sealed, key);
-    if (this.#opened.size > MAX_SIGNING_KEYS) {
-      const oldest = this.#opened.keys().next().value;
-      if (oldest !== undefined) this.#opened.delete(oldest);
-    }
+    evictOldest(this.#opened, MAX_SIGNING_KEYS);
     return key;
   }
 }

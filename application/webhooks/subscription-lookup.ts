@@ -8,10 +8,10 @@ import {
 } from '../../domain/webhooks/subscription.ts';
 import type { Streams } from '../core/commands/streams.ts';
 
-/** Subscriptions as they are, from the folded stream. Nobody is refused because of what one node remembers. */
+/** Looks up subscriptions in the folded stream; reads the store before it reports one as unknown. */
 export class SubscriptionLookup {
   readonly #streams: Streams;
-  /** States are never changed in place: what was found of one holds. */
+  /** The last answer, valid for this very state object. */
   #looked: { readonly state: Subscriptions | undefined; readonly isClean: boolean } = {
     state: undefined,
     isClean: false,
@@ -21,7 +21,7 @@ export class SubscriptionLookup {
     this.#streams = streams;
   }
 
-  /** @param isEnough else, and before anybody is refused, the store is asked @throws `not_found` */
+  /** @param isEnough false reads the store as well @throws `not_found` */
   async find(
     tenantId: string,
     id: string,
@@ -32,13 +32,13 @@ export class SubscriptionLookup {
     return found;
   }
 
-  /** What this node remembers, at once: undefined when that is nothing, and when it does not know of it. */
+  /** The subscription in the cached state, if any. */
   known(tenantId: string, id: string): Subscription | undefined {
     const byId = this.#cached(tenantId)?.byId;
     return byId !== undefined && Object.hasOwn(byId, id) ? byId[id] : undefined;
   }
 
-  /** So far as this node remembers; false when that is nothing. */
+  /** Whether no subscription in the cached state has dead letters; false without a cached state. */
   haveNoDeadLetters(tenantId: string): boolean {
     const cached = this.#cached(tenantId);
     if (cached === undefined) return false;
@@ -50,12 +50,10 @@ export class SubscriptionLookup {
   }
 
   #cached(tenantId: string): Subscriptions | undefined {
-    const cached = this.#streams.of(subscriptionsStream, tenantId, SUBSCRIPTIONS).cached();
-    // The stream's name says which stream type folded it.
-    return cached?.state as Subscriptions | undefined;
+    return this.#streams.of(subscriptionsStream, tenantId, SUBSCRIPTIONS).cached()?.state;
   }
 
-  /** As {@link find}; undefined for what the store does not know. */
+  /** As {@link find}; undefined for an unknown subscription. */
   async look(
     tenantId: string,
     id: string,

@@ -38,7 +38,7 @@ interface Deps {
   readonly http: Pick<OutboundHttp, 'check'>;
   /** Makes a signing secret. */
   readonly newSecret: () => string;
-  /** How long a secret signs beside the one that follows it. */
+  /** How long the previous secret stays valid after a rotation. */
   readonly graceMs: number;
 }
 
@@ -58,7 +58,7 @@ export class Webhooks {
   }
 
   /**
-   * @returns the secret in the clear: nothing shows it again
+   * @returns the secret, which is not shown again
    * @throws `url_refused`, `plan_required`, `subscription_limit_reached`
    */
   async create(
@@ -77,7 +77,7 @@ export class Webhooks {
     return { ...this.#changed(outcome, id), secret: await this.#shown(made) };
   }
 
-  /** Equal values change nothing. @throws `not_found`, and as {@link create} */
+  /** Equal values have no effect. @throws `not_found`, and as {@link create} */
   async change(
     tenantId: string,
     id: string,
@@ -104,7 +104,7 @@ export class Webhooks {
     return { ...this.#changed(outcome, id), secret: await this.#shown(made) };
   }
 
-  /** The secret is gone when this resolves; what waits to be delivered is dropped. @throws `not_found` */
+  /** Resolves when the secret is destroyed; waiting deliveries are dropped. @throws `not_found` */
   async delete(tenantId: string, id: string, context: RequestContext): Promise<Position | undefined> {
     const { position } = await this.#execute(tenantId, context, (state) => deleteSubscription(state, id));
     await this.#deps.keys.destroy(webhookKeyId(tenantId, id));
@@ -128,7 +128,7 @@ export class Webhooks {
     return { subscription: subscriptionOf(outcome.state, id), position: outcome.position };
   }
 
-  /** Of a keyed request that is tried again: the secret that its first try has made. */
+  /** The secret; for a retried keyed request the one that its first try made. */
   async #shown(sealed: readonly (string | undefined)[]): Promise<string> {
     const [made] = sealed.filter((each) => each !== undefined);
     const secret = made === undefined ? undefined : await this.#deps.keys.open(made);

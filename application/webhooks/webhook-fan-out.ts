@@ -22,15 +22,15 @@ import type { EventStore, StoredEvent } from '../ports/event-store.ts';
 import { storedBody } from './body.ts';
 import { envelopeText, type Notice, noticeOf, WEBHOOK_SOURCES } from './envelopes.ts';
 
-/** What decides which subscriptions there are, and which are active. */
+/** Events that change subscriptions. */
 const CHANGES = [WebhookCreated, WebhookChanged, WebhookPaused, WebhookActivated, WebhookDeleted];
 
-/** Deliveries that are made at once, and so go to disk together. */
+/** Deliveries made concurrently, which share group commits. */
 const AT_ONCE = 256;
 
 /**
- * One delivery for each event and each subscription that was active and wanted it when it happened (specification,
- * Webhook events, Sources). The id is made of both, and the first body stays: seen twice, an event is one delivery.
+ * Makes one delivery for each event and each subscription that was active and selected it at that time (specification,
+ * Webhook events, Sources). Ids derive from both, so that a repeat has no effect.
  */
 export const webhookFanOut = (deps: {
   readonly streams: Streams;
@@ -56,7 +56,7 @@ export const webhookFanOut = (deps: {
       }),
     );
   };
-  /** What is to be made of an event; the order of the log says which subscriptions there were. */
+  /** The deliveries of an event, by the subscriptions at its position. */
   const deliveriesOf = async (event: LoggedEvent): Promise<readonly (() => Promise<void>)[]> => {
     if (history.takes(event)) return [];
     const notice = noticeOf(event);
@@ -67,7 +67,7 @@ export const webhookFanOut = (deps: {
       .filter(({ state, events }) => state === 'active' && wants(events, notice.event))
       .map((subscription) => () => schedule(event, notice, subscription));
   };
-  /** In a tenant without an active subscription nobody wants anything. */
+  /** True for a tenant without an active subscription. */
   const skips = ({ type, stream }: StoredEvent): boolean => {
     if (history.types.includes(type)) return false;
     const known = history.known(streamName(ownerOf(stream), subscriptionsStream.category, SUBSCRIPTIONS));
@@ -80,7 +80,7 @@ export const webhookFanOut = (deps: {
   };
   return {
     name: 'webhook-fan-out',
-    // In one order with what happens to subscriptions.
+    // Follows changes of subscriptions in the same order.
     types: [...WEBHOOK_SOURCES, ...history.types],
     begin: () => history.reset(),
     skips,
@@ -89,7 +89,7 @@ export const webhookFanOut = (deps: {
   };
 };
 
-/** Begun in their order, so many at a time. Ends when all have ended. @throws the first error */
+/** Runs in order, some at a time. Resolves when all have ended. @throws the first error */
 const allOf = async (works: readonly (() => Promise<void>)[]): Promise<void> => {
   let next = 0;
   const errors: unknown[] = [];

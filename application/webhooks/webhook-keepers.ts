@@ -18,20 +18,20 @@ import { SubscriptionLookup } from './subscription-lookup.ts';
 import { systemCause } from './system-cause.ts';
 
 /**
- * Counts dead letters, in the order of the log, and so pauses a subscription at the tenth (specification, Webhook
- * subscription). What was counted carries its place in the log: seen twice, it counts once.
+ * Counts dead letters in log order, which pauses a subscription at the tenth (specification, Webhook subscription).
+ * Counts carry the event's position, so that a repeat has no effect.
  */
 export const deadLetterCounter = (deps: { readonly streams: Streams }): Subscriber => {
-  /** Tenants whose count this process has looked up in the store since it began; nobody else counts meanwhile. */
+  /** Tenants whose count this process has read from the store since it began; it alone counts meanwhile. */
   const known = new Set<string>();
   const subscriptions = new SubscriptionLookup(deps.streams);
-  /** Most deliveries succeed, and there is nothing to count back: that is seen at once. */
+  /** A success without dead letters to reset changes nothing. */
   const isNothing = (event: LoggedEvent): boolean => {
     const success = dataOf(DeliverySucceeded, event);
     if (success === undefined || !known.has(event.tenantId)) return false;
     return subscriptions.known(event.tenantId, success.subscription_id)?.deadLetters.length === 0;
   };
-  /** Where no subscription of the tenant has a dead letter, which of them has succeeded need not be known. */
+  /** A success needs no work when the tenant has no dead letters. */
   const skips = ({ type, stream }: StoredEvent): boolean => {
     if (type !== DeliverySucceeded.type) return false;
     const { tenantId } = parseStreamName(stream);
@@ -60,14 +60,14 @@ export const deadLetterCounter = (deps: { readonly streams: Streams }): Subscrib
     begin: () => known.clear(),
     skips,
     handle,
-    // One after the other, as their order says what is counted.
+    // One after another, since their order determines the count.
     handleAll: async (events) => {
       for (const event of events) if (!isNothing(event)) await handle(event);
     },
   };
 };
 
-/** Asks for each delivery of a dead-letter log that is to be replayed; goes on where a crash cut it off. */
+/** Requests replays of the deliveries in a dead-letter log; continues after a crash. */
 export const deadLetterReplayer = (deps: { readonly webhookDeliveries: WebhookDeliveries }): Subscriber => ({
   name: 'webhook-dead-letter-replayer',
   types: [WebhookDeadLettersReplayed.type],
@@ -77,10 +77,7 @@ export const deadLetterReplayer = (deps: { readonly webhookDeliveries: WebhookDe
   },
 });
 
-/**
- * Destroys the secrets of deleted subscriptions. The request that deletes does so itself; this makes good what a crash
- * in between left.
- */
+/** Destroys secrets of deleted subscriptions if the request crashed. */
 export const webhookSecretEraser = (deps: { readonly keys: KeyRing }): Subscriber => ({
   name: 'webhook-secret-eraser',
   types: [WebhookDeleted.type],

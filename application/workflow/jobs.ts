@@ -23,10 +23,10 @@ import type { Position } from '../ports/event-store.ts';
 import { specsOf } from './workflow-uses.ts';
 import type { PublishedWorkflow, Workflows } from './workflows.ts';
 
-/** Who moves a job, as guards and roles see it. */
+/** The person who moves a job, for guards and roles. */
 export type JobActor = Surroundings['actor'];
 
-/** A job as it is now, with the version of the workflow that it follows. */
+/** A job with the version of its workflow. */
 export interface JobNow {
   readonly record: RecordWithJob;
   readonly workflow: PublishedWorkflow;
@@ -41,10 +41,10 @@ export type TransitionOutcome =
   | { readonly outcome: 'refused'; readonly refusal: Refusal }
   | { readonly outcome: 'not_found' };
 
-/** What becomes of a transition that another one overtook: `conflict` for a client, decided anew for a bulk row. */
+/** The handling of a transition overtaken by another one: `conflict` for a client, a new decision for a bulk row. */
 export type LostRace = 'refuse' | 'decide_again';
 
-/** Use cases on jobs (decisions, section 6, Job). A job is its record's stream, and its id is the record's. */
+/** Use cases on jobs (decisions, section 6, Job). A job is part of its record's stream and has the record's id. */
 export class Jobs {
   readonly #streams: Streams;
   readonly #workflows: Workflows;
@@ -78,8 +78,8 @@ export class Jobs {
   }
 
   /**
-   * As {@link transition}, with refusals as values: for callers that go on after one.
-   * @param command.ifVersion the record's version that is meant; at another one the race is lost
+   * As {@link transition}, with refusals as values, for bulk rows.
+   * @param command.ifVersion expected version of the record; otherwise the race is lost
    */
   async tryTransition(
     tenantId: string,
@@ -93,8 +93,8 @@ export class Jobs {
     let refusal: Refusal | 'not_found' | undefined;
     const outcome = await this.#streams.of(recordStream, tenantId, jobId).execute(context, {
       prepare: async ({ state }) => {
-        const verdict = await this.judge(tenantId, state, command, actor);
-        // It is not refused by fields that another node may have changed.
+        const verdict = await this.check(tenantId, state, command, actor);
+        // A guard must not fail on cached fields that another node may have changed.
         if (verdict.kind === 'guard_rejected' && state.status === 'live') {
           await this.#streams.of(schemaStream, tenantId, state.entityName).refresh();
         }
@@ -150,8 +150,8 @@ export class Jobs {
   }
 
   /**
-   * What the actor can do with a job.
-   * @param state in which it is shown
+   * The events that the actor can trigger.
+   * @param state the shown state of the job
    * @throws `not_found`
    */
   async allowed(tenantId: string, jobId: string, state: string, actor: JobActor): Promise<readonly string[]> {
@@ -162,8 +162,8 @@ export class Jobs {
     return allowedEvents(shown, { machine: workflow.machine, fields, actor, now: this.#clock.now() });
   }
 
-  /** What would become of a transition of this record, for previews. */
-  async judge(
+  /** The verdict on a transition, for previews. */
+  async check(
     tenantId: string,
     state: RecordState,
     command: Omit<TransitionCommand, 'seen'>,
@@ -179,14 +179,14 @@ export class Jobs {
   /** @throws `not_found` */
   async find(tenantId: string, jobId: string): Promise<RecordWithJob> {
     const { state } = await this.#streams.of(recordStream, tenantId, jobId).load();
-    // That there is none is not said from a state that another node may have left behind.
+    // A cached state without the job may be old.
     const isThere = state.status === 'live' && state.job !== undefined;
     return withJob(isThere ? state : await this.#recordNow(tenantId, jobId));
   }
 
   /**
-   * What is appended to a job from here on was not seen by the request that arrives now: its caller cannot know it.
-   * Asked of the store, since a state in memory may be behind another node, and would make a conflict of none.
+   * The job's version at arrival of the request: later changes are unknown to its caller. Read from the store, since an
+   * old cached version would cause false conflicts.
    */
   async #versionNow(tenantId: string, jobId: string): Promise<number | undefined> {
     const state = await this.#recordNow(tenantId, jobId);
@@ -207,7 +207,7 @@ export class Jobs {
     return { ...job, fields: schema.state.exists ? specsOf(schema.state.fields) : {} };
   }
 
-  /** Undefined for what is deleted, being deleted, or without a job. */
+  /** Undefined for a record that is deleted, being deleted, or without a job. */
   async #jobIn(tenantId: string, state: RecordState): Promise<JobNow | undefined> {
     if (state.status !== 'live' || state.job === undefined) return undefined;
     const { workflow: name, workflow_version: version } = state.job;

@@ -15,7 +15,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { Jobs } from './jobs.ts';
 
-/** What a token leads to. */
+/** The target of a token. */
 export interface LinkTarget {
   readonly tenantId: string;
   readonly linkId: string;
@@ -28,10 +28,10 @@ export interface LinkTarget {
 /** 32 bytes in base64url. */
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 
-/** Finds the link of a token that has not been revoked, by the token's SHA-256 in lower-case hex. */
+/** Finds the unrevoked link of a token by its SHA-256 in lower-case hex. */
 export type LinkLookup = (tokenHash: string) => Promise<LinkTarget | undefined>;
 
-/** Nobody's link: an unknown token costs what a known one costs. */
+/** Stands for an unknown token, which then takes as long to check as a known one. */
 const NOBODYS: LinkTarget = {
   tenantId: 'platform',
   linkId: '',
@@ -64,7 +64,7 @@ export class PublicLinks {
   }
 
   /**
-   * The token is in this answer and nowhere else; undefined for a repeated request whose first try made the link.
+   * @returns `token`, which is not stored; undefined for a repeated request whose first try made the link
    * @throws `not_found`, `constraint_violated`
    */
   async create(
@@ -98,7 +98,7 @@ export class PublicLinks {
     };
   }
 
-  /** Revoking again changes nothing. @throws `not_found` */
+  /** Has no effect on a revoked link. @throws `not_found` */
   async revoke(
     tenantId: string,
     jobId: string,
@@ -113,8 +113,8 @@ export class PublicLinks {
   }
 
   /**
-   * What a token leads to, held against the tenant, the job and the link as they are now.
-   * @throws `not_found` for whatever is not good, always the same
+   * The target of a token, checked against the present tenant, job and link.
+   * @throws `not_found`, with the same message in all cases
    */
   async validate(token: string): Promise<LinkTarget> {
     const target = (TOKEN.test(token) ? await this.#lookUp(hashOf(token)) : undefined) ?? NOBODYS;
@@ -136,11 +136,11 @@ export class PublicLinks {
     return target;
   }
 
-  /** As the store has them: another node may have made one, or revoked one, a moment ago. */
+  /** Read from the store, since another node may have changed the links. */
   async #linksNow(tenantId: string, jobId: string): Promise<Links['links']> {
     const stream = this.#streams.of(linkStream, tenantId, jobId);
     const { state, revision } = await stream.refresh();
-    if (revision < 0) stream.forget();
+    if (revision < 0) stream.evict();
     return state.links;
   }
 }

@@ -13,7 +13,7 @@ import {
 import type { Streams } from '../core/commands/streams.ts';
 import type { Cause } from '../core/events/event-codec.ts';
 
-/** What attaching a workflow needs to know of it, as the store has it; undefined when none is published under the name. */
+/** The published workflow of a name, as stored now; undefined if there is none. */
 export type PublishedWorkflows = (
   tenantId: string,
   name: string,
@@ -32,21 +32,24 @@ interface EntityUse {
   readonly cause: Cause;
 }
 
-/** An announcement of this very change. */
+/** An announcement of the present change. */
 interface Announced {
   readonly workflow: string;
   readonly revision: number;
 }
 
-/** For whoever changes an entity: each is called while the change is decided. */
+/** Checks for a change of an entity, called while it is decided. */
 export interface HeldUse {
-  /** @throws `constraint_violated` without such a published workflow, `validation_failed` where it does not fit */
+  /** @throws `constraint_violated` without such a published workflow, `validation_failed` when it does not fit */
   readonly checkFit: (workflow: string | null, fields: readonly Field[]) => Promise<void>;
-  /** Undefined for no workflow. After {@link checkFit}, it says that nothing has been published since. */
+  /**
+   * The open announcement; undefined without a workflow. Called after {@link checkFit}, it proves that nothing was
+   * published since.
+   */
   readonly announced: (workflow: string | null) => Promise<Announcement | undefined>;
 }
 
-/** The change must be announced in the stream of this workflow before it is decided. */
+/** The change must be announced in this workflow's stream before it is decided. */
 class NotAnnounced extends Error {
   readonly workflow: string;
 
@@ -56,11 +59,11 @@ class NotAnnounced extends Error {
   }
 }
 
-/** The entity may be given another workflow meanwhile; so often is announced anew. */
+/** Tries while the entity's workflow changes concurrently. */
 const TRIES = 5;
 
 /**
- * Puts changes of entities and the publishing of their workflows into one order, that of the workflow's stream
+ * Orders changes of entities and publishing of their workflows in the workflow's stream
  * (docs/decisions/0012-schema-changes-are-proposed.md).
  */
 export class WorkflowUses {
@@ -72,7 +75,7 @@ export class WorkflowUses {
     this.#workflows = deps.workflows;
   }
 
-  /** Runs a change, again when it turns out that it must be announced, and settles the announcement at the end. */
+  /** Runs a change, and again after announcing it if needed; settles the announcement at the end. */
   async within<T>(use: EntityUse, change: (held: HeldUse) => Promise<T>): Promise<T> {
     let announced: Announced | undefined;
     try {
@@ -126,7 +129,7 @@ export class WorkflowUses {
     return { workflow, revision: event.revision };
   }
 
-  /** Where it fails, whoever publishes waits a little longer: the change itself stands. */
+  /** On failure publishing waits a little longer; the change itself is done. */
   async #settle(use: EntityUse, announced: Announced | undefined): Promise<void> {
     if (announced === undefined) return;
     const { entityName } = use;
@@ -147,7 +150,7 @@ export class WorkflowUses {
   }
 }
 
-/** Whoever publishes does not wait for ever. @throws `conflict` */
+/** Publishing does not wait for ever. @throws `conflict` */
 export const refuseLate = (announcement: Announcement | undefined, now: number): void => {
   if (announcement !== undefined && now - announcement.at > ANNOUNCED_MS) throw tooLate();
 };
@@ -155,7 +158,7 @@ export const refuseLate = (announcement: Announcement | undefined, now: number):
 const tooLate = (): DomainError =>
   new DomainError('conflict', 'The workflow was published meanwhile. Try again.');
 
-/** What the expression language needs to know of an entity's fields. */
+/** Fields of an entity for the expression language. */
 export const specsOf = (fields: readonly Field[]): FieldSpecs =>
   Object.fromEntries(
     fields.map(({ key, type, options }) => [key, options === undefined ? { type } : { type, options }]),

@@ -24,19 +24,19 @@ import type { EventStore, Position } from '../ports/event-store.ts';
 import { MEMORY } from '../ports/memory.ts';
 import { specsOf } from './workflow-uses.ts';
 
-/** A published version, ready to be run. */
+/** A published version, ready to run. */
 export interface PublishedWorkflow {
   readonly name: string;
   /** From 1 on. */
   readonly version: number;
-  /** Key of the state in which jobs begin. */
+  /** Key of the initial state of jobs. */
   readonly initial: string;
   readonly machine: Machine;
-  /** What does not fit an entity with these fields; `path` leads into the definition. */
+  /** Issues with an entity of these fields; `path` is a path of the definition. */
   readonly checkAgainst: (fields: FieldSpecs) => readonly FieldIssue[];
 }
 
-/** Names of the entities whose records run a workflow, as far as the log goes when it is asked. */
+/** Names of the entities whose records use a workflow, up to the present end of the log. */
 export type EntitiesUsing = (tenantId: string, workflow: string) => Promise<readonly string[]>;
 
 interface UsingEntity {
@@ -49,22 +49,22 @@ interface Changed {
   readonly position: Position | undefined;
 }
 
-/** Issues of one answer; a definition can be wrong in more places than anybody reads. */
+/** Most issues of one answer. */
 const MAX_ISSUES = 1000;
-/** Characters of definitions kept ready in memory, as JSON; a character takes two bytes at most. */
+/** Most characters of cached definitions as JSON; a character takes at most two bytes. */
 const MAX_KEPT = MEMORY.workflows.maxBytes / 2;
-/** Whoever publishes waits this long (ms) for changes of entities that have been announced. */
-const PATIENCE_MS = 5000;
+/** How long (ms) publishing waits for announced changes of entities. */
+const WAIT_MS = 5000;
 const POLL_MS = 25;
 
-/** Use cases on workflows, and the published versions for whoever runs jobs (decisions, section 6, Workflow). */
+/** Use cases on workflows, and their published versions for jobs (decisions, section 6, Workflow). */
 export class Workflows {
   readonly #streams: Streams;
   readonly #events: EventStore;
   readonly #codec: EventCodec;
   readonly #entitiesUsing: EntitiesUsing;
   readonly #pause: (ms: number) => Promise<void>;
-  /** Published versions never change: by tenant, name and version, the least recently made ready first. */
+  /** Published versions by tenant, name and version, oldest first; they never change. */
   readonly #kept = new Map<string, { readonly published: PublishedWorkflow; readonly size: number }>();
   #keptSize = 0;
 
@@ -103,9 +103,9 @@ export class Workflows {
   }
 
   /**
-   * The draft becomes the next version, checked against every entity that runs the workflow, and against what has been
-   * proposed for it.
-   * @throws `not_found`, `validation_failed` with every issue, `conflict` while such an entity is being changed
+   * Publishes the draft as the next version, checked against each entity that uses the workflow, and against its
+   * proposed changes.
+   * @throws `not_found`, `validation_failed` with every issue, `conflict` during a change of such an entity
    */
   async publish(tenantId: string, name: string, context: RequestContext): Promise<Changed> {
     const known = await this.#entitiesUsing(tenantId, name);
@@ -114,15 +114,15 @@ export class Workflows {
         return await this.#publish(tenantId, name, known, context);
       } catch (error) {
         const isBusy = error instanceof DomainError && error.code === 'conflict';
-        if (!isBusy || waited >= PATIENCE_MS) throw error;
+        if (!isBusy || waited >= WAIT_MS) throw error;
         await this.#pause(POLL_MS);
       }
     }
   }
 
   /**
-   * @param known entities that are looked at beside those that the workflow's own stream names: who began to run it
-   * before announcements were made is not among these
+   * @param known entities besides those named in the workflow's stream, which started to use it before announcements
+   * existed
    */
   async #publish(
     tenantId: string,
@@ -143,7 +143,7 @@ export class Workflows {
     return existing(outcome);
   }
 
-  /** The fields that an entity has now, and those that are proposed for it, where it is to run the workflow with them. */
+  /** The present and proposed fields of an entity, where they use the workflow. */
   async #using(tenantId: string, name: string, workflow: string): Promise<readonly UsingEntity[]> {
     const state = (await this.#streams.of(schemaStream, tenantId, name).refresh()).state;
     if (!state.exists) return [];
@@ -152,9 +152,7 @@ export class Workflows {
     );
   }
 
-  /**
-   * A published version, the newest in the store unless one is named; undefined when there is none.
-   */
+  /** A published version, by default the newest in the store; undefined if there is none. */
   async published(tenantId: string, name: string, version?: number): Promise<PublishedWorkflow | undefined> {
     const known = version === undefined ? undefined : this.#kept.get(keyOf(tenantId, name, version));
     if (known !== undefined) return known.published;
@@ -162,7 +160,7 @@ export class Workflows {
       const { state } = await this.#streams.of(workflowStream, tenantId, name).load();
       if (state.exists && version <= state.versions.length) return this.#of(tenantId, state, version);
     }
-    // The state in memory may be behind what another node has published.
+    // The cached state may be older than another node's publication.
     const state = (await this.#streams.of(workflowStream, tenantId, name).refresh()).state;
     return state.exists ? this.#of(tenantId, state, version ?? state.versions.length) : undefined;
   }
@@ -224,7 +222,7 @@ const madeReady = (name: string, version: number, definition: Definition): Publi
   checkAgainst: (fields) => fitIssues(definition, fields),
 });
 
-/** Every issue once, though an entity may have it by what it is and by what is proposed for it. */
+/** Lists every issue once, also when it occurs with present and proposed fields. */
 const unfitFor = (definition: Definition, entities: readonly UsingEntity[]): readonly FieldIssue[] => {
   const issues = new Map<string, FieldIssue>();
   const add = (issue: FieldIssue) => issues.set(JSON.stringify(issue), issue);

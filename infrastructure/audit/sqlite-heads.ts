@@ -29,7 +29,7 @@ const PAGE = 2000;
 
 const streamHead = z.object({ stream: z.string(), revision: z.number(), hash: z.string() });
 
-const sealedHead = z.object({
+const signedHead = z.object({
   tenant_id: z.string(),
   position: z.string(),
   root: z.string(),
@@ -140,14 +140,14 @@ export const openSqliteHeadStore = async ({
       return mine;
     },
 
-    unsealed: () =>
+    unsigned: () =>
       writer.read(() =>
         writer
           .prepare('SELECT owner FROM owners WHERE position > sealed ORDER BY owner')
           .all()
           .map((row) => textOf(row, 'owner')),
       ),
-    sealed: (owner, position) =>
+    signed: (owner, position) =>
       writer.write(() => {
         writer.prepare('UPDATE owners SET sealed = max(sealed, ?) WHERE owner = ?').run(position, owner);
       }),
@@ -167,7 +167,7 @@ export const openSqliteHeadStore = async ({
           .all(limit)
           .map((row) => ({
             seq: numberOf(row, 'seq'),
-            head: sealedHead.parse(JSON.parse(textOf(row, 'head'))),
+            head: signedHead.parse(JSON.parse(textOf(row, 'head'))),
           })),
       ),
     delivered: (seq) =>

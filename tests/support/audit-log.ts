@@ -13,7 +13,7 @@ import {
 } from '../../application/core/events/event-codec.ts';
 import { KeyRing } from '../../application/core/privacy/key-ring.ts';
 import { LogFollower } from '../../application/core/subscriptions/log-follower.ts';
-import type { HeadSigningKey, SealedHead } from '../../application/ports/audit-heads.ts';
+import type { HeadSigningKey, SignedHead } from '../../application/ports/audit-heads.ts';
 import type { EventStore, NewEvent } from '../../application/ports/event-store.ts';
 import { catalogue } from '../../domain/catalogue.ts';
 import { openSqliteHeadStore } from '../../infrastructure/audit/sqlite-heads.ts';
@@ -173,7 +173,7 @@ export const exportOf = async ({ folder, keyStore }: AuditLog, tenantId: string)
 };
 
 export interface Proof {
-  readonly head: SealedHead;
+  readonly head: SignedHead;
   /** As `GET /audit/proof` sends it with the list of heads. */
   readonly withHeads: string;
 }

@@ -84,7 +84,7 @@ export const readModelKit = async (readStore?: ReadStore) => {
     },
     runner: (options: Partial<RunnerOptions> & { version?: number; name?: string } = {}) =>
       new ProjectionRunner(tallies(options.version), {
-        pressure: new WaitingReaders(),
+        waitingReaders: new WaitingReaders(),
         ...foldDeps(node),
         store,
         events: stores.events,

@@ -6,7 +6,7 @@ import type { TitledText } from './record-text.ts';
 
 export interface AttachmentFacts {
   readonly filename: string;
-  /** `type/subtype`, as the client said. */
+  /** `type/subtype`, as sent by the client. */
   readonly content_type: string;
 }
 
@@ -25,16 +25,16 @@ const EXTENSIONS: ReadonlyMap<string, 'text' | 'csv'> = new Map([
   ['csv', 'csv'],
 ]);
 
-/** Whether an attachment is a text, a table or neither: by its type, or by its name where that says nothing. */
+/** Text, CSV or neither: by content type, or by file name when the type is unknown. */
 export const textKindOf = ({ filename, content_type }: AttachmentFacts): 'text' | 'csv' | undefined => {
   const extension = /\.([a-z]+)$/i.exec(filename)?.[1]?.toLowerCase() ?? '';
   const byName = EXTENSIONS.get(extension);
   const byType = TYPES.get(content_type.split(';')[0]?.trim().toLowerCase() ?? '');
-  // Spreadsheets and browsers call CSV all sorts of things.
+  // Spreadsheets and browsers send CSV with various types.
   return byName === 'csv' && byType === 'text' ? 'csv' : (byType ?? byName);
 };
 
-/** The text of an attachment; empty for what only calls itself one. The stream is read or destroyed. */
+/** The text of an attachment; empty when the bytes are no text. Reads or destroys the stream. */
 export const attachmentText = async (facts: AttachmentFacts, bytes: Readable): Promise<TitledText> => {
   const text = (await decodedText(bytes, FOUND_CHARACTERS)) ?? '';
   return {

@@ -1,17 +1,17 @@
 import Papa from 'papaparse';
 
-/** A column's name stands in every row: a long one would multiply the file. */
+/** Limits a column's name, which is repeated in every row. */
 const MAX_COLUMN = 80;
 
 /**
- * A CSV file as lines of `column: value`, so that each row keeps its meaning wherever the file is cut. Nothing is
- * refused: a file without a table comes out as it is. Where a quote is never closed, all quotes are plain characters.
- * @param maxCharacters rows end about there
+ * Turns CSV into lines of `column: value`, so that each row can be read on its own. A file without a table is returned
+ * unchanged. When a quote is never closed, quotes are read as plain characters.
+ * @param maxCharacters approximate limit of the result
  */
 export const csvText = (text: string, maxCharacters: number = Number.POSITIVE_INFINITY): string =>
   linesOf(text, maxCharacters, false) ?? linesOf(text, maxCharacters, true) ?? text;
 
-/** @param plainQuotes quotes are characters like any other @returns undefined where a quote is never closed */
+/** @param plainQuotes reads quotes as plain characters @returns undefined when a quote is never closed */
 const linesOf = (text: string, maxCharacters: number, plainQuotes: boolean): string | undefined => {
   let columns: readonly string[] | undefined;
   let isTable = false;
@@ -45,11 +45,11 @@ const linesOf = (text: string, maxCharacters: number, plainQuotes: boolean): str
   return isTable ? lines.join('\n') : text;
 };
 
-/** @param room characters after which no further cell is taken */
-const lineOf = (cells: readonly string[], columns: readonly string[], room: number): string => {
+/** @param limit characters after which no further cell is added */
+const lineOf = (cells: readonly string[], columns: readonly string[], limit: number): string => {
   let line = '';
   for (const [index, cell] of cells.entries()) {
-    if (line.length >= room) break;
+    if (line.length >= limit) break;
     const value = cell.trim().replace(/\s+/g, ' ');
     if (value === '') continue;
     const column = columns[index] ?? '';

@@ -1,17 +1,15 @@
 import type { Readable } from 'node:stream';
 import { streamSafe } from './stream-safe.ts';
 
-/** Bytes of an attachment as text (decisions, section 7: text, CSV and Markdown). */
-
-/** Of what is not UTF-8, this share may be broken before the bytes count as no text. */
+/** Share of invalid characters above which bytes count as no text. */
 const BROKEN_SHARE = 0.05;
-/** Characters as they stand in files that are no text: controls that do not part lines or columns. */
+/** Control characters that text files do not contain. */
 const BINARY = /(?![\t\n\v\f\r\u0080-\u009f])\p{Cc}/u;
 const BROKEN = /\ufffd/g;
 
 /**
- * Reads a stream up to a number of characters. UTF-8, and UTF-16 that says so by its first bytes; broken places are left
- * out. Undefined for what is no text: the rest of the stream is then not read.
+ * Reads a stream up to a number of characters (decisions, section 7: text, CSV and Markdown), as UTF-8, or UTF-16 with
+ * a byte order mark; drops invalid characters. Undefined when it is no text; the rest is then not read.
  */
 export const decodedText = async (stream: Readable, maxCharacters: number): Promise<string | undefined> => {
   let decoder: InstanceType<typeof TextDecoder> | undefined;
@@ -21,7 +19,7 @@ export const decodedText = async (stream: Readable, maxCharacters: number): Prom
     for await (const piece of stream) {
       let bytes: Buffer = Buffer.isBuffer(piece) ? piece : Buffer.from(piece);
       if (decoder === undefined) {
-        // The first piece may be a single byte.
+        // A chunk may be a single byte.
         head = Buffer.concat([head, bytes]);
         if (head.length < 4) continue;
         bytes = head;

@@ -1,7 +1,7 @@
 import type { Field, JsonValue, Values } from '../../../domain/entities/fields.ts';
 import { streamSafe } from './stream-safe.ts';
 
-/** What a schema says of a record's fields. */
+/** The parts of a schema that texts of records use. */
 export interface RecordSchema {
   readonly label: string;
   readonly fields: readonly Field[];
@@ -13,12 +13,12 @@ export interface TitledText {
 }
 
 const TITLE_CHARACTERS = 160;
-/** Fields that name a record, by their keys, best first. */
+/** Keys of fields that name a record, best first. */
 const NAMING = ['name', 'title', 'subject', 'display_name', 'company', 'reference', 'number', 'code'];
 
 /**
- * A record as `label: value` lines in the order of the schema; its title is the entity's label and what the record is
- * called. References and users are ids and say nothing to who asks; names of people are personal and stay out.
+ * Renders a record as `label: value` lines in the order of the schema; the title is the entity's label and the record's
+ * name. Leaves out references and users, which are ids; names of people are personal.
  */
 export const recordText = ({ label, fields }: RecordSchema, values: Values): TitledText => {
   const lines = fields.flatMap((field) => {
@@ -35,7 +35,7 @@ export const recordText = ({ label, fields }: RecordSchema, values: Values): Tit
   };
 };
 
-/** Empty for what is not shown. */
+/** Empty for a value that is left out. */
 const shownValue = ({ type }: Field, value: JsonValue | undefined): string => {
   if (value === undefined || value === null) return '';
   switch (type) {
@@ -59,5 +59,5 @@ const shownValue = ({ type }: Field, value: JsonValue | undefined): string => {
   }
 };
 
-/** At most so many code points. */
+/** Cuts to a number of code points. */
 const cut = (text: string, characters: number): string => [...text].slice(0, characters).join('');

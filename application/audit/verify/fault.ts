@@ -1,31 +1,31 @@
-/** What a check of an export finds (docs/audit-format.md, "Checks"). */
+/** Faults that a check of an export finds (docs/audit-format.md, "Checks"). */
 
 export type FaultKind =
-  /** A line that is no event, or the last one without its line feed. */
+  /** A line that is no event, or a last line without a line feed. */
   | 'unreadable_line'
   /** An event of another tenant. */
   | 'foreign_event'
-  /** A position that does not come after the one before. */
+  /** A position not greater than the one before. */
   | 'out_of_order'
   | 'missing_event'
   | 'repeated_event'
   | 'changed_event'
-  /** There, and well chained, but not among what was sealed. */
+  /** An event with a valid chain that the signed list does not have. */
   | 'inserted_event'
-  /** The opened view differs from the stored text where nothing was sealed. */
+  /** The view differs from a stored text that is not sealed. */
   | 'changed_view'
-  /** A head that was not signed with the key, or is none. */
+  /** A head that is malformed or not signed with the key. */
   | 'bad_signature'
   /** A head of another tenant. */
   | 'foreign_head'
   | 'old_head'
-  /** The events are not those that the head is over; which one differs only the list of heads tells. */
+  /** The events do not match the head's root; only its list of streams can name the difference. */
   | 'root_mismatch';
 
-/** The first thing that is wrong. `revision` of a missing event is the first that is not there. */
+/** The first fault. `revision` of a missing event is the first missing one. */
 export interface Fault {
   readonly kind: FaultKind;
-  /** From 1; of the named event, or of where it should have been. */
+  /** Line number from 1 of the event, or of its place. */
   readonly line: number | null;
   readonly stream: string | null;
   readonly revision: number | null;
@@ -36,16 +36,16 @@ export interface Verdict {
   readonly verified: boolean;
   readonly fault: Fault | null;
   readonly tenant_id: string | null;
-  /** Events whose chain was followed. */
+  /** Events whose chain was checked. */
   readonly events: number;
   readonly streams: number;
-  /** The newest head that the export agrees with; null where none was given. */
+  /** The newest head that matches the export; null without heads. */
   readonly head: { readonly position: string; readonly signed_at: string } | null;
-  /** Events after that head: chained, but nothing says that they are all. */
+  /** Events after that head: chained, but possibly incomplete. */
   readonly not_covered: number;
 }
 
-/** Ends a check. */
+/** Ends a check with a fault. */
 export class Faulty extends Error {
   override readonly name = 'Faulty';
   readonly fault: Fault;

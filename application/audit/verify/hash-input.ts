@@ -3,25 +3,25 @@ import { hash } from 'node:crypto';
 const LINE_FEED = 10;
 const HEX = 64;
 
-/** What the hash of the event at hand is over: `prev_hash` and then line after line. */
+/** The bytes that an event's hash covers: `prev_hash`, then one line per part. */
 export class HashInput {
   #bytes = Buffer.allocUnsafeSlow(1 << 16);
   #length = 0;
 
-  /** @param most bytes that may be put */
+  /** @param most bytes that may be added */
   begin(most: number): void {
     if (this.#bytes.length < most + HEX) this.#bytes = Buffer.allocUnsafeSlow(2 * most + HEX);
-    // What comes first is known last.
+    // `prev_hash` is filled in last.
     this.#length = HEX;
   }
 
-  /** Beginning a line. */
+  /** Starts a line. */
   line(): void {
     this.#bytes[this.#length] = LINE_FEED;
     this.#length += 1;
   }
 
-  /** Of few bytes: calling out of the language costs as much as sixty of them. */
+  /** Adds few bytes in a loop, which is faster than a native copy. */
   few(line: Buffer, from: number, to: number): void {
     const bytes = this.#bytes;
     let length = this.#length;

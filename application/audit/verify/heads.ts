@@ -1,12 +1,12 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
-import type { SealedHead, StreamHead } from '../../ports/audit-heads.ts';
+import type { SignedHead, StreamHead } from '../../ports/audit-heads.ts';
 import { RootHash, signedText } from '../head.ts';
 import { Faulty } from './fault.ts';
 import { strictJson } from './strict-json.ts';
 
-/** A head, and where it was given the heads of streams that it is over. */
+/** A head, with the list of streams under its root if that was given. */
 export interface GivenHead {
-  readonly head: SealedHead;
+  readonly head: SignedHead;
   readonly list?: readonly StreamHead[] | undefined;
 }
 
@@ -24,18 +24,18 @@ const PUBLIC_KEY_BYTES = 44;
 
 const objectOf = (text: string): Record<string, unknown> => {
   const value = strictJson(text);
-  // Checked right here to be an object of JSON.
+  // Checked above.
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 };
 
-const headOf = (text: string): SealedHead | undefined => {
+const headOf = (text: string): SignedHead | undefined => {
   const value = objectOf(text);
   const isHead = MEMBERS.every((name) => {
     const member = value[name];
     return typeof member === 'string' && member.isWellFormed();
   });
-  // Each member was just seen to be a text; the algorithm is looked at with the signature.
-  return isHead ? (value as unknown as SealedHead) : undefined;
+  // All members are strings; `checkSignature` checks the algorithm.
+  return isHead ? (value as unknown as SignedHead) : undefined;
 };
 
 const streamHeadOf = (text: string): StreamHead | undefined => {
@@ -47,7 +47,7 @@ const streamHeadOf = (text: string): StreamHead | undefined => {
 
 const linesOf = (text: string): string[] => text.split('\n').filter((line) => !/^[ \t\r]*$/.test(line));
 
-/** What `GET /audit/proof` answers: one object, or with the list of heads, a line each. @throws {Faulty} */
+/** Parses the answer of `GET /audit/proof`: one object, or a head and its list as lines. @throws {Faulty} */
 export const proofOf = (text: string): GivenHead => {
   const whole = headOf(text);
   if (whole !== undefined) return { head: whole };
@@ -64,7 +64,9 @@ export const proofOf = (text: string): GivenHead => {
   return { head, list: heads };
 };
 
-/** A file of `AUDIT_HEADS`: one head a line, oldest first. Skips a line that a crash cut off. @throws {Faulty} */
+/**
+ * Parses a file of `AUDIT_HEADS`: one head per line, oldest first. Skips a line that a crash cut off. @throws {Faulty}
+ */
 export const headsOf = (text: string): GivenHead[] =>
   linesOf(text).flatMap((line) => {
     const head = headOf(line);
@@ -73,13 +75,13 @@ export const headsOf = (text: string): GivenHead[] =>
     throw new Faulty('bad_signature', 'A line in the file of heads is no head.');
   });
 
-/** Undefined for what is not written as base64 is: some readers pass over characters that others refuse. */
+/** Undefined unless canonical base64, which all decoders read the same way. */
 const base64Of = (text: string): Buffer | undefined => {
   const bytes = Buffer.from(text, 'base64');
   return bytes.toString('base64') === text ? bytes : undefined;
 };
 
-/** Base64 of the DER form (SPKI), or PEM. @throws for what is no Ed25519 key */
+/** Reads base64 of the DER form (SPKI), or PEM. @throws for anything but an Ed25519 key */
 export const publicKeyOf = (text: string): KeyObject => {
   const body = text
     .split('\n')
@@ -104,7 +106,7 @@ export const checkSignature = ({ head }: GivenHead, key: KeyObject): void => {
 };
 
 /**
- * Signed heads in the order of their positions, each once.
+ * Checks signatures and returns heads by position, each once.
  * @param proof must be as new as the newest of `others`
  * @throws {Faulty}
  */

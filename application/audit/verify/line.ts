@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { strictJson } from './strict-json.ts';
 
-/** One line of an export: what is stored, and whether the view beside it says the same. */
+/** One line of an export, and whether its view matches the stored text. */
 export interface ExportedEvent {
   readonly position: string;
   readonly stream: string;
@@ -17,7 +17,7 @@ export interface ExportedEvent {
 const MEMBERS = ['position', 'stream', 'revision', 'id', 'type', 'data', 'metadata', 'sealed'];
 const SEALED_MEMBERS = ['data', 'metadata'];
 
-/** Undefined for what is no event. */
+/** Undefined for a line that is no event. */
 export const eventOf = (line: string): ExportedEvent | undefined => {
   const event = strictJson(line);
   if (!isObject(event) || !hasOnly(event, MEMBERS)) return undefined;
@@ -41,12 +41,12 @@ const isObject = (value: unknown): value is Json =>
 const hasOnly = (value: Json, names: readonly string[]): boolean =>
   Object.keys(value).length === names.length && names.every((name) => Object.hasOwn(value, name));
 
-/** Half a surrogate pair has no bytes that could be hashed. */
+/** A lone surrogate has no bytes to hash. */
 const isText = (value: unknown): value is string => typeof value === 'string' && value.isWellFormed();
 
 const SEALED_TEXT = /^v1:[^:]+:[A-Za-z0-9+/=]*$/;
 
-/** A sealed text may be opened as whatever text: without its key nobody can tell. */
+/** A sealed text may have any view: it cannot be checked without its key. */
 const dataAgrees = (view: unknown, stored: unknown): boolean => {
   if (!isObject(stored)) return view === null;
   if (!isObject(view)) return false;

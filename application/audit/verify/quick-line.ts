@@ -4,11 +4,10 @@ import { isStrictView } from './strict-json.ts';
 import { followBoth } from './views.ts';
 
 /**
- * Reads a line of an export in its bytes, in the form that the server writes most: compares instead of parsing, which takes
- * three fifths of the time of line.ts. Undefined leaves the line to that.
+ * Reads lines of the usual form by comparing bytes, which is faster than parsing. Undefined leaves a line to line.ts.
  */
 
-/** An event whose line, views and hash are good. */
+/** An event whose line, views and hash are valid. */
 export interface GoodEvent {
   readonly position: string;
   readonly stream: string;
@@ -42,18 +41,18 @@ const HEX = 64;
 
 const input = new HashInput();
 
-/** With the instant, and what is after it up to the next name. */
+/** With the instant and the start of the next member. */
 const OCCURRED_LENGTH = OCCURRED.length + '2026-01-01T00:00:00.000Z","'.length;
 
 interface Hashes {
-  /** Of the first `"hash":"` and of the value of the first `"prev_hash":"`; -1 for none. */
+  /** Places of the first `"hash":"` and of the value of the first `"prev_hash":"`; -1 for none. */
   readonly hashAt: number;
   readonly previousAt: number;
 }
 
 const NONE: Hashes = { hashAt: -1, previousAt: -1 };
 
-/** The form that most metadata has: it is compared faster than searched and parsed. Undefined for any other. */
+/** Compares metadata of the usual form without parsing; undefined for other forms. */
 const plainHashesIn = (line: Buffer, at: number, to: number): Hashes | undefined => {
   let end = startsWith(line, at, CAUSATION) ? plainEnd(line, at + CAUSATION.length) : -1;
   for (const next of [CORRELATION, ACTOR, KIND]) {
@@ -80,7 +79,7 @@ const plainHashesIn = (line: Buffer, at: number, to: number): Hashes | undefined
   return { hashAt, previousAt: valueAt };
 };
 
-/** In metadata of any form; undefined where it is no strict JSON. */
+/** Searches metadata of any form; undefined for text that is not strict JSON. */
 const hashesIn = (line: Buffer, at: number, to: number): Hashes | undefined => {
   if (!isStrictView(line.toString('utf8', at, to))) return undefined;
   const found = line.indexOf(PREVIOUS, at);
@@ -88,8 +87,8 @@ const hashesIn = (line: Buffer, at: number, to: number): Hashes | undefined => {
 };
 
 /**
- * @param line in UTF-8 without a fault
- * @returns undefined for whatever is not exactly as the server writes most lines: it has to be read as JSON
+ * @param line valid UTF-8
+ * @returns undefined for a line of another form, which must be parsed as JSON
  */
 export const goodEventOf = (line: Buffer): GoodEvent | undefined => {
   if (!startsWith(line, 0, POSITION)) return undefined;
@@ -124,7 +123,7 @@ export const goodEventOf = (line: Buffer): GoodEvent | undefined => {
   const statedAt = hashAt + HASH.length;
   const statedEnd = statedAt + HEX;
   if (hashAt < 0 || previousAt < 0 || previousAt + HEX > to) return undefined;
-  // Cut out from anywhere else it would leave the same rest: bytes could be moved, and the hash would still fit.
+  // The hash must stand at its place: cut from another place, bytes could be moved under an unchanged hash.
   if (!startsWith(line, hashAt - 2, BEFORE_HASH)) return undefined;
   if (!startsWith(line, statedEnd, OCCURRED) && !startsWith(line, statedEnd, IMPERSONATED)) return undefined;
   input.line();

@@ -1,12 +1,12 @@
 /**
- * JSON that reads the same in every language (docs/audit-format.md, "Strict JSON"): no object repeats a member, each number
- * is written as RFC 8785 writes it, and nothing is nested too deep.
+ * JSON that every parser reads alike (docs/audit-format.md, "Strict JSON"): unique member names, numbers as in RFC
+ * 8785, limited nesting.
  */
 
-/** Above the 100 levels that a request's body may have. */
+/** More than the 100 levels of a request body. */
 const MOST_LEVELS = 256;
 const LEVELS_OF_VIEW = MOST_LEVELS - 1;
-/** A text of this length has no more levels than a view may have. */
+/** A text of this length cannot exceed the levels of a view. */
 const SHALLOW = 2 * LEVELS_OF_VIEW;
 
 const QUOTE = 0x22;
@@ -17,7 +17,7 @@ const BACKSLASH = 0x5c;
 const NUMBER = /-?\d[\d.eE+-]*/y;
 const COLON = /[ \t\n\r]*:/y;
 
-/** Undefined for what is no strict JSON. */
+/** Undefined for text that is not strict JSON. */
 export const strictJson = (text: string): unknown => {
   try {
     const value: unknown = JSON.parse(text);
@@ -27,7 +27,7 @@ export const strictJson = (text: string): unknown => {
   }
 };
 
-/** Whether a view is strict within its line. Most are what `JSON.stringify` gives back, which is fastest to see. */
+/** Whether a view is strict within its line. Most equal their `JSON.stringify`, which is the fastest check. */
 export const isStrictView = (text: string): boolean => {
   try {
     const value: unknown = JSON.parse(text);
@@ -39,7 +39,7 @@ export const isStrictView = (text: string): boolean => {
 
 /** @param text JSON */
 const isStrict = (text: string, mostLevels: number): boolean => {
-  /** Names in each open object; undefined for an array. */
+  /** Member names of each open object; undefined for an array. */
   const open: (Set<string> | undefined)[] = [];
   for (let at = 0; at < text.length; ) {
     const unit = text.charCodeAt(at);

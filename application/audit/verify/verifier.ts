@@ -21,8 +21,8 @@ const HEX = /^[0-9a-f]{64}$/;
 const AFTER_HASH = ['","occurred_at":"', '","impersonated_by":"'];
 
 /**
- * Follows the chains of an export line by line (docs/audit-format.md, "Checks"). What it keeps is where each stream
- * stands, however many events there are.
+ * Checks the chains of an export line by line (docs/audit-format.md, "Checks"). Keeps only the last revision of each
+ * stream.
  */
 export class Verifier {
   readonly #heads: readonly GivenHead[];
@@ -37,8 +37,8 @@ export class Verifier {
   #covered = 0;
 
   /**
-   * @param heads signed, of one tenant, in the order of their positions
-   * @param strict an event after the last head is a fault
+   * @param heads signed, of one tenant, by position
+   * @param strict treats events after the last head as a fault
    */
   constructor(heads: readonly GivenHead[], { strict = false }: { readonly strict?: boolean } = {}) {
     this.#heads = heads;
@@ -46,7 +46,7 @@ export class Verifier {
     this.#tenant = heads[0]?.head.tenant_id;
   }
 
-  /** The next line in UTF-8, without its line feed; undefined for one that is no UTF-8. @throws {Faulty} */
+  /** Checks the next line, in UTF-8 without line feed; undefined for invalid UTF-8. @throws {Faulty} */
   take(line: Buffer | undefined): void {
     this.#line += 1;
     const event = line && (goodEventOf(line) ?? eventOf(line.toString('utf8')));
@@ -58,7 +58,7 @@ export class Verifier {
     this.#events += 1;
   }
 
-  /** A rest after the last line feed. @throws {Faulty} */
+  /** Checks the text after the last line feed. @throws {Faulty} */
   takeRest(rest: string): void {
     if (rest === '') return;
     const line = this.#line + 1;
@@ -127,7 +127,7 @@ export class Verifier {
     throw new Faulty('changed_event', `${name} was changed: it does not match its hash.`, where);
   }
 
-  /** Both events match their own hashes, so one of them was made anew: the one before, or else its successor, too, would differ. */
+  /** Both events match their own hashes, so the earlier one was changed and hashed again. */
   #checkLink(event: Place, previous: string, tip: Tip | undefined, name: string): void {
     if (previous === (tip?.hash ?? START)) return;
     const { stream, revision } = event;
@@ -144,7 +144,7 @@ export class Verifier {
     );
   }
 
-  /** Holds each head against the streams as they stand before the first event after it. */
+  /** Checks each head against the streams before the first event after it. */
   #passHeads(event: Place | undefined): void {
     for (let given = this.#heads[this.#nextHead]; given !== undefined; given = this.#heads[this.#nextHead]) {
       if (event !== undefined && event.position <= given.head.position) return;
@@ -181,7 +181,7 @@ export class Verifier {
     return { stream, revision: tip.revision, hash: tip.hash };
   }
 
-  /** The first stream, by name, that does not end as it was sealed. */
+  /** Names the first stream that differs from the signed list. */
   #nameDifference(list: readonly StreamHead[]): void {
     const sealed = new Map(list.map((one) => [one.stream, one]));
     for (const stream of inByteOrder([...new Set([...this.#tips.keys(), ...sealed.keys()])])) {
@@ -213,7 +213,7 @@ export class Verifier {
   }
 }
 
-/** Cut out from anywhere else it would leave the same rest: bytes could be moved, and the hash would still fit. */
+/** The hash must stand at its place: cut from another place, bytes could be moved under an unchanged hash. */
 const isAtItsPlace = (metadata: string, at: number, end: number): boolean =>
   metadata.startsWith('},', at - 2) && AFTER_HASH.some((text) => metadata.startsWith(text, end));
 
@@ -222,12 +222,12 @@ const previousIn = (metadata: string): string => {
   return metadata.slice(at, at + START.length);
 };
 
-/** A text of its own: a part of another one would keep that in memory. */
+/** Copies a text, since a substring would keep its line in memory. */
 const copied = (text: string): string => Buffer.from(text, 'utf8').toString('utf8');
 
 const isPlain = (text: string): boolean => !/[^ -~]/.test(text);
 
-/** Plain texts sort as their bytes do. */
+/** ASCII texts sort like their bytes. */
 const inByteOrder = (names: string[]): string[] =>
   names.every(isPlain)
     ? names.sort()

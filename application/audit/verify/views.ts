@@ -2,8 +2,6 @@ import type { HashInput } from './hash-input.ts';
 import { BACKSLASH, bytesOf, QUOTE, startsWith } from './line-bytes.ts';
 import { isStrictView } from './strict-json.ts';
 
-/** The views of a line beside the stored texts, compared in their bytes. */
-
 const METADATA = bytesOf(',"metadata":{');
 const SEALED = bytesOf(',"sealed":{"data":"');
 const SEALED_METADATA = bytesOf('","metadata":"');
@@ -17,7 +15,7 @@ for (const byte of bytesOf('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
   BASE64[byte] = 1;
 }
 
-/** Where the reading of a view and of the stored text beside it, a JSON string, has got to. */
+/** Present places in a view and in the stored JSON string beside it. */
 interface Places {
   view: number;
   stored: number;
@@ -25,8 +23,8 @@ interface Places {
 const places: Places = { view: 0, stored: 0 };
 
 /**
- * Goes on as long as the view is what the string of the stored text says.
- * @returns true at the end of the string, false where they differ or the string has another escape than most
+ * Advances while the view matches the stored string.
+ * @returns true at the end of the string, false at a difference or an unusual escape
  */
 const follow = (line: Buffer): boolean => {
   let { view, stored } = places;
@@ -45,7 +43,7 @@ const follow = (line: Buffer): boolean => {
   return line[stored] === QUOTE;
 };
 
-/** Whether a text that begins at `at` is the value of a member of the object itself, and not of one within it. */
+/** Whether the text at `at` is the value of a member of the object itself, not of a nested one. */
 const isOfMember = (line: Buffer, from: number, at: number): boolean => {
   if (line[at - 2] !== COLON) return false;
   let depth = 0;
@@ -60,7 +58,7 @@ const isOfMember = (line: Buffer, from: number, at: number): boolean => {
   return depth === 1 && !isText;
 };
 
-/** Where a sealed text ends that begins at `at` within a JSON string; -1 where it is none. */
+/** The end of a sealed text that starts at `at` within a JSON string; -1 for none. */
 const sealedEnd = (line: Buffer, at: number): number => {
   if (!startsWith(line, at, SEALED_TEXT)) return -1;
   const keyAt = at + SEALED_TEXT.length;
@@ -76,13 +74,13 @@ const sealedEnd = (line: Buffer, at: number): number => {
 };
 
 /**
- * Where view and stored text differ: passes over a sealed text, and over whatever text the view shows for it.
- * @param hashedTo what of the view is hashed already
- * @returns to where it is hashed now; -1 where something else differs
+ * Skips a sealed text and the view's text for it.
+ * @param hashedTo end of the view's hashed part
+ * @returns the new end; -1 for another difference
  */
 const passSealed = (line: Buffer, viewFrom: number, hashedTo: number, input: HashInput): number => {
   let { view, stored } = places;
-  // Back to where both texts begin; up to there they are equal.
+  // Back to the start of both texts, which are equal up to here.
   while (line[view - 1] !== QUOTE) {
     if (view <= hashedTo || line[view - 1] === BACKSLASH) return -1;
     view -= 1;
@@ -103,17 +101,17 @@ const passSealed = (line: Buffer, viewFrom: number, hashedTo: number, input: Has
 };
 
 /**
- * Holds the views against the stored texts, and puts the stored data to what is hashed.
- * @param viewAt where the view of the data begins
- * @returns where the metadata is; undefined where something differs
+ * Compares the views with the stored texts and adds the stored data to the hash.
+ * @param viewAt start of the data's view
+ * @returns the place of the metadata; undefined for a difference
  */
 export const followBoth = (
   line: Buffer,
   viewAt: number,
   input: HashInput,
 ): { from: number; to: number } | undefined => {
-  // The first backslash stands before the first quote within a stored text, where the views hold none. What begins there
-  // can be nothing else: all that follows is compared, and no quote within a JSON text stands alone.
+  // Views without backslashes have the first one in the stored text. Only `"sealed"` can start there, since all that
+  // follows is compared.
   const sealedAt = line.indexOf(BACKSLASH, viewAt) - SEALED.length - 1;
   const from = sealedAt > viewAt && startsWith(line, sealedAt, SEALED) ? sealedAt : line.lastIndexOf(SEALED);
   if (from < viewAt) return undefined;
@@ -127,7 +125,7 @@ export const followBoth = (
   }
   const viewEnd = places.view;
   input.many(line, hashedTo, viewEnd);
-  // The stored text is strict where the view is: it has other texts at some places and no other difference.
+  // The stored text is strict if the view is, since they differ only in sealed texts.
   if (!isStrictView(line.toString('utf8', viewAt, viewEnd))) return undefined;
   if (!startsWith(line, viewEnd, METADATA) || !startsWith(line, places.stored, SEALED_METADATA))
     return undefined;

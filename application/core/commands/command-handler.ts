@@ -11,12 +11,12 @@ import type { StreamState, StreamStates } from './stream-states.ts';
 
 export type { Command, Outcome, PriorAttempt } from './command.ts';
 
-/** Commands that lose races are decided again for this long. */
+/** A command that lost a race is decided again for this long. */
 const RACE_MS = 5000;
 
 /**
- * Runs commands: load, decide, append (design, Consistency boundaries). Commands on one stream queue in this process
- * and are decided and appended as one batch; a race lost to another process is decided again on what it wrote.
+ * Runs commands: load, decide, append. Concurrent commands on one stream are decided and appended as one batch; a race
+ * lost to another process is decided again on the new state.
  */
 export class CommandHandler {
   readonly #states: StreamStates;
@@ -33,8 +33,8 @@ export class CommandHandler {
   }
 
   /**
-   * @throws {DomainError} as decided; `unavailable` when races were lost for 5 s
-   * @throws {StoreUnavailable} when the outcome is not known
+   * @throws {DomainError} of the decision; `unavailable` after losing races for 5 s
+   * @throws {StoreUnavailable} when the outcome is unknown
    */
   execute<S, E extends { type: string; data: unknown }, Facts = undefined>(
     command: Command<S, E, Facts>,
@@ -52,9 +52,9 @@ export class CommandHandler {
   }
 
   /**
-   * Executes commands on many streams of one type: reads the states together, decides each, and appends all in one
-   * group commit. A command that loses a race, or writes nothing from a state that may be old, is executed by itself.
-   * @throws {StoreUnavailable} when the states cannot be read, or as `prepare` does; nothing is written then
+   * Executes commands on many streams of one type: loads the states together, decides each, appends all in one group
+   * commit. A command that loses a race, or writes nothing on a cached state, is executed again alone.
+   * @throws {StoreUnavailable} when the states cannot be read, and errors of `prepare`; nothing is written then
    */
   async executeAll<S, E extends { type: string; data: unknown }, Facts = undefined>(
     type: StreamType<S, E>,
@@ -73,7 +73,7 @@ export class CommandHandler {
       const [stream = '', head, wasCached = false] = [names[at], heads[at], wereCached[at]];
       const command = { tenantId, type, id, ...context, decide };
       if (head !== undefined) {
-        // Without `prepare` there are no facts, and their type says so.
+        // Without `prepare`, `Facts` is undefined.
         const prepared = { ...command, prepare: async () => facts as Facts };
         const isFresh = loaded === undefined && !wasCached;
         const outcome = await this.#tryLoaded(stream, prepared, head, { isFresh, passing });
@@ -95,7 +95,7 @@ export class CommandHandler {
     return settled;
   }
 
-  /** Undefined for states that their own commands must read, to tell what is wrong with one of them. */
+  /** Undefined where loading failed: `execute` then loads that state alone and reports its error. */
   async #loadAll<S, E extends { type: string; data: unknown }>(
     type: StreamType<S, E>,
     tenantId: string,
@@ -110,13 +110,13 @@ export class CommandHandler {
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
     }
-    // Other work gets its tick between reading and deciding.
+    // Yields one tick between reading and deciding.
     await new Promise((resolve) => setImmediate(resolve));
     let next = 0;
     return commands.map(({ loaded }) => loaded ?? found[next++]);
   }
 
-  /** Undefined when the command must be decided again on the store's present state. */
+  /** Returns undefined when the command must be decided again on a fresh state. */
   async #tryLoaded<S, E extends { type: string; data: unknown }, Facts>(
     stream: string,
     command: Command<S, E, Facts>,
@@ -158,7 +158,7 @@ export class CommandHandler {
           (await this.#states.refresh(stream, first.command.type));
         const done = await this.#batch.append(stream, rest, loaded, { isFresh: fresh });
         rest = rest.slice(done);
-        // A decision to write nothing is confirmed against the store before it is answered.
+        // A decision to write nothing is confirmed on a fresh state before it is answered.
         fresh = done === 0;
       } catch (error) {
         if (!(error instanceof WrongExpectedRevision)) {
@@ -182,7 +182,7 @@ export class CommandHandler {
   }
 }
 
-/** A queue holds commands of one stream, and a stream has one type: the types pair up again there. */
+/** All commands of a queue are on one stream, which has one type; the types match again there. */
 const waitingOf = <S, E extends { type: string; data: unknown }, Facts>(
   command: Command<S, E, Facts>,
   deadline: number,

@@ -10,33 +10,33 @@ export interface Command<S, E, Facts = undefined> {
   readonly id: string;
   readonly cause: Cause;
   /**
-   * Facts from outside the state that must hold at the very revision the command is decided at. The stream takes no
-   * other command of this process meanwhile; a race lost to another process asks again.
+   * Loads facts from outside the state. They hold at the revision that is decided on: the stream runs no other command
+   * of this process meanwhile, and a lost race loads them again.
    */
   readonly prepare?: (head: StreamState<S>) => Promise<Facts>;
   readonly decide: (state: S, context: DecisionContext, facts: Facts) => readonly Decided<E>[];
   /**
-   * Given when an earlier try of the same cause may have appended already: the stream is searched, back to the bound,
-   * for events with this causation before anything is decided.
+   * Set when an earlier try of the same cause may have appended: the stream is searched back to this bound for events
+   * with its causation id before the command is decided.
    */
   readonly priorAttempt?: PriorAttempt | undefined;
 }
 
-/** How far back an effect can lie: not before its cause began, or not before a time (ms). */
+/** The earliest place of an earlier try's events: after a position, or since a time (ms). */
 export type PriorAttempt = { readonly after: Position } | { readonly since: number };
 
 export interface Outcome<S, E extends { type: string; data: unknown }> {
-  /** What was appended: none when there was nothing to do. Personal fields are sealed. */
+  /** The appended events, none when the decision was to write nothing. Personal fields are sealed. */
   readonly events: readonly RecordedEvent<E>[];
   readonly state: S;
-  /** Where the stream stands now; undefined for a stream without events. */
+  /** Position of the stream's last event; undefined for a stream without events. */
   readonly position: Position | undefined;
 }
 
 /** The request or event that a command is for; a `RequestContext` is one. */
 export interface CommandContext {
   readonly cause: Cause;
-  /** Set when an earlier attempt of the same cause may have appended already. */
+  /** See {@link Command.priorAttempt}. */
   readonly priorAttempt?: PriorAttempt | undefined;
 }
 
@@ -47,18 +47,18 @@ export interface StreamCommand<S, E, Facts = undefined> {
   readonly id: string;
   readonly context: CommandContext;
   readonly decide: Decide<S, E, Facts>;
-  /** The state, when the caller has loaded it a moment ago. */
+  /** The state, when the caller has just loaded it. */
   readonly loaded?: StreamState<S> | undefined;
 }
 
 export interface ExecuteAllOptions<Facts = undefined> {
-  /** The states do not stay in memory, which is left to what is asked for again. */
+  /** Keeps the loaded states out of the cache, for streams that are rarely read again. */
   readonly passing: boolean;
-  /** Facts for all decisions, asked for once the states are read; again for a command that is executed by itself. */
+  /** Loads facts for all decisions, after the states were read; loaded again for a command that is executed alone. */
   readonly prepare?: () => Promise<Facts>;
 }
 
-/** A command as it waits for its turn on its stream. */
+/** A command in the queue of its stream. */
 export interface Waiting {
   readonly command: Command<unknown, { type: string; data: unknown }, unknown>;
   readonly deadline: number;

@@ -8,13 +8,13 @@ import type { WrappedKey } from '../../ports/key-store.ts';
 import type { Metrics } from '../../ports/metrics.ts';
 import type { KeyRing } from '../privacy/key-ring.ts';
 
-/** A round takes no more commands than this before it is decided. */
+/** A round that has this many commands is decided at once. */
 const FULL = 256;
-/** A round never waits longer than this for further commands (ms). */
+/** The longest a round waits for further commands (ms). */
 const MAX_WAIT_MS = 2;
-/** After a round of so many commands there are many callers, and waiting for them pays. */
+/** From this many commands in the last round on, the next round waits for further ones. */
 const BUSY = 8;
-/** Streams decided in one tick of the event loop: a few milliseconds of work. */
+/** Streams decided per tick of the event loop. */
 const SLICE = 32;
 
 interface Entry extends StreamAppend {
@@ -36,7 +36,7 @@ export class GroupCommit {
   #lastCommands = 0;
   #lastMs = 0;
   #entries: Entry[] = [];
-  /** Callers of {@link decideAll} that have not begun all decisions yet. */
+  /** Calls of {@link decideAll} that have not started all their decisions. */
   #deciding = 0;
   #isFlushScheduled = false;
 
@@ -46,20 +46,20 @@ export class GroupCommit {
     this.#metrics = deps.metrics;
   }
 
-  /** Counts commands as they arrive: a round stays open while more of them come. */
+  /** Counts arriving commands; a round stays open while the count grows. */
   arrived(commands: number): void {
     this.#arrived += commands;
   }
 
-  /** Calls `decide` in the next round. It must not throw; what it decides goes to {@link append}. */
+  /** Calls `decide` in the next round. It must not throw; its events go to {@link append}. */
   schedule(decide: () => void): void {
     this.#ready.push(decide);
     if (this.#ready.length === 1) this.#collect();
   }
 
   /**
-   * Runs decisions in slices, so that other work gets its tick in between; their appends still go to disk together.
-   * @returns resolves when all have begun
+   * Starts decisions in slices with a tick between them; their appends still share one group commit.
+   * @returns a promise that resolves when all have started
    */
   async decideAll(decisions: readonly (() => void)[]): Promise<void> {
     this.#deciding += 1;
@@ -68,15 +68,15 @@ export class GroupCommit {
       decide();
     }
     this.#deciding -= 1;
-    // Also while others decide: nobody waits for those who overlap without end.
+    // Flushes even while other calls decide, since overlapping calls could delay the flush for ever.
     if (this.#entries.length > 0) this.#scheduleFlush();
   }
 
   /**
-   * Appends to one stream, once the new keys are on disk.
-   * @throws {WrongExpectedRevision} also when another node stored a key of the same id first: the events must be
-   * sealed again with that key
-   * @throws as the key store and the event store do
+   * Appends to one stream, after the new keys are on disk.
+   * @throws {WrongExpectedRevision} also when another node stored a key of the same id first: the events must be sealed
+   * again with that key
+   * @throws errors of the key store and the event store
    */
   append(append: StreamAppend, keys: readonly WrappedKey[]): Promise<AppendResult> {
     return new Promise((resolve, reject) => {
@@ -86,8 +86,8 @@ export class GroupCommit {
   }
 
   /**
-   * Waits for further commands. A lone one waits until the end of its tick. Under load a round stays open about as long
-   * as a commit takes, since callers that were just answered come back in that time.
+   * Waits for further commands: a lone one until the end of its tick. Under load a round stays open about as long as
+   * the last commit took, in which time answered callers send their next commands.
    */
   #collect(): void {
     const since = performance.now();
@@ -136,7 +136,7 @@ export class GroupCommit {
     if (appended > 0) this.#metrics.eventsAppended(appended, this.#lastMs / 1000);
   }
 
-  /** Returns the entries whose keys are all on disk; the others are rejected. */
+  /** Returns the entries whose keys are on disk; rejects the others. */
   async #persistKeys(entries: readonly Entry[]): Promise<readonly Entry[]> {
     const keys = new Set(entries.flatMap((entry) => entry.keys));
     if (keys.size === 0) return entries;

@@ -1,10 +1,10 @@
 import type { Scope } from '../../../domain/identity/scopes.ts';
 import type { Plan } from '../../../domain/tenancy/tenant.ts';
 
-/** Who a request acts as, after its credential was checked. */
+/** The role of a person; guards and transitions check it. */
 export type Role = 'admin' | 'operator';
 
-/** What a tenant may use, as it is at this very request. */
+/** The plan and entitlements of the tenant at the time of the request. */
 export interface TenantRights {
   readonly plan: Plan;
   readonly entitlements: { readonly ledger: boolean; readonly assistant: boolean };
@@ -17,7 +17,7 @@ export interface UserPrincipal {
   readonly rights: TenantRights;
   readonly userId: string;
   readonly email: string;
-  /** The lower of the token's role and the user's present one. */
+  /** The lower of the token's role and the user's current one. */
   readonly role: Role;
   /** E-mail of the platform admin who impersonates the user. */
   readonly impersonatedBy?: string | undefined;
@@ -25,13 +25,13 @@ export interface UserPrincipal {
   readonly tokenUse?: 'api_test' | undefined;
 }
 
-/** An extension, loaded by a person. */
+/** An extension in the session of a person. */
 export interface ExtensionPrincipal {
   readonly kind: 'extension';
   readonly tenantId: string;
   readonly rights: TenantRights;
   readonly extId: string;
-  /** The person who loaded it. */
+  /** The person whose session it is. */
   readonly userId: string;
   readonly email: string;
   readonly role: Role;
@@ -39,7 +39,7 @@ export interface ExtensionPrincipal {
   readonly impersonatedBy?: string | undefined;
 }
 
-/** A long-lived token, which belongs to the tenant and to nobody in it. */
+/** A long-lived API token; it belongs to the tenant, not to a person. */
 export interface ApiTokenPrincipal {
   readonly kind: 'api_token';
   readonly tenantId: string;
@@ -62,12 +62,12 @@ export interface PartnerPrincipal {
   readonly permissions: readonly string[];
 }
 
-/** Whoever acts on a tenant's data. */
+/** A principal that acts on a tenant's data. */
 export type TenantPrincipal = UserPrincipal | ExtensionPrincipal | ApiTokenPrincipal;
 export type Principal = TenantPrincipal | PlatformAdminPrincipal | PartnerPrincipal;
 export type PrincipalKind = Principal['kind'];
 
-/** Kinds whose credentials are signed or stored by one authority: another family's credential is no credential. */
+/** Kinds whose credentials one authority issues; a route refuses credentials of another family. */
 export type CredentialFamily = 'tenant' | 'platform' | 'partner';
 
 export const familyOf = (kind: PrincipalKind): CredentialFamily => {
@@ -85,12 +85,12 @@ export const familyOf = (kind: PrincipalKind): CredentialFamily => {
   }
 };
 
-/** The scope of rate limits and idempotency keys: unique per tenant and caller. */
+/** Key of rate limits and idempotency keys: unique per tenant and caller. */
 export const callerKey = (principal: Principal): string => {
   switch (principal.kind) {
     case 'user': {
       const { tenantId, userId, impersonatedBy } = principal;
-      // Who acts as somebody else is another caller: neither gets the other's stored answers.
+      // An impersonated session has its own key, so that it never gets the user's stored answers, nor the user its.
       const user = `${tenantId}/user-${userId}`;
       return impersonatedBy === undefined ? user : `${user}/by-${impersonatedBy}`;
     }
@@ -107,13 +107,13 @@ export const callerKey = (principal: Principal): string => {
   }
 };
 
-/** E-mail of the platform admin behind the request, where one is. */
+/** E-mail of the platform admin who impersonates, if any. */
 export const impersonatorOf = (principal: Principal): string | undefined =>
   'impersonatedBy' in principal ? principal.impersonatedBy : undefined;
 
 /**
- * The role by which rules inside the domain judge (guards, transitions): a person's own; `admin` for an API token or
- * extension with `admin:*`, else `operator` (decisions, section 3).
+ * The role that guards and transitions check: a person's own; `admin` for an API token or extension with `admin:*`,
+ * else `operator` (decisions, section 3).
  */
 export const effectiveRole = (principal: TenantPrincipal): Role => {
   switch (principal.kind) {

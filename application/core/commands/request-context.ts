@@ -4,7 +4,7 @@ import type { Actor, Cause, ImpersonationLog } from '../events/event-codec.ts';
 import type { PriorAttempt } from './command.ts';
 import { impersonatorOf, type Principal } from './principal.ts';
 
-/** A UUIDv5-shaped id from a name: the same name gives the same id, on every node and after every crash. */
+/** A UUIDv5-shaped id derived from a name; the same name gives the same id on every node. */
 export const uuidFromName = (name: string): string => {
   const bytes = createHash('sha256').update(name).digest().subarray(0, 16);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x50;
@@ -17,18 +17,18 @@ export const uuidFromName = (name: string): string => {
 export interface IdempotencyUse {
   readonly scope: string;
   readonly key: string;
-  /** Of this use of the key: what the request makes is named after it. */
+  /** Unique to this use of the key; ids that the request creates are derived from it. */
   readonly nonce: string;
-  /** How far back an effect of the same use can lie: of an earlier try, or of another node's at the same time. */
+  /** Bounds the search for events of an earlier try, or of a concurrent one on another node. */
   readonly priorAttempt: PriorAttempt;
 }
 
-/** What a use case needs to know of the request behind it. */
+/** The cause, ids and prior attempt of a request, as use cases need them. */
 export interface RequestContext {
   readonly cause: Cause;
-  /** See {@link PriorAttempt}: set when an earlier try of the same keyed request may have had its effect. */
+  /** Set when an earlier try of the same keyed request may have appended ({@link PriorAttempt}). */
   readonly priorAttempt: PriorAttempt | undefined;
-  /** Ids for new things: derived from caller, key and ordinal for a keyed request, else new UUIDv7. */
+  /** Ids of new things: derived from caller, key and ordinal for a keyed request, else new UUIDv7. */
   readonly newId: () => string;
 }
 

@@ -17,13 +17,13 @@ import type { AnyStreamType, StreamState, StreamStates } from './stream-states.t
 export interface BatchOptions {
   /** The state was just read from the store. */
   readonly isFresh: boolean;
-  /** The state does not stay in memory, and nobody in this thread is about to decode the events. */
+  /** Keeps the state and the encoded events out of the caches. */
   readonly passing?: boolean;
 }
 
 type Settle = (position: Position | undefined) => void;
 
-/** One append holds at most this much, well under what the stores take. */
+/** Bytes of one append; stores accept more. */
 const MAX_APPEND_BYTES = MAX_EVENT_BYTES + 256 * 1024;
 
 export interface StreamBatchDeps {
@@ -35,7 +35,7 @@ export interface StreamBatchDeps {
   readonly ids: Ids;
 }
 
-/** Decides the commands of one stream in their order, makes events of what they decide, and appends these together. */
+/** Decides the commands of one stream in order and appends their events together. */
 export class StreamBatch {
   readonly #events: EventStore;
   readonly #codec: EventCodec;
@@ -57,9 +57,9 @@ export class StreamBatch {
 
   /**
    * Decides as many commands as fit into one append, appends, then answers them.
-   * @returns how many were answered; 0 when the state must be read again first: a decision to write nothing is not
-   * answered from a state that another node may have left behind
-   * @throws {WrongExpectedRevision} with none of them answered; {StoreUnavailable} when the outcome is not known
+   * @returns how many were answered; 0 when the state must be read again first, since a decision to write nothing is
+   * not answered from a cached state that another node may have changed
+   * @throws {WrongExpectedRevision} with none of them answered; {StoreUnavailable} when the outcome is unknown
    */
   async append(
     stream: string,
@@ -92,7 +92,7 @@ export class StreamBatch {
         position = await this.#states.whileAppending(stream, async () => {
           const appended = await this.#group.append({ stream, expected, events }, newKeys);
           const type: AnyStreamType | undefined = batch[0]?.command.type;
-          if (passing) this.#states.noticed(stream, head.revision);
+          if (passing) this.#states.onEvent(stream, head.revision);
           else if (type !== undefined)
             this.#states.set(stream, { ...head, position: appended.position }, type);
           return appended.position;
@@ -101,7 +101,7 @@ export class StreamBatch {
       for (const settle of settles) settle(position);
       return settles.length;
     } finally {
-      // A key that is not on disk must not be found in memory by a later command.
+      // An unsaved key of a failed append is dropped, so that no later command seals with it.
       for (const key of newKeys) if (this.#keys.unsaved(key.id) === key) this.#keys.forget(key.id);
     }
   }
@@ -175,7 +175,7 @@ export class StreamBatch {
     }
   }
 
-  /** Loads keys that exist and makes others; `newKeys` collects those that must be on disk before the append. */
+  /** Loads existing keys and creates missing ones; `newKeys` collects those to be saved before the append. */
   #haveKeys(
     tenantId: string,
     event: { type: string; data: unknown },
@@ -186,7 +186,7 @@ export class StreamBatch {
     const missing = ids.filter((id) => !this.#keys.has(id));
     const collect = (): void => {
       for (const id of ids) {
-        // Also a key that another command has made and not saved yet.
+        // Includes keys that another command has created and not saved yet.
         const key = this.#keys.has(id) ? this.#keys.unsaved(id) : this.#keys.create(id);
         if (key !== undefined) newKeys.push(key);
       }
@@ -196,18 +196,21 @@ export class StreamBatch {
     return undefined;
   }
 
-  /** The actor counts too: a request without a key names its causation itself, and must not pass for another's. */
+  /**
+   * Finds the events of an earlier try. Compares the actor too: a request without an idempotency key chooses its own
+   * causation id and must not get another actor's events.
+   */
   async #appendedBefore(
     stream: string,
     head: StreamState,
     cause: Cause,
     bound: PriorAttempt,
   ): Promise<RecordedEvent[]> {
-    // At the revision that is decided on nothing is as young as that; a younger revision is decided on anew.
+    // A stream without events after the bound holds none of the earlier try.
     if ('after' in bound ? (head.position ?? '') <= bound.after : head.at < bound.since) return [];
     const found: RecordedEvent[] = [];
     let from: number | undefined;
-    // Mostly there is next to nothing to look through; where there is much, pages grow.
+    // Pages start small, since the bound usually lies few events back.
     for (let limit = 8; ; limit = Math.min(limit * 4, 512)) {
       const page = await this.#events.readStream(stream, { direction: 'backward', from, limit });
       for (const stored of page) {

@@ -7,24 +7,24 @@ import { CHAIN_START, type ChainHead, type EventCodec, type LoggedEvent } from '
 import { streamName } from '../events/stream-name.ts';
 import { BoundedCache } from '../memory/bounded-cache.ts';
 
-/** A stream type with its states and events hidden: what the cache of folded states needs of it. */
+/** A stream type without its state and event types, as the cache of folded states uses it. */
 // biome-ignore lint/suspicious/noExplicitAny: state and event types vary per stream; execute() pairs them again
 export type AnyStreamType = StreamType<any, any>;
 
-/** The folded state of a stream and the head it was folded to. */
+/** The folded state of a stream and the last revision in it. */
 export interface StreamState<State = unknown> extends ChainHead {
   readonly state: State;
-  /** `occurred_at` of the last event, ms; 0 for none. */
+  /** `occurred_at` of the last event (ms); 0 for none. */
   readonly at: number;
   readonly position: Position | undefined;
 }
 
 const PAGE = 1000;
-/** A snapshot every so many events keeps a cold load to about one page of a hundred. */
+/** A snapshot every so many events limits a cold load to about one page of a hundred. */
 const SNAPSHOT_EVERY = 100;
-/** Fewer events than any snapshot is taken of. */
+/** A stream with fewer events has no snapshot. */
 const SHORT = 16;
-/** Streams read and folded in one tick of the event loop. */
+/** Streams read and folded per tick of the event loop. */
 const SLICE = 32;
 
 type See = (event: LoggedEvent) => void;
@@ -36,7 +36,7 @@ const emptyOf = (type: AnyStreamType): StreamState => ({
   position: undefined,
 });
 
-/** Folded states by stream, loaded from snapshot and tail, kept in memory until somebody else writes. */
+/** Folded states by stream, loaded from snapshot and tail, and cached until another process writes. */
 export class StreamStates {
   readonly #events: EventStore;
   readonly #codec: EventCodec;
@@ -45,7 +45,7 @@ export class StreamStates {
   readonly #cache = new BoundedCache<StreamState>(MEMORY.states, (stream) => this.#snapshotAt.delete(stream));
   readonly #snapshotAt = new Map<string, number>();
   readonly #loads = new RevisionWatches();
-  /** Appends of this process: the log's follower may be told of their events before the caller is. */
+  /** Appends of this process under way: the log's follower may deliver their events before the append returns. */
   readonly #appends = new RevisionWatches();
   #isCurrent: () => boolean = () => true;
 
@@ -56,23 +56,23 @@ export class StreamStates {
     this.#logger = logger;
   }
 
-  /** Bounds how old what is in memory may be: while this says false, every state is asked of the store. */
+  /** Bounds the age of cached states: while `isCurrent` returns false, every state is read from the store. */
   trustWhile(isCurrent: () => boolean): void {
     this.#isCurrent = isCurrent;
   }
 
-  /** The state in memory, which may be behind another node's writes, but not by more than {@link trustWhile} lets. */
+  /** The cached state. It may be behind another node's writes, as far as {@link trustWhile} allows. */
   cached(stream: string): StreamState | undefined {
     const state = this.#isCurrent() ? this.#cache.get(stream) : undefined;
     return state !== undefined && state.revision < this.#appends.newest(stream) ? undefined : state;
   }
 
-  /** As {@link cached}, typed by the stream's type, which its name tells. */
+  /** As {@link cached}, typed by the stream's type. */
   cachedOf<S, E>(_type: StreamType<S, E>, stream: string): StreamState<S> | undefined {
     return this.cached(stream) as StreamState<S> | undefined;
   }
 
-  /** From memory when it is there, else from the store. */
+  /** Returns the cached state, else reads it from the store. */
   async load<S, E>(tenantId: string, type: StreamType<S, E>, id: string): Promise<StreamState<S>> {
     const stream = streamName(tenantId, type.category, id);
     const cached = this.cached(stream);
@@ -80,15 +80,15 @@ export class StreamStates {
   }
 
   /**
-   * Brings a state up to the store's present head.
-   * @param see told of the events that were read for it: all of the stream, or those after what was known
+   * Reads a state up to the last revision in the store.
+   * @param see called with each event read: all of the stream, or those after the cached revision
    */
   refresh<S, E>(stream: string, type: StreamType<S, E>, see?: See): Promise<StreamState<S>>;
   async refresh(stream: string, type: AnyStreamType, see?: See): Promise<StreamState> {
     const load = this.#loads.begin(stream);
     try {
       const state = await this.#read(stream, type, see);
-      // What was read before a newer event was told of is no state to keep.
+      // A state older than an event that arrived during the read is not cached.
       if (state.revision >= load.newest) this.set(stream, state, type);
       return state;
     } finally {
@@ -97,8 +97,8 @@ export class StreamStates {
   }
 
   /**
-   * As {@link load}, for many streams of one type, which are read a slice at a time.
-   * @param passing the states do not stay in memory, which is left to what is asked for again
+   * As {@link load}, for many streams of one type, read in slices.
+   * @param passing keeps the states out of the cache
    */
   async loadMany<S, E>(
     tenantId: string,
@@ -136,14 +136,14 @@ export class StreamStates {
         if (load !== undefined) this.#loads.end(stream, load);
       }
     }
-    // The streams' names say which stream type folded them.
+    // Each stream's name contains the category of the type that folded it.
     return states as StreamState<S>[];
   }
 
   async #read(stream: string, type: AnyStreamType, see?: See): Promise<StreamState> {
     const cached = this.#cache.get(stream);
     if (cached !== undefined) return this.#readOn(stream, cached, type, see);
-    // Most streams are short, and a short one has no snapshot.
+    // Most streams are short and have no snapshot.
     const first = await this.#events.readStream(stream, { limit: SHORT });
     if (first.length >= SHORT) {
       return this.#readOn(stream, await this.#fromSnapshot(stream, type), type, see);
@@ -170,7 +170,7 @@ export class StreamStates {
     return state;
   }
 
-  /** Keeps a state in memory, unless there is a newer one. */
+  /** Caches a state unless a newer one is cached. */
   set(stream: string, state: StreamState, type: AnyStreamType): void {
     const present = this.#cache.get(stream);
     if (present !== undefined && present.revision > state.revision) return;
@@ -181,21 +181,21 @@ export class StreamStates {
     }
   }
 
-  /** Forgets a state, for example because the outcome of an append is not known. */
+  /** Drops a cached state, for example when the outcome of an append is unknown. */
   drop(stream: string): void {
     this.#cache.delete(stream);
     this.#snapshotAt.delete(stream);
   }
 
-  /** Told of every event on the log: drops a state that another node has left behind. */
-  noticed(stream: string, revision: number): void {
+  /** Records a revision seen on the log; drops a cached state that is older. */
+  onEvent(stream: string, revision: number): void {
     this.#loads.notice(stream, revision);
     if (!this.#appends.notice(stream, revision)) this.#dropBehind(stream, revision);
   }
 
   /**
-   * Runs an append of this process and what sets the state after it. An event noticed meanwhile is most likely its own,
-   * so the state is judged at the end.
+   * Runs an append of this process and the caching of the state after it. Drops an older cached state only at the end,
+   * since an event that arrives meanwhile is usually the append's own.
    */
   async whileAppending<T>(stream: string, append: () => Promise<T>): Promise<T> {
     const watch = this.#appends.begin(stream);
@@ -233,7 +233,7 @@ export class StreamStates {
     const position = this.#events.parsePosition(snapshot.position);
     const state = parsed(snapshot.state);
     if (position === undefined || state === undefined) return empty;
-    // The log decides what is true: a snapshot of another one, or of a restored older one, is none of this stream.
+    // The log is authoritative: a snapshot whose hash is not in the stream (of a restored older log) is ignored.
     const [event] = await this.#events.readStream(stream, { from: revision, limit: 1 });
     if (event === undefined || this.#codec.decode(event).hash !== hash) return empty;
     this.#snapshotAt.set(stream, revision);
@@ -263,7 +263,7 @@ interface RevisionWatch {
   newest: number;
 }
 
-/** Work under way on streams, with the newest revision noticed since each began; -1 for none. */
+/** Reads or appends under way on streams, with the newest revision that arrived since each began; -1 for none. */
 class RevisionWatches {
   readonly #watches = new Map<string, Set<RevisionWatch>>();
 
@@ -280,7 +280,7 @@ class RevisionWatches {
     if (watches?.size === 0) this.#watches.delete(stream);
   }
 
-  /** @returns whether any work is under way on the stream */
+  /** @returns whether a read or append is under way on the stream */
   notice(stream: string, revision: number): boolean {
     const watches = this.#watches.get(stream);
     for (const watch of watches ?? []) watch.newest = Math.max(watch.newest, revision);
@@ -294,7 +294,7 @@ class RevisionWatches {
   }
 }
 
-/** Undefined for what is no JSON. */
+/** Undefined for text that is not JSON. */
 const parsed = (text: string): { value: unknown } | undefined => {
   try {
     return { value: JSON.parse(text) };

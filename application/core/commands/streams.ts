@@ -11,13 +11,13 @@ interface StreamEvent {
   readonly data: unknown;
 }
 
-/** A decision on facts from outside the stream, which hold at the very revision that is decided on. */
+/** A decision with facts from outside the stream, which hold at the revision that is decided on. */
 export interface PreparedDecision<S, E, Facts> {
   readonly prepare: (head: StreamState<S>) => Promise<Facts>;
   readonly decide: Decide<S, E, Facts>;
 }
 
-/** A typed handle on one stream. It holds no state of its own. */
+/** A typed handle on one stream. It holds no state. */
 export class Stream<S, E extends StreamEvent> {
   readonly name: string;
   readonly #type: StreamType<S, E>;
@@ -40,30 +40,30 @@ export class Stream<S, E extends StreamEvent> {
     this.name = streamName(tenantId, type.category, id);
   }
 
-  /** The folded state in memory, which may be behind other nodes; undefined when it is not in memory. */
+  /** The cached state, which may be behind other nodes; undefined when none is cached. */
   cached(): StreamState<S> | undefined {
     return this.#states.cachedOf(this.#type, this.name);
   }
 
-  /** Drops the state from memory: it is not likely to be asked for again. */
-  forget(): void {
+  /** Drops the state from the cache: it is rarely read again. */
+  evict(): void {
     this.#states.drop(this.name);
   }
 
-  /** The folded state from memory, else from the store. @throws {StoreUnavailable} */
+  /** Returns the cached state, else reads it. @throws {StoreUnavailable} */
   load(): Promise<StreamState<S>> {
     return this.#states.load(this.#tenantId, this.#type, this.#id);
   }
 
-  /** The folded state at the store's present end of the stream. @throws {StoreUnavailable} */
+  /** Reads the state up to the stream's last revision. @throws {StoreUnavailable} */
   refresh(): Promise<StreamState<S>> {
     return this.#states.refresh(this.name, this.#type);
   }
 
   /**
-   * Decides on the present state and appends what was decided.
-   * @throws {DomainError} as decided; `unavailable` when races were lost for 5 s
-   * @throws {StoreUnavailable} when the outcome is not known
+   * Decides on the current state and appends the events.
+   * @throws {DomainError} of the decision; `unavailable` after losing races for 5 s
+   * @throws {StoreUnavailable} when the outcome is unknown
    */
   execute<Facts = undefined>(
     context: CommandContext,
@@ -83,7 +83,7 @@ export class Stream<S, E extends StreamEvent> {
   }
 }
 
-/** Where use cases get their streams from: the one way to load state and to write. */
+/** Gives use cases their streams: the only way to load state and to write. */
 export class Streams {
   readonly #machinery: { readonly commands: CommandHandler; readonly states: StreamStates };
 
@@ -95,7 +95,7 @@ export class Streams {
     return new Stream(this.#machinery, type, tenantId, id);
   }
 
-  /** Folded states of many streams of one type, which the store is asked for together, in the order of `ids`. */
+  /** Loads states of many streams of one type in one read, in the order of `ids`. */
   loadAll<S, E extends StreamEvent>(
     type: StreamType<S, E>,
     tenantId: string,
@@ -107,7 +107,7 @@ export class Streams {
 
   /**
    * Executes commands on many streams of one type in one group commit; outcomes in the order of the commands.
-   * @throws {StoreUnavailable} when the states cannot be read, or as `prepare` does; nothing is written then
+   * @throws {StoreUnavailable} when the states cannot be read, and errors of `prepare`; nothing is written then
    */
   executeAll<S, E extends StreamEvent, Facts = undefined>(
     type: StreamType<S, E>,

@@ -1,11 +1,10 @@
 /**
- * Who is writing under a name at this moment, in this process: a change of rules waits for those who began under the
- * old ones.
+ * Tracks the writers under a name in this process: a change of rules waits for writers that started under the old ones.
  */
 export class WriterGate {
   readonly #writers = new Map<string, Set<Promise<void>>>();
 
-  /** Runs `write` as one of the writers of `name`. */
+  /** Runs `write` as a writer of `name`. */
   async within<T>(name: string, write: () => Promise<T>): Promise<T> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const writers = this.#writers.get(name) ?? new Set();
@@ -19,7 +18,7 @@ export class WriterGate {
     }
   }
 
-  /** Resolves when everybody who writes under `name` now has ended. */
+  /** Resolves when all present writers of `name` have ended. */
   async drained(name: string): Promise<void> {
     await Promise.all(this.#writers.get(name) ?? []);
   }

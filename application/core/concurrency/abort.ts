@@ -1,6 +1,6 @@
 import { Observable } from 'rxjs';
 
-/** Emits at the abort and completes; at once where that has been already. */
+/** Emits once and completes when the signal aborts; at once if it is aborted already. */
 export const abortOf = (signal: AbortSignal): Observable<void> =>
   new Observable((observer) => {
     const stop = (): void => {

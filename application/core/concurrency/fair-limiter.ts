@@ -1,49 +1,49 @@
 /**
- * Who may call out next. So many calls at once in all and for each tenant; those that wait are taken in turn, tenant by
- * tenant, and within a tenant subscription by subscription.
+ * Limits concurrent calls in total and per tenant. Waiting calls are served round-robin over tenants, and within a
+ * tenant over its queues.
  */
 export interface SlotLimits {
   readonly total: number;
   readonly perTenant: number;
-  /** A tenant has so many even when the others have taken all: whose endpoints hang holds up no other tenant. */
+  /** Slots a tenant has even when the total is used up, so that slow endpoints of one tenant do not delay another. */
   readonly reserved: number;
 }
 
 type Grant = () => void;
 
-/** The lanes of one tenant that wait, in turn; each lane's own waiters in order. */
+/** The queues of one tenant that wait, in the order in which they are served next. */
 interface Waiting {
-  readonly lanes: Map<string, Grant[]>;
+  readonly queues: Map<string, Grant[]>;
 }
 
 export class FairLimiter {
   readonly #limits: SlotLimits;
   #taken = 0;
   readonly #takenOf = new Map<string, number>();
-  /** In turn: who was served goes to the end. */
+  /** In the order in which tenants are served next; a served tenant moves to the end. */
   readonly #waiting = new Map<string, Waiting>();
 
   constructor(limits: SlotLimits) {
     this.#limits = limits;
   }
 
-  /** Resolves when it is the lane's turn; the caller gives the turn back by calling what it gets, once. */
-  take(tenantId: string, lane: string): Promise<() => void> {
+  /** Resolves when the queue gets a slot, with a function that the caller calls once to give the slot back. */
+  take(tenantId: string, queue: string): Promise<() => void> {
     if (this.isFree(tenantId)) {
       this.#grant(tenantId);
       return Promise.resolve(() => this.#giveBack(tenantId));
     }
     const { promise, resolve } = Promise.withResolvers<() => void>();
-    const waiting = this.#waiting.get(tenantId) ?? { lanes: new Map() };
+    const waiting = this.#waiting.get(tenantId) ?? { queues: new Map() };
     this.#waiting.set(tenantId, waiting);
-    const grants = waiting.lanes.get(lane) ?? [];
-    waiting.lanes.set(lane, grants);
+    const grants = waiting.queues.get(queue) ?? [];
+    waiting.queues.set(queue, grants);
     grants.push(() => resolve(() => this.#giveBack(tenantId)));
     this.#serve();
     return promise;
   }
 
-  /** A turn is taken at once: there is room in all and for this tenant. Others that wait then have all that they may. */
+  /** Whether a slot is free at once. False while the tenant's calls wait: those are served first. */
   isFree(tenantId: string): boolean {
     const { total, perTenant } = this.#limits;
     const isNext = !this.#waiting.has(tenantId) && this.#taken < total;
@@ -75,9 +75,9 @@ export class FairLimiter {
       const next = this.#next(most);
       if (next === undefined) return;
       const [tenantId, waiting] = next;
-      const grant = nextOf(waiting.lanes);
+      const grant = nextOf(waiting.queues);
       this.#waiting.delete(tenantId);
-      if (waiting.lanes.size > 0) this.#waiting.set(tenantId, waiting);
+      if (waiting.queues.size > 0) this.#waiting.set(tenantId, waiting);
       if (grant === undefined) continue;
       this.#grant(tenantId);
       grant();
@@ -85,12 +85,12 @@ export class FairLimiter {
   }
 }
 
-const nextOf = (lanes: Map<string, Grant[]>): Grant | undefined => {
-  const [first] = lanes;
+const nextOf = (queues: Map<string, Grant[]>): Grant | undefined => {
+  const [first] = queues;
   if (first === undefined) return undefined;
-  const [lane, grants] = first;
+  const [queue, grants] = first;
   const grant = grants.shift();
-  lanes.delete(lane);
-  if (grants.length > 0) lanes.set(lane, grants);
+  queues.delete(queue);
+  if (grants.length > 0) queues.set(queue, grants);
   return grant;
 };

@@ -4,26 +4,26 @@ import type { Clock } from '../../ports/clock.ts';
 import { StoreUnavailable } from '../../ports/event-store.ts';
 import { pause } from './pause.ts';
 
-/** Pauses between tries (ms): each twice the one before, up to the longest. */
+/** Pauses between tries (ms): each doubles the one before, up to the longest. */
 export interface Backoff {
   readonly firstMs: number;
   readonly longestMs: number;
 }
 
-/** A store or a server that does not answer. */
+/** A store or server that does not answer. */
 export const STORE_AWAY: Backoff = { firstMs: 200, longestMs: 5000 };
-/** Work under a lease that failed: it begins again from its checkpoint. */
+/** Work under a lease that failed and starts again from its checkpoint. */
 export const LEASED_WORK: Backoff = { firstMs: 200, longestMs: 5000 };
 /** One event that a subscriber could not handle. */
 export const ONE_EVENT: Backoff = { firstMs: 100, longestMs: 800 };
 
-/** The pause (ms) after so many failures in a row: up to half of it is taken away at random, so that retries spread. */
+/** The pause (ms) after so many failures in a row, with up to half of it taken off at random as jitter. */
 export const backoffMs = ({ firstMs, longestMs }: Backoff, failures: number): number =>
   Math.min(firstMs * 2 ** (failures - 1), longestMs) * (0.5 + Math.random() / 2);
 
 /**
- * The policy for `retry` of rxjs; without `count` it goes on for ever. `isFinal` is asked at each failure: true gives up
- * with its error.
+ * Config for `retry` of rxjs; without `count` it retries for ever. `isFinal` is called at each failure; true rethrows
+ * the error.
  */
 export const retried = (
   backoff: Backoff,
@@ -37,25 +37,25 @@ export const retried = (
       : timer(backoffMs(backoff, failures)),
 });
 
-/** Nothing could be done for as long as a commit bears it. */
+/** Nothing succeeded within the limit of a {@link RetryPolicy}. */
 export class OutOfReach extends Error {
   override readonly name = 'OutOfReach';
 }
 
-/** The work goes on elsewhere, or later. */
+/** The signal aborted; the work continues on another node or later. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';
 }
 
 const TRANSIENT = new Set(['unavailable', 'read_model_behind', 'conflict']);
 
-/** Whether the same may well succeed a little later. */
+/** Whether a retry may succeed. */
 export const isTransient = (error: unknown): boolean =>
   error instanceof StoreUnavailable || (error instanceof DomainError && TRANSIENT.has(error.code));
 
 const LONGEST_PAUSE_MS = 2000;
 
-/** Tries again what fails for a while, until nothing at all has succeeded for too long. */
+/** Retries transient errors until nothing has succeeded for `limitMs`. */
 export class RetryPolicy {
   readonly #clock: Clock;
   readonly #signal: AbortSignal;
@@ -74,7 +74,7 @@ export class RetryPolicy {
     this.#succeededAt = this.#clock.now();
   }
 
-  /** @throws {OutOfReach}, {Interrupted}, and what is not transient */
+  /** @throws {OutOfReach}, {Interrupted}, and errors that are not transient */
   async with<T>(work: (tries: number) => Promise<T>): Promise<T> {
     for (let tries = 0; ; tries += 1) {
       if (this.#signal.aborted) throw new Interrupted();
@@ -91,7 +91,7 @@ export class RetryPolicy {
     }
   }
 
-  /** As {@link with}, for as long as it takes. @throws {Interrupted}, and what is not transient */
+  /** As {@link with}, without a limit. @throws {Interrupted}, and errors that are not transient */
   async always<T>(work: (tries: number) => Promise<T>): Promise<T> {
     for (let tries = 0; ; tries += 1) {
       try {

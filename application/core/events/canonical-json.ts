@@ -1,6 +1,6 @@
 /**
- * Canonical JSON (RFC 8785): object keys sorted by UTF-16 code units, no white space, ECMAScript numbers. The
- * stored form of events is this text, and the hash chain is over its bytes.
+ * Canonical JSON (RFC 8785): keys sorted by UTF-16 code units, no white space, ECMAScript numbers. Events are stored as
+ * this text, and the hash chain covers its bytes.
  */
 export const canonicalJson = (value: unknown): string => {
   if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null';
@@ -13,7 +13,7 @@ export const canonicalJson = (value: unknown): string => {
   let text = '{';
   for (const key of keys) {
     const member = values[key];
-    // A member without a value is no member.
+    // Undefined members are left out.
     if (member === undefined) continue;
     if (text.length > 1) text += ',';
     text += `${JSON.stringify(key)}:${canonicalJson(member)}`;

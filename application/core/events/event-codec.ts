@@ -13,27 +13,24 @@ import { UndecodableEvent, upcasted } from './upcasting.ts';
 export { chainHash } from './hash-chain.ts';
 export { UndecodableEvent } from './upcasting.ts';
 
-/**
- * Between events as the domain speaks of them and events as they are stored: schema, sealing, hash chain
- * (docs/audit-format.md) on the way in; upcasting and validation on the way out. No stored event is ever rewritten.
- */
+/** Who caused an event, as stored in its metadata. */
 
 export type Actor = z.output<typeof actorSchema>;
 
-/** Of a request under impersonation: whether it has left an event of its own. */
+/** Records whether a request under impersonation has appended an event of its own. */
 export interface ImpersonationLog {
   appended: boolean;
 }
 
-/** On whose behalf and because of what an event is appended. */
+/** The actor and the causation and correlation ids that an event is appended with. */
 export interface Cause {
   readonly actor: Actor;
   readonly impersonatedBy?: string | undefined;
-  /** The request's id; kept through everything that the request causes. */
+  /** The id of the first request; kept through everything that it causes. */
   readonly correlationId: string;
-  /** The event or keyed request behind it. */
+  /** The id of the event or keyed request that is the direct cause. */
   readonly causationId: string;
-  /** Told when something was appended; no part of the event. */
+  /** Set to `appended` when something was appended; not stored. */
   readonly impersonationLog?: ImpersonationLog | undefined;
 }
 
@@ -51,19 +48,19 @@ interface Recorded {
   readonly hash: string;
 }
 
-/** An event of whatever type. */
+/** An event of any type. */
 export interface AnyEvent {
   readonly type: string;
   readonly data: unknown;
 }
 
-/** A stored event, decoded; a union of events stays a union. Personal fields of `data` hold their sealed form. */
+/** A stored event, decoded; a union of event types stays a union. Personal fields of `data` are sealed. */
 export type RecordedEvent<E extends AnyEvent = AnyEvent> = E extends AnyEvent ? E & Recorded : never;
 
-/** A recorded event and its place in the log. */
+/** A recorded event with its position in the log. */
 export type LoggedEvent = RecordedEvent & { readonly position: Position };
 
-/** The head of a stream: where the next event is chained. */
+/** Revision and hash of the last event of a stream, which the next event is chained to. */
 export interface ChainHead {
   readonly revision: number;
   readonly hash: string;
@@ -71,10 +68,7 @@ export interface ChainHead {
 
 export const CHAIN_START: ChainHead = { revision: -1, hash: '0'.repeat(64) };
 
-/**
- * The data of an event of a known type, or undefined for another type. The codec has checked it against this very
- * schema (or made it), so it is not checked again.
- */
+/** The data of an event of the given type, else undefined. The codec has checked the data against the type's schema. */
 export const dataOf = <D extends EventDefinition>(
   definition: D,
   event: AnyEvent,
@@ -84,7 +78,7 @@ export const dataOf = <D extends EventDefinition>(
 const actorSchema = z.object({
   kind: z.enum(['user', 'platform_admin', 'api_token', 'extension', 'partner', 'public', 'system']),
   id: z.string(),
-  /** Of an extension: the person who loaded it. */
+  /** For an extension: the person who loaded it. */
   user_id: z.string().optional(),
 });
 
@@ -102,28 +96,28 @@ export const metadataSchema = z.object({
 });
 type Metadata = z.output<typeof metadataSchema>;
 
-/** In each of two generations. */
+/** Events in each of the two generations of recent own appends. */
 const RECENT = 512;
 const RECENT_CHARACTERS = 16 * 1024;
 
 export class EventCodec {
   readonly #definitions: ReadonlyMap<string, KnownType>;
   readonly #keys: KeyRing | undefined;
-  /** Own appends by event id. */
+  /** Own appends by event id, so that this process does not parse them again. */
   readonly #recent = new RecentValues<RecordedEvent>(RECENT);
-  /** One parse of a stored event serves all subscribers. */
+  /** Each stored event is parsed once for all followers. */
   readonly #decoded = new WeakMap<StoredEvent, LoggedEvent>();
 
-  /** @param keys needed to encode; who only decodes has none */
+  /** @param keys needed to encode, not to decode */
   constructor(catalogue: readonly EventDefinition[], keys?: KeyRing) {
     this.#definitions = knownTypes(catalogue);
     this.#keys = keys;
   }
 
-  /** Ids of the data keys that an event's personal fields need. */
+  /** Ids of the data keys that the event's personal fields are sealed with. */
   keyIds(tenantId: string, event: { type: string; data: unknown }): string[] {
     const { definition } = this.#known(event.type);
-    // The data of every event is an object: its schema says so.
+    // Event schemas are object schemas.
     const values = event.data as Readonly<Record<string, unknown>>;
     const ids: string[] = [];
     for (const [field, owner] of Object.entries(definition.personal)) {
@@ -132,7 +126,7 @@ export class EventCodec {
     return ids;
   }
 
-  /** Seals, serialises and chains one new event. Its keys must be in memory. `isAwaited`: decoded soon, in this thread. */
+  /** Seals, serialises and chains an event; its keys must be loaded. `isAwaited`: this process will decode it soon. */
   encode(
     stream: string,
     tenantId: string,
@@ -166,7 +160,7 @@ export class EventCodec {
       causationId: cause.causationId,
       hash: digest,
     };
-    // What is big is decoded again: a thousand of the biggest would be half a gigabyte.
+    // Large events are not cached, which bounds the cache to a few MB.
     if (isAwaited && data.length <= RECENT_CHARACTERS) this.#recent.set(event.id, recorded);
     return { stored: { id: event.id, type: event.type, data, metadata }, recorded };
   }
@@ -180,7 +174,7 @@ export class EventCodec {
     return logged;
   }
 
-  /** As {@link decode}, for an event that nobody else is about to ask for. @throws {UndecodableEvent} */
+  /** As {@link decode}, without caching, for an event that nothing else reads soon. @throws {UndecodableEvent} */
   decodeOnce(stored: StoredEvent): LoggedEvent {
     return this.#decoded.get(stored) ?? this.#read(stored);
   }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { EventDefinition } from '../../../domain/core/event.ts';
 import { canonicalJson } from './canonical-json.ts';
 
-/** What the codec makes of each type of event once, to be quick about each event. */
+/** Prepares each event type once for encoding. */
 export const knownTypes = (catalogue: readonly EventDefinition[]): ReadonlyMap<string, KnownType> =>
   new Map(
     catalogue.map((definition) => {
@@ -19,7 +19,9 @@ interface SortedField {
 
 export interface KnownType {
   readonly definition: EventDefinition;
-  /** The fields of the data in canonical order, when the schema tells them; else they are sorted at each event. */
+  /**
+   * The fields of the data in canonical order, for an object schema; else `canonicalJson` sorts them for each event.
+   */
   readonly fields: readonly SortedField[] | undefined;
 }
 
@@ -30,7 +32,7 @@ const fieldsOf = (schema: z.ZodType): readonly SortedField[] | undefined =>
         .map((name) => ({ name, prefix: `${JSON.stringify(name)}:` }))
     : undefined;
 
-/** As `canonicalJson` of the values, for those of the fields that have one. */
+/** As `canonicalJson`, with the fields already sorted. */
 export const canonicalFields = (
   values: Readonly<Record<string, unknown>>,
   fields: readonly SortedField[],

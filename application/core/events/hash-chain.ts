@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 
-/** The texts that an event is chained by (docs/audit-format.md). */
+/** The texts that the hash chain covers (docs/audit-format.md). */
 
 interface Actor {
   readonly kind: string;
@@ -20,7 +20,7 @@ const actorText = ({ id, kind, user_id }: Actor): string =>
     ? `{"id":${JSON.stringify(id)},"kind":"${kind}"}`
     : `{"id":${JSON.stringify(id)},"kind":"${kind}","user_id":${JSON.stringify(user_id)}}`;
 
-/** The canonical text of an event's metadata, parted where `hash` goes: after `actor`, before all later members. */
+/** Canonical JSON of the event's metadata in two parts, before and after the member `hash`. */
 export const metadataTexts = (
   { actor, causationId, correlationId, impersonatedBy }: Cause,
   at: number,
@@ -35,7 +35,7 @@ export const metadataTexts = (
     `"schema_version":${version},"tenant_id":${JSON.stringify(tenantId)}}`,
 ];
 
-/** The recipe of `metadata.hash`; every part is one line, and none can hold a line feed. */
+/** The hash of an event, as `metadata.hash` holds it. Each part is one line without a line feed. */
 export const chainHash = (
   previous: string,
   stream: string,

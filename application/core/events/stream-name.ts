@@ -1,4 +1,4 @@
-/** Stream names: `<tenant>.<category>-<id>`. Built and taken apart here and nowhere else. */
+/** Parts of a stream name `<tenant>.<category>-<id>`. */
 
 export interface StreamName {
   readonly tenantId: string;
@@ -20,11 +20,11 @@ export const parseStreamName = (stream: string): StreamName => {
   };
 };
 
-/** The tenant of a stream's name, or whose else it is; empty for a name that is none of the product's. */
+/** The part before the dot: a tenant or another owner; empty for a name of another form. */
 export const ownerOf = (stream: string): string => stream.slice(0, Math.max(0, stream.indexOf('.')));
 
-/** Selects all streams of one tenant. */
+/** The prefix of the names of all streams of a tenant. */
 export const tenantPrefix = (tenantId: string): string => `${tenantId}.`;
 
-/** The platform's own streams (tenants, platform admins) live under this id. */
+/** Owner of the platform's own streams (tenants, platform admins). */
 export const PLATFORM = 'platform';

@@ -1,11 +1,14 @@
 import type { EventDefinition } from '../../../domain/core/event.ts';
 
-/** An event of a type or version that this build does not know, or whose data its schema refuses. */
+/** An event whose type or version is unknown to this build, or whose data does not fit its schema. */
 export class UndecodableEvent extends Error {
   override readonly name = 'UndecodableEvent';
 }
 
-/** @throws {UndecodableEvent} also for a version that only a newer build knows: what it means is not to be guessed */
+/**
+ * Applies the upcasters from a version to the present one.
+ * @throws {UndecodableEvent} also for a version newer than this build
+ */
 export const upcasted = (definition: EventDefinition, from: number, data: unknown): unknown => {
   const { type, version, upcasters } = definition;
   if (from > version) throw new UndecodableEvent(`${type} v${from} is newer than this build`);

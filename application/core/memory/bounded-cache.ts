@@ -1,4 +1,4 @@
-/** What caches may hold together. */
+/** The bounds of a cache budget. */
 export interface Bounds {
   readonly maxCount: number;
   readonly maxBytes: number;
@@ -8,21 +8,18 @@ interface Entry {
   readonly key: string;
   value: unknown;
   bytes: number;
-  asked: boolean;
-  /** Of the cache that it is in. */
+  wasRead: boolean;
+  /** The map of the cache that holds it. */
   readonly entries: Map<string, Entry>;
-  readonly dropped: (key: string) => void;
+  readonly onEvict: (key: string) => void;
   before: Entry | undefined;
   after: Entry | undefined;
 }
 
 /**
- * Room that one cache has, or several share, bounded by count and by rough size. Where it is full the oldest entries go,
- * but one that was asked for since it was last looked at is spared once: a flood of entries that nobody asks for again
- * does not push out the others.
- *
- * The line is chained by hand. The order of a Map would do, but an iterator that stands still over one keeps each table
- * that the map has outgrown alive, with all that was ever deleted from it.
+ * Bounds one cache, or several that share it, by count and approximate bytes. Evicts the oldest entry; an entry read
+ * since the last scan is kept once more, so that a scan of one-time entries does not evict the others. The entries form
+ * a linked list, since a Map iterator kept open retains the outgrown tables of its Map.
  */
 export class CacheBudget {
   readonly #maxCount: number;
@@ -37,7 +34,7 @@ export class CacheBudget {
     this.#maxBytes = maxBytes;
   }
 
-  /** Of all entries, roughly. */
+  /** Approximate bytes of all entries. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -59,21 +56,21 @@ export class CacheBudget {
     entry.bytes = bytes;
   }
 
-  /** Lets entries go until all are within the bounds; the last one stays, however big it is. */
+  /** Evicts entries until all are within the bounds; keeps the last one, whatever its size. */
   trim(): void {
     while (this.#count > 1 && (this.#count > this.#maxCount || this.#bytes > this.#maxBytes)) {
       const entry = this.#oldest;
       if (entry === undefined) return;
-      if (entry.asked) {
-        // To the end of the line: its turn comes again only when all others were spared or went.
-        entry.asked = false;
+      if (entry.wasRead) {
+        // Moves to the end: checked again after all others.
+        entry.wasRead = false;
         this.#unlink(entry);
         this.#append(entry);
         continue;
       }
       this.leave(entry);
       entry.entries.delete(entry.key);
-      entry.dropped(entry.key);
+      entry.onEvict(entry.key);
     }
   }
 
@@ -90,38 +87,38 @@ export class CacheBudget {
     else entry.before.after = entry.after;
     if (entry.after === undefined) this.#newest = entry.before;
     else entry.after.before = entry.before;
-    // A dead one that has grown old would keep those after it alive until the old ones are collected.
+    // A stale link in an entry of V8's old generation would retain the entries after it.
     entry.before = undefined;
     entry.after = undefined;
   }
 }
 
-/** A cache with room of its own, or within room that it shares with others. */
+/** A cache with a budget of its own or a shared one. */
 export class BoundedCache<V> {
   readonly #entries = new Map<string, Entry>();
-  readonly #room: CacheBudget;
-  readonly #dropped: (key: string) => void;
+  readonly #budget: CacheBudget;
+  readonly #onEvict: (key: string) => void;
 
-  /** @param dropped told of keys that went for want of room */
-  constructor(room: CacheBudget | Bounds, dropped: (key: string) => void = () => undefined) {
-    this.#room = room instanceof CacheBudget ? room : new CacheBudget(room);
-    this.#dropped = dropped;
+  /** @param onEvict called with each evicted key */
+  constructor(budget: CacheBudget | Bounds, onEvict: (key: string) => void = () => undefined) {
+    this.#budget = budget instanceof CacheBudget ? budget : new CacheBudget(budget);
+    this.#onEvict = onEvict;
   }
 
   get size(): number {
     return this.#entries.size;
   }
 
-  /** Of all that is in its room, roughly. */
+  /** Approximate bytes of all caches in the budget. */
   get bytes(): number {
-    return this.#room.bytes;
+    return this.#budget.bytes;
   }
 
   get(key: string): V | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
-    entry.asked = true;
-    // Only `set` puts entries into this map.
+    entry.wasRead = true;
+    // Only `set` adds entries to this map.
     return entry.value as V;
   }
 
@@ -133,43 +130,43 @@ export class BoundedCache<V> {
     const bytes = PER_ENTRY + key.length + roughBytes(value);
     const present = this.#entries.get(key);
     if (present !== undefined) {
-      this.#room.weigh(present, bytes);
+      this.#budget.weigh(present, bytes);
       present.value = value;
-      present.asked = true;
+      present.wasRead = true;
       return;
     }
-    const dropped = this.#dropped;
+    const onEvict = this.#onEvict;
     const links = { before: undefined, after: undefined };
-    const entry: Entry = { key, value, bytes, asked: false, entries: this.#entries, dropped, ...links };
+    const entry: Entry = { key, value, bytes, wasRead: false, entries: this.#entries, onEvict, ...links };
     this.#entries.set(key, entry);
-    this.#room.enter(entry);
+    this.#budget.enter(entry);
   }
 
   delete(key: string): void {
     const entry = this.#entries.get(key);
     if (entry === undefined) return;
     this.#entries.delete(key);
-    this.#room.leave(entry);
+    this.#budget.leave(entry);
   }
 
   clear(): void {
-    for (const entry of this.#entries.values()) this.#room.leave(entry);
+    for (const entry of this.#entries.values()) this.#budget.leave(entry);
     this.#entries.clear();
   }
 
-  /** Lets entries of its room go, whichever cache's they are, until all are within the bounds. */
+  /** Evicts entries of all caches in the budget until they are within the bounds. */
   trim(): void {
-    this.#room.trim();
+    this.#budget.trim();
   }
 }
 
-/** An entry's own fields, its place in the map, and the header of its key. */
+/** Bytes of an entry's own fields, its slot in the map, and its key's header. */
 export const PER_ENTRY = 128;
 const PER_VALUE = 16;
-/** Of a long list so many elements stand for all. */
+/** A longer array is estimated from this many elements. */
 const SAMPLE = 64;
 
-/** About how much memory a plain JSON-like value takes. */
+/** The approximate memory of a plain JSON-like value (bytes). */
 export const roughBytes = (value: unknown): number => {
   if (typeof value === 'string') return PER_VALUE + value.length * 2;
   if (typeof value !== 'object' || value === null) return PER_VALUE;

@@ -1,8 +1,8 @@
-/** Values of late by a text, in two generations of so many: the older one goes when the younger is full. */
+/** A map of recent values in two generations of `size` entries; a full young generation replaces the old one. */
 export class RecentValues<V> {
   readonly #size: number;
-  // A Map that one deletes from as one puts in makes a new table again and again, each of which the one before it, long
-  // dead and old, keeps alive until the old ones are collected: whatever passed through it grew old.
+  // One Map with a delete per insert rehashes often, and its discarded tables retain each other until a full
+  // collection.
   #young = new Map<string, V>();
   #old = new Map<string, V>();
 

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, type KeyObject, randomFillSync } from 'node:crypto';
 
-/** AES-256-GCM: the bytes are a 12-byte IV, the ciphertext and a 16-byte tag. */
+/** AES-256-GCM: a 12-byte IV, the ciphertext and a 16-byte tag. */
 
 const IV = 12;
 const TAG = 16;
@@ -8,7 +8,7 @@ const TAG = 16;
 const pool = Buffer.allocUnsafe(IV * 1024);
 let poolAt = pool.length;
 
-/** From a pool: a call for each IV took 9 µs of a posted message (decision 33). */
+/** IVs come from a pool of random bytes, since a system call for each is slow (decision 33). */
 const newIv = (): Buffer => {
   if (poolAt === pool.length) {
     randomFillSync(pool);
@@ -19,7 +19,7 @@ const newIv = (): Buffer => {
   return iv;
 };
 
-/** Keys are key objects: the cipher takes one in a tenth of the time that it needs for raw bytes. */
+/** Takes a key object, which is faster than raw key bytes. */
 export const encrypt = (key: KeyObject, context: string, plain: Uint8Array | string): Buffer => {
   const iv = newIv();
   const cipher = createCipheriv('aes-256-gcm', key, iv);
@@ -30,7 +30,7 @@ export const encrypt = (key: KeyObject, context: string, plain: Uint8Array | str
 };
 
 export const decrypt = (key: KeyObject, context: string, bytes: Uint8Array): Buffer => {
-  // A shorter tag would be easier to guess.
+  // Refuses truncated tags.
   if (bytes.length < IV + TAG) throw new Error('too short to have been sealed');
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV), { authTagLength: TAG });
   decipher.setAAD(Buffer.from(context));

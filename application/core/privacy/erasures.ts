@@ -10,26 +10,26 @@ import { PLATFORM, streamName } from '../events/stream-name.ts';
 import { firstAdminKeyId, personKeyId, textKeyOf } from './key-ids.ts';
 import type { KeyRing } from './key-ring.ts';
 
-/** Facts by which a text is erased. */
+/** Event types that erase texts. */
 export const ERASING: readonly string[] = [MessageDeleted.type, UserForgotten.type];
 
 const PAGE = 500;
 const AT_ONCE = 32;
-/** The row of the key store that says how far in the log its erasures are applied. No key: nothing is secret in it. */
+/** The key store's row with the position up to which erasures are applied; plain text, without a key. */
 export const MARK = 'platform/erasures-applied';
-/** Rows are replaced by others of the same length. */
+/** All versions of the row have the same length, as `KeyStore.replace` requires. */
 const MARK_BYTES = 256;
 const markSchema = z.object({
-  /** Everything up to here is applied; empty for the beginning. */
+  /** All erasures up to this position are applied; empty for the start of the log. */
   after: z.string(),
-  /** Of the event that comes next in the log: another log has another one. */
+  /** Id of the event after that position; it differs in another log. */
   next: z.string(),
 });
 
 /**
- * Which keys the log says are destroyed (decisions, section 11). Erasures are facts in the log: they are applied when
- * they happen, by the eraser when a crash came in between, and at each start to whatever the key store holds, which may
- * be a restored one (docs/decisions/0018-erasures-are-applied-at-the-start.md).
+ * Applies the erasures of the log to the key store (decisions, section 11): as they happen, by the eraser after a
+ * crash, and at each start, when the key store may be a restored backup
+ * (docs/decisions/0018-erasures-are-applied-at-the-start.md).
  */
 export class Erasures {
   readonly #events: EventStore;
@@ -52,19 +52,18 @@ export class Erasures {
     this.#logger = deps.logger;
   }
 
-  /** Destroys what an event says is erased; nothing for any other event. Safe to repeat. */
+  /** Destroys the keys that an event erases; ignores other events. Safe to repeat. */
   async apply(event: LoggedEvent): Promise<void> {
     for (const id of await this.#keysOf(event)) await this.#keys.destroy(id);
   }
 
-  /** The keys of all that is stored of a person. */
+  /** Destroys the keys of all stored data of a person. */
   async erasePerson(tenantId: string, userId: string): Promise<void> {
     for (const id of await this.#keysOfPerson(tenantId, userId)) await this.#keys.destroy(id);
   }
 
   /**
-   * Applies every erasure of the log that this key store has not seen, before anything is served: it may be an old
-   * backup's. Keys that are gone already cost a look.
+   * Applies erasures of the log that this key store has not applied, before the process serves requests.
    * @returns how many keys were destroyed
    */
   async reapply(): Promise<number> {
@@ -83,7 +82,7 @@ export class Erasures {
     return destroyed;
   }
 
-  /** Of what an event says is erased: ids of keys that are in the store all the same. */
+  /** Ids of keys that the event erases and the store still holds. */
   async notApplied(stored: StoredEvent): Promise<string[]> {
     const ids = await this.#keysOf(this.#codec.decode(stored));
     for (const id of ids) this.#keys.forget(id);
@@ -91,7 +90,7 @@ export class Erasures {
     return ids.filter((id) => this.#keys.has(id) && !this.#keys.isDestroyed(id));
   }
 
-  /** Ids of the keys that an event erases, whether they are there or not. */
+  /** Ids of the keys that an event erases, destroyed or not. */
   async erasedBy(stored: StoredEvent): Promise<readonly string[]> {
     return this.#keysOf(this.#codec.decode(stored));
   }
@@ -120,7 +119,7 @@ export class Erasures {
     return forgotten === undefined ? [] : this.#keysOfPerson(event.tenantId, forgotten.user_id);
   }
 
-  /** Of a tenant's first admin the tenant's own first event holds a copy, under a key of its own. */
+  /** The tenant's first event holds a copy of its first admin's data, under a separate key. */
   async #keysOfPerson(tenantId: string, userId: string): Promise<readonly string[]> {
     const own = personKeyId(tenantId, userId);
     const stream = streamName(PLATFORM, tenantStream.category, tenantId);
@@ -129,7 +128,7 @@ export class Erasures {
     return created?.admin_id === userId ? [own, firstAdminKeyId(tenantId)] : [own];
   }
 
-  /** How far this key store was brought before; undefined: not at all, or by another log. */
+  /** The position up to which erasures are applied; undefined for a new key store or another log. */
   async #applied() {
     const [row] = await this.#store.getMany([MARK]);
     const mark = row instanceof Uint8Array ? markIn(row) : undefined;
@@ -140,7 +139,7 @@ export class Erasures {
     return next?.id === mark.next ? after : undefined;
   }
 
-  /** Whoever starts at the same time writes the same or a little less: both are true. */
+  /** A concurrent start may write a slightly earlier mark, which is also correct. */
   async #mark(mark: z.output<typeof markSchema>): Promise<void> {
     const wrapped = Buffer.from(JSON.stringify(mark).padEnd(MARK_BYTES));
     const [present] = await this.#store.getMany([MARK]);

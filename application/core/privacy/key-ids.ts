@@ -1,7 +1,7 @@
 import type { Owner } from '../../../domain/core/event.ts';
 import { PLATFORM } from '../events/stream-name.ts';
 
-/** Ids of data keys, `<tenant>/<kind>-<id>`: the one place that derives them. */
+/** Kinds of data keys in ids of the form `<tenant>/<kind>-<id>`. */
 
 const KINDS: Readonly<Record<Owner['kind'], string>> = {
   person: 'person',
@@ -11,7 +11,7 @@ const KINDS: Readonly<Record<Owner['kind'], string>> = {
   sso: 'sso',
 };
 
-/** Id of the data key that seals a personal field of an event. @param data the event's */
+/** Id of the data key that seals a personal field of an event with this `data`. */
 export const ownerKeyId = (
   tenantId: string,
   { kind, id, key }: Owner,
@@ -24,13 +24,13 @@ export const ownerKeyId = (
 /** Id of the data key of a person's name, e-mail and password hash. */
 export const personKeyId = (tenantId: string, userId: string): string => `${tenantId}/person-${userId}`;
 
-/** Id of the data key that seals the first admin in the tenant's first event, until the admin is registered. */
+/** Id of the data key of the first admin's data in the tenant's first event. */
 export const firstAdminKeyId = (tenantId: string): string => `${PLATFORM}/first-admin-${tenantId}`;
 
 /** Id of the data key of a webhook subscription's secrets. */
 export const webhookKeyId = (tenantId: string, subscriptionId: string): string =>
   `${tenantId}/webhook-${subscriptionId}`;
 
-/** Name of a message's data key within the tenant. Events older than key pages name none. */
+/** Name of a message's data key within the tenant; events older than key pages have no `text_key`. */
 export const textKeyOf = (data: { message_id: string; text_key?: string | undefined }): string =>
   data.text_key ?? `message-${data.message_id}`;

@@ -2,23 +2,22 @@ import { randomFillSync, randomUUID } from 'node:crypto';
 import type { KeyStore } from '../../ports/key-store.ts';
 
 /**
- * Data keys of texts come from pages: a page is made of many random keys and stored as one row before any of them is
- * used, so that a message costs no write of its own and waits for none (docs/decisions/0009-key-pages.md). A key is
- * `<page>.<slot>`; destroying one overwrites its slot with zeros.
+ * A page of random data keys is stored as one row before any of its keys is used, so that a message needs no key write
+ * (docs/decisions/0009-key-pages.md). A key is `<page>.<slot>`; destroying it overwrites its slot with zeros.
  */
 
-/** Keys of a page. */
+/** Keys per page. */
 export const SLOTS = 128;
 
-/** 4 KiB a page, with {@link SLOTS}. */
+/** Bytes of a key. */
 const KEY = 32;
-/** So many pages go to disk together. */
+/** Pages stored in one write. */
 const PAGES_AT_ONCE = 8;
-/** With no more pages than these left, new ones are made. */
+/** New pages are made when this few are left. */
 const LOW = 2;
 const REPLACE_TRIES = 100;
 
-/** Where a key lies. */
+/** The place of a key. */
 export interface Slot {
   readonly page: string;
   readonly slot: number;
@@ -41,10 +40,10 @@ interface Page {
   next: number;
 }
 
-/** How a page is wrapped by the master key. */
+/** Encryption of pages by the master key. */
 export interface Wrapping {
   wrap(context: string, plain: Uint8Array): Uint8Array;
-  /** @throws when it was wrapped with another key, or changed */
+  /** @throws when the page was wrapped with another key or changed */
   unwrap(context: string, wrapped: Uint8Array): Buffer;
 }
 
@@ -62,13 +61,13 @@ export class KeyPages {
   }
 
   /**
-   * A key that nobody has used, on disk already. At once while the page lasts, which is nearly always.
+   * Returns an unused key that is already on disk; at once unless pages have run out.
    * @throws {StoreUnavailable} as a rejection
    */
   take(): (Slot & { key: Buffer }) | Promise<Slot & { key: Buffer }> {
     if (this.#current === undefined || this.#current.next >= SLOTS) {
       this.#current = this.#following.shift();
-      // A failure shows when a page is needed, and is then tried again.
+      // A failure is retried when a page is needed.
       if (this.#following.length < LOW) this.#make().catch(() => undefined);
     }
     const page = this.#current;
@@ -100,7 +99,7 @@ export class KeyPages {
     this.#following.push(...pages);
   }
 
-  /** In the order asked: the key; `destroyed` when its slot is empty or its page is not there. */
+  /** Returns keys in the order of `slots`; `destroyed` for an empty slot or a missing page. */
   async load(slots: readonly Slot[]): Promise<(Buffer | 'destroyed')[]> {
     const ids = [...new Set(slots.map(({ page }) => page))];
     const rows = await this.#store.getMany(ids.map(rowOf));
@@ -112,14 +111,14 @@ export class KeyPages {
       }
       return slots.map(({ page, slot }) => keyAt(pages.get(page), slot));
     } finally {
-      // Keys that are not in use stay nowhere in memory.
+      // Wipes keys that were not requested.
       for (const page of pages.values()) page.fill(0);
     }
   }
 
-  /** Overwrites a key for good. Safe to repeat; other nodes may destroy others of the page at the same time. */
+  /** Overwrites a key permanently. Safe to repeat, and while other nodes destroy keys of the same page. */
   async destroy({ page, slot }: Slot): Promise<void> {
-    // One at a time here, so that only other nodes are raced with.
+    // Serialised within this process, so that only other nodes race.
     const before = this.#destroying.get(page);
     const mine = (async () => {
       await before?.catch(() => undefined);
@@ -147,7 +146,7 @@ export class KeyPages {
   }
 }
 
-/** A copy of the key in a slot; an empty slot, and a missing page, is `destroyed`. */
+/** Copies the key of a slot; `destroyed` for an empty slot or a missing page. */
 const keyAt = (page: Buffer | undefined, slot: number): Buffer | 'destroyed' => {
   const key = page?.subarray(slot * KEY, (slot + 1) * KEY);
   return key === undefined || key.every((byte) => byte === 0) ? 'destroyed' : Buffer.from(key);

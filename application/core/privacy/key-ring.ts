@@ -1,22 +1,22 @@
 import { createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto';
 import { StoreUnavailable } from '../../ports/event-store.ts';
 import type { KeyStore, WrappedKey } from '../../ports/key-store.ts';
+import { evictOldest } from '../memory/evict-oldest.ts';
 import { decrypt, encrypt } from './aes-gcm.ts';
 import { KeyPages, type Slot, slotOf } from './key-pages.ts';
 
 /**
- * Sealing of personal texts (decisions, section 11): AES-256-GCM with a data key per message or person; data keys
- * are wrapped by `MASTER_KEY`. A sealed text reads `v1:<key id>:<base64 of iv, ciphertext and tag>` and may be
- * copied anywhere: when the key is destroyed, every copy is unreadable.
+ * Bytes of a data key. Texts are sealed with AES-256-GCM and a data key per message or person (decisions, section 11)
+ * as `v1:<key id>:<base64 of iv, ciphertext and tag>`; destroying the key makes every copy unreadable.
  */
 
 const KEY = 32;
-/** A data key that seals nothing: whether it can be unwrapped tells whether the master key is the right one. */
+/** A data key that only checks the master key: unwrapping it fails under another one. */
 const CHECK_KEY = 'platform/check-master';
 const MAX_CACHED_KEYS = 5_000;
-/** Keys of texts are used when the text is new, and seldom after: they must not push out those of people. */
+/** Separate from other keys: keys of texts are rarely used again and must not evict keys of people. */
 const MAX_CACHED_TEXT_KEYS = 5_000;
-/** Keys are let go of together, once so many are too many. */
+/** Keys are evicted in bulk, once this many exceed the limit. */
 const SLACK = 500;
 const MAX_SEALED_TEXTS = 1_000;
 
@@ -25,7 +25,7 @@ export const sealedKeyId = (sealed: string): string => sealed.slice(3, sealed.la
 
 type CachedKey = KeyObject | 'destroyed';
 
-/** Data keys in memory, backed by the key store. */
+/** Data keys cached in memory over the key store. */
 export class KeyRing {
   readonly #store: KeyStore;
   readonly #wrapping: KeyObject;
@@ -33,15 +33,12 @@ export class KeyRing {
   readonly #others = new Map<string, CachedKey>();
   readonly #textKeys = new Map<string, CachedKey>();
   readonly #trimming = new Set<Map<string, CachedKey>>();
-  /** Keys made here that are not known to be on disk. */
+  /** Keys created here that may not be on disk yet. */
   readonly #unsaved = new Map<string, WrappedKey>();
-  /**
-   * Texts sealed a moment ago, by key id: the answer, the fan-out and the notifier ask for the same text at once.
-   * Goes with its key.
-   */
+  /** Recently sealed texts by key id, since a new text is opened several times at once; dropped with their keys. */
   readonly #sealedTexts = new Map<string, { readonly sealed: string; readonly text: string }>();
 
-  /** @param masterKey the secret `MASTER_KEY`; the wrapping key is derived from it */
+  /** @param masterKey the secret `MASTER_KEY`, from which the wrapping key is derived */
   constructor(store: KeyStore, masterKey: string) {
     this.#store = store;
     this.#wrapping = createSecretKey(
@@ -54,7 +51,7 @@ export class KeyRing {
   }
 
   /**
-   * A new data key for one text, on disk already. At once, but for the first and whenever keys run out.
+   * Returns a new data key for one text, already on disk; at once unless key pages have run out.
    * @returns its name within the tenant
    * @throws {StoreUnavailable} as a rejection
    */
@@ -71,7 +68,7 @@ export class KeyRing {
     return name;
   }
 
-  /** A new data key, usable at once; the caller stores the wrapped form before anything sealed with it. */
+  /** Creates a data key. The caller stores the wrapped form before anything sealed with it. */
   create(id: string): WrappedKey {
     const key = randomBytes(KEY);
     const made = { id, wrapped: encrypt(this.#wrapping, id, key) };
@@ -80,15 +77,15 @@ export class KeyRing {
     return made;
   }
 
-  /** The wrapped form of a key that was made here and is not known to be on disk. */
+  /** The wrapped form of a key created here that may not be on disk yet. */
   unsaved(id: string): WrappedKey | undefined {
     return this.#unsaved.get(id);
   }
 
   /**
-   * Makes keys durable; resolves when they are on disk. Where another node was faster, or the key was destroyed, the
-   * store keeps what it has, and the key made here is forgotten: nothing sealed with it may be kept.
-   * @returns ids of such keys
+   * Stores keys durably. Where the store already holds the id, from another node or destroyed, it keeps its row and the
+   * key made here is dropped: nothing sealed with it may be stored.
+   * @returns ids of dropped keys
    */
   async persist(keys: readonly WrappedKey[]): Promise<string[]> {
     await this.#store.put(keys);
@@ -103,8 +100,8 @@ export class KeyRing {
   }
 
   /**
-   * True when the key store was begun with this master key (or is begun now). With another one, everything written
-   * from here on would be sealed under a key that nobody will look for.
+   * Whether the key store was started with this master key; starts an empty one with it. Texts sealed under another
+   * master key could never be opened.
    */
   async opensStore(): Promise<boolean> {
     try {
@@ -123,8 +120,8 @@ export class KeyRing {
   }
 
   /**
-   * Brings existing keys into memory; afterwards {@link has} is false for those that never existed. They stay there at
-   * least until whoever asked has used them in the same turn.
+   * Loads keys; afterwards {@link has} is false only for keys that never existed. They stay in memory at least until
+   * the end of the tick in which this resolves.
    */
   async load(ids: readonly string[]): Promise<void> {
     const wanted = [...new Set(ids)];
@@ -132,13 +129,13 @@ export class KeyRing {
     while (missing.length > 0) {
       await this.#fetch(missing);
       const asked = new Set(missing);
-      // What was in memory may have been let go of while the store was asked for the rest.
+      // Keys in memory may have been evicted during the read.
       missing = wanted.filter((id) => !asked.has(id) && !this.has(id));
     }
     for (const id of wanted) {
       const cache = this.#cached(id);
       const key = cache.get(id);
-      // What was asked for is let go of last.
+      // Moves the key to the end of the eviction order.
       if (key !== undefined && cache.delete(id)) cache.set(id, key);
     }
   }
@@ -151,7 +148,7 @@ export class KeyRing {
       if (slot === undefined) single.push(id);
       else paged.push({ id, slot });
     }
-    // What happened while the store was asked counts: above all a key that was destroyed meanwhile stays so.
+    // A key that changed during the read is kept, above all one destroyed meanwhile.
     if (paged.length > 0) {
       const keys = await this.#pages.load(paged.map(({ slot }) => slot));
       paged.forEach(({ id }, index) => {
@@ -169,40 +166,37 @@ export class KeyRing {
     }
   }
 
-  /** Of a key that was loaded: nothing can be opened with it any more. */
+  /** Whether a loaded key is destroyed. */
   isDestroyed(id: string): boolean {
     return this.#cached(id).get(id) === 'destroyed';
   }
 
-  /** Seals with a key that is in memory; with a destroyed one the text is not kept at all. */
+  /** Seals with a loaded key; with a destroyed key the text is dropped. */
   seal(id: string, text: string): string {
     const key = this.#cached(id).get(id);
     if (key === undefined) throw new Error('sealing with a key that was not loaded');
     if (key === 'destroyed') return `v1:${id}:`;
     const sealed = `v1:${id}:${encrypt(key, id, text).toString('base64')}`;
     this.#sealedTexts.set(id, { sealed, text });
-    if (this.#sealedTexts.size > MAX_SEALED_TEXTS) {
-      const oldest = this.#sealedTexts.keys().next().value;
-      if (oldest !== undefined) this.#sealedTexts.delete(oldest);
-    }
+    evictOldest(this.#sealedTexts, MAX_SEALED_TEXTS);
     return sealed;
   }
 
-  /** The text, or undefined when its key is gone. */
+  /** Opens a sealed text; undefined when its key is destroyed. */
   async open(sealed: string): Promise<string | undefined> {
     const id = sealedKeyId(sealed);
     if (!this.#cached(id).has(id)) await this.load([id]);
     return this.openLoaded(sealed);
   }
 
-  /** Whether the key of a sealed text is in memory, and not destroyed. */
+  /** Whether the key of a sealed text is loaded and not destroyed. */
   opens(sealed: string): boolean {
     const id = sealedKeyId(sealed);
     const key = this.#cached(id).get(id);
     return key !== undefined && key !== 'destroyed';
   }
 
-  /** As {@link open}, for a key that {@link load} was asked for before. */
+  /** As {@link open}, with a key that is already loaded. */
   openLoaded(sealed: string): string | undefined {
     const id = sealedKeyId(sealed);
     const key = this.#cached(id).get(id);
@@ -211,14 +205,14 @@ export class KeyRing {
     return key === undefined || key === 'destroyed' ? undefined : opened(key, id, sealed);
   }
 
-  /** Overwrites the key on disk and in memory; resolves when it cannot be had any more. */
+  /** Destroys a key on disk and in memory; resolves when no copy is left. */
   async destroy(id: string): Promise<void> {
     const slot = slotOf(id);
     await (slot === undefined ? this.#store.destroy(id) : this.#pages.destroy(slot));
     this.markDestroyed(id);
   }
 
-  /** The log says that this key is gone: nothing is opened with it here from now on. */
+  /** Records that another node destroyed the key. */
   markDestroyed(id: string): void {
     this.forget(id);
     this.#remember(id, 'destroyed');
@@ -244,7 +238,7 @@ export class KeyRing {
     cache.set(id, key);
     const most = cache === this.#textKeys ? MAX_CACHED_TEXT_KEYS : MAX_CACHED_KEYS;
     if (cache.size <= most + SLACK || this.#trimming.has(cache)) return;
-    // Not at once: others have loaded keys in this turn that they are about to use.
+    // Evicts in a later tick, since callers may use keys that they loaded in this one.
     this.#trimming.add(cache);
     setImmediate(() => {
       this.#trimming.delete(cache);
@@ -261,7 +255,7 @@ const opened = (key: KeyObject, id: string, sealed: string): string | undefined 
   return text === '' ? undefined : decrypt(key, id, Buffer.from(text, 'base64')).toString('utf8');
 };
 
-/** The key object of raw bytes, which are wiped. */
+/** Makes a key object of raw bytes and wipes them. */
 const secretOf = (bytes: Buffer): KeyObject => {
   const key = createSecretKey(bytes);
   bytes.fill(0);
@@ -270,5 +264,5 @@ const secretOf = (bytes: Buffer): KeyObject => {
 
 const asCached = (key: Buffer | 'destroyed'): CachedKey => (key === 'destroyed' ? key : secretOf(key));
 
-/** What stands where an erased text stood. */
+/** Shown in place of an erased text. */
 export const ERASED = '[erased]';

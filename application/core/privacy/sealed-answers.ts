@@ -7,12 +7,12 @@ const CONTEXT = 'stored-answer';
 const KEY = 32;
 
 const storedForm = z.object({
-  /** A part of the answer's own key for each personal text, sealed with that text's data key. */
+  /** Per personal text, a share of the answer's key, sealed with the text's data key. */
   shares: z.array(z.string()),
   text: z.string(),
 });
 
-/** All parts together are the key; without any one of them nothing is known of it. */
+/** Combines shares by XOR: the key needs all of them. */
 const combined = (shares: readonly Uint8Array[]): Buffer => {
   const key = Buffer.alloc(KEY);
   for (const share of shares) for (let at = 0; at < KEY; at += 1) key[at] = (key[at] ?? 0) ^ (share[at] ?? 0);
@@ -20,8 +20,8 @@ const combined = (shares: readonly Uint8Array[]): Buffer => {
 };
 
 /**
- * Stored answers of keyed requests. An answer is sealed with a key of its own, which takes the data keys of all the
- * personal texts that the answer holds: when any of these texts is erased, the whole answer is.
+ * Seals stored answers of keyed requests, each under a key split over the data keys of its personal texts, so that
+ * erasing any of the texts erases the answer.
  */
 export const sealedAnswers = (
   keys: KeyRing,

@@ -5,22 +5,22 @@ import type { LoggedEvent } from '../events/event-codec.ts';
 import type { BoundedCache } from '../memory/bounded-cache.ts';
 import { RecentValues } from '../memory/recent-values.ts';
 
-/** A document in memory, and the last event it has seen. */
+/** A document in memory, and the position of the last event folded into it. */
 export interface Held {
   readonly value: Document | undefined;
   readonly position: Position | undefined;
 }
 
-/** A document as the batch at hand sees it. */
+/** A document in the present batch. */
 interface Seen {
   readonly key: string;
   readonly doc: DocKey;
   value: Document | undefined;
   position: Position | undefined;
-  /** What the store holds. */
+  /** The document as stored. */
   stored: Held | undefined;
   isChanged: boolean;
-  /** Worth to be kept: it is in memory already, or several events of late have touched it. */
+  /** Kept in the cache: it was cached before, or several recent events changed it. */
   isKept: boolean;
 }
 
@@ -32,8 +32,8 @@ interface Step {
 }
 
 /**
- * The documents that one batch of events touches, from planning to storing. It holds what it needs itself: a cache that
- * lets entries go, for others' sake too, never takes one from a batch under way.
+ * The documents that one batch of events changes, from planning to storing. It references them itself, so that
+ * evictions from the shared cache do not affect a batch under way.
  */
 export class FoldBatch {
   readonly #cache: BoundedCache<Held>;
@@ -42,19 +42,19 @@ export class FoldBatch {
   readonly #missing: Seen[] = [];
   readonly #steps: Step[] = [];
 
-  /** @param recent what batches before this one have read */
+  /** @param recent keys that earlier batches read */
   constructor(cache: BoundedCache<Held>, recent: RecentKeys) {
     this.#cache = cache;
     this.#recent = recent;
   }
 
-  /** @param index of the event in the batch, told when it cannot be folded */
+  /** @param index of the event in the batch, reported when it cannot be folded */
   plan(event: LoggedEvent, index: number, touches: readonly Touch[]): void {
     const seen = touches.map((touch) => this.#seeing(touch, event));
     this.#steps.push({ event, index, touches, seen });
   }
 
-  /** Reads what is not in memory, all of it in one go. */
+  /** Reads all documents missing in memory in one query. */
   async load(read: (keys: readonly DocKey[]) => Promise<(StoredDoc | undefined)[]>): Promise<void> {
     if (this.#missing.length === 0) return;
     const docs = await read(this.#missing.map(({ doc }) => doc));
@@ -68,7 +68,7 @@ export class FoldBatch {
     }
   }
 
-  /** Folds in order, up to the first event that fails; of that one nothing is left. */
+  /** Folds in order up to the first event that fails; that event changes nothing. */
   run(): { readonly index: number; readonly error: unknown } | undefined {
     for (const step of this.#steps) {
       try {
@@ -85,7 +85,7 @@ export class FoldBatch {
     for (const { isChanged, doc, value, position, stored } of this.#seen.values()) {
       if (!isChanged || position === undefined) continue;
       const { collection, tenant, id } = doc;
-      // The documents are JSON by construction: folds build them from event data, strings and numbers.
+      // Folds build documents from event data and so from JSON values.
       const json = (value as JsonObject | undefined) ?? null;
       writes.push({ collection, tenant, id, value: json, position, replaces: storedDoc(stored) });
     }
@@ -93,8 +93,8 @@ export class FoldBatch {
   }
 
   /**
-   * Puts into memory what was stored, but for what was made or read here and not touched again: most messages and entries
-   * never are, rows of a large edit are once, and one that is touched after all costs a read, or two.
+   * Caches stored documents, except those that this batch created or read and changed once: most messages and entries
+   * are never changed again, and the others cost one or two reads later.
    */
   keep(): void {
     for (const { isKept, key, value, position } of this.#seen.values()) {
@@ -132,14 +132,14 @@ const storedDoc = (held: Held | undefined): StoredDoc | undefined =>
     ? undefined
     : { value: held.value as JsonObject, position: held.position };
 
-/** How many keys are remembered, and as many again of those before. */
+/** Keys in each of the two generations of recent keys. */
 const RECENT = 2048;
 
-/** Documents that were read of late and not kept. */
+/** Keys of documents that were read recently and not cached. */
 export class RecentKeys {
   readonly #noted = new RecentValues<true>(RECENT);
 
-  /** @returns whether it was noted before, not long ago */
+  /** @returns whether the key was noted recently */
   note(key: string): boolean {
     if (this.#noted.delete(key)) return true;
     this.#noted.set(key, true);
@@ -147,17 +147,17 @@ export class RecentKeys {
   }
 }
 
-/** One event, whole or not at all. */
+/** Folds one event into all its documents or none. */
 const fold = ({ event, touches, seen }: Step): void => {
   const changed: { readonly one: Seen; readonly before: Document | undefined }[] = [];
   try {
     for (const [nth, touch] of touches.entries()) {
       const one = seen[nth];
-      // A document remembers the last event it has seen: an event that comes again changes nothing.
+      // Skips an event that was folded before.
       if (one === undefined || (one.position !== undefined && one.position >= event.position)) continue;
       const before = one.value;
       const value = touch.change(before);
-      // What comes out as it was need not be written: it would come out the same again.
+      // An unchanged document is not written.
       if (value === before && value !== undefined) continue;
       changed.push({ one, before });
       one.value = value;

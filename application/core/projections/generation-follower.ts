@@ -26,17 +26,17 @@ export interface GenerationFollowerDeps {
   readonly codec: EventCodec;
   readonly metrics: Metrics;
   readonly clock: Clock;
-  /** A batch is folded at once when a reader waits for it, else after this long, so that transactions stay few. */
+  /** A batch waits this long for further events unless a reader waits, which keeps transactions few. */
   readonly lingerMs: number;
-  /** Progress without documents is stored at most this often; other nodes wait on what is stored. Default 25 ms. */
+  /** Checkpoints without documents are stored at most this often (default 25 ms); other nodes read them. */
   readonly saveMs?: number | undefined;
-  /** Readers that wait in this thread, for any projection. */
-  readonly pressure: WaitingReaders;
+  /** Readers of any projection that wait in this thread. */
+  readonly waitingReaders: WaitingReaders;
 }
 
-/** How a generation is followed by the runner it belongs to. */
+/** The runner's view of a generation's followers. */
 export interface Watch {
-  /** Readers that wait for this projection, at once and at each change. */
+  /** Number of readers that wait for this projection; emits at once and at each change. */
   readonly waiting: Observable<number>;
   readonly isAwaited: () => boolean;
   /** Called after each stored batch. */
@@ -47,7 +47,7 @@ export interface Watch {
 
 const SAVE_MS = 25;
 const BATCH = 1000;
-/** Events that are folded together while a reader waits: a few milliseconds of work. */
+/** Events per batch while a reader waits. */
 const HURRIED = 100;
 
 /** Folds the log into one generation, batch by batch, until aborted or replaced. */
@@ -95,7 +95,7 @@ export class GenerationFollower {
       await this.#apply(batch);
       await this.#retryRequested(batch.events);
     } else {
-      // Nothing to fold: the position counts at once in this process and is stored soon for others.
+      // Without events to fold, the checkpoint moves at once in memory and is stored later.
       this.#generation.checkpoint = batch.position;
     }
     this.#watch.onProgress();
@@ -105,17 +105,17 @@ export class GenerationFollower {
     if (matched && !this.#isReplaced) await this.#linger(signal);
   }
 
-  /** Folds in small parts while readers wait: for an event in the midst of the batch, or for another projection. */
+  /** Folds in small parts while readers wait. */
   async #apply({ events, position }: EventBatch): Promise<void> {
     let from = 0;
-    while ((this.#watch.isAwaited() || this.#deps.pressure.isOn) && events.length - from > HURRIED) {
+    while ((this.#watch.isAwaited() || this.#deps.waitingReaders.isOn) && events.length - from > HURRIED) {
       const part = events.slice(from, from + HURRIED);
       const last = part.at(-1);
       if (last === undefined) break;
       await this.#generation.apply(part, last.position);
       this.#watch.onProgress();
       from += HURRIED;
-      // Progress is passed on, and readers that begin to wait are counted.
+      // Yields, so that progress is delivered and new waiting readers are counted.
       await setImmediate();
     }
     await this.#generation.apply(from === 0 ? events : events.slice(from), position);
@@ -138,7 +138,7 @@ export class GenerationFollower {
     this.#deps.metrics.projectionLag(this.#generation.projection.name, behind / 1000);
   }
 
-  /** Until the time is up, a reader waits, or all ends. */
+  /** Waits until the time is up, a reader waits, or `signal` aborts. */
   async #linger(signal: AbortSignal): Promise<void> {
     if (this.#watch.isAwaited() || signal.aborted) return;
     const awaited = this.#watch.waiting.pipe(filter((readers) => readers > 0));
@@ -146,7 +146,7 @@ export class GenerationFollower {
   }
 }
 
-/** `occurred_at` of a stored event, read without decoding what may not be decodable. */
+/** `occurred_at` of a stored event, which may not be decodable. */
 const occurredAt = (event: StoredEvent): number | undefined => {
   const found = /"occurred_at":"([^"]+)"/.exec(event.metadata)?.[1];
   return found === undefined ? undefined : Date.parse(found);

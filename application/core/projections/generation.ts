@@ -23,8 +23,8 @@ export interface GenerationDeps {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly clock: Clock;
-  /** Where documents stay in memory, together with those of other projections; default: room of its own. */
-  readonly room?: CacheBudget;
+  /** Cache budget shared with other projections; default: a separate one. */
+  readonly budget?: CacheBudget;
 }
 
 interface Poison {
@@ -34,8 +34,8 @@ interface Poison {
 }
 
 /**
- * Folds events into one generation of a projection, under a lease. Documents it wrote stay in memory while the
- * lease is held: nobody else may write them. A poison event parks its tenant in this projection and nobody else.
+ * Folds events into one generation of a projection under a lease. Documents stay cached while the lease is held, since
+ * nobody else writes them. A poison event parks its tenant in this projection only.
  */
 export class Generation {
   readonly projection: Projection;
@@ -51,9 +51,9 @@ export class Generation {
   readonly #types: ReadonlySet<string>;
   #parked = new Map<string, ParkedTenant>();
   #fence = -1;
-  #turn: Promise<void> = Promise.resolve();
+  #last: Promise<void> = Promise.resolve();
   checkpoint: Position | undefined;
-  /** The last checkpoint that was stored. */
+  /** The last stored checkpoint. */
   #stored: Position | undefined;
 
   constructor(projection: Projection, generation: GenerationId, deps: GenerationDeps) {
@@ -65,7 +65,7 @@ export class Generation {
     this.#logger = deps.logger;
     this.#metrics = deps.metrics;
     this.#clock = deps.clock;
-    this.#cache = new BoundedCache(deps.room ?? new CacheBudget(MEMORY.documents));
+    this.#cache = new BoundedCache(deps.budget ?? new CacheBudget(MEMORY.documents));
     this.#types = new Set(projection.types);
   }
 
@@ -73,7 +73,7 @@ export class Generation {
     return [...this.#parked.keys()];
   }
 
-  /** Whether the store has the present checkpoint. */
+  /** Whether the checkpoint is stored. */
   get isStored(): boolean {
     return this.#stored === this.checkpoint;
   }
@@ -86,7 +86,7 @@ export class Generation {
     return leaseNameOf(this.generation);
   }
 
-  /** Starts from the stored state, as the holder of `lease`. */
+  /** Starts from the stored state as the holder of `lease`. */
   async begin(lease: Lease): Promise<void> {
     this.#cache.clear();
     this.#fence = lease.fence;
@@ -98,20 +98,20 @@ export class Generation {
   }
 
   /**
-   * Folds a batch and stores documents and checkpoint. At a poison event the batch is cut: what came before it is
-   * stored first, so that a crash at any point neither skips nor repeats anything of the parked tenant.
+   * Folds a batch and stores documents and checkpoint. A poison event splits the batch: the events before it are stored
+   * before its tenant is parked, so that a crash neither skips nor repeats an event.
    * @throws {Fenced}
    */
   apply(events: readonly StoredEvent[], checkpoint: Position): Promise<void> {
     return this.#serially(() => this.#apply(events, checkpoint));
   }
 
-  /** Takes a parked tenant up again, from its poison event to the present checkpoint. */
+  /** Folds a parked tenant from its poison event up to the checkpoint. */
   retry(tenantId: string): Promise<void> {
     return this.#serially(() => this.#retry(tenantId));
   }
 
-  /** Stores the present checkpoint. */
+  /** Stores the checkpoint. */
   save(): Promise<void> {
     return this.#serially(async () => {
       if (this.checkpoint !== undefined) await this.#apply([], this.checkpoint);
@@ -119,9 +119,9 @@ export class Generation {
   }
 
   async #serially(work: () => Promise<void>): Promise<void> {
-    const turn = this.#turn.then(work);
-    this.#turn = turn.catch(() => undefined);
-    return turn;
+    const next = this.#last.then(work);
+    this.#last = next.catch(() => undefined);
+    return next;
   }
 
   async #apply(events: readonly StoredEvent[], checkpoint: Position): Promise<void> {
@@ -138,7 +138,7 @@ export class Generation {
       });
       batch.keep();
       if (before !== undefined) this.#stored = before;
-      // A batch without matches may have moved it on while this one was stored: never back.
+      // The checkpoint may have moved during the commit; it never moves back.
       if (before !== undefined && (this.checkpoint === undefined || this.checkpoint < before)) {
         this.checkpoint = before;
       }
@@ -179,7 +179,7 @@ export class Generation {
     );
   }
 
-  /** Folds in memory, up to the first event that cannot be folded; of parked tenants only `retried`. */
+  /** Folds in memory up to the first event that fails; of parked tenants only `retried`. */
   async #fold(
     events: readonly StoredEvent[],
     retried?: string,
@@ -214,7 +214,7 @@ export class Generation {
       tenant: parseStreamName(event.stream).tenantId,
       position: event.position,
       event_id: event.id,
-      // The message only: it names types and fields, never contents.
+      // The message names types and fields, never contents.
       error: error instanceof Error ? error.message.slice(0, 500) : 'unknown error',
       since: new Date(this.#clock.now()).toISOString(),
       attempts,

@@ -25,7 +25,7 @@ import { Takeover, type TakeoverDeps } from './takeover.ts';
 export interface RunnerOptions extends GenerationDeps, GenerationFollowerDeps, TakeoverDeps {
   /** Called after each stored batch of a generation folded here. */
   readonly onProgress?: (progress: GenerationProgress) => void;
-  /** Called when a generation is not folded here any more. */
+  /** Called when this process stops folding a generation. */
   readonly onEnd?: (tag: string) => void;
 }
 
@@ -44,12 +44,12 @@ export interface ProjectionStatus {
   readonly parked: readonly ParkedTenant[];
 }
 
-/** How often (ms) the store is asked which generations there are. */
+/** Interval (ms) of reading the generations from the store. */
 const LOOK_MS = 1000;
 
 /**
- * Runs one projection: its active generation, and a new one beside it when the version grew or a rebuild was asked
- * for. The new one takes over when it has caught up; reads never stop.
+ * Runs a projection: its active generation, and a new one beside it after a version change or a requested rebuild. The
+ * new one replaces it once it has caught up; reads continue meanwhile.
  */
 export class ProjectionRunner implements FoldingProjection {
   readonly projection: Projection;
@@ -58,7 +58,7 @@ export class ProjectionRunner implements FoldingProjection {
   /** Generations folded in this process, by tag. */
   readonly #generations = new Map<string, Generation>();
   readonly #progress = new Subject<void>();
-  /** Readers that wait now. */
+  /** Number of waiting readers. */
   readonly #waiting = new BehaviorSubject(0);
 
   constructor(projection: Projection, options: RunnerOptions) {
@@ -71,7 +71,6 @@ export class ProjectionRunner implements FoldingProjection {
     return this.projection.name;
   }
 
-  /** Runs until aborted. */
   async run(signal: AbortSignal): Promise<void> {
     const running = new Set<string>();
     const generations = timer(0, LOOK_MS).pipe(
@@ -96,16 +95,16 @@ export class ProjectionRunner implements FoldingProjection {
     return this.#generations.has(tag);
   }
 
-  /** Resolves at the next stored batch of any generation, or after `ms`; asks waiting batches to hurry. */
+  /** Resolves at the next stored batch of any generation, or after `ms`; lingering batches are folded at once. */
   async nextBatch(ms: number): Promise<void> {
     this.hurry(true);
     const next = merge(this.#progress, timer(ms)).pipe(finalize(() => this.hurry(false)));
     await firstValueFrom(next);
   }
 
-  /** A reader begins or ceases to wait: batches are folded at once as long as any waits. */
+  /** Counts a waiting reader in or out; batches are folded at once while any waits. */
   hurry(waiting: boolean): void {
-    if (waiting) this.#options.pressure.note();
+    if (waiting) this.#options.waitingReaders.note();
     this.#waiting.next(this.#waiting.value + (waiting ? 1 : -1));
   }
 
@@ -114,7 +113,7 @@ export class ProjectionRunner implements FoldingProjection {
   }
 
   /**
-   * Starts a rebuild beside the active generation; one that is being built already is kept.
+   * Starts a rebuild beside the active generation, unless one is under way.
    * @throws `conflict` on a node of an older build
    */
   rebuild(): Promise<string> {
@@ -188,7 +187,7 @@ export class ProjectionRunner implements FoldingProjection {
 
   async #isReplaced(tag: string, signal: AbortSignal): Promise<boolean> {
     const { state, former } = await this.#takeover.caughtUp(tag);
-    // A generation that an older build folded has no runner here that would drop it.
+    // No runner of this process drops a generation that an older build folded.
     if (former !== undefined && !this.folds(former)) {
       void this.#takeover.retire(this.#idOf(former), signal);
     }

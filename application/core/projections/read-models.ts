@@ -1,25 +1,23 @@
 import { DomainError } from '../../../domain/core/errors.ts';
 import type { DocumentReader, PageQuery, Projection, SearchQuery } from '../../../domain/core/projection.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Position } from '../../ports/event-store.ts';
+import { latest, type Position } from '../../ports/event-store.ts';
 import type { GenerationId, ReadStore } from '../../ports/read-store.ts';
+import { pause } from '../concurrency/pause.ts';
 
-/** Reads of one read model, of the generation that answers. */
+/** Reads one read model from its active generation. */
 export interface Reader extends DocumentReader {
-  /**
-   * How far the answering generation has folded; of a tenant that a poison event stopped it is not known, and so
-   * undefined.
-   */
+  /** The checkpoint of the active generation; undefined for a parked tenant. */
   checkpoint(tenantId?: string): Promise<Position | undefined>;
 }
 
-/** A projection that this process folds, in whichever thread. */
+/** A projection that this process folds, in any of its threads. */
 export interface FoldingProjection {
   readonly name: string;
   folds(tag: string): boolean;
   localCheckpoint(tag: string): Position | undefined;
   isParked(tag: string, tenantId: string): boolean;
-  /** Resolves at the next stored batch, or after `ms`; asks batches that linger to hurry. */
+  /** Resolves at the next stored batch, or after `ms`; lingering batches are folded at once. */
   nextBatch(ms: number): Promise<void>;
 }
 
@@ -29,15 +27,15 @@ interface Remote {
   readAt: number;
 }
 
-/** Stands for those who read across tenants: sign-in and platform admins. */
+/** Key of reads across tenants: sign-in and platform admins. */
 const ANYBODY = '*';
 const WAIT_MS = 5000;
 const POLL_MS = 15;
 const REFRESH_MS = 500;
 
 /**
- * Queries and read-your-writes: a read waits until the projection has reached the writes that requests of its
- * tenant were answered for before it arrived, and never for background work.
+ * Queries and read-your-writes: a read waits until its read model has folded the writes that were answered to its
+ * tenant before the read arrived; background work is not waited for.
  */
 export class ReadModels {
   readonly #store: ReadStore;
@@ -50,7 +48,7 @@ export class ReadModels {
   readonly #remote = new Map<string, Remote>();
   #floor: Position | undefined;
   #asked = 0;
-  /** When each of those who wait began; the first is the first. */
+  /** Waiting reads in the order of their start. */
   readonly #waiting = new Set<{ readonly since: number }>();
 
   constructor(projections: readonly Projection[], store: ReadStore, clock: Clock) {
@@ -59,17 +57,17 @@ export class ReadModels {
     this.#clock = clock;
   }
 
-  /** Tells of the projections that this process folds itself. */
+  /** Registers the projections that this process folds. */
   attach(runners: readonly FoldingProjection[]): void {
     for (const runner of runners) this.#runners.set(runner.name, runner);
   }
 
-  /** Notes where the log ended when this process started: what was answered before that is read here as well. */
+  /** Sets the end of the log at the start of this process: writes answered before that are read here too. */
   startsAt(head: Position | undefined): void {
     this.#floor = head;
   }
 
-  /** Notes where a write ended before its answer goes out. */
+  /** Records the position of a write before it is answered. */
   answered(tenantId: string | undefined, position: Position): void {
     this.#asked += 1;
     for (const key of tenantId === undefined ? [ANYBODY] : [tenantId, ANYBODY]) {
@@ -79,8 +77,8 @@ export class ReadModels {
   }
 
   /**
-   * Undefined when there is nothing to wait for, which is the usual case.
-   * @throws `read_model_behind` after 5 s, or at once for a tenant that a poison event stopped
+   * Undefined when the read need not wait, which is usual.
+   * @throws `read_model_behind` after 5 s, or at once for a parked tenant
    */
   waitFor(
     tenant: string | undefined,
@@ -96,20 +94,20 @@ export class ReadModels {
   }
 
   /**
-   * For read models that must not answer in the words of an older build (decision 4).
-   * @throws `read_model_behind` while an older version answers
+   * For read models that an older build must not answer from (decision 4).
+   * @throws `read_model_behind` while an older version is active
    */
   async requirePresentVersion(name: string): Promise<void> {
     const { tag } = await this.#generation(name);
     if (this.#superseded(name, tag)) throw behind('A read model is being rebuilt.');
   }
 
-  /** Counts the reads and writes that were asked for. */
+  /** Number of reads and writes so far. */
   get asked(): number {
     return this.#asked;
   }
 
-  /** Whether a projection that this process folds comes to a place in the log within so many ms; true where it folds none. */
+  /** Whether a projection folded here reaches `target` within `ms`; true when this process does not fold it. */
   async comesTo(name: string, target: Position, ms: number): Promise<boolean> {
     const deadline = performance.now() + ms;
     for (;;) {
@@ -123,7 +121,7 @@ export class ReadModels {
     }
   }
 
-  /** How long (ms) the one has waited who waits longest now; 0 when nobody does. */
+  /** How long (ms) the oldest waiting read has waited; 0 without one. */
   longestWait(): number {
     for (const { since } of this.#waiting) return performance.now() - since;
     return 0;
@@ -134,7 +132,7 @@ export class ReadModels {
     return {
       get: async <D>(collection: string, tenant: string, id: string) => {
         const doc = await this.#store.get(await at(), { collection, tenant, id });
-        // A collection holds what its projection wrote and nothing else.
+        // A collection holds only documents of its own projection.
         return doc?.value as D | undefined;
       },
       find: async <D>(collection: string, tenant: string, query: PageQuery) => {
@@ -171,7 +169,7 @@ export class ReadModels {
     };
   }
 
-  /** True when every projection has folded up to `target`. */
+  /** Whether every projection has folded up to `target`. */
   async reached(target: Position | undefined): Promise<boolean> {
     for (const name of this.#projections.keys()) {
       const checkpoint = await this.reader(name).checkpoint();
@@ -180,7 +178,7 @@ export class ReadModels {
     return true;
   }
 
-  /** Answers without a store read: true, or not known to be. */
+  /** True when known to be ready without reading the store. */
   #ready(name: string, tenantId: string, target: Position | undefined): boolean {
     const active = this.#active.get(name);
     if (active === undefined || this.#clock.now() - active.readAt > REFRESH_MS) return false;
@@ -225,7 +223,7 @@ export class ReadModels {
       if (first === undefined) return;
       if (performance.now() > deadline) throw behind('A read model has not caught up yet.');
       const runner = this.#runners.get(first);
-      await (runner === undefined ? delay(POLL_MS) : runner.nextBatch(POLL_MS * 4));
+      await (runner === undefined ? pause(POLL_MS) : runner.nextBatch(POLL_MS * 4));
     }
   }
 
@@ -246,7 +244,7 @@ export class ReadModels {
     this.#remote.set(`${name}@${tag}`, { checkpoint: state.checkpoint, parked, readAt: this.#clock.now() });
     if (parked.has(tenantId)) return 'parked';
     if (reaches(state.checkpoint, target)) return 'ready';
-    // An older build's generation answers, as far as it got, until this build's has caught up.
+    // An older build's generation answers as it is until this build's has caught up.
     return this.#superseded(name, tag) && !demanded ? 'ready' : 'behind';
   }
 
@@ -272,13 +270,8 @@ export class ReadModels {
   }
 }
 
-const latest = (a: Position | undefined, b: Position | undefined): Position | undefined =>
-  a === undefined || (b !== undefined && b > a) ? b : a;
-
 const reaches = (checkpoint: Position | undefined, target: Position | undefined): boolean =>
   target === undefined || (checkpoint !== undefined && checkpoint >= target);
 
 const behind = (message: string): DomainError =>
   new DomainError('read_model_behind', message, { retry_after: 1 });
-
-const delay = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

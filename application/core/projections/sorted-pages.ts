@@ -6,9 +6,8 @@ import type { SortField } from '../../../domain/expressions/filter-tree.ts';
 import { type OrderKey, ownValue } from '../../../domain/expressions/order-key.ts';
 
 /**
- * Pages of a list that is sorted by a text of any length, with ends that fit into a cursor. The end of a page holds the
- * beginning of a long text, and names the last rows that were shown. The next page starts after the latest of them
- * whose text is still the same, so that it continues in the order of the whole texts.
+ * Pages of a list sorted by a text of any length, with cursors of bounded size. A cursor holds the start of a long text
+ * and the last rows shown; the next page starts after the latest of these rows whose text is unchanged.
  */
 
 /** A row of a searchable collection; see the read store port. */
@@ -18,17 +17,17 @@ export interface SortedRow {
 }
 
 export interface SortedList<D extends SortedRow> {
-  /** Undefined: the list has an order of its own, whose ends are short. */
+  /** Undefined for a list in its own order, whose cursors are short. */
   readonly sort: SortField | undefined;
   readonly after: PageEnd | undefined;
-  /** A row of this list; undefined when it is gone. */
+  /** Reads a row; undefined when it is deleted. */
   readonly read: (id: string) => Promise<D | undefined>;
   readonly search: (after: PageEnd | undefined) => Promise<Page<D>>;
 }
 
-/** UTF-16 units of a text that an end holds. */
+/** UTF-16 units of the text that a cursor holds. */
 const HELD = 128;
-/** Rows that an end names. */
+/** Rows that a cursor names. */
 const NAMED = 8;
 const LAST_CHARACTER = '\u{10FFFF}';
 
@@ -39,7 +38,7 @@ export const sortedPage = async <D extends SortedRow>(list: SortedList<D>): Prom
   return { docs, next: next === undefined ? undefined : shortEnd(docs, next, after, sort) };
 };
 
-/** The end with the whole text, as stores compare it. */
+/** Restores the end of the previous page with its whole text, as stores compare it. */
 const wholeEnd = async <D extends SortedRow>(
   { after, read }: SortedList<D>,
   { field, direction }: SortField,
@@ -51,7 +50,7 @@ const wholeEnd = async <D extends SortedRow>(
     const text = row === undefined ? undefined : textOf(row, field);
     if (text !== undefined && digestOf(text) === digest) return { values: [text], id };
   }
-  // All of them have changed. Rows with the same beginning may be shown again, and none is left out.
+  // All named rows have changed: rows with the same start may be shown twice, but none is skipped.
   return direction === 'asc'
     ? { values: [beginning], id: '' }
     : { values: [beginning + LAST_CHARACTER.repeat(MAX_LONG_TEXT)], id: LAST_CHARACTER };
@@ -72,7 +71,7 @@ const shortEnd = (
     if (shown.size === NAMED) break;
     const other = textOf(row, field);
     if (other?.startsWith(beginning) !== true) continue;
-    // A row that was edited while the page was read may stand behind the end.
+    // Skips a row that was edited during the read and now sorts after the end.
     const order = compareText(other, text) || compareText(row.id, end.id);
     if (sign * order < 0) shown.set(row.id, digestOf(other));
   }
@@ -86,7 +85,7 @@ const textOf = (row: SortedRow, { key, system }: SortField['field']): string | u
   return typeof text === 'string' ? text : undefined;
 };
 
-/** Ends with a whole character. */
+/** The start of a text, without a split surrogate pair. */
 const beginningOf = (text: string): string => text.slice(0, HELD).replace(/[\uD800-\uDBFF]$/, '');
 
 const digestOf = (text: string): string => hash('sha256', text, 'base64url').slice(0, 12);

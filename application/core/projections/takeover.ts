@@ -4,7 +4,7 @@ import type { Logger } from '../../ports/logger.ts';
 import { type GenerationId, leaseNameOf, type ReadStore } from '../../ports/read-store.ts';
 import { pause } from '../concurrency/pause.ts';
 
-/** The tag of a projection's generation: its version, and a count for rebuilds of the same version. */
+/** The tag of a generation: the projection's version, and a number for rebuilds of the same version. */
 export const tagOf = (version: number, rebuild = 0): string =>
   rebuild === 0 ? `v${version}` : `v${version}.${rebuild}`;
 
@@ -18,17 +18,17 @@ export interface TakeoverDeps {
   readonly logger: Logger;
   readonly owner: string;
   readonly ttlMs: number;
-  /** How long a replaced generation is kept for readers on other nodes that have not noticed yet; default 10 s. */
+  /** How long a replaced generation is kept for other nodes that still read it; default 10 s. */
   readonly retirementMs?: number | undefined;
 }
 
 const RETIREMENT_MS = 10_000;
 
-/** Decides which generations of a projection are folded, which one answers, and when a replaced one is dropped. */
+/** Decides which generations of a projection are folded, which one is active, and when a replaced one is dropped. */
 export class Takeover {
   readonly #projection: Projection;
   readonly #deps: TakeoverDeps;
-  /** The generation that answers, as last read. */
+  /** The active generation, as last read. */
   #active: string | undefined;
 
   constructor(projection: Projection, deps: TakeoverDeps) {
@@ -36,17 +36,17 @@ export class Takeover {
     this.#deps = deps;
   }
 
-  /** Generations that this build can fold: those of its own version. A newer build's are left alone. */
+  /** Tags of generations that this build can fold: those of its own version. */
   async wanted(): Promise<string[]> {
     const { store } = this.#deps;
     const { name, version } = this.#projection;
     let state = await store.activeGeneration(name);
     if (state.active === undefined) {
-      // The first generation answers from the start.
+      // The first generation is active from the start.
       state = { active: tagOf(version), building: undefined };
       await store.setActiveGeneration(name, state);
     } else if (parseTag(state.active).version < version && parseTag(state.building).version < version) {
-      // A later version takes over when it has caught up.
+      // A newer version becomes active once it has caught up.
       state = { ...state, building: tagOf(version) };
       await store.setActiveGeneration(name, state);
     }
@@ -57,7 +57,7 @@ export class Takeover {
   }
 
   /**
-   * Starts a rebuild beside the active generation; one that is being built already is kept.
+   * Starts a rebuild beside the active generation, unless one is under way.
    * @throws `conflict` on a node of an older build
    */
   async rebuild(): Promise<string> {
@@ -75,8 +75,8 @@ export class Takeover {
   }
 
   /**
-   * Makes a generation that has caught up the active one, if it was being built.
-   * @returns whether it is `active` or was `replaced` by another, and the generation that it has replaced now
+   * Makes a building generation that has caught up the active one.
+   * @returns whether `tag` is `active` or `replaced`, and the generation that it has just replaced
    */
   async caughtUp(tag: string): Promise<{ state: 'active' | 'replaced'; former?: string | undefined }> {
     if (this.#active === tag) return { state: 'active' };
@@ -91,7 +91,7 @@ export class Takeover {
     return { state: 'active', former: active };
   }
 
-  /** Drops a replaced generation after its retirement, unless another node still folds it: that one drops it then. */
+  /** Drops a replaced generation after its retirement. If another node still folds it, that node drops it. */
   async retire(generation: GenerationId, signal: AbortSignal): Promise<void> {
     const { store, owner, ttlMs, logger, retirementMs = RETIREMENT_MS } = this.#deps;
     await pause(retirementMs, signal);

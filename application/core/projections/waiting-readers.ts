@@ -1,7 +1,7 @@
-/** How long (ms) after somebody waited batches stay small: who reads once reads again. */
+/** How long (ms) batches stay small after a reader waited. */
 const LASTING_MS = 500;
 
-/** Whether readers wait for what is folded in this thread, or did a moment ago: of any projection, for all share it. */
+/** Whether readers of any projection in this thread wait, or waited recently. */
 export class WaitingReaders {
   readonly #now: () => number;
   #last = Number.NEGATIVE_INFINITY;
@@ -10,7 +10,7 @@ export class WaitingReaders {
     this.#now = now;
   }
 
-  /** Somebody begins to wait. */
+  /** Records that a reader starts to wait. */
   note(): void {
     this.#last = this.#now();
   }

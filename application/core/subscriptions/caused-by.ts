@@ -1,7 +1,7 @@
 import { DomainError } from '../../../domain/core/errors.ts';
 import type { Cause, LoggedEvent } from '../events/event-codec.ts';
 
-/** What is done because of an event, and on behalf of whoever caused it. */
+/** The cause of commands that an event leads to: its actor and correlation id, and its id as causation. */
 export const causeOf = (event: LoggedEvent): Cause => ({
   actor: event.actor,
   impersonatedBy: event.impersonatedBy,
@@ -9,7 +9,7 @@ export const causeOf = (event: LoggedEvent): Cause => ({
   causationId: event.id,
 });
 
-/** An event is not passed over because a read model is behind: that comes round, and the subscriber starts again. */
+/** Turns `read_model_behind` into `unavailable`, so that the subscriber restarts instead of skipping the event. */
 export const withReadModel = async (work: () => Promise<void>): Promise<void> => {
   try {
     await work();

@@ -6,9 +6,8 @@ import { backoffMs, LEASED_WORK } from '../concurrency/retry-policy.ts';
 export { pause } from '../concurrency/pause.ts';
 
 /**
- * Runs work while a lease is held, again and again until stopped: waits for the lease, renews it at a third of its
- * life, ends the work when it is lost. What the work writes carries the lease's fence, so that a holder that was
- * frozen past its time can change nothing.
+ * Runs work while a lease is held, until `signal` aborts: takes the lease, renews it at a third of its life, aborts the
+ * work when it is lost. Writes carry the lease's fence, so that a former holder cannot write.
  */
 export interface LeaseOptions {
   readonly store: Pick<ReadStore, 'acquireLease' | 'releaseLease'>;
@@ -34,7 +33,7 @@ export const holdLease = async (
       }
       await whileRenewed(lease, options, signal, work);
       failures = 0;
-      // Work that ends by itself at once must not keep everything else from its turn.
+      // Limits how often work that ends at once restarts.
       await pause(50, signal);
     } catch (error) {
       failures += 1;
@@ -44,7 +43,7 @@ export const holdLease = async (
   }
 };
 
-/** Runs work under a lease that was just taken: renews it, ends the work when it is lost, and lets go of it. */
+/** Runs work under a lease just taken: renews it, aborts the work when it is lost, and releases it. */
 export const whileRenewed = async (
   lease: Lease,
   { store, owner, ttlMs }: LeaseOptions,
@@ -54,7 +53,7 @@ export const whileRenewed = async (
   const held = new AbortController();
   const stop = (): void => held.abort();
   signal.addEventListener('abort', stop);
-  // Stopped while the lease was asked for: nobody would tell the work to end.
+  // `signal` may have aborted while the lease was taken.
   if (signal.aborted) stop();
   const renewing = (async () => {
     while (!held.signal.aborted) {

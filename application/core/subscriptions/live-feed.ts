@@ -26,20 +26,19 @@ import type { KeyRing } from '../privacy/key-ring.ts';
 import type { EventBatch, LogFollower } from './log-follower.ts';
 
 const WAIT_MS = 5000;
-/** How often the log is asked where it ends, and how long it counts that the feed has come there. */
+/** Interval of reading the end of the log, and how long reaching it counts as current (ms). */
 const ASK_MS = 1000;
 const CURRENT_MS = 5000;
 
-/** A listener must return at once: all later events come behind it. */
+/** A listener must return at once; later events wait for it. */
 export type LiveListener = (event: LoggedEvent) => void;
 
-/** Types that the feed itself listens to. */
+/** Types that the feed itself handles. */
 const OWN: readonly string[] = [MessageDeleted.type, UserForgotten.type];
 
 /**
- * Follows the live end of the log on every node, whatever its role: drops states and keys that another node left
- * behind, and tells its listeners of each event. States in memory are as good as this feed: {@link LiveFeed.isCurrent}
- * bounds how old they may be.
+ * Follows the log on every node from its present end: drops cached states and keys that another node changed, and calls
+ * listeners with each event. {@link LiveFeed.isCurrent} bounds the age of cached states.
  */
 export class LiveFeed {
   readonly #events: Pick<EventStore, 'head'>;
@@ -50,11 +49,11 @@ export class LiveFeed {
   readonly #logger: Logger;
   readonly #listeners: LiveListener[] = [];
   readonly #grown: (() => void)[] = [];
-  /** Types that somebody listens to. */
+  /** Types with a listener; other events are not decoded. */
   readonly #heard = new Set(OWN);
   readonly #monotonic: () => number;
   readonly #position = new BehaviorSubject<Position | undefined>(undefined);
-  /** When the log was last asked for an end that has been reached since. */
+  /** When the log was last asked for an end that the feed has reached since. */
   #currentAt = Number.NEGATIVE_INFINITY;
 
   constructor(deps: {
@@ -64,7 +63,7 @@ export class LiveFeed {
     states: StreamStates;
     keys: KeyRing;
     logger: Logger;
-    /** Milliseconds that never go back. */
+    /** Monotonic milliseconds. */
     monotonic?: (() => number) | undefined;
   }) {
     this.#events = deps.events;
@@ -76,17 +75,17 @@ export class LiveFeed {
     this.#monotonic = deps.monotonic ?? (() => performance.now());
   }
 
-  /** The last event handed on; everything after it is still to come. */
+  /** Position of the last delivered event. */
   get position(): Position | undefined {
     return this.#position.value;
   }
 
-  /** Whether everything up to `position` was handed on, so that no state in memory is older. */
+  /** Whether everything up to `position` was delivered, so that no cached state is older. */
   hasReached(position: Position): boolean {
     return this.position !== undefined && this.position >= position;
   }
 
-  /** Whether everything that was in the log 5 s ago was handed on. False while the store or the subscription is gone. */
+  /** Whether everything in the log 5 s ago was delivered. False while the store or the live source is disconnected. */
   get isCurrent(): boolean {
     return this.#monotonic() - this.#currentAt <= CURRENT_MS;
   }
@@ -106,18 +105,18 @@ export class LiveFeed {
     await firstValueFrom(inTime);
   }
 
-  /** @param types all that it is to be told of; it may be told of others */
+  /** @param types that the listener needs; it may be called with others */
   onEvent(listener: LiveListener, types: readonly string[]): void {
     this.#listeners.push(listener);
     for (const type of types) this.#heard.add(type);
   }
 
-  /** Told that the log has grown, once for several events. */
+  /** Registers a listener that is called once per batch of new events. */
   onGrowth(listener: () => void): void {
     this.#grown.push(listener);
   }
 
-  /** Follows from the present end of the log until aborted; calls `started` once the starting point is known. */
+  /** Follows from the present end of the log until aborted; calls `started` once that end is known. */
   async run(signal: AbortSignal, started: () => void): Promise<void> {
     const asked = this.#monotonic();
     const end = await this.#events.head();
@@ -137,11 +136,10 @@ export class LiveFeed {
   #take({ events, position }: EventBatch): void {
     if (events.length > 0) for (const grown of this.#grown) grown();
     for (const stored of events) {
-      this.#states.noticed(stored.stream, stored.revision);
-      // Events that nobody listens to are not decoded.
+      this.#states.onEvent(stored.stream, stored.revision);
       if (this.#heard.has(stored.type)) this.#handOn(stored);
     }
-    // Handling does not wait, so nobody sees the position within a batch.
+    // Listeners are synchronous, so the position is not seen within a batch.
     this.#position.next(position);
   }
 
@@ -156,8 +154,8 @@ export class LiveFeed {
   }
 
   /**
-   * A live source that was cut off looks like a quiet log, so the store is asked where the log ends. Emits the time of
-   * the question once the feed has come there; a store that does not answer confirms nothing.
+   * A disconnected live source looks like a quiet log, so the store is asked for its end. Emits the time of the
+   * question once the feed has reached that end; a store that does not answer confirms nothing.
    */
   #confirmed(): Observable<number> {
     return timer(ASK_MS, ASK_MS).pipe(

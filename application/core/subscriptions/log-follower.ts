@@ -20,19 +20,19 @@ import { abortOf } from '../concurrency/abort.ts';
 import { type BufferSize, PageBuffer } from './page-buffer.ts';
 import { type Follower, PageReader } from './page-reader.ts';
 
-/** `position` is how far the log was looked through, also where nothing matched. */
+/** Selected events. `position` is how far the log was read, even when no event matched. */
 export interface EventBatch {
   readonly events: readonly StoredEvent[];
   readonly position: Position;
-  /** True when the log ended here as this batch was made. */
+  /** Whether the log ended at `position`. */
   readonly caughtUp: boolean;
 }
 
 export interface FollowOptions {
-  /** Exclusive start; undefined: from the first event. */
+  /** Exclusive start; undefined for the start of the log. */
   readonly after?: Position | undefined;
   readonly filter?: EventFilter | undefined;
-  /** Events in a batch at most (default 512). */
+  /** Most events per batch (default 512). */
   readonly batchSize?: number | undefined;
   readonly signal: AbortSignal;
 }
@@ -40,16 +40,16 @@ export interface FollowOptions {
 const DEFAULT_BATCH = 512;
 
 /**
- * The one reader of the log of a process (decision 30). Each event is received once: live from the store into a bounded
- * buffer, or with a page that all followers near it share. A follower selects from these, no faster than it handles.
+ * Reads the log once per process for all followers (decision 30). New events are kept in a bounded buffer; pages of
+ * older events are shared by followers near each other. Each follower sets its own pace.
  */
 export class LogFollower {
   readonly #live: PageBuffer;
   readonly #pages: PageReader;
-  /** Emits at each growth of the log, once the buffer has it. Shared by all followers. */
+  /** Emits after new events were added to the buffer. Shared by all followers. */
   readonly growth: Observable<void>;
   #growths = 0;
-  /** Whether the log has grown beyond what the buffer was given. */
+  /** Whether the log has events that were not added to the buffer. */
   #hasMore = true;
   #woken = Promise.withResolvers<void>();
 
@@ -67,9 +67,9 @@ export class LogFollower {
   }
 
   /**
-   * Catch-up, then live, in the order of the log with no gap and no duplicate. The next batch is made when `handle` is
-   * done with the one before. Emits what was handled; completes at the abort, after the batch in hand; fails when
-   * `handle` does. A read that fails is tried again.
+   * Catch-up, then live, in log order without gap or duplicate. The next batch is made when `handle` has ended. Emits
+   * handled batches; completes at the abort, after the current batch; fails when `handle` does. Failed reads are
+   * retried.
    */
   follow(
     options: FollowOptions,
@@ -88,7 +88,7 @@ export class LogFollower {
         busySince: undefined,
       };
       const rounds = new BehaviorSubject<void>(undefined);
-      // A follower that waits, for growth or for the store, is woken and ends.
+      // Wakes a follower that waits for new events or for the store.
       const stopping = abortOf(signal).subscribe(() => {
         this.#pages.interrupt();
         this.#wakeAll();
@@ -109,12 +109,12 @@ export class LogFollower {
     });
   }
 
-  /** As {@link follow}, for its end. */
+  /** As {@link follow}, awaiting its completion. */
   async run(options: FollowOptions, handle: (batch: EventBatch) => Promise<void> | void): Promise<void> {
     await lastValueFrom(this.follow(options, handle), { defaultValue: undefined });
   }
 
-  /** Waits for the next batch and has it handled; undefined when the follower was stopped before. */
+  /** Waits for the next batch and handles it; undefined when the follower was aborted. */
   async #round(
     follower: Follower,
     handle: (batch: EventBatch) => Promise<void> | void,
@@ -130,7 +130,7 @@ export class LogFollower {
   }
 
   async #next(follower: Follower): Promise<EventBatch | undefined> {
-    // Everything else has its turn between two batches of what is behind.
+    // Yields between batches while catching up.
     if (!follower.caughtUp) await setImmediate();
     const { place, selection, limit, signal } = follower;
     while (!signal.aborted) {
@@ -149,7 +149,7 @@ export class LogFollower {
       } else if (!follower.caughtUp && place !== '') {
         return { events: [], position: place, caughtUp: true };
       }
-      // All followers wait for one promise: at each growth there are dozens of them.
+      // All followers share one promise, since each growth wakes dozens of them.
       if (growths === this.#growths && !signal.aborted) await this.#woken.promise;
     }
     return undefined;

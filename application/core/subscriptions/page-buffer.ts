@@ -1,7 +1,7 @@
 import { matches, type Selection } from '../../ports/event-filter.ts';
 import type { Position, StoredEvent } from '../../ports/event-store.ts';
 
-/** A place in the log: the position of the last event before it; `''` is before the first event. */
+/** The position of the last event before a place in the log; `''` for its start. */
 export type Place = Position | '';
 
 /** A gapless part of the log: every event after `after`, up to `end`. */
@@ -9,11 +9,11 @@ export interface Page {
   readonly after: Place;
   readonly end: Position;
   readonly events: readonly StoredEvent[];
-  /** The number of growths of the log at which `end` was its end; undefined where more followed. */
+  /** The growth count at which `end` was the end of the log; undefined when more events followed. */
   readonly lastAt?: number | undefined;
 }
 
-/** A part of the buffer as one follower sees it. */
+/** A part of the buffer as one follower selects it. */
 export interface Excerpt {
   readonly events: readonly StoredEvent[];
   readonly position: Position;
@@ -31,7 +31,7 @@ const unitsOf = ({ events }: Page): number => {
   return units;
 };
 
-/** Pages of the log in memory, in order and without overlap; there may be gaps between them. Bounded in events and bytes. */
+/** Pages of the log in order, without overlap, possibly with gaps. Bounded in events and bytes. */
 export class PageBuffer {
   readonly #size: BufferSize;
   #pages: Page[] = [];
@@ -55,11 +55,11 @@ export class PageBuffer {
   }
 
   get isOver(): boolean {
-    // A UTF-16 unit of Latin text takes one byte, of other text two.
+    // Counts two bytes per UTF-16 unit, as for text that is not Latin-1.
     return this.#count > this.#size.maxCount || this.#units * 2 > this.#size.maxBytes;
   }
 
-  /** Adds a page; the part of it that the buffer holds already is left out. */
+  /** Adds a page without the part that the buffer already holds. */
   add(page: Page): void {
     const at = this.#indexAfter(page.after);
     const following = this.#pages[at];
@@ -73,7 +73,7 @@ export class PageBuffer {
     this.#units += unitsOf(cut);
   }
 
-  /** Drops the oldest pages until the rest fits; the last one stays. */
+  /** Evicts the oldest pages until the rest fits; the last one stays. */
   trim(): void {
     while (this.isOver && this.#pages.length > 1) this.dropWhere((_, index) => index === 0);
   }
@@ -92,8 +92,8 @@ export class PageBuffer {
   }
 
   /**
-   * Selects from `place` on, over as many pages as follow each other without a gap, until `limit` events are found.
-   * Undefined where the buffer does not hold what comes after `place`.
+   * Selects up to `limit` events after `place` over consecutive pages. Undefined when the buffer does not hold the
+   * event after `place`.
    */
   take(place: Place, selection: Selection | undefined, limit: number): Excerpt | undefined {
     let at = this.#indexAfter(place) - 1;
@@ -117,7 +117,7 @@ export class PageBuffer {
     }
   }
 
-  /** The first index of a page that begins beyond `place`. */
+  /** The index of the first page that starts beyond `place`. */
   #indexAfter(place: Place): number {
     let [low, high] = [0, this.#pages.length];
     while (low < high) {

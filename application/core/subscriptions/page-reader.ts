@@ -5,36 +5,35 @@ import type { Logger } from '../../ports/logger.ts';
 import { retried, STORE_AWAY } from '../concurrency/retry-policy.ts';
 import { type BufferSize, type Excerpt, type Page, PageBuffer, type Place } from './page-buffer.ts';
 
-/** One who follows the log, and how far it has come. */
+/** A follower of the log and its place. */
 export interface Follower {
   readonly selection: Selection | undefined;
   readonly filter: EventFilter | undefined;
-  /** Events in a batch at most. */
+  /** Most events per batch. */
   readonly limit: number;
   readonly signal: AbortSignal;
   place: Place;
   /** Whether its last batch ended at the end of the log. */
   caughtUp: boolean;
-  /** Batches it has had. */
+  /** Batches handled. */
   batches: number;
-  /** ms of the process at which it was given the batch it handles; undefined while it waits. */
+  /** When it got the batch that it handles (ms of the process); undefined while it waits. */
   busySince: number | undefined;
 }
 
-/** Events that one read of the log asks for, and looks at. */
+/** Events that one read returns, and scans. */
 const PAGE = 1000;
 const SCANNED = 16_384;
-/** A follower that handles one batch for so long (ms) is not waited for by those that share pages with it. */
+/** Others stop waiting for a follower that handles one batch for longer (ms). */
 const STILL_MS = 1000;
-/** Followers that begin within this time (ms) of one another read a long log together. */
+/** Followers that start within this time (ms) of one another read the log together. */
 const GATHER_MS = 100;
-/** A waiting follower looks again after so long (ms). */
+/** A waiting follower checks again after this time (ms). */
 const LOOK_MS = 100;
 
 /**
- * Reads what is behind, page by page. Followers at the same place share a page; one that is ahead of the buffer waits for
- * those that still need its pages, so that many followers read the log about once. A follower with nobody near it reads
- * its own selection.
+ * Reads older events page by page. Followers at the same place share a page; one that is ahead of a full buffer waits
+ * for those that still need its pages, so that the log is read about once. A follower alone reads its own selection.
  */
 export class PageReader {
   readonly #events: EventStore;
@@ -48,7 +47,7 @@ export class PageReader {
   #lastBegan = Number.NEGATIVE_INFINITY;
   #isAway = false;
 
-  /** @param growths how often the log has grown, so far as this process knows */
+  /** @param growths counts the growths of the log that this process has seen */
   constructor(deps: { events: EventStore; logger: Logger; size: BufferSize; growths: () => number }) {
     this.#events = deps.events;
     this.#logger = deps.logger;
@@ -72,17 +71,14 @@ export class PageReader {
     this.#interrupted.next();
   }
 
-  /** Notes that a follower has handled its batch. */
+  /** Records that a follower has handled its batch. */
   moved(follower: Follower, place: Place): void {
     follower.place = place;
     follower.busySince = undefined;
     this.#moved.next();
   }
 
-  /**
-   * What comes after the follower's place; nothing, at its place, where the log ends there. Undefined when the follower
-   * was stopped meanwhile.
-   */
+  /** Events after the follower's place; empty at the end of the log. Undefined when the follower was aborted. */
   async read(follower: Follower): Promise<Excerpt | undefined> {
     const { place, selection, limit, signal } = follower;
     while (!signal.aborted) {
@@ -117,7 +113,7 @@ export class PageReader {
     return this.#buffer.isOver && this.#companyOf(follower).some(({ place }) => place < follower.place);
   }
 
-  /** Pages that a follower is in, and those that follow them without a gap. */
+  /** Pages that an active follower reads or reaches without a gap. */
   #needed(): ReadonlySet<Page> {
     const active = [...this.#followers].filter(isActive);
     const needed = new Set<Page>();
@@ -130,7 +126,7 @@ export class PageReader {
     return needed;
   }
 
-  /** Those at this follower's place, and those that come to it over pages in the buffer. */
+  /** Followers at this follower's place, and those that reach it over buffered pages. */
   #companyOf(follower: Follower): readonly Follower[] {
     const { place } = follower;
     let from = place;
@@ -157,7 +153,7 @@ export class PageReader {
     return reading;
   }
 
-  /** A read that fails is tried again until it is interrupted, with one line in the log. */
+  /** Retries a failed read until interrupted, and logs the failure once. */
   #read(place: Place, filter: EventFilter | undefined, limit: number): Promise<Page | undefined> {
     const scan = defer(async (): Promise<Page> => {
       const growths = this.#growths();

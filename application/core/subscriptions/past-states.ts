@@ -7,8 +7,8 @@ const MAX_STREAMS = 10_000;
 const PAGE = 1000;
 
 /**
- * States of streams as they were at a place in the log, for a reader that goes through the log in order: what held when
- * something happened must not depend on when it is looked at.
+ * States of streams at a position of the log, for a reader that goes through the log in order: the result does not
+ * depend on when it reads.
  */
 export class StateHistory<S, E extends AnyEvent> {
   readonly types: readonly string[];
@@ -16,10 +16,10 @@ export class StateHistory<S, E extends AnyEvent> {
   readonly #events: EventStore;
   readonly #codec: EventCodec;
   readonly #states: StreamStates;
-  /** As they were before the next event of the log. */
+  /** States before the next event of the log. */
   readonly #known = new Map<string, S>();
 
-  /** @param types of the events that matter; the reader gives each of them to {@link takes} */
+  /** @param types of events that change the state; the reader passes each of them to {@link takes} */
   constructor(
     type: StreamType<S, E>,
     types: readonly string[],
@@ -32,12 +32,12 @@ export class StateHistory<S, E extends AnyEvent> {
     this.#states = deps.states;
   }
 
-  /** The reader begins anew, perhaps elsewhere in the log. */
+  /** Drops all states: the reader starts elsewhere in the log. */
   reset(): void {
     this.#known.clear();
   }
 
-  /** True for an event that changes such a state, which is taken in. */
+  /** Applies an event of one of the types; false for other events. */
   takes(event: LoggedEvent): boolean {
     if (!this.types.includes(event.type)) return false;
     const known = this.#known.get(event.stream);
@@ -45,13 +45,13 @@ export class StateHistory<S, E extends AnyEvent> {
     return true;
   }
 
-  /** As it was just before the event at `position`. */
+  /** The state just before the event at `position`. */
   at(stream: string, position: Position): S | Promise<S> {
     const known = this.#known.get(stream);
     return known === undefined ? this.#remembered(stream, position) : known;
   }
 
-  /** As {@link at} for the next event of the log, where that is known already. */
+  /** As {@link at} for the next event of the log, when the state is already known. */
   known(stream: string): S | undefined {
     return this.#known.get(stream);
   }
@@ -68,7 +68,7 @@ export class StateHistory<S, E extends AnyEvent> {
 
   async #load(stream: string, position: Position): Promise<S> {
     const head = await this.#states.refresh(stream, this.#type);
-    // The stream's name says which stream type folded it.
+    // The stream's name contains the category of its type.
     if (head.position === undefined || head.position < position) return head.state as S;
     let state = this.#type.initial;
     for (let from = 0; ; from += PAGE) {
@@ -82,7 +82,7 @@ export class StateHistory<S, E extends AnyEvent> {
   }
 
   #evolved(state: S, event: LoggedEvent): S {
-    // The stream's name and the catalogue say that it is one of the type’s events.
+    // The stream's name and the catalogue make it an event of the type.
     return this.#type.evolve(state, event as unknown as E, event);
   }
 }

@@ -19,29 +19,26 @@ import type { EventCodec, LoggedEvent } from '../events/event-codec.ts';
 import { holdLease, type LeaseOptions } from './lease.ts';
 import type { LogFollower } from './log-follower.ts';
 
-/**
- * A process manager: reacts to events by commands. It may see an event more than once, and what it does is keyed by
- * that event's id.
- */
+/** Reacts to events by commands, at least once for each event; the commands' effects are keyed by the event's id. */
 export interface Subscriber {
   readonly name: string;
   readonly types: readonly string[];
-  /** Told each time that it begins at its checkpoint, which is perhaps not where this process left off. */
+  /** Called each time the subscriber starts at its checkpoint, which may lie before events handled already. */
   readonly begin?: () => void;
   readonly handle: (event: LoggedEvent) => Promise<void>;
   /**
-   * Several events, in the order of the log, in place of {@link handle} for each: for what need not wait for one another.
-   * When it fails, `begin` is told and they are handled one by one.
+   * Handles several events in log order instead of {@link handle} for each, when they need not wait for one another.
+   * When it fails, `begin` is called and they are handled one by one.
    */
   readonly handleAll?: (events: readonly LoggedEvent[]) => Promise<void>;
   /**
-   * Whether there is nothing to be done for an event, as things are when nothing before it is left to do; where that can
-   * be told without decoding it. Events that are handled together are passed over together, or not at all.
+   * Whether an event needs no work once all earlier events are handled, decided without decoding it. A part is skipped
+   * when all its events are.
    */
   readonly skips?: (event: StoredEvent) => boolean;
-  /** As {@link skips} of all of several events that are handled together, for what has to be asked of a store. */
+  /** As {@link skips} for a whole part, when the check needs a store. */
   readonly skipsAll?: (events: readonly StoredEvent[]) => Promise<boolean>;
-  /** Told once when an event could not be handled in several tries; it is then passed over. */
+  /** Called once when an event failed in all its tries; it is then skipped. */
   readonly onFailure?: (event: { id: string; position: Position }, error: unknown) => Promise<void>;
 }
 
@@ -51,17 +48,17 @@ export interface SubscriberOptions extends LeaseOptions {
   readonly codec: EventCodec;
 }
 
-/** Tries of one event before it is passed over. */
+/** Tries of one event before it is skipped. */
 const TRIES = 5;
-/** Events that are handled together. */
+/** Events handled together. */
 const AT_ONCE = 128;
-/** Life of a checkpoint that is not stored yet: after events that were handled, and after others. */
+/** Delay (ms) of storing a checkpoint, after handled events and after others. */
 const SAVE_MS = 250;
 const SAVE_UNMATCHED_MS = 2000;
-/** While the log grows by events of other types only, it is looked at so often. */
+/** Pause (ms) after a batch without matching events. */
 const LINGER_MS = 20;
 
-/** Runs a subscriber under its lease until aborted, from its stored checkpoint on. */
+/** Runs a subscriber under its lease from its stored checkpoint until aborted. */
 export const runSubscriber = (
   subscriber: Subscriber,
   options: SubscriberOptions,
@@ -71,7 +68,7 @@ export const runSubscriber = (
     const { store, follower, codec, logger } = options;
     const after = await store.subscriberCheckpoint(subscriber.name);
     subscriber.begin?.();
-    /** Up to where events are done; the last one counts when the batch ends half-way. */
+    /** The last handled position; kept per event, since a batch may end half-way. */
     const done = new BehaviorSubject({ position: after, matched: false });
     let saved: Promise<void> = Promise.resolve();
     const save = (): Promise<void> => {
@@ -81,7 +78,7 @@ export const runSubscriber = (
           await store.saveSubscriberCheckpoint(subscriber.name, lease.fence, position);
         }
       });
-      // One at a time, so that an earlier position is never stored over a later one.
+      // One at a time, so that an earlier position never overwrites a later one.
       saved = saving.catch(() => undefined);
       return saving;
     };
@@ -130,7 +127,7 @@ export const runSubscriber = (
 const isAway = (error: unknown): boolean =>
   error instanceof StoreUnavailable || (error instanceof DomainError && error.code === 'unavailable');
 
-/** What is handled in one go: as much as is worth to be held in memory. */
+/** Parts of a batch that are handled together. */
 const partsOf = ({ handleAll }: Subscriber, events: readonly StoredEvent[]): readonly StoredEvent[][] => {
   const size = handleAll === undefined ? 1 : AT_ONCE;
   return Array.from({ length: Math.ceil(events.length / size) }, (_, nth) =>
@@ -143,7 +140,7 @@ const isPassedOver = (
   part: readonly StoredEvent[],
 ): boolean | Promise<boolean> => (skips !== undefined && part.every(skips)) || (skipsAll?.(part) ?? false);
 
-/** False when they are to be handled one by one: which of them is at fault is not known. */
+/** Returns false when the events must be handled one by one, since any of them may have failed. */
 const handledTogether = async (
   subscriber: Subscriber,
   logger: SubscriberOptions['logger'],
@@ -162,7 +159,7 @@ const handledTogether = async (
   }
 };
 
-/** Handles one event; one that fails in several tries is passed over. */
+/** Handles one event; skips it when all its tries fail. */
 const handledAlone = async (
   subscriber: Subscriber,
   signal: AbortSignal,
@@ -171,7 +168,7 @@ const handledAlone = async (
   stored: StoredEvent,
 ): Promise<void> => {
   const handle = (): Promise<void> => subscriber.handle(codec.decode(stored));
-  // A store out of reach, or a stream too busy, is nobody's fault: the subscriber starts again from its checkpoint.
+  // Unavailable stores and busy streams do not count as failures: the subscriber restarts from its checkpoint.
   const isFinal = (error: unknown): boolean => signal.aborted || isAway(error);
   try {
     await handle();

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import {
-  chunksInTurns,
   chunksOf,
+  chunksYielding,
   contentHash,
   normalised,
   SECTION,
@@ -115,7 +115,7 @@ describe('chunks of a text', () => {
       [long.replaceAll('\n', '\n\n'), 8],
     ] as const) {
       let turns = 0;
-      const found = await chunksInTurns('t', text, async () => {
+      const found = await chunksYielding('t', text, async () => {
         turns += 1;
       });
       expect(found).to.deep.equal(chunksOf('t', text));

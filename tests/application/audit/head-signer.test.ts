@@ -8,7 +8,7 @@ import { HeadKeeper } from '../../../application/audit/head-keeper.ts';
 import { HeadSigner } from '../../../application/audit/head-signer.ts';
 import { orderedHeads, publicKeyOf } from '../../../application/audit/verify/heads.ts';
 import { LogFollower } from '../../../application/core/subscriptions/log-follower.ts';
-import type { HeadSink, SealedHead } from '../../../application/ports/audit-heads.ts';
+import type { HeadSink, SignedHead } from '../../../application/ports/audit-heads.ts';
 import type { EventStore } from '../../../application/ports/event-store.ts';
 import { folderSink } from '../../../infrastructure/audit/head-sinks.ts';
 import { headSigner } from '../../../infrastructure/audit/signing-key.ts';
@@ -111,7 +111,7 @@ describe('Sealed heads', function () {
     const writing = fillAuditLog(slowly, memoryKeyStore(), 'acme', 20_000, 40).then(() => {
       done = true;
     });
-    const heads: SealedHead[] = [];
+    const heads: SignedHead[] = [];
     while (!done) {
       if ((await events.head()) !== undefined) heads.push(await sealer.proof('acme'));
       await new Promise((resolve) => setImmediate(resolve));
@@ -159,7 +159,7 @@ describe('Sealed heads', function () {
   it('are sealed by themselves for tenants with new events alone', async () => {
     const events = openMemoryEventStore();
     const keyStore = memoryKeyStore();
-    const received: SealedHead[] = [];
+    const received: SignedHead[] = [];
     const sink: HeadSink = { receive: async (head) => void received.push(head) };
     const { sealer } = await start(events, { sink });
     await fillAuditLog(events, keyStore, 'acme', 50);
@@ -203,7 +203,7 @@ describe('Sealed heads', function () {
   it('are lines of a file for each tenant, whatever a crash has left of the last one', async () => {
     const outside = join(folder, 'out');
     const sink = folderSink(outside);
-    const head = (signed_at: string): SealedHead => ({
+    const head = (signed_at: string): SignedHead => ({
       tenant_id: 'acme',
       position: '1',
       root: 'r',

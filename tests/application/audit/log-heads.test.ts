@@ -73,7 +73,7 @@ describe('Heads that are taken over from the file of the log', function () {
     const { keeper, close } = keeping(store);
     await keeper.reachEnd();
     await close();
-    return { heads: await all(store), owners: await store.unsealed(), last: await store.lastNoted() };
+    return { heads: await all(store), owners: await store.unsigned(), last: await store.lastNoted() };
   };
 
   it('are what a keeper finds that reads the events, from wherever it goes on', async () => {
@@ -84,7 +84,7 @@ describe('Heads that are taken over from the file of the log', function () {
       await keeper.reachEnd();
       const { heads, owners, last } = await expected();
       expect(await all(store)).to.deep.equal(heads);
-      expect(await store.unsealed()).to.deep.equal(owners);
+      expect(await store.unsigned()).to.deep.equal(owners);
       expect(await store.lastNoted()).to.deep.equal(last);
       expect(await store.position()).to.equal(await events.head());
     }

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { surveyDeletion } from '../../../application/entities/deletion-survey.ts';
 import type { EventStore } from '../../../application/ports/event-store.ts';
 import {
   abandonDeletion,
@@ -319,7 +320,7 @@ describe('A deletion', () => {
     const node = startEntities();
     const { root, goes, cleared } = await family(node);
     const keeper = await create(node, { restrict: goes.at(-1) });
-    const survey = await node.records.surveyDeletion(TENANT, root);
+    const survey = await surveyDeletion(node, TENANT, root);
     expect(new Set([root, ...survey.deleted.keys()])).to.deep.equal(new Set(goes));
     expect([...survey.cleared]).to.deep.equal([[cleared, 'node']]);
     expect(survey.hindrances.map(({ referrerId }) => referrerId)).to.deep.equal([keeper]);
@@ -333,19 +334,6 @@ describe('A deletion', () => {
     const before = (await node.shared.events.readAll({ limit: 100_000 })).length;
     expect(await refusalCode(remove(node, root))).to.equal('in_use');
     expect(await node.shared.events.readAll({ limit: 100_000 })).to.have.length(before);
-  });
-
-  it('is not hindered by what the same operation deletes besides', async () => {
-    const node = startEntities();
-    await defineNodes(node);
-    const one = await create(node);
-    const two = await create(node, { restrict: one });
-    await node.records.update(TENANT, 'node', one, { values: { restrict: two } }, request());
-    expect(await refusalCode(remove(node, one))).to.equal('in_use');
-    const besides = (id: string) => [one, two].includes(id);
-    for (const id of [one, two]) await node.records.delete(TENANT, 'node', id, { besides }, request());
-    expect(await statusOf(node, one)).to.equal('deleted');
-    expect(await statusOf(node, two)).to.equal('deleted');
   });
 });
 

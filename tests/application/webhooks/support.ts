@@ -251,7 +251,7 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
       ...on,
       clock,
       attempts: attemptsOf(on),
-      turns: new FairLimiter({
+      limiter: new FairLimiter({
         total: turns,
         perTenant: Math.ceil(turns / 2),
         reserved: Math.min(4, turns - 1),

@@ -39,7 +39,7 @@ const audited = z.strictObject({
 });
 type Audited = z.output<typeof audited>;
 
-const sealedHead = z.strictObject({
+const signedHead = z.strictObject({
   tenant_id: z.string(),
   position: z.string(),
   root: z.string().regex(/^[0-9a-f]{64}$/),
@@ -264,7 +264,7 @@ describe('The replay of events', () => {
 
     it('is verified without the server, also after a text was erased', async () => {
       const proof = await home.admin.api.get(PROOF);
-      const head = proof.as(sealedHead);
+      const head = proof.as(signedHead);
       expect(head.tenant_id).to.equal(home.id);
       const args = [
         '--export',
@@ -278,7 +278,7 @@ describe('The replay of events', () => {
       const listed = await home.admin.api.get(PROOF, { headers: { accept: NDJSON } });
       expect(listed.header('content-type')).to.equal(NDJSON);
       const [first, ...heads] = listed.text.trimEnd().split('\n');
-      expect(sealedHead.parse(JSON.parse(first ?? '')).public_key).to.equal(head.public_key);
+      expect(signedHead.parse(JSON.parse(first ?? '')).public_key).to.equal(head.public_key);
       expect(heads.length).to.equal(whole.streams);
       const again = await written('again.ndjson', await exported());
       expect(
@@ -289,13 +289,13 @@ describe('The replay of events', () => {
     it('covers what was answered before', async () => {
       for (let nth = 0; nth < 10; nth += 1) {
         const answer = await ada.api.post(`${BASE}/${room}/messages`, { body: `covered ${nth}` });
-        const head = (await home.admin.api.get(PROOF)).as(sealedHead);
+        const head = (await home.admin.api.get(PROOF)).as(signedHead);
         expect(head.position >= (answer.header('x-event-position') ?? '~')).to.equal(true);
       }
     });
 
     it('leaves each head in the folder outside, those too that nobody asked for', async () => {
-      const head = (await home.admin.api.get(PROOF)).as(sealedHead);
+      const head = (await home.admin.api.get(PROOF)).as(signedHead);
       const file = join(folder, 'heads', `${home.id}.ndjson`);
       const heads = async () => parsedHeads(await readFile(file, 'utf8').catch(() => ''));
       await eventually('the head outside', async () =>
@@ -319,23 +319,23 @@ describe('The replay of events', () => {
         : text
             .trimEnd()
             .split('\n')
-            .map((line) => sealedHead.parse(JSON.parse(line)));
+            .map((line) => signedHead.parse(JSON.parse(line)));
 
     it('is signed with the same key after a restart, and with the operator’s where there is one', async () => {
-      const before = (await home.admin.api.get(PROOF)).as(sealedHead);
+      const before = (await home.admin.api.get(PROOF)).as(signedHead);
       await world.server.stop();
       await world.restart({ AUDIT_HEADS: `http://127.0.0.1:${await listening}/heads` });
       await world.ready();
-      const after = (await home.admin.api.get(PROOF)).as(sealedHead);
+      const after = (await home.admin.api.get(PROOF)).as(signedHead);
       expect(after.public_key).to.equal(before.public_key);
       const posted = await eventually('the head at the URL', () =>
         received.find((body) => body.includes(after.signature)),
       );
-      expect(sealedHead.parse(JSON.parse(posted))).to.deep.equal(after);
+      expect(signedHead.parse(JSON.parse(posted))).to.deep.equal(after);
       await world.server.stop();
       await world.restart({ AUDIT_SIGNING_KEY: Buffer.alloc(32, 7).toString('base64') });
       await world.ready();
-      const own = (await home.admin.api.get(PROOF)).as(sealedHead);
+      const own = (await home.admin.api.get(PROOF)).as(signedHead);
       expect(own.public_key).not.to.equal(before.public_key);
     }).timeout(60_000);
   });

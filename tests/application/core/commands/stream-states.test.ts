@@ -136,13 +136,13 @@ describe('folded states', () => {
     const stores = memoryStores();
     const [here, there] = [nodeOver(stores), nodeOver(stores)];
     await here.commands.execute(write('e0'));
-    here.states.noticed(BOOK, 0);
+    here.states.onEvent(BOOK, 0);
     expect(here.states.cached(BOOK)?.revision).to.equal(0);
     await there.commands.execute(close());
-    here.states.noticed(BOOK, 1);
+    here.states.onEvent(BOOK, 1);
     expect(here.states.cached(BOOK)).to.equal(undefined);
     expect((await here.states.load('acme', bookStream, 'one')).state.closed).to.equal(true);
-    here.states.noticed('acme.book-unknown', 3);
+    here.states.onEvent('acme.book-unknown', 3);
   });
 
   it('stay in memory when the log announces an append before its caller is answered', async () => {
@@ -206,7 +206,7 @@ describe('folded states', () => {
     const loading = here.states.load('acme', bookStream, 'one');
     await read;
     await there.commands.execute(close());
-    here.states.noticed(BOOK, 1);
+    here.states.onEvent(BOOK, 1);
     answer();
     await loading;
     expect((await here.states.load('acme', bookStream, 'one')).state.closed).to.equal(true);
@@ -236,7 +236,7 @@ describe('folded states', () => {
     const loading = here.states.loadMany('acme', bookStream, ['one'], { passing: false });
     await read;
     await there.commands.execute(close());
-    here.states.noticed(BOOK, 1);
+    here.states.onEvent(BOOK, 1);
     answer();
     await loading;
     expect((await here.states.load('acme', bookStream, 'one')).state.closed).to.equal(true);

@@ -4,12 +4,12 @@ import { severalTurns } from '../../../support/eventually.ts';
 
 describe('turns', () => {
   const taking = (limits: SlotLimits) => {
-    const turns = new FairLimiter(limits);
+    const limiter = new FairLimiter(limits);
     const served: string[] = [];
     const open: (() => void)[] = [];
-    const take = (tenant: string, lane: string): void => {
-      void turns.take(tenant, lane).then((giveBack) => {
-        served.push(`${tenant}/${lane}`);
+    const take = (tenant: string, queue: string): void => {
+      void limiter.take(tenant, queue).then((giveBack) => {
+        served.push(`${tenant}/${queue}`);
         open.push(giveBack);
       });
     };
@@ -49,13 +49,13 @@ describe('turns', () => {
   });
 
   it('are taken at once by a tenant with room while another waits at its limit, and by nobody who would have to wait', async () => {
-    const turns = new FairLimiter({ total: 3, perTenant: 2, reserved: 0 });
-    for (let i = 0; i < 3; i += 1) void turns.take('a', '1');
-    expect([turns.isFree('a'), turns.isFree('b')]).to.deep.equal([false, true]);
-    const giveBack = await turns.take('b', '1');
-    expect(['a', 'b', 'c'].map((tenant) => turns.isFree(tenant))).to.deep.equal([false, false, false]);
+    const limiter = new FairLimiter({ total: 3, perTenant: 2, reserved: 0 });
+    for (let i = 0; i < 3; i += 1) void limiter.take('a', '1');
+    expect([limiter.isFree('a'), limiter.isFree('b')]).to.deep.equal([false, true]);
+    const giveBack = await limiter.take('b', '1');
+    expect(['a', 'b', 'c'].map((tenant) => limiter.isFree(tenant))).to.deep.equal([false, false, false]);
     giveBack();
-    expect(['a', 'b', 'c'].map((tenant) => turns.isFree(tenant))).to.deep.equal([false, true, true]);
+    expect(['a', 'b', 'c'].map((tenant) => limiter.isFree(tenant))).to.deep.equal([false, true, true]);
   });
 
   it('go round tenants, and round the subscriptions of each', async () => {

@@ -92,10 +92,10 @@ describe('A weighed cache', () => {
     fc.assert(
       fc.property(fc.array(act, { maxLength: 80 }), (acts) => {
         const bounds = { maxCount: 6, maxBytes: 3000 };
-        const room = new CacheBudget(bounds);
+        const budget = new CacheBudget(bounds);
         const dropped: string[] = [];
         const caches = [0, 1, 2].map(
-          (at) => new BoundedCache<string>(room, (key) => dropped.push(`${at}${key}`)),
+          (at) => new BoundedCache<string>(budget, (key) => dropped.push(`${at}${key}`)),
         );
         const model = new Map<string, string>();
         for (const { at, key, what, size } of acts) {
@@ -116,7 +116,7 @@ describe('A weighed cache', () => {
           for (const gone of dropped.splice(0)) expect(model.delete(gone), gone).to.equal(true);
           const sizes = [...model.values()].map((text) => PER_ENTRY + 1 + roughBytes(text));
           const bytes = sizes.reduce((sum, each) => sum + each, 0);
-          expect(room.bytes).to.equal(bytes);
+          expect(budget.bytes).to.equal(bytes);
           expect(caches.reduce((sum, each) => sum + each.size, 0)).to.equal(model.size);
           expect(model.size).to.be.at.most(bounds.maxCount);
           if (model.size > 1) expect(bytes).to.be.at.most(bounds.maxBytes);

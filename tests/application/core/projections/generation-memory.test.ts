@@ -15,11 +15,11 @@ import {
 
 const folderIn = async (
   kit: ReadModelKit,
-  room: CacheBudget,
+  budget: CacheBudget,
   store: ReadStore = kit.store,
 ): Promise<Generation> => {
   const { codec, logger, clock } = kit.node;
-  const deps = { store, events: kit.events, codec, logger, clock, metrics: silentMetrics, room };
+  const deps = { store, events: kit.events, codec, logger, clock, metrics: silentMetrics, budget };
   const folder = new Generation(tallies(), GENERATION, deps);
   await kit.store.prepare(GENERATION, tallies().collections);
   await folder.begin(await kit.lease());
@@ -42,9 +42,9 @@ describe('the memory of a generation', () => {
     const entries = fc.array(fc.tuple(fc.nat(2), fc.nat(4)), { minLength: 1, maxLength: 25 });
     const sizes = fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1, maxLength: 6 });
     await fc.assert(
-      fc.asyncProperty(entries, sizes, fc.nat(6), async (story, batches, room) => {
+      fc.asyncProperty(entries, sizes, fc.nat(6), async (story, batches, spare) => {
         const found: unknown[] = [];
-        for (const maxCount of [1_000_000, room + 1]) {
+        for (const maxCount of [1_000_000, spare + 1]) {
           const kit = await readModelKit();
           for (const [nth, [tenant, what]] of story.entries()) {
             await kit.write(TENANTS[tenant] ?? '', what === 0 ? 'CLOSE' : `e${what}`, `${nth}`);
@@ -79,16 +79,16 @@ describe('the memory of a generation', () => {
 
   it('stays within the room that all folders share', async () => {
     const bounds = { maxCount: 20, maxBytes: 20_000 };
-    const room = new CacheBudget(bounds);
+    const budget = new CacheBudget(bounds);
     const kits = await Promise.all([readModelKit(), readModelKit()]);
-    const folders = await Promise.all(kits.map((kit) => folderIn(kit, room)));
+    const folders = await Promise.all(kits.map((kit) => folderIn(kit, budget)));
     for (let n = 0; n < 60; n += 1) {
       for (const [nth, kit] of kits.entries()) {
         await kit.write(`tenant${n % 30}`, `e${n}`);
         const folder = folders[nth];
         const batch = await kit.events.readAll({ from: folder?.checkpoint });
         await folder?.apply(batch, endOf(batch));
-        expect(room.bytes).to.be.at.most(bounds.maxBytes);
+        expect(budget.bytes).to.be.at.most(bounds.maxBytes);
       }
     }
     for (const kit of kits) expect(await kit.tally('tenant3')).to.deep.equal(['e3', 'e33']);
@@ -104,8 +104,8 @@ describe('the memory of a generation', () => {
         return kit.store.load(generation, keys);
       },
     };
-    const room = new CacheBudget({ maxCount: 100, maxBytes: 1e6 });
-    const folder = await folderIn(kit, room, store);
+    const budget = new CacheBudget({ maxCount: 100, maxBytes: 1e6 });
+    const folder = await folderIn(kit, budget, store);
     for (const entry of ['e1', 'e2', 'e3', 'e4']) {
       await kit.write('acme', entry);
       const batch = await kit.events.readAll({ from: folder.checkpoint });
@@ -115,26 +115,26 @@ describe('the memory of a generation', () => {
     const tallied = asked.filter((key) => key.startsWith('tallies/'));
     expect(tallied).to.deep.equal(['tallies/one', 'tallies/one', 'tallies/one']);
     expect(await kit.tally('acme')).to.deep.equal(['e1', 'e2', 'e3', 'e4']);
-    expect(room.bytes).to.be.within(1, 2000);
+    expect(budget.bytes).to.be.within(1, 2000);
   });
 
   it('does not hold what is read once, however much of it there is', async () => {
     const kit = await readModelKit();
-    const room = new CacheBudget({ maxCount: 1000, maxBytes: 1e9 });
+    const budget = new CacheBudget({ maxCount: 1000, maxBytes: 1e9 });
     const fold = async (folder: Generation) => {
       const batch = await kit.events.readAll({ from: folder.checkpoint });
       await folder.apply(batch, endOf(batch));
     };
-    const folder = await folderIn(kit, room);
+    const folder = await folderIn(kit, budget);
     const tenants = Array.from({ length: 20 }, (_, n) => `tenant${n}`);
     for (const tenant of tenants) await kit.write(tenant, 'e1');
     await fold(folder);
     for (const tenant of tenants) await kit.write(tenant, 'e2');
     await fold(folder);
-    expect(room.bytes).to.equal(0);
+    expect(budget.bytes).to.equal(0);
     await kit.write('tenant0', 'e3');
     await fold(folder);
-    expect(room.bytes).to.be.within(1, 1000);
+    expect(budget.bytes).to.be.within(1, 1000);
     expect(await kit.tally('tenant0')).to.deep.equal(['e1', 'e2', 'e3']);
   }).timeout(30_000);
 });

@@ -41,7 +41,7 @@ describe('a worker process with all projections and twenty subscribers', () => {
           metrics: silentMetrics,
           clock,
           lingerMs: 1,
-          pressure: new WaitingReaders(),
+          waitingReaders: new WaitingReaders(),
         }),
     );
     const names = Array.from({ length: SUBSCRIBERS }, (_, nth) => `subscriber-${nth}`);
