@@ -47,19 +47,11 @@ const BEARER = /^bearer +([^\s,]+) *$/i;
 
 const refused = (): DomainError => new DomainError('invalid_credential', 'The credential is not valid.');
 
-/**
- * The token of the only `Authorization` header. Node keeps the first of several, so the raw headers are counted:
- * intermediaries could read two credentials differently.
- */
-export const bearerToken = ({ headers, rawHeaders }: IncomingMessage): string | undefined => {
-  const header = headers.authorization;
-  if (header === undefined) return undefined;
-  let count = 0;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i];
-    if (name?.length === 13 && name.toLowerCase() === 'authorization') count += 1;
-  }
-  const token = count === 1 ? BEARER.exec(header)?.[1] : undefined;
+/** The token of the only `Authorization` header: intermediaries could read two credentials differently. */
+export const bearerToken = ({ headersDistinct }: IncomingMessage): string | undefined => {
+  const { authorization } = headersDistinct;
+  if (authorization === undefined) return undefined;
+  const token = BEARER.exec(authorization.length === 1 ? (authorization[0] ?? '') : '')?.[1];
   if (token === undefined) throw refused();
   return token;
 };

@@ -9,7 +9,7 @@ import { type BodyKind, bodyKindOf, JSON_ONLY } from './media-types.ts';
  * broken UTF-8 silently, and checks the type after the size.
  */
 
-/** Maximum nesting; protects recursive readers of a body from a stack overflow. */
+/** Maximum nesting, checked before parsing: deep bodies are slow to parse, and overflow recursive readers. */
 const MAX_DEPTH = 100;
 
 export type JsonBody = Readonly<Record<string, unknown>>;
@@ -88,9 +88,6 @@ const collect = (request: IncomingMessage, limit: number): Promise<Buffer> =>
     });
   });
 
-const readKnown = async (request: IncomingMessage, limit: number, kind: BodyKind): Promise<JsonBody> =>
-  parse(await collect(request, limit), kind);
-
 const readChunked = async (
   request: IncomingMessage,
   limit: number,
@@ -115,5 +112,6 @@ export const readBody = (
   const length = headers['content-length'];
   if (length === undefined || length === '0') return undefined;
   if (Number(length) > limit) throw tooLarge(limit);
-  return readKnown(request, limit, bodyKindOf(request, kinds));
+  const kind = bodyKindOf(request, kinds);
+  return collect(request, limit).then((bytes) => parse(bytes, kind));
 };

@@ -48,19 +48,15 @@ const CSP = [
 
 const HTML = { 'Content-Type': 'text/html; charset=utf-8', 'Content-Security-Policy': CSP };
 
-/** Files of swagger-ui-dist that are served, cached after the first request. */
+/** Files of swagger-ui-dist that are served. */
 const PACKAGED: ReadonlyMap<string, string> = new Map([
   ['swagger-ui.css', 'text/css; charset=utf-8'],
   ['swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
 ]);
 
-const loaded = new Map<string, Promise<Buffer>>();
-
 const packagedFile = (name: string): Promise<Buffer> => {
   const folder = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
-  const bytes = loaded.get(name) ?? readFile(join(folder, name));
-  loaded.set(name, bytes);
-  return bytes;
+  return readFile(join(folder, name));
 };
 
 const asset = async (name: string): Promise<Reply> => {

@@ -3,7 +3,7 @@ import type { Request } from 'express';
 import type { ErrorAnswer } from './errors.ts';
 import type { RequestLog } from './impersonation-log.ts';
 import type { Reply } from './route.ts';
-import { isStreamed, letGo, sendStream } from './stream.ts';
+import { endSource, isStreamed, sendStream } from './stream.ts';
 
 /** A request with its response, for every step of the pipeline. */
 export interface Exchange {
@@ -81,7 +81,7 @@ export const send = (exchange: Exchange, reply: Reply): void => {
   } else if (request.method === 'HEAD') {
     response.writeHead(status);
     response.end();
-    letGo(body);
+    endSource(body);
   } else {
     response.writeHead(status);
     sendStream(response, body);

@@ -9,7 +9,7 @@ import {
 import { DomainError } from '../../domain/core/errors.ts';
 import { errorAnswer } from './errors.ts';
 import type { Reply, Route } from './route.ts';
-import { isStreamed, letGo } from './stream.ts';
+import { endSource, isStreamed } from './stream.ts';
 
 /** Appends a line to the tenant's impersonation log; resolves once it is on disk. */
 export type AppendLine = (line: ImpersonatedLine) => Promise<void>;
@@ -33,7 +33,7 @@ export class RequestLog implements ImpersonationLog {
   appended = false;
   readonly #facts: Facts;
   readonly #leave: AppendLine;
-  #told = false;
+  #isLogged = false;
 
   constructor(facts: Facts, leave: AppendLine) {
     this.#facts = facts;
@@ -46,7 +46,7 @@ export class RequestLog implements ImpersonationLog {
     try {
       await this.#line(status);
     } catch (error) {
-      if (isStreamed(body)) letGo(body);
+      if (isStreamed(body)) endSource(body);
       throw error;
     }
   }
@@ -54,7 +54,7 @@ export class RequestLog implements ImpersonationLog {
   /** The error to answer: the thrown one, or 503 when it could not be logged. */
   async refused(error: unknown): Promise<unknown> {
     const { status } = errorAnswer(error);
-    if (this.#told || status === 429) return error;
+    if (this.#isLogged || status === 429) return error;
     try {
       await this.#line(status);
     } catch (failure) {
@@ -64,7 +64,7 @@ export class RequestLog implements ImpersonationLog {
   }
 
   async #line(status: number): Promise<void> {
-    this.#told = true;
+    this.#isLogged = true;
     const { route, ...facts } = this.#facts;
     try {
       await this.#leave({ ...facts, route: route.path, operationId: route.operationId, status });

@@ -41,19 +41,13 @@ const refuseRaw = (error: NodeJS.ErrnoException, socket: Duplex, requestId: stri
   );
 };
 
-const HOST = 'host';
-
 /**
  * Requires exactly one `Host` (RFC 9112, 3.2), optional in HTTP/1.0. Node answers a missing one without JSON, and
  * takes the first of two.
  * @throws `validation_failed`
  */
-export const checkHost = ({ rawHeaders, httpVersion }: IncomingMessage): void => {
-  let hosts = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at];
-    if (name?.length === HOST.length && name.toLowerCase() === HOST) hosts += 1;
-  }
+export const checkHost = ({ headersDistinct, httpVersion }: IncomingMessage): void => {
+  const hosts = headersDistinct.host?.length ?? 0;
   if (hosts > 1) {
     throw invalid([{ path: 'Host', code: 'invalid', message: 'The header Host may be given once.' }]);
   }

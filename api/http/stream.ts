@@ -26,7 +26,7 @@ export const isStreamed = (body: unknown): body is Streamed =>
   body instanceof Readable || body instanceof Pieces;
 
 /** Ends the source of a body that will not be sent. */
-export const letGo = (body: Streamed): void => {
+export const endSource = (body: Streamed): void => {
   if (body instanceof Readable) body.destroy();
   // A source that has not started ends without side effects.
   else void body.source.return().catch(() => undefined);
@@ -40,15 +40,15 @@ export const sendStream = (response: ServerResponse, body: Streamed, stalledMs =
   const connection = response.req.socket;
   // A reader that disconnected earlier would never end the source.
   if (response.destroyed || connection.destroyed) {
-    letGo(body);
+    endSource(body);
     return;
   }
   if (response.socket === null) {
-    waitForTurn(response, body, stalledMs);
+    sendAfterEarlier(response, body, stalledMs);
     return;
   }
   if (body instanceof Pieces && body.stopping.aborted) {
-    letGo(body);
+    endSource(body);
     response.destroy();
     return;
   }
@@ -60,12 +60,12 @@ export const sendStream = (response: ServerResponse, body: Streamed, stalledMs =
 /** Bodies that wait for earlier answers on the same connection. */
 const waiting = new WeakMap<Socket, Set<Streamed>>();
 
-const waitForTurn = (response: ServerResponse, body: Streamed, stalledMs: number): void => {
+const sendAfterEarlier = (response: ServerResponse, body: Streamed, stalledMs: number): void => {
   const connection = response.req.socket;
   const bodies = waiting.get(connection) ?? new Set();
   if (!waiting.has(connection)) {
     waiting.set(connection, bodies);
-    connection.once('close', () => bodies.forEach(letGo));
+    connection.once('close', () => bodies.forEach(endSource));
   }
   bodies.add(body);
   // A stalled answer before it would delay this one without end.
