@@ -5,7 +5,7 @@ import { DomainError } from '../domain/core/errors.ts';
 import type { Config } from '../infrastructure/config.ts';
 import type { Platform } from './platform.ts';
 
-/** Sign-ins made at the first start, to be shown once. */
+/** Sign-ins created at the first start, displayed once. */
 export interface DemoSignIns {
   readonly platformAdmin: { readonly email: string; readonly password: string } | undefined;
   readonly tenant: string;
@@ -23,7 +23,7 @@ const startContext = (ids: Ids, what: string) => {
   };
 };
 
-/** The platform admin that the environment names, if it is not there yet (decisions, section 3). */
+/** Registers the platform admin of the environment unless it exists (decisions, section 3). */
 export const ensurePlatformAdmin = async ({ areas, core }: Platform, config: Config): Promise<void> => {
   const { PLATFORM_ADMIN_EMAIL: email, PLATFORM_ADMIN_PASSWORD: secret } = config;
   if (email === undefined || secret === undefined) return;
@@ -31,12 +31,12 @@ export const ensurePlatformAdmin = async ({ areas, core }: Platform, config: Con
   await areas.identity.identity
     .createPlatformAdmin({ id, email, password: secret }, startContext(core.ids, 'configuration'))
     .catch((error: unknown) => {
-      // Somebody else has the address already: an earlier start made them.
+      // An earlier start has registered it.
       if (!(error instanceof DomainError && error.code === 'already_exists')) throw error;
     });
 };
 
-/** A demo tenant with two people, and a platform admin unless the environment names one. */
+/** Creates a demo tenant with two people, and a platform admin unless the environment names one. */
 export const createDemo = async ({ areas, core }: Platform, config: Config): Promise<DemoSignIns> => {
   const context = startContext(core.ids, 'first-run');
   const platformAdmin =
@@ -69,7 +69,7 @@ export const createDemo = async ({ areas, core }: Platform, config: Config): Pro
       { id: core.ids.next(), displayName, ...user },
       context,
     );
-    // Whoever signs in with what is printed finds the account, however quick they are.
+    // A sign-in right after the output then waits for the read model.
     if (made.position !== undefined) core.readModels.answered(tenant, made.position);
   }
   return { platformAdmin, tenant, users: [ada, ben] };

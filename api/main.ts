@@ -5,7 +5,7 @@ import { keepFilesPrivate, warnOfOpenFolders } from '../infrastructure/private-f
 import { createDemo, describeDemo, ensurePlatformAdmin } from './first-run.ts';
 import { startPlatform } from './platform.ts';
 
-/** `npm start`: reads the configuration, puts the product together, serves until SIGTERM or SIGINT. */
+/** `npm start`: reads the configuration, starts the product, and serves until SIGTERM or SIGINT. */
 const main = async (): Promise<void> => {
   keepFilesPrivate();
   const config = readConfig(process.env);
@@ -19,7 +19,7 @@ const main = async (): Promise<void> => {
     if (stopping) return;
     stopping = true;
     logger.info({ reason }, 'stopping');
-    // Whatever hangs, the process is gone in time.
+    // Forces the exit when a stop hangs.
     setTimeout(() => process.exit(1), 9500).unref();
     platform.stop().then(
       () => process.exit(0),
@@ -29,8 +29,8 @@ const main = async (): Promise<void> => {
       },
     );
   };
-  // The EventStoreDB client can reject where nobody listens when its server dies under load; every append has its own
-  // timeout, so nothing is lost by going on. Anything else is a bug, and a crash is safer than an unknown state.
+  // The EventStoreDB client can reject without a listener when its server crashes under load. Every append has its
+  // own timeout, so nothing is lost. Any other rejection is a bug, and ends the process.
   process.on('unhandledRejection', (error: unknown) => {
     logger.error({ err: error }, 'an unhandled rejection');
     if (config.EVENTSTORE_URL === undefined) process.exit(1);
@@ -40,7 +40,7 @@ const main = async (): Promise<void> => {
 
   const demo = config.ROLE !== 'worker' && config.DEMO && (await platform.isEmpty());
   if (config.ROLE !== 'worker') await ensurePlatformAdmin(platform, config);
-  // The port before the demo: a start that fails must not leave one behind whose sign-ins nobody has seen.
+  // Binds the port before the demo: a failed start must not leave a demo with unseen sign-ins.
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(config.PORT, config.HOST, resolve);

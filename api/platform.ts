@@ -27,7 +27,7 @@ export interface PlatformOptions {
   readonly config: Config;
   readonly logger: Logger;
   readonly clock?: Clock;
-  /** Life of leases; another node takes over this long after one died. */
+  /** Lifetime of leases: after a crash another node takes over this late. */
   readonly leaseMs?: number;
   readonly heartbeatMs?: number;
 }
@@ -36,25 +36,25 @@ export interface Platform {
   readonly areas: Areas;
   readonly core: Core;
   readonly server: Server;
-  /** Told when nothing of the first run is left to do: from then on the server says that it is ready. */
+  /** Called when the first run is complete: the server then reports that it is ready. */
   started(): void;
   /** True while the event log holds nothing. */
   isEmpty(): Promise<boolean>;
-  /** Lets go of everything: no new requests, sockets told to come back, work ended, stores closed. */
+  /** Stops the platform: refuses requests, asks sockets to reconnect, ends background work, closes stores. */
   stop(): Promise<void>;
 }
 
 const LEASE_MS = 3000;
-/** Under load many events are folded together; who waits for a projection cuts this short. */
+/** Under load many events are folded together; a reader that waits for a projection ends the delay. */
 const LINGER_MS = 40;
 const SWEEP_MS = 60_000;
 
-/** Puts the product together and starts its background work. The HTTP server is not listening yet. */
+/** Composes the product and starts its background work. The HTTP server is not listening yet. */
 export const startPlatform = async (options: PlatformOptions): Promise<Platform> => {
   const { config, logger, clock = systemClock } = options;
   const core = await composeCore(config, secretsOf, logger, clock);
   const { stores, follower, ids, metrics, keys, codec, states, directory, readModels } = core;
-  // Whatever keys this process finds: what the log says is erased is erased before anything is served.
+  // Repeats erasures of the log before anything is served, since restored key stores may hold destroyed keys.
   const erased = await core.erasures.reapply();
   if (erased > 0) logger.info({ keys: erased }, 'erasures of the log were applied to the key store');
   const lease = { logger, owner: randomUUID(), ttlMs: options.leaseMs ?? LEASE_MS };
@@ -89,7 +89,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   const following = Promise.withResolvers<void>();
   const work: Promise<void>[] = [feed.run(signal, following.resolve)];
   await Promise.race([following.promise, work[0]]);
-  // Beside requests, projections are folded in a thread of their own; a worker process has nothing else to do.
+  // A process that serves requests folds projections in a thread; a worker process does it on its main thread.
   const thread =
     config.ROLE === 'all'
       ? startProjections(
@@ -100,7 +100,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   let stopListening = (): void => undefined;
   if (thread !== undefined) {
     readModels.attach(thread.folding);
-    // The thread reads new events of the embedded log from its file; those of a remote store are passed on to it.
+    // The thread reads the embedded log's file itself; events of a remote store are passed on to it.
     if (config.EVENTSTORE_URL === undefined) feed.onGrowth(() => thread.appended());
     else stopListening = stores.events.onGrowth(thread.appended);
   }
@@ -150,7 +150,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     waitForReads: ({ tenantId, projections: names, minPosition }) => {
       const folded = readModels.waitFor(tenantId, names, minPosition);
       if (minPosition === undefined || feed.hasReached(minPosition)) return folded;
-      // People and tenants are read from folded streams: these must have seen the position as well.
+      // People and tenants are read from folded streams, which must have reached the position too.
       return Promise.all([folded, feed.reach(minPosition)]).then(() => undefined);
     },
     answered: (tenantId, position) => readModels.answered(tenantId, position),
@@ -206,11 +206,11 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   };
 };
 
-/** Waits for requests under way, at most so long that the process is gone within ten seconds. */
+/** Waits for open requests, bounded so that the process ends within ten seconds. */
 const closeServer = async (server: Server): Promise<void> => {
   if (!server.listening) return;
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  // A connection that was busy when the server closed is kept alive by its client, so it is asked again.
+  // Clients keep connections alive that were busy when the server closed, so idle ones are closed repeatedly.
   const idle = setInterval(() => server.closeIdleConnections(), 50);
   const cutOff = setTimeout(() => server.closeAllConnections(), 6000);
   await closed;

@@ -79,16 +79,6 @@ const alone = async (folder: string, count: number): Promise<{ jwt: number; apiT
   }
 };
 
-/** As much of a request as {@link bearerToken} looks at. */
-const requestWith = (token: string): IncomingMessage => {
-  const authorization = `Bearer ${token}`;
-  const rawHeaders = [
-    'Host',
-    'localhost',
-    'Authorization',
-    authorization,
-    'Content-Type',
-    'application/json',
-  ];
-  return { headers: { authorization }, rawHeaders } as unknown as IncomingMessage;
-};
+/** The part of a request that {@link bearerToken} reads. */
+const requestWith = (token: string): IncomingMessage =>
+  ({ headersDistinct: { authorization: [`Bearer ${token}`] } }) as unknown as IncomingMessage;

@@ -35,7 +35,7 @@ import { subscriptionEvents } from './webhooks/subscription.ts';
 import { linkEvents } from './workflow/link.ts';
 import { workflowEvents } from './workflow/workflow.ts';
 
-/** Every event type the product stores. The codec knows these and no others. */
+/** Every event type that the product stores; the codec knows no other. */
 export const catalogue: readonly EventDefinition[] = [
   ...tenantEvents,
   ...platformAdminEvents,

@@ -155,7 +155,7 @@ const environment = z.object({
   ASSISTANT_TIMEOUT_MS: whole(1, 600_000, 30_000),
   EMBEDDING_MODEL: z.enum(['bundled', 'off'], 'must be bundled or off').default('bundled'),
   BILLING_UPSTREAM_URL: httpUrl
-    // Refuses a URL that is never called: every invoice would wait for ever.
+    // Refuses a URL that could never be called, since every invoice would wait for it.
     .refine((value) => isWithoutPerson(value), 'must not contain a user name or password')
     .optional(),
   BILLING_UPSTREAM_TOKEN: z
@@ -189,7 +189,7 @@ const REQUIRED = [...SIGNING_SECRETS, 'MASTER_KEY'] as const;
 export type RequiredSecret = (typeof REQUIRED)[number];
 
 /**
- * Refuses one secret for two token families: a token of one would pass as the other's.
+ * Refuses one secret for two token families, whose tokens would be interchangeable.
  * @throws {ConfigError}
  */
 export const checkDistinct = (secrets: Readonly<Record<string, string | undefined>>): void => {

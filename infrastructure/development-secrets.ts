@@ -41,10 +41,10 @@ const stored = z.object({
   PARTNER_EXCHANGE_SECRET_NEXT: verifying,
 });
 
-/** The signing and wrapping keys: all current ones, and those that verify beside them. */
+/** The signing and wrapping keys: current ones, and those that only verify. */
 export type Secrets = Readonly<z.output<typeof stored>>;
 
-/** What signs now, then what only verifies: for {@link tokenFamily}. */
+/** The current secret, then those that only verify: for {@link tokenFamily}. */
 export const signingSecrets = (
   secrets: Secrets,
   name: SigningSecret,
@@ -57,14 +57,14 @@ const made = (): string => randomBytes(32).toString('base64url');
 
 const pathIn = (config: Config): string => join(config.DATA_DIR, 'development-secrets.json');
 
-/** The secrets that the data folder keeps, or undefined when it keeps none. */
+/** The secrets stored in the data folder; undefined when there are none. */
 const kept = (config: Config): Secrets | undefined => {
   const path = pathIn(config);
   return existsSync(path) ? stored.parse(JSON.parse(readFileSync(path, 'utf8'))) : undefined;
 };
 
 /**
- * Writes beside the file and then puts it in place whole: nobody reads half of it, whatever dies meanwhile.
+ * Writes a temporary file and then places it whole, so that no reader sees a part, even after a crash.
  * @param place puts the finished file at its name
  */
 const writeWhole = (path: string, secrets: Secrets, place: (finished: string) => void): void => {
@@ -84,7 +84,7 @@ const writeWhole = (path: string, secrets: Secrets, place: (finished: string) =>
   }
 };
 
-/** The new name is on disk as well; Windows has no such call. */
+/** Syncs the folder, so that the new name is durable; Windows has no such call. */
 const syncFolder = (path: string): void => {
   if (process.platform === 'win32') return;
   const folder = openSync(path, 'r');
@@ -95,7 +95,7 @@ const syncFolder = (path: string): void => {
   }
 };
 
-/** Of several processes that start at once, one makes them and the others read them. */
+/** Reads stored secrets or creates them; of concurrent processes one creates them and the others read them. */
 const keptOrMade = (config: Config): Secrets => {
   const found = kept(config);
   if (found !== undefined) return found;
@@ -109,7 +109,7 @@ const keptOrMade = (config: Config): Secrets => {
   const path = pathIn(config);
   writeWhole(path, fresh, (finished) => {
     try {
-      // A second link to the finished file, which fails where the name is taken.
+      // A hard link to the finished file, which fails when the name exists.
       linkSync(finished, path);
     } catch (error) {
       if (!existsSync(path)) throw error;
@@ -118,7 +118,10 @@ const keptOrMade = (config: Config): Secrets => {
   return stored.parse(JSON.parse(readFileSync(path, 'utf8')));
 };
 
-/** What the environment gives, over what the folder keeps; what verifies beside a kept one counts for that one only. */
+/**
+ * Merges secrets; the environment takes precedence. Stored secrets that only verify are dropped with their current
+ * one.
+ */
 const joined = (config: Config, folder: Secrets): Secrets => {
   const beside = SIGNING_SECRETS.flatMap((name) =>
     [previousOf(name), nextOf(name)].map(
@@ -137,37 +140,39 @@ const joined = (config: Config, folder: Secrets): Secrets => {
   return secrets;
 };
 
-/** The environment's own, when it gives them all. */
+/** The environment's secrets, when it gives all. */
 const given = (config: Config): Secrets | undefined => {
   const complete = stored.safeParse(config);
   return complete.success ? complete.data : undefined;
 };
 
 /**
- * What the environment does not give is made at the first start and kept in the data folder, readable by its owner
- * only. Production never comes here without all of them: the configuration stops it.
- * @throws {ConfigError} when two of them are the same
+ * Creates the secrets that the environment lacks at the first start, and stores them in the data folder, readable by
+ * the owner only. In production the configuration requires all of them.
+ * @throws {ConfigError} when two of them are equal
  */
 export const secretsOf = (config: Config): Secrets => given(config) ?? joined(config, keptOrMade(config));
 
-/** One secret, of the environment or else of the data folder; undefined where neither has it. Nothing is made. */
+/** One secret from the environment or the data folder; undefined when neither has it. Creates nothing. */
 export const knownSecret = (config: Config, name: RequiredSecret): string | undefined =>
   config[name] ?? kept(config)?.[name];
 
-/** As {@link secretsOf}, of `MASTER_KEY` alone: others are made only where it is not given. */
+/** `MASTER_KEY` only; creates secrets only when the environment lacks it. */
 export const masterKeyOf = (config: Config): string => config.MASTER_KEY ?? secretsOf(config).MASTER_KEY;
 
 export type Rotation = 'rotate' | 'prepare';
 
-/** What a rotation has done: made the new one current, made it verify only, or made the prepared one current. */
+/**
+ * Result of a rotation step: a new current secret, a new secret that only verifies, or the prepared one made current.
+ */
 export type Rotated = 'made' | 'prepared' | 'exchanged';
 
 /**
- * One step of a rotation. `rotate`: the prepared secret, else a new one, signs from then on, and the current one becomes
- * the previous one. `prepare`: a new secret verifies from then on.
- * @param found the current secret and those beside it
- * @param force drop a previous one, replace a prepared one
- * @throws {ConfigError} for what would be lost without `force`
+ * One step of a rotation. `rotate`: the prepared secret, else a new one, signs from now on, and the current one
+ * becomes the previous one. `prepare`: a new secret verifies from now on.
+ * @param found the current secret and those that only verify
+ * @param force drops a previous secret, replaces a prepared one
+ * @throws {ConfigError} when a secret would be lost without `force`
  */
 export const rotated = (
   name: SigningSecret,
@@ -197,8 +202,8 @@ export const rotated = (
 };
 
 /**
- * {@link rotated}, in the data folder.
- * @throws {ConfigError} where none is kept, or where another rotation has not ended
+ * Runs {@link rotated} in the data folder.
+ * @throws {ConfigError} when it holds no secrets, or another rotation is under way
  */
 export const rotateKept = (
   config: Config,
@@ -221,7 +226,7 @@ export const rotateKept = (
   return done;
 };
 
-/** Leaves the current secret alone: what others signed is refused from the next start on. @throws {ConfigError} */
+/** Drops all but the current secret: tokens of the others are refused from the next start. @throws {ConfigError} */
 export const dropKept = (config: Config, name: SigningSecret): void => {
   changeKept(config, (secrets) => ({ ...secrets, [previousOf(name)]: undefined, [nextOf(name)]: undefined }));
 };
@@ -231,7 +236,7 @@ const changeKept = (config: Config, change: (secrets: Secrets) => Secrets): void
   if (!existsSync(path)) {
     throw new ConfigError(`No development secrets are kept in ${config.DATA_DIR}: start the server once.`);
   }
-  // Two rotations at once would each make a key, and one of the keys would be lost while servers sign with it.
+  // Of two concurrent rotations one would lose its key while servers sign with it.
   const lock = `${path}.lock`;
   try {
     closeSync(openSync(lock, 'wx', 0o600));

@@ -1,10 +1,7 @@
 import { type DestinationStream, type Logger as Pino, pino, stdTimeFunctions } from 'pino';
 import pretty from 'pino-pretty';
 
-/**
- * Fields that are redacted from each log line, at the top and one level down. A safety net: no code should
- * log them.
- */
+/** Fields redacted from log lines, at the top and one level down; a safety net, since no code should log them. */
 const SECRET_FIELDS = [
   'authorization',
   'Authorization',

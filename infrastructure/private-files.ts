@@ -2,14 +2,14 @@ import { statSync } from 'node:fs';
 import type { Logger } from '../application/ports/logger.ts';
 import type { Config } from './config.ts';
 
-/** Makes files and folders of this process for their owner alone, whatever umask it was started with (decision 31). */
+/** Creates files and folders for their owner only, whatever the umask (decision 31). */
 export const keepFilesPrivate = (): void => {
   process.umask(0o077);
 };
 
 const OTHERS = 0o077;
 
-/** Warns of data and key folders that are there already and that other users may look into. Does not change them. */
+/** Warns of existing data and key folders that other users can read; does not change them. */
 export const warnOfOpenFolders = ({ DATA_DIR, KEYSTORE_URL }: Config, logger: Logger): void => {
   // Windows has no such modes.
   if (process.platform === 'win32') return;

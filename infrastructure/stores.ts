@@ -32,8 +32,8 @@ export interface Stores {
 }
 
 /**
- * Opens the stores that the configuration names: SQLite in the data folder, EventStoreDB and MongoDB where their
- * addresses are set. The drivers of the latter are only loaded when they are used.
+ * Opens the configured stores: SQLite in the data folder, EventStoreDB and MongoDB when their addresses are set.
+ * Loads their drivers only when they are used.
  */
 export const openStores = async (config: Config, logger: Logger): Promise<Stores> => {
   mkdirSync(config.DATA_DIR, { recursive: true });
@@ -44,7 +44,7 @@ export const openStores = async (config: Config, logger: Logger): Promise<Stores
   const answers = await openAnswers(config, file('answers.db'));
   const blobs = await openBlobs(config, file('blobs'));
   const corpus = await openCorpus(config);
-  // Caches of this machine, whatever the other stores are.
+  // A cache of this machine, also with remote stores.
   const snapshots = await openSqliteSnapshotStore({ path: file('snapshots.db') });
   const log = config.EVENTSTORE_URL === undefined ? file('events.db') : undefined;
   const heads = await openSqliteHeadStore({ path: file('heads.db'), log });
@@ -58,14 +58,14 @@ export const openStores = async (config: Config, logger: Logger): Promise<Stores
     corpus,
     heads,
     close: async () => {
-      // Those who have another one's file open come before it: the last one to close it tidies it up.
+      // Closes stores before the owners of files they share: the last one to close removes the write-ahead log.
       for (const store of [heads, events, reads, keys, answers, blobs, corpus, snapshots])
         await store.close();
     },
   };
 };
 
-/** The event log alone. */
+/** Opens the event log only. */
 export const openEvents = async (config: Config, logger: Logger): Promise<EventStore> => {
   if (config.EVENTSTORE_URL === undefined)
     return openSqliteEventStore({ path: join(config.DATA_DIR, 'events.db'), logger });
@@ -73,7 +73,7 @@ export const openEvents = async (config: Config, logger: Logger): Promise<EventS
   return openEventStoreDb({ url: config.EVENTSTORE_URL, logger });
 };
 
-/** The read store alone. */
+/** Opens the read store only. */
 export const openReads = async (config: Config): Promise<ReadStore> => {
   if (config.MONGODB_URL === undefined)
     return openSqliteReadStore({ path: join(config.DATA_DIR, 'read-models.db') });
@@ -81,7 +81,7 @@ export const openReads = async (config: Config): Promise<ReadStore> => {
   return openMongoReadStore({ url: config.MONGODB_URL });
 };
 
-/** The assistant's corpus alone. */
+/** Opens the assistant's corpus only. */
 export const openCorpus = async (config: Config): Promise<CorpusStore> => {
   if (config.MONGODB_URL === undefined)
     return openSqliteCorpusStore({ path: join(config.DATA_DIR, 'corpus.db') });

@@ -51,7 +51,7 @@ export const composeAudit = (core: Core) => {
       ...auditEventRoutes(deps),
       ...auditProofRoutes(deps),
     ],
-    // Every node keeps and signs heads.
+    // Every node stores and signs heads.
     everywhere: (signal) => [
       ...(signer === undefined ? [] : [headKeeper.run(signal)]),
       sealer.deliver(signal),

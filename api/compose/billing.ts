@@ -9,7 +9,7 @@ import type { Area } from './area.ts';
 import type { Core } from './core.ts';
 import { invoiceBookIn } from './invoices.ts';
 
-/** Partner billing: rate cards, metering, statements and their sums. */
+/** Partner billing: rate cards, metering, statements and reconciliation. */
 export const composeBilling = (
   core: Core,
   { partnerDirectory: partners }: { readonly partnerDirectory: PartnerDirectory },

@@ -104,7 +104,7 @@ export const composeBulk = (
   } satisfies Area & Record<string, unknown>;
 };
 
-/** Sessions that are being committed, including those of dead processes. */
+/** Sessions in commit, including those of crashed processes. */
 const runningIn = ({ readModels }: Core): (() => Promise<readonly RunningSession[]>) => {
   const reader = readModels.reader('bulk');
   const pages = async function* (): AsyncIterable<readonly RunningSession[]> {

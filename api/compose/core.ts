@@ -21,7 +21,7 @@ import { openStores, type Stores } from '../../infrastructure/stores.ts';
 import { projections } from '../../projections/all.ts';
 import { createMetrics, type HttpMetrics } from '../http/metrics.ts';
 
-/** The parts that every area is built from. `S` holds the secrets it was composed with. */
+/** The parts that every area uses. `S` holds the secrets it was composed with. */
 export interface Core<S = Secrets> {
   readonly config: Config;
   readonly secrets: S;
@@ -30,7 +30,7 @@ export interface Core<S = Secrets> {
   readonly ids: Ids;
   readonly metrics: HttpMetrics & Metrics;
   readonly stores: Stores;
-  /** The one reader of the log of this process. */
+  /** This process's only reader of the log. */
   readonly follower: LogFollower;
   readonly keys: KeyRing;
   readonly erasures: Erasures;
@@ -45,8 +45,8 @@ export interface Core<S = Secrets> {
 }
 
 /**
- * @param secretsFrom called when the stores are open, because it may store secrets beside them
- * @throws {ConfigError} for a `MASTER_KEY` that the data was not sealed with
+ * @param secretsFrom called once the stores are open, because it may store secrets in them
+ * @throws {ConfigError} for a `MASTER_KEY` other than the one that sealed the data
  */
 export const composeCore = async <S extends Pick<Secrets, 'MASTER_KEY'>>(
   config: Config,

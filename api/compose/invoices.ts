@@ -27,7 +27,7 @@ import type { Area } from './area.ts';
 import type { Core } from './core.ts';
 
 const PAGE = 200;
-/** How long a stop waits for calls to the upstream. */
+/** Time (ms) that a stop waits for open calls to the upstream. */
 const LAST_CALLS_MS = 2000;
 
 const logIn = ({ stores, codec, streams }: Core): InvoiceLog =>
@@ -58,7 +58,7 @@ export const invoiceBookIn = (core: Core): InvoiceBook => {
   };
 };
 
-/** The operator names the upstream, so any address is allowed, also on this machine. */
+/** The operator configures the upstream, so any address is allowed, including loopback. */
 const upstreamOf = ({ config, logger }: Core): BillingUpstream => {
   const { BILLING_UPSTREAM_URL: url, BILLING_UPSTREAM_TOKEN: token, DATA_DIR } = config;
   if (url === undefined) return recorder({ path: join(DATA_DIR, 'billing') });
@@ -69,7 +69,7 @@ const upstreamOf = ({ config, logger }: Core): BillingUpstream => {
   return httpUpstream({ url, token, http });
 };
 
-/** Invoices of partners and their hand-over to the upstream billing system. */
+/** Invoices of partners, and issuing them at the upstream billing system. */
 export const composeInvoices = (
   core: Core,
   {
@@ -99,7 +99,7 @@ export const composeInvoices = (
       const find = () => invoiceById(reader, partnerScope(partnerId), invoiceId);
       let found = await find();
       if (found === undefined) {
-        // Another process may have made the invoice just now.
+        // Another process may have just appended the invoice.
         await readModels.waitFor(undefined, [invoicesProjection.name], await stores.events.head());
         found = await find();
       }
@@ -116,14 +116,14 @@ export const composeInvoices = (
         lease,
         signal,
       ),
-    // Requests that wait for the upstream are answered in time, because the intent is stored.
+    // Answers requests that wait for the upstream; the intent to issue is stored.
     closing: () => {
       setTimeout(() => invoices.stop(), LAST_CALLS_MS).unref();
     },
   } satisfies Area & Record<string, unknown>;
 };
 
-/** Invoices that the upstream has not answered. */
+/** Invoices without an answer of the upstream. */
 const pendingIn = ({ readModels }: Core): (() => AsyncIterable<Pending>) => {
   const reader = readModels.reader(invoicesProjection.name);
   return async function* () {

@@ -19,7 +19,7 @@ type Openings = Pick<
   | 'NODE_ENV'
 >;
 
-/** Calls to identity providers. Outside of production also on this machine and by plain http. */
+/** Calls to identity providers. Outside production also to loopback and over plain http. */
 export const providerFetch = (config: Openings): Fetch => {
   const tryingOut = config.NODE_ENV !== 'production';
   const http = guardedHttp({
@@ -29,11 +29,11 @@ export const providerFetch = (config: Openings): Fetch => {
   return guardedFetch(http, PROVIDER_LIMITS);
 };
 
-/** Calls to the assistant's language model, which the operator names: any address is allowed. */
+/** Calls to the assistant's language model, which the operator configures: any address is allowed. */
 export const upstreamHttp = (): OutboundHttp =>
   guardedHttp({ allowedNetworks: ['0.0.0.0/0', '::/0'], allowHttp: true });
 
-/** Calls to `AUDIT_HEADS`, which the operator names. Outside of production also on this machine and by plain http. */
+/** Calls to `AUDIT_HEADS`, which the operator configures. Outside production also to loopback and over plain http. */
 export const auditHeadsHttp = (config: Openings): OutboundHttp => {
   const tryingOut = config.NODE_ENV !== 'production';
   return guardedHttp({
@@ -42,7 +42,7 @@ export const auditHeadsHttp = (config: Openings): OutboundHttp => {
   });
 };
 
-/** Warns at the start of networks that the configuration opens to calls named by tenants. */
+/** Warns at start of networks that the configuration opens to calls whose URL a tenant chooses. */
 export const warnOfOpenings = (config: Openings, logger: Logger): void => {
   for (const name of ['WEBHOOK_ALLOWED_NETWORKS', 'SSO_ALLOWED_NETWORKS'] as const) {
     const networks = config[name];

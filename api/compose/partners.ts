@@ -24,7 +24,7 @@ export const composePartners = (core: Core) => {
     () => PARTNER_TOKEN_SECONDS,
     clock,
   );
-  // An assertion counts for five minutes from `iat`, whatever its `exp`.
+  // An assertion is valid for five minutes from `iat`, whatever its `exp`.
   const assertions = tokenFamily(
     signingSecrets(secrets, 'PARTNER_EXCHANGE_SECRET'),
     assertionClaims,

@@ -40,7 +40,7 @@ export const composeSso = (
   };
 };
 
-/** Keyed hash of issuer and subject. Names the identity's stream without revealing it to readers of the log. */
+/** Keyed hash of issuer and subject. Names the identity's stream without revealing either to readers of the log. */
 const identityHasher = (masterKey: string): ((issuer: string, subject: string) => string) => {
   const key = Buffer.from(hkdfSync('sha256', masterKey, '', 'sso-identity-hash', 32));
   return (issuer, subject) =>

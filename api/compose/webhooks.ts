@@ -17,7 +17,7 @@ import { guardedHttp } from '../../infrastructure/http/guarded-http.ts';
 import { newWebhookSecret } from '../../infrastructure/webhook-secret.ts';
 import {
   deadLettersOf,
-  lanesOf,
+  endpointsOf,
   pendingDeliveriesOf,
 } from '../../projections/webhooks/webhook-deliveries.ts';
 import { webhookDeliveryRoutes } from '../routes/webhooks/webhook-deliveries.ts';
@@ -27,7 +27,7 @@ import type { Core } from './core.ts';
 
 const PROJECTION = 'webhook_deliveries';
 const HOUR_MS = 3_600_000;
-/** Concurrent calls, of all tenants and of each one. */
+/** Maximum of concurrent calls, in total and per tenant. */
 const LIMITS = { total: 512, perTenant: 128, reserved: 4 };
 
 const guarded = ({ config }: Core): OutboundHttp =>
@@ -50,8 +50,8 @@ const queueIn = ({ readModels }: Core): DeliveryQueue => {
   return {
     subscriptions: async function* (seen) {
       await readModels.waitFor(undefined, [PROJECTION], seen);
-      for await (const lane of every((page) => lanesOf(reader, page))) {
-        yield { tenantId: lane.tenant_id, subscriptionId: lane.subscription_id };
+      for await (const endpoint of every((page) => endpointsOf(reader, page))) {
+        yield { tenantId: endpoint.tenant_id, subscriptionId: endpoint.subscription_id };
       }
     },
     pending: async ({ tenantId, subscriptionId, ordered }, limit, seen) => {

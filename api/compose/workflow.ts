@@ -28,7 +28,7 @@ export const composeWorkflow = (core: Core) => {
     const reader = readModels.reader('links');
     let found = await linkOfToken(reader, tokenHash);
     if (found === undefined) {
-      // Another node may have answered with the token just now.
+      // Another node may have just answered with the token.
       await readModels.waitFor(undefined, ['links'], await stores.events.head());
       found = await linkOfToken(reader, tokenHash);
     }

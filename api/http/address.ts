@@ -2,13 +2,13 @@ import { isIP } from 'node:net';
 import type { Request } from 'express';
 import ipaddr from 'ipaddr.js';
 
-/** As some proxies write addresses into `X-Forwarded-For`: `192.0.2.7:4711`, `[2001:db8::1]:4711`, `[2001:db8::1]`. */
+/** Forms of `X-Forwarded-For` with a port or brackets: `192.0.2.7:4711`, `[2001:db8::1]:4711`, `[2001:db8::1]`. */
 const WITH_PORT = /^(?:\[([^\]]*)\](?::\d+)?|([\d.]+):\d+)$/;
 
 /**
- * The network of an address, for limits that addresses of one owner share. An IPv4 address mapped into IPv6 counts as
- * IPv4, a port does not count; a text that is no address stands for itself.
- * @param bits length of the network, for each kind of address
+ * The network of an address, for limits per network. An IPv4-mapped IPv6 address counts as IPv4, a port is ignored;
+ * another text is returned unchanged.
+ * @param bits network length by kind of address
  */
 export const networkOf = (
   address: string,
@@ -23,7 +23,7 @@ export const networkOf = (
     : ipaddr.IPv6.networkAddressFromCIDR(network).toString();
 };
 
-/** Express reads `X-Forwarded-For` only behind `TRUST_PROXY`; without it the socket says it at once. */
+/** Express reads `X-Forwarded-For` only behind `TRUST_PROXY`; otherwise the socket's address applies. */
 export const clientAddress = (
   request: Request,
   trustProxy: boolean | number | string | undefined,

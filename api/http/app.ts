@@ -31,7 +31,7 @@ const metricsRoute = (metrics: HttpMetrics): Route =>
     }),
   });
 
-/** The given routes with those that every server has: health, metrics, the document and its page. */
+/** Adds the routes of every server: health, metrics, OpenAPI document and its page. */
 export const allRoutes = (deps: HttpDeps): readonly Route[] => {
   const routes = [...deps.routes, ...healthRoutes(deps.readiness), metricsRoute(deps.metrics)];
   return [...routes, ...docsRoutes(routes)];
@@ -50,7 +50,7 @@ const endpointsOf = (deps: HttpDeps): Router<Endpoint> => {
   return router;
 };
 
-/** A request target is a path, or (to a proxy) a whole URL; anything else is no path of ours. */
+/** Splits a request target: a path, or (to a proxy) a whole URL; any other target has no route. */
 const locate = (url: string): { path: string; search: string } => {
   if (!url.startsWith('/')) {
     const parsed = URL.parse(url);
@@ -61,15 +61,15 @@ const locate = (url: string): { path: string; search: string } => {
 };
 
 /**
- * The Express application. Its one middleware finds the endpoint, serves it and sends the reply or the error. Serve it
- * with `createHttpServer`.
+ * The Express application. One middleware finds the endpoint, runs it and sends the reply or the error. Serve it with
+ * `createHttpServer`.
  */
 export const createHttpApp = (deps: HttpDeps): Express => {
   const { ids, logger, metrics } = deps;
   const router = endpointsOf(deps);
   const unmatched = metrics.route('*', 'unmatched');
 
-  /** @throws {DomainError} 400, 404, 405; undefined for `OPTIONS`, which is answered here */
+  /** Undefined for `OPTIONS`, which is answered here. @throws {DomainError} 400, 404, 405 */
   const find = (exchange: Exchange): readonly [Endpoint, Segments] | undefined => {
     const { request, path } = exchange;
     checkHost(request);
@@ -89,7 +89,7 @@ export const createHttpApp = (deps: HttpDeps): Express => {
     const answer = errorAnswer(error);
     if (answer.status >= 500) {
       const fields = { ...factsOf(exchange, endpoint), status: answer.status };
-      // What a caller asked too much of is no fault of ours.
+      // An expensive search is the caller's error, not the server's.
       if (error instanceof SearchGivenUp)
         logger.warn({ ...fields, reason: error.message }, 'search given up');
       else logger.error({ ...fields, err: error }, 'request failed');
@@ -137,7 +137,7 @@ export const createHttpApp = (deps: HttpDeps): Express => {
   return app;
 };
 
-/** The log names the route's pattern, not the path: public links carry their credential in it. */
+/** Logs the route's pattern, not the path: paths of public links hold a credential. */
 const factsOf = ({ requestId, request: { method } }: Exchange, endpoint: Endpoint | undefined) => ({
   request_id: requestId,
   method,

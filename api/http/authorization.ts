@@ -15,8 +15,8 @@ import { planRequired } from '../../domain/webhooks/subscription-limits.ts';
 import type { Access } from './route.ts';
 
 /**
- * Turns a bearer token into a principal of a family; a credential of another one is `invalid_credential`.
- * @param token what stands after `Bearer`; undefined when the request has no `Authorization`
+ * Turns a bearer token into a principal of a family; a credential of another family is `invalid_credential`.
+ * @param token the text after `Bearer`; undefined without `Authorization`
  * @throws {DomainError} `unauthenticated`, `invalid_credential`, `credential_expired`, `tenant_suspended` …
  */
 export type Authenticate = (
@@ -27,8 +27,8 @@ export type Authenticate = (
 type Guarded = Access & { kind: 'principals' };
 
 /**
- * The one family whose credentials a route takes.
- * @throws for an entry that contradicts itself: such a server does not start
+ * The one credential family that a route accepts.
+ * @throws for an inconsistent entry, so that the server does not start
  */
 export const accessFamily = (access: Guarded, operationId: string): CredentialFamily => {
   const families = new Set(access.kinds.map(familyOf));
@@ -47,19 +47,11 @@ const BEARER = /^bearer +([^\s,]+) *$/i;
 
 const refused = (): DomainError => new DomainError('invalid_credential', 'The credential is not valid.');
 
-/**
- * The token of the one `Authorization` header. Node keeps the first of several, so they are counted in the raw
- * headers: two credentials are a disagreement somebody else may have read differently.
- */
-export const bearerToken = ({ headers, rawHeaders }: IncomingMessage): string | undefined => {
-  const header = headers.authorization;
-  if (header === undefined) return undefined;
-  let count = 0;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i];
-    if (name?.length === 13 && name.toLowerCase() === 'authorization') count += 1;
-  }
-  const token = count === 1 ? BEARER.exec(header)?.[1] : undefined;
+/** The token of the only `Authorization` header: intermediaries could read two credentials differently. */
+export const bearerToken = ({ headersDistinct }: IncomingMessage): string | undefined => {
+  const { authorization } = headersDistinct;
+  if (authorization === undefined) return undefined;
+  const token = BEARER.exec(authorization.length === 1 ? (authorization[0] ?? '') : '')?.[1];
   if (token === undefined) throw refused();
   return token;
 };
@@ -68,8 +60,8 @@ const delegatedRefused = (): DomainError =>
   new DomainError('delegated_credential_refused', 'This needs a person’s own session.');
 
 /**
- * Kind, role, scope, permission and entitlement. The family was checked by {@link Authenticate} already; a second look
- * costs nothing and keeps one family's token out of another's routes if it is forgotten there.
+ * Checks kind, role, scope, permission and entitlement. {@link Authenticate} has checked the family; the second check
+ * protects routes if it is omitted there.
  * @throws {DomainError} 401, 402 or 403
  */
 export const checkAccess = (access: Guarded, principal: Principal): void => {
@@ -133,7 +125,7 @@ const checkLedger = (access: Guarded, { entitlements }: TenantRights): void => {
 };
 
 /**
- * `tenant_id` in a body or query may repeat the credential's tenant, never name another one.
+ * `tenant_id` in a body or query may repeat the credential's tenant, but not name another.
  * @throws {DomainError} 403 `tenant_mismatch`
  */
 export const checkTenant = (principal: Principal, named: unknown): void => {
@@ -145,8 +137,8 @@ export const checkTenant = (principal: Principal, named: unknown): void => {
 };
 
 /**
- * A partner is named by the credential alone, so `partner_id` in a partner's body or query is a mistake, its own id
- * included (specification, Enforcement rules and decisions, section 1).
+ * Only the credential names a partner, so `partner_id` in a partner's body or query is an error, even the own id
+ * (specification, Enforcement rules and decisions, section 1).
  * @throws {DomainError} 400
  */
 export const checkPartner = (principal: Principal, named: unknown): void => {

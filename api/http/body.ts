@@ -5,11 +5,11 @@ import { parseForm } from './form-body.ts';
 import { type BodyKind, bodyKindOf, JSON_ONLY } from './media-types.ts';
 
 /**
- * Reads JSON bodies, and forms where a route takes them. Written here and not left to `express.json()`, because that costs half as much again as all the
- * rest of a small request, replaces broken UTF-8 silently, and checks the type after the size only by its options.
+ * Reads JSON bodies, and forms where a route accepts them. Replaces `express.json()`, which is slower, replaces
+ * broken UTF-8 silently, and checks the type after the size.
  */
 
-/** A body as deep as this is no request of ours; without the bound a recursive reader could be made to overflow. */
+/** Maximum nesting, checked before parsing: deep bodies are slow to parse, and overflow recursive readers. */
 const MAX_DEPTH = 100;
 
 export type JsonBody = Readonly<Record<string, unknown>>;
@@ -50,7 +50,7 @@ const parse = (bytes: Buffer, kind: BodyKind): JsonBody => {
     throw malformed('The body is not valid UTF-8.');
   }
   if (kind === 'form') return parseForm(text);
-  // A body of n characters can be n deep: only longer ones need the scan.
+  // A body of n characters nests at most n levels: only longer ones are scanned.
   if (text.length > MAX_DEPTH && tooDeep(text)) {
     throw malformed(`The body is nested deeper than ${MAX_DEPTH} levels.`);
   }
@@ -71,7 +71,7 @@ const collect = (request: IncomingMessage, limit: number): Promise<Buffer> =>
     let size = 0;
     const stop = (error: DomainError): void => {
       request.off('data', onData);
-      // What still comes is read and dropped, so that the client gets to read the answer.
+      // Discards the rest, so that the client reads the answer.
       request.resume();
       reject(error);
     };
@@ -82,14 +82,11 @@ const collect = (request: IncomingMessage, limit: number): Promise<Buffer> =>
     };
     request.on('data', onData);
     request.once('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
-    // Comes after `end` too; only without it the client has gone away.
+    // Also follows `end`; without `end` the client has disconnected.
     request.once('close', () => {
       if (!request.complete) reject(malformed('The request ended before its body did.'));
     });
   });
-
-const readKnown = async (request: IncomingMessage, limit: number, kind: BodyKind): Promise<JsonBody> =>
-  parse(await collect(request, limit), kind);
 
 const readChunked = async (
   request: IncomingMessage,
@@ -101,9 +98,9 @@ const readChunked = async (
 };
 
 /**
- * The body as an object; undefined, without a promise, when there is none. Order: 413, 415, 400.
+ * The body as an object; undefined, without a promise, when there is none. Order of checks: 413, 415, 400.
  * @param limit bytes
- * @param kinds what the body may be
+ * @param kinds accepted kinds of body
  */
 export const readBody = (
   request: IncomingMessage,
@@ -115,5 +112,6 @@ export const readBody = (
   const length = headers['content-length'];
   if (length === undefined || length === '0') return undefined;
   if (Number(length) > limit) throw tooLarge(limit);
-  return readKnown(request, limit, bodyKindOf(request, kinds));
+  const kind = bodyKindOf(request, kinds);
+  return collect(request, limit).then((bytes) => parse(bytes, kind));
 };

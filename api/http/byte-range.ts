@@ -1,15 +1,15 @@
 import parseRange from 'range-parser';
 
-/** Both ends included. */
+/** Both ends are inclusive. */
 export interface Range {
   readonly first: number;
   readonly last: number;
 }
 
 /**
- * The one range of bytes that a request asks for (RFC 9110, section 14). Undefined where all bytes are to be sent: no
- * range, several, none that the body has, or another unit. A server may always answer so.
- * @param size of the whole, bytes
+ * The single byte range of a request (RFC 9110, section 14). Undefined when all bytes are sent: without a range, for
+ * several, an unsatisfiable one, or another unit.
+ * @param size bytes of the whole body
  */
 export const byteRange = (header: string | undefined, size: number): Range | undefined => {
   const ranges = header === undefined ? -2 : parseRange(size, header);

@@ -1,8 +1,8 @@
 import { stringify } from 'csv-stringify/sync';
 
 /**
- * Rows of CSV (RFC 4180). A text that a spreadsheet would take for a formula gets a leading `'`: also when characters
- * that it skips come first, and for the full-width signs. Numbers stay numbers.
+ * Writes CSV rows (RFC 4180). A text that a spreadsheet could read as a formula gets a leading `'`, also after
+ * characters that spreadsheets skip, and for full-width signs. Numbers stay numbers.
  */
 
 export type Cell = string | number | bigint | boolean | null | undefined;
@@ -17,7 +17,7 @@ const safe = (cell: Cell): string => {
 export const csvRows = (rows: readonly (readonly Cell[])[]): string =>
   stringify(
     rows.map((row) => row.map(safe)),
-    // By default it quotes CRLF alone, and many readers also end a row at a lone CR or LF.
+    // The default quotes CRLF only, but many readers also end a row at a lone CR or LF.
     { record_delimiter: 'windows', quoted_match: /[\r\n]/ },
   );
 

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { invalid } from '../../domain/core/errors.ts';
 import type { PageEnd } from '../../domain/core/projection.ts';
 
-/** Cursors of lists: the end of a page, opaque to callers. Always read together with the caller's own tenant. */
+/** Cursors of lists: the end of a page, opaque to callers. Always read with the caller's own tenant. */
 
 const pageEnd = z.object({
   values: z.array(z.union([z.string(), z.number(), z.boolean(), z.null()])).max(8),
@@ -15,7 +15,7 @@ const pageEnd = z.object({
   list: z.string().max(8).optional(),
 });
 
-/** Short for which list it is, of all that selects and orders its rows: a cursor of one list says nothing in another. */
+/** Identifies a list by all that selects and orders its rows: cursors of other lists are refused. */
 export const listName = (...parts: readonly (string | undefined)[]): string =>
   createHash('sha256')
     .update(JSON.stringify(parts.map((part) => part ?? null)))
@@ -27,7 +27,7 @@ export const encodeCursor = (end: PageEnd, list?: string): string =>
     'base64url',
   );
 
-/** @throws 400 for a text that is no cursor, or where `list` is given ({@link listName}), one of another list */
+/** @throws 400 for a malformed cursor, or, with `list` ({@link listName}), a cursor of another list */
 export const decodeCursor = (cursor: string | undefined, list?: string): PageEnd | undefined => {
   if (cursor === undefined) return undefined;
   const end = parsed(cursor);
@@ -48,6 +48,6 @@ const parsed = (cursor: string): z.infer<typeof pageEnd> | undefined => {
   }
 };
 
-/** For `Reply.next`. */
+/** The value of `Reply.next`. */
 export const nextPage = (end: PageEnd | undefined, list?: string): Record<string, string> | undefined =>
   end === undefined ? undefined : { cursor: encodeCursor(end, list) };

@@ -11,26 +11,26 @@ import type { RateLimits } from './rate-limits.ts';
 import type { Route } from './route.ts';
 
 export interface ReadsWait {
-  /** Undefined for callers outside any tenant: platform admins and public routes. */
+  /** Undefined for callers without a tenant: platform admins and public routes. */
   readonly tenantId: string | undefined;
   readonly projections: readonly string[];
-  /** From `X-Min-Position`. */
+  /** Value of `X-Min-Position`. */
   readonly minPosition: Position | undefined;
 }
 
-/** All that the HTTP ground needs from the rest. */
+/** What the HTTP pipeline needs from the rest of the server. */
 export interface HttpDeps {
   readonly routes: readonly Route[];
   readonly authenticate: Authenticate;
   readonly readiness: Readiness;
   /**
-   * Read your own writes: undefined when the projections are there already, else a promise.
+   * Read your writes: undefined when the projections have caught up, else a promise.
    * @throws {DomainError} `read_model_behind`
    */
   readonly waitForReads: (wait: ReadsWait) => Promise<void> | undefined;
-  /** Told where a write ended, before its answer goes out. */
+  /** Receives the position of a write before its answer is sent. */
   readonly answered: (tenantId: string | undefined, position: Position) => void;
-  /** How far the log is known to this node. */
+  /** The newest position that this node knows. */
   readonly logPosition: () => Position | undefined;
   readonly parsePosition: (text: string) => Position | undefined;
   readonly idempotency: IdempotencyStore;
@@ -40,9 +40,9 @@ export interface HttpDeps {
   readonly ids: Ids;
   readonly limits: RateLimits;
   readonly metrics: HttpMetrics;
-  /** Called for a request under impersonation that leaves no event of its own, before its answer goes out. */
+  /** Logs a request under impersonation that appended no event of its own, before its answer is sent. */
   readonly appendLine: AppendLine;
   readonly logger: Logger;
-  /** As Express's `trust proxy`; undefined: addresses are the sockets'. */
+  /** Express's `trust proxy`; undefined: socket addresses. */
   readonly trustProxy?: boolean | number | string | undefined;
 }

@@ -6,7 +6,7 @@ import { notFound } from '../../domain/core/errors.ts';
 import { openApiDocument } from './openapi.ts';
 import { type Reply, type Route, route } from './route.ts';
 
-/** The document of the interface and a page to read it, from files of this machine only. */
+/** Serves the OpenAPI document and a page to read it, from local files only. */
 
 const PAGE = `<!doctype html>
 <html lang="en">
@@ -48,19 +48,15 @@ const CSP = [
 
 const HTML = { 'Content-Type': 'text/html; charset=utf-8', 'Content-Security-Policy': CSP };
 
-/** From swagger-ui-dist, kept in memory after the first request; nothing else of the package is served. */
+/** Files of swagger-ui-dist that are served. */
 const PACKAGED: ReadonlyMap<string, string> = new Map([
   ['swagger-ui.css', 'text/css; charset=utf-8'],
   ['swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
 ]);
 
-const loaded = new Map<string, Promise<Buffer>>();
-
 const packagedFile = (name: string): Promise<Buffer> => {
   const folder = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
-  const bytes = loaded.get(name) ?? readFile(join(folder, name));
-  loaded.set(name, bytes);
-  return bytes;
+  return readFile(join(folder, name));
 };
 
 const asset = async (name: string): Promise<Reply> => {
@@ -73,7 +69,7 @@ const asset = async (name: string): Promise<Reply> => {
   return { status: 200, headers, body: await packagedFile(name) };
 };
 
-/** @param routes what the document describes, beside these three themselves */
+/** @param routes the routes that the document describes, besides these three */
 export const docsRoutes = (routes: readonly Route[]): readonly Route[] => {
   let text: string | undefined;
   const access = { kind: 'public' } as const;

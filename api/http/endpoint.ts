@@ -27,12 +27,12 @@ import { type ReadUpload, withUpload } from './upload.ts';
 /** 1 MiB (decisions, section 1). */
 export const DEFAULT_BODY_LIMIT = 1_048_576;
 
-/** A credential is checked again when the handler begins later than this after the headers came. */
+/** Age (ms) of a check of the credential after which the handler's start repeats it. */
 const TRUSTED_MS = 50;
 
 const EMPTY: JsonBody = Object.freeze({});
 
-/** The parts of a request that are known before its body: checked, but for the path. */
+/** The parts of a request known before its body; all checked except the path. */
 interface Head {
   readonly query: unknown;
   readonly minPosition: Position | undefined;
@@ -45,8 +45,8 @@ interface Checked extends Head {
 }
 
 /**
- * One route, ready to serve. {@link Endpoint.serve} makes the checks in the order of decisions, section 2, and then calls
- * the handler.
+ * A route ready to serve. {@link Endpoint.serve} runs the checks in the order of decisions, section 2, then calls the
+ * handler.
  */
 export class Endpoint {
   readonly route: Route;
@@ -57,7 +57,7 @@ export class Endpoint {
   /** Undefined on public routes. */
   readonly #family: CredentialFamily | undefined;
 
-  /** @throws for a route whose access entry contradicts itself */
+  /** @throws for a route with an inconsistent access entry */
   constructor(route: Route, deps: HttpDeps, idempotency: Idempotency) {
     const { access, operationId, method, path } = route;
     this.route = route;
@@ -79,14 +79,14 @@ export class Endpoint {
     }
     checkNamed(principal, body);
     const head = this.#head(exchange, principal);
-    // A malformed id is answered like an unknown one (404), so the path comes behind all that is 400.
+    // A malformed id is a 404 like an unknown one, so the path is checked after everything that is a 400.
     const checked = { ...head, body: check(route.body, body), params: this.#params(segments) };
     return this.#once(exchange, principal, checked, body === EMPTY ? undefined : body, (use) =>
       this.#perform(exchange, principal, checked, use),
     );
   }
 
-  /** Credential, rate limit, then kind, role, scope and entitlement. @throws {DomainError} 401, 402, 403, 429 */
+  /** Checks credential, rate limit, then kind, role, scope and entitlement. @throws {DomainError} 401, 402, 403, 429 */
   async #admit(exchange: Exchange, segments: Segments): Promise<Principal | undefined> {
     const { route } = this;
     const { limits, appendLine } = this.#deps;
@@ -100,13 +100,13 @@ export class Endpoint {
     const principal = await this.#deps.authenticate(bearerToken(request), this.#family);
     const params = (): unknown => this.#params(segments);
     exchange.impersonationLog = impersonationLogOf(request, requestId, route, principal, params, appendLine);
-    // Counted before it may be refused: what is refused costs as well, and under impersonation leaves a line.
+    // Counts before access checks: refused requests also cost work, and are logged under impersonation.
     refuse(limits.request(callerKey(principal)));
     this.#checkAccess(principal);
     return principal;
   }
 
-  /** The principal right before the handler: the body may have come slowly, and the credential been withdrawn. */
+  /** Repeats the check before the handler when the body came slowly, since the credential may have been revoked. */
   async #stillAdmitted(exchange: Exchange, admitted: Principal | undefined): Promise<Principal | undefined> {
     if (this.#family === undefined || performance.now() - exchange.admittedAt < TRUSTED_MS) return admitted;
     const principal = await this.#deps.authenticate(bearerToken(exchange.request), this.#family);
@@ -115,8 +115,8 @@ export class Endpoint {
   }
 
   /**
-   * A request with a file: what can be refused without its bytes is refused before they are read, also what is a
-   * 404. The rest comes when they are stored; bytes of a request that did not come to the handler are dropped again.
+   * Serves an upload. All checks that need no bytes run before any are read, including 404s; the others run
+   * afterwards. Bytes of a request that does not reach the handler are deleted.
    */
   async #serveUpload(
     exchange: Exchange,
@@ -126,14 +126,14 @@ export class Endpoint {
     const { route } = this;
     const { request, requestId } = exchange;
     if (route.upload === undefined || principal === undefined) throw new Error('a route takes no uploads');
-    // As in `#perform`: tied to the route's own types by `route()`.
+    // As in `#perform`: `route()` paired the types.
     const rules = route.upload as unknown as UploadRules<unknown>;
     try {
       checkMultipart(request, rules);
       const head = this.#head(exchange, principal);
       const params = this.#params(segments);
       const whose = { principal, params };
-      // What was answered once is answered again, whatever has become of the record.
+      // A repeated request gets its first answer, even if the record has changed since.
       const again =
         head.key !== undefined && (await this.#idempotency.hasAnswered(callerKey(principal), head.key));
       if (!again) await rules.admit(whose);
@@ -164,7 +164,7 @@ export class Endpoint {
     };
   }
 
-  /** `X-Min-Position` counts on every read, and where a write reads first. */
+  /** `X-Min-Position` applies to every read, and to writes that read first. */
   #minPosition(header: string | string[] | undefined): Position | undefined {
     const { access, method, reads = [] } = this.route;
     const counts = reads.length > 0 || (method === 'get' && access.kind === 'principals');
@@ -175,7 +175,7 @@ export class Endpoint {
     throw invalid([{ path: 'X-Min-Position', code: 'invalid_format', message }]);
   }
 
-  /** @throws {DomainError} 404: a malformed id is answered like an unknown one */
+  /** @throws {DomainError} 404 for a malformed id, like an unknown one */
   #params(segments: Segments): unknown {
     const schema = this.route.params;
     if (segments.length === 0 && schema === undefined) return undefined;
@@ -186,7 +186,7 @@ export class Endpoint {
     return result.data;
   }
 
-  /** @param body what makes two requests with one key the same, beside method and path */
+  /** @param body identifies repetitions of a request, besides method and path */
   async #once(
     exchange: Exchange,
     principal: Principal | undefined,
@@ -202,7 +202,7 @@ export class Endpoint {
       fingerprint: this.#deps.fingerprint(method, exchange.path, body),
     };
     const reply = await this.#idempotency.run(keyed, perform, (made) => replyHeaders(exchange, made));
-    // A stored answer may be another process's: what it wrote is read here from now on as well.
+    // The stored answer may be another process's: reads here must also include its write.
     const text = reply.headers?.['X-Event-Position'];
     const position = text === undefined ? undefined : this.#deps.parsePosition(text);
     if (position !== undefined) this.#deps.answered(tenantOf(principal), position);
@@ -235,7 +235,7 @@ export class Endpoint {
       upload: upload?.file,
     };
     upload?.take();
-    // `route()` tied the handler's types to these very schemas and forgot them; they cannot be named again here.
+    // `route()` paired the handler's types with these schemas and erased them.
     const reply = await this.route.handle(request as never);
     if (reply.position !== undefined) this.#deps.answered(tenantOf(principal), reply.position);
     return reply;
@@ -251,7 +251,7 @@ export class Endpoint {
   }
 }
 
-/** @param wait seconds until the next request is let in @throws {DomainError} 429 */
+/** @param wait seconds until the next request is allowed @throws {DomainError} 429 */
 const refuse = (wait: number | undefined): void => {
   if (wait !== undefined) throw rateLimited(wait);
 };
@@ -264,14 +264,14 @@ const check = (schema: z.ZodType | undefined, value: unknown): unknown => {
   throw validationError(result.error.issues);
 };
 
-/** A tenant or partner that a body or query names. @throws {DomainError} 400, 403 */
+/** Checks a tenant or partner named in a body or query. @throws {DomainError} 400, 403 */
 const checkNamed = (principal: Principal | undefined, named: Readonly<Record<string, unknown>>): void => {
   if (principal === undefined) return;
   checkTenant(principal, named.tenant_id);
   checkPartner(principal, named.partner_id);
 };
 
-/** Undefined for platform admins and public routes: they belong to no tenant. */
+/** Undefined for platform admins and public routes, which have no tenant. */
 const tenantOf = (principal: Principal | undefined): string | undefined =>
   principal !== undefined && 'tenantId' in principal ? principal.tenantId : undefined;
 

@@ -2,7 +2,7 @@ import { EventTooLarge, MAX_EVENT_BYTES, StoreUnavailable } from '../../applicat
 import { InvalidCursor } from '../../application/ports/read-store.ts';
 import { DomainError, type ErrorCode, invalid } from '../../domain/core/errors.ts';
 
-/** The HTTP status of every error code (decisions, section 2). The type makes a code without a status an error. */
+/** HTTP status of every error code (decisions, section 2). The type requires a status for each code. */
 export const STATUS_OF: Readonly<Record<ErrorCode, number>> = {
   validation_failed: 400,
   malformed_json: 400,
@@ -69,10 +69,10 @@ export interface ErrorAnswer {
   readonly body: ErrorBody;
 }
 
-/** Codes that a client may simply try again; `details.retry_after` gives other seconds than one. */
+/** Codes that a client may retry unchanged, after `details.retry_after` or one second. */
 const RETRIED: ReadonlySet<ErrorCode> = new Set(['rate_limited', 'read_model_behind', 'unavailable']);
 
-/** The specification promises error and message only (section "Errors"). */
+/** The specification allows only error and message (section "Errors"). */
 const WITHOUT_DETAILS: ReadonlySet<ErrorCode> = new Set(['assistant_not_entitled', 'internal_error']);
 
 const INTERNAL = 'Something went wrong on our side.';
@@ -92,7 +92,7 @@ const headersOf = (
   return { 'Retry-After': String(Number.isFinite(seconds) ? Math.max(1, Math.ceil(seconds)) : 1) };
 };
 
-/** What is no {@link DomainError} becomes one that says nothing of the inside. */
+/** Converts any other error to a {@link DomainError} that reveals no internals. */
 const known = (error: unknown): DomainError => {
   if (error instanceof DomainError) return error;
   if (error instanceof StoreUnavailable) {
@@ -111,7 +111,7 @@ const known = (error: unknown): DomainError => {
   return new DomainError('internal_error', INTERNAL);
 };
 
-/** The answer to anything thrown. The caller logs what is 500 or more, with the stack. */
+/** The answer to any thrown value. The caller logs answers from 500 up, with the stack. */
 export const errorAnswer = (thrown: unknown): ErrorAnswer => {
   const error = known(thrown);
   const status = STATUS_OF[error.code];
@@ -124,12 +124,12 @@ export const errorAnswer = (thrown: unknown): ErrorAnswer => {
   return { status, headers: headersOf(status, error), body };
 };
 
-/** 429 with the whole seconds after which the next request is let in. */
+/** 429, with whole seconds until the next request is allowed. */
 export const rateLimited = (seconds: number): DomainError =>
   new DomainError('rate_limited', 'Too many requests. Wait, then try again.', {
     retry_after: Math.max(1, Math.ceil(seconds)),
   });
 
-/** A path that exists, without this method. */
+/** 405 for a path without this method. */
 export const methodNotAllowed = (allowed: readonly string[]): DomainError =>
   new DomainError('method_not_allowed', 'This path does not have this method.', { allowed });

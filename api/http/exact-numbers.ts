@@ -1,15 +1,15 @@
 import { invalid } from '../../domain/core/errors.ts';
 
-/** Fewer characters than this are read exactly, whatever whole number they come to. */
+/** Matches digits that could round; shorter numbers are exact. */
 const MAY_ROUND = /[\d.][\d.eE+-]{15}|[eE]-\d{2}/;
 const NUMBER = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
-/** The third argument of a reviver, which the types of this language level do not know yet. */
+/** Third argument of a JSON reviver, missing in the types of the `lib` in use. */
 type Reviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown;
 
 /**
- * Refuses a number that only becomes a whole one because its last digits are lost: `9007199254740990.6` would be another
- * amount than was sent, and a fraction would pass for a whole number.
+ * Refuses numbers that become integers only by rounding: `9007199254740990.6` would be another amount than was sent,
+ * and a fraction would pass as an integer.
  * @param text valid JSON
  * @throws 400
  */
@@ -23,7 +23,7 @@ export const requireExactNumbers = (text: string): void => {
   JSON.parse(text, check as (key: string, value: unknown) => unknown);
 };
 
-/** @param source a number as JSON writes it */
+/** @param source text of a JSON number */
 const isWhole = (source: string): boolean => {
   const [, whole = '', fraction = '', exponent = '0'] = NUMBER.exec(source) ?? [];
   const digits = whole + fraction;

@@ -3,9 +3,9 @@ import type { Request } from 'express';
 import type { ErrorAnswer } from './errors.ts';
 import type { RequestLog } from './impersonation-log.ts';
 import type { Reply } from './route.ts';
-import { isStreamed, letGo, sendStream } from './stream.ts';
+import { endSource, isStreamed, sendStream } from './stream.ts';
 
-/** One request and its answer: what every step of the pipeline needs, gathered once. */
+/** A request with its response, for every step of the pipeline. */
 export interface Exchange {
   readonly request: Request;
   readonly response: ServerResponse;
@@ -14,20 +14,20 @@ export interface Exchange {
   readonly path: string;
   /** The text after `?`; empty without one. */
   readonly search: string;
-  /** Set as soon as the credential turns out to be an impersonation's. */
+  /** Set once the credential turns out to be an impersonation. */
   impersonationLog: RequestLog | undefined;
-  /** When its credential was looked at, in ms of the process. */
+  /** When the credential was checked, in ms of the process. */
   admittedAt: number;
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** What strangers see, by either prefix: these paths may hold a credential, which must not travel on. */
+/** Public paths, with and without prefix. They may hold a credential, so they must not be sent as a referrer. */
 const PUBLIC = /^(?:\/api\/v1)?\/public(?:\/|$)/;
 
 type HeaderValues = Readonly<Record<string, string>>;
 
-/** Sent with every answer, unless a reply has a header of the same name. */
+/** Sent with every answer, unless a reply sets the same header. */
 const baseHeaders = ({ requestId, path }: Exchange): HeaderValues => ({
   'X-Request-Id': requestId,
   'Cache-Control': 'no-store',
@@ -39,7 +39,7 @@ const setAll = (response: ServerResponse, headers: HeaderValues): void => {
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
 };
 
-/** `next` of a reply as a link to the same path, its parameters put over those of the request. */
+/** Builds the `next` link: the same path, with the reply's parameters replacing those of the request. */
 const linkToNext = ({ path, search }: Exchange, next: Readonly<Record<string, string>>): string => {
   const parameters = new URLSearchParams(search);
   for (const [name, value] of Object.entries(next)) parameters.set(name, value);
@@ -52,14 +52,14 @@ const end = (response: ServerResponse, status: number, body: string | Uint8Array
   response.end(body);
 };
 
-/** The headers of a reply that an idempotency key keeps: its own, its position and its next page. */
+/** Headers of a reply that an idempotency key stores: its own, its position and its next page. */
 export const replyHeaders = (exchange: Exchange, reply: Reply): Record<string, string> => ({
   ...reply.headers,
   ...(reply.position === undefined ? {} : { 'X-Event-Position': reply.position }),
   ...(reply.next === undefined ? {} : { Link: linkToNext(exchange, reply.next) }),
 });
 
-/** Sends a reply: JSON, or, where it names its own `Content-Type`, a text, bytes or a stream as they are. */
+/** Sends a reply: JSON, or, when it sets its own `Content-Type`, a text, bytes or a stream unchanged. */
 export const send = (exchange: Exchange, reply: Reply): void => {
   const { request, response } = exchange;
   const { status, body } = reply;
@@ -81,7 +81,7 @@ export const send = (exchange: Exchange, reply: Reply): void => {
   } else if (request.method === 'HEAD') {
     response.writeHead(status);
     response.end();
-    letGo(body);
+    endSource(body);
   } else {
     response.writeHead(status);
     sendStream(response, body);
@@ -94,7 +94,7 @@ export const sendError = (exchange: Exchange, { status, headers = {}, body }: Er
     response.destroy();
     return;
   }
-  // A reply that could not be sent may have left some.
+  // A reply that could not be sent may have set headers.
   for (const name of response.getHeaderNames()) response.removeHeader(name);
   setAll(response, { ...baseHeaders(exchange), ...headers, 'Content-Type': JSON_TYPE });
   end(response, status, JSON.stringify(body));

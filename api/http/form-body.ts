@@ -1,16 +1,16 @@
 import { type DomainError, invalid } from '../../domain/core/errors.ts';
 
-/** Bodies as HTML forms send them: `application/x-www-form-urlencoded`. */
+/** Parses `application/x-www-form-urlencoded` bodies. */
 
-/** More names and values than these are no form of ours. */
+/** Maximum number of name-value pairs. */
 const MAX_PAIRS = 1_000;
 
-/** Names that mean something to JavaScript itself; nothing of ours is called so. */
+/** Names with a meaning in JavaScript; no field has them. */
 const RESERVED: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
 
 export type FormValues = Readonly<Record<string, string | readonly string[]>>;
 
-/** Collects names and values; a name that comes again makes a list. */
+/** Collects names and values; a repeated name gives a list. */
 export class FormFields {
   readonly #values = new Map<string, string | readonly string[]>();
 
@@ -38,7 +38,7 @@ const decode = (text: string): string => {
 };
 
 /**
- * Names are taken as they stand: brackets and dots build nothing.
+ * Names are literal: brackets and dots build no structure.
  * @throws {DomainError} 400
  */
 export const parseForm = (text: string): FormValues => {

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { type Route, route } from './route.ts';
 
-/** What a request needs to be served, by name (stores reached, read models caught up …): true when it is there. */
+/** Conditions for serving requests by name (stores reachable, read models caught up …). */
 export type Readiness = () => Promise<Readonly<Record<string, boolean>>>;
 
 const ready = z.object({ status: z.string(), checks: z.record(z.string(), z.string()) });
 const notReady = ready.extend({ error: z.literal('unavailable'), message: z.string() });
 
-/** `GET /health/live` says that the process runs, `GET /health/ready` that it can serve. */
+/** `GET /health/live` reports that the process runs, `GET /health/ready` that it can serve. */
 export const healthRoutes = (readiness: Readiness): readonly Route[] => [
   route({
     method: 'get',

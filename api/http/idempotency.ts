@@ -9,15 +9,15 @@ import { DomainError, invalid } from '../../domain/core/errors.ts';
 import { errorAnswer } from './errors.ts';
 import type { Reply } from './route.ts';
 
-/** How bodies of stored answers are kept: sealed with the data keys of the personal texts they hold. */
+/** Stores bodies of answers, sealed with the data keys of the personal texts in them. */
 export interface AnswerCodec {
-  /** @param personal ids of those keys */
+  /** @param personal ids of these keys */
   store(body: unknown, personal: readonly string[]): string | Promise<string>;
-  /** Undefined when one of the keys is gone: the answer is then made anew from what was appended. */
+  /** Undefined when one of the keys is destroyed: the answer is then rebuilt from the appended events. */
   restore(text: string): unknown;
 }
 
-/** Keeps bodies as they are: for tests, and for answers without personal texts. */
+/** Stores bodies unchanged: for tests, and for answers without personal texts. */
 export const plainAnswerCodec: AnswerCodec = {
   store: (body) => JSON.stringify(body),
   restore: (text): unknown => JSON.parse(text),
@@ -34,13 +34,13 @@ export const parseIdempotencyKey = (header: string | string[]): string => {
   throw invalid([{ path: 'Idempotency-Key', code: 'invalid_format', message }]);
 };
 
-/** Of method, path and body of a request; bodies that are equal as JSON are the same. */
+/** Identifies a request by method, path and body; bodies that are equal as JSON give the same fingerprint. */
 export type Fingerprint = (method: string, path: string, body: unknown) => string;
 
 /**
- * Fingerprints are kept for a day, of bodies that may hold e-mails and passwords: HMAC-SHA-256 (hex) under a key that is
- * derived from `MASTER_KEY`, so that what is kept cannot be guessed without it. One made under another key, or without
- * one as earlier builds did, matches no request: that request is refused as `idempotency_key_reused`, and never done twice.
+ * Fingerprints of bodies that may hold e-mails and passwords, stored for a day: HMAC-SHA-256 (hex) with a key derived
+ * from `MASTER_KEY`, so that they cannot be guessed. After a change of key stored ones match no request: a repetition
+ * is refused as `idempotency_key_reused`, never executed twice.
  */
 export const fingerprints = (masterKey: string): Fingerprint => {
   const key = Buffer.from(hkdfSync('sha256', masterKey, '', 'idempotency-fingerprint', 32));
@@ -51,8 +51,8 @@ export const fingerprints = (masterKey: string): Fingerprint => {
 };
 
 /**
- * Whose keys those of strangers are: of all who call one public operation with the same variables in its path. No
- * caller's scope has an operation's name behind its first slash. Variables come from anybody, so they are hashed.
+ * Scope of keys of public requests: all callers of one operation with the same path variables. No caller's scope has
+ * an operation's name after its first slash. Variables are untrusted, so they are hashed.
  */
 export const strangersScope = (operationId: string, params: unknown): string =>
   `public/${operationId}/${createHash('sha256').update(canonicalJson(params)).digest('hex')}`;
@@ -66,7 +66,7 @@ export interface KeyedRequest {
 const reused = (): DomainError =>
   new DomainError('idempotency_key_reused', 'This Idempotency-Key was used for another request.');
 
-/** An answer made anew because a text in the stored one is gone. */
+/** Marks an answer that was rebuilt because a text of the stored one is erased. */
 const asReplayed = (reply: Reply): Reply => ({
   ...reply,
   headers: { ...reply.headers, 'Idempotency-Replayed': 'true' },
@@ -78,17 +78,17 @@ const withoutSecrets = (reply: Reply): unknown => {
   return Object.fromEntries(Object.entries(body).filter(([name]) => !secrets.includes(name)));
 };
 
-/** Answers a repeated request with what the first was answered (decisions, section 1). */
+/** Answers a repeated request like the first one (decisions, section 1). */
 export class Idempotency {
   readonly #store: IdempotencyStore;
   readonly #codec: AnswerCodec;
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #logPosition: () => Position | undefined;
-  /** Requests of this process that have not been answered; a promise never rejects. */
+  /** Unanswered requests of this process; the promises never reject. */
   readonly #running = new Map<string, Promise<void>>();
 
-  /** @param logPosition how far the log is known to this node */
+  /** @param logPosition the newest position that this node knows */
   constructor(
     store: IdempotencyStore,
     codec: AnswerCodec,
@@ -103,14 +103,14 @@ export class Idempotency {
     this.#logger = logger;
   }
 
-  /** Whether a request with this key has been answered. */
+  /** Whether a request with this key was answered. */
   async hasAnswered(scope: string, key: string): Promise<boolean> {
     return (await this.#store.get(scope, key)) !== undefined;
   }
 
   /**
-   * @param perform the request itself
-   * @param headersOf the headers of its reply that are kept
+   * @param perform runs the request
+   * @param headersOf headers of its reply to store
    * @throws {DomainError} 422 `idempotency_key_reused`
    */
   async run(
@@ -128,7 +128,7 @@ export class Idempotency {
       if (replayed !== undefined) return replayed;
       const now = this.#clock.now();
       const expiresAt = now + DAY_MS;
-      // Whoever else works on this key began later, and appends behind what the log holds now.
+      // Any other attempt with this key started later, and appends after this position.
       const position = this.#logPosition();
       const own = { fingerprint: request.fingerprint, nonce: randomUUID() };
       const { first, use } = await this.#store.begin(request.scope, request.key, own, expiresAt);
@@ -147,11 +147,11 @@ export class Idempotency {
     }
   }
 
-  /** A refusal had no effect: the key is free again, also for a corrected request. */
+  /** A refusal had no effect, so it releases the key, also for a corrected request. */
   async #orRelease(key: IdempotencyUse, perform: (key: IdempotencyUse) => Promise<Reply>): Promise<Reply> {
     try {
       const reply = await perform(key);
-      // A refusal as a page is a reply as well.
+      // A refusal as an HTML page is also a reply.
       if (reply.status >= 400 && reply.status < 500) await this.#release(key);
       return reply;
     } catch (error) {
@@ -166,7 +166,7 @@ export class Idempotency {
     });
   }
 
-  /** Undefined for an answer that holds an erased text. */
+  /** Undefined for an answer with an erased text. */
   async #replay(request: KeyedRequest, stored: StoredAnswer): Promise<Reply | undefined> {
     if (stored.fingerprint !== request.fingerprint) throw reused();
     const headers = { ...stored.headers, 'Idempotency-Replayed': 'true' };
@@ -175,10 +175,7 @@ export class Idempotency {
     return body === undefined ? undefined : { status: stored.status, headers, body };
   }
 
-  /**
-   * The effect is there already, so a store that fails now must not turn the answer into an error: the retry
-   * reaches the handler, which finds what was appended.
-   */
+  /** Stores the answer. A failure is only logged, because the write has happened: a retry finds the appended events. */
   async #keep(
     request: KeyedRequest,
     reply: Reply,

@@ -9,31 +9,31 @@ import {
 import { DomainError } from '../../domain/core/errors.ts';
 import { errorAnswer } from './errors.ts';
 import type { Reply, Route } from './route.ts';
-import { isStreamed, letGo } from './stream.ts';
+import { endSource, isStreamed } from './stream.ts';
 
-/** Leaves a line in the tenant's log; resolves when it is on disk. */
+/** Appends a line to the tenant's impersonation log; resolves once it is on disk. */
 export type AppendLine = (line: ImpersonatedLine) => Promise<void>;
 
 interface Facts {
   readonly route: Pick<Route, 'method' | 'path' | 'operationId'>;
   readonly principal: Impersonated;
   readonly requestId: string;
-  /** As it came: `HEAD` is another than `GET`. */
+  /** As received: `HEAD` differs from `GET`. */
   readonly method: string;
-  /** The path's ids, as far as the route takes them. */
+  /** Ids in the path, if the route accepts them. */
   readonly params: Readonly<Record<string, string>>;
 }
 
 /**
- * The trail of one request under impersonation (decisions, section 3): what changes something leaves events of its
- * own; reads, refusals and writes that change nothing leave a line, on disk before the answer goes out. Without it
- * the answer is 503: nobody looks unseen. Only a request that comes too often (429) leaves none.
+ * The log of one request under impersonation (decisions, section 3). Changes leave their own events; reads, refusals
+ * and writes without an effect leave a line, on disk before the answer is sent, else the answer is 503. Only a
+ * rate-limited request (429) leaves none.
  */
 export class RequestLog implements ImpersonationLog {
   appended = false;
   readonly #facts: Facts;
   readonly #leave: AppendLine;
-  #told = false;
+  #isLogged = false;
 
   constructor(facts: Facts, leave: AppendLine) {
     this.#facts = facts;
@@ -46,15 +46,15 @@ export class RequestLog implements ImpersonationLog {
     try {
       await this.#line(status);
     } catch (error) {
-      if (isStreamed(body)) letGo(body);
+      if (isStreamed(body)) endSource(body);
       throw error;
     }
   }
 
-  /** The error to answer: the one that was thrown, unless it would go unseen. */
+  /** The error to answer: the thrown one, or 503 when it could not be logged. */
   async refused(error: unknown): Promise<unknown> {
     const { status } = errorAnswer(error);
-    if (this.#told || status === 429) return error;
+    if (this.#isLogged || status === 429) return error;
     try {
       await this.#line(status);
     } catch (failure) {
@@ -64,7 +64,7 @@ export class RequestLog implements ImpersonationLog {
   }
 
   async #line(status: number): Promise<void> {
-    this.#told = true;
+    this.#isLogged = true;
     const { route, ...facts } = this.#facts;
     try {
       await this.#leave({ ...facts, route: route.path, operationId: route.operationId, status });
@@ -74,12 +74,12 @@ export class RequestLog implements ImpersonationLog {
   }
 }
 
-/** What somebody is told whose request could not be written down. */
+/** The error of a request that could not be logged. */
 export const unlogged = (cause: unknown): DomainError =>
   Object.assign(new DomainError('unavailable', 'The request could not be logged. Try again.'), { cause });
 
 /**
- * The trail of a request that has just been admitted; undefined when nobody is impersonated.
+ * The log of an admitted request; undefined without impersonation.
  * @param params of its path; may throw a refusal
  */
 export const impersonationLogOf = (
@@ -97,7 +97,7 @@ export const impersonationLogOf = (
   return new RequestLog(facts, leave);
 };
 
-/** Does what is answered with `status`, and leaves its trail before it is answered. */
+/** Runs an action that is answered with `status`, and logs it before the answer. */
 export const logged = async <T>(
   impersonationLog: RequestLog | undefined,
   status: number,
@@ -113,7 +113,7 @@ export const logged = async <T>(
   }
 };
 
-/** The ids of a path; none where the route would not take them (a 404). */
+/** Ids of a path; empty when the route refuses them (a 404). */
 const pathIds = (params: () => unknown): Record<string, string> => {
   try {
     const found = Object.entries(params() ?? {});

@@ -1,9 +1,9 @@
 import type { z } from 'zod';
 import { type DomainError, type FieldIssue, invalid } from '../../domain/core/errors.ts';
 
-/** From what zod found to the interface's issues, in sentences that never repeat a value. */
+/** Converts zod's issues to the interface's, in sentences that never repeat a value. */
 
-/** More issues than these help nobody, and a body of thousands of wrong lines would answer with a book. */
+/** Maximum of issues in an answer, so that a body with thousands of errors gets a short one. */
 const MAX_ISSUES = 100;
 
 type RawIssue = z.core.$ZodRawIssue;
@@ -11,7 +11,7 @@ type RawIssue = z.core.$ZodRawIssue;
 const nameOf = (path: readonly PropertyKey[] | undefined): string =>
   path === undefined || path.length === 0 ? 'The value' : dotted(path);
 
-/** `lines.0.debit`; shortened, since keys of a record come from the caller. */
+/** A path such as `lines.0.debit`, truncated, because keys of a record come from the caller. */
 const dotted = (path: readonly PropertyKey[]): string =>
   path
     .map((part) => String(part).slice(0, 100))
@@ -72,13 +72,13 @@ const predicate = (issue: RawIssue): string => {
   }
 };
 
-/** Passed to each parse; a message that a schema gives itself goes before it. Runs for broken input only. */
+/** Options of each parse; a schema's own message takes precedence. Runs for invalid input only. */
 export const SENTENCES: { readonly error: (issue: RawIssue) => string; readonly reportInput: true } = {
   error: (issue) =>
     Array.isArray(issue.input) && issue.code === 'invalid_type' && issue.expected === 'string'
       ? `${nameOf(issue.path)} must be one text, not a list.`
       : `${nameOf(issue.path)} ${predicate(issue)}.`,
-  // Only to tell a missing value from a wrong one; {@link toIssue} drops it.
+  // Distinguishes a missing value from a wrong one; {@link toIssue} drops the value.
   reportInput: true,
 };
 
@@ -93,6 +93,6 @@ const toIssue = (issue: z.core.$ZodIssue): FieldIssue => {
   };
 };
 
-/** The 400 for what a schema refused. */
+/** The 400 for issues of a schema. */
 export const validationError = (issues: readonly z.core.$ZodIssue[]): DomainError =>
   invalid(issues.slice(0, MAX_ISSUES).map(toIssue));

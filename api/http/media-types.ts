@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { parse } from 'content-type';
 import { DomainError } from '../../domain/core/errors.ts';
 
-/** Forms that a body may have; JSON unless a route says otherwise. */
+/** Kinds of body; JSON by default. */
 export type BodyKind = 'json' | 'form' | 'multipart';
 
 export const MEDIA_TYPES = {
@@ -19,7 +19,7 @@ const unsupported = (message: string): DomainError => new DomainError('unsupport
 
 /**
  * The kind of body that `Content-Type` declares.
- * @throws {DomainError} 415 unless it is one of `kinds`, plain and in UTF-8
+ * @throws {DomainError} 415 unless it is one of `kinds`, uncompressed and in UTF-8
  */
 export const bodyKindOf = ({ headers }: IncomingMessage, kinds: readonly BodyKind[]): BodyKind => {
   const encoding = headers['content-encoding'];

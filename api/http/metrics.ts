@@ -5,9 +5,9 @@ import type { Metrics } from '../../application/ports/metrics.ts';
 export type ObserveAnswer = (status: number, seconds: number) => void;
 
 export interface HttpMetrics {
-  /** The observer of one route, to be kept: its labels are resolved once. */
+  /** The observer of one route: resolves its labels once. */
   route(method: string, pattern: string): ObserveAnswer;
-  /** The text for Prometheus. */
+  /** Metrics in Prometheus text format. */
   expose(): Promise<string>;
   readonly contentType: string;
 }
@@ -15,8 +15,8 @@ export interface HttpMetrics {
 const LATENCY = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /**
- * The application's metrics and the HTTP latency, in one registry (`GET /metrics`).
- * @param options.process also memory, event loop lag and garbage collection of this process
+ * The application's metrics and the HTTP latency in one registry (`GET /metrics`).
+ * @param options.process also collects memory, event loop lag and garbage collection
  */
 export const createMetrics = (options: { process?: boolean } = {}): Metrics & HttpMetrics => {
   const registry = new Registry();

@@ -6,35 +6,35 @@ import { FormFields, type FormValues } from './form-body.ts';
 import { bodyKindOf } from './media-types.ts';
 
 /**
- * Uploads: `multipart/form-data` with exactly one file, in the part `file`, and a few small fields. The file is handed
- * on as a stream and never held whole.
+ * Uploads: `multipart/form-data` with exactly one file, in the part `file`, and a few small fields. The file is
+ * streamed, never buffered whole.
  */
 
 const FIELDS = 8;
 const FIELD_BYTES = 16 * 1024;
 const NAME_LENGTH = 100;
-/** What fields and the headers of parts may take beside the file. */
+/** Maximum bytes of fields and part headers. */
 const OVERHEAD = 256 * 1024;
 
 const TOTAL_MS = 240_000;
 const IDLE_MS = 30_000;
-/** How long what still comes after a refusal is read and dropped, so that the client gets to read the answer. */
+/** Time (ms) in which the rest of a refused request is discarded, so that the client reads the answer. */
 const LINGER_MS = 10_000;
 
 export interface UploadLimits {
-  /** Bytes of the file that are still taken. */
+  /** Maximum bytes of the file. */
   readonly limit: number;
-  /** For the whole upload; default four minutes. */
+  /** ms for the whole upload; default four minutes. */
   readonly totalMs?: number | undefined;
-  /** Between two pieces; default half a minute. */
+  /** ms between two chunks; default half a minute. */
   readonly idleMs?: number | undefined;
 }
 
 export interface Multipart<Received> {
   readonly fields: FormValues;
-  /** As the client said; may be anything. */
+  /** From the client; may be any text. */
   readonly filename: string | undefined;
-  /** `type/subtype` in lower case; `text/plain` where the part does not say (RFC 7578). */
+  /** `type/subtype` in lower case; `text/plain` when the part does not name it (RFC 7578). */
   readonly contentType: string;
   readonly received: Received;
 }
@@ -51,7 +51,7 @@ const malformed = (): DomainError =>
 const cutOff = (): DomainError => refused('', 'incomplete', 'The request ended before its body did.');
 
 /**
- * What can be told from the headers alone. Order: 413, 415, 400.
+ * Checks the headers. Order: 413, 415, 400.
  * @throws {DomainError}
  */
 export const checkMultipart = (request: IncomingMessage, { limit }: UploadLimits): void => {
@@ -68,16 +68,16 @@ const parserOf = ({ headers }: IncomingMessage, limit: number): busboy.Busboy =>
       defParamCharset: 'utf8',
       preservePath: true,
       limits: {
-        // The parser tells of a limit when it is reached; a file may be as large as its limit.
+        // The parser reports a limit once it is reached, but a file may be exactly as large.
         fileSize: limit + 1,
         files: 1,
         fields: FIELDS,
         fieldSize: FIELD_BYTES,
-        // Told of at the end of the last part that is let in.
+        // Reported at the end of the last allowed part.
         parts: FIELDS + 2,
       },
     });
-    // It complains of an unfinished form also when it is put away.
+    // Destroying the parser also reports an unfinished form.
     parser.on('error', () => undefined);
     return parser;
   } catch {
@@ -87,10 +87,10 @@ const parserOf = ({ headers }: IncomingMessage, limit: number): busboy.Busboy =>
 
 /**
  * Reads an upload.
- * @param receive is given the file's bytes as they come; when the upload fails, its stream is destroyed, and the
- * failure is told when `receive` has ended
- * @param drop takes away again what was received of an upload that is refused
- * @throws {DomainError} 413 as soon as the file is larger than its limit; 400 for anything but one whole file
+ * @param receive gets the file's bytes; when the upload fails, its stream is destroyed, and the failure is thrown
+ * after `receive` has ended
+ * @param drop deletes the stored file of a refused upload
+ * @throws {DomainError} 413 as soon as the file exceeds its limit; 400 for anything but one whole file
  */
 export const readMultipart = async <Received>(
   request: IncomingMessage,
@@ -125,7 +125,7 @@ export const readMultipart = async <Received>(
     bytes += chunk.length;
     if (bytes > limit + OVERHEAD) fail(tooLarge(limit));
   };
-  // Comes after the end too; only without it the client has gone away.
+  // Also follows the end; without it the client has disconnected.
   const onClose = (): void => {
     if (!request.complete) fail(cutOff());
   };
@@ -168,12 +168,12 @@ export const readMultipart = async <Received>(
       throw refused('file', 'required', 'The part file is required.');
     }
     const stored = await received;
-    // What was received may have been cut short by a refusal that came with its last bytes.
+    // A refusal may come with the last bytes and truncate the file.
     if (failure !== undefined) throw failure.error;
     return { ...file, fields: fields.values(), received: stored };
   } catch (error) {
     const [stored] = await Promise.allSettled([received]);
-    // The file was whole before something else was wrong.
+    // The file was complete before another part failed.
     if (stored.status === 'fulfilled' && stored.value !== undefined) await drop(stored.value);
     throw error;
   } finally {
@@ -184,7 +184,7 @@ export const readMultipart = async <Received>(
   }
 };
 
-/** After a refusal: what still comes is dropped for a while, then the connection. */
+/** After a refusal, discards the rest for a while, then closes the connection. */
 export const dropRest = (request: IncomingMessage): void => {
   if (request.complete || request.destroyed) return;
   request.resume();

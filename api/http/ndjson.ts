@@ -1,8 +1,8 @@
-/** JSON, or a line of JSON for each element: which of them a client asks for. */
+/** Chooses between JSON and NDJSON (a line per element) by `Accept`. */
 
 export const NDJSON = 'application/x-ndjson';
 
-/** Only when it is named, and not refused: whoever takes anything is served JSON. */
+/** True only if NDJSON is named and not refused; wildcards get JSON. */
 export const wantsNdjson = (accept: string | undefined): boolean =>
   (accept ?? '').split(',', 100).some((range) => {
     const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());

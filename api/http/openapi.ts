@@ -16,7 +16,7 @@ import type { Route } from './route.ts';
 import { errorCodes, isKeyed } from './route-errors.ts';
 import { errorBody } from './schemas.ts';
 
-/** The OpenAPI 3.1 document of a route table: the same data that serves the requests. */
+/** Builds the OpenAPI 3.1 document from the route table that serves the requests. */
 
 export type OpenApiDocument = ReturnType<typeof createDocument>;
 
@@ -79,7 +79,7 @@ const POSITION_HEADER = {
   schema: { type: 'string' },
 } as const;
 
-/** The form in which zod-openapi's types want a status. */
+/** The type of a status in zod-openapi. */
 const statusKey = (status: number): `${1 | 2 | 3 | 4 | 5}${string}` => {
   const [first, rest] = [Math.trunc(status / 100), String(status).slice(1)];
   if (first === 2 || first === 3 || first === 4 || first === 5) return `${first}${rest}`;
@@ -217,7 +217,7 @@ export const openApiDocument = (routes: readonly Route[]): OpenApiDocument => {
       },
     },
     {
-      // Answers may grow: a client must not refuse a key that it does not know.
+      // Answers may get new keys: clients must accept unknown ones.
       override: ({ jsonSchema, io }) => {
         if (io === 'output' && jsonSchema.additionalProperties === false)
           delete jsonSchema.additionalProperties;

@@ -3,7 +3,7 @@ import { type RequestContext, requestContext } from '../../application/core/comm
 import type { Ids } from '../../application/ports/clock.ts';
 import type { RouteRequest } from './route.ts';
 
-/** The context in which a request's commands run. */
+/** The command context of a request. */
 export const contextOf = (
   { ids }: { readonly ids: Ids },
   request: Pick<

@@ -3,11 +3,11 @@ import type { Route } from './route.ts';
 
 const isErrorCode = (code: string): code is ErrorCode => ERROR_CODES.some((known) => known === code);
 
-/** Whether `Idempotency-Key` counts on a route. */
+/** Whether a route accepts `Idempotency-Key`. */
 export const isKeyed = ({ access, method, keyedBy }: Route): boolean =>
   (access.kind === 'principals' || keyedBy === 'stranger') && ['post', 'put', 'patch'].includes(method);
 
-/** What a route may answer besides its successes: by its access, its parts, and the codes it names. */
+/** Error codes of a route: by its access and parts, and those that it lists. */
 export const errorCodes = (route: Route): ReadonlySet<ErrorCode> => {
   const codes = new Set<ErrorCode>([
     'validation_failed',

@@ -10,35 +10,35 @@ import type { ErrorAnswer } from './errors.ts';
 import type { BodyKind } from './media-types.ts';
 
 /**
- * A route is data: the same entry validates requests, decides who may call, and is documented in
- * `/openapi.json`. Handlers are functions from a checked request to a reply.
+ * A route is data: one entry validates requests, decides access, and appears in `/openapi.json`. Handlers are
+ * functions from a checked request to a reply.
  */
 
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
-/** Credentials that a route may refuse although it takes persons. */
+/** Delegated credentials that a route for persons may refuse. */
 export type Delegated = 'api_token' | 'extension' | 'test_token' | 'impersonation';
 
-/** Who may call. `public` routes see no credential. */
+/** Access of a route. `public` routes ignore credentials. */
 export type Access =
   | { readonly kind: 'public' }
   | {
       readonly kind: 'principals';
-      /** Kinds of one credential family; a credential of another family is `invalid_credential`. */
+      /** Kinds of one credential family; credentials of another family are `invalid_credential`. */
       readonly kinds: readonly PrincipalKind[];
-      /** Of persons; `admin_required` for others. */
+      /** Persons only; others get `admin_required`. */
       readonly roles?: readonly Role[];
-      /** Of extensions and API tokens; there exactly where `kinds` has them. */
+      /** Extensions and API tokens only; present exactly when `kinds` has them. */
       readonly scope?: Scope;
-      /** `delegated_credential_refused` for these (`forbidden` for an impersonation). */
+      /** Answered with `delegated_credential_refused` (`forbidden` for an impersonation). */
       readonly refuses?: readonly Delegated[];
-      /** What the tenant must be entitled to: `ledger` 402 before any 403, `assistant` 403, `webhooks` a paid plan, 403. */
+      /** Required entitlement: `ledger` 402 before any 403, `assistant` 403, `webhooks` a paid plan, 403. */
       readonly entitlement?: 'ledger' | 'assistant' | 'webhooks';
-      /** Of partners; `partner_permission_missing` for others. */
+      /** Partners only; others get `partner_permission_missing`. */
       readonly permission?: string;
     };
 
-/** Where the bytes of an upload went, and what they are. */
+/** The stored bytes of an upload. */
 export interface ReceivedFile {
   readonly id: string;
   /** Bytes. */
@@ -47,25 +47,25 @@ export interface ReceivedFile {
   readonly sha256: string;
 }
 
-/** The part `file` of a request: its bytes are stored, and the handler decides what becomes of them. */
+/** The part `file` of a request: its bytes are stored, and the handler decides about them. */
 export interface Upload extends ReceivedFile {
-  /** As the client said; may be anything. */
+  /** From the client; may be any text. */
   readonly filename: string | undefined;
   readonly contentType: string;
 }
 
-/** How a route takes a file, as `multipart/form-data`; other fields of the form are its body. */
+/** How a route accepts a file, as `multipart/form-data`; other fields of the form are its body. */
 export interface UploadRules<P, A extends Principal = Principal> {
-  /** Bytes of the file that are still taken. */
+  /** Maximum bytes of the file. */
   readonly limit: number;
-  /** ms for the whole upload, and between two pieces of it; see `multipart.ts`. */
+  /** ms for the whole upload, and between two chunks of it; see `multipart.ts`. */
   readonly totalMs?: number;
   readonly idleMs?: number;
-  /** Told before anything is read, so that nothing is stored for what is a 404. */
+  /** Runs before bytes are read, so that nothing is stored for a 404. */
   readonly admit: (request: UploadRequest<P, A>) => Promise<void>;
-  /** Takes the bytes; when `source` fails it must fail too, and leave nothing. */
+  /** Stores the bytes; when `source` fails, it must fail and leave nothing. */
   readonly receive: (request: UploadRequest<P, A>, source: Readable) => Promise<ReceivedFile>;
-  /** Takes away what was received, of a request that never comes to the handler. */
+  /** Deletes the stored file of a request that does not reach the handler. */
   readonly drop: (request: UploadRequest<P, A>, receivedId: string) => Promise<void>;
 }
 
@@ -79,16 +79,16 @@ export interface Reply {
   /** Sent as JSON; undefined: no body. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Becomes `X-Event-Position`: where the write ended in the log. */
+  /** Becomes `X-Event-Position`: the log position of the write. */
   readonly position?: Position | undefined;
   /** Becomes `Link: <…>; rel="next"`: query parameters that replace those of the request. */
   readonly next?: Readonly<Record<string, string>> | undefined;
   /**
-   * Ids of the data keys of personal texts in the body. An answer kept for an idempotency key is sealed with all of
-   * them, so that it goes when any of these texts goes.
+   * Ids of the data keys of personal texts in the body. They seal an answer stored for an idempotency key, so that
+   * erasing any of these texts erases it.
    */
   readonly personal?: readonly string[];
-  /** Top-level keys of the body that are shown once and never kept with an idempotency key. */
+  /** Top-level keys of the body that are never stored with an idempotency key. */
   readonly secrets?: readonly string[];
 }
 
@@ -97,18 +97,18 @@ export interface RouteRequest<P, Q, B, A extends Principal = Principal> {
   readonly params: P;
   readonly query: Q;
   readonly body: B;
-  /** `X-Request-Id`, taken over or made: the correlation id of every event the request causes. */
+  /** `X-Request-Id`, given or generated: the correlation id of every event of the request. */
   readonly requestId: string;
-  /** Present for a request with `Idempotency-Key`: unique per tenant, caller (or public path) and key. */
+  /** Present with `Idempotency-Key`: unique per tenant, caller (or public path) and key. */
   readonly idempotency: IdempotencyUse | undefined;
   /** Address of the client, by `TRUST_PROXY`. */
   readonly ip: string;
-  /** Scheme and host by which the client called, by `TRUST_PROXY`. @throws {DomainError} 400 for a broken `Host` */
+  /** Scheme and host of the request, by `TRUST_PROXY`. @throws {DomainError} 400 for an invalid `Host` */
   readonly origin: () => string;
-  /** Of a request under impersonation: part of the cause of its commands. */
+  /** Under impersonation: part of the cause of its commands. */
   readonly impersonationLog?: ImpersonationLog | undefined;
   readonly headers: IncomingHttpHeaders;
-  /** Present exactly on routes with `upload`. */
+  /** Present only on routes with `upload`. */
   readonly upload: Upload | undefined;
 }
 
@@ -116,7 +116,7 @@ export interface Route {
   readonly method: Method;
   /** Express path (`:id`). */
   readonly path: string;
-  /** Further paths that serve the same (specification paths without the prefix). */
+  /** Further paths of the same endpoint (specification paths without the prefix). */
   readonly aliases?: readonly string[];
   readonly operationId: string;
   readonly summary: string;
@@ -127,44 +127,41 @@ export interface Route {
   readonly body?: z.ZodType;
   /** Success answers by status; `null` for no body. */
   readonly responses: Readonly<Record<number, z.ZodType | null>>;
-  /** Error codes beyond those that every route may answer. */
+  /** Error codes beyond those of every route. */
   readonly errors?: readonly string[];
-  /** Projections whose documents the handler reads: they must have reached the tenant's answered writes. */
+  /** Projections that the handler reads: they must include the tenant's answered writes. */
   readonly reads?: readonly string[];
-  /** The handler honours `If-Match`, against the `ETag` of what it changes. */
+  /** The handler checks `If-Match` against the `ETag` of the changed resource. */
   readonly honoursIfMatch?: boolean;
-  /** Bytes of a body that are still read; 1 MiB unless given. */
+  /** Maximum bytes of a body; default 1 MiB. */
   readonly bodyLimit?: number;
-  /** What the body may be; JSON unless given. */
+  /** Accepted kinds of body; default JSON. */
   readonly bodyKinds?: readonly Exclude<BodyKind, 'multipart'>[];
   /** Makes the body multipart, with a file. */
   readonly upload?: UploadRules<never, never>;
-  /** The media type of a success without a schema, or what it may be beside JSON: bytes. */
+  /** Media type of a success without a schema, or an alternative to JSON: bytes. */
   readonly produces?: string;
   /**
-   * Counted by the login limits instead of the credential's; `public`: 30 a minute per address and route, for public
+   * `login`: the login limits replace the credential's. `public`: 30 a minute per address and route, for public
    * routes that guess or write.
    */
   readonly limit?: 'login' | 'public';
-  /** Of a public route: `Idempotency-Key` counts, among all strangers who call it with the same path. */
+  /** Public routes only: accepts `Idempotency-Key`, shared by all callers of the same path. */
   readonly keyedBy?: 'stranger';
-  /**
-   * The page instead of an error in JSON, for a body or an `Accept` of a browser; undefined leaves the JSON. Status and
-   * headers are the error's own.
-   */
+  /** The page that replaces a JSON error for browsers; undefined keeps the JSON. The error sets status and headers. */
   readonly errorPage?: (error: ErrorAnswer, headers: IncomingHttpHeaders) => Page | undefined;
   readonly handle: (request: RouteRequest<never, never, never, never>) => Promise<Reply>;
 }
 
 export interface Page {
   readonly body: string;
-  /** `Content-Type` among them. */
+  /** Includes `Content-Type`. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
 type Out<S> = S extends z.ZodType ? z.output<S> : undefined;
 
-/** A route with its schemas' types: the handler sees exactly what was validated. */
+/** A route with its schemas' types: the handler gets exactly what was validated. */
 export type Definition<
   A extends Principal,
   P extends z.ZodType | undefined,
@@ -178,7 +175,7 @@ export type Definition<
   handle: (request: RouteRequest<Out<P>, Out<Q>, Out<B>, A>) => Promise<Reply>;
 };
 
-/** The types are paired here once; the pipeline validates with the very schemas that made them. */
+/** Pairs schemas and handler types; the pipeline validates with the same schemas. */
 export const route = <
   A extends Principal,
   P extends z.ZodType | undefined = undefined,

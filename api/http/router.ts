@@ -1,7 +1,6 @@
 /**
- * Finds an endpoint by its path's segments. Express tries its routes one after the other, which costs a regular
- * expression per route and request; a tree costs one look-up per segment, however many routes there are, and knows
- * which methods a path has (405, `Allow`).
+ * Finds an endpoint by the segments of its path. A tree takes one look-up per segment, where Express tries a regular
+ * expression per route, and knows the methods of a path (405, `Allow`).
  */
 
 interface Node<T> {
@@ -13,7 +12,7 @@ interface Node<T> {
 /** All methods of one path pattern. */
 interface Resource<T> {
   readonly pattern: string;
-  /** By HTTP method in capitals; `HEAD` goes with `GET`. */
+  /** By upper-case HTTP method; `GET` also serves `HEAD`. */
   readonly endpoints: Map<string, { readonly target: T; readonly names: readonly string[] }>;
   /** The value of `Allow`. */
   readonly allowed: string[];
@@ -35,7 +34,7 @@ const newNode = <T>(): Node<T> => ({ fixed: new Map(), variable: undefined, reso
 export class Router<T> {
   readonly #root = newNode<T>();
 
-  /** @throws for a pattern that is no plain path of `:name` segments, and for the same path and method twice */
+  /** @throws for a pattern other than plain segments and `:name`, and for a duplicate path and method */
   add(method: string, pattern: string, target: T): void {
     if (!pattern.startsWith('/')) throw new Error(`the path ${pattern} must begin with a slash`);
     const names: string[] = [];
@@ -66,7 +65,7 @@ export class Router<T> {
     allowed.sort();
   }
 
-  /** @param path the request's path without its query, still percent-encoded */
+  /** @param path the path without its query, percent-encoded */
   find(path: string): Match<T> | undefined {
     const values: string[] = [];
     const resource = walk(this.#root, path.split('/'), 1, values);
@@ -74,7 +73,7 @@ export class Router<T> {
   }
 }
 
-/** Fixed segments win over variables; where they lead nowhere the variable is tried. */
+/** Fixed segments take precedence; when they lead nowhere, the variable is tried. */
 const walk = <T>(
   node: Node<T>,
   segments: readonly string[],

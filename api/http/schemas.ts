@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { ERROR_CODES } from '../../domain/core/errors.ts';
 import { codePoints, isStorableText } from '../../domain/core/text.ts';
 
-/** Pieces of request and answer schemas that every area uses (decisions, section 1). */
+/** Schemas that all areas use in requests and answers (decisions, section 1). */
 
 /**
- * A text whose length counts code points; NUL and lone surrogates are refused, since not every store keeps them.
+ * A text whose length counts code points; refuses NUL and lone surrogates, which not every store can hold.
  * @param options.min default 1
  */
 export const text = ({ min = 1, max }: { min?: number; max: number }) =>
@@ -27,7 +27,7 @@ export const text = ({ min = 1, max }: { min?: number; max: number }) =>
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** An id of ours: a UUID in lower case. In a path a malformed one is a 404 like any unknown one. */
+/** A generated id: a lower-case UUID. In a path a malformed one is a 404 like an unknown one. */
 export const uuid = z
   .string()
   .regex(UUID, 'This is not an id.')
@@ -36,7 +36,7 @@ export const uuid = z
 /** `:id` in a path. */
 export const idParams = z.object({ id: uuid });
 
-/** `limit` of a list: a whole number, clamped (decisions, section 1). */
+/** `limit` of a list: an integer, clamped (decisions, section 1). */
 export const limit = ({ fallback = 50, max = 200 }: { fallback?: number; max?: number } = {}) =>
   z
     .string()
@@ -57,7 +57,10 @@ export const cursor = z.string().min(1).max(2_000).optional();
 /** An instant in an answer: RFC 3339, UTC, milliseconds. */
 export const timestamp = z.iso.datetime({ precision: 3 });
 
-/** An instant from a caller, any offset; becomes UTC with milliseconds, of the years 0000 to 9999: their order is that of text. */
+/**
+ * An instant from a caller with any offset, converted to UTC with milliseconds; years 0000 to 9999, so that it sorts
+ * as text.
+ */
 export const instant = z.iso
   .datetime({ offset: true })
   .transform((value) => new Date(value).toISOString())
@@ -66,7 +69,7 @@ export const instant = z.iso
     abort: true,
   });
 
-/** A place in the log: opaque, ordered as text. */
+/** A log position: opaque, sorts as text. */
 export const position = z
   .string()
   .regex(/^[\x21-\x7e]{1,128}$/, 'This is not a position.')
@@ -74,7 +77,7 @@ export const position = z
 
 export const fieldIssue = z.object({ path: z.string(), code: z.string(), message: z.string() });
 
-/** Every 4xx and 5xx (specification, Errors). */
+/** The body of every 4xx and 5xx (specification, Errors). */
 export const errorBody = z
   .object({
     error: z.enum(ERROR_CODES),

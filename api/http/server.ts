@@ -9,7 +9,7 @@ import type { Duplex } from 'node:stream';
 import type { Ids } from '../../application/ports/clock.ts';
 import { type ErrorCode, invalid } from '../../domain/core/errors.ts';
 
-/** What HTTP itself refuses before there is a request: status, code and message. */
+/** Status, code and message of a request that Node's parser refuses. */
 const refusal = (code: string | undefined): readonly [number, ErrorCode, string] => {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
@@ -41,19 +41,13 @@ const refuseRaw = (error: NodeJS.ErrnoException, socket: Duplex, requestId: stri
   );
 };
 
-const HOST = 'host';
-
 /**
- * RFC 9112, 3.2: one `Host`, which HTTP/1.0 may leave out. Node's refusal of a missing one is no JSON, and of two it
- * takes the first.
+ * Requires exactly one `Host` (RFC 9112, 3.2), optional in HTTP/1.0. Node answers a missing one without JSON, and
+ * takes the first of two.
  * @throws `validation_failed`
  */
-export const checkHost = ({ rawHeaders, httpVersion }: IncomingMessage): void => {
-  let hosts = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at];
-    if (name?.length === HOST.length && name.toLowerCase() === HOST) hosts += 1;
-  }
+export const checkHost = ({ headersDistinct, httpVersion }: IncomingMessage): void => {
+  const hosts = headersDistinct.host?.length ?? 0;
   if (hosts > 1) {
     throw invalid([{ path: 'Host', code: 'invalid', message: 'The header Host may be given once.' }]);
   }
@@ -62,25 +56,22 @@ export const checkHost = ({ rawHeaders, httpVersion }: IncomingMessage): void =>
   }
 };
 
-/**
- * The HTTP server around the application: each refusal of Node's own is JSON as well (specification, Errors).
- * Not listening yet.
- */
+/** The HTTP server of the application; refusals by Node are JSON as well (specification, Errors). Not listening yet. */
 export const createHttpServer = (app: RequestListener, ids: Ids): Server => {
   const options = {
     requireHostHeader: false,
     keepAliveTimeout: 65_000,
-    // Other upgrades (`h2c`) are not taken up: the request is served as it is, which RFC 9110 allows.
+    // Ignores other upgrades (`h2c`) and serves the request, as RFC 9110 allows.
     shouldUpgradeCallback: (request: IncomingMessage): boolean =>
       request.headers.upgrade?.toLowerCase() === 'websocket' && server.listenerCount('upgrade') > 0,
   };
   const server = createServer(options, (request, response) => {
-    // Express would answer a target that is no URL itself, and not in JSON.
+    // Express itself would answer an invalid target, without JSON.
     if (request.url?.startsWith('/') !== true && URL.parse(request.url ?? '') === null) request.url = '/-';
     app(request, response);
   });
   server.on('clientError', (error, socket) => refuseRaw(error, socket, ids.next()));
-  // An expectation that is not known is not met, which RFC 9110 allows; Node would answer 417 without a body.
+  // Ignores an unknown expectation, as RFC 9110 allows; Node would answer 417 without a body.
   server.on('checkExpectation', app);
   return server;
 };

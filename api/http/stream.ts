@@ -2,16 +2,16 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { pipeline, Readable } from 'node:stream';
 
-/** A reader that takes nothing for so long is not waited for any more: it would hold what is read open for ever. */
+/** Time (ms) without progress after which a reader is disconnected, because it holds the source open. */
 const STALLED_MS = 60_000;
 
 /**
- * A body that is made piece by piece. The next piece is asked for when the system has taken the one before, so that what
- * that was in can be used again.
+ * A body made chunk by chunk. Asks for the next chunk once the socket has taken the last one, so that buffers can be
+ * reused.
  */
 export class Pieces {
   readonly source: AsyncGenerator<Uint8Array, void, void>;
-  /** Aborted when the source is not to be gone on with: the body is broken off. */
+  /** Aborted to end the source; the body is then truncated. */
   readonly stopping: AbortSignal;
 
   constructor(source: AsyncGenerator<Uint8Array, void, void>, stopping: AbortSignal) {
@@ -25,30 +25,30 @@ export type Streamed = Readable | Pieces;
 export const isStreamed = (body: unknown): body is Streamed =>
   body instanceof Readable || body instanceof Pieces;
 
-/** Ends what will not be sent. */
-export const letGo = (body: Streamed): void => {
+/** Ends the source of a body that will not be sent. */
+export const endSource = (body: Streamed): void => {
   if (body instanceof Readable) body.destroy();
-  // One that has not begun ends without having done anything.
+  // A source that has not started ends without side effects.
   else void body.source.return().catch(() => undefined);
 };
 
 /**
- * Sends a stream as the body, no faster than it is read. A source that fails half way ends the connection, so that the
- * reader sees that the answer is not whole; a reader that goes away, or stalls, ends the source.
+ * Streams a body at the reader's speed. A source that fails midway closes the connection, so that the reader notices
+ * the truncation; a reader that disconnects or stalls ends the source.
  */
 export const sendStream = (response: ServerResponse, body: Streamed, stalledMs = STALLED_MS): void => {
   const connection = response.req.socket;
-  // Nothing would ever tell the source of a reader that went away before.
+  // A reader that disconnected earlier would never end the source.
   if (response.destroyed || connection.destroyed) {
-    letGo(body);
+    endSource(body);
     return;
   }
   if (response.socket === null) {
-    waitForTurn(response, body, stalledMs);
+    sendAfterEarlier(response, body, stalledMs);
     return;
   }
   if (body instanceof Pieces && body.stopping.aborted) {
-    letGo(body);
+    endSource(body);
     response.destroy();
     return;
   }
@@ -57,18 +57,18 @@ export const sendStream = (response: ServerResponse, body: Streamed, stalledMs =
   else void sendPieces(response, body);
 };
 
-/** Of connections whose answers before them are still being sent. */
+/** Bodies that wait for earlier answers on the same connection. */
 const waiting = new WeakMap<Socket, Set<Streamed>>();
 
-const waitForTurn = (response: ServerResponse, body: Streamed, stalledMs: number): void => {
+const sendAfterEarlier = (response: ServerResponse, body: Streamed, stalledMs: number): void => {
   const connection = response.req.socket;
   const bodies = waiting.get(connection) ?? new Set();
   if (!waiting.has(connection)) {
     waiting.set(connection, bodies);
-    connection.once('close', () => bodies.forEach(letGo));
+    connection.once('close', () => bodies.forEach(endSource));
   }
   bodies.add(body);
-  // Behind an answer that nobody takes, it would wait for ever.
+  // A stalled answer before it would delay this one without end.
   connection.setTimeout(stalledMs);
   const failed = (): void => void response.destroy();
   if (body instanceof Readable) body.once('error', failed);
@@ -92,7 +92,7 @@ const sendPieces = async (response: ServerResponse, { source, stopping }: Pieces
   }
 };
 
-/** False when the reader has gone away. */
+/** False when the reader has disconnected. */
 const isTaken = (response: ServerResponse, piece: Uint8Array): Promise<boolean> =>
   new Promise((resolve) => {
     const gone = (): void => resolve(false);

@@ -7,15 +7,15 @@ import type { Upload, UploadRules } from './route.ts';
 export interface ReadUpload {
   readonly file: Upload;
   readonly fields: FormValues;
-  /** What makes two uploads with one key the same. */
+  /** Identifies repetitions of an upload with the same key. */
   readonly sameAs: unknown;
-  /** Says that the handler has the file now, whatever becomes of it. */
+  /** Tells the pipeline that the handler keeps the file. */
   readonly take: () => void;
 }
 
 /**
- * Stores the file of a request and goes on with it; what is not taken is dropped in the end.
- * @param onLeft told when it could not be dropped
+ * Stores the file of a request and runs the handler; deletes the file unless the handler keeps it.
+ * @param onLeft called when the file could not be deleted
  */
 export const withUpload = async <T>(
   { request }: Exchange,

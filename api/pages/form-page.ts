@@ -14,7 +14,7 @@ export interface FormPage {
   readonly title: string;
   readonly fields: readonly PublicField[];
   readonly timeZone: string;
-  /** Where the form is sent, relative to the page's own address. */
+  /** Target of the form, relative to the page's address. */
   readonly action: string;
   readonly submissionId: string;
   /** Values entered before. */

@@ -1,4 +1,4 @@
-/** Safe HTML: values put into a template are escaped unless they are HTML made here. */
+/** Safe HTML: a template escapes its values, except HTML made by a template. */
 
 export class Html {
   readonly text: string;

@@ -51,8 +51,8 @@ const sessionRoute = <P extends Schema, Q extends Schema, B extends Schema>(
 };
 
 /**
- * A route for persons, and for extensions and API tokens with `scope`. `roles` apply to persons only: for the others the
- * scope stands for the role (decisions, section 3).
+ * A route for persons, and for extensions and API tokens with `scope`. `roles` apply to persons only; the scope
+ * replaces the role of the others (decisions, section 3).
  */
 export const scopedRoute = <
   P extends Schema = undefined,

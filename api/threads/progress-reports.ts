@@ -3,8 +3,8 @@ import type { ProjectionProgress } from './protocol.ts';
 const REPORT_MS = 20;
 
 /**
- * What the projections' thread tells the main one of its progress: together, some fifty times a second, because taking a
- * message costs the main thread as much as a read; at once for a projection that somebody waits for.
+ * Reports the progress of the projections' thread to the main thread: batched, because each message costs as much as
+ * a read; at once for a projection that a reader waits for.
  */
 export class ProgressReports {
   readonly #send: (made: ProjectionProgress[]) => void;
@@ -22,14 +22,14 @@ export class ProgressReports {
     else this.#timer ??= setTimeout(() => this.flush(), REPORT_MS);
   }
 
-  /** Somebody waits for a projection, or waits no more. */
+  /** Sets whether a reader waits for a projection. */
   hurry(projection: string, waiting: boolean): void {
     if (!waiting) {
       this.#hurried.delete(projection);
       return;
     }
     this.#hurried.add(projection);
-    // It may have got there already and not said so.
+    // The projection may have caught up without a report.
     this.flush();
   }
 
@@ -38,7 +38,7 @@ export class ProgressReports {
     this.#timer = undefined;
     if (this.#latest.size === 0) return;
     const made = [...this.#latest.values()];
-    // Anew: the table of one that is cleared points to the next one (application/ports/transient.ts).
+    // Replaces the map: clearing it would link its tables (application/ports/transient.ts).
     this.#latest = new Map();
     this.#send(made);
   }

@@ -20,16 +20,16 @@ export interface ThreadData {
 export interface ProjectionThread {
   /** The projections as this thread sees them. */
   readonly folding: readonly FoldingProjection[];
-  /** Passes on that the log has grown, and by which events if they are given. */
+  /** Announces that the log has grown, with the new events if given. */
   readonly appended: GrowthListener;
   stop(): Promise<void>;
 }
 
 const RESTART_MS = 500;
-/** Waking a thread costs as much as a request; a reader that waits for a projection hurries it anyway. */
+/** Waking a thread costs as much as a request; a reader that waits for a projection wakes it anyway. */
 const TELL_MS = 10;
 
-/** Folds all projections in a worker thread, and starts it again should it ever end by itself. */
+/** Folds all projections in a worker thread, and restarts it if it ends. */
 export const startProjections = (
   data: ThreadData,
   deps: {

@@ -18,13 +18,13 @@ import type { ThreadData } from './projections.ts';
 import { type FromProjections, type ProjectionMetric, toProjections } from './protocol.ts';
 
 /**
- * Folds projections in a thread of its own, with its own connections: what it does never holds up a request.
- * Projections never open sealed texts, so no key comes here.
+ * Folds projections in a thread with its own connections, so that it does not block requests. Projections never open
+ * sealed texts, so it gets no key.
  */
 const run = async (): Promise<void> => {
   if (isMainThread || parentPort === null) throw new Error('this file is a worker thread');
   const port = parentPort;
-  // Written by `startProjections` in the same release: no boundary lies between.
+  // `startProjections` wrote it in the same release, so it is not validated.
   const { config, lease } = workerData as ThreadData;
   const logger = createLogger(config.LOG_LEVEL);
   const tell = (message: FromProjections): void => port.postMessage(message);
@@ -32,11 +32,11 @@ const run = async (): Promise<void> => {
   const reads = await openReads(config);
   const progress = new ProgressReports((made) => tell({ kind: 'progress', made }));
   const stopping = new AbortController();
-  // One for all: an event that several of them fold is decoded once.
+  // Shared, so that an event that several projections fold is decoded once.
   const codec = new EventCodec(catalogue);
   const budget = new CacheBudget(MEMORY.documents);
   const waitingReaders = new WaitingReaders();
-  // A remote store sends each event to this process once: to the main thread, which passes it on.
+  // A remote store sends each event to this process once, to the main thread, which passes it on.
   const relay = new Growth();
   const isRemote = config.EVENTSTORE_URL !== undefined;
   const source = isRemote
@@ -57,7 +57,7 @@ const run = async (): Promise<void> => {
         budget,
         metrics: metricsBy(tell),
         clock: systemClock,
-        // The main thread is told of progress; only a newcomer reads it from the store.
+        // The main thread gets progress by message; the store's copy only serves other processes.
         saveMs: 250,
         onProgress: (made) =>
           progress.note({ projection: projection.name, ...made, parked: [...made.parked] }),
@@ -93,7 +93,7 @@ const run = async (): Promise<void> => {
 
 const METRICS_MS = 250;
 
-/** Told together: a message costs both threads as much as a read, and nobody waits for these. */
+/** Batches metrics, because each message costs both threads as much as a read. */
 const metricsBy = (tell: (message: FromProjections) => void): Metrics => {
   let metrics: ProjectionMetric[] = [];
   const lags = new Map<string, number>();

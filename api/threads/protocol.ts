@@ -3,15 +3,15 @@ import type { LogGrowth } from '../../application/ports/event-store.ts';
 
 /** Messages between the main thread and the projections' thread. */
 
-/** Written by the same release in the same process, so the events are not checked one by one. */
+/** Not validated: the same release sends it within the process. */
 const growth = z.custom<LogGrowth>(
   (value) => typeof value === 'object' && value !== null && 'events' in value,
 );
 
 export const toProjections = z.discriminatedUnion('kind', [
-  /** The log has grown: with the new events where they came from a remote store, else they are read now. */
+  /** The log has grown, with the new events if they came from a remote store; others are read from it. */
   z.object({ kind: z.literal('appended'), growths: z.array(growth) }),
-  /** Somebody waits, or waits no more, for a projection. */
+  /** Whether a reader waits for a projection. */
   z.object({ kind: z.literal('hurry'), projection: z.string(), waiting: z.boolean() }),
   z.object({ kind: z.literal('stop') }),
 ]);
@@ -35,7 +35,7 @@ export type ProjectionProgress = z.output<typeof progress>;
 
 export const fromProjections = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('progress'), made: z.array(progress) }),
-  /** A generation is not folded here any more. */
+  /** This thread no longer folds a generation. */
   z.object({ kind: z.literal('ended'), projection: z.string(), tag: z.string() }),
   z.object({ kind: z.literal('metrics'), metrics: z.array(metric) }),
 ]);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { SOURCE_KINDS } from '../../application/ports/corpus-store.ts';
 
-/** What the main thread and the one that searches tell each other. */
+/** Messages between the main thread and the search thread. */
 
 const rules = z.object({
   mode: z.enum(['hybrid', 'keyword', 'embedding']),

@@ -19,8 +19,8 @@ interface Waiting {
 }
 
 /**
- * Searches in a worker thread, which holds the tenants' indexes and reads the corpus by itself: neither loading a
- * large one nor searching it holds up a request. It is started by the first question, and again should it end.
+ * Searches in a worker thread, which holds the tenants' indexes and reads the corpus, so that neither loading nor
+ * searching blocks requests. The first question starts it; it restarts if it ends.
  */
 export const threadedSearch = (data: RetrievalThreadData, { logger }: { logger: Logger }): PassageSearch => {
   const waiting = new Map<number, Waiting>();

@@ -6,13 +6,13 @@ import { openCorpus } from '../../infrastructure/stores.ts';
 import type { RetrievalThreadData } from './retrieval.ts';
 import { type FromRetrieval, toRetrieval } from './retrieval-protocol.ts';
 
-/** Of all tenants' indexes; 100,000 chunks take about 300 MiB. */
+/** Maximum bytes of all tenants' indexes. */
 const MAX_BYTES = 768 * 1024 * 1024;
 
 const run = async (): Promise<void> => {
   if (isMainThread || parentPort === null) throw new Error('this file is a worker thread');
   const port = parentPort;
-  // Written by `threadedSearch` in the same release: no boundary lies between.
+  // `threadedSearch` wrote it in the same release, so it is not validated.
   const { config, model, dimensions } = workerData as RetrievalThreadData;
   const store = await openCorpus(config);
   const indexes = new TenantIndexes({

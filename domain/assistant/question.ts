@@ -4,14 +4,14 @@ import type { StreamType } from '../core/stream-type.ts';
 
 /** The record that a question was asked (decisions, section 7). The stream is `assistant-<question id>`. */
 
-/** Holds neither the question nor the reply; the person who asked is in the metadata. */
+/** Holds neither the question nor the reply; metadata names the person. */
 export const AssistantQuestionAsked = defineEvent(
   'AssistantQuestionAsked',
   z.object({
     question_id: z.string(),
-    /** Chunks that the answer is grounded in. */
+    /** Chunks of the corpus that the answer is based on. */
     retrieved: z.number().int().nonnegative(),
-    /** False where nothing in the corpus was relevant. */
+    /** False when no chunk of the corpus was relevant. */
     answered: z.boolean(),
   }),
 );
@@ -30,7 +30,7 @@ export const questionStream: StreamType<Question, AssistantEvent> = {
   evolve: () => ({ asked: true }),
 };
 
-/** Records a question once, also when its request is repeated. */
+/** Records a question; a repeated request changes nothing. */
 export const recordQuestion = (state: Question, id: string, retrieved: number): readonly AssistantEvent[] =>
   state.asked
     ? []

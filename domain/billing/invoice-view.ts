@@ -8,22 +8,19 @@ export type InvoiceState = 'generated' | 'issuing' | 'issued' | 'void';
 
 export interface Invoice extends FrozenInvoice {
   readonly number: string;
-  /** As it was called when the invoice was generated. */
+  /** The partner's name when the invoice was generated. */
   readonly partner: { readonly id: string; readonly name: string };
   readonly state: InvoiceState;
-  /** How far in the log usage was counted. */
+  /** The log position up to which usage was counted. */
   readonly through?: string;
   readonly issued_at?: string;
   readonly upstream_ref?: string;
-  /** Why it is not issued yet, or was refused. */
+  /** Why the invoice is not issued yet, or was refused. */
   readonly last_error?: string;
   readonly voided_at?: string;
 }
 
-/**
- * The invoice after one of its own events.
- * @param at ms
- */
+/** Applies one of the invoice's own events. @param at ms */
 export const foldInvoice = (
   invoice: Invoice | undefined,
   event: InvoiceEvent,

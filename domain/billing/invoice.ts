@@ -6,8 +6,8 @@ import type { DecisionContext, StreamType } from '../core/stream-type.ts';
 import { type Content, contentSchema, type StatementLine, type Window, windowSchema } from './shapes.ts';
 
 /**
- * The invoices of one customer of a partner (specification, Partner invoice; decisions, section 10): the stream
- * `partner_<p>.invoices-<customer>`, so that windows, revisions and numbers have one order.
+ * The invoices of one customer of a partner (specification, Partner invoice; decisions, section 10), in the stream
+ * `partner_<p>.invoices-<customer>`. One stream orders their windows, revisions and numbers.
  */
 
 // Events
@@ -17,19 +17,19 @@ const content = z.object({ invoice_id: z.string(), ...contentSchema.shape });
 export const InvoiceGenerated = defineEvent(
   'InvoiceGenerated',
   content.extend({
-    /** How far in the log usage was counted. */
+    /** The log position up to which usage was counted. */
     through: z.string().optional(),
   }),
 );
 
 const one = { invoice_id: z.string(), revision: z.number() };
 
-/** The intent, stored before the upstream is called. */
+/** Stores the intent before the upstream is called. */
 export const InvoiceIssueStarted = defineEvent(
   'InvoiceIssueStarted',
   z.object({
     ...one,
-    /** How often issuing was begun, this time included. */
+    /** Number of this attempt to issue, from 1. */
     attempt: z.number(),
   }),
 );
@@ -45,7 +45,7 @@ export const InvoiceIssueRefused = defineEvent(
   z.object({ ...one, attempt: z.number(), error: z.string() }),
 );
 
-/** Complete by itself: posting rules of the ledger read it. */
+/** Self-contained, because posting rules of the ledger read it. */
 export const InvoiceIssued = defineEvent(
   'InvoiceIssued',
   content.extend({ upstream_ref: z.string(), issued_at: z.string() }),
@@ -65,7 +65,7 @@ export type InvoiceEvent = EventOf<(typeof invoiceEvents)[number]>;
 
 // State
 
-/** The part of an invoice that decisions need, while it is not void; its content is in its first event. */
+/** The part of a live (not void) invoice that decisions need; its content is in `InvoiceGenerated`. */
 export interface LiveInvoice {
   readonly id: string;
   readonly window: Window;
@@ -73,25 +73,24 @@ export interface LiveInvoice {
   readonly state: 'generated' | 'issuing' | 'issued';
   /** Revision of its `InvoiceGenerated` in the stream. */
   readonly at: number;
-  /** How often issuing was begun. */
+  /** Attempts to issue so far. */
   readonly attempt: number;
-  /** While issuing: when that began (ms). */
+  /** While issuing: when the attempt began (ms). */
   readonly since?: number;
-  /** While issuing: why there was no answer the last time, and how many reasons have been noted. */
+  /** While issuing: the last reason for a missing answer, and the number of recorded reasons. */
   readonly error?: string;
   readonly delays?: number;
 }
 
 /**
- * An entry of some 200 bytes for each invoice that is not void, and one for each window that was freed: windows of live
- * invoices do not overlap and each has usage of its own, so that a customer who is billed by the month has 120 of them
- * after ten years.
+ * Holds an entry for each live invoice, and one for each window whose invoice was voided. Windows of live invoices do
+ * not overlap, so monthly billing adds twelve entries a year.
  */
 export interface InvoicesState {
   readonly live: readonly LiveInvoice[];
-  /** Revisions that are used up, by window; see {@link windowKey}. */
+  /** Used revisions by window; see {@link windowKey}. */
   readonly voided: Readonly<Record<string, number>>;
-  /** Invoices ever generated: the last number. */
+  /** Invoices ever generated; also the last number. */
   readonly count: number;
 }
 
@@ -106,7 +105,7 @@ const change = (
   live: state.live.map((invoice) => (invoice.id === id ? changed(invoice) : invoice)),
 });
 
-/** The invoice without the members that only issuing needs. */
+/** Removes the members that exist only while issuing. */
 const settled = (
   { id, window, revision, at, attempt }: LiveInvoice,
   state: LiveInvoice['state'],
@@ -160,20 +159,20 @@ export const invoicesStream: StreamType<InvoicesState, InvoiceEvent> = {
 /** The content of an invoice, as `InvoiceIssued` stores it. */
 export type IssuedContent = Omit<Content, 'lines'> & { readonly lines: readonly StatementLine[] };
 
-/** The content that an invoice of a window would have now. */
+/** The content that an invoice of the window would have now. */
 export type InvoiceDraft = Omit<IssuedContent, 'number' | 'window' | 'revision'> & {
   readonly through?: string | undefined;
 };
 
 // Decide
 
-/** Undefined for an invoice that is void or does not exist. */
+/** Undefined for a void or unknown invoice. */
 export const liveInvoice = (state: InvoicesState, id: string): LiveInvoice | undefined =>
   state.live.find((invoice) => invoice.id === id);
 
 /**
- * The invoice of this very window.
- * @throws `window_overlap` when another one's overlaps it
+ * The live invoice of exactly this window.
+ * @throws `window_overlap` when another invoice's window overlaps it
  */
 export const invoiceOfWindow = (state: InvoicesState, window: Window): LiveInvoice | undefined => {
   const overlapping = state.live.filter(({ window: { from, to } }) => from < window.to && window.from < to);
@@ -186,7 +185,7 @@ export const invoiceOfWindow = (state: InvoicesState, window: Window): LiveInvoi
   });
 };
 
-/** The members in one order: an invoice reads the same, byte for byte, at every time. */
+/** Builds the content with its members in a fixed order, so that the JSON of an invoice never changes. */
 const contentOf = (id: string, content: IssuedContent) => ({
   invoice_id: id,
   number: content.number,
@@ -201,7 +200,7 @@ const contentOf = (id: string, content: IssuedContent) => ({
 });
 
 /**
- * Nothing when the window has an invoice already.
+ * No events when the window has an invoice already.
  * @throws `window_overlap`, `nothing_to_invoice`
  */
 export const generateInvoice = (
@@ -225,11 +224,11 @@ export const generateInvoice = (
   return [{ type: 'InvoiceGenerated', data }];
 };
 
-/** @param state `void` for an invoice that is not live */
+/** @param state `void` also for an unknown invoice */
 const locked = (state: LiveInvoice['state'] | 'void'): DomainError =>
   new DomainError('invoice_locked', `The invoice is ${state} and cannot be changed.`, { state });
 
-/** Nothing when issuing has begun or is done. @throws `invoice_locked` for a void one */
+/** No events when issuing has begun or is done. @throws `invoice_locked` for a void invoice */
 export const startIssue = (state: InvoicesState, id: string): readonly InvoiceEvent[] => {
   const invoice = liveInvoice(state, id);
   if (invoice === undefined) throw locked('void');
@@ -238,7 +237,7 @@ export const startIssue = (state: InvoicesState, id: string): readonly InvoiceEv
   return [{ type: 'InvoiceIssueStarted', data: { invoice_id: id, revision, attempt: attempt + 1 } }];
 };
 
-/** Issues an invoice that the upstream has accepted, also after a refusal of an earlier attempt. */
+/** Issues an invoice that the upstream has accepted, also after an earlier attempt was refused. */
 export const finishIssue = (
   state: InvoicesState,
   id: string,
@@ -256,7 +255,7 @@ export const finishIssue = (
   return [{ type: 'InvoiceIssued', data }];
 };
 
-/** Records the refusal of one attempt; nothing when a later attempt is under way. */
+/** Records the refusal of one attempt; no events when a later attempt is under way. */
 export const refuseIssue = (
   state: InvoicesState,
   id: string,
@@ -270,7 +269,7 @@ export const refuseIssue = (
   ];
 };
 
-/** The most delays recorded for one attempt: an upstream may be down for days with changing errors. */
+/** Bounds the delays recorded for one attempt while the upstream is down. */
 const MAX_DELAYS = 10;
 
 export const delayIssue = (
@@ -291,7 +290,7 @@ const underWay = (state: InvoicesState, id: string, attempt: number): LiveInvoic
   return invoice?.state === 'issuing' && invoice.attempt === attempt ? invoice : undefined;
 };
 
-/** @throws `invoice_locked` unless it is generated and not being issued */
+/** @throws `invoice_locked` unless the invoice is generated and not being issued */
 export const voidInvoice = (state: InvoicesState, id: string): readonly InvoiceEvent[] => {
   const invoice = liveInvoice(state, id);
   if (invoice?.state !== 'generated') throw locked(invoice?.state ?? 'void');

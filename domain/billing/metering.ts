@@ -22,24 +22,21 @@ const CREATED_WITH_JOB: readonly CountMeter[] = ['records_created', 'jobs_starte
 const DELIVERED: readonly CountMeter[] = ['webhooks_delivered'];
 const NONE: readonly CountMeter[] = [];
 
-// The data is that of the type, as the codec has checked it.
+// The codec has checked the data against the event type's schema.
 const created: MetersOf = (data) =>
   (data as z.output<typeof RecordCreated.schema>).job === undefined ? CREATED : CREATED_WITH_JOB;
 const delivered: MetersOf = (data) =>
   (data as z.output<typeof DeliverySucceeded.schema>).event === TEST_EVENT ? NONE : DELIVERED;
 
 interface Counted {
-  /** The meters that an event of the type can count for. */
+  /** The meters that events of this type can count for. */
   readonly meters: readonly CountMeter[];
   readonly of: MetersOf;
 }
 
 const each = (meter: CountMeter): Counted => ({ meters: [meter], of: always(meter) });
 
-/**
- * The one table from event types to meters. A record of an entity with a workflow is created with its job. A type that
- * no event has yet counts from its first event on.
- */
+/** Maps event types to meters. A record of an entity with a workflow is created with its job. */
 const COUNTED: ReadonlyMap<string, Counted> = new Map<string, Counted>([
   [RecordCreated.type, { meters: CREATED_WITH_JOB, of: created }],
   [JobStarted.type, each('jobs_started')],
@@ -57,11 +54,11 @@ export const typesOf = (meter: CountMeter): readonly string[] =>
 
 export const COUNTED_TYPES: readonly string[] = [...COUNTED.keys()];
 
-/** The meters that an event counts for, once each. */
+/** The meters that an event counts for, without duplicates. */
 export const metersOf = (event: { readonly type: string; readonly data: unknown }): readonly CountMeter[] =>
   COUNTED.get(event.type)?.of(event.data) ?? NONE;
 
-/** The person whom an event makes an active user; undefined for impersonation and for programs. */
+/** The person who becomes active by an event; undefined for impersonation and programs. */
 export const activeUserOf = (event: {
   readonly actor: { readonly kind: string; readonly id: string };
   readonly impersonatedBy?: string | undefined;

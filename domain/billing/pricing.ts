@@ -3,8 +3,8 @@ import type { Rate } from './rate-card.ts';
 import type { Meter, StatementLine, Totals, Window } from './shapes.ts';
 
 /**
- * Prices counts (decisions, section 10): exact decimals as whole numbers of millionths, each amount rounded once, half
- * to even.
+ * Computes prices (decisions, section 10): exact decimals as integers of millionths; each amount is rounded once,
+ * half to even.
  */
 
 const PLACES = 6;
@@ -24,7 +24,7 @@ export const halfEven = (n: bigint, d: bigint): bigint => {
   return floor % 2n === 0n ? floor : floor + 1n;
 };
 
-/** @throws `constraint_violated` where a number of JSON cannot hold the amount */
+/** @throws `constraint_violated` when a JSON number cannot hold the amount */
 const exact = (amount: bigint): number => {
   const number = Number(amount);
   if (Number.isSafeInteger(number)) return number;
@@ -33,7 +33,7 @@ const exact = (amount: bigint): number => {
   });
 };
 
-/** Minor units of so many at a rate, rounded once. */
+/** The price of a quantity in minor units, rounded once. */
 export const amountOf = (quantity: number, rate: string): number =>
   exact(halfEven(BigInt(quantity) * millionths(rate), UNIT));
 
@@ -54,7 +54,7 @@ export const totalsOf = (lines: readonly Pick<StatementLine, 'wholesale' | 'reta
   };
 };
 
-/** How much of a meter, and how much of it the card does not include. */
+/** Usage of a meter, and the part of it that the card charges for. */
 export interface Measure {
   readonly quantity: number;
   readonly billable: number;
@@ -62,7 +62,7 @@ export interface Measure {
 
 export type Texts = Pick<StatementLine, 'item_name' | 'item_description'>;
 
-/** A line at a rate; without one it is shown and costs nothing. @param late where the usage belongs, of late usage */
+/** Prices a line; without a rate it is listed at no charge. @param late the window that late usage belongs to */
 export const lineOf = (
   meter: Meter,
   { quantity, billable }: Measure,

@@ -3,7 +3,7 @@ import { defineEvent, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 import { checkTemplate } from './template.ts';
 
-/** A partner's billing profile: how its invoice lines read (decisions, section 10). One stream per partner. */
+/** A partner's billing profile: the texts of its invoice lines (decisions, section 10). One stream per partner. */
 
 // Events
 
@@ -31,10 +31,10 @@ export const profileStream: StreamType<ProfileState, ProfileEvent> = {
   evolve: (_state, event) => ({ chosen: event.data }),
 };
 
-/** The id of the one profile of a partner. */
+/** Id of a partner's only profile. */
 export const PROFILE_ID = 'main';
 
-/** The profile of a partner that has set none. */
+/** Applies until a partner sets a profile. */
 export const DEFAULT_PROFILE: BillingProfile = {
   item_name_template: '{{meter}} {{period}}',
   item_description: '{{quantity}} {{meter}} for {{customer}}',
@@ -45,7 +45,7 @@ export const profileOf = (state: ProfileState): BillingProfile => state.chosen ?
 // Commands and decide
 
 /**
- * Both texts are templates. Values that were chosen already are no change.
+ * Both texts are templates; unchanged values give no events.
  * @throws `unknown_template_variable`
  */
 export const changeProfile = (state: ProfileState, wanted: BillingProfile): readonly ProfileEvent[] => {

@@ -8,14 +8,14 @@ import { METERS, type Meter } from './shapes.ts';
 
 // Events
 
-/** Up to six places; no sign, no exponent, no needless zeros in front. */
+/** Up to six decimal places; no sign, exponent or redundant leading zeros. */
 export const RATE = /^(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,6})?$/;
 
 const rate = z.object({
-  /** Minor units for one, as decimal text. */
+  /** Minor units per unit, as decimal text. */
   wholesale: z.string(),
   retail: z.string(),
-  /** Free of charge in each calendar month (UTC). */
+  /** Units free of charge in each calendar month (UTC). */
   included: z.number().optional(),
 });
 
@@ -39,7 +39,7 @@ export type Rates = Readonly<Partial<Record<Meter, Rate>>>;
 
 /** A card in force. */
 export interface RateCard {
-  /** 0: none was ever put, and nothing is priced. */
+  /** 0 when no card was stored: no usage has a price. */
   readonly version: number;
   readonly currency: string;
   readonly rates: Rates;
@@ -47,7 +47,7 @@ export interface RateCard {
   readonly updatedAt: number | null;
 }
 
-/** Undefined until a partner has put one. */
+/** Undefined until a partner stores a card. */
 export interface RateCardState {
   readonly card?: RateCard;
 }
@@ -59,7 +59,7 @@ export const rateCardStream: StreamType<RateCardState, RateCardEvent> = {
   evolve: (_state, event, meta) => ({ card: { ...event.data, updatedAt: meta.at } }),
 };
 
-/** The id of the one card of a partner. */
+/** Id of a partner's only card. */
 export const RATE_CARD_ID = 'main';
 
 export const rateCardOf = (state: RateCardState, currency: string): RateCard =>
@@ -75,8 +75,8 @@ export interface ReplaceRateCard {
 }
 
 /**
- * Always makes a new version, also with equal values. The currency cannot change while there is an invoice that is not void.
- * @param invoicedIn currencies of the partner's invoices that are not void
+ * Creates a new version even when values are equal. The currency cannot change while a live invoice uses it.
+ * @param invoicedIn currencies of the partner's live invoices
  * @throws `conflict`
  */
 export const replaceRateCard = (

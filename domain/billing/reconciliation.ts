@@ -2,7 +2,7 @@ import { totalsOf } from './pricing.ts';
 import { METERS, type StatementLine, type Totals, type Window } from './shapes.ts';
 import type { StatementParts } from './statement.ts';
 
-/** Reconciliation (decisions, section 10): the sums of the statements, by customer or by meter. */
+/** Reconciles statements (decisions, section 10): their sums by customer or by meter. */
 
 export const SCOPES = ['customer', 'meter'] as const;
 export type Scope = (typeof SCOPES)[number];
@@ -39,7 +39,7 @@ const sumsOf = (invoiced: readonly StatementLine[], unbilled: readonly Statement
   unbilled: amountsOf(unbilled),
 });
 
-/** @param statements of one currency */
+/** @param statements all in one currency */
 export const reconcile = (
   statements: readonly StatementParts[],
   scope: Scope,

@@ -36,7 +36,7 @@ export const lineSchema = z.object({
   item_name: z.string(),
   item_description: z.string(),
   unrated: z.exactOptional(z.literal(true)),
-  /** Usage that became known after its window was invoiced; `window` is the window it belongs to. */
+  /** Marks usage that became known after its window was invoiced; `window` is the window it belongs to. */
   late: z.exactOptional(z.literal(true)),
   window: z.exactOptional(windowSchema),
 });
@@ -51,9 +51,9 @@ export const totalsSchema = z.object({
 });
 export type Totals = Readonly<z.output<typeof totalsSchema>>;
 
-/** The part of an invoice that never changes once it is generated, and that `InvoiceIssued` repeats. */
+/** The part of an invoice that is fixed when it is generated; `InvoiceIssued` repeats it. */
 export const contentSchema = z.object({
-  /** `<customer id>-<n>`: unique among a partner's invoices, void ones included. */
+  /** `<customer id>-<n>`: unique among all invoices of a partner, including void ones. */
   number: z.string(),
   partner: z.object({ id: z.string(), name: z.string() }),
   customer: z.object({ id: z.string(), name: z.string() }),

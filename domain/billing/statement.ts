@@ -10,7 +10,7 @@ import {
 } from './shapes.ts';
 import { isWithin, less, measure, monthStart, type Slice, without } from './usage.ts';
 
-/** Statements (decisions, section 10): the invoiced usage of a window, and the rest priced with today's card. */
+/** Statements (decisions, section 10): invoiced usage of a window, and unbilled usage priced with the present card. */
 
 export interface Statement {
   readonly customer: { readonly id: string; readonly name: string };
@@ -24,7 +24,7 @@ export interface Statement {
 /** A statement with invoiced and unbilled lines apart. */
 export interface StatementParts {
   readonly statement: Statement;
-  /** In the order of time. */
+  /** Ordered by time. */
   readonly invoiced: readonly StatementLine[];
   readonly unbilled: readonly StatementLine[];
 }
@@ -32,7 +32,7 @@ export interface StatementParts {
 export interface Priced {
   readonly window: Window;
   readonly card: RateCard;
-  /** How a line of so much of a meter reads, of a window. */
+  /** Texts of a line for a quantity of a meter in a window. */
   readonly textsOf: (meter: Meter, quantity: number, window: Window) => Texts;
 }
 
@@ -43,7 +43,7 @@ const lateLinesOf = (invoices: readonly FrozenInvoice[]): readonly LateLine[] =>
 
 type LateLine = StatementLine & { readonly window: Window };
 
-/** Instants at which usage must be told apart for {@link unbilledLines}, in order; the first and last bound it all. */
+/** Instants at which {@link unbilledLines} needs usage to be split, in order; the first and last bound the range. */
 export const cutsFor = (
   window: Window,
   invoices: readonly FrozenInvoice[],
@@ -51,7 +51,7 @@ export const cutsFor = (
 ): readonly string[] => {
   const windows = invoices.map((invoice) => invoice.window);
   const late = lateLinesOf(invoices).map((line) => line.window);
-  // Late usage that was invoiced may lie in any invoice's window.
+  // Late lines of an invoice can belong to the window of any invoice.
   const needed = late.length > 0 ? windows : lookedAfter.map((invoice) => invoice.window);
   const parts = [window, ...needed, ...late];
   const [first = window.from] = parts.map(({ from }) => monthStart(from)).sort();
@@ -70,31 +70,30 @@ const plus = (a: Measure, b: Measure): Measure => ({
   billable: a.billable + b.billable,
 });
 
-/** The usage of its own window that an invoice's lines hold. */
+/** The usage that an invoice's lines hold for its own window. */
 const ownOf = (invoice: FrozenInvoice, meter: Meter): Measure =>
   invoice.lines.filter((line) => line.meter === meter && !line.late).reduce(plus, NOTHING);
 
-/** A part of time that late usage can have been in. */
+/** A time range that late usage can be assigned to. */
 interface Place {
   readonly window: Pick<Window, 'from'>;
   readonly invoice: FrozenInvoice | undefined;
-  /** How much that is in no line yet. */
-  room: Measure;
+  /** Usage that no line holds yet. */
+  open: Measure;
   held: Measure;
 }
 
-/** Puts as much as there is room for into a place. @returns how much that is */
+/** Assigns as much usage to a place as is open there. @returns the assigned quantity */
 const hold = (place: Place, { quantity, billable }: Measure): number => {
-  const taken = { quantity: Math.min(quantity, place.room.quantity), billable };
-  place.room = less(place.room, taken);
+  const taken = { quantity: Math.min(quantity, place.open.quantity), billable };
+  place.open = less(place.open, taken);
   place.held = plus(place.held, taken);
   return taken.quantity;
 };
 
 /**
- * Where the late usage lies that invoices hold: in the window of its line, which is an invoice's own unless that was
- * voided since. Then it is looked for in what came in its place: what was billed where there is something to bill, so
- * that it is not billed there once more, and then what was included.
+ * Assigns invoiced late usage to time ranges: to the line's window, or, when that window's invoice was voided, to the
+ * invoices that cover it now. Billable usage is assigned first, so that it is not billed again; then included usage.
  */
 const placesOf = (
   meter: Meter,
@@ -116,39 +115,40 @@ const placesOf = (
     const invoice = invoices.find((each) => isWithin(slice.from, each.window));
     const from = invoice?.window.from ?? slice.from;
     if (places.has(from)) continue;
-    const room =
+    const open =
       invoice === undefined
         ? measured((each) => each === slice)
         : less(
             measured((each) => isWithin(each.from, invoice.window)),
             ownOf(invoice, meter),
           );
-    places.set(from, { window: { from }, invoice, room, held: NOTHING });
+    places.set(from, { window: { from }, invoice, open, held: NOTHING });
   }
   const placesFor = (window: Window): Place[] =>
     [...places.values()].filter(
       ({ window: { from }, invoice }) =>
         (invoice !== undefined && isWithin(window.from, invoice.window)) || isWithin(from, window),
     );
-  // What ends first is placed first, each as early as can be: so all finds room if there is a way.
+  // Assigns the earliest-ending windows first, each to its earliest place, so that every line fits when any order
+  // does.
   for (const line of lines) {
     for (const place of placesFor(line.window)) {
-      const quantity = Math.min(line.billable, place.room.billable);
+      const quantity = Math.min(line.billable, place.open.billable);
       line.billable -= hold(place, { quantity, billable: quantity });
     }
   }
   for (const line of lines) {
     for (const place of placesFor(line.window)) {
-      const quantity = Math.min(line.included, place.room.quantity - place.room.billable);
+      const quantity = Math.min(line.included, place.open.quantity - place.open.billable);
       line.included -= hold(place, { quantity, billable: 0 });
     }
   }
-  // Usage that came since has moved what is included: the rest lies in any room.
+  // Later usage can turn included units into billable ones: the rest is assigned to any open usage.
   for (const line of lines) {
     for (const place of placesFor(line.window)) {
       line.billable -= hold(place, {
         quantity: line.billable,
-        billable: Math.min(line.billable, place.room.quantity),
+        billable: Math.min(line.billable, place.open.quantity),
       });
       line.included -= hold(place, { quantity: line.included, billable: 0 });
     }
@@ -157,10 +157,10 @@ const placesOf = (
 };
 
 /**
- * Lines of what no invoice holds: of the window, as far as no invoice's window covers it, and of what came late to the
- * windows of `lookedAfter`.
+ * Lines for usage that no invoice holds: of the window, except where invoices cover it, and late usage of the windows
+ * of `lookedAfter`.
  * @param slices cut at {@link cutsFor}
- * @param invoices all of the customer that are not void
+ * @param invoices all live invoices of the customer
  */
 export const unbilledLines = (
   { window, card, textsOf }: Priced,

@@ -14,7 +14,7 @@ type Piece =
 const OPEN = '{{';
 const CLOSE = '}}';
 
-/** Spaces inside the braces, and nothing else, may surround a name. */
+/** Only spaces may surround a name inside the braces. */
 const nameIn = (inside: string): string => inside.replace(/^ +| +$/g, '');
 
 const piecesOf = (template: string): readonly Piece[] => {
@@ -36,12 +36,12 @@ const piecesOf = (template: string): readonly Piece[] => {
 const isVariable = (name: string): name is TemplateVariable =>
   TEMPLATE_VARIABLES.some((variable) => variable === name);
 
-/** Characters of an unknown variable that the error repeats. */
+/** Length at which the error truncates an unknown variable. */
 const SHOWN = 64;
 
 /**
  * @param field the template's name, for `details`
- * @throws `unknown_template_variable` (`details: {field, variable}`) for an unknown variable or an unclosed one
+ * @throws `unknown_template_variable` (`details: {field, variable}`) for an unknown or unclosed variable
  */
 export const checkTemplate = (template: string, field: string): void => {
   for (const piece of piecesOf(template)) {
@@ -54,7 +54,7 @@ export const checkTemplate = (template: string, field: string): void => {
   }
 };
 
-/** Fills in a checked template. Values are text: braces in them mean nothing. */
+/** Fills in a checked template. Values are inserted as text; braces in them are not variables. */
 export const renderTemplate = (template: string, values: TemplateValues): string =>
   piecesOf(template)
     .map((piece) => {

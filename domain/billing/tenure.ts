@@ -1,4 +1,7 @@
-/** The times at which a tenant is a partner's customer: usage belongs to the partner of its time (decision 25). */
+/**
+ * Tenures: the times in which a tenant is a partner's customer. Usage belongs to the partner of its time (decision
+ * 25).
+ */
 
 /** The instant of an event and its place in the log. */
 export interface Moment {
@@ -10,23 +13,23 @@ export interface Tenure {
   readonly partner_id: string;
   /** Null: since the tenant was created. */
   readonly from: Moment | null;
-  /** Null: it has not ended. */
+  /** Null while the tenure lasts. */
   readonly to: Moment | null;
-  /** The tenant's name; once the tenure has ended, the last one before that. */
+  /** The tenant's last known name within the tenure. */
   readonly name: string;
 }
 
 /** A tenant that is or was a partner's customer. */
 export interface Customer {
   readonly id: string;
-  /** As it was called last while it was the partner's. */
+  /** The tenant's last name while it was the partner's customer. */
   readonly name: string;
   readonly partnerId: string;
-  /** Of this partner, in the order of time. */
+  /** Tenures with this partner, ordered by time. */
   readonly tenures: readonly Tenure[];
 }
 
-/** The new partner's usage comes after the hand-over in the log and did not occur before it; all else stays where it was. */
+/** Whether usage belongs to the new partner: it is behind the hand-over in the log and did not occur before it. */
 export const isAfter = (usage: Moment, handOver: Moment): boolean =>
   usage.position > handOver.position && usage.at >= handOver.at;
 
@@ -35,20 +38,20 @@ export const isDuring = (tenures: readonly Tenure[], usage: Moment): boolean =>
     ({ from, to }) => (from === null || isAfter(usage, from)) && (to === null || !isAfter(usage, to)),
   );
 
-/** Whether a tenure covers the time from one hand-over to the tenant's next one. */
+/** Whether a tenure covers the time from this hand-over to the next. */
 export const coversAfter = (tenures: readonly Tenure[], { position }: Moment): boolean =>
   tenures.some(
     ({ from, to }) => (from === null || from.position <= position) && (to === null || to.position > position),
   );
 
-/** Both ends in: the millisecond of a hand-over can hold usage of either partner. */
+/** Both ends are inclusive: usage in the millisecond of a hand-over can belong to either partner. */
 export const overlaps = ({ from, to }: Tenure, window: { from: string; to: string }): boolean =>
   (from === null || from.at < window.to) && (to === null || to.at >= window.from);
 
 export const renamed = (tenures: readonly Tenure[], name: string): readonly Tenure[] =>
   tenures.map((tenure) => (tenure.to === null ? { ...tenure, name } : tenure));
 
-/** @param partnerId null: no partner's customer from then on */
+/** @param partnerId null when the tenant has no partner from then on */
 export const handedOver = (
   tenures: readonly Tenure[],
   partnerId: string | null,

@@ -1,24 +1,24 @@
 import type { Measure } from './pricing.ts';
 import { METERS, type Meter, type Window } from './shapes.ts';
 
-/** Usage in slices of time, and how much of a meter some of them hold. */
+/** Usage in slices of time, and sums of a meter over chosen slices. */
 
 /** Usage in a part of a calendar month (UTC). Slices of a customer do not overlap. */
 export interface Slice {
-  /** Instant of its beginning. */
+  /** Instant at which the slice begins. */
   readonly from: string;
   readonly counts: Readonly<Partial<Record<Meter, number>>>;
-  /** Ids of the people who were active in it. */
+  /** Ids of people active in the slice. */
   readonly users: ReadonlySet<string>;
 }
 
 export const isWithin = (instant: string, window: Window): boolean =>
   instant >= window.from && instant < window.to;
 
-/** The instant at which the calendar month (UTC) of an instant begins. */
+/** Instant at which the calendar month (UTC) begins. */
 export const monthStart = (instant: string): string => `${instant.slice(0, 7)}-01T00:00:00.000Z`;
 
-/** The parts of a window that other windows do not cover, in order. The others may overlap. */
+/** The parts of a window that no other window covers, in order. The others may overlap. */
 export const without = (window: Window, taken: readonly Window[]): readonly Window[] => {
   const gaps: Window[] = [];
   let { from } = window;
@@ -35,9 +35,9 @@ const distinct = (slice: Slice, seen: ReadonlySet<string>): string[] =>
   [...slice.users].filter((user) => !seen.has(user));
 
 /**
- * How much of a meter the chosen slices hold, and how much of that is not included. What is included is used up by a
- * calendar month's usage in the order of time, by what was not chosen as well; a user counts in the first chosen slice.
- * @param slices in order, each chosen one's month from its beginning
+ * Usage of a meter in the chosen slices, and its billable part. Included units are used up in the order of time by all
+ * usage of a calendar month, chosen or not; a user counts in the first chosen slice.
+ * @param slices in order; the months of chosen slices are complete from their start
  */
 export const measure = (
   slices: readonly Slice[],
@@ -73,7 +73,7 @@ export const measure = (
   return { quantity, billable };
 };
 
-/** A measure less the part that was billed before. Never negative. */
+/** Subtracts what was billed before; never negative. */
 export const less = (all: Measure, billed: Measure): Measure => {
   const quantity = Math.max(0, all.quantity - billed.quantity);
   return { quantity, billable: Math.min(quantity, Math.max(0, all.billable - billed.billable)) };

@@ -1,7 +1,7 @@
 import { DomainError } from '../core/errors.ts';
 import type { Refusal } from '../workflow/job.ts';
 
-/** What can become of a row that is not changed (specification, Bulk operation session). The set is closed. */
+/** Why a row can be left unchanged (specification, Bulk operation session). The set is closed. */
 export const OUTCOME_CODES = [
   'record_not_found',
   'invalid_fsm_from_state',
@@ -14,13 +14,13 @@ export const OUTCOME_CODES = [
 ] as const;
 export type OutcomeCode = (typeof OUTCOME_CODES)[number];
 
-/** Why a row was left as it is. */
+/** Reason for which a row is left unchanged. */
 export interface RowRefusal {
   readonly code: OutcomeCode;
   readonly message: string;
 }
 
-/** Messages are shown and kept by the thousand: at most so many characters each. */
+/** Maximum length of a message in characters: a session stores thousands of them. */
 const MAX_MESSAGE = 300;
 
 const refusal = (code: OutcomeCode, message: string): RowRefusal => ({
@@ -35,10 +35,10 @@ export const selectionDrift: RowRefusal = refusal(
   'The record did not match the filter any more when the session was committed.',
 );
 
-/** A record without a job has no state that a transition could lead out of. */
+/** A record without a job has no state that a transition could start from. */
 export const withoutJob: RowRefusal = refusal('invalid_fsm_from_state', 'The record has no job.');
 
-/** Something that nobody foresaw; the log says more. */
+/** An unexpected error; the log has its details. */
 export const notProcessable: RowRefusal = refusal('guard_failed', 'The row could not be processed.');
 
 export const tooLarge: RowRefusal = refusal('type_mismatch', 'The record would become too large to be kept.');
@@ -49,7 +49,7 @@ interface Issue {
   readonly message: string;
 }
 
-/** What breaks `min`, `max`, `max_length` or a reference is a mismatch too (decisions, section 5). */
+/** Violations of `min`, `max`, `max_length` and references count as mismatches (decisions, section 5). */
 const codeOfIssue = (code: string): OutcomeCode => {
   switch (code) {
     case 'missing_required':
@@ -64,11 +64,11 @@ const codeOfIssue = (code: string): OutcomeCode => {
 /** The issues of a refused edit: an array of {@link Issue}, as `domain/core/errors.ts` makes them. */
 const issuesOf = ({ details }: DomainError): readonly Issue[] => {
   const issues: unknown = details?.issues;
-  // Made by `invalid` and `constraintViolated`, which know no other shape.
+  // Only `invalid` and `constraintViolated` set `issues`, always as an array of {@link Issue}.
   return Array.isArray(issues) ? (issues as readonly Issue[]) : [];
 };
 
-/** The row outcome of an error of a single edit or deletion; undefined for what is none: a lost race, a failure. */
+/** Maps an error of a single edit or deletion to a row outcome; undefined for other errors, such as a lost race. */
 export const refusalOfError = (error: unknown): RowRefusal | undefined => {
   if (!(error instanceof DomainError)) return undefined;
   switch (error.code) {
@@ -110,7 +110,7 @@ export const refusalOfTransition = (refused: Refusal): RowRefusal | undefined =>
   }
 };
 
-/** The row outcome of a deletion that a record outside the selection stands against. */
+/** The row outcome of a deletion that a record outside the selection restricts. */
 export const restricted = (referrer: {
   readonly referrerId: string;
   readonly entityName: string;

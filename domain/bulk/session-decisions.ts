@@ -11,13 +11,13 @@ import {
 } from './session.ts';
 import type { BulkEvent, Cascade, FrozenRow, RowError, Sample } from './session-events.ts';
 
-/** What can be decided on a session: its preview is made, it is cancelled or committed, its rows are recorded. */
+/** Decisions of a bulk session: preview, commit, cancel, and recording of rows. */
 
 // Preview
 
 export type NewSession = Begun;
 
-/** Nothing for a session whose preview an earlier try of the same request has completed. */
+/** No events when an earlier try of the same request has completed the preview. */
 export const startPreview = (state: BulkState, session: NewSession): readonly BulkEvent[] => {
   if (state.status !== 'none' && state.status !== 'previewing') return [];
   const { id, attempt, entityName, opParams, selection, createdBy } = session;
@@ -38,7 +38,7 @@ const previewing = (state: BulkState, attempt: string): PreviewingState => {
   throw new DomainError('conflict', 'Another preview has taken the place of this one.');
 };
 
-/** @param first where the first of the rows stands @throws `conflict` */
+/** @param first index of the first of the rows @throws `conflict` */
 export const freezeRows = (
   state: BulkState,
   attempt: string,
@@ -132,14 +132,14 @@ export const startCommit = (
   return [{ type: 'BulkCommitStarted', data }];
 };
 
-/** Whoever works on the rows takes the session over first. Nothing when it has ended. @throws `not_found` */
+/** Takes the session over for a new run. No events when it has ended. @throws `not_found` */
 export const startRun = (state: BulkState): readonly BulkEvent[] => {
   const session = sessionIn(state);
   if (session.status !== 'committing') return [];
   return [{ type: 'BulkRunStarted', data: { session_id: session.id, run: session.run + 1 } }];
 };
 
-/** Somebody else has taken the session over. */
+/** Thrown when another run has taken the session over. */
 export class TakenOver extends Error {
   override readonly name = 'TakenOver';
 }
@@ -188,7 +188,7 @@ export const finishCommit = (
   return [{ type: 'BulkCommitted', data: { session_id: id, run, ...done, ...cascadeIn(applied) } }];
 };
 
-/** Ends a commit for which a store was out of reach for too long. @throws {TakenOver} */
+/** Ends a commit because a store was unavailable for too long. @throws {TakenOver} */
 export const failCommit = (
   state: BulkState,
   run: number,

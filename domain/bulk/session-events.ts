@@ -8,7 +8,7 @@ import { OUTCOME_CODES } from './outcomes.ts';
 const base = { session_id: z.string() };
 const count = z.int().nonnegative();
 
-/** What is to become of each row. */
+/** The operation on each row. */
 export const opParams = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('edit'),
@@ -19,12 +19,12 @@ export const opParams = z.discriminatedUnion('kind', [
 ]);
 export type OpParams = z.output<typeof opParams>;
 
-/** The ids of a selection by id are the frozen rows. */
+/** A selection by id: its ids are the frozen rows. */
 const selection = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('ids') }),
   z.object({
     kind: z.literal('filter'),
-    /** As it was given: a text, or the object form. */
+    /** The filter as given: text or object form. */
     filter_expr: json,
     /** The same filter, parsed and checked (domain/expressions/filter-tree.ts). */
     filter: json,
@@ -33,12 +33,12 @@ const selection = z.discriminatedUnion('kind', [
 ]);
 export type Selection = z.output<typeof selection>;
 
-/** A row that cannot be changed as asked. */
+/** A row that cannot be changed as requested. */
 export const rowError = z.object({
-  /** Where the row stands in the preview, from 0. */
+  /** Index of the row in the preview, from 0. */
   row: count,
   record_id: z.string(),
-  /** Empty for a record without a job, and for none. */
+  /** Empty for a record without a job and for an unknown record. */
   current_state: z.string(),
   code: z.enum(OUTCOME_CODES),
   message: z.string(),
@@ -49,14 +49,14 @@ const values = z.record(z.string(), json);
 export const sample = z.object({
   record_id: z.string(),
   current_state: z.string(),
-  /** An edit: the values that change; a transition: the state; a deletion: all values. */
+  /** Changed values of an edit, the state of a transition, all values of a deletion. */
   before: values,
-  /** The same afterwards; null for a record that goes. */
+  /** The same after the change; null for a deleted record. */
   after: values.nullable(),
 });
 export type Sample = z.output<typeof sample>;
 
-/** What happens to records beside the selected ones. */
+/** Effects on records outside the selection. */
 export const cascade = z.object({
   by_entity: z.array(
     z.object({ entity_name: z.string(), action: z.enum(['delete', 'clear']), count: z.int().positive() }),
@@ -65,7 +65,7 @@ export const cascade = z.object({
 });
 export type Cascade = z.output<typeof cascade>;
 
-/** A preview that was cut off is begun anew under another `attempt`; what the earlier one left does not count. */
+/** A restarted preview has another `attempt`; rows of the earlier attempt are ignored. */
 const attempt = { ...base, attempt: z.string() };
 
 export const BulkPreviewStarted = defineEvent(
@@ -73,11 +73,11 @@ export const BulkPreviewStarted = defineEvent(
   z.object({ ...attempt, entity_name: z.string(), op_params: opParams, selection, created_by: z.string() }),
 );
 
-/** A row as it was selected; version 0 for a record that is not there. */
+/** A row as selected; version 0 for a record that does not exist. */
 export const frozenRow = z.object({ record_id: z.string(), version: count });
 export type FrozenRow = z.output<typeof frozenRow>;
 
-/** At most 1,000 rows, which are frozen by it: a commit touches no others. */
+/** Freezes at most 1,000 rows; a commit touches only frozen rows. */
 export const BulkRowsResolved = defineEvent(
   'BulkRowsResolved',
   z.object({ ...attempt, first: count, rows: z.array(frozenRow) }),
@@ -108,15 +108,15 @@ export const BulkCommitStarted = defineEvent(
   z.object({
     ...base,
     committed_by: z.string(),
-    /** Of a selection by filter: how many records it selects now. */
+    /** For a selection by filter: the number of records that it matches at commit. */
     count_at_commit: count.optional(),
   }),
 );
 
-/** Somebody works on the rows from here on, and whoever did before does no longer. */
+/** Starts a run over the rows; earlier runs end. */
 export const BulkRunStarted = defineEvent('BulkRunStarted', z.object({ ...base, run: z.int().positive() }));
 
-/** What became of some rows, by where they stand in the preview. */
+/** Outcomes of some rows, by their index in the preview. */
 export const BulkRowsProcessed = defineEvent(
   'BulkRowsProcessed',
   z.object({
@@ -135,7 +135,7 @@ export const BulkCommitted = defineEvent(
   z.object({ ...base, run: z.int().positive(), ...totals }),
 );
 
-/** The store was out of reach for too long; what had been done by then stays. */
+/** A store was unavailable for too long; rows processed before stay changed. */
 export const BulkCommitErrored = defineEvent(
   'BulkCommitErrored',
   z.object({ ...base, run: z.int().positive(), ...totals, not_processed: count }),

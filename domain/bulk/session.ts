@@ -4,15 +4,15 @@ import type { StreamType } from '../core/stream-type.ts';
 import type { BulkEvent, Cascade, OpParams, Selection } from './session-events.ts';
 
 /**
- * A bulk operation session (specification, States): a preview freezes rows, a commit works on these and no others, a
- * cancel ends it. The rows themselves are in the stream's events, not in the state.
+ * A bulk operation session (specification, States): a preview freezes rows, a commit processes only those, a cancel
+ * ends the session. Rows are in the stream's events, not in the state.
  */
 
-/** A selection resolves to at most so many rows. */
+/** Maximum number of rows of a selection. */
 export const MAX_ROWS = 100_000;
 /** Rows frozen by one event. */
 export const CHUNK = 1_000;
-/** From so many rows on a commit is queued. */
+/** Number of rows from which a commit is queued. */
 export const QUEUED_FROM = 1_000;
 
 export type SessionStatus = 'previewed' | 'committing' | 'committed' | 'errored' | 'cancelled';
@@ -32,9 +32,9 @@ export interface PreviewCounts {
 
 export interface SessionResult extends RowCounts {
   readonly cascade_applied?: Cascade | undefined;
-  /** ms; when the commit ended. */
+  /** When the commit ended (ms). */
   readonly endedAt: number;
-  /** Of an errored session: rows that were not reached. */
+  /** Errored sessions only: rows that were not reached. */
   readonly not_processed?: number | undefined;
 }
 
@@ -60,9 +60,9 @@ export interface SessionState extends Begun {
   readonly createdAt: number;
   readonly countAtCommit?: number | undefined;
   readonly committedBy?: string | undefined;
-  /** ms; what `now()` of the filter is at commit. */
+  /** Start of the commit (ms); the value of `now()` in the filter at commit. */
   readonly commitStartedAt?: number | undefined;
-  /** Counts those who worked on it, one after the other; the last one's word counts. */
+  /** Number of the present run; only the latest run may record rows. */
   readonly run: number;
   readonly done: RowCounts;
   readonly result?: SessionResult | undefined;
@@ -160,7 +160,7 @@ export const bulkStream: StreamType<BulkState, BulkEvent> = {
   evolve,
 };
 
-/** A session whose preview is complete. @throws `not_found` */
+/** A session with a complete preview. @throws `not_found` */
 export const sessionIn = (state: BulkState): SessionState => {
   if (state.status === 'none' || state.status === 'previewing') throw notFound();
   return state;

@@ -1,6 +1,6 @@
 /**
- * The stable error codes of the interface (specification, Errors; decisions, section 2). The domain throws them
- * with details; one table in `api/` gives each its HTTP status.
+ * Stable error codes of the interface (specification, Errors; decisions, section 2). The domain throws them with
+ * details; a table in `api/` maps each to its HTTP status.
  */
 export const ERROR_CODES = [
   'validation_failed',
@@ -65,10 +65,10 @@ export interface FieldIssue {
   readonly message: string;
 }
 
-/** The most issues in one answer. */
+/** Maximum number of issues in one answer. */
 export const MAX_ISSUES = 1_000;
 
-/** A refusal that the caller is meant to see. Everything else that is thrown becomes `internal_error`. */
+/** A refusal that the caller sees. Any other thrown value becomes `internal_error`. */
 export class DomainError extends Error {
   override readonly name = 'DomainError';
   readonly code: ErrorCode;
@@ -88,5 +88,5 @@ export const invalid = (issues: readonly FieldIssue[]): DomainError =>
     issues: issues.slice(0, MAX_ISSUES),
   });
 
-/** The one answer for an id that is unknown, malformed or another tenant's: the bytes must not differ. */
+/** The same answer, byte for byte, for an unknown id, a malformed id and another tenant's id. */
 export const notFound = (): DomainError => new DomainError('not_found', 'No such resource.');

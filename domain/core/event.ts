@@ -1,11 +1,11 @@
 import type { z } from 'zod';
 
-/** The owner of a personal text: one data key for each owner seals its texts, and destroying that key erases them. */
+/** The owner of a personal text. Each owner has one data key, which seals its texts; destroying the key erases them. */
 export interface Owner<Field extends string = string> {
   readonly kind: 'person' | 'first_admin' | 'message' | 'webhook' | 'sso';
-  /** The field with the owner's id. */
+  /** The field that holds the owner's id. */
   readonly id: Field;
-  /** The field that names the key itself, in events that have it. */
+  /** The field that holds the key's id, in events that have one. */
   readonly key?: Field;
 }
 
@@ -15,15 +15,15 @@ export interface Owner<Field extends string = string> {
  */
 export interface EventDefinition<Type extends string = string, Schema extends z.ZodType = z.ZodType> {
   readonly type: Type;
-  /** Raised when the shape changes; an upcaster leads from each older version to the next. */
+  /** Raised when the shape changes; upcasters convert older versions. */
   readonly version: number;
   readonly schema: Schema;
   /**
-   * Fields with personal texts, and whose they are. A new event holds the text as decided; the codec seals it, and
-   * everywhere else the field holds the sealed form.
+   * Fields with personal texts and their owners. The codec seals the text of a new event; elsewhere the field holds
+   * the sealed form.
    */
   readonly personal: Readonly<Record<string, Owner>>;
-  /** Those of `personal` that are credentials: opened where they are used, and shown to nobody, auditors included. */
+  /** The personal fields that hold credentials: opened only for use, and never shown, not even to auditors. */
   readonly secret: readonly string[];
   /** `upcasters[n]` turns data of version n into version n + 1. */
   readonly upcasters: Readonly<Record<number, (data: unknown) => unknown>>;
@@ -49,7 +49,7 @@ export const defineEvent = <Type extends string, Schema extends z.ZodType>(
   upcasters: options.upcasters ?? {},
 });
 
-/** `{type, data}` of a definition; a union of definitions gives a union that a switch can narrow. */
+/** `{type, data}` of a definition. A union of definitions gives a union that a switch can narrow. */
 export type EventOf<D> =
   D extends EventDefinition<infer Type, infer Schema>
     ? { readonly type: Type; readonly data: z.output<Schema> }

@@ -1,17 +1,17 @@
 import type { Filter, SortField } from '../expressions/filter-tree.ts';
 
 /**
- * A projection is a pure fold: for each event it names the documents that the event touches and how each changes.
- * The runner loads touched documents once per batch, folds in memory and writes documents with the checkpoint.
+ * A projection is a pure fold: for each event it names the documents to change and how. The runner loads these
+ * documents once per batch, folds in memory and writes them with the checkpoint.
  */
 
 export interface Index {
   readonly name: string;
   /** Dotted paths; see the read store port. */
   readonly fields: readonly string[];
-  /** The one path that meets an array: an entry per element. */
+  /** The one path that leads to an array; the index has an entry per element. */
   readonly multi?: string;
-  /** Documents that have no value there are not in the index. */
+  /** The index skips documents without a value at this path. */
   readonly present?: string;
 }
 
@@ -26,15 +26,15 @@ export interface ProjectedEvent<E extends { type: string; data: unknown } = { ty
   /** ms */
   readonly at: number;
   readonly actor: { readonly kind: string; readonly id: string };
-  /** The platform admin who acts as {@link actor}; undefined: it is the actor itself. */
+  /** The platform admin who acts as {@link actor}; undefined when the actor acts themselves. */
   readonly impersonatedBy: string | undefined;
-  /** Its place in the log: opaque, in the order of text. */
+  /** Position in the log: opaque, sorts as text. */
   readonly position: string;
 }
 
 /**
- * One touched document. `change` gets the document as it is (undefined: none) and returns it anew (undefined: gone), or
- * the very same where nothing changes: it is then not written.
+ * A change of one document. `change` gets the present document (undefined: none) and returns the new one (undefined:
+ * delete; the same object: no write).
  */
 export interface Touch {
   readonly collection: string;
@@ -44,20 +44,20 @@ export interface Touch {
   readonly change: (document: Document | undefined) => Document | undefined;
 }
 
-/** A JSON object; never changed in place. */
+/** A JSON object; never mutated. */
 export type Document = { readonly [key: string]: unknown };
 
 export interface Projection {
   readonly name: string;
-  /** Grows when documents change shape or meaning: a new generation is then built beside the old one. */
+  /** Raised when documents change shape or meaning: a new generation is then built beside the old one. */
   readonly version: number;
   readonly collections: readonly {
     readonly name: string;
     readonly indexes: readonly Index[];
-    /** Its documents hold `keys` (expressions/order-key.ts) and are found by filters; see the read store port. */
+    /** Documents hold `keys` (expressions/order-key.ts), which filters search; see the read store port. */
     readonly searchable?: boolean;
   }[];
-  /** Types of the events that are folded; others are passed over. */
+  /** Types of the events to fold; others are skipped. */
   readonly types: readonly string[];
   readonly fold: (event: ProjectedEvent) => readonly Touch[];
 }
@@ -84,7 +84,7 @@ export const projection = <E extends Union>(definition: {
   };
 };
 
-/** A typed touch: `D` is the collection's document. The collection holds nothing else, so the type is its own proof. */
+/** A typed touch. `D` is the document type of the whole collection, so it needs no check. */
 export const touch = <D extends object>(
   collection: string,
   id: string,
@@ -99,7 +99,7 @@ export const touch = <D extends object>(
 
 let lastIso = { ms: 0, text: new Date(0).toISOString() };
 
-/** Of the same moment again and again: a fold asks for its event's time once per field. */
+/** Caches the last result: a fold formats its event's time once per field. */
 export const iso = (ms: number): string => {
   if (ms !== lastIso.ms) lastIso = { ms, text: new Date(ms).toISOString() };
   return lastIso.text;
@@ -107,14 +107,14 @@ export const iso = (ms: number): string => {
 
 export type Scalar = string | number | boolean | null;
 
-/** A row that was shown, and the digest of the text that it was sorted by. */
+/** A row already shown, and the digest of the text it was sorted by. */
 export type ShownRow = readonly [id: string, digest: string];
 
 /** The last row of a page: index values after `equals`, and the document's id. */
 export interface PageEnd {
   readonly values: readonly Scalar[];
   readonly id: string;
-  /** Present where the value is only the beginning of a long text: the last rows shown, latest first. */
+  /** Present when the index value is only the beginning of a long text: the rows shown last, latest first. */
   readonly shown?: readonly ShownRow[] | undefined;
 }
 
@@ -124,12 +124,12 @@ export interface PageQuery {
   readonly range?: { readonly gt?: Scalar; readonly lt?: Scalar };
   readonly order: 'asc' | 'desc';
   readonly limit: number;
-  /** Ends a page after about 2 MiB of documents, where they can be large and the caller follows `next`. */
+  /** Ends a page after about 2 MiB; for large documents whose caller follows `next`. */
   readonly bounded?: boolean;
   readonly after?: PageEnd | undefined;
 }
 
-/** All that a range of an index holds. */
+/** Selects a whole range of an index. */
 export interface RangeQuery extends Omit<PageQuery, 'limit' | 'bounded' | 'after'> {
   readonly collection: string;
 }
@@ -140,7 +140,7 @@ export interface Page<D> {
   readonly next?: PageEnd | undefined;
 }
 
-/** The documents that a filter selects within one range of an index. */
+/** Selects documents by filter within a range of an index. */
 export interface DocumentSelection {
   readonly index: string;
   readonly equals: readonly Scalar[];
@@ -151,7 +151,7 @@ export interface DocumentSelection {
 }
 
 export interface SearchQuery extends DocumentSelection {
-  /** By this field, then by id; default: the index's order. Costs a scan of the range. */
+  /** Sorts by this field, then by id; default: the index's order. Scans the range. */
   readonly sort?: SortField | undefined;
   readonly order?: 'asc' | 'desc' | undefined;
   readonly limit: number;
@@ -162,13 +162,13 @@ export interface SearchQuery extends DocumentSelection {
 export interface DocumentReader {
   get<D>(collection: string, tenantId: string, id: string): Promise<D | undefined>;
   find<D>(collection: string, tenantId: string, query: PageQuery): Promise<Page<D>>;
-  /** Index values and ids of the first of a range, without reading documents. */
+  /** The first index values and ids of a range, without reading documents. */
   entries(collection: string, tenantId: string, query: PageQuery): Promise<readonly PageEnd[]>;
-  /** All documents of each query, read together: none has seen an event that another has not. For small ranges. */
+  /** All documents of each query from one snapshot. For small ranges. */
   findAll(tenantId: string, queries: readonly RangeQuery[]): Promise<readonly (readonly Document[])[]>;
-  /** Of a searchable collection. */
+  /** Searches a searchable collection. */
   search<D>(collection: string, tenantId: string, query: SearchQuery): Promise<Page<D>>;
-  /** As `search`, ids alone: `docs` are document ids. */
+  /** Like `search`, but returns document ids. */
   ids(collection: string, tenantId: string, query: SearchQuery): Promise<Page<string>>;
   count(collection: string, tenantId: string, selection: DocumentSelection): Promise<number>;
 }
@@ -176,7 +176,7 @@ export interface DocumentReader {
 /** Documents per page of {@link every}. */
 const PAGE = 200;
 
-/** All documents of a paged query, one page in memory; those that come or vanish meanwhile are no matter. */
+/** All documents of a paged query, one page in memory. Concurrent changes may be missed or seen. */
 export const every = async function* <D>(
   find: (page: { limit: number; after: PageEnd | undefined }) => Promise<Page<D>>,
 ): AsyncIterable<D> {

@@ -1,6 +1,6 @@
 import type { EventMeta } from './event.ts';
 
-/** Facts from outside the stream that a decision needs: the domain reads no clock and draws no random number. */
+/** Facts from outside the stream. The domain reads no clock and draws no random number. */
 export interface DecisionContext {
   /** Now in ms, never before the stream's last event. */
   readonly now: number;
@@ -10,8 +10,8 @@ export interface DecisionContext {
 export type Decided<E> = E & { readonly at?: number };
 
 /**
- * How a stream's state is folded from its events. Decisions are plain functions
- * `(state, command, context) => events` beside it; an empty list means that nothing changes.
+ * How events fold into a stream's state. Decisions are separate functions `(state, command, context) => events`; an
+ * empty list changes nothing.
  */
 export interface StreamType<State, Event> {
   /** Part of the stream's name: `<tenant>.<category>-<id>`. */

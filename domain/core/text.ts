@@ -1,4 +1,4 @@
-/** Text rules shared by every context. Lengths are code points, as people count. */
+/** Text rules shared by all areas. Lengths are code points. */
 
 export const codePoints = (text: string): number => {
   let count = 0;
@@ -9,12 +9,12 @@ export const codePoints = (text: string): number => {
   return count;
 };
 
-/** Bytes of a value as JSON in UTF-8. */
+/** UTF-8 size of a value's JSON. */
 export const jsonBytes = (value: unknown): number => new TextEncoder().encode(JSON.stringify(value)).length;
 
-/** The first `max` code points; never half a surrogate pair. */
+/** The first `max` code points; never splits a surrogate pair. */
 export const truncate = (text: string, max: number): string =>
   text.length <= max ? text : [...text].slice(0, max).join('');
 
-/** Text that every store and every JSON reader can keep: no NUL, no lone surrogate. */
+/** Whether every store and JSON reader can hold the text: no NUL, no lone surrogate. */
 export const isStorableText = (text: string): boolean => text.isWellFormed() && !text.includes('\u0000');

@@ -6,12 +6,12 @@ import { compareDecimals, isDecimal } from './decimal.ts';
 import { type Field, fieldType, isName, MAX_LONG_TEXT, NAME_RULE, ON_DELETE } from './fields.ts';
 import { checkValue } from './values.ts';
 
-/** Checks a schema as a caller sends it (decisions, section 6, Schema). Unknown keys are refused everywhere. */
+/** Checks a schema from a request (decisions, section 6, Schema). Unknown keys are refused. */
 
 const MAX_FIELDS = 200;
 const MAX_OPTIONS = 200;
 const MAX_LABEL = 200;
-/** Characters of a schema as JSON: a list of schemas stays readable, and an event small. */
+/** Maximum size of a schema's JSON in characters; keeps lists of schemas and events small. */
 const MAX_DEFINITION = 128 * 1024;
 
 const name = z.string().refine(isName, NAME_RULE);
@@ -22,7 +22,7 @@ const label = z
     `A label has 1 to ${MAX_LABEL} characters, not only white space.`,
   );
 
-/** Names that records, filters or the language itself use for something else. */
+/** Names with another meaning in records, filters or expressions. */
 const RESERVED: ReadonlySet<string> = new Set([
   'tenant_id',
   'id',
@@ -55,7 +55,7 @@ const fieldDefinition = z.strictObject({
     )
     .max(MAX_OPTIONS)
     .optional(),
-  /** Checked like any value of the field. */
+  /** Checked like a value of the field. */
   default: z.unknown().optional(),
   min: z.union([z.number(), z.string().max(100)]).optional(),
   max: z.union([z.number(), z.string().max(100)]).optional(),
@@ -74,7 +74,7 @@ export const entityChange = z.strictObject({
   workflow,
 });
 
-/** Keys of a field that only some types have. */
+/** Keys that only fields of some types have. */
 const OWN_KEYS = {
   options: ['enum'],
   min: ['integer', 'decimal'],
@@ -83,7 +83,7 @@ const OWN_KEYS = {
   reference: ['reference'],
 } as const satisfies Partial<Record<keyof FieldDefinition, readonly Field['type'][]>>;
 
-/** A bound as the field's values are written: decimals as texts. */
+/** A bound in the form of the field's values: decimals as texts. */
 const bound = (type: Field['type'], value: string | number | undefined): string | number | undefined =>
   type === 'decimal' && typeof value === 'number' ? String(value) : value;
 
@@ -96,7 +96,7 @@ const stored = ({ default: _given, min, max, ...field }: FieldDefinition): Field
   };
 };
 
-/** The fields as they are kept, and everything that is wrong with them; `path` leads into the body. */
+/** The stored form of the fields, and every issue; `path` leads into the body. */
 export const checkFields = (
   definitions: readonly FieldDefinition[],
 ): { readonly fields: readonly Field[]; readonly issues: readonly FieldIssue[] } => {
@@ -158,7 +158,7 @@ const checkBounds = ({ type, min, max }: Field, add: Add): void => {
   if (compareDecimals(String(min), String(max)) > 0) add('max', 'too_small', 'max must not be below min.');
 };
 
-/** A default is written like any value of its field, and kept like one; null is none. */
+/** A default has the form of a value of its field; null means none. */
 const withDefault = (field: Field, given: unknown, add: Add): Field => {
   if (given === undefined || given === null) return field;
   if (field.type === 'reference' || field.type === 'user') {

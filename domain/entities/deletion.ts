@@ -4,8 +4,8 @@ import type { DeletingRecord, LiveRecord, RecordEvent, RecordState, Registration
 import { checkVersion } from './record-values.ts';
 
 /**
- * References between records, and the deletion of a record with all that points to it (decisions, section 6; decision
- * 0011). Each function decides on one stream; application/entities/deletions.ts runs the steps in order.
+ * References between records, and cascading deletion (decisions, section 6; decision 0011). Each function decides on
+ * one stream; application/entities/deletions.ts runs the steps in order.
  */
 
 const isPresent = (state: RecordState): state is LiveRecord | DeletingRecord =>
@@ -26,7 +26,7 @@ export const keysPointingTo = (state: RecordState, targetId: string): readonly s
       )
     : [];
 
-/** Clears references to a deleted record, required or not. */
+/** Clears references to a deleted record, also required ones. */
 export const clearReferences = (state: RecordState, targetId: string): readonly RecordEvent[] => {
   const keys = new Set(keysPointingTo(state, targetId));
   if (!isPresent(state) || keys.size === 0) return [];
@@ -48,7 +48,7 @@ export const clearReferences = (state: RecordState, targetId: string): readonly 
   ];
 };
 
-/** Whether a write has used the registration; it is used once at most. */
+/** Whether a write has used the registration; only one write can. */
 export const isUsed = (state: RecordState, { id, referrer }: Registration): boolean =>
   isPresent(state) && state.registrations[referrer.field_key] === id;
 
@@ -79,7 +79,7 @@ export const registerReference = (
   ];
 };
 
-/** Drops registrations whose referrers are in the read model, or will never be written. */
+/** Drops registrations whose referrers are in the read model, or were never written. */
 export const releaseReferences = (state: RecordState, ids: readonly string[]): readonly RecordEvent[] => {
   if (!isPresent(state)) return [];
   const known = state.pending.filter(({ id }) => ids.includes(id)).map(({ id }) => id);
@@ -94,7 +94,7 @@ export interface StartDeletion {
   readonly ifVersion?: number | undefined;
 }
 
-/** Marks the record that a caller deletes. @throws `not_found`; `conflict` at another version */
+/** Marks the record that the caller deletes. @throws `not_found`; `conflict` at another version */
 export const startDeletion = (
   state: RecordState,
   entityName: string,
@@ -105,10 +105,10 @@ export const startDeletion = (
   return [{ type: 'RecordDeletionStarted', data: { ...baseOf(state), deletion_id: deletionId } }];
 };
 
-/** One attempt to delete a record with all that goes with it. */
+/** An attempt to delete a record and its cascade. */
 export interface Attempt {
   readonly deletionId: string;
-  /** The record whose deletion was asked for. */
+  /** The record that the caller deletes. */
   readonly rootId: string;
 }
 
@@ -133,14 +133,14 @@ export const markForDeletion = (
 const cascadeOf = ({ deletion }: DeletingRecord) =>
   deletion.cascadeOf === undefined ? {} : { cascade_of: deletion.cascadeOf };
 
-/** Brings the record back; nothing for a record that another attempt is deleting. */
+/** Restores the record; no events when another attempt deletes it. */
 export const abandonDeletion = (state: RecordState, deletionId: string): readonly RecordEvent[] => {
   if (state.status !== 'deleting' || state.deletion.id !== deletionId) return [];
   const data = { ...baseOf(state), deletion_id: deletionId, ...cascadeOf(state) };
   return [{ type: 'RecordDeletionAbandoned', data }];
 };
 
-/** Deletes a marked record; nothing for a record that another attempt is deleting. */
+/** Deletes a marked record; no events when another attempt deletes it. */
 export const finishDeletion = (state: RecordState, deletionId: string): readonly RecordEvent[] => {
   if (state.status !== 'deleting' || state.deletion.id !== deletionId) return [];
   const { values, version } = state;

@@ -6,30 +6,30 @@ import { FIELD_TYPES, type FieldType } from '../expressions/tree.ts';
 export { FIELD_TYPES, type FieldType };
 export const fieldType = z.enum(FIELD_TYPES);
 
-/** What happens to a referrer when the record that it points to is deleted. */
+/** Effect on a referrer when the record it points to is deleted. */
 export const ON_DELETE = ['restrict', 'clear', 'cascade'] as const;
 
 export const json = z.json();
 export type JsonValue = z.output<typeof json>;
 
-/** A record's values by field key; a field without a value is not there. */
+/** A record's values by field key; fields without a value are absent. */
 export const valuesSchema = z.record(z.string(), json);
 export type Values = Readonly<Record<string, JsonValue>>;
 
-/** The types of the fields that have a value; folds order values and find references by them. */
+/** Types of the fields that have a value; folds use them for order keys and references. */
 export const typesSchema = z.record(z.string(), fieldType);
 export type Types = Readonly<Record<string, FieldType>>;
 
-/** A field as it is stored: checked by `definition.ts`. */
+/** A field as stored, checked by `definition.ts`. */
 export const storedField = z.object({
   key: z.string(),
   label: z.string(),
   type: fieldType,
   required: z.boolean(),
-  /** Of an enum. */
+  /** Enums only. */
   options: z.array(z.string()).optional(),
   default: json.optional(),
-  /** Numbers of an integer, decimal texts of a decimal. */
+  /** Numbers for an integer, decimal texts for a decimal. */
   min: z.union([z.number(), z.string()]).optional(),
   max: z.union([z.number(), z.string()]).optional(),
   /** Code points of a text. */
@@ -44,6 +44,6 @@ const NAME = /^[a-z][a-z0-9_]{0,62}$/;
 export const isName = (text: string): boolean => NAME.test(text);
 export const NAME_RULE = 'This must match ^[a-z][a-z0-9_]{0,62}$.';
 
-/** Limits of texts where a field has no `max_length` of its own; code points. */
+/** Maximum length of a text without a `max_length` of its own, in code points. */
 export const MAX_TEXT = 10_000;
 export const MAX_LONG_TEXT = 100_000;

@@ -1,12 +1,12 @@
 import { isStorableText } from '../core/text.ts';
 import type { JsonValue } from './fields.ts';
 
-/** Values of `json` fields: bounded, comparable, and safe to keep. */
+/** Values of `json` fields: bounded, comparable, and safe to store. */
 
 export const MAX_JSON_BYTES = 64 * 1024;
 export const MAX_JSON_DEPTH = 32;
 
-/** One text per value: keys in order, so that two that are equal as JSON give the same. */
+/** JSON with sorted keys: equal values give equal texts. */
 export const canonical = (value: JsonValue): string => {
   if (value === null || typeof value !== 'object') return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
@@ -17,7 +17,7 @@ export const canonical = (value: JsonValue): string => {
 export const isSame = (a: JsonValue | undefined, b: JsonValue | undefined): boolean =>
   a === b || (a !== undefined && b !== undefined && canonical(a) === canonical(b));
 
-/** Keys that assignments treat as something else. */
+/** Excludes `__proto__`, which an assignment would not store as a key. */
 const isKeepableKey = (key: string): boolean => key !== '__proto__' && isStorableText(key);
 
 const problemIn = (value: unknown, depth: number): string | undefined => {
@@ -36,11 +36,11 @@ const problemIn = (value: unknown, depth: number): string | undefined => {
   return undefined;
 };
 
-/** A sentence on why a value cannot be stored; undefined for a value that can. */
+/** Describes why a value cannot be stored; undefined when it can. */
 export const jsonProblem = (value: unknown): string | undefined => {
   const problem = problemIn(value, 0);
   if (problem !== undefined) return problem;
-  // Every nested value is checked; the length of all is left.
+  // Nested values are checked above; this checks the total size.
   return utf8Length(JSON.stringify(value)) <= MAX_JSON_BYTES
     ? undefined
     : `The value is larger than ${MAX_JSON_BYTES / 1024} KiB.`;

@@ -10,12 +10,12 @@ export interface AddNote {
   readonly noteId: string;
   readonly author: { readonly kind: string; readonly id: string };
   readonly authorUserId: string | null;
-  /** The stored form: mentions as ids. */
+  /** Stored form, with mentions as ids. */
   readonly body: string;
   readonly mentioned: readonly string[];
 }
 
-/** As a message's: 1..10,000 code points, not only white space. @throws `validation_failed` */
+/** Same rules as a message: 1 to 10,000 code points, not blank. @throws `validation_failed` */
 export const checkNote = (body: string): void => {
   const issue = (code: string, message: string) => invalid([{ path: 'body', code, message }]);
   if (body.trim() === '') throw issue('too_small', 'The body must hold more than white space.');

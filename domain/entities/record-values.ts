@@ -7,31 +7,31 @@ import { checkValue, type Misfit } from './values.ts';
 
 /**
  * Checks a record's values against its entity's fields, then creates or updates the record (decisions, section 6,
- * Record). An answer names every fault at once.
+ * Record). An answer lists every issue.
  */
 
-/** A value that names a record or a user, which must exist. */
+/** A reference to a record or user that must exist. */
 export interface Link {
   readonly fieldKey: string;
   readonly kind: 'reference' | 'user';
   readonly id: string;
-  /** Of a reference. */
+  /** References to records only. */
   readonly entityName: string | undefined;
 }
 
 export interface Resolved {
-  /** All values afterwards, those that were not touched included. */
+  /** All values after the change. */
   readonly values: Values;
   readonly types: Types;
-  /** Keys whose value changes. */
+  /** Keys of changed values. */
   readonly changed: readonly string[];
-  /** Of the changed ones. */
+  /** Links among the changed values. */
   readonly links: readonly Link[];
-  /** The first {@link MAX_ISSUES}; of unknown keys, which come from the caller, only their beginning. */
+  /** At most {@link MAX_ISSUES}; keys of unknown fields are truncated. */
   readonly misfits: readonly (Misfit & { readonly key: string })[];
 }
 
-/** Values as a caller sends them; null is no value. */
+/** Values from the caller; null means no value. */
 export type Input = Readonly<Record<string, unknown>>;
 
 const MISSING: Misfit = {
@@ -41,12 +41,12 @@ const MISSING: Misfit = {
 };
 const UNKNOWN: Misfit = { kind: 'type', code: 'unknown_field', message: 'The entity has no such field.' };
 
-/** Keys of fields are shorter. */
+/** Longer than any field's key. */
 const MAX_KEY = 100;
 
 const KEYED = new WeakMap<readonly Field[], ReadonlyMap<string, Field>>();
 
-/** The same fields are asked for record after record. */
+/** Cached, because many records share the same fields. */
 const keyed = (fields: readonly Field[]): ReadonlyMap<string, Field> => {
   const known = KEYED.get(fields);
   if (known !== undefined) return known;
@@ -62,7 +62,7 @@ export const resolve = (fields: readonly Field[], before: Values | undefined, in
   const values = new Map<string, JsonValue>(Object.entries(before ?? {}));
   for (const [key, given] of Object.entries(input)) {
     const field = byKey.get(key);
-    // The answer lists this many issues at most.
+    // An answer lists at most this many issues.
     if (misfits.length >= MAX_ISSUES) break;
     if (field === undefined) misfits.push({ key: key.slice(0, MAX_KEY).toWellFormed(), ...UNKNOWN });
     else if (given === null || given === undefined || (given === '' && field.required)) {
@@ -78,7 +78,7 @@ export const resolve = (fields: readonly Field[], before: Values | undefined, in
   }
   if (before === undefined) {
     for (const { key, required, default: fallback } of fields) {
-      // Null from a caller is no value, where none is needed.
+      // The caller may send null to leave an optional field empty.
       if (values.has(key) || (Object.hasOwn(input, key) && !required)) continue;
       if (fallback !== undefined) values.set(key, fallback);
       else if (required && !Object.hasOwn(input, key)) misfits.push({ key, ...MISSING });
@@ -93,7 +93,7 @@ const outcome = (
   after: ReadonlyMap<string, JsonValue>,
   misfits: Resolved['misfits'],
 ): Resolved => {
-  // Keys of fields are names (fields.ts), none of which an assignment takes for something else.
+  // Field keys are names (fields.ts), so none of them is `__proto__`.
   const values: Record<string, JsonValue> = {};
   const types: Record<string, FieldType> = {};
   const changed: string[] = [];
@@ -123,7 +123,7 @@ export const constraintViolated = (issues: readonly FieldIssue[]): DomainError =
 
 export const hasWrongTypes = ({ misfits }: Resolved): boolean => misfits.some(({ kind }) => kind === 'type');
 
-/** All that is wrong; the path of a value is `values.<key>`. */
+/** Every issue; the path of a value is `values.<key>`. */
 const allIssues = ({ misfits }: Resolved, missing: ReadonlySet<string>): FieldIssue[] => [
   ...misfits.map(({ key, code, message }) => ({ path: `values.${key}`, code, message })),
   ...[...missing].map((key) => ({
@@ -134,7 +134,7 @@ const allIssues = ({ misfits }: Resolved, missing: ReadonlySet<string>): FieldIs
 ];
 
 /**
- * @throws `validation_failed` with every issue, when a value is of the wrong kind
+ * @throws `validation_failed` with every issue, when a value has the wrong type
  * @param missing keys of links whose target does not exist
  */
 export const checkTypes = (resolved: Resolved, missing: ReadonlySet<string>): void => {
@@ -149,16 +149,16 @@ export const checkConstraints = (resolved: Resolved, missing: ReadonlySet<string
 
 // Commands
 
-/** The schema that a decision is made against. */
+/** The schema that a decision uses. */
 export interface SchemaView {
   readonly name: string;
   readonly fields: readonly Field[];
-  /** The fields of a change under way. */
+  /** Fields of a proposed change. */
   readonly proposed: readonly Field[] | undefined;
   readonly revision: number;
 }
 
-/** Facts of a write from outside the record's stream. */
+/** Facts about links, from outside the record's stream. */
 export interface LinkFacts {
   /** Keys of links whose target does not exist. */
   readonly missing: ReadonlySet<string>;
@@ -224,8 +224,8 @@ export const createRecord = (
 };
 
 /**
- * Equal values give no event.
- * @param known the resolved values, when the caller has resolved them for this state and these fields
+ * No events for equal values.
+ * @param known values that the caller has resolved already for this state and these fields
  * @throws `not_found`, `validation_failed`, `conflict`, `constraint_violated`
  */
 export const updateRecord = (

@@ -4,14 +4,14 @@ import type { StreamType } from '../core/stream-type.ts';
 import { type Types, typesSchema, type Values, valuesSchema } from './fields.ts';
 
 /**
- * The stream `record-<id>`: a record's values, its job, its notes and its references (specification, Entity record;
- * decisions, section 6). Its decisions are in record-values.ts, deletion.ts, notes.ts and domain/workflow/job.ts.
+ * The stream `record-<id>`: a record's values, job, notes and references (specification, Entity record; decisions,
+ * section 6). Its decisions are in record-values.ts, deletion.ts, notes.ts and domain/workflow/job.ts.
  */
 
 // Events
 
 const base = { record_id: z.string(), entity_name: z.string() };
-/** The version of a workflow that a job follows to its end. */
+/** The workflow's version, fixed for the life of the job. */
 const workflow = { workflow: z.string(), workflow_version: z.number() };
 const jobStart = z.object({ ...workflow, state: z.string() });
 export type JobStart = Readonly<z.output<typeof jobStart>>;
@@ -21,16 +21,16 @@ export const RecordCreated = defineEvent(
   'RecordCreated',
   z.object({
     ...base,
-    /** All values, defaults included; a field without a value is left out. */
+    /** All values including defaults; fields without a value are absent. */
     values: valuesSchema,
     types: typesSchema,
-    /** The revision of the schema's stream that the values were checked against. */
+    /** Revision of the schema's stream at which the values were checked. */
     schema_revision: z.number(),
-    /** Registrations of its references at their targets, by field key. */
+    /** Registrations of the references at their targets, by field key. */
     registrations: z.record(z.string(), z.string()).optional(),
     /** Id of the actor. */
     created_by: z.string(),
-    /** Present for an entity with a workflow; the job has the record's id. */
+    /** Present when the entity has a workflow; the job has the record's id. */
     job: jobStart.optional(),
   }),
 );
@@ -39,33 +39,33 @@ export const RecordUpdated = defineEvent(
   'RecordUpdated',
   z.object({
     ...base,
-    /** All values afterwards. */
+    /** All values after the change. */
     values: valuesSchema,
     types: typesSchema,
-    /** Keys of the fields whose value changed. */
+    /** Keys of changed fields. */
     changed: z.array(z.string()),
     version: z.number(),
     /** Registrations of the new references, by field key. */
     registrations: z.record(z.string(), z.string()).optional(),
     /** Absent when the system cleared references. */
     schema_revision: z.number().optional(),
-    /** The deleted record whose references this update cleared. */
+    /** The deleted record whose references this update clears. */
     cleared_by: z.string().optional(),
   }),
 );
 
 const deletion = {
   ...base,
-  /** Names one attempt to delete a record with its cascade. */
+  /** Identifies one attempt to delete a record with its cascade. */
   deletion_id: z.string(),
-  /** The record whose deletion takes this one along. */
+  /** Id of the record whose deletion cascades to this one. */
   cascade_of: z.string().optional(),
 };
 
-/** The record is not found any more, and no new reference to it is accepted. */
+/** Hides the record and refuses new references to it. */
 export const RecordDeletionStarted = defineEvent('RecordDeletionStarted', z.object(deletion));
 
-/** The record stays: another one that must stay points to it, or to a record of its cascade. */
+/** Restores the record: a restricting reference points to it or to its cascade. */
 export const RecordDeletionAbandoned = defineEvent('RecordDeletionAbandoned', z.object(deletion));
 
 export const RecordDeleted = defineEvent(
@@ -76,7 +76,7 @@ export const RecordDeleted = defineEvent(
 const referrer = z.object({ ...base, field_key: z.string() });
 export type Referrer = z.output<typeof referrer>;
 
-/** On the target, before the referrer is written. */
+/** Appended to the target before the referrer is written. */
 export const ReferenceRegistered = defineEvent(
   'ReferenceRegistered',
   z.object({
@@ -86,19 +86,19 @@ export const ReferenceRegistered = defineEvent(
   }),
 );
 
-/** On the target: the referrer was written and is in the read model, or will never be written. */
+/** Appended to the target: the referrer is in the read model, or will never be written. */
 export const ReferenceReleased = defineEvent(
   'ReferenceReleased',
   z.object({ ...base, registration_ids: z.array(z.string()) }),
 );
 
-/** On the referrer: a write that uses this registration is refused from now on. */
+/** Appended to the referrer: refuses later writes that use this registration. */
 export const ReferenceBarred = defineEvent(
   'ReferenceBarred',
   z.object({ ...base, registration_id: z.string() }),
 );
 
-/** A workflow was attached to the entity after the record had been created. */
+/** The entity got a workflow after the record was created. */
 export const JobStarted = defineEvent('JobStarted', z.object({ ...base, ...jobStart.shape }));
 
 const move = { ...base, ...workflow, from_state: z.string(), to_state: z.string() };
@@ -109,7 +109,7 @@ export const JobTransitioned = defineEvent(
     ...move,
     event_name: z.string(),
     payload: valuesSchema.optional(),
-    /** The caller's role at that moment. */
+    /** Role of the caller at that time. */
     role: z.string().optional(),
   }),
 );
@@ -121,12 +121,12 @@ export const NoteAdded = defineEvent(
   z.object({
     ...base,
     note_id: z.string(),
-    /** The author, or the person who loaded the extension that wrote it; null for an API token. */
+    /** The author, or the person who loaded the authoring extension; null for an API token. */
     author_user_id: z.string().nullable(),
     author: z.object({ kind: z.string(), id: z.string() }),
-    /** The stored form: mentions as ids. */
+    /** Stored form, with mentions as ids. */
     body: z.string(),
-    /** Active users whom it mentions, each once, never the author. */
+    /** Mentioned active users without duplicates and without the author. */
     mentioned_user_ids: z.array(z.string()),
   }),
 );
@@ -149,15 +149,15 @@ export type RecordEvent = EventOf<(typeof recordEvents)[number]>;
 
 // State
 
-/** Times of the state are in ms. A job has its record's id; its history is in the stream and in the read model. */
+/** State of a job (times in ms). A job has its record's id; its history is in the stream and the read model. */
 export interface JobState extends JobStart {
-  /** Counts the job's states, from 1: each transition and override adds one. */
+  /** Counts states from 1: each transition and override adds one. */
   readonly version: number;
   readonly startedAt: number;
   readonly movedAt: number;
 }
 
-/** A referrer that is about to be written; kept until its write is known to have happened or to be refused. */
+/** A referrer about to be written; kept until the write is confirmed or refused. */
 export interface Registration {
   readonly id: string;
   readonly referrer: Referrer;
@@ -166,7 +166,7 @@ export interface Registration {
 
 export interface Deletion {
   readonly id: string;
-  /** The record whose deletion takes this one along; undefined for the one that was asked for. */
+  /** Id of the record whose deletion cascades to this one; undefined for the root. */
   readonly cascadeOf: string | undefined;
   readonly startedAt: number;
 }
@@ -182,13 +182,13 @@ interface Present {
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly createdBy: string;
-  /** By key of a reference field: the registration that its value was last written with. */
+  /** Registration of each reference's present value, by field key. */
   readonly registrations: Readonly<Record<string, string>>;
-  /** True once a referrer has been registered. */
+  /** True once a referrer was registered. */
   readonly referenced: boolean;
-  /** Bounded: a writer that registers releases old registrations when there are many. */
+  /** Bounded: a writer releases old registrations when there are many. */
   readonly pending: readonly Registration[];
-  /** The latest registrations that a write may no longer use. */
+  /** The latest registrations that writes may no longer use. */
   readonly barred: readonly string[];
 }
 

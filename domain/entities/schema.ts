@@ -14,15 +14,15 @@ const definition = {
   entity_name: z.string(),
   label: z.string(),
   fields: z.array(storedField),
-  /** The workflow of the records' jobs; null for none. */
+  /** Workflow of the records' jobs; null for none. */
   workflow: z.string().nullable(),
 };
 
 export const EntityDefined = defineEvent('EntityDefined', z.object(definition));
 
 /**
- * A change that stored records could break. From now on no write may break it; then stored records are checked
- * (docs/decisions/0012-schema-changes-are-proposed.md).
+ * A change that stored records could break. From now on writes must keep both versions; then stored records are
+ * checked (docs/decisions/0012-schema-changes-are-proposed.md).
  */
 export const EntityChangeProposed = defineEvent(
   'EntityChangeProposed',
@@ -33,7 +33,7 @@ export const EntityChanged = defineEvent(
   'EntityChanged',
   z.object({
     ...definition,
-    /** The workflow is another one than before: records without a job get one. */
+    /** True when the workflow changes: records without a job get one. */
     workflow_attached: z.boolean(),
   }),
 );
@@ -69,7 +69,7 @@ export interface Proposal extends SchemaDefinition {
 export interface EntitySchema extends SchemaDefinition {
   readonly exists: true;
   readonly name: string;
-  /** Under way: writers keep to both. */
+  /** Set during a change: writes must keep both versions. */
   readonly proposal?: Proposal | undefined;
   /** ms */
   readonly createdAt: number;
@@ -116,7 +116,7 @@ export interface ChangeEntity {
   readonly workflow?: string | null | undefined;
 }
 
-/** A proposal expires after this long (ms), in case its process died. */
+/** A proposal expires after this time (ms), in case its process crashed. */
 export const PROPOSAL_MS = 30_000;
 
 // Decide
@@ -133,7 +133,7 @@ export const defineEntity = (
   return [{ type: 'EntityDefined', data: { entity_name: name, label, fields: [...fields], workflow } }];
 };
 
-/** The definition as a change would leave it. */
+/** The definition after a change. */
 export const changedDefinition = (schema: EntitySchema, change: ChangeEntity): SchemaDefinition => ({
   label: change.label ?? schema.label,
   fields: change.fields ?? schema.fields,
@@ -156,7 +156,7 @@ const changed = (schema: EntitySchema, to: SchemaDefinition): SchemaEvent => ({
 });
 
 /**
- * Writes a change with no new rule for records at once; proposes any other, for {@link settleChange} to settle.
+ * Applies a change that adds no rule for records; proposes any other change, which {@link settleChange} settles.
  * @throws `not_found`, `conflict` while another change is under way
  */
 export const proposeChange = (
@@ -174,7 +174,7 @@ export const proposeChange = (
     abandoned.push(...settleChange(state, proposal.id, true));
   }
   const to = changedDefinition(state, change);
-  // Compared as plain JSON, so that absent and undefined members are equal.
+  // Compared as JSON: an absent member equals an undefined one.
   if (
     isSame(JSON.parse(JSON.stringify(dataOf(state, state))), JSON.parse(JSON.stringify(dataOf(state, to))))
   ) {
@@ -189,8 +189,8 @@ export const proposeChange = (
 };
 
 /**
- * @param isBroken a stored record breaks the change
- * @throws `conflict` when the proposal is no more
+ * @param isBroken whether a stored record breaks the change
+ * @throws `conflict` when the proposal has ended
  */
 export const settleChange = (
   state: SchemaState,

@@ -2,7 +2,7 @@ import { compareDecimals } from './decimal.ts';
 import type { Field, Values } from './fields.ts';
 import { checkValue } from './values.ts';
 
-/** Compares two versions of an entity's fields: the rules that stored records may break (decision 0012). */
+/** Compares two versions of an entity's fields: rules that stored records may break (decision 0012). */
 
 /** A rule that records of the old schema may break. */
 export interface Tightening {
@@ -47,7 +47,7 @@ const demanded = (field: Field): Tightening[] =>
       ]
     : [];
 
-/** Of the same type: fewer options, closer bounds, a value where there need not be one. */
+/** Same type: fewer options, closer bounds, or a value that becomes required. */
 const narrowed = (old: Field, field: Field): Tightening[] => {
   const bounds: Tightening = {
     key: field.key,
@@ -70,7 +70,7 @@ const isNarrower = (old: Field, field: Field): boolean => {
   );
 };
 
-/** @param direction in which a bound excludes more */
+/** @param direction towards which a bound excludes more values */
 const isCloser = (
   old: number | string | undefined,
   bound: number | string | undefined,

@@ -6,14 +6,17 @@ import { jsonProblem } from './json-values.ts';
 
 /** Whether a value fits its field (decisions, section 6, Record). The application looks up references and users. */
 
-/** `type`: a value of another kind (`validation_failed`). `constraint`: of the right kind (`constraint_violated`). */
+/**
+ * `type`: a value of another type (`validation_failed`). `constraint`: the right type, but a rule is broken
+ * (`constraint_violated`).
+ */
 export interface Misfit {
   readonly kind: 'type' | 'constraint';
   readonly code: string;
   readonly message: string;
 }
 
-/** The value as it is kept, or why it is refused. */
+/** The stored form of a value, or why it is refused. */
 export type Fit = { readonly value: JsonValue } | { readonly misfit: Misfit };
 
 const mismatch = (message: string, code = 'type_mismatch'): Fit => ({

@@ -1,5 +1,5 @@
 /**
- * Texts by code point, which is the order of their UTF-8 bytes and so that of both stores. (`<` of JavaScript puts
+ * Compares texts by code point, which is the order of their UTF-8 bytes and of both stores. (`<` of JavaScript puts
  * astral characters before U+E000.)
  */
 export function compareText(a: string, b: string): number {
@@ -12,10 +12,10 @@ export function compareText(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** Surrogates rank above every other unit. */
+/** Ranks surrogates above every other unit. */
 const rank = (unit: number): number => (unit >= 0xd800 && unit <= 0xdfff ? unit + 0x1_0000 : unit);
 
-/** Two order keys of one type. */
+/** Compares two order keys of one type. */
 export function compareKeys(a: string | number | boolean, b: string | number | boolean): number {
   if (typeof a === 'string' && typeof b === 'string') return compareText(a, b);
   return Number(a) - Number(b);

@@ -4,15 +4,15 @@ import { parseAt } from './guard.ts';
 import { ownValue } from './order-key.ts';
 import type { Expression, Operand, Path } from './tree.ts';
 
-/** A parsed condition over untyped JSON: a posting rule's `when` over `payload` (decisions, section 9). */
+/** A parsed condition over untyped JSON: `when` of a posting rule over `payload` (decisions, section 9). */
 export interface Condition {
   readonly text: string;
   readonly tree: Expression;
 }
 
 /**
- * @param names the names that a path of the condition may begin with, e.g. `['payload']`
- * @param path where the condition stands in the request, for the issue
+ * @param names allowed first names of a path, e.g. `['payload']`
+ * @param path path of the condition in the request, for the issue
  * @throws `validation_failed`
  */
 export function parseCondition(text: string, names: readonly string[], path: string): Condition {
@@ -24,7 +24,7 @@ export function parseCondition(text: string, names: readonly string[], path: str
 }
 
 /**
- * Whether the condition is true. One that cannot be evaluated is false.
+ * Whether the condition is true; false when it cannot be evaluated.
  * @param values the JSON value of each name
  * @param now ms
  */

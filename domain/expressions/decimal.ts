@@ -1,13 +1,12 @@
 const DECIMAL = /^([+-]?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,4}))?$/;
-/** Exponents are written as seven digits from here, enough for a number as long as a request. */
+/** Offset that writes every exponent as seven digits, enough for a number as long as a request. */
 const MIDDLE = 5_000_000;
-/** Above every digit: of two negative numbers that begin alike the longer one is less. */
+/** Sorts above every digit: of two negative numbers with a common prefix the longer one is less. */
 const ABOVE = '~';
 
 /**
- * A number of any length as a text whose order by bytes is the numbers' order; equal numbers (`1.0`, `1.00`, `10e-1`)
- * have the same text. Undefined for a text that is no number.
- *
+ * An order-preserving text of a number of any length; equal numbers (`1.0`, `1.00`, `10e-1`) have the same text.
+ * Undefined for a text that is no number.
  * The number is ±0.d₁d₂… × 10^e with d₁ ≠ 0. A positive one is `2`, e, digits; zero is `1`; a negative one is `0` and
  * the nines' complement of the rest.
  */

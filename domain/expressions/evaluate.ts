@@ -4,15 +4,15 @@ import { ownValue } from './order-key.ts';
 import { instantKey, instantOf } from './times.ts';
 import type { CompareOperator, Expression, FieldType, Operand, Path } from './tree.ts';
 
-/** The value of an operand at run time. Numbers are order keys, so that no digit is lost. */
+/** Value of an operand at run time. Numbers are order keys, so that no digit is lost. */
 export type Value =
   | { readonly kind: 'null' }
   | { readonly kind: 'boolean'; readonly value: boolean }
   | { readonly kind: 'text' | 'number' | 'instant'; readonly value: string }
-  /** An object or a list: it is there, and nothing more can be said. */
+  /** An object or a list: it exists, but does not compare. */
   | { readonly kind: 'other' };
 
-/** An expression has no answer: values that do not compare, or no name of that kind. */
+/** The expression has no result: its values do not compare, or a name is unknown. */
 export class Unevaluable extends Error {
   override readonly name = 'Unevaluable';
 }
@@ -26,7 +26,7 @@ export interface Scope {
 
 const NULL: Value = { kind: 'null' };
 
-/** Whether an expression is true; an expression that cannot be evaluated is not. */
+/** Whether an expression is true; false when it cannot be evaluated. */
 export function isTrue(expression: Expression, scope: Scope): boolean {
   try {
     return evaluate(expression, scope);
@@ -36,7 +36,7 @@ export function isTrue(expression: Expression, scope: Scope): boolean {
   }
 }
 
-/** From left to right, and no further than the answer is known. */
+/** Evaluates from left to right and stops when the result is known. */
 function evaluate(expression: Expression, scope: Scope): boolean {
   switch (expression.kind) {
     case 'and':
@@ -103,7 +103,7 @@ function operandValue(operand: Operand, scope: Scope): Value {
   }
 }
 
-/** @throws {Unevaluable} where values of these kinds have no order */
+/** @throws {Unevaluable} when values of these kinds have no order */
 function compare(left: Value, operator: CompareOperator, right: Value): boolean {
   const isEquality = operator === '==' || operator === '!=';
   if (left.kind === 'null' || right.kind === 'null') {
@@ -136,7 +136,7 @@ function compare(left: Value, operator: CompareOperator, right: Value): boolean 
   }
 }
 
-/** Two values as keys of one kind: a text beside a number is read as one, beside an instant as one. */
+/** Converts two values to keys of one kind: a text next to a number or an instant is read as one. */
 function comparable(left: Value, right: Value): [string, string] | [boolean, boolean] | undefined {
   if (left.kind === 'boolean' && right.kind === 'boolean') return [left.value, right.value];
   if (left.kind === 'boolean' || left.kind === 'null' || left.kind === 'other') return undefined;
@@ -159,7 +159,7 @@ function number(text: string): Value {
   return { kind: 'number', value: key };
 }
 
-/** A value of JSON as it is. */
+/** A JSON value as it is. */
 export function untyped(value: unknown): Value {
   if (value === null || value === undefined) return NULL;
   if (typeof value === 'string') return { kind: 'text', value };
@@ -167,7 +167,7 @@ export function untyped(value: unknown): Value {
   return typeof value === 'number' ? number(String(value)) : { kind: 'other' };
 }
 
-/** A value of a record by its field's type. */
+/** A record's value by its field's type. */
 export function typed(type: FieldType, value: unknown): Value {
   const found = untyped(value);
   if (type === 'json') return found.kind === 'null' ? found : { kind: 'other' };
@@ -179,7 +179,7 @@ export function typed(type: FieldType, value: unknown): Value {
   return { kind: 'instant', value: instantKey(ms) };
 }
 
-/** Follows names into JSON. A missing member gives undefined, and so does any name within a list or a scalar. */
+/** Follows names into JSON; undefined for a missing member, and for any name within a list or a scalar. */
 export function select(value: unknown, names: readonly string[]): unknown {
   let found = value;
   for (const name of names) {

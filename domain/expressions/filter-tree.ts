@@ -1,6 +1,6 @@
 import type { FieldType, OrderOperator, TextFunction } from './tree.ts';
 
-/** A field as stores find it: `keys.<key>` of the document for an entity's own, else the document's field itself. */
+/** Path of a field in stored documents: `keys.<key>` for a field of the entity, else a field of the document. */
 export interface FilterField {
   readonly key: string;
   readonly type: FieldType;
@@ -8,12 +8,12 @@ export interface FilterField {
   readonly system: boolean;
 }
 
-/** The value that a field's order key is compared with; `now` stands for the query's instant. */
+/** The value that a field's order key is compared with; `now` is the instant of the query. */
 export type FilterValue = string | number | boolean | { readonly now: true };
 
 /**
- * A checked filter: every field resolved, every value an order key of its field's type (order-key.ts). Plain JSON.
- * Two-valued: on a field without a value every comparison is false, and so `not` of it true.
+ * A checked filter as plain JSON: fields are resolved, values are order keys of their field's type (order-key.ts).
+ * Two-valued: a comparison with a missing value is false, and its `not` is true.
  */
 export type Filter =
   | { readonly op: 'constant'; readonly value: boolean }
@@ -24,7 +24,7 @@ export type Filter =
   | { readonly op: 'in'; readonly field: FilterField; readonly values: readonly FilterValue[] }
   | { readonly op: TextFunction; readonly field: FilterField /** Not empty. */; readonly text: string };
 
-/** How a list is sorted: by one field, then by id. Without a value comes before every value. */
+/** Sort order of a list: one field, then id. Missing values come first. */
 export interface SortField {
   readonly field: FilterField;
   readonly direction: 'asc' | 'desc';

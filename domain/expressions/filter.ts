@@ -17,12 +17,12 @@ export function parseFilter(input: unknown, fields: FieldSpecs): Filter {
   return refusing(() => resolveFilter(treeOf(input, fields), fields));
 }
 
-/** `?filter=`: a text that begins with `{` is the object form as JSON. @throws `invalid_filter` */
+/** Parses `?filter=`: a text that begins with `{` is the object form as JSON. @throws `invalid_filter` */
 export function parseFilterText(text: string, fields: FieldSpecs): Filter {
   return text.trimStart().startsWith('{') ? parseFilter(fromJson(text), fields) : parseFilter(text, fields);
 }
 
-/** Both forms give one tree. @throws {ExpressionError} */
+/** Both forms give the same tree. @throws {ExpressionError} */
 function treeOf(input: unknown, fields: FieldSpecs): Expression {
   if (typeof input === 'string') return parseExpression(input);
   if (typeof input === 'object' && input !== null && !Array.isArray(input)) {

@@ -10,16 +10,16 @@ import type {
   Path,
 } from './tree.ts';
 
-/** A name's type; `any` for `payload`, whose type is not known; undefined for an unknown name. */
+/** Type of a name; `any` for `payload`, whose type is unknown; undefined for an unknown name. */
 type Known = FieldSpec | 'any' | undefined;
 
 const TEXT: FieldSpec = { type: 'text' };
 
 /** The names that a guard may use. */
 export interface GuardNames {
-  /** Of the entity; left out where it is not known, and then every field may be anything. */
+  /** Fields of the entity; absent when it is unknown: then every field has type `any`. */
   readonly fields?: FieldSpecs | undefined;
-  /** Keys of the states that there are; left out where they are not known. */
+  /** Keys of the states; absent when they are unknown. */
   readonly states?: readonly string[] | undefined;
 }
 
@@ -62,7 +62,7 @@ export function guardProblems(expression: Expression, fields: GuardNames): strin
   }
 }
 
-/** The names of a guard's context (decisions, section 6). */
+/** Resolves a name of a guard's context (decisions, section 6). */
 function knownOf({ names }: Path, { fields }: GuardNames): Known {
   const [first, second] = names;
   if (first === 'payload') return 'any';
@@ -75,7 +75,7 @@ function knownOf({ names }: Path, { fields }: GuardNames): Known {
   return Object.hasOwn(fields, second) ? fields[second] : undefined;
 }
 
-/** A text that is none of the few that a name can be: the comparison would be the same for ever. */
+/** Problems of a text that the name's value can never equal. */
 function strangers(path: Path, literal: Constant, { states }: GuardNames): string[] {
   if (literal.kind !== 'literal' || typeof literal.value !== 'string') return [];
   const { value } = literal;
@@ -113,7 +113,7 @@ function comparison(left: Operand, operator: CompareOperator, right: Operand, fi
 }
 
 function literalProblems(name: string, spec: FieldSpec, literal: Constant): string[] {
-  // Other than a filter, a guard compares in memory only, and so an integer with any number.
+  // Unlike a filter, a guard compares in memory, so an integer compares with any number.
   if (spec.type === 'integer' && literal.kind === 'number') return [];
   const resolved = keyOfLiteral(spec, literal);
   return 'problem' in resolved ? [`${name} ${resolved.problem}.`] : [];

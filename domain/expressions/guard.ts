@@ -5,13 +5,13 @@ import { ownValue } from './order-key.ts';
 import { parseExpression } from './parser.ts';
 import { type Expression, ExpressionError, type FieldSpecs, type Path } from './tree.ts';
 
-/** A parsed guard: it runs in memory only. */
+/** A parsed guard; evaluated in memory only. */
 export interface Guard {
   readonly text: string;
   readonly tree: Expression;
 }
 
-/** The values that a guard can read (decisions, section 6). */
+/** Values that a guard can read (decisions, section 6). */
 export interface GuardContext {
   /** The record's values. */
   readonly record: Readonly<Record<string, unknown>>;
@@ -24,20 +24,20 @@ export interface GuardContext {
 }
 
 /**
- * Parses a guard; its names and types are checked by {@link checkGuard}.
- * @param path where the guard stands in the request, for the issue
+ * Parses a guard; {@link checkGuard} checks its names and types.
+ * @param path path of the guard in the request, for the issue
  * @throws `validation_failed`
  */
 export function parseGuard(text: string, path: string): Guard {
   return { text, tree: parseAt(text, path) };
 }
 
-/** Problems of names and types, as sentences; empty when there is none. */
+/** Problems of names and types, as sentences. */
 export function checkGuard(guard: Guard, names: GuardNames): readonly string[] {
   return [...new Set(guardProblems(guard.tree, names))];
 }
 
-/** Whether the guard is true. One that cannot be evaluated counts as false. */
+/** Whether the guard is true; false when it cannot be evaluated. */
 export function holds(guard: Guard, context: GuardContext): boolean {
   return isTrue(guard.tree, { now: context.now, value: (path) => valueIn(context, path) });
 }
@@ -57,7 +57,7 @@ function valueIn({ record, fields, state, actor, payload, now }: GuardContext, {
   throw new Unevaluable(`no ${names.join('.')}`);
 }
 
-/** Parses an expression that stands at a path of a request. @throws `validation_failed` */
+/** Parses an expression at a path of a request. @throws `validation_failed` */
 export function parseAt(text: string, path: string): Expression {
   try {
     return parseExpression(text);

@@ -12,7 +12,7 @@ const SPACE = /[ \t\r\n]*/y;
 const NAME = /[A-Za-z_][A-Za-z0-9_]*/y;
 const NUMBER = /\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const SYMBOL = /==|!=|<=|>=|&&|\|\||[<>!()[\],.-]/y;
-/** An escape of a string, after the backslash. */
+/** An escape sequence of a string, after the backslash. */
 const ESCAPE = /[\\"'`?abfnrtv]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7]{2}/y;
 /** Characters up to the next quote, escape or end of line. */
 const PLAIN = /[^"'\\\r\n]+/y;
@@ -26,7 +26,7 @@ const CONTROLS: Readonly<Record<string, string>> = {
   v: '\v',
 };
 
-/** The token that begins at or after `from`, and where it ends. @throws {ExpressionError} */
+/** The token at or after `from`, and the offset of its end. @throws {ExpressionError} */
 export function nextToken(text: string, from: number): { token: Token; end: number } {
   const at = from + (match(SPACE, text, from)?.length ?? 0);
   if (at >= text.length) return { token: { kind: 'end', text: '', at }, end: at };
@@ -69,7 +69,7 @@ function stringAt(text: string, at: number, quote: string): { token: Token; end:
       throw new ExpressionError('A string is not closed.', at);
     }
   }
-  // A string holds whole characters, and no NUL: no stored text holds one either.
+  // Stored texts hold no lone surrogate and no NUL, so a literal holds none either.
   if (!value.isWellFormed() || value.includes('\0')) {
     throw new ExpressionError('A string holds half a character or a NUL.', at);
   }

@@ -1,6 +1,6 @@
 import { ExpressionError, LIMITS } from './tree.ts';
 
-/** Counts nodes and nesting while an expression is parsed, so that neither recursion nor the tree outgrow the limits. */
+/** Counts nodes and nesting during parsing, so that neither recursion nor the tree exceeds the limits. */
 export class Limits {
   #nodes = 0;
   #depth = 0;

@@ -3,12 +3,12 @@ import type { OrderKey } from './order-key.ts';
 import { instantKey, isDate } from './times.ts';
 import type { Constant, FieldSpec, FieldType } from './tree.ts';
 
-/** A literal beside a field of some type: the order key to compare with, or why it cannot be compared. */
+/** The order key of a literal for a field's type, or why it cannot be compared. */
 export type KeyOfLiteral =
   | { readonly key: OrderKey | null | { readonly now: true } }
   | { readonly problem: string };
 
-/** How error messages describe each type. */
+/** Names of the types in error messages. */
 const WANTED: Readonly<Record<FieldType, string>> = {
   text: 'a string',
   long_text: 'a string',
@@ -73,10 +73,10 @@ function integerOf(text: string): number | undefined {
   return exact ? value + 0 : undefined;
 }
 
-/** Types whose values only equal each other or not. */
+/** Whether values of a type have an order; others only equal or differ. */
 export const isOrdered = (type: FieldType): boolean =>
   type !== 'enum' && type !== 'boolean' && type !== 'json';
 
-/** Types that `contains`, `startsWith` and `endsWith` look into. */
+/** Types that `contains`, `startsWith` and `endsWith` accept. */
 export const isText = (type: FieldType): boolean =>
   type === 'text' || type === 'long_text' || type === 'reference' || type === 'user';

@@ -12,7 +12,7 @@ export interface FilteredRecord {
   readonly values: Readonly<Record<string, unknown>>;
 }
 
-/** Whether a filter selects a record, as the read stores would. @param now ms */
+/** Whether a filter selects a record; gives the result of the read stores. @param now ms */
 export function matches(filter: Filter, record: FilteredRecord, now: number): boolean {
   switch (filter.op) {
     case 'constant':
@@ -65,6 +65,6 @@ function keyIn(record: FilteredRecord, field: FilterField): OrderKey | undefined
   return orderKey(field.type, ownValue(field.system ? record : record.values, field.key));
 }
 
-/** A value of a filter as an order key. @param now ms */
+/** The order key of a filter's value. @param now ms */
 export const keyOf = (value: FilterValue, now: number): OrderKey =>
   typeof value === 'object' ? instantKey(now) : value;

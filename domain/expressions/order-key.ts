@@ -5,13 +5,11 @@ import type { FieldSpecs, FieldType } from './tree.ts';
 export type OrderKey = string | number | boolean;
 
 /**
- * A value as an order-preserving scalar, by which filters compare and lists sort, in memory and in both stores.
- * The projection of records stores it under `keys.<field>` of the document, for each field that has a value (a null or
- * missing value has no key): see {@link orderKeys}.
- *
- * Texts, enums, references and users are themselves, decimals a text that orders as their numbers do, date-times their
- * UTC text in ms, json is `true`: it has no order, and only whether it is there can be asked.
- * Undefined for null, a missing value, and a value of another type.
+ * A value as an order-preserving scalar: filters compare it and lists sort by it, in memory and in both stores.
+ * Undefined for null, a missing value and a value of another type.
+ * Texts, enums, references and users are unchanged, decimals are an ordered text, date-times their UTC text in ms.
+ * `json` is `true`, which only shows that it exists. The projection stores it under `keys.<field>`: see {@link
+ * orderKeys}.
  */
 export function orderKey(type: FieldType, value: unknown): OrderKey | undefined {
   if (value === undefined || value === null) return undefined;
@@ -23,7 +21,7 @@ export function orderKey(type: FieldType, value: unknown): OrderKey | undefined 
     case 'user':
       return typeof value === 'string' ? value.toWellFormed() : undefined;
     case 'integer':
-      // A negative zero becomes zero.
+      // Adding 0 converts -0 to 0.
       return Number.isSafeInteger(value) ? Number(value) + 0 : undefined;
     case 'decimal':
       return typeof value === 'string' || typeof value === 'number' ? decimalKey(String(value)) : undefined;
@@ -53,10 +51,10 @@ export function orderKeys(
     const key = orderKey(type, ownValue(values, name));
     return key === undefined ? [] : [[name, key] as const];
   });
-  // Defines each name as it is, `__proto__` too.
+  // Unlike assignments, this also defines `__proto__` as a key.
   return Object.fromEntries(keys);
 }
 
-/** An object's own member of a name, never an inherited one. */
+/** Reads an own member of an object, never an inherited one. */
 export const ownValue = (values: object, name: string): unknown =>
   Object.hasOwn(values, name) ? Reflect.get(values, name) : undefined;

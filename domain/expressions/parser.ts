@@ -81,7 +81,7 @@ class Parser {
     const { at } = this.#token;
     if (this.#take('!')) {
       this.#limits.node(at);
-      // `!(` nests once.
+      // `!(` counts as one level.
       const of = this.#limits.nested(at, () => (this.#take('(') ? this.#group() : this.#unary()));
       return { kind: 'not', of, at };
     }

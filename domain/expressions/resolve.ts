@@ -22,7 +22,7 @@ const FLIPPED: Readonly<Record<CompareOperator, CompareOperator>> = {
   '>=': '<=',
 };
 
-/** Checks a tree as a filter over an entity's fields, and resolves it. @throws {ExpressionError} */
+/** Checks a tree as a filter over an entity's fields and resolves it. @throws {ExpressionError} */
 export function resolveFilter(expression: Expression, fields: FieldSpecs): Filter {
   const resolve = (each: Expression): Filter => resolveFilter(each, fields);
   const { at } = expression;
@@ -78,7 +78,7 @@ function compare(
   }
   const value = comparedTo(field, spec, right);
   if (value === null) {
-    // Null has no order; `== null` means that the field has no value.
+    // Null has no order; `== null` matches a field without a value.
     if (isOrder) return { op: 'constant', value: false };
     const has: Filter = { op: 'has', field };
     return operator === '!=' ? has : { op: 'not', of: has };
@@ -106,7 +106,7 @@ function text(expression: Expression & { kind: 'text' }, fields: FieldSpecs): Fi
   if (argument.kind !== 'literal' || typeof argument.value !== 'string') {
     throw new ExpressionError(`${expression.function} takes a string.`, argument.at);
   }
-  // Every text holds the empty one.
+  // Every text contains the empty text.
   if (argument.value === '') return { op: 'has', field };
   return { op: expression.function, field, text: argument.value };
 }

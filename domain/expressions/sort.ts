@@ -5,8 +5,8 @@ import { type FieldSpecs, isSystemField, typeOfField } from './tree.ts';
 export type { SortField } from './filter-tree.ts';
 
 /**
- * `?sort=field` or `?sort=-field` (decisions, section 6): every field but json, and those that a filter sees.
- * Enums order by their texts.
+ * Parses `?sort=field` or `?sort=-field` (decisions, section 6): any field of filters except `json`. Enums sort by
+ * their texts.
  * @throws `validation_failed`
  */
 export function parseSort(text: string, fields: FieldSpecs): SortField {

@@ -1,7 +1,7 @@
 const DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
 const INSTANT = /^(\d{4}-\d{2}-\d{2})T(\d{2}):(\d{2}):(\d{2})(?:\.\d+)?(?:Z|[+-](\d{2}):(\d{2}))$/;
 
-/** A day of the calendar as `YYYY-MM-DD`. */
+/** Whether a text is a calendar day `YYYY-MM-DD`. */
 export function isDate(text: string): boolean {
   const parts = DATE.exec(text);
   if (parts === null) return false;
@@ -9,7 +9,7 @@ export function isDate(text: string): boolean {
   return month >= 1 && month <= 12 && day >= 1 && day <= daysIn(year, month);
 }
 
-/** An RFC 3339 time in ms (a finer fraction is cut off); undefined for another text, or outside the years 0 to 9999. */
+/** An RFC 3339 time in ms, truncated; undefined for another text or a year outside 0 to 9999. */
 export function instantOf(text: string): number | undefined {
   const parts = INSTANT.exec(text);
   if (parts === null || !isDate(parts[1] ?? '')) return undefined;
@@ -20,7 +20,7 @@ export function instantOf(text: string): number | undefined {
   return ms >= FIRST && ms <= LAST ? ms : undefined;
 }
 
-/** `YYYY-MM-DDTHH:MM:SS.mmmZ`, whose order is that of time. */
+/** `YYYY-MM-DDTHH:MM:SS.mmmZ`, which sorts by time. */
 export const instantKey = (ms: number): string => new Date(ms).toISOString();
 
 const FIRST = Date.parse('0000-01-01T00:00:00Z');

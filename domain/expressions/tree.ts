@@ -1,6 +1,6 @@
 /**
- * The one expression language of guards, filters and posting rules: a closed subset of CEL, parsed once to this small
- * tree (decisions, sections 5, 6 and 9; docs/expressions.md). The object form of filters gives the same tree.
+ * The expression language of guards, filters and posting rules: a subset of CEL, parsed to this tree (decisions,
+ * sections 5, 6 and 9; docs/expressions.md). The object form of filters gives the same tree.
  */
 
 /** The types of an entity's fields (decisions, section 6). */
@@ -19,22 +19,22 @@ export const FIELD_TYPES = [
 ] as const;
 export type FieldType = (typeof FIELD_TYPES)[number];
 
-/** A field as the language sees it. */
+/** A field as expressions see it. */
 export interface FieldSpec {
   readonly type: FieldType;
-  /** Of an enum. */
+  /** Enums only. */
   readonly options?: readonly string[] | undefined;
 }
 export type FieldSpecs = Readonly<Record<string, FieldSpec>>;
 
-/** Names of fields that documents are stored and compared under; others never reach a database's path. */
+/** Field keys that stores may use in paths of documents; other keys never reach a database. */
 export const FIELD_KEY = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/;
 
-/** Fields that every record has in a filter. No field of an entity may have such a name. */
+/** Fields of every record in filters; an entity's field cannot have these names. */
 export const SYSTEM_FIELDS = ['id', 'state', 'created_at', 'updated_at'] as const;
 export type SystemField = (typeof SYSTEM_FIELDS)[number];
 
-/** The type of a field by its bare key, as filters see it; undefined for an unknown one. */
+/** Type of a field in filters by its key; undefined for an unknown field. */
 export function typeOfField(fields: FieldSpecs, key: string): FieldType | undefined {
   if (isSystemField(key)) return key === 'id' || key === 'state' ? 'text' : 'datetime';
   return Object.hasOwn(fields, key) ? fields[key]?.type : undefined;
@@ -43,7 +43,7 @@ export function typeOfField(fields: FieldSpecs, key: string): FieldType | undefi
 export const isSystemField = (key: string): key is SystemField =>
   SYSTEM_FIELDS.some((field) => field === key);
 
-/** Words that the text form cannot use as a name. */
+/** Words that the text form cannot use as names. */
 export const KEYWORDS: ReadonlySet<string> = new Set(['true', 'false', 'null', 'in']);
 
 export const EQUALITIES = ['==', '!='] as const;
@@ -55,7 +55,7 @@ export type CompareOperator = EqualityOperator | OrderOperator;
 export const TEXT_FUNCTIONS = ['contains', 'startsWith', 'endsWith'] as const;
 export type TextFunction = (typeof TEXT_FUNCTIONS)[number];
 
-/** `at`: where the node begins, in UTF-16 units of the text; 0 in the object form. */
+/** `at`: offset of the node in UTF-16 units of the text; 0 in the object form. */
 interface Node {
   readonly at: number;
 }
@@ -64,7 +64,7 @@ export interface Literal extends Node {
   readonly kind: 'literal';
   readonly value: string | boolean | null;
 }
-/** A number as it was written, so that no digit is lost. */
+/** A number as written, so that no digit is lost. */
 export interface NumberLiteral extends Node {
   readonly kind: 'number';
   readonly text: string;
@@ -78,7 +78,7 @@ export interface InstantLiteral extends Node {
 export interface Now extends Node {
   readonly kind: 'now';
 }
-/** A name, and what is selected from it: `amount`, `record.amount`, `payload.values.total`. */
+/** A name and the members selected from it: `amount`, `record.amount`, `payload.values.total`. */
 export interface Path extends Node {
   readonly kind: 'path';
   readonly names: readonly [string, ...string[]];
@@ -107,20 +107,20 @@ export type Expression =
 
 /** Limits of an expression in either form (decisions, section 5). */
 export const LIMITS = {
-  /** Bytes of UTF-8; of the object form, of its JSON. */
+  /** UTF-8 bytes of the text, or of the object form's JSON. */
   bytes: 4096,
   /** Operators, names and literals, each counted once. */
   nodes: 200,
-  /** How deep parentheses, `!`, lists and calls (`$and`, `$or`, `$not`) stand in one another. */
+  /** Nesting of parentheses, `!`, lists and calls (`$and`, `$or`, `$not`). */
   depth: 12,
 } as const;
 
-/** Why a text or an object is no expression, and where. */
+/** A syntax or type error of an expression, with its place. */
 export class ExpressionError extends Error {
   override readonly name = 'ExpressionError';
   /** UTF-16 units from the start of the text; 0 in the object form. */
   readonly offset: number;
-  /** In the object form: the dotted path. */
+  /** Object form only: the dotted path. */
   readonly path: string | undefined;
 
   constructor(message: string, offset: number, path?: string) {

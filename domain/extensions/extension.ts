@@ -5,9 +5,9 @@ import type { DecisionContext, StreamType } from '../core/stream-type.ts';
 import { grants, SCOPES, type Scope } from '../identity/scopes.ts';
 
 /**
- * An extension of a tenant (specification, Authentication 4; decisions, sections 3 and 6). Installed it is inactive
- * until an admin activates it; only an active one can be loaded. Its id is the manifest's `ext_id`, so its stream
- * goes on when it is installed again.
+ * An extension of a tenant (specification, Authentication 4; decisions, sections 3 and 6). It is installed inactive;
+ * only an active extension can be loaded. Its id is the manifest's `ext_id`, so a new installation continues its
+ * stream.
  */
 
 export const EXT_ID = /^[a-z0-9][a-z0-9._-]{0,63}$/;
@@ -57,18 +57,18 @@ export interface InstalledExtension {
   /** Times in ms. */
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** Seconds since 1970: a token with an earlier `iat` is of an activation that has ended. */
+  /** Seconds since 1970; tokens with an earlier `iat` belong to an activation that has ended. */
   readonly tokensFrom: number;
-  /** The latest `iat` of its tokens; 0 for none. */
+  /** Latest `iat` of its tokens; 0 for none. */
   readonly lastIssuedAt: number;
 }
 export type Extension = { readonly installed: false; readonly tokensFrom: number } | InstalledExtension;
 
 /**
- * `iat` has whole seconds, so what was minted in the second of the end counts as before it. Never earlier than it was:
- * what was minted before it was installed anew may lie ahead.
+ * `iat` has whole seconds, so tokens of the activation's last second count as ended. Never decreases: tokens minted
+ * before a new installation may have a later `iat`.
  */
-const afterTheEnd = (state: Extension, at: number): number =>
+const tokensFromAfter = (state: Extension, at: number): number =>
   state.installed && state.state === 'active'
     ? Math.max(Math.floor(at / 1000) + 1, state.lastIssuedAt + 1, state.tokensFrom)
     : state.tokensFrom;
@@ -96,9 +96,9 @@ const evolve = (state: Extension, event: ExtensionEvent, meta: EventMeta): Exten
     case 'ExtensionActivated':
       return { ...state, state: 'active', updatedAt: meta.at };
     case 'ExtensionDeactivated':
-      return { ...state, state: 'inactive', updatedAt: meta.at, tokensFrom: afterTheEnd(state, meta.at) };
+      return { ...state, state: 'inactive', updatedAt: meta.at, tokensFrom: tokensFromAfter(state, meta.at) };
     case 'ExtensionUninstalled':
-      return { installed: false, tokensFrom: afterTheEnd(state, meta.at) };
+      return { installed: false, tokensFrom: tokensFromAfter(state, meta.at) };
     case 'ExtensionTokenMinted':
       return { ...state, lastIssuedAt: Math.max(state.lastIssuedAt, event.data.issued_at) };
     default:
@@ -146,13 +146,13 @@ export const installExtension = (state: Extension, command: InstallExtension): r
   ];
 };
 
-/** Doing it again changes nothing. @throws `not_found` */
+/** Repeating it changes nothing. @throws `not_found` */
 export const activateExtension = (state: Extension): readonly ExtensionEvent[] => {
   if (!state.installed) throw notFound();
   return state.state === 'active' ? [] : [{ type: 'ExtensionActivated', data: { ext_id: state.extId } }];
 };
 
-/** Doing it again changes nothing. @throws `not_found` */
+/** Repeating it changes nothing. @throws `not_found` */
 export const deactivateExtension = (state: Extension): readonly ExtensionEvent[] => {
   if (!state.installed) throw notFound();
   return state.state === 'inactive' ? [] : [{ type: 'ExtensionDeactivated', data: { ext_id: state.extId } }];
@@ -164,14 +164,13 @@ export const uninstallExtension = (state: Extension): readonly ExtensionEvent[] 
   return [{ type: 'ExtensionUninstalled', data: { ext_id: state.extId } }];
 };
 
-/** Seconds that a token may begin ahead of now: half the clock skew that verification allows. */
+/** Seconds that a token's `iat` may lie ahead of now: half the clock skew that verification allows. */
 const MAX_AHEAD = 30;
 
 /**
- * The token begins now, but never within an activation that has ended: times of a stream never decrease, so whatever
- * the clocks of nodes say, an end that follows is later. Each end within one second puts the next beginning off by a
- * second; a token that would not count yet is not minted.
- * @throws `not_found`, `invalid_transition` unless it is active, `unavailable` until a token counts at once
+ * Mints a token from now, but not within an activation that has ended. Each end within one second moves the next
+ * start by a second; a token that would start too late is not minted.
+ * @throws `not_found`, `invalid_transition` unless it is active, `unavailable` until a token would be valid at once
  */
 export const mintExtensionToken = (
   state: Extension,
@@ -198,8 +197,8 @@ export const mintExtensionToken = (
 };
 
 /**
- * The scopes of an extension's token that the installed manifest still grants.
- * @returns undefined when the token counts no longer
+ * Scopes of an extension's token that the installed manifest still grants.
+ * @returns undefined when the token has ended
  */
 export const scopesOfToken = (
   state: Extension,

@@ -4,8 +4,8 @@ import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 
 /**
- * A file attached to a record (decisions, section 6). The stream holds its metadata; its bytes are in the blob
- * store under the same id, on disk before the first event.
+ * A file attached to a record (decisions, section 6). The stream holds its metadata; the blob store holds its bytes
+ * under the same id, written before the first event.
  */
 
 // Events
@@ -15,7 +15,7 @@ const facts = z.object({
   record_id: z.string(),
   entity_name: z.string(),
   filename: z.string(),
-  /** `type/subtype`, as the client said. */
+  /** `type/subtype` from the client, cleaned. */
   content_type: z.string(),
   /** Bytes. */
   size: z.number().int().nonnegative(),
@@ -26,7 +26,7 @@ export type FileFacts = z.output<typeof facts>;
 
 export const FileUploaded = defineEvent('FileUploaded', facts);
 
-/** Repeats the data of `FileUploaded`, so that followers need not look it up. */
+/** Repeats the data of `FileUploaded`, so that followers need no look-up. */
 export const FileDeleted = defineEvent('FileDeleted', facts);
 
 export const fileEvents = [FileUploaded, FileDeleted] as const;
@@ -61,11 +61,11 @@ export const fileStream: StreamType<AnyFile, FileEvent> = {
 
 // Decide
 
-/** Attaching the same id again changes nothing. */
+/** Repeating it changes nothing. */
 export const attachFile = (state: AnyFile, file: FileFacts): readonly FileEvent[] =>
   state.status === 'none' ? [{ type: 'FileUploaded', data: file }] : [];
 
-/** @throws `not_found` for a file that does not exist or was deleted */
+/** @throws `not_found` for an unknown or deleted file */
 export const deleteFile = (state: AnyFile): readonly FileEvent[] => {
   if (state.status !== 'attached') throw notFound();
   const { status: _status, createdAt: _createdAt, ...data } = state;

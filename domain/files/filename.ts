@@ -1,16 +1,16 @@
 import { codePoints, truncate } from '../core/text.ts';
 
-/** Cleans a file's name and content type: both come from an untrusted client and are shown to others. */
+/** Cleans names and content types of files: they come from an untrusted client and are shown to others. */
 
 const MAX = 255;
-/** A longer ending is no extension. */
+/** Maximum length of an extension, in code points. */
 const MAX_EXTENSION = 20;
 export const FALLBACK_NAME = 'file';
 export const FALLBACK_TYPE = 'application/octet-stream';
 
 /**
- * Control characters; marks that turn the direction of writing, so that `exe.txt` could be shown for `txt.exe`; line
- * and paragraph separators, and the byte order mark.
+ * Characters to remove: control characters, line and paragraph separators, byte order marks, and direction marks,
+ * which can show `txt.exe` as `exe.txt`.
  */
 const HIDDEN = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029\ufeff]/gu;
 
@@ -23,8 +23,8 @@ const cut = (name: string): string => {
 };
 
 /**
- * A name of 1 to 255 characters without a path, in NFC. The bytes are never stored under it.
- * @param given as the client sent it
+ * A name of 1 to 255 characters without a path, in NFC. Never used as a path of stored bytes.
+ * @param given the client's text
  */
 export const fileName = (given: string | undefined): string => {
   const last = (given ?? '').toWellFormed().split(/[/\\]/).at(-1) ?? '';

@@ -3,9 +3,12 @@ import type { Field, Values } from '../entities/fields.ts';
 import { type Input, resolve } from '../entities/record-values.ts';
 import type { FormField } from './form.ts';
 
-/** A form's fields against those of its entity (decisions, section 6, Form). */
+/** Checks a form's fields against those of its entity (decisions, section 6, Form). */
 
-/** Types of fields in a public form. References and users are excluded so that ids cannot be probed; `json` is no input. */
+/**
+ * Types of fields in a public form. References and users are excluded so that ids cannot be probed; `json` has no
+ * input element.
+ */
 export const FILLABLE = [
   'text',
   'long_text',
@@ -20,10 +23,10 @@ export type FillableType = (typeof FILLABLE)[number];
 
 const isFillable = (type: Field['type']): type is FillableType => FILLABLE.some((each) => each === type);
 
-/** A value must be given where there is no default. */
+/** Whether a value is required and has no default. */
 const isDemanded = ({ required, default: fallback }: Field): boolean => required && fallback === undefined;
 
-/** An issue for each field key that occurs twice. */
+/** An issue for each duplicate field key. */
 export const duplicates = (fields: readonly { readonly field_key: string }[]): FieldIssue[] => {
   const seen = new Set<string>();
   return fields.flatMap(({ field_key: key }, index) => {
@@ -36,7 +39,7 @@ export const duplicates = (fields: readonly { readonly field_key: string }[]): F
   });
 };
 
-/** Fields that the entity does not have, or that no stranger can fill in. */
+/** Issues of fields that the entity lacks, or that a public form cannot offer. */
 export const misplaced = (
   fields: readonly { readonly field_key: string }[],
   entity: readonly Field[],
@@ -53,7 +56,7 @@ export const misplaced = (
   });
 };
 
-/** Fields without which no submission could become a record. */
+/** Issues of required fields that the form lacks. */
 export const lacking = (
   fields: readonly { readonly field_key: string }[],
   entity: readonly Field[],
@@ -73,7 +76,7 @@ export interface PublicField {
   readonly key: string;
   readonly label: string;
   readonly type: FillableType;
-  /** By the form or by the entity. */
+  /** Required by the form or by the entity. */
   readonly required: boolean;
   readonly options?: readonly string[] | undefined;
   readonly maxLength?: number | undefined;
@@ -81,11 +84,11 @@ export interface PublicField {
   readonly max?: string | number | undefined;
   /** The value that an unticked checkbox would otherwise remove. */
   readonly default?: Field['default'];
-  /** By the form itself: of a checkbox, that it must be ticked. */
+  /** Required by the form itself; a checkbox must then be ticked. */
   readonly demanded: boolean;
 }
 
-/** The form's fields that the entity still has, as they are now. */
+/** The form's fields that the entity still has, in their present version. */
 export const publicFields = (fields: readonly FormField[], entity: readonly Field[]): PublicField[] => {
   const byKey = new Map(entity.map((field) => [field.key, field]));
   return fields.flatMap(({ field_key: key, label, required }) => {
@@ -98,12 +101,12 @@ export const publicFields = (fields: readonly FormField[], entity: readonly Fiel
 };
 
 const MAX_ISSUES = 100;
-/** Keys come from strangers: of a long one so much is repeated. */
+/** Length at which issues truncate a key from the public. */
 const MAX_KEY = 100;
 
 /**
- * Everything that is wrong with a submission for the form's sake, with what the entity finds beside it; nothing when
- * the form has no objections of its own: what the entity refuses is then said by the record itself.
+ * Every issue of a submission, when the form finds any; empty when only the entity would refuse it, since creating
+ * the record then reports the issues.
  */
 export const submissionIssues = (
   fields: readonly PublicField[],
@@ -141,7 +144,7 @@ export const submissionIssues = (
   return [...own.map(({ key: _key, ...issue }) => issue), ...others].slice(0, MAX_ISSUES);
 };
 
-/** Everything that is wrong with the values, whether the form or the entity says it. */
+/** Every issue of the values, of the form and of the entity. */
 export const everyIssue = (
   fields: readonly PublicField[],
   entity: readonly Field[],
@@ -155,9 +158,9 @@ export const everyIssue = (
     .map(({ key, code, message }) => ({ path: `values.${key}`, code, message }));
 };
 
-/** UTF-8 bytes that a submission's values may have as JSON: record and submission then fit into an event each. */
+/** Maximum UTF-8 bytes of a submission's values as JSON; record and submission then fit into one event each. */
 export const MAX_SUBMISSION_BYTES = 384 * 1024;
 
-/** The values that a record of this submission would begin with. */
+/** The first values of a submission's record. */
 export const firstValues = (entity: readonly Field[], values: Input): Values =>
   resolve(entity, undefined, values).values;

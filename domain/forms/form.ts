@@ -4,15 +4,15 @@ import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 
 /**
- * A form that strangers fill to create records of an entity (decisions, section 6, Form). Its stream is
- * `form-<id>`; slug.ts decides which form holds a slug.
+ * A public form that creates records of an entity (decisions, section 6, Form). Its stream is `form-<id>`; slug.ts
+ * decides which form holds a slug.
  */
 
-/** One field of the entity, as the form asks for it. */
+/** A field of the entity on the form. */
 export const storedFormField = z.object({
   field_key: z.string(),
   label: z.string(),
-  /** Asked for by the form, beside what the entity requires. */
+  /** Required by the form, in addition to the entity's rules. */
   required: z.boolean(),
 });
 export type FormField = z.output<typeof storedFormField>;
@@ -62,7 +62,7 @@ export interface ExistingForm extends FormDefinition {
 }
 export type Form = { readonly status: 'none' | 'deleted' } | ExistingForm;
 
-/** Whether the form has been created and is not deleted. */
+/** Whether the form exists. */
 export const isForm = (form: Form): form is ExistingForm => 'id' in form;
 
 /** @throws `not_found` */
@@ -130,7 +130,7 @@ export const createForm = (
 
 export type FormChange = { readonly [K in keyof FormDefinition]?: FormDefinition[K] | undefined };
 
-/** The definition as a change would leave it. */
+/** The definition after a change. */
 export const changedForm = (form: FormDefinition, change: FormChange): FormDefinition => ({
   slug: change.slug ?? form.slug,
   title: change.title ?? form.title,
@@ -148,7 +148,7 @@ export const isSameForm = (a: FormDefinition, b: FormDefinition): boolean =>
   a.fields.length === b.fields.length &&
   a.fields.every((field, i) => isSameField(field, b.fields[i]));
 
-/** Equal values are no change. @param claimId by which the slug is held from now on @throws `not_found` */
+/** No events for equal values. @param claimId the claim that holds the slug from now on @throws `not_found` */
 export const changeForm = (state: Form, change: FormChange, claimId: string): readonly FormEvent[] => {
   const form = existingForm(state);
   const to = changedForm(form, change);
@@ -156,13 +156,13 @@ export const changeForm = (state: Form, change: FormChange, claimId: string): re
   return [{ type: 'FormChanged', data: dataOf(form.id, claimId, to) }];
 };
 
-/** An archived form is opened again; a published one stays as it is. @throws `not_found` */
+/** Also publishes an archived form; a published form stays unchanged. @throws `not_found` */
 export const publishForm = (state: Form): readonly FormEvent[] => {
   const form = existingForm(state);
   return form.status === 'published' ? [] : [{ type: 'FormPublished', data: { form_id: form.id } }];
 };
 
-/** A draft may be archived too; again changes nothing. @throws `not_found` */
+/** Also archives a draft; repeating it changes nothing. @throws `not_found` */
 export const archiveForm = (state: Form): readonly FormEvent[] => {
   const form = existingForm(state);
   return form.status === 'archived' ? [] : [{ type: 'FormArchived', data: { form_id: form.id } }];

@@ -1,10 +1,10 @@
 import { instantKey, instantOf } from '../expressions/times.ts';
 
-/** Times of a clock on a wall, as `<input type="datetime-local">` sends them. */
+/** Local times without a zone, as `<input type="datetime-local">` sends them. */
 
 const LOCAL = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2})(?::(\d{2}(?:\.\d{1,3})?))?$/;
 
-/** How far a zone's clocks are ahead of UTC at an instant, ms. */
+/** Offset of a time zone from UTC at an instant, in ms. */
 const offsetAt = (ms: number, timeZone: string): number => {
   const parts = new Intl.DateTimeFormat('en-US', {
     timeZone,
@@ -27,8 +27,8 @@ const offsetAt = (ms: number, timeZone: string): number => {
 };
 
 /**
- * The instant at which clocks of a zone show a local time, RFC 3339; undefined for what is no local time. A time that
- * comes twice is the earlier of the two, one that is skipped is as much later as the clocks are put forward.
+ * The instant of a local time in a zone, RFC 3339; undefined for another text. A repeated time gives the earlier
+ * instant, a skipped time is moved forward by the gap.
  */
 export const instantOfLocal = (text: string, timeZone: string): string | undefined => {
   const [, date = '', minutes = '', seconds = '00'] = LOCAL.exec(text) ?? [];

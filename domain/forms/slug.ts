@@ -4,9 +4,9 @@ import { defineEvent, type EventOf } from '../core/event.ts';
 import type { DecisionContext, StreamType } from '../core/stream-type.ts';
 
 /**
- * The form that holds a slug of a tenant: one stream each, `form_slug-<slug>`. No append covers two streams, so a slug is first
- * claimed here, then the form is written with the claim. A claim that no form was written with lapses after a minute,
- * and that of a deleted form at once.
+ * The form that holds a slug of a tenant, in one stream each: `form_slug-<slug>`. No append covers two streams, so a
+ * slug is claimed first, then the form is written with the claim. An unused claim expires after a minute, the claim
+ * of a deleted form at once.
  */
 
 const claim = z.object({ slug: z.string(), form_id: z.string(), claim_id: z.string() });
@@ -48,7 +48,7 @@ export const isSlug = (text: string): boolean => SLUG.test(text);
 
 const CLAIM_MS = 60_000;
 
-/** The claiming form uses the slug, does not use it (or does not exist yet), or is deleted. */
+/** The claiming form uses the slug, does not use it (or does not exist yet), or was deleted. */
 export type Usage = 'used' | 'unused' | 'gone';
 
 /** @param usage of the present claim @throws `already_exists` when another form holds the slug */
@@ -72,7 +72,7 @@ interface SlugCommand {
 const data = ({ slug, formId, claimId }: SlugCommand) => ({ slug, form_id: formId, claim_id: claimId });
 
 /**
- * A form that holds the slug takes it anew, so that letting go of an earlier claim does not touch this one.
+ * Claims a slug. A form that holds the slug gets a new claim, so that releasing the earlier one has no effect.
  * @throws `already_exists`
  */
 export const takeSlug = (
@@ -86,7 +86,7 @@ export const takeSlug = (
   return [{ type: 'FormSlugTaken', data: data(command) }];
 };
 
-/** Nothing for a claim that another claim has replaced. */
+/** No events for a claim that another claim has replaced. */
 export const freeSlug = ({ claim: held }: FormSlug, command: SlugCommand): readonly FormSlugEvent[] =>
   held?.formId === command.formId && held.claimId === command.claimId
     ? [{ type: 'FormSlugFreed', data: data(command) }]

@@ -4,20 +4,20 @@ import type { StreamType } from '../core/stream-type.ts';
 import { valuesSchema } from '../entities/fields.ts';
 
 /**
- * A submission of a form: one per form and `submission_id`. The stream is `submission-<id>`, the id made from both, as
- * is that of the record that it created. The record comes first; whoever finds a record of a form without this event
- * (the request, its repetition, or a subscriber) adds it from the record's own first event.
+ * A submission of a form: one per form and `submission_id`, in the stream `submission-<id>`. Its id and its record's
+ * id derive from both. The record is created first; the request, its retry or a subscriber then adds this event from
+ * the record's first event.
  */
 
 export const FormSubmitted = defineEvent(
   'FormSubmitted',
   z.object({
     form_id: z.string(),
-    /** As the client or the page named it. */
+    /** Chosen by the client or the page. */
     submission_id: z.string(),
     entity_name: z.string(),
     entity_id: z.string(),
-    /** The record's first values, defaults included. */
+    /** First values of the record, including defaults. */
     values: valuesSchema,
   }),
 );
@@ -36,7 +36,7 @@ export const submissionStream: StreamType<Submission, SubmissionEvent> = {
   evolve: () => ({ submitted: true }),
 };
 
-/** The first one counts. */
+/** Repeating it changes nothing. */
 export const submitForm = (
   { submitted }: Submission,
   data: SubmissionEvent['data'],

@@ -2,7 +2,7 @@ import type { Input } from '../entities/record-values.ts';
 import type { PublicField } from './fields.ts';
 import { instantOfLocal } from './local-time.ts';
 
-/** Values as an HTML form sends them: texts, and nothing at all for an empty checkbox. */
+/** Values as an HTML form sends them: texts, and nothing for an unticked checkbox. */
 
 export type Texts = Readonly<Record<string, string | readonly string[]>>;
 
@@ -20,10 +20,10 @@ const booleans: ReadonlyMap<string, boolean> = new Map([
   ['no', false],
 ]);
 
-/** No number of ours is longer. */
+/** Maximum length of a number's text. */
 const MAX_NUMBER = 100;
 
-/** Browsers send `.5` and `007` too. */
+/** Browsers also send `.5` and `007`. */
 const decimal = (text: string): string => {
   const parts = text.length <= MAX_NUMBER && /[0-9]/.test(text) ? DECIMAL.exec(text) : null;
   if (parts === null) return text;
@@ -38,7 +38,7 @@ const fromText = ({ type }: PublicField, text: string, timeZone: string): unknow
     case 'enum':
       return text;
     case 'long_text':
-      // HTML forms always send line ends as CR LF.
+      // HTML forms send line ends as CR LF.
       return text.replaceAll('\r\n', '\n');
     case 'integer':
       return WHOLE.test(trimmed) ? Number(trimmed) : trimmed;
@@ -56,8 +56,8 @@ const fromText = ({ type }: PublicField, text: string, timeZone: string): unknow
 };
 
 /**
- * What the texts say, by the fields' types; what says nothing of its type stays a text, and is refused as one. An empty
- * text is no value. A checkbox that is not ticked is `false`, or no value where the form demands it.
+ * Converts texts to values by the fields' types; a text that does not convert stays a text and is refused later. An
+ * empty text means no value. An unticked checkbox is `false`, or no value where the form requires it.
  * @param timeZone of local times: the tenant's
  */
 export const valuesOfTexts = (fields: readonly PublicField[], texts: Texts, timeZone: string): Input => {

@@ -5,8 +5,8 @@ import type { StreamType } from '../core/stream-type.ts';
 import { changeUser, forgetUser, type RegisteredUser, type User, type UserEvent } from './user.ts';
 
 /**
- * Withdrawals of admin rights, one stream per tenant. Each is granted by an admin who keeps the rights, so a tenant
- * that has an active admin never loses the last one (docs/decisions/0027).
+ * Withdrawals of admin rights, in one stream per tenant. An admin who keeps the rights grants each withdrawal, so a
+ * tenant never loses its last active admin (docs/decisions/0027).
  */
 
 // Events
@@ -17,9 +17,9 @@ export const AdminWithdrawn = defineEvent(
   'AdminWithdrawn',
   z.object({
     user_id: z.string(),
-    /** Revision of the user's stream at which the person became an active admin; a later promotion is not withdrawn. */
+    /** Revision of the user's stream at which the person became an active admin; later promotions stay. */
     admin_since: z.int(),
-    /** Applied to the user after this event, by the request or by a subscriber. */
+    /** Changes to apply to the user after this event, by the request or by a subscriber. */
     changes,
   }),
 );
@@ -35,7 +35,7 @@ interface Withdrawal {
   readonly adminSince: number;
 }
 
-/** The last withdrawal of each person who was an admin. */
+/** The last withdrawal of each former admin. */
 export interface Admins {
   readonly withdrawn: readonly Withdrawal[];
 }
@@ -62,7 +62,7 @@ const hasRights = (state: Admins, user: RegisteredUser | undefined): boolean =>
 // Commands
 
 export interface WithdrawAdmin {
-  /** The person and the caller, as their streams stand at this decision. */
+  /** User and caller as their streams are at this decision. */
   readonly user: RegisteredUser | undefined;
   readonly by: RegisteredUser | undefined;
   readonly changes: readonly AdminChange[];
@@ -71,8 +71,8 @@ export interface WithdrawAdmin {
 // Decide
 
 /**
- * Nothing for a person who is no active admin, whose rights are withdrawn already, or who is the caller.
- * @throws `conflict` when the caller is no admin any more
+ * No events for a person who is no active admin or the caller, or whose rights are already withdrawn.
+ * @throws `conflict` when the caller is no longer an admin
  */
 export const withdrawAdmin = (
   state: Admins,
@@ -89,11 +89,11 @@ export const withdrawAdmin = (
 export interface FinishWithdrawal {
   readonly adminSince: number;
   readonly changes: readonly AdminChange[];
-  /** Of a person to forget; undefined when the e-mail cannot be opened any more. */
+  /** When forgetting a person; undefined when the e-mail can no longer be opened. */
   readonly emailHash: string | undefined;
 }
 
-/** Applies a withdrawal to the user; nothing when those rights have ended already. */
+/** Applies a withdrawal to the user; no events when those rights have already ended. */
 export const finishWithdrawal = (
   state: User,
   command: FinishWithdrawal,

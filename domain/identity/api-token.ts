@@ -5,9 +5,9 @@ import type { DecisionContext, StreamType } from '../core/stream-type.ts';
 import { SCOPES, type Scope } from './scopes.ts';
 
 /**
- * A long-lived API token (specification, Authentication 6; decisions, section 3):
- * `svc_pat_<8 characters of lookup prefix><43 characters of secret tail>`, both base62. It belongs to the tenant and
- * outlives its maker's account. Of the tail only its SHA-256 is known here. The record stays when it is revoked.
+ * A long-lived API token (specification, Authentication 6; decisions, section 3): `svc_pat_<8 characters of lookup
+ * prefix><43 characters of secret tail>`, both base62. It belongs to the tenant and outlives its creator's account.
+ * Only the tail's SHA-256 is stored. A revoked token's record stays.
  */
 
 export const TOKEN_MARK = 'svc_pat_';
@@ -16,7 +16,7 @@ export const TAIL_LENGTH = 43;
 
 const SPELLING = new RegExp(`^${TOKEN_MARK}([0-9A-Za-z]{${PREFIX_LENGTH}})([0-9A-Za-z]{${TAIL_LENGTH}})$`);
 
-/** The parts of a token; undefined for a text that cannot be one. */
+/** Splits a token; undefined for a malformed text. */
 export const tokenParts = (token: string): { prefix: string; tail: string } | undefined => {
   const [, prefix, tail] = SPELLING.exec(token) ?? [];
   return prefix === undefined || tail === undefined ? undefined : { prefix, tail };
@@ -46,13 +46,13 @@ export const ApiTokenMinted = defineEvent(
     /** SHA-256 of the secret tail, lower-case hex. */
     secret_hash: z.string(),
     scopes: z.array(z.enum(SCOPES)),
-    /** Instant; null: never. */
+    /** An instant; null for never. */
     expires_at: z.string().nullable(),
     created_by: z.string(),
   }),
 );
 export const ApiTokenRevoked = defineEvent('ApiTokenRevoked', z.object({ token_id: z.string() }));
-/** At most one a minute, not one for each use. */
+/** Appended at most once a minute. */
 export const ApiTokenUsed = defineEvent('ApiTokenUsed', z.object({ token_id: z.string() }));
 
 export const apiTokenEvents = [ApiTokenMinted, ApiTokenRevoked, ApiTokenUsed] as const;
@@ -125,7 +125,7 @@ export interface MintApiToken {
 
 // Decide
 
-/** Minting the same id again changes nothing: the first secret stays the token's. */
+/** Minting the same id again changes nothing: the first secret stays valid. */
 export const mintApiToken = (
   state: ApiToken,
   command: MintApiToken,
@@ -149,13 +149,13 @@ export const mintApiToken = (
   ];
 };
 
-/** Revoking again changes nothing. @throws `not_found` */
+/** Repeating it changes nothing. @throws `not_found` */
 export const revokeApiToken = (state: ApiToken): readonly ApiTokenEvent[] => {
   if (!state.exists) throw notFound();
   return state.revokedAt === undefined ? [{ type: 'ApiTokenRevoked', data: { token_id: state.id } }] : [];
 };
 
-/** The shortest time between two recorded uses of a token, over all nodes. */
+/** Minimum time between two recorded uses of a token, across all nodes. */
 export const USE_INTERVAL_MS = 60_000;
 
 export const useApiToken = (state: ApiToken, context: DecisionContext): readonly ApiTokenEvent[] => {

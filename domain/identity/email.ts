@@ -4,9 +4,9 @@ import { defineEvent, type EventOf } from '../core/event.ts';
 import type { DecisionContext, StreamType } from '../core/stream-type.ts';
 
 /**
- * An e-mail address within a tenant. No append covers two streams, so an address is first reserved here, then the
- * user is registered, then the reservation becomes a claim. An unused reservation lapses after a minute. The stream
- * is named by a keyed hash of the folded address; the address itself is not in it.
+ * An e-mail address within a tenant. No append covers two streams, so an address is reserved, then the user is
+ * registered, then the reservation becomes a claim. An unused reservation expires after a minute. The stream is named
+ * by a keyed hash of the folded address, and does not hold the address.
  */
 
 // Events
@@ -63,7 +63,7 @@ interface EmailCommand {
 
 const data = (command: EmailCommand) => ({ email_hash: command.emailHash, user_id: command.userId });
 
-/** The user who holds the address by a claim or a reservation; undefined when it is free or the reservation lapsed. */
+/** The user who holds the address by claim or reservation; undefined when it is free or the reservation expired. */
 export const holderOf = (state: Email, context: DecisionContext): string | undefined => {
   const lapsed = state.status === 'reserved' && context.now - state.since >= RESERVATION_MS;
   return state.status === 'free' || lapsed ? undefined : state.userId;
@@ -82,7 +82,7 @@ export const reserveEmail = (
   throw new DomainError('already_exists', 'A user with this e-mail exists.', { field: 'email' });
 };
 
-/** @throws `already_exists` when the reservation lapsed and another user took the address meanwhile */
+/** @throws `already_exists` when the reservation expired and another user took the address */
 export const claimEmail = (state: Email, command: EmailCommand): readonly EmailEvent[] => {
   if (state.status === 'free') return [{ type: 'EmailClaimed', data: data(command) }];
   if (state.userId !== command.userId) {

@@ -3,8 +3,8 @@ import { defineEvent, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 
 /**
- * The log of impersonation by platform admins (specification, Authentication 3; decisions, section 3). A change has
- * events of its own with `impersonated_by` in their metadata; this log has the start, the reads and the refused requests.
+ * The log of impersonation by platform admins (specification, Authentication 3; decisions, section 3): starts, reads
+ * and refused requests. Changes are logged by their own events, with `impersonated_by` in the metadata.
  */
 
 // Events
@@ -15,18 +15,18 @@ export const ImpersonationStarted = defineEvent(
   z.object({ user_id: z.string(), reason: z.string().optional() }),
 );
 
-/** A request under impersonation that left no event of its own. Neither its query nor its body is kept. */
+/** A request under impersonation that appended no event of its own. Neither query nor body is stored. */
 export const ImpersonatedRequestMade = defineEvent(
   'ImpersonatedRequestMade',
   z.object({
-    /** The request's method in capitals. */
+    /** Upper-case method of the request. */
     method: z.string(),
-    /** The pattern of the path, never the path itself. */
+    /** Pattern of the path, never the path itself. */
     route: z.string(),
     operation_id: z.string(),
-    /** The status code of the answer. */
+    /** Status code of the answer. */
     status: z.int(),
-    /** The path's ids by name, as far as they are well formed. */
+    /** Well-formed ids of the path, by name. */
     params: z.record(z.string(), z.string()),
   }),
 );
@@ -43,7 +43,7 @@ export const impersonationStream: StreamType<null, ImpersonationEvent> = {
   evolve: (state) => state,
 };
 
-/** The lines of requests: a stream for each user and day (UTC), so that one busy session holds up no other. @param at ms */
+/** Stream of logged requests: one per user and day (UTC), so that sessions do not contend. @param at ms */
 export const impersonationStreamName = (userId: string, at: number): string =>
   `${userId}-${new Date(at).toISOString().slice(0, 10)}`;
 
@@ -66,9 +66,9 @@ export interface LogRequest {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** The form of an id; other texts in a path are not logged. */
+/** Form of an id; other texts of a path are not logged. */
 const ID = /^[A-Za-z0-9][A-Za-z0-9._:|-]{0,127}$/;
-/** Prefixes of the product's secrets, which are not logged even in place of an id. */
+/** Prefixes of the product's secrets, which are never logged, even in place of an id. */
 const SECRET = /^(svc_pat_|whsec_|eyJ)/;
 
 export const logRequest = (request: LogRequest): readonly ImpersonationEvent[] => [

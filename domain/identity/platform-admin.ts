@@ -3,7 +3,7 @@ import { notFound } from '../core/errors.ts';
 import { defineEvent, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 
-/** A platform admin: operates globally, belongs to no tenant (specification, Authentication 2). */
+/** A platform admin operates globally and belongs to no tenant (specification, Authentication 2). */
 
 // Events
 
@@ -61,7 +61,7 @@ export const registerPlatformAdmin = (
   data: RegisterPlatformAdmin,
 ): readonly PlatformAdminEvent[] => (state.exists ? [] : [{ type: 'PlatformAdminRegistered', data }]);
 
-/** Hashes are salted, so even the same password is set anew. @throws `not_found` */
+/** Hashes are salted, so an equal password is set again. @throws `not_found` */
 export const setPlatformAdminPassword = (
   state: PlatformAdmin,
   passwordHash: string,

@@ -21,6 +21,6 @@ export type Scope = (typeof SCOPES)[number];
 /** Satisfies every scope check. */
 export const WILDCARD: Scope = 'admin:*';
 
-/** Exact: `data:write` does not grant `data:read`; only the wildcard stands for others. */
+/** Exact match: `data:write` does not grant `data:read`; only the wildcard grants others. */
 export const grants = (held: readonly Scope[], required: Scope): boolean =>
   held.includes(required) || held.includes(WILDCARD);

@@ -3,8 +3,8 @@ import { defineEvent, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 
 /**
- * Links a person of an identity provider to a user of a tenant (decisions, section 3, single sign-on). The stream is named by a
- * keyed hash of issuer and subject; neither is in it. The first link stays until its user is forgotten.
+ * Links an identity of a provider to a user of a tenant (decisions, section 3, single sign-on). The stream is named
+ * by a keyed hash of issuer and subject, and holds neither. The first link stays until its user is forgotten.
  */
 
 // Events
@@ -45,11 +45,11 @@ export const ssoIdentityStream: StreamType<SsoIdentity, SsoIdentityEvent> = {
 export interface LinkIdentity {
   readonly identityHash: string;
   readonly userId: string;
-  /** A forgotten user: the identity is that user's no longer. */
+  /** Id of the forgotten user that the identity no longer belongs to. */
   readonly insteadOf?: string | undefined;
 }
 
-/** Links an identity to a user. The first of two concurrent links counts; the other gives nothing. */
+/** Links an identity to a user. Of concurrent links the first counts; the others give no events. */
 export const linkIdentity = (state: SsoIdentity, command: LinkIdentity): readonly SsoIdentityEvent[] =>
   state.linked && state.userId !== command.insteadOf
     ? []

@@ -3,8 +3,8 @@ import { defineEvent, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 
 /**
- * The audit trail of one-hour test tokens (specification, Authentication 7 and Audit events:
- * `api_test_token_generated`). The token itself is kept nowhere; actor, tenant and impersonator are metadata too.
+ * The log of one-hour test tokens (specification, Authentication 7 and Audit events: `api_test_token_generated`). The
+ * token itself is not stored; metadata names actor, tenant and impersonator.
  */
 
 export const ApiTestTokenGenerated = defineEvent(
@@ -15,7 +15,7 @@ export const ApiTestTokenGenerated = defineEvent(
 export const testTokenEvents = [ApiTestTokenGenerated] as const;
 export type TestTokenEvent = EventOf<(typeof testTokenEvents)[number]>;
 
-/** A stream per person, with no state: a decision does not depend on earlier tokens. */
+/** One stream per person, without state: decisions do not depend on earlier tokens. */
 export const testTokenStream: StreamType<null, TestTokenEvent> = {
   category: 'test_token',
   stateVersion: 1,

@@ -3,9 +3,8 @@ import { defineEvent, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 
 /**
- * A lookup prefix of API tokens: leads from the token to its tenant without other context. Lives in the platform's
- * streams and is written before the token, so that each token can be found; a candidate whose token was never minted is
- * ignored.
+ * A lookup prefix of API tokens finds a token's tenant. It lives in the platform's streams and is written before the
+ * token, so that each token can be found; a candidate whose token was never minted is ignored.
  */
 
 export const TokenPrefixAssigned = defineEvent(
@@ -21,7 +20,7 @@ export interface TokenCandidate {
   readonly tokenId: string;
 }
 
-/** Tokens that share the prefix; with 62^8 prefixes hardly ever more than one. */
+/** Tokens with the same prefix; with 62^8 prefixes almost always one. */
 export type TokenPrefix = readonly TokenCandidate[];
 
 export const tokenPrefixStream: StreamType<TokenPrefix, TokenPrefixEvent> = {

@@ -4,8 +4,8 @@ import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 
 /**
- * A person of a tenant (specification, Authentication; decisions, section 3). Name, e-mail and password hash are
- * sealed with the person's own key.
+ * A person of a tenant (specification, Authentication; decisions, section 3). The person's own key seals name, e-mail
+ * and password hash.
  */
 
 // Events
@@ -20,7 +20,7 @@ export const UserRegistered = defineEvent(
     email: z.string(),
     display_name: z.string(),
     role,
-    /** `token`: made by the first request of a signed credential; `sso`: by the first sign-in at the provider. */
+    /** `token`: created by the first request with a signed credential; `sso`: by the first sign-in at the provider. */
     origin: z.enum(['admin', 'token', 'sso']),
   }),
   { personal: { email: person, display_name: person } },
@@ -47,14 +47,14 @@ export const UserStatusChanged = defineEvent(
 );
 
 /**
- * Deactivated for ever; the person's key is destroyed because of this event, now and after each restore of keys
- * (application/core/privacy/erasures.ts).
+ * The person is inactive for good, and the person's key is destroyed because of this event, now and after each
+ * restore of keys (application/core/privacy/erasures.ts).
  */
 export const UserForgotten = defineEvent(
   'UserForgotten',
   z.object({
     user_id: z.string(),
-    /** Names the stream of the address to release: the address itself cannot be opened any more. */
+    /** Names the stream of the address to release, since the address can no longer be opened. */
     email_hash: z.string().optional(),
   }),
 );
@@ -80,12 +80,12 @@ export interface RegisteredUser {
   readonly displayName: string;
   readonly role: 'admin' | 'operator';
   readonly status: 'active' | 'deactivated';
-  /** Sealed; undefined while the person can only come in by single sign-on. */
+  /** Sealed; undefined for people who use single sign-on only. */
   readonly passwordHash: string | undefined;
   readonly createdAt: number;
-  /** Revision of this stream at which the person became an active admin; undefined for other people. */
+  /** Revision of this stream at which the person became an active admin; undefined for others. */
   readonly adminSince?: number | undefined;
-  /** Set once the person was forgotten: sealed texts can never be opened again. */
+  /** Set once the person is forgotten: sealed texts can never be opened again. */
   readonly forgotten?: { readonly emailHash: string | undefined } | undefined;
 }
 export type User = { readonly exists: false } | RegisteredUser;
@@ -155,9 +155,9 @@ export interface ChangeUser {
   readonly role?: 'admin' | 'operator' | undefined;
   readonly status?: 'active' | 'deactivated' | undefined;
   readonly passwordHash?: string | undefined;
-  /** The name the person has now, in the clear: an equal one is no change. */
+  /** The person's present name in the clear, to detect equal values. */
   readonly presentName: string;
-  /** `adminSince` that the tenant's admins have withdrawn; needed for a change that ends it. */
+  /** The withdrawn `adminSince`; required for a change that ends it. */
   readonly withdrawn?: number | undefined;
 }
 
@@ -194,8 +194,8 @@ const checkWithdrawn = (user: RegisteredUser, withdrawn: number | undefined): vo
 };
 
 /**
- * @throws `not_found` for an unknown user, `invalid_transition` for a forgotten one, `conflict` when admins would deactivate or
- * demote themselves, or when the person became an admin meanwhile
+ * @throws `not_found` for an unknown user, `invalid_transition` for a forgotten one, `conflict` when admins would
+ * deactivate or demote themselves, or when the person has become an admin since
  */
 export const changeUser = (state: User, command: ChangeUser, by: string): readonly UserEvent[] => {
   if (!state.exists) throw notFound();
@@ -230,15 +230,15 @@ export const changeUser = (state: User, command: ChangeUser, by: string): readon
 
 export interface ForgetUser {
   readonly by: string;
-  /** Undefined when the e-mail cannot be opened any more. */
+  /** Undefined when the e-mail can no longer be opened. */
   readonly emailHash: string | undefined;
   /** As in {@link ChangeUser}. */
   readonly withdrawn?: number | undefined;
 }
 
 /**
- * Nothing for a person who was forgotten before.
- * @throws `not_found`, `conflict` for oneself, or when the person became an admin meanwhile
+ * No events for a person who is already forgotten.
+ * @throws `not_found`, `conflict` for oneself, or when the person has become an admin since
  */
 export const forgetUser = (state: User, { by, emailHash, withdrawn }: ForgetUser): readonly UserEvent[] => {
   if (!state.exists) throw notFound();

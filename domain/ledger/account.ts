@@ -2,17 +2,17 @@ import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
 import { defineEvent, type EventOf } from '../core/event.ts';
 
-/** The chart of accounts (decisions, section 9, Account). It lives in the journal's stream. */
+/** The chart of accounts (decisions, section 9, Account), part of the journal's stream. */
 
 export const ACCOUNT_TYPES = ['Asset', 'Liability', 'Equity', 'Revenue', 'Expense'] as const;
 export type AccountType = (typeof ACCOUNT_TYPES)[number];
 
-/** Begins with a letter or digit: no URL addresses an account called `.` or `..`. */
+/** Begins with a letter or digit, so that no URL path is `.` or `..`. */
 export const ACCOUNT_CODE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$/;
-/** Of existing accounts: in earlier versions a code could begin with any of its characters. */
+/** Codes of existing accounts: earlier versions allowed any of the characters at the start. */
 export const EXISTING_CODE = /^[A-Za-z0-9._-]{1,32}$/;
 
-/** Of a name as JSON, without its quotes: each posting has room for names of this size (decision 29). */
+/** Maximum bytes of a name as JSON without quotes; postings reserve this size (decision 29). */
 export const MAX_NAME_BYTES = 300;
 
 // Events
@@ -40,20 +40,20 @@ type AccountFacts = Readonly<Omit<z.output<typeof account>, 'account_id'>>;
 
 export interface Account extends AccountFacts {
   readonly id: string;
-  /** Set by the first line that is posted to it: code and type stay then. */
+  /** Set by the first posted line; code and type are fixed from then on. */
   readonly used: boolean;
   /** ms */
   readonly openedAt: number;
   readonly changedAt: number;
 }
 
-/** By {@link accountKey}. */
+/** Accounts by {@link accountKey}. */
 export type Chart = Readonly<Record<string, Account>>;
 
-/** Codes are equal without regard to case. The prefix keeps codes apart from keys like `constructor`. */
+/** Codes compare without case. The prefix separates codes from keys like `constructor`. */
 export const accountKey = (code: string): string => `#${code.toLowerCase()}`;
 
-/** The account that a line names; undefined for none. */
+/** The account of a code; undefined when there is none. */
 export const accountOf = (chart: Chart, code: string): Account | undefined => chart[accountKey(code)];
 
 export const evolveChart = (chart: Chart, event: AccountEvent, at: number): Chart => {
@@ -72,7 +72,7 @@ export const evolveChart = (chart: Chart, event: AccountEvent, at: number): Char
         openedAt: before?.openedAt ?? at,
         changedAt: at,
       };
-      // A copy without a member (`{ [previousKey]: _, ...others }`) takes 2 ms with 1,000 accounts, this takes 10 µs.
+      // Copies, then deletes: rest destructuring is far slower on large charts.
       const changed: Record<string, Account> = { ...chart, [key]: account };
       if (key !== previousKey) delete changed[previousKey];
       return changed;
@@ -86,7 +86,7 @@ export const evolveChart = (chart: Chart, event: AccountEvent, at: number): Char
 
 export type OpenAccount = AccountFacts & { readonly id: string };
 
-/** `category: null` takes it away. */
+/** `category: null` removes the category. */
 export type ChangeAccount = {
   readonly [K in keyof AccountFacts]?: AccountFacts[K] | (K extends 'category' ? null : never) | undefined;
 };
@@ -150,7 +150,7 @@ export const changeAccount = (
   ];
 };
 
-/** Accounts by code. */
+/** Accounts sorted by code. */
 export const chartInOrder = (chart: Chart): readonly Account[] =>
   Object.keys(chart)
     .sort()

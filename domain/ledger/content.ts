@@ -4,12 +4,12 @@ import { jsonBytes } from '../core/text.ts';
 import { MAX_NAME_BYTES } from './account.ts';
 import { MAX_MONEY } from './money.ts';
 
-/** The content of an entry, as draft and as posted (decisions, section 9, Entry). */
+/** The content of an entry, drafted or posted (decisions, section 9, Entry). */
 
 export const MIN_LINES = 2;
 export const MAX_LINES = 1000;
 
-/** One of `debit` and `credit` is above zero, the other is zero. Minor units. */
+/** Exactly one of `debit` and `credit` is above zero. Minor units. */
 export const line = z.object({
   account_code: z.string(),
   debit: z.number(),
@@ -19,12 +19,12 @@ export const line = z.object({
 export type Line = z.output<typeof line>;
 
 export const postedLine = line.extend({
-  /** As it was when the entry was posted; on the first line of each account, in older events on every line. */
+  /** Name of the account at posting; on the first line of each account, in older events on every line. */
   account_name: z.string().optional(),
 });
 export type PostedLine = z.output<typeof postedLine>;
 
-/** The lines of a posting with their accounts' names on each. */
+/** Repeats the account's name on each line of a posting. */
 export const namedLines = (lines: readonly PostedLine[]): (PostedLine & { account_name: string })[] => {
   const names = new Map<string, string>();
   return lines.map((each) => {
@@ -34,7 +34,7 @@ export const namedLines = (lines: readonly PostedLine[]): (PostedLine & { accoun
   });
 };
 
-/** The origin of an entry: `manual`, `reversal` (id: the original) or a source kind (id: the event). */
+/** Origin of an entry: `manual`, `reversal` (id: the original) or a source kind (id: the event). */
 export const source = z.object({
   kind: z.string(),
   id: z.string().optional(),
@@ -51,7 +51,7 @@ export const content = z.object({
 });
 export type Content = z.output<typeof content>;
 
-/** A line as a caller gives it. */
+/** A line from the caller. */
 export interface GivenLine {
   readonly account_code: string;
   readonly debit?: number | undefined;
@@ -65,15 +65,15 @@ export interface Totals {
   readonly credit: number;
 }
 
-/** Exact for lines that {@link checkedLines} accepted. */
+/** Exact for lines that {@link checkedLines} accepts. */
 export const totalsOf = (lines: readonly Pick<Line, 'debit' | 'credit'>[]): Totals => ({
   debit: lines.reduce((sum, each) => sum + each.debit, 0),
   credit: lines.reduce((sum, each) => sum + each.credit, 0),
 });
 
 /**
- * Lines with both sides set.
- * @throws 400 for a bad number of lines, a bad amount or total, and a line that does not have exactly one side
+ * Checks lines and fills in both sides.
+ * @throws 400 for a wrong number of lines, an invalid amount or total, and a line without exactly one side
  */
 export const checkedLines = (lines: readonly GivenLine[]): Line[] => {
   if (lines.length < MIN_LINES || lines.length > MAX_LINES) {
@@ -87,7 +87,7 @@ export const checkedLines = (lines: readonly GivenLine[]): Line[] => {
       const message = 'Exactly one of debit and credit is above zero.';
       throw invalid([{ path: `lines.${index}`, code: 'one_side', message }]);
     }
-    // `+ 0` makes -0 a 0.
+    // Adding 0 converts -0 to 0.
     return { account_code, debit: debit + 0, credit: credit + 0, ...(memo === undefined ? {} : { memo }) };
   });
   const sums = [checked.map(({ debit }) => debit), checked.map(({ credit }) => credit)];
@@ -104,7 +104,7 @@ const requireAmount = (amount: number, path: string): void => {
   throw invalid([{ path, code: 'invalid_amount', message }]);
 };
 
-/** @throws `mixed_currency` for a line that names another currency */
+/** @throws `mixed_currency` for a line in another currency */
 export const requireCurrency = (lines: readonly GivenLine[], currency: string): void => {
   const stranger = lines.findIndex((each) => each.currency !== undefined && each.currency !== currency);
   if (stranger < 0) return;
@@ -127,25 +127,25 @@ export const requireBalance = ({ lines, currency }: Pick<Content, 'lines' | 'cur
   });
 };
 
-/** An event has 512 KiB, of which 8 KiB are for all but the lines. */
+/** Maximum bytes of an entry's lines: 512 KiB per event less 8 KiB for the rest. */
 export const MAX_LINES_BYTES = 504 * 1024;
 const NAME_BYTES = ',"account_name":""'.length + MAX_NAME_BYTES;
 
-/** Bytes of the lines once they are posted, with names as long as names can be. */
-export const roomOf = (lines: readonly Line[]): number =>
+/** Bytes of the lines once posted, assuming names of maximum length. */
+export const postedBytes = (lines: readonly Line[]): number =>
   jsonBytes(lines) + NAME_BYTES * new Set(lines.map(({ account_code }) => account_code)).size;
 
 /**
- * An entry that can be drafted can be posted and reversed, whatever its accounts are renamed to (decision 29).
+ * Ensures that a draft can be posted and reversed, even after its accounts are renamed (decision 29).
  * @throws `payload_too_large`
  */
-export const requireRoom = ({ lines }: Pick<Content, 'lines'>): void => {
-  if (roomOf(lines) <= MAX_LINES_BYTES) return;
+export const requireSize = ({ lines }: Pick<Content, 'lines'>): void => {
+  if (postedBytes(lines) <= MAX_LINES_BYTES) return;
   const message = 'The lines of the entry are too large: it could not be posted.';
   throw new DomainError('payload_too_large', message, { limit: MAX_LINES_BYTES });
 };
 
-/** Lines of a mirror: each with its sides exchanged. */
+/** Lines with debit and credit exchanged. */
 export const mirrored = (lines: readonly Line[]): Line[] =>
   lines.map(({ account_code, debit, credit, memo }) => ({
     account_code,

@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { DomainError, notFound } from '../core/errors.ts';
 import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
-import { type Content, content, requireRoom, type Source, source } from './content.ts';
+import { type Content, content, requireSize, type Source, source } from './content.ts';
 
 /**
- * The stream of one entry: the draft, and who claimed it for posting or reversal. The journal alone says whether an
- * entry is posted (decision 14).
+ * The stream of one entry: its draft, and its claims for posting or reversal. Only the journal says whether an entry
+ * is posted (decision 14).
  */
 
 // Events
@@ -14,11 +14,11 @@ import { type Content, content, requireRoom, type Source, source } from './conte
 const draft = content.extend({ entry_id: z.string(), source });
 const ended = z.object({ entry_id: z.string(), attempt_id: z.string() });
 const started = ended.extend({
-  /** Of the journal before the posting attempt: its answer has a later one. -1 for an empty journal. */
+  /** Revision of the journal before the posting attempt: its answer has a later one. -1 for an empty journal. */
   journal_revision: z.number(),
 });
 
-/** Also after a draft of the same id was discarded. */
+/** Also appended after a draft of the same id was discarded. */
 export const EntryDrafted = defineEvent('EntryDrafted', draft);
 /** Holds the whole draft as changed. */
 export const EntryDraftChanged = defineEvent(
@@ -32,7 +32,7 @@ export const EntryDraftDiscarded = defineEvent(
   'EntryDraftDiscarded',
   z.object({
     entry_id: z.string(),
-    /** Set when a refused posting discarded it: the entry can be recorded again. */
+    /** Set when a refused posting discarded the draft: the entry can be recorded again. */
     refused: z.literal(true).optional(),
   }),
 );
@@ -41,7 +41,7 @@ export const EntryDraftDiscarded = defineEvent(
 export const EntryPostingStarted = defineEvent(
   'EntryPostingStarted',
   started.extend({
-    /** Set when a refusal discards the draft too: no user asked for one. */
+    /** A refusal also discards the draft, because no user asked for one. */
     discards_if_refused: z.literal(true).optional(),
   }),
 );
@@ -51,7 +51,7 @@ export const EntryPostingSettled = defineEvent(
   'EntryPostingSettled',
   ended.extend({
     number: z.number(),
-    /** Of the posting in the journal. */
+    /** Revision of the posting in the journal. */
     revision: z.number(),
   }),
 );
@@ -60,13 +60,13 @@ export const EntryReversalStarted = defineEvent(
   'EntryReversalStarted',
   started.extend({ mirror_id: z.string(), date: z.string(), memo: z.string() }),
 );
-/** The journal refused the mirror: the entry is posted and not reversed. */
+/** The journal refused the mirror: the entry stays posted. */
 export const EntryReversalAbandoned = defineEvent('EntryReversalAbandoned', ended);
 export const EntryReversalSettled = defineEvent(
   'EntryReversalSettled',
   ended.extend({ mirror_id: z.string(), revision: z.number() }),
 );
-/** First in a mirror's own stream, before the journal has the mirror: no command on it succeeds. */
+/** First event of a mirror's stream, before the journal has the mirror: refuses every command on it. */
 export const EntryMirrorPrepared = defineEvent(
   'EntryMirrorPrepared',
   z.object({ entry_id: z.string(), reversal_of: z.string() }),
@@ -95,9 +95,9 @@ export const startsAttempt = <E extends EntryEvent>(event: E): event is E & Star
 
 export interface PostingAttempt {
   readonly id: string;
-  /** Of the journal before the attempt. */
+  /** Revision of the journal before the attempt. */
   readonly journalRevision: number;
-  /** A refusal discards the draft. */
+  /** A refusal also discards the draft. */
   readonly discardsIfRefused?: true | undefined;
 }
 
@@ -119,7 +119,7 @@ interface InJournal {
   readonly id: string;
   readonly number: number;
   readonly date: string;
-  /** Of its posting in the journal, which holds the lines. */
+  /** Revision of its posting in the journal, which holds the lines. */
   readonly revision: number;
 }
 export interface PostedEntry extends InJournal {
@@ -134,7 +134,7 @@ export interface ReversedEntry extends InJournal {
   readonly status: 'reversed';
   readonly mirror: { readonly id: string; readonly revision: number };
 }
-/** A posting or reversal that the journal has not answered yet, as far as this stream says. */
+/** A posting or reversal without an answer in this stream. */
 export type OpenAttempt = Posting | Reversing;
 export type Entry =
   | { readonly status: 'none' }
@@ -223,7 +223,7 @@ export interface DraftEntry {
   readonly id: string;
   readonly content: Content;
   readonly source: Source;
-  /** Also drafts again after a person discarded the entry. */
+  /** Also drafts an entry again that a person discarded. */
   readonly redraft?: boolean | undefined;
 }
 
@@ -234,7 +234,7 @@ export type ChangeDraft = { readonly [K in keyof Content]?: Content[K] | undefin
 export const immutable = (message = 'The entry is posted and stays as it is.'): DomainError =>
   new DomainError('immutable', message);
 
-/** A posting or reversal of the entry is under way: callers complete it, then decide again. */
+/** Thrown while a posting or reversal of the entry is under way: callers complete it, then decide again. */
 export class UnderWay extends Error {
   override readonly name = 'UnderWay';
 }
@@ -262,11 +262,11 @@ export const requireDraft = (state: Entry): Draft => {
 export const isUnderWay = (state: Entry): state is OpenAttempt =>
   state.status === 'posting' || state.status === 'reversing';
 
-/** Whether the entry can be drafted; unless `redraft`, not after a person discarded it. */
+/** Whether the entry can be drafted; without `redraft`, not after a person discarded it. */
 export const isVacant = (state: Entry, redraft = false): boolean =>
   state.status === 'none' || (state.status === 'discarded' && (redraft || state.refused));
 
-/** Whether the journal has posted the entry, as far as this stream says. */
+/** Whether this stream knows that the journal has posted the entry. */
 export const isPosted = ({ status }: Entry): boolean =>
   status === 'posted' || status === 'reversing' || status === 'reversed';
 
@@ -274,7 +274,7 @@ export const isPosted = ({ status }: Entry): boolean =>
 export const draftEntry = (state: Entry, command: DraftEntry): readonly EntryEvent[] => {
   const { id, content: drafted, source: from, redraft } = command;
   if (!isVacant(state, redraft)) return [];
-  requireRoom(drafted);
+  requireSize(drafted);
   return [{ type: 'EntryDrafted', data: { entry_id: id, ...contentOf(drafted), source: from } }];
 };
 
@@ -288,7 +288,7 @@ export const changeDraft = (state: Entry, command: ChangeDraft): readonly EntryE
     lines: command.lines ?? before.lines,
   };
   if (JSON.stringify(after) === JSON.stringify(before)) return [];
-  requireRoom(after);
+  requireSize(after);
   const data = { entry_id: id, ...after, source: from, drafted_at: new Date(createdAt).toISOString() };
   return [{ type: 'EntryDraftChanged', data }];
 };

@@ -2,8 +2,8 @@ import type { AccountType } from './account.ts';
 import { majorText, minorDigits } from './money.ts';
 
 /**
- * The journal as plain text that hledger reads. Names and memos are cleaned of hledger's syntax: in a comment, `date:`
- * and brackets would move a posting to another day.
+ * Writes the journal as hledger text. Names and memos are cleaned of hledger syntax: in a comment, `date:` and
+ * brackets would move a posting to another day.
  */
 
 const ROOTS: Readonly<Record<AccountType, string>> = {
@@ -14,7 +14,7 @@ const ROOTS: Readonly<Record<AccountType, string>> = {
   Expense: 'Expenses',
 };
 
-/** One line, without doubled spaces (which end an account's name) and without what begins a comment, a tag or a date. */
+/** One line, without double spaces (which end an account's name) and without starts of comments, tags or dates. */
 const plain = (text: string): string =>
   text
     .replaceAll(/[\p{White_Space}\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ')
@@ -27,11 +27,11 @@ export interface NamedAccount {
   readonly type: AccountType;
 }
 
-/** Unique because the code is. */
+/** Unique, because it contains the code. */
 export const hledgerAccount = ({ code, name, type }: NamedAccount): string =>
   `${ROOTS[type]}:${code} ${plain(name)}`.trimEnd();
 
-/** What comes first: how amounts are written, and the chart. */
+/** The file's head: format of amounts, and the chart. */
 export const hledgerHead = (accounts: readonly NamedAccount[], currencies: readonly string[]): string =>
   [
     'decimal-mark .',
@@ -54,7 +54,7 @@ export interface HledgerEntry {
   }[];
 }
 
-/** @param nameOf the account of a code, as {@link hledgerAccount} */
+/** @param nameOf maps a code to the account's {@link hledgerAccount} */
 export const hledgerEntry = (entry: HledgerEntry, nameOf: (code: string) => string): string => {
   const head = `${entry.date} * (${entry.number}) ${plain(entry.memo)}`.trimEnd();
   const lines = entry.lines.map(({ account_code, debit, credit, memo }) => {

@@ -6,8 +6,9 @@ import { accountEvents, accountKey, accountOf, type Chart, evolveChart } from '.
 import { type PostedLine, postedLine, source } from './content.ts';
 
 /**
- * The journal of a tenant, stream `journal-main`: chart, lock, postings with all their lines, gapless numbers. Its state
- * holds the latest answers to posting attempts only, so its size does not depend on the number of entries (decision 14).
+ * The journal of a tenant, stream `journal-main`: chart, lock, postings with all lines, gapless numbers. Its state
+ * keeps only the latest answers to posting attempts, so its size does not depend on the number of entries (decision
+ * 14).
  */
 
 // Events
@@ -20,7 +21,7 @@ const posting = z.object({
   memo: z.string(),
   currency: z.string(),
   lines: z.array(postedLine),
-  /** Of the debits, and so of the credits. */
+  /** Sum of the debits, equal to the sum of the credits. */
   total: z.number(),
   source,
   /** When the draft was made, RFC 3339. */
@@ -29,7 +30,7 @@ const posting = z.object({
 export const EntryPosted = defineEvent('EntryPosted', posting);
 /** Posts a mirror, which reverses its original. */
 export const EntryReversed = defineEvent('EntryReversed', posting.extend({ reversal_of: z.string() }));
-/** Final: the posting attempt is never posted, however often it is tried again. */
+/** Final: this posting attempt can never be posted. */
 export const PostingRefused = defineEvent(
   'PostingRefused',
   z.object({
@@ -43,7 +44,7 @@ export const PostingRefused = defineEvent(
 export const BooksLocked = defineEvent(
   'BooksLocked',
   z.object({
-    /** Nothing is posted on this day or before; null: no lock. */
+    /** Last day that accepts no posting, nor does any before it; null: no lock. */
     locked_through: z.string().nullable(),
   }),
 );
@@ -70,9 +71,9 @@ export const JOURNAL_ID = 'main';
 export interface Journal {
   readonly chart: Chart;
   readonly lockedThrough: string | null;
-  /** Of the latest posting. */
+  /** Number of the latest posting. */
   readonly number: number;
-  /** Of the latest event. */
+  /** Revision of the latest event. */
   readonly revision: number;
   /** The latest answers to posting attempts, oldest first. */
   readonly recent: readonly { readonly attemptId: string; readonly revision: number }[];
@@ -139,7 +140,7 @@ export const journalStream: StreamType<Journal, JournalEvent> = {
 
 // Decide
 
-/** `forgotten`: the posting attempt may have an answer that is older than the state holds. */
+/** `forgotten`: the attempt's answer may be older than those the state keeps. */
 export type AnswerState = 'answered' | 'unanswered' | 'forgotten';
 
 /** @param since revision of the journal before the posting attempt */
@@ -149,8 +150,8 @@ export const answerTo = (state: Journal, attemptId: string, since: number): Answ
 };
 
 /**
- * Lines with the chart's own codes, and each account's name on its first line.
- * @param rules `mirror`: inactive accounts are allowed, so that each posting can be reversed
+ * Normalises codes, and adds each account's name to its first line.
+ * @param rules `mirror` allows inactive accounts, so that each posting can be reversed
  * @throws `unknown_account`, `account_inactive`
  */
 export const resolveLines = <L extends { readonly account_code: string }>(

@@ -1,14 +1,17 @@
 /**
- * Money is a whole number of minor units beside an ISO 4217 currency (decisions, section 9). One entry's total fits a
- * safe integer; sums over many entries may not, and are then kept as text, digit by digit.
+ * Money is an integer of minor units with an ISO 4217 currency (decisions, section 9). The total of one entry fits a
+ * safe integer; sums over many entries may not, and are then decimal texts.
  */
 
-/** The most that one amount, or one entry's total, may be. */
+/** Maximum of one amount and of one entry's total. */
 export const MAX_MONEY = Number.MAX_SAFE_INTEGER;
 
 export const CURRENCY = /^[A-Z]{3}$/;
 
-/** ISO 4217, tables A.1 (with metals, funds and the codes for tests and for none) and what A.3 lately took over. */
+/**
+ * Codes of ISO 4217, table A.1 (with metals, funds, and the codes for tests and for none), and those recently moved
+ * to A.3.
+ */
 const CURRENCIES: ReadonlySet<string> = new Set(
   (
     'AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BOV BRL BSD BTN BWP BYN BZD CAD CDF ' +
@@ -21,10 +24,10 @@ const CURRENCIES: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Rejects mistyped codes: no report in the tenant's currency would show their entries. */
+/** Rejects unknown codes, whose entries no report would show. */
 export const isCurrency = (code: string): boolean => CURRENCIES.has(code);
 
-/** A sum at rest: a number while it is exact as one, else decimal digits. */
+/** A stored sum: a number while it is exact, else decimal digits. */
 export type Sum = number | string;
 
 export const sumOf = (value: bigint): Sum => {
@@ -41,7 +44,7 @@ export const plus = (sum: Sum | undefined, amount: number): Sum => {
   return sumOf(BigInt(sum) + BigInt(amount));
 };
 
-/** Minor units of a currency's unit, as powers of ten, where they are not two (ISO 4217, table A.1). */
+/** Decimal places of currencies that do not have two (ISO 4217, table A.1). */
 const DIGITS: ReadonlyMap<string, number> = new Map([
   ...'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'
     .split(' ')
@@ -50,10 +53,10 @@ const DIGITS: ReadonlyMap<string, number> = new Map([
   ...'CLF UYW'.split(' ').map((code) => [code, 4] as const),
 ]);
 
-/** How many decimal places the currency's major unit has. */
+/** Decimal places of the currency's major unit. */
 export const minorDigits = (currency: string): number => DIGITS.get(currency) ?? 2;
 
-/** An amount of minor units as exact decimal text of major units, with all places of the currency. */
+/** Minor units as exact decimal text of major units, with all decimal places of the currency. */
 export const majorText = (minor: bigint, currency: string): string => {
   const digits = minorDigits(currency);
   const sign = minor < 0n ? '-' : '';

@@ -5,8 +5,8 @@ import type { StreamType } from '../core/stream-type.ts';
 import { SOURCE_KINDS, type SourceKind } from './rule-sources.ts';
 
 /**
- * A posting rule that could not be applied to an event (decisions, section 9, Posting rule). The stream's id is derived
- * from both, so they have one failure, however often the rule is applied.
+ * A posting rule that could not be applied to an event (decisions, section 9, Posting rule). The stream's id derives
+ * from both, so repeated attempts share one failure.
  */
 
 // Events
@@ -23,7 +23,7 @@ export const PostingRuleFailed = defineEvent(
   z.object({
     ...base,
     source_kind: z.enum(SOURCE_KINDS),
-    /** Of the event. */
+    /** The event that the rule was applied to. */
     source: z.object({ stream: z.string(), revision: z.number() }),
     ...reason,
   }),
@@ -33,7 +33,7 @@ export const PostingFailureResolved = defineEvent(
   'PostingFailureResolved',
   z.object({
     ...base,
-    /** Left out when the rule no longer matches, or gives no entry. */
+    /** Absent when the rule no longer matches or gives no entry. */
     entry_id: z.string().optional(),
   }),
 );
@@ -89,7 +89,7 @@ export const evolveFailure = (
   }
 };
 
-/** The state of a stream is an object. */
+/** Wraps the failure, because a stream's state must be an object. */
 export interface FailureState {
   readonly failure?: PostingFailure | undefined;
 }
@@ -109,7 +109,7 @@ export const failureOf = ({ failure }: FailureState): PostingFailure => {
   return failure;
 };
 
-/** No events when it was recorded before: an event that comes twice is no second attempt. */
+/** No events when it is already recorded: a repeated event is no second attempt. */
 export const recordFailure = (
   { failure }: FailureState,
   given: Pick<PostingFailure, 'id' | 'ruleId' | 'eventId' | 'kind' | 'source' | 'code' | 'message'>,
@@ -120,7 +120,7 @@ export const recordFailure = (
   return [{ type: 'PostingRuleFailed', data: { ...which, source_kind: kind, source, code, message } }];
 };
 
-/** No events when another retry succeeded meanwhile. @throws `not_found` */
+/** No events when another retry has succeeded. @throws `not_found` */
 export const failRetry = (
   state: FailureState,
   { code, message }: Pick<PostingFailure, 'code' | 'message'>,
@@ -130,7 +130,7 @@ export const failRetry = (
   return [{ type: 'PostingRetryFailed', data: { ...named(failure), code, message } }];
 };
 
-/** No events when there is no failure to resolve. */
+/** No events without an open failure. */
 export const resolveFailure = (
   { failure }: FailureState,
   entryId: string | undefined,
@@ -150,7 +150,7 @@ const named = ({ id, ruleId, eventId }: PostingFailure) => ({
   event_id: eventId,
 });
 
-/** The code and message that a failure is listed with; for a refused value, the issue's own code. */
+/** The listed code and message of a failure; for a refused value, the issue's own code. */
 export const reasonOf = ({ code, message, details }: DomainError): { code: string; message: string } => {
   if (code !== 'constraint_violated' && code !== 'validation_failed') return { code, message };
   // Both codes carry their issues (domain/core/errors.ts).

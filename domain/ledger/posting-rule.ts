@@ -9,13 +9,13 @@ import { AmountProblem, minorUnits } from './rule-amounts.ts';
 import { isPathOf, SOURCE_KINDS, sourceOf } from './rule-sources.ts';
 
 /**
- * The posting rules of a tenant (decisions, section 9, Posting rule), all in the stream `posting_rules-main`: the order
- * of the log says which rules applied to an event.
+ * The posting rules of a tenant (decisions, section 9, Posting rule), all in the stream `posting_rules-main`: the
+ * order of the log determines which rules apply to an event.
  */
 
 // Events
 
-/** Exactly one form; the forms are closed, so that each value has one reading. */
+/** Exactly one form; the forms are closed, so that a value cannot match two. */
 export const ruleAmount = z.union([
   z.strictObject({ path: z.string() }),
   /** Minor units, or a decimal text of major units. */
@@ -87,18 +87,18 @@ export const postingRulesStream: StreamType<PostingRuleSet, PostingRuleEvent> = 
   },
 };
 
-/** The id of the one stream: `<tenant>.posting_rules-main`. */
+/** Id of the only stream: `<tenant>.posting_rules-main`. */
 export const POSTING_RULES = 'main';
 
 // Decide
 
-/** The state holds all rules. */
+/** Bounds the state, which holds all rules. */
 export const MAX_RULES = 200;
 export const MAX_RULE_LINES = 100;
 
 export type RuleChange = { readonly [K in keyof RuleContent]?: RuleContent[K] | null | undefined };
 
-/** @throws `constraint_violated` for one too many */
+/** @throws `constraint_violated` above {@link MAX_RULES} */
 export const createRule = (
   { byId }: PostingRuleSet,
   id: string,
@@ -113,7 +113,7 @@ export const createRule = (
   return [{ type: 'PostingRuleCreated', data: { rule_id: id, ...given } }];
 };
 
-/** Equal values change nothing; null takes `when` or `date` away. @throws `not_found`, 400 as {@link requireRule} */
+/** Equal values change nothing; null removes `when` or `date`. @throws `not_found`, 400 as {@link requireRule} */
 export const changeRule = (
   state: PostingRuleSet,
   id: string,
@@ -151,7 +151,7 @@ export const contentOf = ({
   mode,
 });
 
-/** The content is JSON without undefined values. */
+/** Rule content is JSON without undefined values. */
 const asJson = (content: RuleContent): JsonValue => content as unknown as JsonValue;
 
 const changed = (before: PostingRule, change: RuleChange): RuleContent =>
@@ -166,7 +166,7 @@ const changed = (before: PostingRule, change: RuleChange): RuleContent =>
   });
 
 /**
- * Checks the condition, the paths against the source, and that there is one remainder at most.
+ * Checks the condition, the paths against the source, and that at most one line is the remainder.
  * @throws 400 with every issue
  */
 export const requireRule = ({ source_kind, when, date, lines }: RuleContent): void => {
@@ -191,7 +191,7 @@ export const requireRule = ({ source_kind, when, date, lines }: RuleContent): vo
 };
 
 /**
- * Fixed amounts must be valid in the ledger's currency, or the rule would fail at each event.
+ * Checks fixed amounts against the ledger's currency; the rule would otherwise fail at each event.
  * @throws 400 with every issue
  */
 export const requireFixedAmounts = (lines: readonly RuleLine[], currency: string): void => {

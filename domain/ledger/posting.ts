@@ -19,8 +19,8 @@ import {
 import { type AnswerEvent, type Journal, type PostingEvent, resolveLines } from './journal.ts';
 
 /**
- * Decisions of posting and reversing, in the order of the process (decision 14): the entry's stream is claimed, the
- * journal answers, the entry's stream is closed.
+ * Decisions of posting and reversing, in the order of the process (decision 14): claim the entry's stream, get the
+ * journal's answer, close the entry's stream.
  */
 
 // Commands
@@ -28,20 +28,20 @@ import { type AnswerEvent, type Journal, type PostingEvent, resolveLines } from 
 /** Starts a posting attempt. */
 export interface PostEntry {
   readonly attemptId: string;
-  /** A refusal discards the draft too. */
+  /** A refusal also discards the draft. */
   readonly discardsIfRefused?: true | undefined;
 }
 
 export interface ReverseEntry {
   readonly mirrorId: string;
-  /** Default: today, or the original's date when that is later. */
+  /** Default: today, or the original's date when it is later. */
   readonly date?: string | undefined;
   readonly memo?: string | undefined;
   /** In the tenant's time zone. */
   readonly today: string;
 }
 
-/** Brings a posting attempt to the journal. */
+/** Asks the journal to answer a posting attempt. */
 export interface AnswerPosting {
   readonly entryId: string;
   readonly attemptId: string;
@@ -49,7 +49,7 @@ export interface AnswerPosting {
   readonly source: Source;
   /** RFC 3339 */
   readonly draftedAt: string;
-  /** Given for a mirror: the original's id. */
+  /** Mirrors only: the original's id. */
   readonly reversalOf?: string | undefined;
 }
 
@@ -69,7 +69,7 @@ export const postEntry = (
 };
 
 /**
- * Posts the draft that is there, or a new one; a refusal discards either.
+ * Posts the present draft, or a new one; a refusal discards either.
  * @throws `immutable`, {@link UnderWay}, `unbalanced`, `payload_too_large`
  */
 export const postNewEntry = (
@@ -83,7 +83,7 @@ export const postNewEntry = (
   return [...drafted, ...postEntry(posted, { attemptId, discardsIfRefused: true }, journalRevision)];
 };
 
-/** Discards a draft that the journal would refuse, when no user asked for a draft. */
+/** Discards a draft that no user asked for, when the journal would refuse it. */
 export const discardRefusedDraft = (state: Entry): readonly EntryEvent[] =>
   state.status === 'draft' ? [refusedDraftDiscarded(state.id)] : [];
 
@@ -107,7 +107,7 @@ export const reverseEntry = (
   return [{ type: 'EntryReversalStarted', data: { ...attempt, mirror_id: mirrorId, date, memo } }];
 };
 
-/** First in the mirror's own stream. */
+/** Appends the first event of the mirror's stream. */
 export const prepareMirror = (
   mirror: Entry,
   { id, mirror: { id: mirrorId } }: Reversing,
@@ -146,7 +146,7 @@ const requireReversible = (state: Entry): PostedEntry => {
 
 // Answer: decided on the journal's stream
 
-/** The command for a posting that was claimed. */
+/** The command for a claimed posting. */
 export const postingOf = ({ id, attempt, content, source, createdAt }: Posting): AnswerPosting => ({
   entryId: id,
   attemptId: attempt.id,
@@ -155,7 +155,7 @@ export const postingOf = ({ id, attempt, content, source, createdAt }: Posting):
   draftedAt: iso(createdAt),
 });
 
-/** The command for a reversal that was claimed. @param startedAt ms */
+/** The command for a claimed reversal. @param startedAt ms */
 export const mirrorOf = (
   { id, attempt, mirror }: Reversing,
   original: PostingEvent['data'],
@@ -196,7 +196,7 @@ const requireOpenPeriod = ({ lockedThrough }: Journal, date: string): void => {
   });
 };
 
-/** The one answer to a posting attempt: posted with the next number, or refused for good. */
+/** Answers a posting attempt once: posts with the next number, or refuses for good. */
 export const answerPosting = (journal: Journal, command: AnswerPosting): readonly [AnswerEvent] => {
   const { entryId, attemptId, content, reversalOf } = command;
   let lines: readonly PostedLine[];
@@ -234,7 +234,7 @@ export const refusePosting = (
       attempt_id: attemptId,
       code,
       message,
-      // Details of refusals are texts, numbers and null: they are JSON.
+      // Details of refusals hold only texts, numbers and null.
       ...(details === undefined ? {} : { details: details as Record<string, string | number | null> }),
     },
   },
@@ -242,7 +242,9 @@ export const refusePosting = (
 
 // Close: decided on the entry's stream
 
-/** No events when the attempt was closed before. One append: no crash leaves a draft that was to be discarded. */
+/**
+ * No events when the attempt is already closed. One append, so that a crash leaves no draft that should be discarded.
+ */
 export const closePosting = (
   state: Entry,
   attemptId: string,

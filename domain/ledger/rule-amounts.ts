@@ -1,8 +1,8 @@
 import { MAX_MONEY, minorDigits } from './money.ts';
 
-/** Amounts of posting rules: exact, without a float between (decisions, section 9, Posting rule). */
+/** Amounts of posting rules, computed without floats (decisions, section 9, Posting rule). */
 
-/** An amount cannot be told from what is there. */
+/** The value does not give an amount. */
 export class AmountProblem extends Error {
   override readonly name = 'AmountProblem';
   readonly code: 'invalid_amount' | 'negative_amount';
@@ -14,14 +14,14 @@ export class AmountProblem extends Error {
 }
 
 const DECIMAL = /^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?$/;
-/** More than any amount has, so that no text makes much work. */
+/** Bounds the work for a text; no amount is longer. */
 const MAX_CHARACTERS = 60;
 
 const problem = (message: string): AmountProblem => new AmountProblem('invalid_amount', message);
 
 /**
- * A whole number is one of minor units; a text is a decimal number of major units, whose digits beyond the currency's
- * can only be zeros.
+ * Reads an integer as minor units, and a text as a decimal of major units; further digits than the currency has must
+ * be zeros.
  * @returns minor units, 0 or more
  * @throws {AmountProblem}
  */
@@ -54,11 +54,11 @@ const fromMajor = (text: string, currency: string): bigint => {
   return BigInt(`${sign}${whole}${fraction.slice(0, digits).padEnd(digits, '0')}`);
 };
 
-/** Places of a percentage. */
+/** Decimal places of a percentage. */
 export const PERCENT_PLACES = 6;
 export const MAX_PERCENT = 100;
 
-/** Above 0, at most 100, and with at most six decimal places. */
+/** Above 0, at most 100, at most six decimal places. */
 export const isPercent = (percent: number): boolean =>
   percent > 0 && percent <= MAX_PERCENT && Number(percent.toFixed(PERCENT_PLACES)) === percent;
 
@@ -68,7 +68,7 @@ export const percentOf = (base: bigint, percent: number): bigint => {
   return halfEven(base * scaled, 100n * 10n ** BigInt(PERCENT_PLACES));
 };
 
-/** The whole number next to a fraction of 0 or more; of two equally near ones the even one. */
+/** Rounds a fraction of 0 or more, half to even. */
 const halfEven = (numerator: bigint, denominator: bigint): bigint => {
   const quotient = numerator / denominator;
   const twice = 2n * (numerator % denominator);

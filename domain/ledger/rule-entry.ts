@@ -13,9 +13,9 @@ import { sourceOf } from './rule-sources.ts';
 
 export interface RuleInput {
   readonly payload: unknown;
-  /** Of the event, ms. */
+  /** Time of the event, ms. */
   readonly at: number;
-  /** Of the tenant. */
+  /** Time zone of the tenant. */
   readonly timezone: string;
   readonly currency: string;
 }
@@ -34,12 +34,13 @@ export interface RuleEntry {
 
 export type RuleOutcome =
   | { readonly matches: false }
-  /** Without an entry when every line is zero. */
+  /** `entry` is absent when every line is zero. */
   | { readonly matches: true; readonly entry?: RuleEntry | undefined };
 
 /**
- * Does not check the balance of several lines, the chart or the lock: recording the entry does.
- * @throws `constraint_violated` (`invalid_amount`, `negative_amount`, `invalid_date`, `invalid_currency`); `unbalanced`
+ * Does not check balance, chart or lock; recording the entry does.
+ * @throws `constraint_violated` (`invalid_amount`, `negative_amount`, `invalid_date`, `invalid_currency`);
+ * `unbalanced`
  */
 export const applyRule = (rule: PostingRule, input: RuleInput): RuleOutcome => {
   const { payload, at } = input;
@@ -63,7 +64,7 @@ export const applyRule = (rule: PostingRule, input: RuleInput): RuleOutcome => {
 
 const valueAt = (payload: unknown, path: string): unknown => select(payload, path.split('.'));
 
-/** A failure is listed with the issue's code. The message leaves payload values out: they may be erased later. */
+/** Failures are listed with the issue's code. Messages omit payload values, which may be erased later. */
 const refused = (code: string, path: string, message: string): DomainError =>
   new DomainError('constraint_violated', message, { field: path, issues: [{ path, code, message }] });
 
@@ -88,7 +89,7 @@ const dateOf = (rule: PostingRule, { payload, at, timezone }: RuleInput): string
   throw refused('invalid_date', `payload.${rule.date}`, message);
 };
 
-/** Minor units, line by line. */
+/** Amount of each line in minor units. */
 const amountsOf = (lines: readonly RuleLine[], payload: unknown, currency: string): readonly bigint[] => {
   const amounts = lines.map(({ amount }, index) => {
     if ('remainder' in amount) return undefined;

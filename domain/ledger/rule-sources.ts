@@ -1,6 +1,6 @@
 import type { WebhookEvent } from '../webhooks/event-types.ts';
 
-/** What posting rules can be made for, and what an event's payload holds (decisions, section 9, Posting rule). */
+/** Sources of posting rules, and the payloads of their events (decisions, section 9, Posting rule). */
 
 export const SOURCE_KINDS = [
   'job.transition',
@@ -17,7 +17,7 @@ export const PAYLOAD_TYPES = ['string', 'integer', 'money', 'date-time', 'object
 
 export interface PayloadPath {
   readonly path: string;
-  /** `money`: minor units; `object`: paths lead on into it. */
+  /** `money`: minor units; `object`: paths continue into it. */
   readonly type: (typeof PAYLOAD_TYPES)[number];
 }
 
@@ -25,7 +25,7 @@ export interface Source {
   readonly kind: SourceKind;
   readonly title: string;
   readonly payload: readonly PayloadPath[];
-  /** Where the payload names the currency of its amounts; else they are of the tenant's. */
+  /** Path of the currency of its amounts; absent: the tenant's currency. */
   readonly currency?: string;
 }
 
@@ -96,6 +96,6 @@ export const sourceOf = (kind: SourceKind): Source => {
 
 const firstOf = (path: string): string => path.split('.')[0] ?? '';
 
-/** Whether a payload of this kind can hold the path, as far as the catalogue goes. */
+/** Whether a payload of this kind can have the path, according to the catalogue. */
 export const isPathOf = (source: Source, path: string): boolean =>
   source.payload.some((each) => firstOf(each.path) === firstOf(path));

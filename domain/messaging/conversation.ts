@@ -5,14 +5,13 @@ import type { Decided, DecisionContext, StreamType } from '../core/stream-type.t
 import { codePoints, isStorableText } from '../core/text.ts';
 
 /**
- * A direct-message conversation (specification, Messaging; decisions, section 4). Its stream holds the
- * participants, the messages and the read marks. The state keeps no old messages: a command on one gets that message's
- * facts.
+ * A direct-message conversation (specification, Messaging; decisions, section 4). Its stream holds participants,
+ * messages and read marks. The state keeps no old messages: commands on a message get its facts.
  */
 
 // Events
 
-/** `text_key` names the text's data key; events older than key pages have none. */
+/** `text_key` names the text's data key; older events have none. */
 const text = { kind: 'message', id: 'message_id', key: 'text_key' } as const;
 
 export const ConversationStarted = defineEvent(
@@ -32,7 +31,7 @@ export const MessageSent = defineEvent(
     sender_user_id: z.string(),
     body: z.string(),
     text_key: z.string().optional(),
-    /** Active users to notify: mentioned, each once, never the sender. */
+    /** Mentioned active users to notify, without duplicates and without the sender. */
     mentioned_user_ids: z.array(z.string()),
   }),
   { personal: { body: text } },
@@ -55,9 +54,9 @@ export const MessageDeleted = defineEvent(
     conversation_id: z.string(),
     message_id: z.string(),
     sender_user_id: z.string(),
-    /** When the message was sent: unread counts of participants who had not read it go down. */
+    /** When the message was sent: lowers the unread count of participants who had not read it. */
     sent_at: z.string(),
-    /** The key to destroy. */
+    /** The data key to destroy. */
     text_key: z.string().optional(),
   }),
 );
@@ -87,7 +86,7 @@ export type Conversation =
       readonly dmKey: string;
       readonly participants: readonly string[];
       readonly createdAt: number;
-      /** The latest `last_read_at` of anybody; a message sent after a read is later than it. */
+      /** Latest `last_read_at` of any participant; later messages get a later time. */
       readonly lastReadAt: number;
     };
 
@@ -137,15 +136,15 @@ export interface StartConversation {
 
 export interface SendMessage {
   readonly messageId: string;
-  /** A new data key of the message's own. */
+  /** A new data key for this message. */
   readonly textKey: string;
   readonly senderId: string;
-  /** The stored form: mentions as ids. */
+  /** Stored form, with mentions as ids. */
   readonly storedBody: string;
   readonly mentioned: readonly string[];
 }
 
-/** One message as the log has it at the revision that the command is decided at. */
+/** A message at the revision that the command is decided at. */
 export interface MessageFacts {
   readonly messageId: string;
   readonly textKey: string;
@@ -181,7 +180,7 @@ export const checkBody = (body: string): void => {
   }
 };
 
-/** @throws `not_found` for no conversation, `not_a_participant` for an outsider of the same tenant */
+/** @throws `not_found` for an unknown conversation, `not_a_participant` for another user of the tenant */
 export const participating = (state: Conversation, userId: string): Started => {
   if (state.status === 'none') throw notFound();
   if (!state.participants.includes(userId)) {
@@ -190,7 +189,7 @@ export const participating = (state: Conversation, userId: string): Started => {
   return state;
 };
 
-/** Starting again changes nothing. */
+/** Repeating it changes nothing. */
 export const startConversation = (state: Conversation, command: StartConversation): Result =>
   state.status === 'started'
     ? []
@@ -205,7 +204,10 @@ export const startConversation = (state: Conversation, command: StartConversatio
         },
       ];
 
-/** Times a message later than every read before it, so that it counts as unread. @throws `not_found`, `not_a_participant` */
+/**
+ * Sets the message's time after every earlier read, so that it counts as unread. @throws `not_found`,
+ * `not_a_participant`
+ */
 export const sendMessage = (state: Conversation, command: SendMessage, context: DecisionContext): Result => {
   const conversation = participating(state, command.senderId);
   return [
@@ -259,7 +261,7 @@ export const editMessage = (state: Conversation, command: EditMessage): Result =
   ];
 };
 
-/** Deleting again changes nothing. @throws `not_found`, `not_a_participant`, `not_the_sender` */
+/** Repeating it changes nothing. @throws `not_found`, `not_a_participant`, `not_the_sender` */
 export const deleteMessage = (state: Conversation, command: DeleteMessage): Result => {
   const { conversation, message } = ownMessage(state, command.userId, command.message);
   if (message.deletedAt !== undefined) return [];

@@ -1,15 +1,15 @@
 import { codePoints, truncate } from '../core/text.ts';
 
 /**
- * Mention tokens `@[<name>](user:<id>)`. Names are personal and sealed with the named person's key, so a stored text
- * keeps only the id, between NUL marks (which no body may hold), and the present name is filled in when read.
+ * Mention tokens `@[<name>](user:<id>)`. Names are personal, so a stored text keeps only the id between NUL marks
+ * (which no body may hold), and the present name is filled in on reading.
  */
 const TOKEN = /@\[([^[\]\r\n]{1,128})\]\(user:([A-Za-z0-9._:@|-]{1,128})\)/gu;
 const MARK = '\u0000';
 const STORED = new RegExp(`${MARK}([A-Za-z0-9._:@|-]{1,128})${MARK}`, 'g');
 const PIECES = new RegExp(`(${MARK}[^${MARK}]*${MARK})`);
 
-/** Distinct user ids named by tokens, in order of appearance; at most `limit`. */
+/** Distinct user ids of tokens, in order of appearance; at most `limit`. */
 export const mentionedIds = (body: string, limit = 1000): string[] => {
   if (!body.includes('@[')) return [];
   const ids = new Set<string>();
@@ -20,20 +20,20 @@ export const mentionedIds = (body: string, limit = 1000): string[] => {
   return [...ids];
 };
 
-/** Replaces the tokens of known users by marks; tokens of anybody else stay as they were typed. */
+/** Replaces tokens of known users by marks; other tokens stay as typed. */
 export const toStoredText = (body: string, known: ReadonlySet<string>): string =>
   known.size === 0
     ? body
     : body.replace(TOKEN, (token, _name, id: string) => (known.has(id) ? MARK + id + MARK : token));
 
-/** Ids that a stored text names. */
+/** User ids of marks. */
 export const storedMentions = (stored: string): string[] =>
   stored.includes(MARK) ? [...new Set([...stored.matchAll(STORED)].map((match) => match[1] ?? ''))] : [];
 
-/** A name as a token may hold it: a body that was read can be sent again and names the same person. */
+/** A name without characters of the token syntax, so that a text can be sent again with the same mention. */
 const tokenName = (name: string): string => truncate(name.replace(/[[\]\r\n]/g, ' '), 128);
 
-/** The text as people see it, tokens with present names. */
+/** The text with tokens of present names. */
 export const toBody = (stored: string, nameOf: (userId: string) => string): string =>
   stored.includes(MARK)
     ? stored.replace(STORED, (_mark, id: string) => `@[${tokenName(nameOf(id))}](user:${id})`)
@@ -46,7 +46,7 @@ export const toSnippet = (stored: string, nameOf: (userId: string) => string): s
     140,
   );
 
-/** As much of a stored text as a snippet can need; never cuts a mark in two. */
+/** The part of a stored text that a snippet can need; never splits a mark. */
 export const snippetSource = (stored: string): string => {
   const pieces = stored.split(PIECES);
   let left = 140;

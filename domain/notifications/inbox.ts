@@ -3,8 +3,8 @@ import { defineEvent, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 
 /**
- * A person's inbox (specification, Notifications). Its stream holds raised and read notifications, so that
- * `marked` is exact under concurrent marking.
+ * A person's inbox (specification, Notifications). Its stream holds raised and read notifications, so that `marked`
+ * stays exact under concurrent marking.
  */
 
 // Events
@@ -19,14 +19,14 @@ export const NotificationRaised = defineEvent(
     subject_kind: z.enum(['conversation', 'entity']),
     subject_id: z.string(),
     note_id: z.string(),
-    /** Sealed with the key of the text it was made from, so that it goes when that text goes. */
+    /** Sealed with the key of its source text, so that both are erased together. */
     snippet: z.string(),
     snippet_key: z.string(),
   }),
   { personal: { snippet: { kind: 'message', id: 'note_id', key: 'snippet_key' } } },
 );
 
-/** At most {@link READ_CHUNK} ids an event, so that an event stays small. */
+/** At most {@link READ_CHUNK} ids per event, so that an event stays small. */
 export const NotificationsRead = defineEvent(
   'NotificationsRead',
   z.object({ recipient_user_id: z.string(), notification_ids: z.array(z.string()) }),
@@ -71,12 +71,12 @@ export type MarkNotificationsRead =
 
 export const READ_CHUNK = 5000;
 
-/** @param data `snippet` in the stored form, with mentions as ids */
+/** @param data `snippet` in stored form, with mentions as ids */
 export const raiseNotification = (data: RaiseNotification): readonly InboxEvent[] => [
   { type: 'NotificationRaised', data },
 ];
 
-/** Marks unread notifications; skips ids that are unknown, read, or in another person's inbox. */
+/** Marks unread notifications; skips ids that are unknown, already read, or of another inbox. */
 export const markNotificationsRead = (
   state: Inbox,
   command: MarkNotificationsRead,

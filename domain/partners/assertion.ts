@@ -4,8 +4,8 @@ import { defineEvent, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 
 /**
- * One assertion of a hosting portal (decisions, section 3): a stream of its own, named by a hash of partner and `jti`,
- * so that exactly one of concurrent exchanges is written, on any number of nodes.
+ * An assertion of a hosting portal (decisions, section 3), in a stream named by a hash of partner and `jti`: of
+ * concurrent exchanges exactly one is appended, across all nodes.
  */
 
 // Events
@@ -41,7 +41,7 @@ export const assertionStream: StreamType<Assertion, AssertionEvent> = {
 
 export type ExchangeAssertion = z.output<typeof PartnerAssertionExchanged.schema>;
 
-/** @throws `invalid_credential` for an assertion that was used before */
+/** @throws `invalid_credential` for an assertion already used */
 export const exchangeAssertion = (state: Assertion, data: ExchangeAssertion): readonly AssertionEvent[] => {
   if (state.used) throw new DomainError('invalid_credential', 'The credential is not valid.');
   return [{ type: 'PartnerAssertionExchanged', data }];

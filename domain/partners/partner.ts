@@ -4,15 +4,15 @@ import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 
 /**
- * A partner, whose customers are tenants (decisions, section 3, Platform). Lives in the platform's streams; what the
- * partner itself changes lives under `partner_<id>`.
+ * A partner, whose customers are tenants (decisions, section 3, Platform), in the platform's streams. Changes by the
+ * partner itself are in streams of `partner_<id>`.
  */
 
 // Events
 
 const settings = z.object({
   name: z.string(),
-  /** The partner's own tenant, where its books are. */
+  /** The partner's own tenant, whose ledger holds the partner's books. */
   home_tenant_id: z.string().nullable(),
 });
 
@@ -77,7 +77,7 @@ const SLUG = /^[a-z][a-z0-9_]{0,39}$/;
 /** A partner's streams are `partner_<id>.…`, so its id has neither `-` nor `.`. */
 export const isPartnerId = (id: string): boolean => SLUG.test(id);
 
-/** The tenant part of the partner's stream names; no tenant can have this id. */
+/** Tenant part of the partner's stream names; no tenant can have this id. */
 export const partnerScope = (partnerId: string): string => `partner_${partnerId}`;
 
 /** @throws `already_exists` */
@@ -88,7 +88,7 @@ export const createPartner = (state: Partner, command: CreatePartner): readonly 
   return [{ type: 'PartnerCreated', data: { partner_id: partnerId, ...values } }];
 };
 
-/** Equal values are no change. @throws `not_found` */
+/** Equal values change nothing. @throws `not_found` */
 export const changePartner = (state: Partner, command: ChangePartner): readonly PartnerEvent[] => {
   if (!state.exists) throw notFound();
   const { name, home_tenant_id } = command;

@@ -3,8 +3,8 @@ import { invalid } from '../core/errors.ts';
 import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 
 /**
- * Single sign-on of a tenant by OpenID Connect (decisions, section 3): which provider, as which client, and where a
- * browser may be sent afterwards. Part of the tenant's stream; the client's secret is sealed with a key of its own.
+ * Single sign-on of a tenant by OpenID Connect (decisions, section 3): provider, client, and allowed return origins.
+ * Part of the tenant's stream; the client's secret is sealed with a key of its own.
  */
 
 // Events
@@ -34,7 +34,7 @@ export interface TenantSso {
   /** Sealed. */
   readonly clientSecret: string;
   readonly returnOrigins: readonly string[];
-  /** Of the event that said so: another configuration has another one. */
+  /** Revision of the event that configured it; identifies the configuration. */
   readonly revision: number;
 }
 
@@ -60,7 +60,7 @@ export const evolveSso = (event: SsoEvent, meta: EventMeta): TenantSso | undefin
 export interface SsoSettings {
   readonly issuer: string;
   readonly client_id: string;
-  /** Left out: the present one stays, for the same client of the same provider. */
+  /** Absent: the present secret stays, for the same client of the same provider. */
   readonly client_secret?: string | undefined;
   readonly return_origins: readonly string[];
 }
@@ -72,7 +72,7 @@ export interface PresentSso {
 }
 
 /**
- * Replaces all settings; null removes them, undefined keeps them, and equal ones are no change.
+ * Replaces all settings; null removes them, undefined keeps them, equal settings change nothing.
  * @throws `validation_failed` when there is no secret to keep
  */
 export const changeSso = (
@@ -106,7 +106,7 @@ export const changeSso = (
 export const MAX_RETURN_ORIGINS = 20;
 const MAX_RETURN_TO = 2_000;
 
-/** A name or address that never leaves the machine, as `URL.hostname` writes it. */
+/** Whether a host name, as in `URL.hostname`, is a loopback address. */
 export const isLoopback = (hostname: string): boolean =>
   hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname);
 
@@ -114,9 +114,9 @@ const isSafe = (url: URL, loopbackHttp: boolean): boolean =>
   url.protocol === 'https:' || (url.protocol === 'http:' && loopbackHttp && isLoopback(url.hostname));
 
 /**
- * Whether this is the issuer of a provider, in the one spelling that a URL parser gives back: no user info, no query,
- * no fragment, and not the address of the metadata below it.
- * @param loopbackHttp also plain http on this machine, for trying out
+ * Whether a text is an issuer in the spelling of the URL parser: no user info, query or fragment, and not the address
+ * of its metadata.
+ * @param loopbackHttp also accepts plain http on loopback, for trials
  */
 export const isIssuer = (text: string, loopbackHttp: boolean): boolean => {
   const url = URL.parse(text);
@@ -126,14 +126,15 @@ export const isIssuer = (text: string, loopbackHttp: boolean): boolean => {
   return url.href === text || url.href === `${text}/`;
 };
 
-/** An exact origin, `scheme://host[:port]`: https, or http on the reader's own machine. */
+/** An exact origin, `scheme://host[:port]`: https, or http on loopback. */
 export const isReturnOrigin = (text: string): boolean => {
   const url = URL.parse(text);
   return url !== null && url.origin === text && isSafe(url, true) && !text.includes('*');
 };
 
 /**
- * The URL to which a browser is sent with its token, normalised; undefined for an origin that is not allowed. A fragment of its own is refused: the token takes its place.
+ * The normalised URL that a browser is sent to with its token; undefined for an origin that is not allowed. It may
+ * have no fragment: the token takes its place.
  */
 export const allowedReturn = (text: string, origins: readonly string[]): string | undefined => {
   const url = URL.parse(text);

@@ -4,7 +4,7 @@ import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 import { evolveSso, ssoEvents, type TenantSso } from './sso.ts';
 
-/** A tenant of the platform (decisions, section 3, Platform). Lives in the platform's streams. */
+/** A tenant of the platform (decisions, section 3, Platform), in the platform's streams. */
 
 export const PLANS = ['free', 'hobby', 'pro', 'business', 'enterprise'] as const;
 export type Plan = (typeof PLANS)[number];
@@ -23,9 +23,8 @@ const settings = z.object({
 const firstAdmin = { kind: 'first_admin', id: 'tenant_id' } as const;
 
 /**
- * Holds the data to register the tenant's first admin, so that registration can be finished after a crash. It is
- * sealed with a key of its own, which is destroyed as soon as the admin is registered: from then on
- * only the person's own key seals personal data.
+ * Holds the first admin's data, so that registration can be finished after a crash. A key of its own seals it, and is
+ * destroyed once the admin is registered: then only the person's own key seals personal data.
  */
 export const TenantCreated = defineEvent(
   'TenantCreated',
@@ -65,7 +64,7 @@ export interface ExistingTenant extends TenantSettings {
   readonly id: string;
   readonly status: 'active' | 'suspended';
   readonly createdAt: number;
-  /** Undefined: people do not come in by single sign-on. */
+  /** Undefined without single sign-on. */
   readonly sso?: TenantSso | undefined;
 }
 export type Tenant = { readonly exists: false } | ExistingTenant;
@@ -75,14 +74,17 @@ const defined = <T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], 
     [K in keyof T]?: Exclude<T[K], undefined>;
   };
 
-/** The assistant is part of `enterprise`; an add-on on the other paid plans; not on the free one (decisions, section 7). */
+/**
+ * The assistant is included in `enterprise`, an add-on on other paid plans, and unavailable on the free plan
+ * (decisions, section 7).
+ */
 export const hasAssistant = ({
   plan,
   entitlements,
 }: Pick<TenantSettings, 'plan' | 'entitlements'>): boolean =>
   plan === 'enterprise' || (plan !== 'free' && entitlements.assistant);
 
-/** The settings alone, of something that holds more. */
+/** Picks the settings from an object that holds more. */
 export const settingsOf = (values: TenantSettings): TenantSettings => ({
   name: values.name,
   plan: values.plan,
@@ -129,7 +131,7 @@ export const tenantStream: StreamType<Tenant, TenantEvent> = {
 
 export interface CreateTenant extends TenantSettings {
   readonly tenantId: string;
-  /** `active` unless given. */
+  /** Default: `active`. */
   readonly status?: 'active' | 'suspended' | undefined;
   readonly firstAdmin?: FirstAdmin | undefined;
 }
@@ -155,7 +157,7 @@ export interface ChangeTenant {
 
 const SLUG = /^[a-z][a-z0-9_]{0,39}$/;
 
-/** Tenant ids are part of stream names: `platform` and `partner_…` are taken by the platform's own. */
+/** Reserves `platform` and `partner_…`, which name the platform's own streams. */
 export const isTenantId = (id: string): boolean =>
   SLUG.test(id) && id !== 'platform' && !id.startsWith('partner_');
 
@@ -181,7 +183,7 @@ export const createTenant = (state: Tenant, command: CreateTenant): readonly Ten
   return events;
 };
 
-/** Entitlements merge; equal values are no change. @throws `not_found` */
+/** Entitlements merge; equal values change nothing. @throws `not_found` */
 export const changeTenant = (state: Tenant, command: ChangeTenant): readonly TenantEvent[] => {
   if (!state.exists) throw notFound();
   const { status, entitlements, ...rest } = command;

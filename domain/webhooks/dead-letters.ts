@@ -1,11 +1,11 @@
 import type { SubscriptionEvent, Subscriptions } from './subscription.ts';
 
-/** Counts dead letters per subscription and pauses one that has too many (specification, Webhook delivery). */
+/** Counts dead letters per subscription, and pauses a subscription with too many (specification, Webhook delivery). */
 
-/** So many distinct dead letters without a success between them pause a subscription. */
+/** Distinct dead letters without a success between them that pause a subscription. */
 export const DEAD_LETTERS_TO_PAUSE = 10;
 
-/** How a delivery ended, and where and when (ms) the log says so. */
+/** How a delivery ended, with the position and time (ms) of the event. */
 export interface DeliveryEnd {
   readonly subscriptionId: string;
   readonly deliveryId: string;
@@ -15,8 +15,8 @@ export interface DeliveryEnd {
 }
 
 /**
- * Ends come in the order of the log, each perhaps more than once: those up to the last that was counted are passed
- * over. The tenth distinct dead letter pauses.
+ * Counts an end once: ends come in log order, possibly repeated, and those up to the last counted one are skipped.
+ * The tenth distinct dead letter pauses the subscription.
  */
 export const countEnd = ({ byId }: Subscriptions, end: DeliveryEnd): readonly SubscriptionEvent[] => {
   const { subscriptionId: subscription_id, deliveryId: delivery_id, position: source_position } = end;

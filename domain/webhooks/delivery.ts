@@ -4,15 +4,15 @@ import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import type { DecisionContext, StreamType } from '../core/stream-type.ts';
 
 /**
- * One delivery of one event to one subscription (specification, Webhook delivery; decisions, section 8). The stream is
- * `delivery-<id>`, under the envelope's id. Its first event holds the body, which is never built again.
+ * A delivery of one event to one subscription (specification, Webhook delivery; decisions, section 8). The stream is
+ * `delivery-<id>`, with the envelope's id. Its first event holds the body, which is never rebuilt.
  */
 
 // Events
 
 const base = { delivery_id: z.string(), subscription_id: z.string() };
 
-/** `deflate`: the body is compressed, and as base64 it may go on in {@link DeliveryBodyContinued}. */
+/** `deflate`: the body is compressed and in base64; {@link DeliveryBodyContinued} may hold further parts. */
 export const DeliveryScheduled = defineEvent(
   'DeliveryScheduled',
   z.object({
@@ -20,7 +20,7 @@ export const DeliveryScheduled = defineEvent(
     event: z.string(),
     body: z.string(),
     encoding: z.enum(['plain', 'deflate']),
-    /** Events that hold the body, this one included. */
+    /** Number of events that hold the body, including this one. */
     parts: z.number(),
   }),
 );
@@ -32,9 +32,9 @@ export const DeliveryBodyContinued = defineEvent(
 
 const attempt = {
   ...base,
-  /** As in `X-Service-Attempt`. */
+  /** Same number as in `X-Service-Attempt`. */
   attempt: z.number(),
-  /** The request for a replay that this attempt answers. */
+  /** The replay request that this attempt answers. */
   replay_id: z.string().optional(),
 };
 
@@ -45,19 +45,19 @@ export const DeliverySucceeded = defineEvent(
 
 const failure = { ...attempt, response_code: z.number().nullable(), error: z.string() };
 
-/** Another attempt follows. */
+/** A retry follows. */
 export const DeliveryFailed = defineEvent(
   'DeliveryFailed',
   z.object({ ...failure, next_attempt_at: z.string() }),
 );
 
-/** No attempt is left: the delivery enters the dead-letter log. */
+/** No retry is left: the delivery enters the dead-letter log. */
 export const DeliveryDeadLettered = defineEvent('DeliveryDeadLettered', z.object(failure));
 
 /** The guard for outbound calls refused the destination. */
 export const DeliveryRefused = defineEvent('DeliveryRefused', z.object({ ...attempt, error: z.string() }));
 
-/** `order`: the place among deliveries that are replayed together; absent for a single one. */
+/** `order`: index among deliveries that are replayed together; absent for a single replay. */
 export const DeliveryReplayRequested = defineEvent(
   'DeliveryReplayRequested',
   z.object({ ...base, replay_id: z.string(), due_at: z.string(), order: z.string().optional() }),
@@ -96,18 +96,18 @@ export interface ScheduledDelivery {
   readonly subscriptionId: string;
   readonly event: string;
   readonly status: 'pending' | 'delivered' | 'failed' | 'dead';
-  /** True once it was delivered, refused or given up: no retry follows, only replays. */
+  /** True once it was delivered, refused or given up: only replays follow. */
   readonly ended: boolean;
   readonly attempts: number;
   readonly responseCode: number | null;
   readonly lastError: string | null;
   readonly createdAt: number;
   readonly lastAttemptAt: number | null;
-  /** The earliest time of the next attempt; null when there is none. */
+  /** Earliest time of the next attempt; null when there is none. */
   readonly dueAt: number | null;
   /** When it entered the dead-letter log. */
   readonly deadAt: number | null;
-  /** A requested replay that no attempt has answered yet. */
+  /** A requested replay without an attempt yet. */
   readonly replay?: Replay | undefined;
   readonly lastReplayId?: string | undefined;
 }
@@ -131,7 +131,7 @@ const scheduled = (data: z.output<typeof DeliveryScheduled.schema>, at: number):
 
 type Attempt = Pick<z.output<typeof DeliveryRefused.schema>, 'attempt' | 'replay_id'>;
 
-/** Keeps a replay that was requested during the attempt: it is still due. */
+/** Keeps a replay that was requested during the attempt, as it is still due. */
 const attempted = (state: ScheduledDelivery, data: Attempt, at: number): ScheduledDelivery => {
   const { replay, ...rest } = state;
   const owed = replay !== undefined && replay.id !== data.replay_id ? replay : undefined;
@@ -206,11 +206,11 @@ const idsOf = (state: ScheduledDelivery) => ({
 
 export interface ScheduleDelivery extends Pick<ScheduledDelivery, 'id' | 'subscriptionId' | 'event'> {
   readonly encoding: 'plain' | 'deflate';
-  /** At least one. */
+  /** At least one part. */
   readonly bodyParts: readonly string[];
 }
 
-/** Schedules once: a delivery that exists, or was dropped, stays as it is. */
+/** Schedules once: an existing or dropped delivery is unchanged. */
 export const scheduleDelivery = (state: Delivery, command: ScheduleDelivery): readonly DeliveryEvent[] => {
   if (state.kind !== 'none') return [];
   const { id: delivery_id, subscriptionId: subscription_id, event, encoding } = command;
@@ -228,22 +228,22 @@ export type AttemptOutcome =
   | { readonly kind: 'delivered'; readonly responseCode: number }
   | {
       readonly kind: 'failed';
-      /** Null when there was no answer. */
+      /** Null without an answer. */
       readonly responseCode: number | null;
       readonly error: string;
-      /** Until the next attempt, if there is to be one. */
+      /** Delay of the next attempt, if there is one. */
       readonly delayMs: number;
     }
   | { readonly kind: 'refused'; readonly error: string };
 
 export interface RecordAttempt {
   readonly attempt: number;
-  /** Of the replay that was owed when the attempt began. */
+  /** Id of the replay that was due when the attempt began. */
   readonly replayId: string | undefined;
   readonly outcome: AttemptOutcome;
 }
 
-/** Records an attempt's outcome once; nothing when this attempt is recorded already. */
+/** Records an attempt's outcome; no events when this attempt is already recorded. */
 export const recordAttempt = (
   state: Delivery,
   { attempt: number, replayId, outcome }: RecordAttempt,
@@ -274,8 +274,8 @@ export const recordAttempt = (
 };
 
 /**
- * Requests one further attempt, or makes a waiting one due now. The same request again changes nothing; a request with
- * `order` replays the dead-letter log and changes nothing for a delivery that is not in it.
+ * Requests one further attempt, or makes a waiting one due now; repeating a request changes nothing. A request with
+ * `order` replays the dead-letter log, and skips deliveries that are not in it.
  * @throws `not_found`
  */
 export const requestReplay = (state: Delivery, replay: Replay): readonly DeliveryEvent[] => {
@@ -295,6 +295,6 @@ export const requestReplay = (state: Delivery, replay: Replay): readonly Deliver
   ];
 };
 
-/** Ends a delivery whose subscription was deleted; nothing for one that has been dropped. */
+/** Ends a delivery whose subscription was deleted; no events when it is already dropped. */
 export const dropDelivery = (state: Delivery): readonly DeliveryEvent[] =>
   state.kind === 'scheduled' ? [{ type: 'DeliveryDropped', data: idsOf(state) }] : [];

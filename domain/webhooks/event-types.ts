@@ -9,15 +9,15 @@ export const WEBHOOK_EVENTS = [
 ] as const;
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];
 
-/** The event of a test delivery: any tenant can request one, none can subscribe to it. */
+/** Event of a test delivery: any tenant can request one, but not subscribe to it. */
 export const TEST_EVENT = 'webhook.test';
 export const TEST_DATA = { message: 'This is a test delivery.' } as const;
 
-/** Every event, future ones included. */
+/** Every event, including future ones. */
 export const ALL_EVENTS = '*';
 export type Subscribed = WebhookEvent | typeof ALL_EVENTS;
 
-/** Each once; where all are meant, `*` alone. */
+/** Removes duplicates; `*` replaces all others. */
 export const eventsOf = (given: readonly Subscribed[]): readonly Subscribed[] =>
   given.includes(ALL_EVENTS) ? [ALL_EVENTS] : [...new Set(given)];
 

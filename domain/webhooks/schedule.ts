@@ -1,8 +1,8 @@
 /** The time until a delivery is retried (specification, Limits; decisions, section 8). */
 
-/** Delays get up to this much of themselves on top, and never anything off. */
+/** Maximum share by which jitter lengthens a delay; it never shortens one. */
 const JITTER = 0.1;
-/** A receiver that asks for more time gets at most so many times the delay. */
+/** Limits a receiver's `Retry-After` to this multiple of the delay. */
 const LONGEST = 2;
 
 export interface RetryPlan {
@@ -11,11 +11,11 @@ export interface RetryPlan {
   readonly attempt: number;
   /** From 0 to 1. */
   readonly random: number;
-  /** The delay that the receiver asked for; undefined when it did not. */
+  /** Delay that the receiver asked for, if any. */
   readonly retryAfterMs?: number | undefined;
 }
 
-/** ms until the attempt after `attempt`. */
+/** Delay in ms until the attempt after `attempt`. */
 export const retryDelayMs = ({ retrySeconds, attempt, random, retryAfterMs }: RetryPlan): number => {
   const step = (retrySeconds[attempt - 1] ?? retrySeconds.at(-1) ?? 0) * 1000;
   const asked = Math.min(retryAfterMs ?? 0, step * LONGEST);

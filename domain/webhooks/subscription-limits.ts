@@ -1,9 +1,9 @@
 import { DomainError } from '../core/errors.ts';
 import type { Plan } from '../tenancy/tenant.ts';
 
-/** How many webhook subscriptions a tenant may have (specification, Limits; decisions, section 8). */
+/** Limits of webhook subscriptions per tenant (specification, Limits; decisions, section 8). */
 
-/** Active subscriptions; null: as many as one likes. */
+/** Maximum of active subscriptions; null: unlimited. */
 const CAPS: Readonly<Record<Plan, number | null>> = {
   free: 0,
   hobby: 1,
@@ -12,7 +12,7 @@ const CAPS: Readonly<Record<Plan, number | null>> = {
   enterprise: null,
 };
 
-/** All subscriptions of a tenant, paused ones included: bounds a command's work and a snapshot's size. */
+/** Maximum of all subscriptions of a tenant, including paused ones; bounds a command's work and a snapshot's size. */
 export const MAX_SUBSCRIPTIONS = 1_000;
 
 interface Limited {
@@ -23,7 +23,7 @@ export const planRequired = (): DomainError =>
   new DomainError('plan_required', 'Webhooks are part of the paid plans.');
 
 /** @throws `plan_required`, `subscription_limit_reached` */
-export const checkRoom = (all: readonly Limited[], plan: Plan): void => {
+export const checkActive = (all: readonly Limited[], plan: Plan): void => {
   const limit = CAPS[plan];
   if (limit === null) return;
   if (limit === 0) throw planRequired();

@@ -4,12 +4,12 @@ import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import type { DecisionContext, StreamType } from '../core/stream-type.ts';
 import type { Plan } from '../tenancy/tenant.ts';
 import { ALL_EVENTS, eventsOf, type Subscribed, WEBHOOK_EVENTS } from './event-types.ts';
-import { checkRoom, checkTotal } from './subscription-limits.ts';
+import { checkActive, checkTotal } from './subscription-limits.ts';
 
 /**
- * The webhook subscriptions of a tenant (specification, Webhook subscription; decisions, section 8). All are in one
- * stream, `webhooks-main`, so that the plan's cap holds under concurrent requests. Secrets are sealed with a key for each
- * subscription, which goes with it.
+ * The webhook subscriptions of a tenant (specification, Webhook subscription; decisions, section 8), all in the
+ * stream `webhooks-main`, so that the plan's limit holds under concurrent requests. A key for each subscription seals
+ * its secrets and is destroyed with it.
  */
 
 // Events
@@ -34,7 +34,7 @@ export const WebhookChanged = defineEvent(
   }),
 );
 
-/** `dead_letters`: ten distinct ones without a success between them. */
+/** `dead_letters`: ten distinct dead letters without a success between them. */
 export const WebhookPaused = defineEvent(
   'WebhookPaused',
   z.object({ ...base, reason: z.enum(['request', 'dead_letters']) }),
@@ -42,26 +42,26 @@ export const WebhookPaused = defineEvent(
 
 export const WebhookActivated = defineEvent('WebhookActivated', z.object(base));
 
-/** The secret before this one signs as well until `previous_until`; one before that no more. */
+/** The previous secret also signs until `previous_until`; an older one no longer does. */
 export const WebhookSecretRotated = defineEvent(
   'WebhookSecretRotated',
   z.object({ ...base, secret: z.string(), previous_until: z.string() }),
   { personal: { secret: owner }, secret: ['secret'] },
 );
 
-/** `source_position`: where the log says that the delivery was given up. */
+/** `source_position`: position of the event that dead-lettered the delivery. */
 export const WebhookDeadLetterCounted = defineEvent(
   'WebhookDeadLetterCounted',
   z.object({ ...base, delivery_id: z.string(), source_position: z.string() }),
 );
 
-/** A delivery succeeded at `source_position`: counting begins anew. */
+/** A delivery succeeded at `source_position`: the count restarts. */
 export const WebhookDeadLettersCleared = defineEvent(
   'WebhookDeadLettersCleared',
   z.object({ ...base, source_position: z.string() }),
 );
 
-/** Each delivery in the dead-letter log up to `until` is to be tried once more, `count` of them. */
+/** Requests a replay of each delivery in the dead-letter log up to `until`; `count` of them. */
 export const WebhookDeadLettersReplayed = defineEvent(
   'WebhookDeadLettersReplayed',
   z.object({ ...base, replay_id: z.string(), until: z.string(), count: z.number() }),
@@ -92,17 +92,17 @@ export interface Subscription {
   readonly state: 'active' | 'paused';
   /** Sealed. */
   readonly secret: string;
-  /** Sealed; signs until `until` (ms). */
+  /** Sealed; also signs until `until` (ms). */
   readonly previous?: { readonly secret: string; readonly until: number } | undefined;
   /** ms */
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly secretRotatedAt?: number | undefined;
-  /** Since when it is active, or was; dead letters of before do not count. */
+  /** Time of the latest activation; earlier dead letters do not count. */
   readonly activatedAt: number;
-  /** Ids of deliveries given up since the last success or activation, ten at most. */
+  /** Ids of dead letters since the last success or activation; at most ten. */
   readonly deadLetters: readonly string[];
-  /** How far in the log outcomes have been counted. */
+  /** Position up to which outcomes are counted. */
   readonly countedTo: string;
 }
 
@@ -176,7 +176,7 @@ export const subscriptionsStream: StreamType<Subscriptions, SubscriptionEvent> =
   },
 };
 
-/** The id of the one stream: `<tenant>.webhooks-main`. */
+/** Id of the only stream: `<tenant>.webhooks-main`. */
 export const SUBSCRIPTIONS = 'main';
 
 // Commands and decide
@@ -200,14 +200,14 @@ export interface CreateSubscription {
   readonly plan: Plan;
 }
 
-/** The same id again changes nothing. @throws `plan_required`, `subscription_limit_reached` */
+/** Repeating it changes nothing. @throws `plan_required`, `subscription_limit_reached` */
 export const createSubscription = (
   state: Subscriptions,
   { id, url, events, description, secret, plan }: CreateSubscription,
 ): readonly SubscriptionEvent[] => {
   if (Object.hasOwn(state.byId, id)) return [];
   const all = Object.values(state.byId);
-  checkRoom(all, plan);
+  checkActive(all, plan);
   checkTotal(all);
   const data = { subscription_id: id, url, events: [...eventsOf(events)], description, secret };
   return [{ type: 'WebhookCreated', data }];
@@ -220,7 +220,7 @@ export interface ChangeSubscription {
   readonly state?: 'active' | 'paused' | undefined;
 }
 
-/** Equal values are no change. @throws `not_found`; when it becomes active, as {@link createSubscription} */
+/** Equal values change nothing. @throws `not_found`; as {@link createSubscription} when it becomes active */
 export const changeSubscription = (
   state: Subscriptions,
   id: string,
@@ -245,13 +245,13 @@ export const changeSubscription = (
     made.push({ type: 'WebhookPaused', data: { subscription_id, reason: 'request' } });
   }
   if (change.state === 'active' && now.state === 'paused') {
-    checkRoom(Object.values(state.byId), plan);
+    checkActive(Object.values(state.byId), plan);
     made.push({ type: 'WebhookActivated', data: { subscription_id } });
   }
   return made;
 };
 
-/** @param graceMs how long the present secret signs beside the new one @throws `not_found` */
+/** @param graceMs how long the present secret also signs @throws `not_found` */
 export const rotateSecret = (
   state: Subscriptions,
   id: string,

@@ -1,22 +1,22 @@
 /**
- * Checks the text of a webhook's URL (specification, Webhooks; decisions, section 8). The guard for outbound calls resolves
- * names and checks addresses.
- *
- * The host is checked as the URL parser returns it, because that is connected to: `0x7f.1`, `2130706433`, `127。0。0。1` and
- * `127.1.` all become `127.0.0.1`. A text that the parser silently corrects is refused, since other parsers differ.
+ * Checks the text of a webhook's URL (specification, Webhooks; decisions, section 8). The guard for outbound calls
+ * resolves names and checks addresses.
+ * Checks the host as the URL parser returns it, because that host is connected to: `0x7f.1`, `2130706433`,
+ * `127。0。0。1` and `127.1.` all become `127.0.0.1`. Refuses texts that the parser silently corrects, since other
+ * parsers differ.
  */
 
 /** Why a URL is refused. */
 export const REFUSAL_REASONS = [
-  /** Not a URL, or one that different parsers read differently. */
+  /** Not a URL, or one that parsers read differently. */
   'malformed',
   'scheme',
   'user_info',
   'port',
   'host_name',
-  /** An address that is not called, in any spelling. */
+  /** A forbidden address, in any spelling. */
   'literal_address',
-  /** A name that has such an address. */
+  /** A name that resolves to a forbidden address. */
   'resolved_address',
 ] as const;
 export type RefusalReason = (typeof REFUSAL_REASONS)[number];
@@ -28,7 +28,7 @@ export interface UrlRefusal {
 }
 
 export interface UrlRules {
-  /** Plain http and port 80 are taken as well. */
+  /** Also accepts plain http and port 80. */
   readonly allowHttp: boolean;
 }
 
@@ -36,25 +36,25 @@ export interface Destination {
   readonly url: URL;
   readonly port: number;
   readonly host: Host;
-  /** Refuses the destination, unless all its addresses lie in networks that are allowed. */
+  /** The refusal of the destination unless all its addresses are in allowed networks. */
   readonly refusedOutside: UrlRefusal | undefined;
 }
 
-/** An address is canonical and without brackets, a name in lower case and ASCII. */
+/** An address is canonical and without brackets; a name is lower-case ASCII. */
 export type Host =
   | { readonly kind: 'address'; readonly address: string }
   | { readonly kind: 'name'; readonly name: string };
 
-/** No server takes a longer one for certain. */
+/** Servers commonly refuse longer URLs. */
 export const MAX_URL_LENGTH = 8_000;
 
-/** Control, format and space characters of every kind, and halves of characters. */
+/** Control, format and space characters, and lone surrogates. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Z}]/u;
 const SHAPE = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]+)/i;
 const LABEL = /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/;
 const IPV4 = /^\d+\.\d+\.\d+\.\d+$/;
 
-/** Never leave the machine or its network. */
+/** Names of this machine or its network. */
 const SPECIAL_NAMES = ['localhost', 'local', 'internal', 'home.arpa', 'svc.cluster.local'];
 
 /** Ports above 1023 of databases, caches and brokers that may accept commands without authentication. */
@@ -64,7 +64,7 @@ const REFUSED_PORTS: ReadonlySet<number> = new Set([
 
 const refusal = (reason: RefusalReason, message: string): UrlRefusal => ({ reason, message });
 
-/** Reads a URL, or says why it is refused wherever it leads. */
+/** Parses a URL, or says why it is refused without resolving it. */
 export const destinationOf = (text: string, rules: UrlRules): Destination | UrlRefusal => {
   if (text.length > MAX_URL_LENGTH) return refusal('malformed', 'The URL is too long.');
   if (INVISIBLE.test(text) || text.includes('\\')) {

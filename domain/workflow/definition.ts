@@ -3,11 +3,11 @@ import type { FieldIssue } from '../core/errors.ts';
 import { codePoints, isStorableText } from '../core/text.ts';
 import { FIELD_KEY } from '../expressions/tree.ts';
 
-/** The shape of a workflow's definition, and the checks before it is published (decisions, section 6, Workflow). */
+/** The shape of a workflow's definition, and the checks before publishing (decisions, section 6, Workflow). */
 
 export const MAX_STATES = 100;
 export const MAX_TRANSITIONS = 500;
-/** Characters of a definition as JSON: a list of workflows stays readable, and an event small. */
+/** Maximum size of a definition's JSON in characters; keeps lists of workflows and events small. */
 export const MAX_DEFINITION = 128 * 1024;
 const MAX_REQUIRED_FIELDS = 100;
 const MAX_GUARD = 4096;
@@ -38,17 +38,17 @@ const workflowTransition = z.strictObject({
   /** CEL; checked when the workflow is published. */
   guard: shortText(MAX_GUARD).optional(),
   guard_label: shortText(MAX_LABEL).optional(),
-  /** The roles that may make the transition; absent: all. */
+  /** Roles that may make the transition; absent: all. */
   roles: z
     .array(z.enum(['admin', 'operator']))
     .min(1)
     .max(2)
     .optional(),
-  /** Keys of the record's fields that must not be empty at that moment. */
+  /** Keys of record fields that must not be empty. */
   required_fields: z.array(z.string().regex(FIELD_KEY)).max(MAX_REQUIRED_FIELDS).optional(),
 });
 
-/** A definition without its workflow's name; unknown keys are refused everywhere. */
+/** A definition without the workflow's name; unknown keys are refused. */
 export const definitionShape = {
   initial: workflowName,
   states: z.array(workflowState).max(MAX_STATES),
@@ -62,7 +62,7 @@ export type Transition = Definition['transitions'][number];
 export const fromStates = ({ from }: Transition): readonly string[] =>
   typeof from === 'string' ? [from] : from;
 
-/** A definition as one text that does not depend on the order of keys. */
+/** JSON of a definition, independent of the order of keys. */
 const canonical = ({ initial, states, transitions }: Definition): string =>
   JSON.stringify([
     initial,
@@ -94,9 +94,8 @@ export const sizeIssues = (definition: Definition): readonly FieldIssue[] =>
       ];
 
 /**
- * Issues of a definition's structure. To be published it must hold that: there is a state, keys are
- * distinct, named states exist, final states are left by no transition, each state is reached from the initial one,
- * and a state has one transition per event at most, so that an event never means two things.
+ * Issues of a definition's structure. It needs at least one state, distinct keys and existing states; final states
+ * have no transitions out, every state is reachable, and a state has at most one transition per event.
  */
 export const structureIssues = (definition: Definition): readonly FieldIssue[] => {
   const { initial, states, transitions } = definition;

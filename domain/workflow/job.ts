@@ -7,15 +7,15 @@ import type { Edge, Machine } from './machine.ts';
 
 /**
  * Moves of a job: transitions by event and overrides by admins (decisions, section 6, Job). A job is part of its
- * record's stream and has its id, so that guards see the very values that the record has at that moment.
+ * record's stream, so that guards see the record's values at the same revision.
  */
 
 /** A record that has a job. */
 export type RecordWithJob = LiveRecord & { readonly job: JobState };
 
-/** The facts that a move is judged by, beside the record. */
+/** Facts for checking a move, beside the record. */
 export interface Surroundings {
-  /** The version of the workflow that the job began with. */
+  /** The workflow in the job's version. */
   readonly machine: Machine;
   /** Fields of the record's entity. */
   readonly fields: FieldSpecs;
@@ -28,7 +28,7 @@ export interface TransitionCommand {
   readonly eventName: string;
   readonly payload?: Readonly<Record<string, JsonValue>> | undefined;
   readonly expectedState?: string | undefined;
-  /** The job's version that the caller can have seen; undefined where a lost race is decided again. */
+  /** The newest job version that the caller can have seen; undefined when a lost race is decided again. */
   readonly seen?: number | undefined;
 }
 
@@ -69,20 +69,20 @@ const passes = (
   return holds(guard, { record: values, fields, state: job.state, actor, payload, now });
 };
 
-/** Empty: no value, an empty list or object, or a text of white space alone. */
+/** Empty: no value, an empty list or object, or a blank text. */
 const isEmpty = (value: JsonValue | undefined): boolean => {
   if (value === undefined || value === null) return true;
   if (typeof value === 'string') return value.trim() === '';
   return typeof value === 'object' && Object.keys(value).length === 0;
 };
 
-/** Events that lead out of the present state for this actor: the role is admitted, and the guard holds without a payload. */
+/** Events that this actor can use in the present state: the role is allowed, and the guard holds without a payload. */
 export const allowedEvents = (record: RecordWithJob, surroundings: Surroundings): readonly string[] =>
   [...surroundings.machine.edgesFrom(record.job.state)]
     .filter(([, edge]) => admits(edge, surroundings.actor.role) && passes(edge, record, surroundings, {}))
     .map(([eventName]) => eventName);
 
-/** The outcome that a transition would have; previews use it too. */
+/** Checks a transition without applying it; previews use it too. */
 export const judgeTransition = (
   record: RecordWithJob,
   command: TransitionCommand,
@@ -150,7 +150,7 @@ export const refusalError = (refusal: Refusal): DomainError => {
 const lostRace = (state: string): DomainError =>
   new DomainError('conflict', 'Somebody else moved the job at the same time.', { state });
 
-/** The event of a transition that was judged to move. */
+/** The event of a transition that the check allows. */
 export const transitioned = (
   record: RecordWithJob,
   command: TransitionCommand,
@@ -175,13 +175,13 @@ const baseOf = ({ id, entityName, job }: RecordWithJob) => ({
   workflow_version: job.workflow_version,
 });
 
-/** Starts a job for a record whose entity got a workflow later; nothing for one that has a job or is deleted. */
+/** Starts a job for a record whose entity got a workflow later; no events for a record that has a job or is deleted. */
 export const startJob = (state: RecordState, job: JobStart): readonly RecordEvent[] => {
   if (state.status === 'none' || state.status === 'deleted' || state.job !== undefined) return [];
   return [{ type: 'JobStarted', data: { record_id: state.id, entity_name: state.entityName, ...job } }];
 };
 
-/** @throws `not_found`, and as {@link refusalError} says */
+/** @throws `not_found`, and as {@link refusalError} */
 export const transitionJob = (
   state: RecordState,
   command: TransitionCommand,
@@ -194,8 +194,7 @@ export const transitionJob = (
 };
 
 /**
- * To any declared state of the job's version but the present one, out of final states too; no guard, no role and no
- * required field is asked.
+ * Moves a job to any other state of its version, also out of final states; ignores guards, roles and required fields.
  * @throws `not_found`, `conflict`, `invalid_transition`
  */
 export const overrideJob = (

@@ -4,8 +4,8 @@ import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import type { DecisionContext, StreamType } from '../core/stream-type.ts';
 
 /**
- * Public links of a job (specification, Access tokens; decisions, section 6, Public link). The stream is
- * `link-<job id>`. Of a token only the SHA-256 is kept, and it is bound to one job, entity and page.
+ * Public links of a job (specification, Access tokens; decisions, section 6, Public link), in the stream `link-<job
+ * id>`. Only a token's SHA-256 is stored, bound to one job, entity and page.
  */
 
 // Events
@@ -39,12 +39,12 @@ export interface Link {
   readonly expiresAt: number;
   readonly revoked: boolean;
 }
-/** The links of a job, oldest first: all that are live, and the latest of the others. */
+/** All live links of a job and the latest ended ones, oldest first. */
 export interface Links {
   readonly links: readonly Link[];
 }
 
-/** Live links of a job. */
+/** Maximum of live links of a job. */
 export const MAX_LIVE = 1000;
 const MAX_ENDED = 1000;
 
@@ -95,7 +95,7 @@ export interface CreateLink {
   readonly expiresIn: Lifetime;
 }
 
-/** @throws `constraint_violated` beyond 1,000 live links */
+/** @throws `constraint_violated` above {@link MAX_LIVE} live links */
 export const createLink = (
   { links }: Links,
   command: CreateLink,
@@ -122,7 +122,7 @@ export const createLink = (
   ];
 };
 
-/** Revoking again changes nothing. @throws `not_found` */
+/** Repeating it changes nothing. @throws `not_found` */
 export const revokeLink = (
   { links }: Links,
   command: { readonly linkId: string; readonly jobId: string },

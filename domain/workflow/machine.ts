@@ -3,12 +3,12 @@ import { checkGuard, type Guard, parseGuard } from '../expressions/guard.ts';
 import type { FieldSpecs } from '../expressions/tree.ts';
 import { type Definition, fromStates, structureIssues, type Transition } from './definition.ts';
 
-/** A definition made ready to be run and checked: transitions by state and event, guards parsed. */
+/** A definition compiled for running and checking: transitions by state and event, guards parsed. */
 
 export interface Edge {
   readonly to: string;
   readonly transition: Transition;
-  /** Undefined without a guard; `broken` for one that this build cannot read: it never holds. */
+  /** Undefined without a guard; `broken` for one that this build cannot parse, which never holds. */
   readonly guard: Guard | 'broken' | undefined;
 }
 
@@ -16,7 +16,7 @@ export interface Machine {
   readonly name: string;
   readonly version: number;
   readonly definition: Definition;
-  /** Transitions out of a state by event, in the order of the definition. */
+  /** Transitions out of a state by event, in the definition's order. */
   readonly edgesFrom: (state: string) => ReadonlyMap<string, Edge>;
   readonly hasState: (state: string) => boolean;
   readonly isFinal: (state: string) => boolean;
@@ -60,10 +60,7 @@ const guardOf = (
   }
 };
 
-/**
- * Issues that keep a definition from being published, for any entity: its structure, its guards' syntax, and names and
- * types that fit no entity.
- */
+/** Issues that prevent publishing for any entity: structure, guard syntax, and names and types that no entity has. */
 export const definitionIssues = (definition: Definition): readonly FieldIssue[] => [
   ...structureIssues(definition),
   ...definition.transitions.flatMap((transition, i) => {
@@ -79,8 +76,8 @@ const misfits = (problems: readonly string[], i: number): readonly FieldIssue[] 
   problems.map((message) => ({ path: `transitions.${i}.guard`, code: 'type_mismatch', message }));
 
 /**
- * Issues of a definition with an entity of these fields: guards that name other fields or compare types that do not
- * compare, and required fields that the entity lacks. {@link definitionIssues} finds those that hold for any entity.
+ * Issues of a definition with these fields: guards with unknown fields or incomparable types, and missing required
+ * fields. {@link definitionIssues} finds issues that hold for any entity.
  */
 export const fitIssues = (definition: Definition, fields: FieldSpecs): readonly FieldIssue[] =>
   definition.transitions.flatMap((transition, i) => {

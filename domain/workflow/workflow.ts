@@ -5,8 +5,8 @@ import type { DecisionContext, StreamType } from '../core/stream-type.ts';
 import { type Definition, sameDefinition, sizeIssues, workflowDefinition } from './definition.ts';
 
 /**
- * A workflow of a tenant: a draft that is changed at will, and published versions that never change (decisions,
- * section 6, Workflow). A job stays on the version it began with.
+ * A workflow of a tenant: a mutable draft, and immutable published versions (decisions, section 6, Workflow). A job
+ * stays on the version it began with.
  */
 
 // Events
@@ -26,14 +26,14 @@ export const WorkflowPublished = defineEvent(
 );
 
 /**
- * An entity is about to change such that it runs the workflow, or such that what the workflow says of its fields may
- * no longer fit. Nothing is published until that has been settled (docs/decisions/0012-schema-changes-are-proposed.md).
+ * An entity is about to change, so that it runs the workflow or no longer fits it. Publishing waits until this is
+ * settled (docs/decisions/0012-schema-changes-are-proposed.md).
  */
 export const WorkflowUseAnnounced = defineEvent(
   'WorkflowUseAnnounced',
   z.object({ name: z.string(), entity_name: z.string() }),
 );
-/** The announced change of the entity is written or given up. */
+/** The announced change of the entity is written or abandoned. */
 export const WorkflowUseSettled = defineEvent(
   'WorkflowUseSettled',
   z.object({
@@ -55,9 +55,9 @@ export type WorkflowEvent = EventOf<(typeof workflowEvents)[number]>;
 
 // State
 
-/** That an entity is about to change. */
+/** An announced change of an entity. */
 export interface Announcement {
-  /** Of its event: no two announcements have the same. */
+  /** Revision of its event; identifies the announcement. */
   readonly revision: number;
   /** ms */
   readonly at: number;
@@ -71,9 +71,9 @@ export interface ExistingWorkflow {
   /** The newest version. */
   readonly published: Definition | undefined;
   readonly publishedAt: number | undefined;
-  /** Revision of each version's event, from version 1 on: older definitions are read from there. */
+  /** Revision of each version's event, from version 1: older definitions are read from these. */
   readonly versions: readonly number[];
-  /** Names of entities that run it, or once did: as many as the tenant has entities at most. */
+  /** Names of entities that run or ran it. */
   readonly usedBy: readonly string[];
   /** Announcements that have not been settled. */
   readonly open: readonly Announcement[];
@@ -82,12 +82,12 @@ export interface ExistingWorkflow {
 }
 export type Workflow = { readonly exists: false } | ExistingWorkflow;
 
-/** Bounds the state; a workflow that is published daily takes 27 years to get there. */
+/** Bounds the state. */
 export const MAX_VERSIONS = 10_000;
 
-/** The time within which an announced change must be written, ms. */
+/** Time within which an announced change must be written, ms. */
 export const ANNOUNCED_MS = 5000;
-/** An announcement expires after this long (ms), in case its process died. */
+/** An announcement expires after this time (ms), in case its process crashed. */
 const FORGOTTEN_MS = 2 * ANNOUNCED_MS;
 
 const underWay = (open: readonly Announcement[], now: number): readonly Announcement[] =>
@@ -120,7 +120,7 @@ const evolve = (state: Workflow, event: WorkflowEvent, { at, revision }: EventMe
         published: event.data.definition,
         publishedAt: at,
         versions: [...state.versions, revision],
-        // A change that is still under way finds its announcement gone.
+        // Publishing drops announcements; a change under way is then announced again.
         open: [],
         updatedAt: at,
       };
@@ -166,7 +166,7 @@ export const createWorkflow = (
   return [{ type: 'WorkflowCreated', data: command }];
 };
 
-/** An equal draft is no change. @throws `validation_failed`, `not_found` */
+/** An equal draft changes nothing. @throws `validation_failed`, `not_found` */
 export const saveDraft = (state: Workflow, definition: Definition): readonly WorkflowEvent[] => {
   checkSize(definition);
   if (!state.exists) throw notFound();
@@ -175,8 +175,8 @@ export const saveDraft = (state: Workflow, definition: Definition): readonly Wor
 };
 
 /**
- * Nothing when the draft is published already.
- * @param issuesOf everything that keeps a definition from being published
+ * No events when the draft is already published.
+ * @param issuesOf every issue that prevents publishing
  * @throws `not_found`, `conflict` while an entity is about to change, `validation_failed` with every issue,
  * `constraint_violated` after 10,000 versions
  */
@@ -208,7 +208,7 @@ export const announceUse = (state: Workflow, entityName: string): readonly Workf
   return [{ type: 'WorkflowUseAnnounced', data: { name: state.name, entity_name: entityName } }];
 };
 
-/** Nothing when the announcement is settled or has expired. */
+/** No events when the announcement is settled or expired. */
 export const settleUse = (
   state: Workflow,
   use: { readonly entityName: string; readonly announced: number },

@@ -6,7 +6,7 @@ import type { OutboundHttp } from '../../application/ports/outbound-http.ts';
 const TIMEOUT_MS = 10_000;
 const LINE_FEED = 0x0a;
 
-/** A line of JSON for each head, in a file for each tenant, on disk when it is acknowledged. */
+/** Appends each head as a line of JSON to the tenant's file; durable when acknowledged. */
 export const folderSink = (folder: string): HeadSink => ({
   receive: async (head) => {
     await mkdir(folder, { recursive: true });
@@ -15,7 +15,7 @@ export const folderSink = (folder: string): HeadSink => ({
       const { size } = await file.stat();
       const last = Buffer.alloc(1);
       if (size > 0) await file.read(last, 0, 1, size - 1);
-      // A line that a crash has cut off must not spoil the next one.
+      // A line truncated by a crash must not corrupt the next one.
       const gap = size > 0 && last[0] !== LINE_FEED ? '\n' : '';
       await file.appendFile(`${gap}${JSON.stringify(head)}\n`);
       await file.datasync();
@@ -26,7 +26,7 @@ export const folderSink = (folder: string): HeadSink => ({
   },
 });
 
-/** The name of a new file is on disk as well; Windows has no such call. */
+/** Syncs a folder, so that the name of a new file is durable; Windows has no such call. */
 const syncFolder = async (path: string): Promise<void> => {
   if (process.platform === 'win32') return;
   const folder = await open(path, 'r');
@@ -37,7 +37,7 @@ const syncFolder = async (path: string): Promise<void> => {
   }
 };
 
-/** Each head as a POST of JSON; any 2xx acknowledges it. */
+/** POSTs each head as JSON; any 2xx acknowledges it. */
 export const urlSink = (url: string, http: OutboundHttp): HeadSink => ({
   receive: async (head, signal) => {
     const answer = await http.request(

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { type Position, StoreUnavailable } from '../../application/ports/event-store.ts';
 
-/** It handles next to no objects. */
+/** Small, because the thread allocates few objects. */
 const YOUNG_MIB = 2;
 
 interface Waiting {
@@ -9,21 +9,21 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** Keeps the heads of streams in a thread, which is begun when it is first asked. A thread that failed is begun anew. */
+/** Copies stream heads in a thread, which starts on first use and restarts after a failure. */
 export class HeadThread {
   readonly #files: { readonly path: string; readonly log: string };
   #worker: Worker | undefined;
   #waiting: Waiting[] = [];
   #isClosed = false;
 
-  /** @param files the heads' database, whose tables are there, and that of the embedded event log */
+  /** @param files the database of heads, with its schema, and that of the embedded event log */
   constructor(files: { readonly path: string; readonly log: string }) {
     this.#files = files;
   }
 
   /**
-   * Takes heads over for a moment, up to the end of the log at most. @returns how far they go
-   * @throws {StoreUnavailable} when the thread failed, or is closed: what it had done is stored
+   * Copies heads for a short time, at most to the end of the log. @returns the position reached
+   * @throws {StoreUnavailable} when the thread failed or is closed: copied heads stay stored
    */
   advance(): Promise<Position | undefined> {
     if (this.#isClosed) return Promise.reject(new StoreUnavailable('the heads are closed'));
@@ -46,7 +46,7 @@ export class HeadThread {
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MIB },
     });
     worker.unref();
-    // A position, as our own thread reads it from its store.
+    // Not validated: the thread reads the position from its own store.
     worker.on('message', (position: Position | undefined) => this.#waiting.shift()?.resolve(position));
     let failure: unknown;
     worker.on('error', (error) => {

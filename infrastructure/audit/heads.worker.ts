@@ -1,10 +1,10 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { openLogHeads } from './log-heads.ts';
 
-/** Takes over heads whenever it is told to, for a moment: whoever asks may have to stop, and asks again. */
+/** Copies heads for a short time per message, so that the caller can stop between messages. */
 const port = parentPort;
 if (port === null) throw new Error('this is the beginning of a thread');
-// Written by `HeadThread` in the same release: no boundary lies between.
+// `HeadThread` wrote it in the same release, so it is not validated.
 const { path, log } = workerData as { readonly path: string; readonly log: string };
 const heads = openLogHeads(path, log);
 

@@ -4,28 +4,28 @@ import { formatPosition, offsetOf } from '../event-store/positions.ts';
 import { numberOf, optionalTextOf } from '../sqlite/connection.ts';
 
 /**
- * Events of one transaction: as many as take some 20 to 50 ms, for which the log's write-ahead log cannot be begun anew and
- * other writers of the heads wait. The more there are, the more of them share a page, which is written once.
+ * Events per transaction, adapted to its duration: a transaction blocks other writers of heads and the log's
+ * checkpoints, but more events share written pages.
  */
 const STEP = { least: 2000, most: 16_000, shortMs: 20, longMs: 50 };
 const BUSY_MS = 5000;
 
-/** `"hash":"` and what follows it, as the head keeper finds it. */
+/** The `hash` of an event's metadata: the 64 characters after `"hash":"`. */
 const HASH = `substr(e.metadata, instr(e.metadata, '"hash":"') + 8, 64)`;
 const OF_STEP =
   'FROM log.events e CROSS JOIN log.streams s ON s.id = e.stream_id WHERE e.position BETWEEN ? AND ?';
 
-/** Takes heads over from the log's file in the database alone: no text of an event becomes one of this program. */
+/** Copies heads from the log's file within SQLite, without loading texts of events. */
 export interface LogHeads {
-  /** Goes on by some events. @returns how far the heads go, and whether that is the end of the log */
+  /** Copies the next events' heads. @returns the position reached, and whether it is the end of the log */
   step(): { readonly position: Position | undefined; readonly isEnd: boolean };
   close(): void;
 }
 
-/** @param path of the heads, whose tables are there @param log of the embedded event log */
+/** @param path database of heads, with its schema @param log file of the embedded event log */
 export const openLogHeads = (path: string, log: string): LogHeads => {
   const db = new DatabaseSync(path, { timeout: BUSY_MS });
-  // What a power cut takes away is made again from the log.
+  // Heads lost to a power cut are copied again from the log.
   db.exec('PRAGMA synchronous = NORMAL');
   db.prepare('ATTACH ? AS log').run(log);
   const lock = db.prepare('UPDATE main.progress SET one = one');
@@ -45,7 +45,7 @@ export const openLogHeads = (path: string, log: string): LogHeads => {
 
   const advance = (): { position: Position | undefined; isEnd: boolean; isFull: boolean } => {
     const row = noted.get();
-    // Written from positions alone, here and by `merge`.
+    // Only this function and `merge` write it, from positions.
     const position = row && (optionalTextOf(row, 'position') as Position | undefined);
     const from = position === undefined ? 1 : offsetOf(position) + 1;
     const last = numberOf(end.get() ?? {}, 'position');
@@ -60,7 +60,7 @@ export const openLogHeads = (path: string, log: string): LogHeads => {
 
   return {
     step() {
-      // An immediate transaction would take the lock of the log's writer, too: only that of the heads is wanted.
+      // `BEGIN IMMEDIATE` would also lock the log; this transaction only writes heads.
       db.exec('BEGIN');
       try {
         lock.run();

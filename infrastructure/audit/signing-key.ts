@@ -26,9 +26,9 @@ const PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 const SEED = 32;
 
 /**
- * The key that signs heads: the environment's, else outside of production one that is made once and kept in the data
- * folder. Undefined in production without one: a key beside the log would prove nothing against who can write there.
- * @throws {ConfigError} for what is no Ed25519 key
+ * The key that signs heads: from the environment, else, outside production, generated once and stored in the data
+ * folder. Undefined in production without one, because a key beside the log proves nothing against its writers.
+ * @throws {ConfigError} for anything but an Ed25519 key
  */
 export const headSigner = (config: Config): HeadSigningKey | undefined => {
   const { AUDIT_SIGNING_KEY: given, NODE_ENV } = config;
@@ -38,7 +38,7 @@ export const headSigner = (config: Config): HeadSigningKey | undefined => {
   return { publicKey, sign: (text) => sign(null, Buffer.from(text, 'utf8'), key).toString('base64') };
 };
 
-/** PEM (PKCS 8), or base64 of its DER form or of the 32 bytes alone. */
+/** PEM (PKCS 8), or base64 of the DER form or of the 32 bytes. */
 const privateKeyOf = (text: string): KeyObject => {
   try {
     const key = text.includes('-----BEGIN')
@@ -46,7 +46,7 @@ const privateKeyOf = (text: string): KeyObject => {
       : createPrivateKey({ key: derOf(Buffer.from(text, 'base64')), format: 'der', type: 'pkcs8' });
     if (key.asymmetricKeyType === 'ed25519') return key;
   } catch {
-    // The reason could hold a part of the key.
+    // Drops the error, which could hold a part of the key.
   }
   throw new ConfigError(
     'AUDIT_SIGNING_KEY must be an Ed25519 private key: PEM, or base64 of its DER form or its 32 bytes.',
@@ -55,7 +55,7 @@ const privateKeyOf = (text: string): KeyObject => {
 
 const derOf = (bytes: Buffer): Buffer => (bytes.length === SEED ? Buffer.concat([PREFIX, bytes]) : bytes);
 
-/** Of several processes that start at once, one makes it and the others read it. */
+/** Reads the stored key or creates it; of concurrent processes one creates it and the others read it. */
 const keptOrMade = (folder: string): KeyObject => {
   const path = join(folder, FILE);
   if (!existsSync(path)) {
@@ -65,7 +65,7 @@ const keptOrMade = (folder: string): KeyObject => {
       const { privateKey } = generateKeyPairSync('ed25519');
       writeFileSync(file, privateKey.export({ format: 'pem', type: 'pkcs8' }));
       fsyncSync(file);
-      // A second link to the finished file, which fails where the name is taken.
+      // A hard link to the finished file, which fails when the name exists.
       linkSync(beside, path);
     } catch (error) {
       if (!existsSync(path)) throw error;

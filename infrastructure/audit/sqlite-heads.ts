@@ -24,7 +24,7 @@ const UPSERT_OWNER = `INSERT INTO owners (owner, position) VALUES (?, ?) ON CONF
 const PROGRESS = `UPDATE progress SET position = ?, last = ifnull(?, last)
   WHERE position IS NULL OR position < ?`;
 
-/** Heads read in one step, a few milliseconds. */
+/** Heads read in one step of a few milliseconds. */
 const PAGE = 2000;
 
 const streamHead = z.object({ stream: z.string(), revision: z.number(), hash: z.string() });
@@ -40,8 +40,8 @@ const signedHead = z.object({
 });
 
 /**
- * Commits do not wait for the disk: what a power cut takes away is made again from the log.
- * @param log the file of the embedded event log, where there is one: heads are then taken over from it in a thread
+ * Commits do not wait for the disk: heads lost to a power cut are copied again from the log.
+ * @param log file of the embedded event log, if there is one: a thread copies heads from it
  */
 export const openSqliteHeadStore = async ({
   path,
@@ -53,14 +53,14 @@ export const openSqliteHeadStore = async ({
   const open = (): Promise<SqliteConnection> =>
     openSqlite({ path, pragmas: ['journal_mode = WAL', 'synchronous = NORMAL'], schema: SCHEMA });
   const writer = await open();
-  // Reads of one moment hold a transaction open over many steps, beside which writes go on.
+  // A separate connection: reads of one snapshot keep a transaction open over many steps.
   const reader = await open();
   let reading: Promise<unknown> = Promise.resolve();
   const thread = log === undefined ? undefined : new HeadThread({ path, log });
 
   const positionIn = ({ prepare }: SqliteConnection): Position | undefined => {
     const row = prepare('SELECT position FROM progress').get();
-    // Written from positions alone, by `merge`.
+    // Only `merge` writes it, from positions.
     return row === undefined ? undefined : (optionalTextOf(row, 'position') as Position | undefined);
   };
 
@@ -105,7 +105,7 @@ export const openSqliteHeadStore = async ({
 
     lastNoted: () => writer.read(() => lastIn(writer)),
 
-    // In one transaction: who reads in between must not see heads that are later than the position.
+    // One transaction, so that a reader never sees heads newer than the position.
     merge: (heads, after, position) =>
       writer.write(() => {
         if ((positionIn(writer) ?? '') < (after ?? '')) return false;

@@ -71,10 +71,7 @@ export const copyFile = async (from: string, to: string): Promise<Copied> => {
   return copied();
 };
 
-/**
- * Yields the paths within a blob folder, `<tenant>/<xx>/<yy>/<id>`, in order; holds one folder's entries in
- * memory.
- */
+/** Yields the paths within a blob folder, `<tenant>/<xx>/<yy>/<id>`, in order; holds one folder's entries in memory. */
 export async function* blobPaths(folder: string): AsyncGenerator<string> {
   for (const tenant of (await names(folder)).filter(isTenantId)) {
     for (const first of (await names(join(folder, tenant))).filter(isSpread)) {
@@ -103,7 +100,7 @@ const names = async (folder: string): Promise<string[]> => {
   }
 };
 
-/** The file was deleted meanwhile. */
+/** Whether the file was deleted in the meantime. */
 export const isMissing = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ENOENT';
 
@@ -112,7 +109,7 @@ export const copyBlobs = async (from: string, to: string): Promise<void> => {
   for await (const path of blobPaths(from)) {
     try {
       const [there, have] = [await stat(join(from, path)), await statOf(join(to, path))];
-      // Some file systems keep times finer than a millisecond, some do not.
+      // Not every file system stores times finer than a millisecond.
       const isSame = have?.size === there.size && Math.abs(have.mtimeMs - there.mtimeMs) < 2;
       if (!isSame) await copyFile(join(from, path), join(to, path));
     } catch (error) {

@@ -48,7 +48,7 @@ export const restore = async (plan: RestorePlan): Promise<Manifest> => {
     if (keysInto === into) await placeKeys(keysFrom, beside, keys);
     else await placeKeys(keysFrom, keysInto, keys);
     syncFolder(beside);
-    // Fails when another process has written into the folder meanwhile.
+    // Fails when another process has written to the folder since.
     if (existsSync(into)) await rmdir(into);
     await rename(beside, into);
     syncFolder(dirname(into));

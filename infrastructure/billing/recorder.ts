@@ -4,9 +4,9 @@ import { dirname, join } from 'node:path';
 import type { BillingUpstream } from '../../application/ports/billing-upstream.ts';
 
 /**
- * Stands in for a billing system when none is configured. Each invoice is a file `<key>.json` in a folder of
- * the data folder, durable before it is acknowledged. Several processes may share the folder; a key maps to
- * one file for ever.
+ * Replaces a billing system when none is configured. Each invoice is a file `<key>.json` in a folder of the data
+ * folder, durable before it is acknowledged. Several processes may share the folder; a key always maps to the same
+ * file.
  */
 export const recorder = ({ path: folder }: { path: string }): BillingUpstream => {
   const incoming = join(folder, '.incoming');
@@ -68,10 +68,10 @@ const prepare = async (folder: string, incoming: string): Promise<void> => {
   }
 };
 
-/** Derived from the key alone, since data folders differ between machines. */
+/** Depends on the key only, since data folders differ between machines. */
 const referenceOf = (key: string): string => `recorded-${key}`;
 
-/** Links the finished file to its name: it is there as a whole or not at all, and the first writer wins. */
+/** Links the finished file to its name: readers see it whole or not at all, and the first writer wins. */
 const place = async (incoming: string, target: string, document: string): Promise<void> => {
   const part = join(incoming, randomUUID());
   const file = await open(part, 'wx', 0o600);

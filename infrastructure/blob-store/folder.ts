@@ -154,7 +154,7 @@ const syncFolder = async (folder: string): Promise<void> => {
   }
 };
 
-/** The disk is full, broken or out of reach, whatever code the system gives. */
+/** Maps system errors, such as a full or broken disk, to {@link StoreUnavailable}. */
 const unavailable = (error: unknown): unknown =>
   error instanceof Error && 'syscall' in error
     ? new StoreUnavailable('the blob folder cannot be written', { cause: error })

@@ -29,10 +29,7 @@ export interface MongoCorpusStoreOptions {
   readonly dbName?: string | undefined;
 }
 
-/**
- * Longer than a whole operation may take (`call`), since the revision is drawn before its document is
- * written.
- */
+/** Longer than the timeout of an operation (`call`), since the revision is drawn before its document is written. */
 const SETTLES_WITHIN_MS = 12_000;
 
 const idOf = (tenantId: string, { kind, id }: SourceKey): string => `${tenantId}/${kind}/${id}`;
@@ -70,7 +67,7 @@ export const openMongoCorpusStore = async (options: MongoCorpusStoreOptions): Pr
         { $inc: { seq: 1 } },
         { upsert: true, returnDocument: 'after', includeResultMetadata: false },
       );
-    // Another process created the tenant's counter at the same moment.
+    // Another process created the tenant's counter concurrently.
     const row = await draw().catch((error: unknown) => {
       if (!isDuplicateKey(error)) throw error;
       return draw();
@@ -96,7 +93,7 @@ export const openMongoCorpusStore = async (options: MongoCorpusStoreOptions): Pr
       return matchedCount + upsertedCount > 0;
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
-      // The document exists: at a later revision, or inserted at this moment at an earlier one.
+      // The document exists: at a later revision, or just inserted at an earlier one.
       const { matchedCount } = await sources.updateOne(where, change);
       return matchedCount > 0;
     }

@@ -4,8 +4,8 @@ import { type EmbedderThreadData, type FromEmbedder, toEmbedder } from './protoc
 import { packed } from './vectors.ts';
 
 /**
- * The tokenizer takes time quadratic in the length of the normalised text, where one character may become
- * eighteen: four thousand of those took 20 seconds. Texts are therefore cut after normalisation.
+ * The tokenizer takes time quadratic in the length of the normalised text, where one character may become eighteen.
+ * Texts are therefore truncated after normalisation.
  */
 const MAX_CHARACTERS = 4000;
 
@@ -15,7 +15,7 @@ const embeddable = (text: string): string => {
   return cut === '' ? ' ' : cut;
 };
 
-/** Computes embeddings in a worker thread: a sentence needs many milliseconds of processor time. */
+/** Computes embeddings in a worker thread, since each takes many milliseconds of processor time. */
 const run = async (): Promise<void> => {
   if (isMainThread || parentPort === null) throw new Error('this file is a worker thread');
   const port = parentPort;

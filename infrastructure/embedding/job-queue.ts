@@ -1,6 +1,6 @@
 import type { Urgency } from '../../application/ports/embedder.ts';
 
-/** Texts that a caller wants the vectors of. */
+/** Texts to embed for one caller. */
 export interface Job {
   readonly texts: readonly string[];
   readonly vectors: Float32Array[];
@@ -15,22 +15,22 @@ export interface Part {
   readonly to: number;
 }
 
-/** Characters of one group: the thread is busy with it for about as long as a question may have to wait. */
+/** Maximum size of one group: the thread is busy with it for the time that a question may have to wait. */
 const GROUP = { texts: 16, characters: 2000 };
 
 /** Limit of waiting questions; a later one would be answered after its caller has given up. */
 export const MAX_QUESTIONS = 256;
 
 /**
- * Queue of texts to embed. Questions come before background jobs; background jobs take turns, one group each,
- * so that a large file does not hold up a short record.
+ * Queue of texts to embed. Questions come before background jobs; background jobs alternate group by group, so that a
+ * large file does not delay a short record.
  */
 export class JobQueue {
   readonly #waiting: Record<Urgency, Job[]> = { question: [], background: [] };
-  /** Number of the job's texts that were handed out. */
+  /** Number of the job's texts already handed out. */
   readonly #given = new WeakMap<Job, number>();
 
-  /** Returns false when too many questions wait already. */
+  /** Returns false when too many questions are waiting. */
   add(job: Job, urgency: Urgency): boolean {
     const waiting = this.#waiting[urgency];
     if (urgency === 'question' && waiting.length >= MAX_QUESTIONS) return false;

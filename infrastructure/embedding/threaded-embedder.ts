@@ -28,7 +28,7 @@ class ThreadedEmbedder implements Embedder {
   readonly #queue = new JobQueue();
   readonly #pace = new EmbeddingThrottle(() => this.#next());
   #thread: { readonly worker: Worker; readonly loaded: Promise<void> } | undefined;
-  /** The reason why there is no model, which does not change while the process lives. */
+  /** Why there is no model; permanent for the process. */
   #missing: string | undefined;
   #underWay: { readonly id: number; readonly parts: readonly Part[] } | undefined;
   #lastId = 0;

@@ -1,13 +1,14 @@
 import { performance } from 'node:perf_hooks';
 
-/** Utilisation from which the main thread counts as busy with requests. */
+/** Utilisation from which the main thread counts as busy. */
 const BUSY = 0.8;
 /**
- * Share of a core that background embedding gets while the main thread is busy; it never stops altogether.
+ * Length of a rest relative to the work before it while the main thread is busy; background embedding never stops
+ * completely.
  */
 const RESTS = 15;
 const MAX_REST_MS = 5000;
-/** Interval at which a rest checks whether the main thread has become idle. */
+/** Interval of checks during a rest whether the main thread is idle. */
 const LOOK_MS = 100;
 
 /**
@@ -16,10 +17,7 @@ const LOOK_MS = 100;
 export const restAfter = (tookMs: number, utilization: number): number =>
   utilization < BUSY ? 0 : Math.min(RESTS * tookMs, MAX_REST_MS);
 
-/**
- * Throttles background embedding. A whole corpus keeps a core busy for minutes; on two cores that would take
- * half the machine from requests and deliveries.
- */
+/** Throttles background embedding, which would otherwise keep a core busy for minutes. */
 export class EmbeddingThrottle {
   readonly #utilization: () => number;
   readonly #goOn: () => void;

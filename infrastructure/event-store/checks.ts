@@ -7,13 +7,13 @@ import {
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** UTF-16 units become at most three bytes of UTF-8, so shorter texts need not be measured. */
+/** A UTF-16 unit becomes at most three bytes of UTF-8, so shorter texts need not be measured. */
 const SURELY_SMALL = Math.floor(MAX_EVENT_BYTES / 3);
 
 /**
- * Refuses what some adapter could not keep, before anything is queued, so that every adapter refuses the same.
- * EventStoreDB's client ends the process on an id that is no UUID, and UTF-8 cannot carry half a surrogate pair.
- * @throws {TypeError} for what only a programming error can produce
+ * Refuses events that some adapter could not store, before anything is queued, so that all adapters refuse the same.
+ * EventStoreDB's client ends the process on an id that is no UUID, and UTF-8 has no lone surrogates.
+ * @throws {TypeError} for programming errors
  * @throws {EventTooLarge}
  */
 export function checkAppend(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): void {
@@ -39,7 +39,7 @@ function checkEvent(stream: string, event: NewEvent): void {
   }
 }
 
-/** `$` begins the names of EventStoreDB's own streams and events. */
+/** `$` begins the names of EventStoreDB's own streams and event types. */
 function checkName(what: string, name: string): void {
   if (name === '' || name.startsWith('$') || !name.isWellFormed()) {
     throw new TypeError(`invalid ${what}: ${JSON.stringify(name)}`);

@@ -1,6 +1,6 @@
 import type { GrowthListener } from '../../application/ports/event-store.ts';
 
-/** Tells any number of followers that the log has grown. */
+/** Notifies listeners that the log has grown. */
 export class Growth {
   readonly #listeners = new Set<GrowthListener>();
 
@@ -12,9 +12,9 @@ export class Growth {
     for (const listener of [...this.#listeners]) listener(growth);
   };
 
-  /** @returns the way to hear no more */
+  /** @returns unsubscribes the listener */
   hear(listener: GrowthListener): () => void {
-    // Of its own for each call, so that one who hears twice leaves twice.
+    // A new function per call, so that a listener subscribed twice unsubscribes twice.
     const own: GrowthListener = (growth) => listener(growth);
     this.#listeners.add(own);
     return () => void this.#listeners.delete(own);

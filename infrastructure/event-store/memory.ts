@@ -16,7 +16,7 @@ import { formatPosition, isPosition, offsetOf, parseOffset } from './positions.t
 
 const DEFAULT_LIMIT = 1000;
 
-/** An event store for unit tests: the same behaviour as the others, nothing kept. */
+/** An event store for unit tests: behaves like the others, and persists nothing. */
 export function openMemoryEventStore(): EventStore {
   /** The event at offset n is `log[n - 1]`. */
   const log: StoredEvent[] = [];
@@ -108,7 +108,7 @@ function isExpected(known: readonly StoredEvent[], expected: ExpectedRevision): 
   return known.length === (expected === 'no_stream' ? 0 : expected + 1);
 }
 
-/** A retry of an append that was done is acknowledged with what it was told, or would have been told, before. */
+/** Acknowledges a retry of a written append with the first result. */
 function repeated(
   stream: string,
   known: readonly StoredEvent[],

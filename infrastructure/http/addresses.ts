@@ -3,8 +3,9 @@ import { networkInterfaces } from 'node:os';
 import ipaddr from 'ipaddr.js';
 
 /**
- * Which addresses are called (decisions, section 8). IPv4: all but the special-purpose blocks. IPv6: of `2000::/3`
- * what is not special, so that no form that carries an IPv4 address inside passes. What is not understood is refused.
+ * Addresses that outbound calls may reach (decisions, section 8). IPv4: all but the special-purpose blocks. IPv6:
+ * `2000::/3` without special blocks, so that no form that embeds an IPv4 address passes. Unparsable addresses are
+ * refused.
  */
 
 const REMEMBERED = 2_000;
@@ -12,7 +13,7 @@ const REMEMBERED = 2_000;
 type Address = ReturnType<typeof ipaddr.parse>;
 type Network = ReturnType<typeof ipaddr.parseCIDR>;
 
-/** What follows from a text alone is found once; of many texts, the last ones are remembered. */
+/** Caches results of a pure function of a text; keeps the most recent texts. */
 export function remembered<T>(find: (text: string) => T): (text: string) => T {
   const known = new Map<string, { readonly found: T }>();
   return (text) => {
@@ -28,7 +29,7 @@ export function remembered<T>(find: (text: string) => T): (text: string) => T {
 const networks = (...texts: readonly string[]): readonly Network[] =>
   texts.map((text) => ipaddr.parseCIDR(text));
 
-/** The whole IANA special-purpose registry, with multicast and what is reserved, and one address of a cloud. */
+/** The IANA special-purpose registry, multicast and reserved blocks, and the metadata address of one cloud. */
 const SPECIAL_IPV4 = networks(
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -48,7 +49,7 @@ const SPECIAL_IPV4 = networks(
   '203.0.113.0/24',
   '224.0.0.0/4',
   '240.0.0.0/4',
-  // Answers machines of one cloud with what concerns the machine.
+  // Serves metadata to machines of one cloud.
   '168.63.129.16/32',
 );
 
@@ -58,12 +59,12 @@ const SPECIAL_IPV6 = networks(
   '2001:db8::/32',
   '2002::/16',
   '2620:4f:8000::/48',
-  // Was the test network whose numbers went back.
+  // A former test network, returned to the registry.
   '3ffe::/16',
   '3fff::/20',
 );
 
-/** Strict: none of the spellings that only some programs read. A zone is part of no address that is called. */
+/** Strict: accepts no spelling that only some programs parse, and no zone. */
 const parsed = (text: string): Address | undefined =>
   isIP(text) === 0 || text.includes('%') ? undefined : ipaddr.parse(text);
 
@@ -75,14 +76,14 @@ const special = (address: Address): boolean =>
     ? within(address, SPECIAL_IPV4)
     : !within(address, GLOBAL_IPV6) || within(address, SPECIAL_IPV6);
 
-/** One spelling of an address; undefined for what is none. */
+/** The canonical spelling of an address; undefined for another text. */
 export const canonicalAddress = remembered((text) => parsed(text)?.toString());
 
-/** Addresses that this machine has now. */
+/** The machine's present addresses. */
 export const addressesOfMachine = (): readonly string[] =>
   Object.values(networkInterfaces()).flatMap((found) => found?.map(({ address }) => address) ?? []);
 
-/** @param own addresses of the machine: what listens on them may trust who is near */
+/** @param own addresses of the machine, whose services may trust local callers */
 export const isRefusedAddress = (text: string, own: readonly string[]): boolean => {
   const address = parsed(text);
   if (address === undefined || special(address)) return true;
@@ -90,7 +91,7 @@ export const isRefusedAddress = (text: string, own: readonly string[]): boolean 
   return own.some((mine) => canonicalAddress(mine) === canonical);
 };
 
-/** @param cidrs such as `10.0.0.0/8`. @throws for what is no network */
+/** @param cidrs such as `10.0.0.0/8`. @throws for an invalid network */
 export const allowList = (cidrs: readonly string[]): ((address: string) => boolean) => {
   const allowed = networks(...cidrs);
   return remembered((text) => {

@@ -3,12 +3,12 @@ import { Client, type Dispatcher } from 'undici';
 import type { Answered, OutboundRequest } from '../../application/ports/outbound-http.ts';
 import { keptHeaders, sentHeaders } from './messages.ts';
 
-/** Of what a server says before its body; more is no answer. */
+/** Maximum bytes of an answer's headers. */
 const MAX_HEADER_BYTES = 16 * 1024;
-/** A connection on which nothing is said is closed, or sooner when the server asks for it. */
+/** Closes a connection idle for this time (ms), or earlier when the server asks for it. */
 const IDLE_MS = 4_000;
 
-/** A socket that has reached an address that was judged, and what is said on it: one exchange after the other. */
+/** A socket to a checked address, used for one exchange at a time. */
 export class Connection {
   readonly #socket: Socket;
   readonly #client: Client;
@@ -17,13 +17,13 @@ export class Connection {
   #heard = 0;
   #ended: () => void = () => undefined;
 
-  /** @param origin of the URLs that are called on it */
+  /** @param origin of the URLs called on it */
   constructor(socket: Socket, origin: string) {
     this.#socket = socket;
     let used = false;
     this.#client = new Client(origin, {
-      // The socket was opened for this; when it breaks there is none to go on with. Undici does not expect an answer
-      // before this has returned.
+      // Hands over the open socket once; a broken one is not replaced. Undici expects no callback before this
+      // returns.
       connect: (_options, callback) => {
         const first = !used;
         used = true;
@@ -43,7 +43,7 @@ export class Connection {
     socket.once('close', () => this.#end());
   }
 
-  /** False as soon as it is known that it has ended. */
+  /** False once the connection is known to be closed. */
   get isOpen(): boolean {
     return this.#isOpen && !this.#socket.destroyed;
   }
@@ -56,19 +56,19 @@ export class Connection {
     return this.#socket.remoteAddress;
   }
 
-  /** True while nothing has come in answer to the last exchange that was begun. */
+  /** True until a byte of the last exchange's answer has arrived. */
   get isSilent(): boolean {
     return this.#socket.bytesRead === this.#heard;
   }
 
-  /** Told once, when it ends. */
+  /** Called once, when the connection closes. */
   onceEnded(ended: () => void): void {
     this.#ended = ended;
   }
 
   /**
    * @param isLast asks the server to close afterwards
-   * @throws the signal's reason, or what undici says
+   * @throws the signal's reason, or undici's error
    */
   exchange(call: OutboundRequest, path: string, isLast: boolean, signal: AbortSignal): Promise<Answered> {
     this.#heard = this.#socket.bytesRead;
@@ -98,7 +98,7 @@ export class Connection {
   }
 }
 
-/** Takes an answer in as it comes, and no more of its body than is wanted; one that breaks off is cut there. */
+/** Collects an answer up to the wanted length of its body; a broken answer is truncated there. */
 class Answer implements Dispatcher.DispatchHandler {
   readonly #signal: AbortSignal;
   readonly #resolve: (answer: Answered) => void;
@@ -121,7 +121,7 @@ class Answer implements Dispatcher.DispatchHandler {
     signal.addEventListener('abort', this.#giveUp);
   }
 
-  /** It could not even be begun. */
+  /** The exchange could not start. */
   refused(error: unknown): void {
     this.#fail(error);
   }
@@ -136,7 +136,7 @@ class Answer implements Dispatcher.DispatchHandler {
     status: number,
     headers: Readonly<Record<string, string | string[] | undefined>>,
   ): void {
-    // Informational: the answer is still to come.
+    // 1xx is informational: the answer follows.
     if (status >= 200) this.#head = { status, headers: keptHeaders(headers) };
   }
 

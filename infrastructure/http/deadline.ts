@@ -1,11 +1,10 @@
 import { failed } from './failures.ts';
 
-/** The reason of a deadline's signal when time is up, and what an exchange that took too long ends with. */
+/** Reason of the deadline's signal, and the failure of an exchange that took too long. */
 export const TIMED_OUT = failed('timeout', 'There was no answer in time.');
 
 /**
- * Runs under one deadline for everything, which is over with `given` as well. What does not look at the signal is not
- * waited for.
+ * Runs under one deadline, which also ends with `given`. Does not wait for code that ignores the signal.
  * @throws {@link TIMED_OUT}, the reason of `given`, or what `run` throws
  */
 export const withDeadline = async <T>(
@@ -23,7 +22,7 @@ export const withDeadline = async <T>(
   try {
     return await Promise.race([run(signal), over.promise]);
   } catch (error) {
-    // Whatever broke because of the deadline, the deadline is why.
+    // An error after the deadline is reported as the deadline.
     throw signal.aborted ? signal.reason : error;
   } finally {
     clearTimeout(timer);

@@ -2,18 +2,18 @@ import { Resolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 
 /**
- * All addresses of a name, as text; none when it has none.
- * @throws when nobody could tell
+ * All addresses of a name as text; empty when it has none.
+ * @throws when the look-up fails
  */
 export type Resolve = (name: string, signal: AbortSignal) => Promise<readonly string[]>;
 
 export interface NameSources {
-  /** Instead of the machine's, as `address:port`. */
+  /** Name servers to use instead of the machine's, as `address:port`. */
   readonly servers?: readonly string[];
   readonly hostsFile?: string;
 }
 
-/** The answer is that there is none. */
+/** Codes of a definite answer that the name has no addresses. */
 const NOTHING: ReadonlySet<unknown> = new Set(['ENODATA', 'ENOTFOUND', 'EBADNAME']);
 
 const codeOf = (error: unknown): unknown =>
@@ -30,15 +30,14 @@ const inHosts = async (file: string, name: string): Promise<readonly string[]> =
 };
 
 /**
- * Looks into the hosts file, then asks the name servers of this machine, anew each time. Not `dns.lookup`: that one
- * waits in the few threads which files and hashes need too, cannot be stopped, and tries the search domains, which makes
- * another name of the name.
+ * Reads the hosts file, then asks the machine's name servers, uncached. Unlike `dns.lookup` it does not use the
+ * thread pool, can be aborted, and ignores search domains, which would change the name.
  */
 export const nameServers =
   ({ servers, hostsFile = '/etc/hosts' }: NameSources = {}): Resolve =>
   async (name, signal) => {
     const absolute = name.replace(/\.$/, '');
-    // RFC 6761: such names mean this machine and are never asked for.
+    // RFC 6761: these names are loopback and never looked up.
     if (/(^|\.)localhost$/.test(absolute)) return ['127.0.0.1', '::1'];
     const written = await inHosts(hostsFile, absolute);
     if (written.length > 0) return written;

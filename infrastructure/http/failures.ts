@@ -1,7 +1,10 @@
 import type { Failed, FailureReason } from '../../application/ports/outbound-http.ts';
 import { TlsError } from './pinned-socket.ts';
 
-/** Says why a call has no answer, in words of our own: those of libraries hold addresses, names and pieces of answers. */
+/**
+ * Describes why a call has no answer in fixed words: messages of libraries hold addresses, names and parts of
+ * answers.
+ */
 
 export const failed = (reason: FailureReason, message: string): Failed => ({
   kind: 'failed',
@@ -9,7 +12,7 @@ export const failed = (reason: FailureReason, message: string): Failed => ({
   message,
 });
 
-/** The code that says most: one of several attempts at one name says as much as another. */
+/** The most specific code; any of several attempts represents them all. */
 const codeOf = (error: unknown): string => {
   if (!(error instanceof Error)) return '';
   if ('code' in error && typeof error.code === 'string') return error.code;

@@ -1,6 +1,6 @@
 import type { OutboundHttp, OutboundRequest } from '../../application/ports/outbound-http.ts';
 
-/** As much of `fetch` as libraries need that take one in its place. */
+/** The part of `fetch` that libraries need from a replacement. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 export interface FetchLimits {
@@ -10,18 +10,17 @@ export interface FetchLimits {
 
 const METHODS: readonly OutboundRequest['method'][] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD'];
 
-/** Statuses with which a `Response` takes no body. */
+/** Statuses for which a `Response` must have no body. */
 const EMPTY: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /**
- * A `fetch` behind a guard. It never follows redirects, whatever `init.redirect` says; answers are whole or an error.
- * @returns a function that throws `TypeError` as `fetch` does, with nothing of the URL in its message, or the signal's
- * reason
+ * A guarded `fetch`. It never follows redirects, whatever `init.redirect` says; an incomplete answer is an error.
+ * @returns a function that throws `TypeError` like `fetch`, without the URL in its message, or the signal's reason
  */
 export const guardedFetch =
   (http: OutboundHttp, { timeoutMs, maxResponseBytes }: FetchLimits): Fetch =>
   async (url, init) => {
-    // Takes every form of headers and bodies that there is, and says of which type a body is.
+    // Accepts every form of headers and body, and adds the body's content type.
     const { headers, ...request } = await readRequest(init);
     const answer = await http.request(
       {
@@ -52,7 +51,7 @@ const readRequest = async (
   const wanted = (init.method ?? 'GET').toUpperCase();
   const method = METHODS.find((known) => known === wanted);
   if (method === undefined) throw new TypeError('The method is not known.');
-  // The address plays no part here.
+  // The URL is a placeholder.
   const request = new Request('https://request.invalid', {
     method,
     ...(init.headers === undefined ? {} : { headers: init.headers }),

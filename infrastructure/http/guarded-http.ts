@@ -17,17 +17,17 @@ import { openPinned } from './pinned-socket.ts';
 
 export interface GuardOptions {
   /**
-   * Such as `10.0.0.0/8`. There every address is called, at every port and by every name. With `0.0.0.0/0` and `::/0`
-   * it is the guard of an upstream whose URL is the operator's own.
+   * Networks such as `10.0.0.0/8` in which every address, port and name may be called. `0.0.0.0/0` and `::/0` suit an
+   * upstream that the operator configures.
    */
   readonly allowedNetworks: readonly string[];
-  /** Plain http and port 80 are taken, wherever that is. */
+  /** Also accepts plain http and port 80. */
   readonly allowHttp: boolean;
   readonly resolve?: Resolve;
   readonly ownAddresses?: () => readonly string[];
-  /** Instead of those that Node trusts; PEM. */
+  /** Certificate authorities (PEM) that replace Node's. */
   readonly authorities?: readonly string[];
-  /** For looking up a name in `check`. */
+  /** Timeout (ms) of the look-up in `check`. */
   readonly checkTimeoutMs?: number;
 }
 
@@ -39,10 +39,10 @@ type Judged = { readonly kind: 'open'; readonly to: Destination; readonly addres
 const refused = ({ reason, message }: UrlRefusal): Refused => ({ kind: 'refused', reason, message });
 
 /**
- * The guard of every call to a machine that somebody outside of the product has named (specification, "Webhooks";
- * decisions, section 8). It judges the URL, looks the name up once, judges all addresses, and connects to these and
- * no others. Proxies of the environment are not used: they would look names up themselves.
- * @throws for a network that is none
+ * Guards every call to a URL that a user chose (specification, "Webhooks"; decisions, section 8). Checks the URL,
+ * looks its name up once, checks all addresses, and connects only to these. Ignores proxies of the environment, which
+ * would look names up themselves.
+ * @throws for an invalid network
  */
 export const guardedHttp = (options: GuardOptions): OutboundHttp => {
   const { allowHttp, authorities, checkTimeoutMs = CHECK_TIMEOUT_MS } = options;
@@ -57,17 +57,17 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
   const judge = async (url: string, signal: AbortSignal): Promise<Verdict> => {
     const to = destinations(url);
     if ('reason' in to) return refused(to);
-    // Nobody is to learn from us which internal names there are.
+    // Answers the same for all names, so that callers cannot probe internal ones.
     if (to.refusedOutside !== undefined && !closedNetwork) return refused(to.refusedOutside);
     const { host } = to;
     return judgeAddresses(to, host.kind === 'address' ? [host.address] : await lookUp(host.name, signal));
   };
 
-  /** None as well where nobody could tell. */
+  /** Empty also when the look-up fails. */
   const lookUp = async (name: string, signal: AbortSignal): Promise<readonly string[]> => {
     try {
       const addresses = await resolve(name, signal);
-      // Nothing is called any more once the caller has given up.
+      // No call after the caller has aborted.
       signal.throwIfAborted();
       return addresses;
     } catch (error) {
@@ -84,7 +84,7 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
     }
     const outside = addresses.filter((address) => !isAllowed(address));
     const own = outside.length === 0 ? [] : ownAddresses();
-    // One is enough: which of a name's addresses is called is not ours to choose on the caller's behalf.
+    // One refused address refuses the name: the guard does not pick another one.
     if (outside.some((address) => isRefusedAddress(address, own))) return refused(addressRefusal(to));
     if (outside.length > 0 && to.refusedOutside !== undefined) return refused(to.refusedOutside);
     return { kind: 'open', to, addresses };
@@ -117,14 +117,14 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
       try {
         return await over(found, call, url, signal, key);
       } catch (error) {
-        // The server has closed it meanwhile, which is its right and no failure: the call is made on a new one.
+        // The server has closed the idle connection: the call is repeated on a new one.
         if (signal.aborted || !found.isSilent) throw error;
       }
     }
     return over(await open(judged, signal), call, url, signal, key);
   };
 
-  /** One exchange. The connection is closed afterwards, unless another may follow and nothing was out of order. */
+  /** Runs one exchange, and keeps the connection only if another exchange can follow. */
   const over = async (
     connection: Connection,
     call: OutboundRequest,
@@ -150,7 +150,7 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
         if (judged.kind !== 'refused') return { ok: true };
         return { ok: false, reason: judged.reason, message: judged.message };
       }).catch((error: unknown): UrlVerdict => {
-        // As a name without an answer.
+        // Like a name without an answer.
         if (error === TIMED_OUT) return { ok: true };
         throw error;
       }),

@@ -2,18 +2,18 @@ import type { Connection } from './connection.ts';
 import { isPinned } from './pinned-socket.ts';
 
 /**
- * Idle connections under one key, and in all; of more, those that were used longest ago are closed. An old one is not
- * used any more, so that nobody is trusted for long by a certificate of before.
+ * Maximum of idle connections per key and in total; evicts the least recently used. The age limit bounds the trust in
+ * an earlier certificate.
  */
 const LIMITS = { perKey: 4, total: 512, maxAgeMs: 60_000 };
 
 /**
- * Connections that nobody uses at the moment. One is only given out for addresses that were judged for the call that it
- * is to carry, and only under the key that it was put away under.
+ * Idle connections. {@link take} returns one only for the key it was kept under, and only to an address checked for
+ * the new call.
  */
 export class KeptConnections {
   readonly #limits: typeof LIMITS;
-  /** By key, and those of a key in the order in which they were put away; keys in the order of the last change. */
+  /** Idle connections by key, in order of use; keys in order of the last change. */
   readonly #idle = new Map<string, Connection[]>();
   #count = 0;
 
@@ -25,7 +25,7 @@ export class KeptConnections {
     return this.#count;
   }
 
-  /** The one used last; those that are old or lead elsewhere than to the addresses are closed. */
+  /** The most recently used one; closes those that are old or connected to another address. */
   take(key: string, addresses: readonly string[]): Connection | undefined {
     for (let found = this.#pop(key); found !== undefined; found = this.#pop(key)) {
       found.onceEnded(() => undefined);

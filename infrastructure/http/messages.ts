@@ -1,6 +1,6 @@
-/** What goes out with a call, and what is kept of an answer. */
+/** Headers of calls, and the parts of answers that are kept. */
 
-/** Set by the connection, not by a caller: they say where a message ends and whose it is. */
+/** Set by the connection, not by callers: they delimit messages and name the host. */
 const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
@@ -26,7 +26,7 @@ const KEPT_HEADERS = [
 ] as const;
 const MAX_HEADER = 1_000;
 
-/** Names and values in turn, which is what undici makes of any other form. */
+/** Alternating names and values, undici's native form. */
 export const sentHeaders = (headers: Readonly<Record<string, string>>): string[] => {
   const sent: string[] = [];
   for (const name in headers) {

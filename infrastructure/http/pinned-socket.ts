@@ -2,26 +2,26 @@ import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
 import { connect as secure } from 'node:tls';
 import { canonicalAddress } from './addresses.ts';
 
-/** Where a socket goes: a host by the addresses that were judged, and by no other. */
+/** Target of a socket: a host, and the checked addresses it may be reached at. */
 export interface PinnedTarget {
-  /** What a certificate must be for: a name without a dot at its end, or an address. */
+  /** Subject of the certificate: a name without a trailing dot, or an address. */
   readonly host: string;
-  /** At least one. */
+  /** At least one address. */
   readonly addresses: readonly string[];
   readonly port: number;
   readonly tls: boolean;
-  /** Instead of the authorities that Node trusts. */
+  /** Certificate authorities that replace Node's. */
   readonly authorities: readonly string[] | undefined;
 }
 
-/** The other side does not prove that it is who was called. */
+/** The server's certificate is not valid for the host. */
 export class TlsError extends Error {
   override readonly name = 'TlsError';
 }
 
-/** A name with more addresses than this is tried at the first ones. */
+/** Maximum of addresses tried for one name. */
 const MAX_TRIED = 8;
-/** An address that stays silent for this long is given up for the next one. */
+/** Time (ms) without an answer after which the next address is tried. */
 const NEXT_ADDRESS_MS = 1_000;
 
 const pinnedLookup =
@@ -34,14 +34,14 @@ const pinnedLookup =
     else callback(null, first.address, first.family);
   };
 
-/** Until something has happened on a socket; then its errors are whoever's that takes it over. */
+/** Waits for an event of a socket; later errors are left to its next user. */
 const happened = (socket: Socket, event: string, signal: AbortSignal): Promise<void> =>
   new Promise((resolve, reject) => {
     const stop = (): void => fail(signal.reason);
     const settle = (): void => {
       signal.removeEventListener('abort', stop);
       socket.off('error', fail).off('close', closed).off(event, done);
-      // An error that nobody listens for would end the process.
+      // An error without a listener would end the process.
       socket.on('error', () => undefined);
     };
     const done = (): void => {
@@ -59,18 +59,15 @@ const happened = (socket: Socket, event: string, signal: AbortSignal): Promise<v
     if (signal.aborted) stop();
   });
 
-/**
- * The address that a socket has reached must be one of those that were judged. By construction it is; this says so
- * before the first byte is sent, whatever becomes of the construction.
- */
+/** Whether a connected socket reached one of the checked addresses: verified before the first byte is sent. */
 export const isPinned = (remote: string | undefined, addresses: readonly string[]): boolean => {
   const reached = remote === undefined ? undefined : canonicalAddress(remote);
   return reached !== undefined && addresses.some((address) => canonicalAddress(address) === reached);
 };
 
 /**
- * Connects, and with TLS shakes hands; the certificate is checked whatever the environment says.
- * @throws the signal's reason, {@link TlsError}, or what the system says
+ * Connects, with a TLS handshake if needed; the environment cannot disable the check of the certificate.
+ * @throws the signal's reason, {@link TlsError}, or a system error
  */
 export const openPinned = async (target: PinnedTarget, signal: AbortSignal): Promise<Socket> => {
   const { host, port, tls, authorities } = target;

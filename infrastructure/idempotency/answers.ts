@@ -8,7 +8,7 @@ const stored = z.object({
   body: z.string().nullable(),
 });
 
-/** The stored form of an answer, the same in each adapter. */
+/** The stored form of an answer, shared by all adapters. */
 export const answerText = ({ fingerprint, status, headers, body }: StoredAnswer): string =>
   JSON.stringify({ fingerprint, status, headers, body });
 

@@ -2,7 +2,7 @@ import type { CustomFetch, CustomFetchOptions } from 'openid-client';
 import { ProviderUnavailable } from '../../application/ports/sso-provider.ts';
 import { isLoopback } from '../../domain/tenancy/sso.ts';
 
-/** An outbound request as `fetch` takes it. */
+/** A request in the form of `fetch`. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /** Metadata, key sets and tokens are a few KiB. */
@@ -23,9 +23,8 @@ const bodyOf = async (response: Response): Promise<Uint8Array<ArrayBuffer> | nul
 };
 
 /**
- * `fetch` for one exchange with a provider: one deadline for all its requests, answers up to 1 MiB, no
- * redirects, plain http on this machine at most. `trouble` keeps the reason of a stop, since a library may
- * wrap the error.
+ * `fetch` for one exchange with a provider: one deadline for all its requests, answers up to 1 MiB, no redirects,
+ * plain http on loopback only. `trouble` keeps the reason of a failure, since libraries may wrap the error.
  */
 export class ProviderFetch {
   trouble: ProviderUnavailable | undefined;

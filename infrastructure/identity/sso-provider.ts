@@ -21,15 +21,12 @@ const MAX_REMEMBERED = 500;
 export interface SsoProviderOptions {
   readonly fetch: Fetch;
   readonly clock: Clock;
-  /** Allows plain http to a provider on this machine, for development. */
+  /** Allows plain http to a provider on loopback, for development. */
   readonly loopbackHttp: boolean;
   readonly timeoutMs?: number;
 }
 
-/**
- * OpenID Connect with `openid-client`, which checks each answer; this module checks what the library leaves
- * open.
- */
+/** OpenID Connect with `openid-client`; adds the checks that the library omits. */
 export const openIdProvider = (options: SsoProviderOptions): SsoProvider => {
   const { clock, loopbackHttp, timeoutMs = TIMEOUT_MS } = options;
   const remembered = new Map<string, { readonly metadata: client.ServerMetadata; readonly until: number }>();
@@ -46,8 +43,8 @@ export const openIdProvider = (options: SsoProviderOptions): SsoProvider => {
       ...(insecure ? { execute: [client.allowInsecureRequests] } : {}),
     });
     const metadata = found.serverMetadata();
-    // The library lets some well-known providers issue for any of their tenants; here a tenant has exactly
-    // one issuer.
+    // The library lets some well-known providers issue for any of their tenants; here a tenant has exactly one
+    // issuer.
     if (new URL(metadata.issuer).href !== new URL(settings.issuer).href) {
       throw new ProviderUnavailable('the provider is another one than configured');
     }
@@ -174,7 +171,7 @@ const OAUTH_ERRORS: ReadonlySet<string> = new Set([
   'access_denied',
 ]);
 
-/** A constant that may be logged, unlike the library's message and cause, which hold text of the provider. */
+/** A constant reason, safe to log: the library's message and cause hold text of the provider. */
 const reasonOf = (error: unknown): string => {
   if (error instanceof client.ResponseBodyError) {
     return OAUTH_ERRORS.has(error.error) ? error.error : 'another error of the provider';

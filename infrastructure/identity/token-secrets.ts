@@ -3,9 +3,7 @@ import type { TokenSecrets } from '../../application/ports/token-secrets.ts';
 import { PREFIX_LENGTH, TAIL_LENGTH } from '../../domain/identity/api-token.ts';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-/**
- * Bytes from this value on are discarded: they would make the first characters of the alphabet more likely.
- */
+/** Discards bytes from this value on, which would favour the first characters of the alphabet. */
 const FAIR = 256 - (256 % ALPHABET.length);
 
 /** @param bytes a source of random bytes */

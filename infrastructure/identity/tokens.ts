@@ -19,10 +19,10 @@ const refused = (): DomainError => new DomainError('invalid_credential', 'The cr
 const times = z.object({ iat: z.number().int().nonnegative(), exp: z.number().int().nonnegative() });
 
 /**
- * HS256 only, with the key object made once. The library checks the signature; the claims are checked here,
- * because it accepts tokens without `exp`, with `iat` a day ahead and with unknown `crit`.
- * @param secrets the current one signs; the others only verify during a rotation
- * @param lifetimeOf the longest lifetime of a token with these claims, in seconds
+ * A family of HS256 tokens. The library checks signatures; the claims are checked here, because it accepts tokens
+ * without `exp`, with `iat` a day ahead and with unknown `crit`.
+ * @param secrets the first one signs; the others only verify during a rotation
+ * @param lifetimeOf maximum lifetime in seconds of a token with these claims
  */
 export const tokenFamily = <Claims extends object>(
   secrets: SigningSecrets,
@@ -34,7 +34,7 @@ export const tokenFamily = <Claims extends object>(
   const key = keyOf(current);
   const keys = [key, ...previous.map(keyOf)];
   type Verified = Claims & { iat: number; exp: number };
-  // A signature stays valid for ever; expiry is checked at each use.
+  // Signatures are cached for ever; expiry is checked at each use.
   const verified = new Map<string, Verified>();
 
   const check = (token: string): Verified => {
@@ -69,18 +69,15 @@ export const tokenFamily = <Claims extends object>(
   };
 };
 
-/**
- * The payload of a token with exactly our header and a canonical HS256 signature by one of the keys. A wrong
- * signature costs one HMAC per key.
- */
+/** The payload of a token with exactly this header and a canonical HS256 signature by one of the keys. */
 const signedPayload = (token: string, keys: readonly KeyObject[]): unknown => {
   if (token.length > MAX_TOKEN_LENGTH) throw refused();
   const parts = token.split('.');
   const [header, payload, signature] = parts;
   if (parts.length !== 3 || header === undefined || payload === undefined || signature === undefined)
     throw refused();
-  // Accepts one spelling of the signature: base64url decoders accept others, and a revoked token must not
-  // have a second form.
+  // Accepts one spelling of the signature, so that a revoked token has no second form; base64url decoders accept
+  // several.
   const content = `${header}.${payload}`;
   const key = keys.find((one) =>
     isSame(signature, createHmac('sha256', one).update(content).digest('base64url')),
@@ -102,7 +99,7 @@ const isSame = (a: string, b: string): boolean => {
   return one.length === other.length && timingSafeEqual(one, other);
 };
 
-/** Refuses duplicate claims, of which two parsers may pick different ones. */
+/** Detects duplicate claims, which parsers read differently. */
 const hasDuplicateKeys = (json: string): boolean => {
   const seen = new Set<string>();
   for (const match of json.matchAll(/"((?:[^"\\]|\\.)*)"\s*(:)?/g)) {

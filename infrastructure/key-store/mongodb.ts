@@ -34,7 +34,7 @@ export async function openMongoKeyStore(options: MongoOptions): Promise<KeyStore
           await keys.updateOne({ _id: keyId }, tombstone, { upsert: true });
         } catch (error) {
           if (!isDuplicateKey(error)) throw error;
-          // The key was inserted at the same moment and can now be overwritten.
+          // The key was inserted concurrently and can now be overwritten.
           await keys.updateOne({ _id: keyId }, tombstone);
         }
       }),

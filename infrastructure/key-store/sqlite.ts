@@ -18,10 +18,9 @@ const SELECT = 'SELECT wrapped FROM data_keys WHERE id = ?';
 const CHECKPOINT_PATIENCE_MS = 5000;
 
 /**
- * Data keys in a SQLite file of their own, which several processes may open. Puts of one tick share a
- * transaction. A write-ahead log is three times faster here than a rollback journal but keeps older page
- * images: a key counts as destroyed once the log was checkpointed and truncated (docs/decisions/0006-keys-in-
- * a-truncated-wal.md).
+ * Data keys in a SQLite file of their own, which several processes may open. Puts of one tick share a transaction.
+ * The write-ahead log keeps older page images, so a key counts as destroyed once the log is checkpointed and
+ * truncated (docs/decisions/0006-keys-in-a-truncated-wal.md).
  * @throws {StoreUnavailable} when the file cannot be opened
  */
 export async function openSqliteKeyStore({ path }: { readonly path: string }): Promise<KeyStore> {
@@ -68,7 +67,7 @@ export async function openSqliteKeyStore({ path }: { readonly path: string }): P
 function sharedTruncation(connection: SqliteConnection): () => Promise<void> {
   let next: Promise<void> | undefined;
   const truncate = async (): Promise<void> => {
-    // A destruction that starts now wrote after this run began and needs another one.
+    // A later destruction wrote after this run began and needs another one.
     await Promise.resolve();
     next = undefined;
     const deadline = Date.now() + CHECKPOINT_PATIENCE_MS;

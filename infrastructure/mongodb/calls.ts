@@ -30,16 +30,16 @@ export type Row = { _id: string; [field: string]: unknown };
 export type Rows = Collection<Row>;
 
 /**
- * Repeats an idempotent operation after transient errors, under a deadline of our own: the driver's timeouts
- * do not add up to one.
- * @throws {StoreUnavailable} and whatever else the operation throws
+ * Retries an idempotent operation after transient errors, under one deadline for all attempts, which the driver's
+ * timeouts do not give.
+ * @throws {StoreUnavailable} and the operation's other errors
  */
 export async function call<T>(operation: () => Promise<T>): Promise<T> {
   const deadline = new AbortController();
   const late = delay(DEADLINE_MS, undefined, { signal: deadline.signal }).then(() => {
     throw new StoreUnavailable('MongoDB did not answer in time');
   });
-  // The loser of the race ends unobserved.
+  // Ignores the error of an operation that lost the race.
   late.catch(() => undefined);
   const work = retrying(operation, Date.now() + DEADLINE_MS);
   work.catch(() => undefined);

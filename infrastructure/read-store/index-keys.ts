@@ -10,17 +10,17 @@ import {
 import { AFTER_ALL, AFTER_END, decode, END, encode } from './scalar-encoding.ts';
 
 /**
- * Index keys as texts whose byte order is the port's order, so that every adapter answers a keyset query with one
- * range over one text. A key is `field ‖ END ‖ field ‖ END ‖ … ‖ document id`.
+ * Encodes index keys as texts whose byte order is the port's order, so that a keyset query is one range over one
+ * text. A key is `field ‖ END ‖ field ‖ END ‖ … ‖ document id`.
  */
 
-/** An index, parsed once. `splitAt` is the number of fields up to and including the one that meets an array. */
+/** A parsed index. `splitAt` is the number of fields up to and including the array field. */
 export interface IndexPlan {
   readonly name: string;
   readonly paths: readonly (readonly string[])[];
   readonly multi: number | undefined;
   readonly splitAt: number;
-  /** Which of `paths` has to have a value. */
+  /** Index in `paths` of the field that must have a value. */
   readonly present: number | undefined;
 }
 
@@ -50,7 +50,7 @@ export function planIndex(spec: IndexSpec): IndexPlan {
 }
 
 /**
- * The key of a document in a single-valued index; null where it is none of the index's. (Apart from {@link entriesOf}
+ * The key of a document in a single-valued index; null when the index skips it. (Separate from {@link entriesOf},
  * because it is the hot path.)
  * @throws {TypeError} when a path meets an array, which the index must declare as `multi`
  */
@@ -79,7 +79,7 @@ export function entriesOf(plan: IndexPlan, value: JsonObject, id: string): Entri
 }
 
 /**
- * Whether a document's keys stay what they are when it changes, without making them.
+ * Whether a change keeps a document's keys, without building them.
  * @throws {TypeError} as {@link singleKey}
  */
 export function sameKeys(plan: IndexPlan, before: JsonObject, after: JsonObject): boolean {
@@ -138,7 +138,7 @@ export function cursorOf(plan: IndexPlan, key: string, equals: number): Cursor {
   return { values, id: key.slice(from) };
 }
 
-/** The index of a query, and which of them it is. @throws for one that is not there */
+/** An index by name, with its number. @throws for an unknown index */
 export function planNamed(
   indexes: readonly IndexPlan[],
   { collection, index }: Pick<EntriesQuery, 'collection' | 'index'>,
@@ -149,7 +149,7 @@ export function planNamed(
   return { plan, at };
 }
 
-/** @throws {TypeError} for an index that may have several entries for a document */
+/** @throws {TypeError} for an index with several entries per document */
 export function checkSingle({ name, multi }: IndexPlan): void {
   if (multi !== undefined) throw new TypeError(`index ${name} has several entries for a document`);
 }

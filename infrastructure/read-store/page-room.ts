@@ -1,7 +1,7 @@
-/** The most stored text, in bytes, that one page of documents holds: about as much as a thread handles in 30 ms. */
+/** Maximum bytes of stored text per page of documents, so that a page does not block the event loop. */
 const PAGE_BYTES = 2 * 1024 * 1024;
 
-/** Tells of one document after the other, by its text, whether it still belongs to the page. The first one does. */
+/** Decides for each document in turn whether it fits on the page; the first one always does. */
 export function pageRoom(rows: number, bytes = PAGE_BYTES): (text: string) => boolean {
   let taken = 0;
   let used = 0;

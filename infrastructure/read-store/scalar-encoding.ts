@@ -1,15 +1,14 @@
 import type { Scalar } from '../../application/ports/read-store.ts';
 
 /**
- * Scalars as texts whose byte order is the port's order: null < booleans < numbers < strings by UTF-8 bytes.
- *
- * A field never holds 0x01 (within strings 0x00–0x02 are written as 0x02 and 0x03–0x05), so that 0x01 can end it
- * and a shorter string sorts before a longer one that begins with it.
+ * Encodes scalars as texts whose byte order is the port's order: null < booleans < numbers < strings by UTF-8 bytes.
+ * 0x01 ends a field, so that a string sorts before a longer one with it as prefix. Fields never hold it: in strings
+ * 0x00–0x02 are escaped as 0x02 and 0x03–0x05.
  */
 export const END = '\u0001';
-/** Stands for END in the least text after everything that begins with a complete field. */
+/** Replaces END in the lowest text after all texts that begin with a complete field. */
 export const AFTER_END = '\u0002';
-/** After every key: fields begin with a digit below it. */
+/** Sorts after every key: fields begin with a lower digit. */
 export const AFTER_ALL = '9';
 
 const bits = new DataView(new ArrayBuffer(8));

@@ -6,18 +6,18 @@ import { openSqliteReadStore } from './sqlite/store.ts';
 
 const LOCK = 'lock.db';
 
-/** A place for read stores that nobody keeps. */
+/** A folder of temporary read stores. */
 export interface Scratch {
-  /** An empty read store, in a file of its own. */
+  /** Opens an empty read store in a file of its own. */
   open(name: string): Promise<ReadStore>;
-  /** Removes everything. Stores that were opened are closed by then. */
+  /** Removes everything; stores must be closed. */
   remove(): Promise<void>;
 }
 
 /**
- * Takes the scratch folder for this process and clears it of what a killed one has left: the lock is the system's, which
- * ends with the process whatever ends it.
- * @returns undefined while another process has it
+ * Locks the scratch folder for this process and removes leftovers of crashed ones. The operating system releases the
+ * lock with the process.
+ * @returns undefined while another process holds it
  */
 export const takeScratch = async (folder: string): Promise<Scratch | undefined> => {
   await mkdir(folder, { recursive: true });
@@ -42,7 +42,7 @@ export const takeScratch = async (folder: string): Promise<Scratch | undefined> 
     },
     remove: async () => {
       await clear();
-      // The lock's file stays: who waits for it must not be given another one.
+      // Keeps the lock's file: processes that wait for it must not lock a new one.
       lock.exec('ROLLBACK');
       lock.close();
     },

@@ -10,9 +10,9 @@ import type { FilterField, SortField } from '../../domain/expressions/filter-tre
 import { FIELD_KEY } from '../../domain/expressions/tree.ts';
 import { checkSingle, type IndexPlan, planNamed } from './index-keys.ts';
 
-/** What both adapters make and check for searches. */
+/** Builds and checks the parts of searches that both adapters share. */
 
-/** The index whose range is searched. @throws where the collection or the index was not made for it */
+/** The index to search. @throws when the collection is not searchable, or the index cannot be searched */
 export function searchedIndex(
   { indexes, searchable }: { readonly indexes: readonly IndexPlan[]; readonly searchable?: boolean },
   query: Selection,
@@ -23,13 +23,13 @@ export function searchedIndex(
   return found;
 }
 
-/** The key of a field as part of a path of the database. @throws {TypeError} for one that could be read otherwise */
+/** The key of a field as part of a database path. @throws {TypeError} for a key that a path could misread */
 export function pathKey({ key }: Pick<FilterField, 'key'>): string {
   if (!FIELD_KEY.test(key)) throw new TypeError(`${JSON.stringify(key)} is no key of a field`);
   return key;
 }
 
-/** Where a sorted page ended. @throws {InvalidCursor} when it is no cursor of this order */
+/** The end of a sorted page. @throws {InvalidCursor} for a cursor of another order */
 export function sortedAfter(
   after: Cursor | undefined,
   { field }: SortField,
@@ -43,9 +43,8 @@ export function sortedAfter(
 }
 
 /**
- * What a searchable document is found by, stored beside it as fields that the database sees: `keys` and those that
- * filters know by themselves, without nulls.
- * @throws {TypeError} for a key that a path could not name, or a value that is no scalar
+ * The fields that searches of a document read: `keys` and the system fields, without nulls.
+ * @throws {TypeError} for a key that a path could misread, or a value that is no scalar
  */
 export function searchedFields(value: JsonObject): JsonObject {
   const found: Record<string, JsonValue> = {};
@@ -57,7 +56,7 @@ export function searchedFields(value: JsonObject): JsonObject {
   return found;
 }
 
-/** What filters know by themselves. */
+/** System fields of filters, besides `id`. */
 const OWN = ['state', 'created_at', 'updated_at'] as const;
 
 const isObject = (value: JsonValue | undefined): value is JsonObject =>
@@ -66,7 +65,7 @@ const isObject = (value: JsonValue | undefined): value is JsonObject =>
 function addPresent(found: Record<string, JsonValue>, name: string, value: JsonValue | undefined): void {
   if (value === null || value === undefined) return;
   if (typeof value === 'object') throw new TypeError(`${name} is no scalar and cannot be searched`);
-  // A field may be called as what objects inherit: assigned to, that would be no field.
+  // `__proto__` may be a field's name; an assignment would set the prototype.
   if (name === '__proto__') Object.defineProperty(found, name, { value, enumerable: true });
   else found[name] = value;
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Position } from '../../application/ports/event-store.ts';
 import type { CollectionSpec, IndexSpec, JsonObject } from '../../application/ports/read-store.ts';
 
-/** A position that this store was once given. */
+/** Narrows a stored text to a position. */
 export function positionOf(text: string): Position {
   if (!isPosition(text)) throw new TypeError('an empty position is stored');
   return text;
@@ -28,7 +28,7 @@ function isDocument(value: unknown): value is JsonObject {
 
 /** Names that become part of table, field and lease names. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
-/** No dot here: an index name is part of a MongoDB field name. */
+/** Without dots, since an index name is part of a MongoDB field name. */
 const INDEX_NAME = /^[A-Za-z][A-Za-z0-9_]{0,62}$/;
 
 /** @throws {TypeError} for a name that an adapter could not store safely */
@@ -56,8 +56,8 @@ const storedSpec = z.union([
 ]);
 
 /**
- * The stored form of a collection's specification. A generation is prepared once for all: were its indexes changed in
- * place, documents written before would be missing from them.
+ * The stored form of a collection's specification. A generation is prepared once: changing its indexes later would
+ * omit older documents.
  */
 export function specText({ indexes, searchable }: Omit<CollectionSpec, 'name'>): string {
   const list = indexes.map(({ name, fields, multi, present }) => ({

@@ -1,15 +1,15 @@
 import type { SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
 
-/** A row as an array, in the order of the columns: half the work of an object. */
+/** A row as an array in column order, cheaper than an object. */
 export type Cells = readonly SQLOutputValue[];
 
-/** The statement, whose rows are {@link Cells} from now on: to be read with {@link iterateCells} or {@link allCells}. */
+/** Makes the statement return {@link Cells}: read it with {@link iterateCells} or {@link allCells}. */
 export function inCells(statement: StatementSync): StatementSync {
   statement.setReturnArrays(true);
   return statement;
 }
 
-// The driver's types know rows as objects alone.
+// The driver's types only know rows as objects.
 
 export const iterateCells = (statement: StatementSync, values: readonly SQLInputValue[]): Iterable<Cells> =>
   statement.iterate(...values) as Iterable<unknown> as Iterable<Cells>;

@@ -1,14 +1,13 @@
 import { Worker } from 'node:worker_threads';
 import type { Logger } from '../../application/ports/logger.ts';
 
-/** Written pages after which a checkpoint is worth its while: 2 MiB. */
+/** Written pages after which a checkpoint runs: 2 MiB. */
 const PAGES = 500;
 
 /**
- * Copies what the write-ahead log of a database holds into the file itself, in a thread of its own. A writer would do that
- * inside a COMMIT now and then, and hold up its event loop for 25 to 100 ms; so little is left for it to do. The writer goes
- * on meanwhile: a passive checkpoint takes no lock that it needs. Begun when there is first something to do; without it,
- * or when it fails, the writer's own checkpoints do it all.
+ * Checkpoints the write-ahead log of a database in a thread, since a checkpoint within COMMIT would block the
+ * writer's event loop. A passive checkpoint does not lock out the writer. Starts with the first write; if the thread
+ * fails, the writer's own checkpoints take over.
  */
 export class CheckpointThread {
   readonly #path: string;
@@ -23,7 +22,7 @@ export class CheckpointThread {
     this.#logger = logger;
   }
 
-  /** @param pages about how many were written */
+  /** @param pages estimated number of written pages */
   wrote(pages: number): void {
     this.#pages += pages;
     if (this.#pages < PAGES || this.#isBusy || this.#isOver) return;
@@ -33,7 +32,7 @@ export class CheckpointThread {
     this.#worker.postMessage('checkpoint');
   }
 
-  /** Its connection is closed then: the last one to close takes the write-ahead log away. */
+  /** Closes the thread's connection first, since the last connection to close removes the write-ahead log. */
   async close(): Promise<void> {
     this.#isOver = true;
     await this.#worker?.terminate();

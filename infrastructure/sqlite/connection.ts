@@ -4,31 +4,31 @@ import { DatabaseSync, type SQLOutputValue, type StatementSync } from 'node:sqli
 import { setTimeout as delay } from 'node:timers/promises';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
 
-/** How long a write waits for other processes' transactions before it gives up with 503. */
+/** Time (ms) that a write waits for other processes' transactions before a 503. */
 const BUSY_DEADLINE_MS = 5_000;
 
-/** One connection to a file that other threads and processes may have open too. */
+/** A connection to a file that other threads and processes may have open. */
 export interface SqliteConnection {
-  /** Prepares once per text. */
+  /** Prepares a statement, cached by its text. */
   prepare(sql: string): StatementSync;
-  /** Prepares a text that is not one of a few: it is not kept. */
+  /** Prepares a statement without caching it, for texts that vary. */
   prepareOnce(sql: string): StatementSync;
   exec(sql: string): void;
   /** @throws {StoreUnavailable} */
   read<T>(query: () => T): Promise<T>;
   /**
-   * Runs `change` in one transaction that holds the write lock from its start, so that what it reads stays true
-   * until it commits. @throws {StoreUnavailable} and whatever `change` throws, after a rollback
+   * Runs `change` in a transaction that holds the write lock from its start, so that its reads stay valid until it
+   * commits. @throws {StoreUnavailable} and the errors of `change`, after a rollback
    */
   write<T>(change: () => T): Promise<T>;
-  /** Runs `query` on one state of the file, whatever others commit meanwhile. To be used inside {@link read}. */
+  /** Runs `query` on one snapshot of the file. Call it inside {@link read}. */
   snapshot<T>(query: () => T): T;
   close(): void;
 }
 
 export interface SqliteOptions {
   readonly path: string;
-  /** Statements to run right after opening, e.g. pragmas of one store. */
+  /** Statements to run after opening, such as pragmas of one store. */
   readonly pragmas: readonly string[];
   /** `CREATE … IF NOT EXISTS` statements. */
   readonly schema: string;
@@ -77,10 +77,7 @@ export async function openSqlite({ path, pragmas, schema }: SqliteOptions): Prom
   return connection;
 }
 
-/**
- * A busy database is tried again between turns of the event loop: SQLite's own busy timeout would hold up every
- * other request of the process, so it is kept short.
- */
+/** Retries a busy database between ticks. SQLite's own busy timeout blocks the event loop, so it is kept short. */
 async function retrying<T>(action: () => T): Promise<T> {
   const deadline = Date.now() + BUSY_DEADLINE_MS;
   for (;;) {
@@ -93,9 +90,9 @@ async function retrying<T>(action: () => T): Promise<T> {
   }
 }
 
-/** BUSY, LOCKED, PROTOCOL (SQLite itself has waited 10 s for a lock of the write-ahead log): these go away. */
+/** BUSY, LOCKED, PROTOCOL (SQLite itself has waited 10 s for a lock of the write-ahead log): transient. */
 const TRANSIENT: ReadonlySet<number> = new Set([5, 6, 15]);
-/** READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB: nothing that the same statement could mend. */
+/** READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB: not worth a retry. */
 const UNUSABLE: ReadonlySet<number> = new Set([8, 10, 11, 13, 14, 26]);
 
 function resultCode(error: unknown): number | undefined {
@@ -116,7 +113,7 @@ function asUnavailable(error: unknown): unknown {
   return new StoreUnavailable(error instanceof Error ? error.message : String(error), { cause: error });
 }
 
-/** True when a table is gone that a statement was prepared for: another process has dropped a generation. */
+/** Whether the table of a prepared statement is gone: another process has dropped a generation. */
 export function isMissingTable(error: unknown): boolean {
   return resultCode(error) === 1 && error instanceof Error && error.message.includes('no such table');
 }

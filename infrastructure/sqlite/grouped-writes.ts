@@ -6,7 +6,7 @@ interface Waiting {
   failed(error: unknown): void;
 }
 
-/** Writes of many requests share one transaction, and so one fsync; each is answered after it. */
+/** Runs writes of many requests in one transaction, and so one fsync; each is answered afterwards. */
 export function groupedWrites(connection: SqliteConnection): <T>(write: () => T) => Promise<T> {
   let waiting: Waiting[] = [];
   let flushing = false;

@@ -3,8 +3,8 @@ import { DatabaseSync } from 'node:sqlite';
 const MOST = 20;
 
 /**
- * What SQLite itself finds wrong with a file, in its words: pages, indexes, constraints. Other processes may write to it.
- * @param quick without holding indexes against their tables
+ * Faults that SQLite's integrity check reports: pages, indexes, constraints. Other processes may write meanwhile.
+ * @param quick skips the comparison of indexes with their tables
  */
 export const integrityFaults = (path: string, quick: boolean): string[] => {
   let db: DatabaseSync | undefined;
@@ -19,7 +19,7 @@ export const integrityFaults = (path: string, quick: boolean): string[] => {
   }
 };
 
-/** Blocks of the log's coarse index that are missing: a filtered read would pass events over. */
+/** Missing blocks of the log's coarse index, whose events filtered reads would skip. */
 const MISSING_BLOCKS = `
   SELECT 'type ' || name AS what FROM types WHERE id IN (
     SELECT type_id FROM (
@@ -33,7 +33,7 @@ const MISSING_BLOCKS = `
   SELECT 'stream ' || stream_id FROM events WHERE stream_id NOT IN (SELECT id FROM streams)
   LIMIT ${MOST}`;
 
-/** As {@link integrityFaults}: what the embedded log finds events by. */
+/** Like {@link integrityFaults}, for the log's indexes. */
 export const logIndexFaults = (path: string): string[] => {
   let db: DatabaseSync | undefined;
   try {

@@ -14,7 +14,7 @@ export interface CustomerDoc {
   readonly created_at: string;
   /** In the order of time. */
   readonly tenures: readonly Tenure[];
-  /** `<partner>/<end>/` of each tenure, `<partner>/~` of one that has not ended. */
+  /** `<partner>/<end>/` of each ended tenure, `<partner>/~` of the present one. */
   readonly ends: readonly string[];
 }
 
@@ -70,7 +70,7 @@ export const customerById = async (
   return doc === undefined ? undefined : customerOf(partnerId, doc);
 };
 
-/** The partner's present customers, then former ones of the window; the oldest tenants first. */
+/** The partner's present customers, then former ones with a tenure in the window; oldest tenants first. */
 export const customersOf = async (
   reader: DocumentReader,
   partnerId: string,

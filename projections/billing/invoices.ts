@@ -15,7 +15,7 @@ import {
 export interface InvoiceDoc {
   readonly invoice: Invoice;
   readonly generated_at: string;
-  /** One entry for each set of filters that finds it. */
+  /** Entries for the filters that match it. */
   readonly facets: readonly string[];
 }
 

@@ -7,20 +7,20 @@ import { type Touch, touch } from '../../domain/core/projection.ts';
 export interface DayDoc {
   /** `YYYY-MM-DD` */
   readonly day: string;
-  /** Positions of the first and last event that counted or divided the day; all its events lie between them. */
+  /** Positions of the first and last event that changed the day; all its events lie between them. */
   readonly first: string;
   readonly last: string;
-  /** One part, and one more for each hand-over of the day. */
+  /** One part, and one more for each hand-over on the day. */
   readonly parts: readonly DayPart[];
-  /** A hand-over was folded after events behind it, since a poison event had parked the platform: the parts are wrong. */
+  /** Set when a hand-over was folded after later events, because the platform was parked: the parts are wrong. */
   readonly isMixed?: true;
 }
 
 export interface DayPart {
-  /** The hand-over that began it; null in the first part of a day. */
+  /** The hand-over that starts the part; null for the first part of a day. */
   readonly from: Moment | null;
   readonly counts: Readonly<Partial<Record<CountMeter, number>>>;
-  /** Position of each active user's first event behind the day's first hand-over in the log. */
+  /** Position of each active user's first event after the part's start in the log. */
   readonly users: Readonly<Record<string, string>>;
 }
 
@@ -48,7 +48,7 @@ const withUsage = (part: DayPart, { meters, user, position }: Usage, cut: Moment
 const least = (a: string | undefined, b: string): string => (a === undefined || b < a ? b : a);
 const greatest = (a: string | undefined, b: string): string => (a === undefined || b > a ? b : a);
 
-/** Events of a parked tenant may be folded after hand-overs that follow them in the log. */
+/** A parked tenant's events may be folded after hand-overs that follow them in the log. */
 const grown = (doc: DayDoc | undefined, moment: Moment, parts: readonly DayPart[]): DayDoc => ({
   ...doc,
   day: dayOf(moment),

@@ -29,7 +29,7 @@ export interface ActiveDoc {
 
 const NONE: readonly Touch[] = [];
 
-/** All event types, since any event that a person causes makes the person an active user. */
+/** All event types, since any event of a person makes that person an active user. */
 const TYPES: ReadonlySet<string> = new Set(catalogue.map(({ type }) => type));
 
 const active = (day: string, user: string, position: string) => {
@@ -90,7 +90,7 @@ async function* inOrder<D>(
   } while (after !== undefined);
 }
 
-/** Days with usage, both ends included. */
+/** Days with usage; both ends are inclusive. */
 export const daysOf = (
   reader: DocumentReader,
   tenantId: string,

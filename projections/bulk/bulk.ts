@@ -23,13 +23,13 @@ export interface BulkSessionDoc {
   readonly session: BulkState;
 }
 
-/** The shown parts of a preview, which its stream's state does not keep. */
+/** The displayed parts of a preview, which the stream's state does not keep. */
 export interface BulkPreviewDoc {
   readonly id: string;
   readonly attempt: string;
-  /** The first {@link SHOWN} of the rows. */
+  /** At most {@link SHOWN} rows. */
   readonly ids: readonly string[];
-  /** The first {@link SHOWN}. */
+  /** At most {@link SHOWN} errors. */
   readonly errors: readonly RowError[];
   readonly sample_affected: readonly Sample[];
 }
@@ -41,7 +41,7 @@ export interface BulkRunningDoc {
   readonly since: string;
 }
 
-/** Number of errors and ids shown of a session (decisions, section 5). */
+/** Errors and ids displayed per session (decisions, section 5). */
 export const SHOWN = CHUNK;
 const PLATFORM = 'platform';
 
@@ -134,7 +134,7 @@ export const bulkPreviewOf = (
   id: string,
 ): Promise<BulkPreviewDoc | undefined> => reader.get('bulk_previews', tenantId, id);
 
-/** Sessions of all tenants that are being committed, in the order in which they began. */
+/** Sessions of all tenants in commit, by start. */
 export const runningSessions = (
   reader: DocumentReader,
   page: { limit: number; after?: PageEnd | undefined },

@@ -16,7 +16,7 @@ import { type OrderKey, orderKeys } from '../../domain/expressions/order-key.ts'
 export interface RecordDoc {
   readonly id: string;
   readonly entity_name: string;
-  /** The entity's name; null from the beginning of the record's deletion. */
+  /** The entity's name; null once the record's deletion has begun. */
   readonly listed: string | null;
   readonly values: Values;
   /** Order keys by field, for filters and sorts. */
@@ -167,7 +167,7 @@ export const recordById = async (
   return record?.listed === entityName ? record : undefined;
 };
 
-/** Records of an entity that a filter selects, in an order; without one newest first. */
+/** Records of an entity that a filter selects; sorted newest first by default. */
 export const searchRecordsOf = (
   reader: DocumentReader,
   tenantId: string,
@@ -189,7 +189,7 @@ export const searchRecordsOf = (
 /** A filter without an order. */
 export interface SelectedBy {
   readonly filter: Filter;
-  /** ms; what `now()` of the filter is. */
+  /** The value of the filter's `now()`, ms. */
   readonly now: number;
 }
 
@@ -202,7 +202,7 @@ export const idsOfRecords = (
 ): Promise<Page<string>> =>
   reader.ids('records', tenantId, { index: 'by_created_at', equals: [entityName], order: 'desc', ...query });
 
-/** How many records of an entity a filter selects. */
+/** Number of records of an entity that a filter selects. */
 export const countRecordsOf = (
   reader: DocumentReader,
   tenantId: string,

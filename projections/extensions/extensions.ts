@@ -55,7 +55,7 @@ export const extensionsProjection = projection<ExtensionEvent>({
 
 // Queries
 
-/** Last installed first. */
+/** Latest installation first. */
 export const extensionsOf = (
   reader: DocumentReader,
   tenantId: string,

@@ -5,8 +5,8 @@ import type { ChartChangeDoc, Recorded } from './ledger-recorded.ts';
 import type { Balances, Range } from './ledger-reports.ts';
 
 /**
- * Balances as of a position in the log (decision 19). Holds the chart and a sum for each account, however many events.
- * @param recorded whole months; the journal's events after them are to be added
+ * Balances as of a position in the log (decision 19). Holds the chart and one sum per account.
+ * @param recorded whole months; the caller adds the journal's later events
  */
 export const balancesAsOf = ({ currency, from, to }: Range, recorded?: Recorded) => {
   const chart = new Map<string, Balances['chart'][number]>();
@@ -48,7 +48,7 @@ export const balancesAsOf = ({ currency, from, to }: Range, recorded?: Recorded)
   };
 
   const balances = (): Balances => ({
-    // Codes are ASCII, and unique: one order, the read model's.
+    // Codes are unique ASCII texts, so this is the read model's order.
     chart: [...chart.values()].sort((a, b) => (a.code_key < b.code_key ? -1 : 1)),
     before: before satisfies Turnovers,
     through,

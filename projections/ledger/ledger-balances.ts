@@ -5,8 +5,8 @@ import type { PostingEvent } from '../../domain/ledger/journal.ts';
 import { plus, type Sum } from '../../domain/ledger/money.ts';
 
 /**
- * Posted amounts of each account, in buckets by day and month: a report adds up a few of them, however many entries
- * there are. A part of the projection `ledger`. Sums are gross and per currency.
+ * Posted amounts of each account, in buckets by day and month, so that a report sums few documents. Part of the
+ * projection `ledger`. Sums are gross and per currency.
  */
 
 export type Bucket = readonly [debit: Sum, credit: Sum];
@@ -83,10 +83,10 @@ export interface Days {
 
 const monthOf = (day: string): string => day.slice(0, 7);
 
-/** The last day before the range, if it has a first day, and its last day. */
+/** The day before the range, if the range has a start, and its last day. */
 const cutsOf = ({ from, to }: Days): readonly string[] => (from === undefined ? [to] : [dayBefore(from), to]);
 
-/** Queries for {@link turnoversIn}: months of all years, and days of the months that the range cuts. */
+/** Queries for {@link turnoversIn}: months of all years, and days of the months that the range splits. */
 export const balanceQueries = (currency: string, days: Days): readonly RangeQuery[] => {
   const cuts = cutsOf(days);
   const last = cuts.toSorted().at(-1) ?? '';
@@ -115,7 +115,7 @@ export const turnoversOver = (sums: Map<string, Turnover>, lines: PostingEvent['
 };
 
 /**
- * Posted amounts before a range, and through its end.
+ * Amounts posted before a range, and up to its end.
  * @param found results of {@link balanceQueries}, read together
  */
 export const turnoversIn = (

@@ -9,7 +9,7 @@ import {
 import { dayAfter, dayBefore } from '../../domain/ledger/dates.ts';
 import type { PostingEvent } from '../../domain/ledger/journal.ts';
 
-/** Entries as they are listed (decisions, section 9, Entry); a part of the projection `ledger`. */
+/** Entries as lists show them (decisions, section 9, Entry). Part of the projection `ledger`. */
 
 export type EntryState = 'draft' | 'posted' | 'reversed';
 
@@ -21,7 +21,7 @@ export interface EntryDoc {
   readonly date: string;
   readonly memo: string;
   readonly currency: string;
-  /** Names are frozen at posting; a draft has none. */
+  /** Names are fixed at posting; a draft has none. */
   readonly lines: readonly PostedLine[];
   readonly total_debit: number;
   readonly total_credit: number;
@@ -30,11 +30,11 @@ export interface EntryDoc {
   readonly reversed_by?: string;
   readonly created_at: string;
   readonly posted_at?: string;
-  /** One entry for each set of filters that finds it. */
+  /** Entries for the filters that match it. */
   readonly facets: readonly string[];
 }
 
-/** Filters of entries beside the date. Account codes are compared without case. */
+/** Filters of entries, except the date. Account codes compare without case. */
 interface Facet {
   readonly account?: string | undefined;
   readonly state?: string | undefined;
@@ -101,7 +101,7 @@ export const entriesCollection = {
 // Queries
 
 export interface EntryFilter extends Facet {
-  /** Both ends are included. */
+  /** Both ends are inclusive. */
   readonly from?: string | undefined;
   readonly to?: string | undefined;
 }
@@ -132,7 +132,7 @@ export const entryById = (
   id: string,
 ): Promise<EntryDoc | undefined> => reader.get('entries', tenantId, id);
 
-/** Of the latest posting; 0 for an empty journal. */
+/** Number of the latest posting; 0 for an empty journal. */
 export const lastNumber = async (reader: DocumentReader, tenantId: string): Promise<number> => {
   const { docs } = await reader.find<EntryDoc>('entries', tenantId, {
     index: 'by_number',
@@ -144,7 +144,7 @@ export const lastNumber = async (reader: DocumentReader, tenantId: string): Prom
   return docs[0]?.number ?? 0;
 };
 
-/** Posted entries by number. @param through the last number that is wanted */
+/** Posted entries by number. @param through last number to return */
 export const postedEntries = (
   reader: DocumentReader,
   tenantId: string,

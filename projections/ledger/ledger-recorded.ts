@@ -13,10 +13,10 @@ import { added, type Buckets, linesByAccount } from './ledger-balances.ts';
 
 /**
  * Posted amounts by month of recording (UTC), for reports as of a position (decision 19). A month is complete when a
- * later one has begun, since the log behind a position never changes. Part of the projection `ledger`.
+ * later one has begun, since the log only grows. Part of the projection `ledger`.
  */
 
-/** A month, and the journal's revision at its beginning. */
+/** A month, and the journal's revision at its start. */
 interface RecordingDoc {
   /** Position of the month's first event. */
   readonly position: string;
@@ -25,7 +25,7 @@ interface RecordingDoc {
   readonly month: string;
 }
 
-/** The days of one account's month that were recorded in one month. */
+/** Days of one account's month that were recorded in one month. */
 export interface RecordedDoc {
   readonly currency: string;
   /** `YYYY-MM` */
@@ -97,7 +97,7 @@ export const chartTouches = (event: ProjectedEvent<AccountEvent> & AccountEvent)
 
 // Queries
 
-/** Sums of the complete months, and the revision of the journal's first event after them. */
+/** Sums of complete months, and the revision of the journal's first event after them. */
 export interface Recorded {
   readonly sums: readonly RecordedDoc[];
   readonly chart: readonly ChartChangeDoc[];
@@ -107,9 +107,10 @@ export interface Recorded {
 const NOTHING: Recorded = { sums: [], chart: [], next: 0 };
 
 /**
- * Amounts of one currency recorded in the complete months before a position. A read model that lags gives fewer months.
- * @param folded the read model's checkpoint, undefined if unknown; later events may be shown in part, while a batch is
- * being written by a store without transactions
+ * Amounts in one currency, recorded in the complete months before a position. A lagging read model gives fewer
+ * months.
+ * @param folded checkpoint of the read model, undefined if unknown; a store without transactions can show later
+ * events partly
  */
 export const recordedBefore = async (
   reader: DocumentReader,
@@ -146,7 +147,7 @@ export const recordedBefore = async (
     { collection: 'recordings', ...begun },
   ];
   const [sums = [], chart = [], months = []] = await reader.findAll(tenantId, queries);
-  // Another generation may have taken over; if it lacks the month, it may lack earlier ones.
+  // Another generation may be active now; if it lacks the month, it may lack earlier ones.
   if (!documents<RecordingDoc>(months).some(({ month }) => month === last.month)) return NOTHING;
   return { sums: documents<RecordedDoc>(sums), chart: documents<ChartChangeDoc>(chart), next: last.revision };
 };

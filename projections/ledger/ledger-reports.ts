@@ -62,7 +62,7 @@ export interface BalanceSheet {
 }
 
 const NONE: Turnover = { debit: 0n, credit: 0n };
-/** The columns of a trial balance that are summed, in their order. */
+/** Summed columns of a trial balance, in order. */
 export const SUMS = [
   'opening_debit',
   'opening_credit',
@@ -75,21 +75,21 @@ export const SUMS = [
 const positive = (amount: bigint): bigint => (amount > 0n ? amount : 0n);
 const sum = (amounts: readonly bigint[]): bigint => amounts.reduce((all, each) => all + each, 0n);
 
-/** The input of a report: the chart by code, and turnovers before a range of days and through its end. */
+/** The input of a report: chart by code, and turnovers before a range of days and up to its end. */
 export interface Balances {
   readonly chart: readonly Pick<AccountDoc, 'code' | 'code_key' | 'name' | 'type'>[];
   readonly before: Turnovers;
   readonly through: Turnovers;
 }
 
-/** A report of one currency; without `from`, from the beginning. */
+/** Range of a report in one currency; without `from`, from the beginning. */
 export interface Range {
   readonly currency: string;
   readonly from: string | undefined;
   readonly to: string;
 }
 
-/** Chart and balances, read together: no posting is in one half of a report only. */
+/** Reads chart and balances together, so that a report sees each posting wholly or not at all. */
 export const presentBalances = async (
   reader: DocumentReader,
   tenantId: string,
@@ -148,7 +148,7 @@ export const trialBalanceFrom = (
   };
 };
 
-/** Of accounts of a type with any movement in `turnovers`. */
+/** Lines of one account type's accounts with a movement in `turnovers`. */
 const linesOf = (chart: Balances['chart'], type: AccountType, turnovers: Turnovers): readonly ReportLine[] =>
   chart.flatMap(({ code, code_key, name, type: its }): ReportLine[] => {
     const turnover = its === type ? turnovers.get(code_key) : undefined;
@@ -161,7 +161,7 @@ const totalOf = (lines: readonly ReportLine[]): bigint => sum(lines.map(({ amoun
 
 type Closed = Range & { readonly from: string };
 
-/** Leaves out accounts without a movement in these days. */
+/** Omits accounts without a movement in the range. */
 export const profitAndLoss = async (
   reader: DocumentReader,
   tenantId: string,

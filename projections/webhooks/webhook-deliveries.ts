@@ -17,7 +17,7 @@ import {
 export interface DeliveryDoc {
   readonly subscription_id: string;
   readonly created_at: string;
-  /** Set while an attempt is due; `ordered` deliveries are sent one after the other. */
+  /** Set while an attempt is due; `ordered` deliveries are sent one after another. */
   readonly queue: 'parallel' | 'ordered' | null;
   /** ms */
   readonly due_at: number | null;
@@ -27,8 +27,8 @@ export interface DeliveryDoc {
   readonly delivery: ScheduledDelivery;
 }
 
-/** A subscription that has had a delivery, stored under the platform. */
-export interface LaneDoc {
+/** A subscription with deliveries, stored under the platform. */
+export interface EndpointDoc {
   readonly tenant_id: string;
   readonly subscription_id: string;
 }
@@ -73,7 +73,7 @@ export const webhookDeliveriesProjection = projection<DeliveryEvent>({
   on: {
     DeliveryScheduled: (event) => [
       ...fold(event),
-      touch<LaneDoc>(
+      touch<EndpointDoc>(
         'webhook_lanes',
         `${event.tenantId}.${event.data.subscription_id}`,
         (lane) => lane ?? { tenant_id: event.tenantId, subscription_id: event.data.subscription_id },
@@ -145,5 +145,5 @@ export const deadLettersOf = (
   });
 
 /** Subscriptions with deliveries, of all tenants. */
-export const lanesOf = (reader: DocumentReader, page: PageOf): Promise<Page<LaneDoc>> =>
+export const endpointsOf = (reader: DocumentReader, page: PageOf): Promise<Page<EndpointDoc>> =>
   reader.find('webhook_lanes', PLATFORM, { index: 'by_tenant', equals: [], order: 'asc', ...page });

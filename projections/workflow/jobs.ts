@@ -20,7 +20,7 @@ export interface JobDoc {
   readonly version: number;
   readonly created_at: string;
   readonly updated_at: string;
-  /** One entry for each set of filters that finds the job; none while its record is being deleted. */
+  /** Entries for the filters that match the job; empty while its record is being deleted. */
   readonly facets: readonly string[];
 }
 
@@ -43,7 +43,7 @@ export interface JobFilter {
   readonly workflow?: string | undefined;
 }
 
-/** `event_name` of an override, which follows no transition. */
+/** `event_name` of an override, which uses no transition. */
 export const OVERRIDE_EVENT = 'admin_override';
 
 const facet = ({ entity_name, state, workflow }: JobFilter): string =>
@@ -141,7 +141,7 @@ export const jobsOf = (
     ...page,
   });
 
-/** Undefined also while the job's record is being deleted. */
+/** Undefined while the job's record is being deleted. */
 export const jobById = async (
   reader: DocumentReader,
   tenantId: string,

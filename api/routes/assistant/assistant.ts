@@ -8,7 +8,6 @@ import type { Route } from '../../http/route.ts';
 import { text } from '../../http/schemas.ts';
 import { personRoute } from '../route-kinds.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly assistant: Assistant;
   readonly backfills: Backfills;

@@ -12,7 +12,6 @@ import { instant, limit, position } from '../../http/schemas.ts';
 import { Pieces } from '../../http/stream.ts';
 import { adminRoute } from '../route-kinds.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly eventLog: EventLog;
   readonly replay: Replay;

@@ -11,7 +11,6 @@ import type { Reply, Route } from '../../http/route.ts';
 import { position, timestamp } from '../../http/schemas.ts';
 import { adminRoute } from '../route-kinds.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly sealer: HeadSigner;
 }
@@ -48,7 +47,10 @@ export const auditProofRoutes = (deps: Deps): Route[] => [
   }),
 ];
 
-/** Sends the head, then a line for each stream, from a file: the head is known last, and readers may be slow. */
+/**
+ * Sends the head, then a line for each stream, from a file, because the head is computed last and readers may be
+ * slow.
+ */
 const withHeads = async (deps: Deps, tenantId: string): Promise<Reply> => {
   const path = join(tmpdir(), `audit-heads-${randomUUID()}`);
   const file = await open(path, 'wx+', 0o600);
@@ -57,7 +59,7 @@ const withHeads = async (deps: Deps, tenantId: string): Promise<Reply> => {
       if (heads.length > 0) await file.appendFile(heads.map((one) => `${JSON.stringify(one)}\n`).join(''));
     });
     const body = Readable.from(spooled(`${JSON.stringify(head)}\n`, file), { objectMode: false });
-    // Removes the file however the answer ends, also when it is never read.
+    // Deletes the file however the answer ends, even if it is never read.
     body.once('close', () => void dropped(file, path).catch(() => undefined));
     return {
       status: 200,

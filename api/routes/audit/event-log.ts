@@ -8,7 +8,6 @@ import type { Route } from '../../http/route.ts';
 import { cursor, instant, limit, position, timestamp } from '../../http/schemas.ts';
 import { adminRoute } from '../route-kinds.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly eventLog: EventLog;
 }

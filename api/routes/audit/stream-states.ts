@@ -4,7 +4,6 @@ import type { Route } from '../../http/route.ts';
 import { instant, position, timestamp } from '../../http/schemas.ts';
 import { adminRoute } from '../route-kinds.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly timeTravel: TimeTravel;
 }

@@ -28,7 +28,6 @@ import {
 } from './billing-views.ts';
 import { windowFields, windowOf } from './billing-window.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly clock: Clock;
   readonly ids: Ids;

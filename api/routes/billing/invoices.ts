@@ -16,7 +16,6 @@ import { partnerRoute } from '../route-kinds.ts';
 import { windowFields, windowOf } from './billing-window.ts';
 import { INVOICE_STATES, invoiceView, viewOfInvoice } from './invoice-views.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly clock: Clock;
   readonly ids: Ids;

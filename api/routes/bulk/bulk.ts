@@ -18,7 +18,6 @@ import { cursor, idParams, limit, text } from '../../http/schemas.ts';
 import { adminRoute } from '../route-kinds.ts';
 import { sessionView, viewOf } from './bulk-views.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly bulk: Bulk;
   readonly ids: Ids;

@@ -13,7 +13,6 @@ import type { Route } from '../../http/route.ts';
 import { cursor, limit, timestamp } from '../../http/schemas.ts';
 import { scopedRoute } from '../route-kinds.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly ids: Ids;
   readonly readModels: ReadModels;

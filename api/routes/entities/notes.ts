@@ -15,7 +15,6 @@ import { scopedRoute } from '../route-kinds.ts';
 import { ENTITIES } from './entities.ts';
 import { recordParams } from './records.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly directory: Directory;
   readonly ids: Ids;

@@ -17,7 +17,6 @@ import { scopedRoute } from '../route-kinds.ts';
 import { ENTITIES, entityParams } from './entities.ts';
 import { docView, etagOf, ifMatch, liveView, recordBody, recordView } from './record-requests.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly clock: Clock;
   readonly ids: Ids;

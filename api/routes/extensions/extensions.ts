@@ -13,7 +13,6 @@ import { cursor, limit, text, timestamp } from '../../http/schemas.ts';
 import { mintedBearer, notBlank, scopeList } from '../identity/api-tokens.ts';
 import { adminRoute, personRoute } from '../route-kinds.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly extensions: Extensions;
   readonly ids: Ids;

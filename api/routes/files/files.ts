@@ -12,7 +12,6 @@ import type { Reply, Route } from '../../http/route.ts';
 import { cursor, idParams, limit, timestamp, uuid } from '../../http/schemas.ts';
 import { scopedRoute } from '../route-kinds.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly files: Files;
   readonly ids: Ids;

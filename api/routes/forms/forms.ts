@@ -13,7 +13,6 @@ import type { Route } from '../../http/route.ts';
 import { cursor, idParams, limit, text, timestamp } from '../../http/schemas.ts';
 import { scopedRoute } from '../route-kinds.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly forms: Forms;
   readonly ids: Ids;

@@ -20,7 +20,6 @@ import { PAGE_HEADERS } from '../../pages/page.ts';
 import { refusedPage } from '../../pages/refused-page.ts';
 import { recordBody } from '../entities/record-requests.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly formSubmissions: FormSubmissions;
   readonly forms: Forms;

@@ -8,7 +8,6 @@ import type { UserView } from '../../../application/identity/identity.ts';
 import type { Login } from '../../../application/identity/login.ts';
 import { type Route, route } from '../../http/route.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly login: Login;
 }

@@ -8,7 +8,6 @@ import type { Route } from '../../http/route.ts';
 import { text } from '../../http/schemas.ts';
 import { platformRoute } from '../route-kinds.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly ids: Ids;
   readonly impersonation: Impersonation;

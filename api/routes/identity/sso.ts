@@ -10,7 +10,6 @@ import { isTenantId } from '../../../domain/tenancy/tenant.ts';
 import { type Route, route } from '../../http/route.ts';
 import { signedIn, signedInAnswer } from './auth.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly sso: Sso;
   readonly ssoSettings: SsoSettings;

@@ -14,7 +14,6 @@ import type { Route } from '../../http/route.ts';
 import { cursor, limit, text, timestamp } from '../../http/schemas.ts';
 import { adminRoute, personRoute } from '../route-kinds.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly directory: Directory;
   readonly forgetting: Forgetting;
@@ -48,8 +47,7 @@ export const displayName = text({ max: 200 }).refine(
 );
 
 /**
- * An impersonator must not make a way in that outlives the impersonation unseen: no passwords, no admins
- * (docs/security.md).
+ * Refuses passwords and admins under impersonation, since they would outlive it (docs/security.md).
  * @throws `forbidden`
  */
 const checkLasting = (

@@ -21,7 +21,6 @@ import {
   viewOfAccountDoc,
 } from './ledger-views.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly chart: ChartOfAccounts;
   readonly ids: Ids;

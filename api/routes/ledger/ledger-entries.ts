@@ -24,7 +24,6 @@ import {
   viewOfEntry,
 } from './ledger-views.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly chart: ChartOfAccounts;
   readonly entries: Entries;

@@ -21,7 +21,6 @@ import { entryFilter, requireRange } from './ledger-entries.ts';
 import { rangeQuery, trialBalanceOf } from './ledger-reports.ts';
 import { GL, LEDGER_READS, LEDGER_TAG, REPORTS } from './ledger-views.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly settings: LedgerSettings;
   readonly readModels: ReadModels;
@@ -157,7 +156,8 @@ export const ledgerExportRoutes = (deps: Deps): Route[] => {
       produces: 'text/plain',
       handle: async ({ principal }) => {
         const { tenantId } = principal;
-        // Read first, so that the header declares every account and currency of these entries, whatever is posted later.
+        // Read first, so that the header declares every account and currency of these entries, even if others are
+        // posted later.
         const last = await lastNumber(reader, tenantId);
         const chart = await wholeChart(reader, tenantId);
         const currencies = await currenciesOf(reader, tenantId);

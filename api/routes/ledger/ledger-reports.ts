@@ -23,7 +23,6 @@ import { personRoute } from '../route-kinds.ts';
 import { requireRange } from './ledger-entries.ts';
 import { currencyCode, day, LEDGER_READS, LEDGER_TAG, money, REPORTS, withMoney } from './ledger-views.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly settings: LedgerSettings;
   readonly readModels: ReadModels;

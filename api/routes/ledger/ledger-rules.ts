@@ -26,7 +26,6 @@ import {
 } from './ledger-rule-views.ts';
 import { GL, LEDGER_TAG, viewOfLines } from './ledger-views.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly ids: Ids;
   readonly chart: ChartOfAccounts;

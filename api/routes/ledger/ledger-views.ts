@@ -81,12 +81,12 @@ export const accountView = z.object({
   updated_at: timestamp,
 });
 
-/** An entity tag, with its quotes. */
-const hasRoom = (name: string): boolean => jsonBytes(name) <= MAX_NAME_BYTES + 2;
+/** Whether postings can hold the name (decision 29); two bytes are its quotes. */
+const fitsPostings = (name: string): boolean => jsonBytes(name) <= MAX_NAME_BYTES + 2;
 
 const accountName = text({ max: 200 })
   .refine((name) => name.trim() !== '', 'A name must not be blank.')
-  .refine(hasRoom, `A name has at most ${MAX_NAME_BYTES} bytes as JSON in UTF-8.`);
+  .refine(fitsPostings, `A name has at most ${MAX_NAME_BYTES} bytes as JSON in UTF-8.`);
 const category = text({ max: 100 });
 
 export const newAccount = z.object({

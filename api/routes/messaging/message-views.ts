@@ -8,7 +8,6 @@ import { storedMentions, toBody } from '../../../domain/messaging/mentions.ts';
 import type { ConversationDoc, MessageDoc } from '../../../projections/messaging/conversations.ts';
 import { timestamp } from '../../http/schemas.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly directory: Directory;
   readonly keys: KeyRing;

@@ -20,7 +20,6 @@ import { cursor, limit, text, uuid } from '../../http/schemas.ts';
 import { personRoute } from '../route-kinds.ts';
 import { conversationView, listedConversationView, messageView, messageViews } from './message-views.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly directory: Directory;
   readonly ids: Ids;

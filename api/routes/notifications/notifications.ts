@@ -17,7 +17,6 @@ import type { Route } from '../../http/route.ts';
 import { cursor, limit, timestamp } from '../../http/schemas.ts';
 import { personRoute } from '../route-kinds.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly directory: Directory;
   readonly ids: Ids;

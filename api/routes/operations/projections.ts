@@ -5,7 +5,6 @@ import { contextOf } from '../../http/request-context.ts';
 import type { Route } from '../../http/route.ts';
 import { platformPath, platformRoute } from '../route-kinds.ts';
 
-/** Use cases behind these routes. */
 interface Deps {
   readonly ids: Ids;
   readonly operations: Operations;

@@ -11,7 +11,6 @@ import { type Route, route } from '../../http/route.ts';
 import { text } from '../../http/schemas.ts';
 import { partnerRoute } from '../route-kinds.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly billingProfiles: BillingProfiles;
   readonly ids: Ids;

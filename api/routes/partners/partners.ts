@@ -10,7 +10,6 @@ import type { Route } from '../../http/route.ts';
 import { cursor, limit, text, timestamp } from '../../http/schemas.ts';
 import { platformPath, platformRoute } from '../route-kinds.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly ids: Ids;
   readonly partners: Partners;

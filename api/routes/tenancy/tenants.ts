@@ -16,7 +16,6 @@ import { cursor, limit, text, timestamp } from '../../http/schemas.ts';
 import { displayName, emailAddress, password, userView } from '../identity/users.ts';
 import { platformPath, platformRoute } from '../route-kinds.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly ids: Ids;
   readonly readModels: ReadModels;

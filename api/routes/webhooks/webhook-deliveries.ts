@@ -12,7 +12,6 @@ import { cursor, idParams, limit, timestamp, uuid } from '../../http/schemas.ts'
 import { personRoute } from '../route-kinds.ts';
 import { TAG, WEBHOOKS } from './webhooks.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly ids: Ids;
   readonly readModels: ReadModels;

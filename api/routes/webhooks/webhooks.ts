@@ -12,7 +12,6 @@ import type { Route } from '../../http/route.ts';
 import { cursor, idParams, limit, text, timestamp } from '../../http/schemas.ts';
 import { personRoute } from '../route-kinds.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly ids: Ids;
   readonly readModels: ReadModels;

@@ -16,7 +16,6 @@ import { cursor, idParams, limit, text } from '../../http/schemas.ts';
 import { scopedRoute } from '../route-kinds.ts';
 import { jobDetailView, jobView, viewOfDoc, viewOfJob, viewOfMove } from './job-views.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly ids: Ids;
   readonly jobs: Jobs;

@@ -10,7 +10,6 @@ import { type Route, route } from '../../http/route.ts';
 import { cursor, idParams, limit, timestamp, uuid } from '../../http/schemas.ts';
 import { scopedRoute } from '../route-kinds.ts';
 
-/** Use cases and queries behind these routes. */
 interface Deps {
   readonly ids: Ids;
   readonly jobs: Jobs;

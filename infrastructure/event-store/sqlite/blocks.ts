@@ -4,14 +4,14 @@ import type { TypeNames } from './names.ts';
 
 /** Positions `n * BLOCK` to `n * BLOCK + BLOCK - 1` are block n. */
 export const BLOCK = 1024;
-/** Positions that one step with a filter looks at: a few milliseconds. */
+/** Positions that a filtered step scans: a few milliseconds. */
 export const WINDOW = 4 * BLOCK;
 const OWNER_END = '.';
 
 /**
- * A coarse index: which types, and which owners (the part of a stream's name before the first dot: the tenant),
- * occur in each block of 1,024 positions. A filtered read skips blocks without a match; an append writes a row
- * only when something is new in the block, so it costs next to nothing, unlike an index by type.
+ * A coarse index of the types and owners (the part of a stream's name before the first dot: the tenant) in each block
+ * of 1,024 positions. A filtered read skips blocks without a match. An append writes a row only for a type or owner
+ * new in the block, unlike an index by type.
  */
 export class Blocks {
   readonly #types: TypeNames;
@@ -40,7 +40,7 @@ export class Blocks {
     this.#previousOfOwner = previous('owner_blocks', 'owner');
   }
 
-  /** Inside a write transaction, for each event. */
+  /** Registers an event; called inside a write transaction. */
   note(position: number, typeId: number, stream: string): void {
     const block = Math.floor(position / BLOCK);
     if (block !== this.#notedBlock) this.forget();
@@ -56,14 +56,14 @@ export class Blocks {
     }
   }
 
-  /** After a rollback: what was noted may not have been written. */
+  /** Clears the cache after a rollback, whose rows were not written. */
   forget(): void {
     this.#noted.clear();
   }
 
   /**
-   * The first position at or after `position` (forward), or the last at or before it (backward), where a match
-   * is possible; undefined when there is none.
+   * The first position from `position` on (forward), or the last up to it (backward), in a block that can match;
+   * undefined when there is none.
    */
   skip(position: number, selection: Selection, forward: boolean): number | undefined {
     const block = Math.floor(position / BLOCK);
@@ -98,7 +98,7 @@ function blockOf(statement: StatementSync, key: string | number, from: number): 
   return typeof block === 'number' ? block : undefined;
 }
 
-/** Undefined for a name without a dot, which only a full scan finds. */
+/** Undefined for a name without a dot, whose events only a full scan finds. */
 function ownerOf(name: string): string | undefined {
   const end = name.indexOf(OWNER_END);
   return end < 0 ? undefined : name.slice(0, end);

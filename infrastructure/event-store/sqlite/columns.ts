@@ -1,6 +1,6 @@
 import type { SQLOutputValue } from 'node:sqlite';
 
-/** Checked reading of columns: the driver's types cannot know what the schema promises. */
+/** Reads columns with checks, since the driver's types do not know the schema. */
 export type Row = Record<string, SQLOutputValue>;
 
 export function integer(row: Row | undefined, column: string): number {

@@ -1,6 +1,6 @@
 import { StoreUnavailable } from '../../../application/ports/event-store.ts';
 
-/** Primary result codes that go away by themselves: another connection holds the lock, or is recovering the WAL. */
+/** Primary result codes of transient errors: another connection holds the lock, or recovers the WAL. */
 const TRANSIENT = new Set([5 /* BUSY */, 6 /* LOCKED */, 15 /* PROTOCOL */]);
 
 /** SQLite's primary result code of a `node:sqlite` error; undefined for any other error. */
@@ -14,7 +14,7 @@ export function isTransient(error: unknown): boolean {
   return code !== undefined && TRANSIENT.has(code);
 }
 
-/** What a caller of the port sees of a database error (disk full, I/O error, damaged file, locked too long). */
+/** Wraps a database error (disk full, I/O error, damaged file, locked too long) for callers of the port. */
 export function unavailable(what: string, cause: unknown): StoreUnavailable {
   if (cause instanceof StoreUnavailable) return cause;
   const reason = cause instanceof Error ? cause.message : String(cause);

@@ -2,27 +2,27 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { MEMORY } from '../../../application/ports/memory.ts';
 import { integer } from './columns.ts';
 
-/** Where a stream stands. `revision` is -1 for a stream without events. */
+/** The last revision of a stream; -1 for a stream without events. */
 export interface Head {
   readonly streamId: number;
   revision: number;
 }
 
-/** Heads are kept in two generations of this size: the older is dropped when the younger is full. */
+/** Size of a generation: when the younger one is full, the older one is dropped. */
 const GENERATION = MEMORY.heads.maxCount;
-/** Of streams that were only read so far. */
+/** Size of a generation of streams that were only read. */
 const NOTED = MEMORY.heads.maxNoted;
 
 /**
- * Last revisions of recently written streams, so that an append need not ask the database where its stream
- * stands. Valid only as long as no other connection has written: the owner clears it then, and after a rollback.
+ * Caches last revisions of recently written streams, so that an append needs no query. Valid until another connection
+ * writes: the owner clears it then, and after a rollback.
  */
 export class Heads {
   #young = new Map<string, Head>();
   #old = new Map<string, Head>();
   /**
-   * Of streams that were read to their end a moment ago, in two generations of their own, and in none of the others: rows of
-   * a large edit and deliveries are written to once, soon, and not again. With the others they grew old for the collector.
+   * Streams that were only read, in two generations of their own: rows of a large edit are written once and would
+   * evict the others.
    */
   #noted = new Map<string, Head>();
   #notedBefore = new Map<string, Head>();
@@ -36,7 +36,7 @@ export class Heads {
     this.#insert = db.prepare('INSERT INTO streams (name) VALUES (?)');
   }
 
-  /** The head of a stream; undefined when the stream is unknown. */
+  /** The cached last revision; undefined for an uncached stream. */
   find(stream: string): Head | undefined {
     const young = this.#young.get(stream);
     if (young) return young;
@@ -48,13 +48,13 @@ export class Heads {
     return row && this.#keep(stream, { streamId: integer(row, 'id'), revision: integer(row, 'revision') });
   }
 
-  /** Registers a new stream, inside a write transaction. */
+  /** Creates a stream, inside a write transaction. */
   create(stream: string): Head {
     const streamId = Number(this.#insert.run(stream).lastInsertRowid);
     return this.#keep(stream, { streamId, revision: -1 });
   }
 
-  /** Takes note of where a stream stands, as a read outside a transaction has just found it. */
+  /** Caches the last revision that a read outside a transaction has found. */
   note(stream: string, streamId: number, revision: number): void {
     if (this.#young.has(stream) || this.#old.has(stream)) return;
     const known = this.#noted.get(stream) ?? this.#notedBefore.get(stream);
@@ -62,7 +62,7 @@ export class Heads {
       this.#notedBefore = this.#noted;
       this.#noted = new Map();
     }
-    // What is known has heard of what was written since.
+    // A cached entry includes later writes, so it takes precedence.
     this.#noted.set(stream, known ?? { streamId, revision });
   }
 

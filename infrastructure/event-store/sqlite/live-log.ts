@@ -8,8 +8,8 @@ import { Reader } from './reader.ts';
 import type { Written } from './writer.ts';
 
 /**
- * The log as its followers see it: it grows by this process's commits, which it is told of, and by those of other
- * processes and threads, which it finds by polling while somebody follows.
+ * Notifies followers of the log: at once of this process's commits, and by polling, while there are followers, of
+ * commits of other processes and threads.
  */
 export class LiveLog {
   readonly state: LogState;
@@ -18,7 +18,7 @@ export class LiveLog {
   readonly #growth = new Growth();
   readonly #pollMs: number;
   readonly #logger: Logger | undefined;
-  /** The end of the log that followers were last told of. */
+  /** The end of the log in the last notification. */
   #announced: number;
   #timer: NodeJS.Timeout | undefined;
 
@@ -30,7 +30,7 @@ export class LiveLog {
     this.#announced = this.state.head;
   }
 
-  /** Looks for other processes' writes; answers the position of the last event, 0 for none. */
+  /** Looks for writes of other processes. @returns the position of the last event, 0 for none */
   refresh(): number {
     this.state.sync();
     if (this.state.head !== this.#announced) {
@@ -40,7 +40,7 @@ export class LiveLog {
     return this.state.head;
   }
 
-  /** Tells followers of a transaction of this process, in a later tick than its callers, who act on the result first. */
+  /** Announces a committed transaction to followers, one tick after its callers are answered. */
   announce(written: Written): void {
     setImmediate(() => this.#announce(written));
   }
@@ -71,7 +71,7 @@ export class LiveLog {
     this.#stopPolling();
   }
 
-  /** As {@link refresh}; a failure is only logged, since the next poll comes soon. */
+  /** Like {@link refresh}, but only logs a failure, since the next poll follows. */
   poll(): void {
     if (this.closed) return;
     try {

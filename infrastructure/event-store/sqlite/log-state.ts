@@ -5,8 +5,8 @@ import { Heads } from './heads.ts';
 import { TypeNames } from './names.ts';
 
 /**
- * What one connection remembers of the log between transactions. `PRAGMA data_version` changes exactly when
- * another connection (here or in another process) has committed, so memory is right for as long as it does not.
+ * Caches a connection's view of the log between transactions. `PRAGMA data_version` changes when another connection
+ * has committed; until then the cache is valid.
  */
 export class LogState {
   readonly types: TypeNames;
@@ -28,8 +28,8 @@ export class LogState {
   }
 
   /**
-   * Catches up with what other connections wrote; true when there was something. Inside a write transaction the
-   * answer holds until its end, elsewhere only for this moment.
+   * Reads what other connections wrote; true when there was something. Stays valid to the end of a write transaction,
+   * but outside one only until the next tick.
    */
   sync(): boolean {
     const version = integer(this.#dataVersion.get(), 'data_version');
@@ -40,7 +40,7 @@ export class LogState {
     return true;
   }
 
-  /** After a rollback: nothing noted since the last commit is true. */
+  /** Clears the cache after a rollback. */
   forget(): void {
     this.heads.clear();
     this.types.clear();

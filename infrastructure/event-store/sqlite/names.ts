@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { integer, text } from './columns.ts';
 
-/** The `types` table in memory: a catalogue of a few hundred names that only grows. */
+/** Caches the `types` table, which holds a few hundred names and only grows. */
 export class TypeNames {
   readonly #ids = new Map<string, number>();
   readonly #names = new Map<number, string>();
@@ -15,12 +15,12 @@ export class TypeNames {
     this.#byId = db.prepare('SELECT name FROM types WHERE id = ?');
   }
 
-  /** Inside a write transaction. */
+  /** Adds the name if needed; called inside a write transaction. */
   idFor(name: string): number {
     return this.find(name) ?? this.#keep(Number(this.#insert.run(name).lastInsertRowid), name);
   }
 
-  /** Undefined for a type that no event has had. */
+  /** Undefined for a type without events. */
   find(name: string): number | undefined {
     const known = this.#ids.get(name);
     if (known !== undefined) return known;
@@ -36,7 +36,7 @@ export class TypeNames {
     return name;
   }
 
-  /** After a rollback, which may have taken names back. */
+  /** Clears the cache after a rollback, which may have removed names. */
   clear(): void {
     this.#ids.clear();
     this.#names.clear();

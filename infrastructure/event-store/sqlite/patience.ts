@@ -5,8 +5,8 @@ const PATIENCE_MS = 5000;
 const RETRY_MS = 5;
 
 /**
- * Runs a read. In WAL mode readers do not wait for writers, but another process may be recovering the log.
- * @throws {StoreUnavailable} after 5 s of that, or at once for any other error of the database
+ * Runs a read, and retries it while another process recovers the WAL. Readers do not wait for writers.
+ * @throws {StoreUnavailable} after 5 s, or at once for any other error of the database
  */
 export async function patiently<T>(step: () => T): Promise<T> {
   const deadline = performance.now() + PATIENCE_MS;

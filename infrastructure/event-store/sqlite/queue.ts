@@ -14,14 +14,14 @@ interface Waiting extends Append {
   readonly reject: (error: Error) => void;
 }
 
-/** Bounds of one transaction, so that a flood of appends does not hold the event loop for long. */
+/** Bounds of one transaction, so that many appends do not block the event loop. */
 const MAX_EVENTS = 512;
 const MAX_UNITS = 4 * 1024 * 1024;
 const RETRY_MS = 3;
 
 /**
- * Group commit: appends that arrive in one turn of the event loop are written in one transaction at its end.
- * Callers that arrive while it is written make up the next one, so the rate of commits follows the disk.
+ * Group commit: appends of one tick are written in one transaction at its end. Appends that arrive during the write
+ * form the next transaction, so the rate of commits follows the disk.
  */
 export class AppendQueue {
   #waiting: Waiting[] = [];
@@ -31,7 +31,7 @@ export class AppendQueue {
   readonly #patienceMs: number;
   readonly #logger: Logger | undefined;
 
-  /** `patienceMs`: how long an append waits for a lock that another process holds. */
+  /** `patienceMs`: how long an append waits for another process's lock. */
   constructor(
     write: (appends: readonly Append[]) => Written,
     patienceMs: number,
@@ -49,7 +49,7 @@ export class AppendQueue {
     });
   }
 
-  /** Resolves when nothing waits any more. */
+  /** Resolves when the queue is empty. */
   drained(): Promise<void> {
     if (this.#waiting.length === 0) return Promise.resolve();
     return new Promise((resolve) => this.#idle.push(resolve));
@@ -101,7 +101,7 @@ export class AppendQueue {
     return count === this.#waiting.length ? this.#waiting : this.#waiting.slice(0, count);
   }
 
-  /** Another process writes: everything stays queued, but for what has waited too long already. */
+  /** Another process holds the lock: keeps appends queued, and rejects those past their deadline. */
   #waitForLock(cause: unknown): void {
     const tooOld = performance.now() - this.#patienceMs;
     this.#waiting = this.#waiting.filter((append) => {

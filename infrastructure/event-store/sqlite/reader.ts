@@ -6,19 +6,19 @@ import { formatPosition } from '../positions.ts';
 import { WINDOW } from './blocks.ts';
 import type { LogState } from './log-state.ts';
 
-/** One step reads at most this many events and about this much text, so that it never holds the loop for long. */
+/** Maximum of events (and characters) per step, so that a step does not block the event loop. */
 const PAGE_EVENTS = 1000;
 const PAGE_UNITS = 2 * 1024 * 1024;
 
-/** In the order that {@link Reader} reads the cells in. */
+/** Order of the columns in which {@link Reader} reads cells. */
 const COLUMNS = 'e.position, s.name, e.revision, e.type_id, e.id, e.data, e.metadata';
 
-/** A part of the log: the matches in it, and how far the step came. Offsets are exclusive starts; 0 is before the first event. */
+/** Matches in a range of the log, and the scanned range. Offsets are exclusive starts; 0 is before the first event. */
 export interface Step {
   readonly events: readonly StoredEvent[];
-  /** Everything up to here (inclusive) was looked at. */
+  /** Last scanned position, inclusive. */
   readonly scanned: number;
-  /** The step reached the end of the log as it was at that moment. */
+  /** Whether the step reached the log's end of that moment. */
   readonly atEnd: boolean;
 }
 
@@ -43,7 +43,7 @@ export class Reader {
       );
     this.#streamForward = stream('>=', 'ASC');
     this.#streamBackward = stream('<=', 'DESC');
-    // In the order they are asked for: nothing is sorted, each stream's events come from the index.
+    // Follows the order of the argument without sorting; events of each stream come from the index.
     this.#streams = inCells(
       db.prepare(
         `SELECT j.key, e.stream_id, e.position, e.revision, e.type_id, e.id, e.data, e.metadata FROM json_each(?) j
@@ -53,7 +53,7 @@ export class Reader {
     );
   }
 
-  /** Events of a stream from a revision on; `atEnd` is false where there may be more. */
+  /** Events of a stream from a revision on; `atEnd` is false when there may be more. */
   streamPage(
     stream: string,
     from: number,
@@ -67,8 +67,8 @@ export class Reader {
   }
 
   /**
-   * The first events of streams, `limit` of each at most: of as many streams as one step takes, or as have `enough`
-   * characters, one at least. Each list is in order.
+   * The first events of streams, at most `limit` of each, in order. Ends with the step's bounds or after `enough`
+   * characters, but reads at least one stream.
    */
   streamsPage(
     streams: readonly string[],
@@ -80,7 +80,7 @@ export class Reader {
     let units = 0;
     let before = -1;
     let streamId = 0;
-    // Who writes next to a stream that was read to its end need not look for that.
+    // Caches the last revision for a write that follows the read.
     const noteEnd = (): void => {
       const revision = found[before]?.at(-1)?.revision;
       const stream = streams[before];
@@ -112,7 +112,7 @@ export class Reader {
     return { found, units };
   }
 
-  /** What matches after `after`, up to the head of the log as the state knows it. */
+  /** Matches after `after`, up to the cached end of the log. */
   forward(after: number, selection: Selection | undefined, limit: number): Step {
     const { head, blocks } = this.#state;
     if (after >= head) return { events: [], scanned: after, atEnd: true };
@@ -124,7 +124,7 @@ export class Reader {
     return { events, scanned, atEnd: scanned >= head };
   }
 
-  /** What matches before `before`, latest first; `scanned` is the earliest position looked at. */
+  /** Matches before `before`, latest first; `scanned` is the earliest scanned position. */
   backward(before: number, selection: Selection | undefined, limit: number): Step {
     const latest = Math.min(before - 1, this.#state.head);
     const start = selection && latest > 0 ? this.#state.blocks.skip(latest, selection, false) : latest;
@@ -142,7 +142,7 @@ export class Reader {
     if (selection?.types) values.push(this.#typeIds(selection.types));
     if (selection?.prefix) values.push(selection.prefix, `${selection.prefix}\u{10ffff}`);
     const { events, lastOffset, stopped } = this.#collect(iterateCells(statement, [...values, capped]));
-    // Only a page that was cut short has more matches beyond its last event.
+    // Only a truncated page has more matches after its last event.
     return { events, reached: stopped || events.length >= capped ? lastOffset : undefined };
   }
 

@@ -2,11 +2,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { isTransient } from './errors.ts';
 
 /**
- * Columns that a scan filters by come first: SQLite then finds them without touching the pages of a long text.
- * `types` is a table of numbers because a type is repeated in every event. Ids have no unique index: the same id
- * may be stored twice (as EventStoreDB does), and random keys would be the dearest part of an append.
- * An index by type would cost a third of the append rate; `type_blocks` and `owner_blocks` (see blocks.ts) cost
- * a row per thousand events.
+ * Columns of scan filters come first, before pages of long texts. `types` maps types to numbers, because each event
+ * repeats one. Ids have no unique index: stores accept the same id twice, and random keys are expensive to insert.
+ * `type_blocks` and `owner_blocks` (blocks.ts) replace an index by type, which would slow appends.
  */
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS streams (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
@@ -31,21 +29,21 @@ const SCHEMA = `
 `;
 const VERSION = 1;
 
-/** How long a statement may block the event loop for another process's transaction. */
+/** Time (ms) that a statement may block the event loop for another process's transaction. */
 const BUSY_TIMEOUT_MS = 5;
 const OPEN_TIMEOUT_MS = 5000;
 
 /**
- * Opens the file and makes the schema where it is new. Blocks up to 5 s while another process does the same.
+ * Opens the file and creates the schema if it is new. Blocks up to 5 s while another process does the same.
  * @throws when the file cannot be opened, or was written by a newer version
  */
 export function openDatabase(path: string, maxPages: number | undefined): DatabaseSync {
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
   try {
-    // Switching to WAL does not wait for locks by itself, so that the busy timeout alone would not do.
+    // Switching to WAL ignores the busy timeout.
     waitingForLocks(() => db.exec('PRAGMA journal_mode = WAL'));
     db.exec('PRAGMA synchronous = FULL');
-    // Checkpoints write pages of many streams at random: four times fewer of them than by default.
+    // Fewer checkpoints than by default, because they write pages of many streams at random.
     db.exec('PRAGMA wal_autocheckpoint = 4000');
     waitingForLocks(() => ensureSchema(db));
     if (maxPages !== undefined) db.exec(`PRAGMA max_page_count = ${maxPages}`);

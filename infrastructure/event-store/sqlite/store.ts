@@ -22,13 +22,13 @@ import { openDatabase } from './schema.ts';
 import { Writer } from './writer.ts';
 
 export interface SqliteEventStoreOptions {
-  /** The database file; its folder must exist. Several processes of one machine may open the same file. */
+  /** The database file; its folder must exist. Several processes of one machine may open it. */
   readonly path: string;
-  /** How often to look for other processes' writes while somebody follows the log. Default 25 ms. */
+  /** Interval (ms) of polls for other processes' writes while the log has followers. Default 25. */
   readonly pollMs?: number | undefined;
-  /** Bounds the file (in pages of 4 KiB); appends beyond it are refused as on a full disk. Default: unbounded. */
+  /** Maximum file size in pages of 4 KiB; further appends fail as on a full disk. Default: unbounded. */
   readonly maxPages?: number | undefined;
-  /** How long an append waits for a lock that another process holds. Default 5,000 ms. */
+  /** Time (ms) that an append waits for another process's lock. Default 5,000. */
   readonly patienceMs?: number | undefined;
   readonly logger?: Logger | undefined;
 }
@@ -66,7 +66,7 @@ export function openSqliteEventStore(options: SqliteEventStoreOptions): EventSto
 
   return {
     append(stream, expected, events) {
-      // Not an async function: its second promise would be a tenth of an append's work outside the database.
+      // Not async, which would add a second promise to each append.
       try {
         ensureOpen(log.closed);
         checkAppend(stream, expected, events);
@@ -95,7 +95,7 @@ export function openSqliteEventStore(options: SqliteEventStoreOptions): EventSto
 
 const PAGE_UNITS = 4000;
 
-/** About how many pages events fill: their texts one after the other, and one each of the index of streams. */
+/** Estimates the pages that events fill: their texts, and one page each in the index of streams. */
 function pagesOf(events: readonly StoredEvent[]): number {
   let units = 0;
   for (const { data, metadata } of events) units += data.length + metadata.length;
@@ -167,7 +167,7 @@ async function scanAll(
         : log.reader.backward(bound, selection, wanted);
     });
     for (const event of page.events) found.push(event);
-    // Blocks that were skipped cost nothing: a step looks at one window at most.
+    // Skipped blocks cost nothing: a step scans at most one window.
     scanned += Math.min(Math.abs(page.scanned - bound), WINDOW);
     bound = page.scanned;
     if (page.atEnd) return { events: found, scanned, next: undefined, position: formatPosition(bound) };

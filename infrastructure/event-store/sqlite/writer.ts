@@ -11,7 +11,7 @@ import { formatPosition } from '../positions.ts';
 import { integer, text } from './columns.ts';
 import type { LogState } from './log-state.ts';
 
-/** One append as it waits for its transaction. */
+/** An append that waits for its transaction. */
 export interface Append {
   readonly stream: string;
   readonly expected: ExpectedRevision;
@@ -21,14 +21,14 @@ export interface Append {
 export type Outcome = AppendResult | WrongExpectedRevision;
 
 export interface Written {
-  /** One for each append, in their order. */
+  /** One per append, in order. */
   readonly outcomes: readonly Outcome[];
   /** Position of the first of `events`. */
   readonly first: number;
   readonly events: readonly StoredEvent[];
 }
 
-/** Writes many appends in one transaction, so that they share one fsync. */
+/** Writes several appends in one transaction, so that they share one fsync. */
 export class Writer {
   readonly #db: DatabaseSync;
   readonly #state: LogState;
@@ -51,8 +51,8 @@ export class Writer {
   }
 
   /**
-   * Each append is checked by itself: one that fails its expectation writes nothing and disturbs no other.
-   * @throws the database's error, with nothing written, when the transaction as a whole could not be done
+   * Checks each append on its own: one with a wrong expected revision writes nothing and does not affect the others.
+   * @throws the database's error when the whole transaction failed; nothing is written then
    */
   write(appends: readonly Append[]): Written {
     const state = this.#state;
@@ -94,7 +94,7 @@ export class Writer {
     return { revision: head.revision, position };
   }
 
-  /** A retry of an append that was written: right after its expectation are exactly its events. */
+  /** Detects a retry of a written append: the events after its expected revision are exactly its own. */
   #repeated(streamId: number, { expected, events }: Append): AppendResult | undefined {
     const first = typeof expected === 'number' ? expected + 1 : 0;
     const last = first + events.length - 1;

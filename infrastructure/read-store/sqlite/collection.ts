@@ -33,14 +33,14 @@ export interface Collection {
   readonly shape: TableShape;
   apply(write: DocWrite): void;
   load(tenant: string, id: string): StoredDoc | undefined;
-  /** As {@link load}, in the order of the ids. */
+  /** Like {@link load}, in the order of the ids. */
   loadMany(tenant: string, ids: readonly string[]): (StoredDoc | undefined)[];
   find(query: FindQuery): FindResult;
   entries(query: EntriesQuery): readonly Cursor[];
 }
 
 const storedKeys = z.array(z.string());
-/** From so many documents on they are asked for together. */
+/** Number of ids from which one query loads all. */
 const SEVERAL = 4;
 const PLAIN = /^[ -~]*$/;
 
@@ -53,7 +53,7 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
   const { number, indexes } = shape;
   const upsert = connection.prepare(upsertSql(shape));
   const select = connection.prepare(`SELECT position, doc FROM d${number} WHERE tenant = ? AND id = ?`);
-  // Many in one go: a rebuild, most of whose documents are new, spent an eighth of its time asking for each.
+  // One query for many ids, because a rebuild asks for many documents that do not exist yet.
   const selectMany = inCells(
     connection.prepare(
       `SELECT j.key, position, doc FROM json_each(?) j CROSS JOIN d${number} d
@@ -96,7 +96,7 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
     }
   }
 
-  /** One statement for each set of indexes, of which there are a few. */
+  /** Caches one statement per set of changed indexes. */
   function rewriting(moved: readonly number[]): StatementSync {
     let set = 0;
     for (const at of moved) set += 2 ** at;
@@ -109,8 +109,8 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
   }
 
   /**
-   * Writes the document over the one that it replaces, if that is still what is stored, and of the indexes only those
-   * whose keys differ. Most changes move a document in none of them, or in one.
+   * Updates a document if the stored one is still the one it replaces, with only those index columns whose keys
+   * differ. Most changes move a document in one index or none.
    */
   function isRewritten({ tenant, id, position, value, replaces }: DocWrite): boolean {
     if (value === null || replaces === undefined || replaces.position >= position) return false;
@@ -128,7 +128,7 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
     return rewriting(moved).run(...row).changes !== 0;
   }
 
-  /** Touches only the entries that differ: a chat with many participants changes one of them at a time. */
+  /** Writes only changed entries: a document may have many, and changes usually one. */
   function replaceEntries(
     at: number,
     { tenant, id }: DocKey,
@@ -152,7 +152,7 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
 
   function loadMany(tenant: string, ids: readonly string[]): (StoredDoc | undefined)[] {
     if (ids.length < SEVERAL) return ids.map((id) => load(tenant, id));
-    // Other texts may come out of JSON in the database as other bytes than they were stored with.
+    // JSON in SQLite may change the bytes of other texts.
     const isPlain = ids.every((id) => PLAIN.test(id));
     if (!isPlain) return ids.map((id) => load(tenant, id));
     const found = new Array<StoredDoc | undefined>(ids.length).fill(undefined);

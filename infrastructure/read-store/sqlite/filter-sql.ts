@@ -4,15 +4,15 @@ import type { Filter, FilterField } from '../../../domain/expressions/filter-tre
 import { keyOf } from '../../../domain/expressions/matches.ts';
 import { pathKey } from '../searched.ts';
 
-/** A piece of SQL and what is bound to its parameters. Nothing that came from outside is in the text. */
+/** SQL text with bound parameters; the text never contains input. */
 export interface Sql {
   readonly text: string;
   readonly params: readonly SQLInputValue[];
 }
 
 /**
- * A filter as a condition over `id` and `s`. It is 0 or 1 and never NULL, so that NOT means what it means in memory.
- * Texts compare by bytes: extracted values have SQLite's binary collation. JSON's booleans are 0 and 1 here.
+ * A filter as a condition over `id` and `s`: 0 or 1, never NULL, so that NOT works as in memory. Extracted values
+ * compare by bytes (SQLite's binary collation); JSON's booleans are 0 and 1.
  * @param now ms
  */
 export function filterSql(filter: Filter, now: number): Sql {
@@ -52,7 +52,7 @@ export function filterSql(filter: Filter, now: number): Sql {
     case 'startsWith':
       return around(filter.field, (field) => `ifnull(instr(${field}, ?) = 1, 0)`, [filter.text]);
     case 'endsWith':
-      // By bytes, so that a character is never cut: UTF-8 holds no character within another.
+      // Compares bytes, which never splits a character in UTF-8.
       return around(
         filter.field,
         (field) => `ifnull(substr(CAST(${field} AS BLOB), -?) = CAST(? AS BLOB), 0)`,
@@ -65,7 +65,7 @@ export function filterSql(filter: Filter, now: number): Sql {
   }
 }
 
-/** The stored value of a field: a text, a number, or NULL. */
+/** SQL of a field's stored value: a text, a number, or NULL. */
 export function fieldSql(field: FilterField): Sql {
   const key = pathKey(field);
   if (!field.system) return { text: 'json_extract(s, ?)', params: [`$.keys."${key}"`] };

@@ -2,8 +2,8 @@ import { Fenced, type Lease } from '../../../application/ports/read-store.ts';
 import { numberOf, type SqliteConnection } from '../../sqlite/connection.ts';
 
 /**
- * Leases on SQLite's clock, which is the machine's: every process that can open the file shares it.
- * A lease that is free, expired or its owner's own is given; a change of hands raises the fence.
+ * Leases on SQLite's clock, the machine's, which all processes with the file share. Grants a lease that is free,
+ * expired or already the owner's; a change of owner raises the fence.
  */
 const ACQUIRE = `
   INSERT INTO leases (name, owner, fence, expires_at) VALUES (:name, :owner, 1, unixepoch('subsec') + :ttl)

@@ -6,7 +6,7 @@ import { parseDocument, positionOf } from '../stored-values.ts';
 import { multiKeys } from './collection.ts';
 import type { TableShape } from './tables.ts';
 
-/** Documents in the order of tenant and id, for checks: damaged ones are told of and stop nothing. */
+/** Lists documents by tenant and id, for checks: damaged ones are reported, and do not stop the list. */
 export function listRows(
   connection: SqliteConnection,
   shape: TableShape,
@@ -55,7 +55,7 @@ function isIndexed(
       return keys.every((key) => entry.get(tenant, key, id) !== undefined);
     });
   } catch {
-    // A changed document may hold what no index could be made of.
+    // A damaged document may hold values that cannot be indexed.
     return false;
   }
 }

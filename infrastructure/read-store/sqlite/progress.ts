@@ -22,7 +22,7 @@ type Progress = Pick<
   | 'subscriberCheckpoints'
 >;
 
-/** One statement, because checkpoint and parked tenants belong together. */
+/** One statement, so that checkpoint and parked tenants are consistent. */
 const STATE = `SELECT checkpoint, tenant, position, event_id, error, since, attempts
   FROM generations LEFT JOIN parked USING (projection, tag)
   WHERE projection = ? AND tag = ? ORDER BY tenant`;
@@ -31,7 +31,7 @@ const PARK = `INSERT OR REPLACE INTO parked (projection, tag, tenant, position, 
 const SAVE_SUBSCRIBER = `INSERT INTO subscribers (name, position) VALUES (?, ?)
   ON CONFLICT (name) DO UPDATE SET position = excluded.position WHERE excluded.position >= position`;
 
-/** How far projections and subscribers have come. */
+/** Progress of projections and subscribers. */
 export function sqliteProgress(connection: SqliteConnection): Progress {
   const { prepare, read, write } = connection;
   return {

@@ -1,11 +1,10 @@
 import { MEMORY } from '../../../application/ports/memory.ts';
 
 /**
- * Everything but documents. `collections` gives each collection of a generation a number for its table's name;
- * AUTOINCREMENT never gives one again, so a statement of another process that was prepared for a dropped
- * generation meets no foreign table.
- *
- * A lease's row outlives the lease, because its fence must never restart.
+ * All tables except documents. `collections` numbers the collections of generations, for names of tables.
+ * AUTOINCREMENT never reuses a number, so that a statement prepared by another process for a dropped generation never
+ * reaches another table.
+ * A row of `leases` outlives its lease, because fences must never restart.
  */
 export const SCHEMA = `
   CREATE TABLE IF NOT EXISTS generations (
@@ -35,8 +34,8 @@ export const SCHEMA = `
 
 export const PRAGMAS: readonly string[] = [
   'journal_mode = WAL',
-  // Read models can be rebuilt, and a checkpoint is never newer than its documents: the last commits may be lost
-  // to a power cut, not to a crash of the process.
+  // A power cut may lose the last commits, a crash of the process does not: read models can be rebuilt, and a
+  // checkpoint is never newer than its documents.
   'synchronous = NORMAL',
   `cache_size = -${MEMORY.readModelPages.maxBytes / 1024}`,
   'temp_store = MEMORY',

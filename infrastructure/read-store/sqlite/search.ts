@@ -16,21 +16,21 @@ import { parseDocument } from '../stored-values.ts';
 import { bound, fieldSql, filterSql, type Sql } from './filter-sql.ts';
 import { isPlain, type Scan, searchedRange, slices } from './slices.ts';
 
-/** A row that was found, without its document: those of the final page alone are read. */
+/** A found row without its document: only documents of the final page are read. */
 interface Found {
   readonly id: string;
-  /** Of the document that was looked at. */
+  /** Position of the document when it was found. */
   readonly position: string;
-  /** Where a page ends that ends with this row. */
+  /** Cursor of a page that ends with this row. */
   readonly end: Cursor;
 }
 
-/** A row within the walk. */
+/** A row of a slice. */
 interface Hit {
   readonly id: string;
   readonly position: string;
   readonly key: string | undefined;
-  /** Of a sorted search. */
+  /** Sorted searches only. */
   readonly value: Scalar;
 }
 
@@ -39,14 +39,14 @@ interface FoundPage {
   readonly next: Cursor | undefined;
 }
 
-/** Undefined when the generation is not there. @throws {SearchGivenUp} */
+/** Undefined for an unknown generation. @throws {SearchGivenUp} */
 export async function searchPage(scan: Scan, query: SearchQuery): Promise<FindResult | undefined> {
   let { after } = query;
   for (;;) {
     const found = await pageOf(scan, { ...query, after });
     if (found === undefined) return undefined;
     const { docs, next } = await documentsOf(scan, query, found);
-    // All that were found went in between: an empty page that others follow would be of no use.
+    // All found documents were deleted in the meantime: continues instead of returning an empty page.
     if (docs.length === 0 && next !== undefined) {
       after = next;
       continue;
@@ -55,7 +55,7 @@ export async function searchPage(scan: Scan, query: SearchQuery): Promise<FindRe
   }
 }
 
-/** As {@link searchPage}. */
+/** Like {@link searchPage}. */
 export async function searchIds(
   scan: Scan,
   query: SearchQuery,
@@ -66,7 +66,7 @@ export async function searchIds(
   return found.next === undefined ? { ids } : { ids, next: found.next };
 }
 
-/** As {@link searchPage}. */
+/** Like {@link searchPage}. */
 export async function countRows(scan: Scan, selection: Selection): Promise<number | undefined> {
   const condition = conditionOf(selection);
   let count = 0;
@@ -80,7 +80,7 @@ export async function countRows(scan: Scan, selection: Selection): Promise<numbe
   return found === undefined ? undefined : count;
 }
 
-/** The documents of as many rows as one page has room for. */
+/** The documents of a page, up to its size in bytes. */
 async function documentsOf({ step }: Scan, query: SearchQuery, { page, next }: FoundPage) {
   const docs: { id: string; value: JsonObject }[] = [];
   const hasRoom = pageRoom(query.limit);
@@ -103,7 +103,7 @@ async function documentsOf({ step }: Scan, query: SearchQuery, { page, next }: F
   return { docs, next };
 }
 
-/** Whether a document that has changed since it was found would be found again. */
+/** Whether a document that changed since it was found still matches. */
 async function isSelected(step: Scan['step'], query: SearchQuery, id: string): Promise<boolean> {
   const { text, params } = conditionOf(query);
   await nextTurn();
@@ -166,7 +166,7 @@ function conditionOf({ filter, now }: Selection): Sql {
   return filter === undefined ? { text: '1', params: [] } : filterSql(filter, now);
 }
 
-/** What comes after a cursor of a sorted search. Without a value comes first, and last where it descends. */
+/** The condition of rows after a sorted search's cursor. Missing values come first in ascending order, else last. */
 function afterSql({ sort, after }: SearchQuery): Sql {
   const end = sort === undefined ? undefined : sortedAfter(after, sort);
   if (sort === undefined || end === undefined) return { text: '1', params: [] };

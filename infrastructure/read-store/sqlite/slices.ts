@@ -7,59 +7,58 @@ import { searchedIndex } from '../searched.ts';
 import type { TableShape } from './tables.ts';
 
 /**
- * Searches walk the range of an index in slices, each a statement of its own, and give others their turn in between:
- * SQLite answers in this thread. The first slice is small; each following one is at most twice as large, and smaller
- * after one that took too long, by this thread's processor time, so that a machine at work does not make them smaller.
- * A slice is measured in rows and in bytes of what filters look at, because large documents may follow small ones.
+ * Searches scan an index range in slices, one statement each, with a tick in between, because SQLite blocks this
+ * thread. Slices start small and at most double; a slice above its processor time shrinks the next one. Their size is
+ * limited in rows and in bytes of searched fields.
  */
 export interface SliceLimits {
   readonly firstRows: number;
   readonly sliceMs: number;
-  /** For tests: told of each slice. */
+  /** For tests: called after each slice. */
   readonly onSlice?: ((slice: { readonly rows: number; readonly bytes: number }) => void) | undefined;
 }
 
 const MOST_ROWS = 4_000;
 const FIRST_BYTES = 256 * 1024;
-/** Slices are not made smaller than this for their bytes alone. */
+/** Minimum of the limit in bytes. */
 const LEAST_BYTES = 64 * 1024;
 
-/** Runs one step; undefined when the generation is not there. */
+/** Runs one step; undefined for an unknown generation. */
 export type Step = <T>(
   step: (connection: SqliteConnection, shape: TableShape) => T,
 ) => Promise<T | undefined>;
 
-/** One search as it runs. */
+/** A running search. */
 export interface Scan {
   readonly step: Step;
   readonly limits: SliceLimits;
-  /** As `performance.now()`. */
+  /** On the clock of `performance.now()`. */
   readonly deadline: number;
 }
 
 export interface Slice {
   readonly connection: SqliteConnection;
   readonly table: string;
-  /** The column of the index. */
+  /** The index column. */
   readonly key: string;
   readonly direction: 'ASC' | 'DESC';
   readonly where: string;
   readonly params: readonly SQLInputValue[];
 }
 
-/** A page in the index's order that nothing is filtered out of: the index alone gives it, without a scan. */
+/** Whether a page is in the index's order and unfiltered: it then needs no scan. */
 export const isPlain = ({ filter, sort }: SearchQuery): boolean => filter === undefined && sort === undefined;
 
-/** The range that a search walks. A sorted one looks at all of it for each page: its cursor is one of another order. */
+/** The range that a search scans. A sorted search scans all of it for each page, since its cursor has another order. */
 export function searchedRange(plan: IndexPlan, query: SearchQuery): KeyRange {
   const { sort, after, ...unsorted } = query;
   return sort === undefined ? rangeOf(plan, query) : rangeOf(plan, { ...unsorted, order: 'asc' });
 }
 
 /**
- * Runs `look` on slice after slice until it answers true; undefined when the generation is not there.
- * @param whole one slice for all
- * @throws {SearchGivenUp} when time is up
+ * Runs `look` on each slice until it returns true; undefined for an unknown generation.
+ * @param whole uses one slice
+ * @throws {SearchGivenUp} after the deadline
  */
 export async function slices(
   { step, limits, deadline }: Scan,
@@ -81,7 +80,7 @@ export async function slices(
       const part = { connection, table, key, direction } as const;
       const size = whole ? undefined : sizeOf(part, [query.tenant, low, high], most);
       const last = size?.last;
-      // One bound on each side: SQLite would seek by one of two, and read on to the other.
+      // One bound per side: with two, SQLite would seek by one and scan to the other.
       const bounds = last === undefined ? ['>', '<'] : descending ? ['>=', '<'] : ['>', '<='];
       const where = `tenant = ? AND ${key} ${bounds[0]} ? AND ${key} ${bounds[1]} ?`;
       const ends = descending ? [last ?? low, high] : [low, last ?? high];
@@ -113,7 +112,7 @@ function grown(most: Size, last: Size, growth: number): Size {
   };
 }
 
-/** How far a slice goes: as many rows as may be, one at least; `last` is its last key where more may follow. */
+/** Size of the next slice: at least one row; `last` is its last key when more may follow. */
 function sizeOf(
   { connection, table, key, direction }: Pick<Slice, 'connection' | 'table' | 'key' | 'direction'>,
   range: readonly string[],

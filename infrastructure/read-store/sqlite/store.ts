@@ -37,12 +37,12 @@ const LIMITS: SliceLimits & SlotLimits = {
   deadlineMs: 10_000,
 };
 
-/** More documents than a collection has. */
+/** Above the number of documents of any collection. */
 const ALL = 2 ** 31;
 
 export interface SqliteReadStoreOptions {
   readonly path: string;
-  /** For tests: of searches. */
+  /** For tests: limits of searches. */
   readonly limits?: Partial<SliceLimits & SlotLimits> | undefined;
 }
 
@@ -61,7 +61,7 @@ export async function openSqliteReadStore({
   const leases = sqliteLeases(connection);
   const collections = new Map<string, Collection>();
 
-  /** Undefined when the generation is not there (never prepared, or dropped). */
+  /** Undefined for a generation that was never prepared, or was dropped. */
   function collectionOf({ projection, tag }: GenerationId, name: string): Collection | undefined {
     const key = `${projection}@${tag}/${name}`;
     const known = collections.get(key);
@@ -75,7 +75,10 @@ export async function openSqliteReadStore({
     return opened;
   }
 
-  /** Another process may have dropped the generation, and perhaps prepared it anew under other table numbers. */
+  /**
+   * Repeats an action when another process has dropped the generation, and perhaps prepared it with other table
+   * numbers.
+   */
   function sinceDrops<T>(action: () => T): T {
     try {
       return action();
@@ -114,7 +117,7 @@ export async function openSqliteReadStore({
     return found?.docs.map(({ value }) => value) ?? [];
   }
 
-  /** Each step of a search is a read of its own, between which others have their turn. */
+  /** Runs each step of a search as a separate read, so that other work runs in between. */
   function searching(generation: GenerationId, name: string): Step {
     return (step) =>
       read(() =>
@@ -125,7 +128,7 @@ export async function openSqliteReadStore({
       );
   }
 
-  /** A plain page is no scan, so it need not wait for its turn. */
+  /** Runs a search in a slot; a plain page needs none. */
   function inTurn<T>(
     generation: GenerationId,
     { collection, tenant, isScan }: Pick<Selection, 'collection' | 'tenant'> & { isScan: boolean },
@@ -150,7 +153,7 @@ export async function openSqliteReadStore({
       read(() => sinceDrops(() => collectionOf(generation, query.collection)?.find(query) ?? { docs: [] })),
     entries: (generation, query) =>
       read(() => sinceDrops(() => collectionOf(generation, query.collection)?.entries(query) ?? [])),
-    // Without a pause between them, and in one transaction: no other process commits in between either.
+    // One transaction, so that no other process commits in between.
     findAll: (generation, queries) =>
       read(() =>
         connection.snapshot(() => sinceDrops(() => queries.map((query) => everything(generation, query)))),
@@ -228,8 +231,8 @@ function prepareGeneration(
 }
 
 /**
- * Tombstones up to the checkpoint have served: a batch from before it is refused as a whole. While a tenant is
- * parked its retry folds older events again, so they are kept.
+ * Deletes tombstones up to the checkpoint, which only older batches needed. Keeps them while a tenant is parked,
+ * since its retry folds older events again.
  */
 function sweepTombstones(connection: SqliteConnection, { projection, tag }: GenerationId): void {
   const { prepare } = connection;

@@ -1,13 +1,11 @@
 import type { IndexPlan } from '../index-keys.ts';
 
 /**
- * The SQL of one collection. Documents are rows of `d<number>`, with the key of each single-valued index in a
- * column `k<at>` under an SQLite index. A multi-valued index keeps its entries in `e<number>_<at>`, and `k<at>`
- * lists them, so that a write can tell which of them changed. `s` holds what searches look at (searched.ts) in
- * SQLite's binary JSON, which need not be parsed for each row.
- *
- * A deleted document leaves a row without a text (a tombstone), which no index holds: it keeps an older batch
- * that is applied again from bringing the document back.
+ * The SQL of one collection. Documents are rows of `d<number>`, with the key of each single-valued index in a column
+ * `k<at>` under an SQLite index. A multi-valued index has its entries in `e<number>_<at>`; `k<at>` lists them, so
+ * that a write finds those that changed. `s` holds the searched fields (searched.ts) as SQLite's binary JSON.
+ * A deleted document leaves a tombstone, a row without text in no index, so that a repeated older batch does not
+ * restore it.
  */
 export interface TableShape {
   readonly number: number;
@@ -39,7 +37,7 @@ export function dropSql({ number, indexes }: TableShape): string {
   return [`d${number}`, ...entries].map((table) => `DROP TABLE IF EXISTS ${table}`).join(';\n');
 }
 
-/** Writes a document only over an older position. Parameters: its columns in this order, `s` as JSON. */
+/** Writes a document unless a newer one is stored. Parameters: its columns in this order, `s` as JSON. */
 export function upsertSql({ number, indexes, searchable }: TableShape): string {
   const columns = ['tenant', 'id', 'position', 'doc', ...indexes.map((_, at) => `k${at}`)];
   if (searchable) columns.push('s');
@@ -49,9 +47,9 @@ export function upsertSql({ number, indexes, searchable }: TableShape): string {
 }
 
 /**
- * Writes a document over that of a position, and the keys of the indexes `moved`. The others stay what they are: an
- * update that names a key's column makes SQLite take the entry out of its index and put it in again, whatever it is.
- * Parameters: position, document, `s` as JSON where there is one, the keys, tenant, id, the former position.
+ * Replaces the document of a position, and the keys of the indexes `moved`. Omits other key columns, because SQLite
+ * rewrites the index entry of every column in an update. Parameters: position, document, `s` as JSON if searchable,
+ * the keys, tenant, id, the former position.
  */
 export function rewriteSql({ number, searchable }: TableShape, moved: readonly number[]): string {
   const keys = moved.map((at) => `, k${at} = ?`).join('');
@@ -71,7 +69,7 @@ export function findSql({ number, indexes }: TableShape, at: number, descending:
     WHERE e.tenant = ? AND e.key > ? AND e.key < ? ORDER BY e.key ${direction} LIMIT ?`;
 }
 
-/** What the index itself holds: no document's page is touched. Parameters as of {@link findSql}. */
+/** Reads only the index, no page of a document. Parameters as of {@link findSql}. */
 export function entriesSql({ number }: TableShape, at: number, descending: boolean): string {
   return `SELECT k${at} FROM d${number} WHERE tenant = ? AND k${at} > ? AND k${at} < ?
     ORDER BY k${at} ${descending ? 'DESC' : 'ASC'} LIMIT ?`;

@@ -1,12 +1,12 @@
 import { SearchGivenUp } from '../../../application/ports/read-store.ts';
 
 export interface SlotLimits {
-  /** How many searches run at a time. */
+  /** Maximum of running searches. */
   readonly atOnce: number;
-  /** How many wait for a turn, of all tenants and of one. */
+  /** Maximum of waiting searches, in total and per tenant. */
   readonly waiting: number;
   readonly waitingOfTenant: number;
-  /** From when a search came, its waiting included. */
+  /** Time limit (ms) of a search, including its wait. */
   readonly deadlineMs: number;
 }
 
@@ -15,12 +15,12 @@ interface Waiter {
   readonly begin: () => void;
 }
 
-/** Runs a search when its turn comes and tells it when to give up (as `performance.now()`). */
+/** Runs a search in a slot, with its deadline (on the clock of `performance.now()`). */
 export type Turns = <T>(tenant: string, search: (deadline: number) => Promise<T>) => Promise<T>;
 
 /**
- * Searches share this thread, so only a few run at a time, and one of each tenant: whoever asks for long ones makes
- * their own tenant wait, and not the others.
+ * Limits concurrent searches, which share this thread, to a few and to one per tenant, so that slow searches only
+ * delay their own tenant.
  */
 export function searchTurns({ atOnce, waiting: most, waitingOfTenant, deadlineMs }: SlotLimits): Turns {
   const running = new Set<string>();
@@ -36,7 +36,7 @@ export function searchTurns({ atOnce, waiting: most, waitingOfTenant, deadlineMs
     }
   }
 
-  /** @throws {SearchGivenUp} when too many wait, or time is up before the turn comes */
+  /** @throws {SearchGivenUp} when too many searches wait, or the deadline passes */
   function turn(tenant: string): Promise<void> {
     const own = waiting.filter((waiter) => waiter.tenant === tenant).length;
     if (waiting.length >= most || own >= waitingOfTenant) {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { MAX_EVENT_BYTES } from '../../../application/ports/event-store.ts';
 import { MAX_NAME_BYTES } from '../../../domain/ledger/account.ts';
-import { type GivenLine, MAX_LINES, MAX_LINES_BYTES, roomOf } from '../../../domain/ledger/content.ts';
+import { type GivenLine, MAX_LINES, MAX_LINES_BYTES, postedBytes } from '../../../domain/ledger/content.ts';
 import { MAX_MONEY } from '../../../domain/ledger/money.ts';
 import { refusalCode } from '../../support/eventually.ts';
 import { fill, type LedgerNode, move, request, startLedger, TENANT } from './support.ts';
@@ -30,7 +30,7 @@ const largest = (codes: readonly string[]): GivenLine[] => {
     ...(nth % 2 === 0 ? { debit: amount, credit: 0 } : { debit: 0, credit: amount }),
     memo: '',
   }));
-  let left = MAX_LINES_BYTES - roomOf(lines);
+  let left = MAX_LINES_BYTES - postedBytes(lines);
   return lines.map((line) => {
     const bytes = Math.min(left, MEMO.length * 6);
     left -= bytes;
