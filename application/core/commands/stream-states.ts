@@ -6,6 +6,7 @@ import type { SnapshotStore } from '../../ports/snapshot-store.ts';
 import { CHAIN_START, type ChainHead, type EventCodec, type LoggedEvent } from '../events/event-codec.ts';
 import { streamName } from '../events/stream-name.ts';
 import { BoundedCache } from '../memory/bounded-cache.ts';
+import { RevisionWatches } from './revision-watches.ts';
 
 /** A stream type without its state and event types, as the cache of folded states uses it. */
 // biome-ignore lint/suspicious/noExplicitAny: state and event types vary per stream; execute() pairs them again
@@ -256,41 +257,6 @@ export class StreamStates {
       .catch((error: unknown) =>
         this.#logger.warn({ err: error, stream }, 'a snapshot could not be written'),
       );
-  }
-}
-
-interface RevisionWatch {
-  newest: number;
-}
-
-/** Reads or appends under way on streams, with the newest revision that arrived since each began; -1 for none. */
-class RevisionWatches {
-  readonly #watches = new Map<string, Set<RevisionWatch>>();
-
-  begin(stream: string): RevisionWatch {
-    const watch = { newest: -1 };
-    const watches = this.#watches.get(stream) ?? new Set();
-    this.#watches.set(stream, watches.add(watch));
-    return watch;
-  }
-
-  end(stream: string, watch: RevisionWatch): void {
-    const watches = this.#watches.get(stream);
-    watches?.delete(watch);
-    if (watches?.size === 0) this.#watches.delete(stream);
-  }
-
-  /** @returns whether a read or append is under way on the stream */
-  notice(stream: string, revision: number): boolean {
-    const watches = this.#watches.get(stream);
-    for (const watch of watches ?? []) watch.newest = Math.max(watch.newest, revision);
-    return watches !== undefined;
-  }
-
-  newest(stream: string): number {
-    let newest = -1;
-    for (const watch of this.#watches.get(stream) ?? []) newest = Math.max(newest, watch.newest);
-    return newest;
   }
 }
 

@@ -155,7 +155,7 @@ describe('folded states', () => {
         ...events,
         append: async (stream, expected, appended) => {
           const result = await events.append(stream, expected, appended);
-          node.states.noticed(stream, typeof expected === 'number' ? expected + appended.length : 0);
+          node.states.onEvent(stream, typeof expected === 'number' ? expected + appended.length : 0);
           duringAppend.push(node.states.cached(stream));
           return result;
         },
@@ -175,7 +175,7 @@ describe('folded states', () => {
     const stores = memoryStores();
     const node = nodeOver(stores);
     await node.commands.execute(write('e0'));
-    await node.states.whileAppending(BOOK, async () => node.states.noticed(BOOK, 1));
+    await node.states.whileAppending(BOOK, async () => node.states.onEvent(BOOK, 1));
     expect(node.states.cached(BOOK)).to.equal(undefined);
   });
 

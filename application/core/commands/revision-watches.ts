@@ -1,0 +1,34 @@
+export interface RevisionWatch {
+  newest: number;
+}
+
+/** Reads or appends under way on streams, with the newest revision that arrived since each began; -1 for none. */
+export class RevisionWatches {
+  readonly #watches = new Map<string, Set<RevisionWatch>>();
+
+  begin(stream: string): RevisionWatch {
+    const watch = { newest: -1 };
+    const watches = this.#watches.get(stream) ?? new Set();
+    this.#watches.set(stream, watches.add(watch));
+    return watch;
+  }
+
+  end(stream: string, watch: RevisionWatch): void {
+    const watches = this.#watches.get(stream);
+    watches?.delete(watch);
+    if (watches?.size === 0) this.#watches.delete(stream);
+  }
+
+  /** @returns whether a read or append is under way on the stream */
+  notice(stream: string, revision: number): boolean {
+    const watches = this.#watches.get(stream);
+    for (const watch of watches ?? []) watch.newest = Math.max(watch.newest, revision);
+    return watches !== undefined;
+  }
+
+  newest(stream: string): number {
+    let newest = -1;
+    for (const watch of this.#watches.get(stream) ?? []) newest = Math.max(newest, watch.newest);
+    return newest;
+  }
+}
