@@ -8,10 +8,10 @@ import {
   startPreview,
 } from '../../domain/bulk/session-decisions.ts';
 import type { BulkEvent, Cascade, RowError, Sample } from '../../domain/bulk/session-events.ts';
+import { isUuid } from '../../domain/core/text.ts';
 import { type RecordState, recordStream } from '../../domain/entities/record.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { Cause } from '../core/events/event-codec.ts';
-import { isRecordId } from '../entities/record-links.ts';
 import type { Records } from '../entities/records.ts';
 import type { Schemas } from '../entities/schemas.ts';
 import type { Ids } from '../ports/clock.ts';
@@ -122,7 +122,7 @@ export class BulkPreviews {
 
   /** Text that is not a record id has no stream. */
   async #statesOf(tenantId: string, ids: readonly string[]): Promise<readonly RecordState[]> {
-    const isId = ids.map(isRecordId);
+    const isId = ids.map(isUuid);
     const asked = isId.every(Boolean) ? ids : ids.filter((_, at) => isId[at]);
     const found = await this.#streams.loadAll(recordStream, tenantId, asked, { passing: true });
     let next = 0;
@@ -220,4 +220,4 @@ const rowsOf = function* (ids: readonly string[], versions: Uint32Array) {
 const FROZEN_BYTES = 96;
 
 const sizeOfRow = (row: { readonly record_id: string; readonly version: number }): number =>
-  isRecordId(row.record_id) ? FROZEN_BYTES : bytesOf(row);
+  isUuid(row.record_id) ? FROZEN_BYTES : bytesOf(row);

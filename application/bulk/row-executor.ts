@@ -6,13 +6,13 @@ import {
 } from '../../domain/bulk/outcomes.ts';
 import type { OpParams } from '../../domain/bulk/session-events.ts';
 import { DomainError } from '../../domain/core/errors.ts';
+import { isUuid } from '../../domain/core/text.ts';
 import { type LiveRecord, type RecordState, recordStream } from '../../domain/entities/record.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { StreamState } from '../core/commands/stream-states.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { WriterGate } from '../core/commands/writer-gate.ts';
 import type { Deletions } from '../entities/deletions.ts';
-import { isRecordId } from '../entities/record-links.ts';
 import type { Records } from '../entities/records.ts';
 import { type Schemas, writersOf } from '../entities/schemas.ts';
 import type { Ids } from '../ports/clock.ts';
@@ -69,21 +69,21 @@ export class RowExecutor {
    */
   async apply(job: RowJob, ids: readonly string[], mayBeDone: boolean): Promise<readonly SettledRow[]> {
     const { opParams } = job;
-    const known = ids.filter(isRecordId);
+    const known = ids.filter(isUuid);
     const settled =
       opParams.kind === 'edit'
         ? await this.#editAll(job, inputOf(opParams), known)
         : await this.#applyEach(job, opParams, known, mayBeDone);
     let next = 0;
     return ids.map((id): SettledRow => {
-      const row = isRecordId(id) ? settled[next++] : undefined;
+      const row = isUuid(id) ? settled[next++] : undefined;
       return row ?? { status: 'fulfilled', value: error(recordNotFound, '') };
     });
   }
 
   /** Whether the session has applied the row; completes a deletion that it started. @throws as {@link apply} */
   async isDone(job: RowJob, recordId: string): Promise<boolean> {
-    if (!isRecordId(recordId)) return false;
+    if (!isUuid(recordId)) return false;
     const stream = this.#streams.of(recordStream, job.tenantId, recordId);
     if (job.opParams.kind === 'delete') {
       const { state, position } = await stream.refresh();

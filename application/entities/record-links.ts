@@ -1,4 +1,5 @@
 import { DomainError } from '../../domain/core/errors.ts';
+import { isUuid } from '../../domain/core/text.ts';
 import {
   barReference,
   isUsed,
@@ -19,10 +20,6 @@ import type { Ids } from '../ports/clock.ts';
 const MAX_PENDING = 256;
 /** A writer that has not written after this long (ms) is barred. */
 const STALE_MS = 60_000;
-
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-
-export const isRecordId = (text: string): boolean => UUID.test(text);
 
 export interface Writer {
   readonly tenantId: string;
@@ -61,7 +58,7 @@ export class RecordLinks {
     if (link.kind === 'user') {
       return USER_ID.test(link.id) && (await this.#directory.user(tenantId, link.id)) !== undefined;
     }
-    if (!isRecordId(link.id)) return false;
+    if (!isUuid(link.id)) return false;
     const known = await this.known(tenantId, link.id);
     const state = known.status === 'live' ? known : await this.fresh(tenantId, link.id);
     return state.status === 'live' && state.entityName === link.entityName;
@@ -70,7 +67,7 @@ export class RecordLinks {
   /** @returns the registration's id; undefined when the target does not exist */
   async register(writer: Writer, link: Link): Promise<string | undefined> {
     const { tenantId, recordId, entityName, cause } = writer;
-    if (!isRecordId(link.id) || link.entityName === undefined) return undefined;
+    if (!isUuid(link.id) || link.entityName === undefined) return undefined;
     const target = link.entityName;
     const known = await this.known(tenantId, link.id);
     // A cached state without the record may be old.

@@ -18,3 +18,8 @@ export const truncate = (text: string, max: number): string =>
 
 /** Whether every store and JSON reader can hold the text: no NUL, no lone surrogate. */
 export const isStorableText = (text: string): boolean => text.isWellFormed() && !text.includes('\u0000');
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** Whether a text is a lower-case UUID, the form of every generated id. */
+export const isUuid = (text: string): boolean => UUID.test(text);

@@ -4,8 +4,7 @@ import {
   MAX_EVENT_BYTES,
   type NewEvent,
 } from '../../application/ports/event-store.ts';
-
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+import { isUuid } from '../../domain/core/text.ts';
 
 /** A UTF-16 unit becomes at most three bytes of UTF-8, so shorter texts need not be measured. */
 const SURELY_SMALL = Math.floor(MAX_EVENT_BYTES / 3);
@@ -27,7 +26,7 @@ export function checkAppend(stream: string, expected: ExpectedRevision, events: 
 
 function checkEvent(stream: string, event: NewEvent): void {
   const { id, type, data, metadata } = event;
-  if (!UUID.test(id)) throw new TypeError(`event id is no lower-case UUID: ${id}`);
+  if (!isUuid(id)) throw new TypeError(`event id is no lower-case UUID: ${id}`);
   checkName('event type', type);
   if (!data.isWellFormed() || !metadata.isWellFormed()) {
     throw new TypeError(`event ${id} holds half a surrogate pair`);
