@@ -3,7 +3,7 @@ import type { SortedRow } from '../../application/core/projections/sorted-pages.
 import { compareText } from '../../domain/expressions/compare.ts';
 import { allPages, BODY, type LongList, longSortsHold } from '../support/sorted-pages.ts';
 
-/** A list in memory, as both stores answer it. */
+/** A list in memory that answers as both stores do. */
 const memoryList = (): LongList => {
   const rows = new Map<string, string | null>();
   const shown = (id: string): SortedRow => {
@@ -39,11 +39,11 @@ const memoryList = (): LongList => {
 };
 
 describe('Pages of a list sorted by a long text', () => {
-  it('are complete and in order in memory, while rows change between them', async () => {
+  it('are complete and in order while rows change between them', async () => {
     await longSortsHold(async () => memoryList(), 1_000);
   }).timeout(120_000);
 
-  it('leave no row out when one was edited while its page was read, and the last one has gone', async () => {
+  it('skip no row when one was edited during the read and the last one deleted', async () => {
     for (const direction of ['asc', 'desc'] as const) {
       const list = memoryList();
       const ids = direction === 'asc' ? [...'abcdef'] : [...'fedcba'];
@@ -68,7 +68,7 @@ describe('Pages of a list sorted by a long text', () => {
     }
   });
 
-  it('leave no row out when all rows that the cursor names have changed', async () => {
+  it('skip no row when all rows named in the cursor have changed', async () => {
     const cases = [
       ['asc', 'x'],
       ['desc', 'x'],

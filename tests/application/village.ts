@@ -23,7 +23,7 @@ export const settle = async (node: TestNode): Promise<void> => {
   }
 };
 
-/** A request of its own, without a key. */
+/** A new request without an idempotency key. */
 export const contextOf = (node: TestNode): RequestContext => ({
   cause: causeOf(node.ids.next()),
   priorAttempt: undefined,

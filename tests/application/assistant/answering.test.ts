@@ -51,7 +51,7 @@ describe('an answer without a language model', () => {
     expect(reply).to.include('• Repair 905 boiler — ').and.to.include('“Cost: 780, charged to the owner”');
   });
 
-  it('names the closest sources and quotes nothing where it is not certain', async () => {
+  it('names the closest sources without a quote when none is certain', async () => {
     const unsure = [boiler, passage('Boiler room key', ['It hangs in the hall.']), boiler].map((one) => ({
       ...one,
       confidence: CERTAIN - 0.01,
@@ -61,7 +61,7 @@ describe('an answer without a language model', () => {
     expect(reply).to.equal(`${NOTHING_CERTAIN}\n\n• Repair 905 boiler\n• Boiler room key`);
   });
 
-  it('prefers the line that holds what is asked for, and says it in the order of the text', () => {
+  it('prefers the line with the kind of thing asked for and keeps the order of the text', () => {
     const text = passage('Toll box fleet', [
       'Somebody lost one. The provider was told on 12 March at noon. Ms Berger blocked it.',
     ]);
@@ -75,7 +75,7 @@ describe('an answer without a language model', () => {
     );
   });
 
-  it('has at most three sentences, none twice, none endless', () => {
+  it('has at most three short sentences without a repeat', () => {
     const long = passage('Long', [
       `${'word '.repeat(200)}.`,
       ...Array.from({ length: 9 }, () => 'The same words again.'),
@@ -86,14 +86,14 @@ describe('an answer without a language model', () => {
     expect(textsOf('same words?', [long]).length).to.equal(new Set(textsOf('same words?', [long])).size);
   });
 
-  it('leaves out sources that are clearly behind', () => {
+  it('leaves out sources with clearly lower scores', () => {
     const far = passage('Another boiler', ['Cost: 12, charged to the owner'], { score: 0.3 });
     expect(quotesOf('What did the boiler cost?', [], [boiler, far]).map(({ title }) => title)).to.deep.equal([
       'Repair 905 boiler',
     ]);
   });
 
-  it('takes the words of the talk so far where the question has none of its own', () => {
+  it('adds the words of the earlier question when the question has none of its own', () => {
     const history = [{ role: 'user' as const, content: 'What did the boiler cost?' }];
     const found = quotesOf('And how much is it?', history, [boiler]).flatMap(({ texts }) => texts);
     expect(found).to.include('Cost: 780, charged to the owner');

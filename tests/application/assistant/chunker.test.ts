@@ -13,13 +13,13 @@ const SMALL = { target: 60, size: 80, limit: 1000 };
 const textsOf = (text: string, sizes = SMALL) => chunksOf('A title', text, sizes).map((chunk) => chunk.text);
 
 describe('chunks of a text', () => {
-  it('are one for a short text, and none for one that says nothing', () => {
+  it('are one for a short text and none for an empty one', () => {
     expect(textsOf('Hello.\n\nWorld.')).to.deep.equal(['Hello.\n\nWorld.']);
     for (const nothing of ['', ' \n\t\r\n ', '\u0000\u0007', '\ufeff'])
       expect(textsOf(nothing)).to.deep.equal([]);
   });
 
-  it('keep paragraphs and sentences whole where they can', () => {
+  it('keep paragraphs and sentences whole where possible', () => {
     const [first, second, third] = [
       'First one. And more of it here.',
       'The second paragraph stands here, whole.',
@@ -31,7 +31,7 @@ describe('chunks of a text', () => {
     ]);
   });
 
-  it('take sentences up to their target, and a longer one whole', () => {
+  it('take sentences up to the target length, and a longer one whole', () => {
     const [short, longer] = [
       'It is here.',
       `This sentence is longer than any target, ${'so '.repeat(8)}it stays.`,
@@ -44,7 +44,7 @@ describe('chunks of a text', () => {
     expect(found).to.deep.equal([`${short} ${short}`, short, longer, short]);
   });
 
-  it('stand together in sections, none left out', () => {
+  it('are grouped into sections without a gap', () => {
     expect(sectionsOf([])).to.deep.equal([]);
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 700 }), { maxLength: 40 }), (lengths) => {
@@ -62,7 +62,7 @@ describe('chunks of a text', () => {
     );
   });
 
-  it('are never longer than they may be, never empty, split no code point, and lose no word', () => {
+  it('respect the size limit, are not empty, split no code point and lose no word', () => {
     const piece = fc.oneof(
       fc.string({ unit: 'grapheme', maxLength: 120 }),
       fc.constantFrom('word ', '. ', '\n', '\n\n', '😀'.repeat(90), 'x'.repeat(200)),
@@ -82,7 +82,7 @@ describe('chunks of a text', () => {
     );
   });
 
-  it('of a long text are longer, so that its end is found as well', () => {
+  it('of a long text are longer, so that its end is found too', () => {
     const sizes = { target: 60, size: 300, limit: 100 };
     const text = Array.from({ length: 500 }, (_, n) => `Sentence ${n} is here.`).join(' ');
     const found = textsOf(text, sizes);
@@ -90,11 +90,11 @@ describe('chunks of a text', () => {
     expect(found.at(-1)).to.include('Sentence 499');
   });
 
-  it('are bounded in number', () => {
+  it('are limited in number', () => {
     expect(textsOf('word. '.repeat(5000), { ...SMALL, limit: 7 })).to.have.length(7);
   });
 
-  it('cut a text of many megabytes in less than a few seconds', () => {
+  it('of a text of many megabytes are made within seconds', () => {
     const before = performance.now();
     for (const text of [
       'a'.repeat(3_000_000),
@@ -106,7 +106,7 @@ describe('chunks of a text', () => {
     expect(performance.now() - before).to.be.lessThan(15_000);
   }).timeout(30_000);
 
-  it('are the same when they are made in turns, and a long text leaves many to others', async () => {
+  it('are the same when made with yields, and a long text yields often', async () => {
     const long = `${'A sentence of it. '.repeat(20)}\n`.repeat(1500);
     for (const [text, least] of [
       ['', 0],
@@ -123,7 +123,7 @@ describe('chunks of a text', () => {
     }
   });
 
-  it('have the hash of title and text, the same for texts that only differ in line ends', () => {
+  it('have a hash of title and text that ignores line end styles', () => {
     const hashes = (title: string, text: string) => chunksOf(title, text).map(({ hash }) => hash);
     expect(hashes('T', 'a\r\nb  \r\n')).to.deep.equal(hashes('T', 'a\nb'));
     expect(hashes('T', 'a')).to.deep.equal([contentHash('T', 'a')]);

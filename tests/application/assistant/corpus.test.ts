@@ -37,14 +37,14 @@ describe('the corpus', () => {
     return found?.chunks.map(({ text }) => text).join('|');
   };
 
-  it('embeds what is new, and nothing the second time', async () => {
+  it('embeds new texts once', async () => {
     expect(await write(['one', 'a text'], ['two', 'another'])).to.deep.equal(['added', 'added']);
     expect(embedder.embedded).to.deep.equal(['Order one\na text', 'Order two\nanother']);
     expect(await write(['one', 'a text'], ['two', 'another'])).to.deep.equal(['skipped', 'skipped']);
     expect(embedder.embedded).to.have.length(2);
   });
 
-  it('embeds of a changed text the chunks that changed, and drops the tail of one that shrank', async () => {
+  it('embeds only the changed chunks of a text and drops the rest of one that shrank', async () => {
     await write(['one', sentences(60)]);
     const before = embedder.embedded.length;
     expect(before).to.be.greaterThan(3);
@@ -56,20 +56,20 @@ describe('the corpus', () => {
     expect(await textOf()).to.equal('short');
   });
 
-  it('keeps the later of two revisions, whichever comes first', async () => {
+  it('keeps the later of two revisions in either order', async () => {
     await write(['one', 'newer', { revision: '2' }]);
     expect(await write(['one', 'older', { revision: '1' }])).to.deep.equal(['skipped']);
     expect(await textOf()).to.equal('newer');
   });
 
-  it('keeps out an older text after a later revision with the same text was seen', async () => {
+  it('refuses an older text after a later revision with the same text', async () => {
     await write(['one', 'A', { revision: '1' }]);
     expect(await write(['one', 'A', { revision: '3' }])).to.deep.equal(['skipped']);
     expect(await write(['one', 'B', { revision: '2' }])).to.deep.equal(['skipped']);
     expect(await textOf()).to.equal('A');
   });
 
-  it('brings nothing back that was deleted, and takes the attachments of a record along', async () => {
+  it('does not restore deleted sources, and deletes a record’s attachments', async () => {
     await write(['one', 'text'], ['file', 'attached', { kind: 'attachment', parent: 'one' }]);
     await corpus.delete(TENANT, KEY, false);
     expect(await write(['one', 'text', { revision: '99' }])).to.deep.equal(['skipped']);
@@ -77,7 +77,7 @@ describe('the corpus', () => {
     expect((await store.heads(TENANT, [KEY]))[0]?.revision).to.equal(GONE);
   });
 
-  it('without a model either fails or keeps texts, which get their vectors later', async () => {
+  it('without a model either fails or keeps texts whose vectors follow', async () => {
     embedder.available = false;
     expect(await rejection(write(['one', 'text']))).to.be.instanceOf(EmbedderUnavailable);
     expect(await textOf()).to.equal(undefined);
@@ -88,14 +88,14 @@ describe('the corpus', () => {
     expect((await store.load(TENANT, [KEY]))[0]?.chunks[0]?.vector).to.be.instanceOf(Float32Array);
   });
 
-  it('embeds anew what another model has embedded', async () => {
+  it('embeds texts of another model again', async () => {
     await write(['one', 'text']);
     const other = new Corpus({ store, embedder: testEmbedder('words/2') });
     expect(await other.write(TENANT, [document('one', 'text')], 'fail')).to.deep.equal(['updated']);
     expect((await store.load(TENANT, [KEY]))[0]?.model).to.equal('words/2');
   });
 
-  it('holds the latest text after any order of writes, of several writers at once', async () => {
+  it('holds the latest text after concurrent writes in any order', async () => {
     const step = fc.record({ revision: fc.integer({ min: 1, max: 9 }), deletes: fc.boolean() });
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 10 }), async (steps) => {
@@ -115,7 +115,7 @@ describe('the corpus', () => {
         );
         const isDeleted = steps.some(({ deletes }, index) => deletes && index > 5);
         const last = Math.max(...steps.map(({ revision }) => revision));
-        // What failed to get in for a race comes again with its own event.
+        // A write that lost a race is repeated, as its event would be.
         await corpusOf(store, embedder).write(
           TENANT,
           [document('one', `text ${last % 3}`, { revision: String(last) })],

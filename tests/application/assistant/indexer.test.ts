@@ -12,7 +12,7 @@ import { testLogger } from '../../support/fakes.ts';
 import { document, type TestEmbedder, testEmbedder } from './support.ts';
 
 const event = (type: string, data: object, tenantId = 'acme'): LoggedEvent =>
-  // The indexer looks at nothing else of an event.
+  // The indexer reads only these fields of an event.
   ({ type, data, tenantId }) as unknown as LoggedEvent;
 
 const created = (id: string, text: string, tenantId?: string): LoggedEvent =>
@@ -74,7 +74,7 @@ describe('the indexer', () => {
     return found.flatMap((source) => source?.chunks.map(({ text }) => text) ?? []).toSorted();
   };
 
-  it('embeds of many events of one record the last alone, each tenant by itself', async () => {
+  it('embeds only the last of several events of a record, per tenant', async () => {
     await handle(
       created('a', 'one'),
       updated('a', 'two', 2),
@@ -86,7 +86,7 @@ describe('the indexer', () => {
     expect(embedder.embedded).to.have.length(2);
   });
 
-  it('changes nothing when events come again, in a batch or late', async () => {
+  it('has no effect when events repeat, in a batch or late', async () => {
     await handle(created('a', 'one'), updated('a', 'two', 2));
     const before = embedder.embedded.length;
     await handle(created('a', 'one'));
@@ -95,7 +95,7 @@ describe('the indexer', () => {
     expect(embedder.embedded).to.have.length(before);
   });
 
-  it('takes attachments along with their record, in one batch too', async () => {
+  it('deletes attachments with their record, also in one batch', async () => {
     await handle(created('a', 'one'), event('FileUploaded', facts('f', 'a')), deleted('a'));
     expect(await texts()).to.deep.equal([]);
     await handle(created('a', 'one'), event('FileUploaded', facts('f', 'a')));
@@ -109,7 +109,7 @@ describe('the indexer', () => {
     expect(await texts()).to.deep.equal([]);
   });
 
-  it('adds nothing for a tenant without the assistant, and drops what is outdated', async () => {
+  it('adds nothing for a tenant without the assistant and drops outdated texts', async () => {
     await handle(created('a', 'one'), created('b', 'stays'));
     entitled.clear();
     await handle(updated('a', 'two', 2), created('c', 'new'), deleted('d'));
@@ -120,9 +120,9 @@ describe('the indexer', () => {
     expect(await texts(), 'a backfill brings it back by this very revision').to.deep.equal(['stays', 'two']);
   });
 
-  it('passes over what is nothing to the corpus, and nothing else', async () => {
+  it('skips events without a corpus and no others', async () => {
     const stored = (...tenants: string[]) =>
-      // It looks at nothing else of a stored event.
+      // The indexer reads only the stream’s name.
       tenants.map((tenantId) => ({ stream: `${tenantId}.record-a` }) as StoredEvent);
     const { skipsAll } = indexerOf();
     entitled = new Set(['acme']);
@@ -135,7 +135,7 @@ describe('the indexer', () => {
     expect(await skipsAll?.(stored('acme')), 'it is remembered as deleted').to.equal(false);
   });
 
-  it('keeps texts up without a model, so that nothing outdated is found later', async () => {
+  it('stores texts without a model, so that no outdated text is found', async () => {
     await handle(created('a', 'one'));
     embedder.available = false;
     await handle(updated('a', 'two', 2));
@@ -151,7 +151,7 @@ describe('the indexer', () => {
     );
   };
 
-  it('stores what is large at once by its words, holds nobody up with it, and computes the vectors later', async () => {
+  it('stores large batches as texts at once and computes their vectors later', async () => {
     const gate = Promise.withResolvers<void>();
     const { embed } = embedder;
     embedder.embed = async (all, urgency) => {
@@ -171,7 +171,7 @@ describe('the indexer', () => {
     expect(await withVectors()).to.include('d');
   });
 
-  it('takes up at its next beginning what a process that died has left', async () => {
+  it('computes after a restart the vectors that a crash left out', async () => {
     const dead = { add: () => undefined, isBehind: () => false } as unknown as Completion;
     completion = dead;
     await handle(created('a', long('a')), created('b', long('b'), 'other'));
@@ -184,7 +184,7 @@ describe('the indexer', () => {
     expect(await withVectors('other'), 'not entitled').to.deep.equal([]);
   });
 
-  it('puts no vectors of a text over a later text, nor over a deletion', async () => {
+  it('stores no vectors of a text over a later text or a deletion', async () => {
     const { embed } = embedder;
     embedder.embed = async (all, urgency) => {
       if (all.length > 48) {
@@ -200,7 +200,7 @@ describe('the indexer', () => {
     expect(await withVectors()).to.deep.equal(['a']);
   });
 
-  it('goes on with the next where a store cannot be reached or a source breaks, and ends when it is told to', async () => {
+  it('continues after a failed store or source, and stops on request', async () => {
     let tries = 0;
     const { embed } = embedder;
     embedder.embed = async (all, urgency) => {

@@ -11,8 +11,8 @@ import { threadedEmbedder } from '../../../infrastructure/embedding/threaded-emb
 import { testLogger } from '../../support/fakes.ts';
 
 /**
- * A part of the bench's labelled set through the real embedder. The floors are a little below what was measured (in
- * the messages), so that a change that makes answers worse fails here; `npm run bench -- --only assistant` has the whole set.
+ * Runs a part of the bench’s labelled set through the real embedder. The floors are slightly below the measured values;
+ * `npm run bench -- --only assistant` runs the whole set.
  */
 describe('the quality of answers', function () {
   this.timeout(240_000);
@@ -25,7 +25,7 @@ describe('the quality of answers', function () {
   });
   after(() => embedder.close());
 
-  it('is what it was measured to be', async () => {
+  it('reaches the measured values', async () => {
     const quality = qualityOf(await askAll(index, RANKING, part.cases));
     expect(quality.recall, '0.93 with 202 sources and 67 questions').to.be.at.least(0.9);
     expect(quality.mrr, '0.85').to.be.at.least(0.82);
@@ -36,7 +36,7 @@ describe('the quality of answers', function () {
     expect(quality.emptyElsewhere, '0.21').to.be.at.least(0.1);
   });
 
-  it('is better than that of words alone and of embeddings alone', async () => {
+  it('is better than with words only or embeddings only', async () => {
     const of = async (mode: 'hybrid' | 'keyword' | 'embedding') =>
       qualityOf(await askAll(index, { ...RANKING, mode, threshold: 0 }, part.cases));
     const [hybrid, keyword, embedding] = [await of('hybrid'), await of('keyword'), await of('embedding')];

@@ -8,8 +8,8 @@ const code = async (work: Promise<unknown>): Promise<string> => {
   return error instanceof DomainError ? error.code : String(error);
 };
 
-describe('questions at the same time', () => {
-  it('are so many of a tenant, and so many of all together; what has ended makes room', async () => {
+describe('concurrent questions', () => {
+  it('are limited per tenant and in total, and a finished one frees its slot', async () => {
     const admission = new QuestionLimiter({ perTenant: 2, together: 3 });
     const gates = [1, 2, 3].map(() => Promise.withResolvers<string>());
     const [one, two, three] = gates.map(({ promise }, n) =>

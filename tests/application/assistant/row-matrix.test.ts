@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { RANKING, scoreOf } from '../../../application/assistant/ranking.ts';
 import { SearchIndex } from '../../../application/assistant/search-index.ts';
 
-/** A vector of length one, drawn by a number. */
+/** A unit vector from a seed. */
 const unit = (dimensions: number, seed: number): Float32Array => {
   let state = seed + 1;
   const vector = Float32Array.from({ length: dimensions }, () => {
@@ -14,7 +14,7 @@ const unit = (dimensions: number, seed: number): Float32Array => {
 };
 
 describe('a search', () => {
-  /** What scoring everything gives; the first one wins a tie for a place. */
+  /** Scores all vectors; the first one wins a tie. */
   const bruteForce = (vectors: readonly Float32Array[], query: Float32Array, candidates: number): string[] =>
     vectors
       .map((vector, n) => ({
@@ -47,7 +47,7 @@ describe('a search', () => {
     expect(found.map(({ id }) => id)).to.deep.equal(bruteForce(vectors, query, candidates));
   };
 
-  it('finds what comparing every vector finds, of random ones', () => {
+  it('finds the same random vectors as comparing all of them', () => {
     for (let seed = 0; seed < 5; seed += 1) {
       const vectors = Array.from({ length: 1500 }, (_, n) => unit(64, seed * 10_000 + n));
       check(vectors, unit(64, seed + 777_777), 50);
@@ -71,7 +71,7 @@ describe('a search', () => {
       );
   });
 
-  it('…and of equal ones, of which the first keep their places', () => {
+  it('keeps the first of equal vectors', () => {
     const query = unit(32, 3);
     const vectors = Array.from({ length: 300 }, (_, n) => unit(32, n % 7));
     check([...vectors, query, ...vectors], query, 10);

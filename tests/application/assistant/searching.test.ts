@@ -53,8 +53,8 @@ describe('words of a text', () => {
   });
 });
 
-describe('kin of a word', () => {
-  it('counts, but less than the word itself, and once with it', () => {
+describe('a related word', () => {
+  it('counts once with the word itself, and less than it', () => {
     const index = new KeywordIndex();
     for (const [row, terms] of [
       ['invoic'],
@@ -73,7 +73,7 @@ describe('kin of a word', () => {
   });
 });
 
-describe('the list of what was found', () => {
+describe('the list of results', () => {
   const rules = { ...RANKING, threshold: 0.3 };
 
   it('holds at most six above the threshold, best first, ties by id', () => {
@@ -82,20 +82,20 @@ describe('the list of what was found', () => {
     expect(found.map(({ id }) => id)).to.deep.equal(['g', 'a', 'b', 'c', 'd', 'e']);
   });
 
-  it('has two of one source, unless it is alone', () => {
+  it('has two sections of one source, unless it is the only one', () => {
     const one = [0, 1, 2, 3].map((no) => ranked('one', 0.9 - no / 10, { no }));
     expect(chosen(one, rules, apart).map(({ no }) => no)).to.deep.equal([0, 1, 2, 3]);
     const found = chosen([...one, ranked('two', 0.4)], rules, apart);
     expect(found.map(({ id, no }) => `${id}${no}`)).to.deep.equal(['one0', 'one1', 'two0']);
   });
 
-  it('has nothing twice', () => {
+  it('has no duplicates', () => {
     const twins = [ranked('a', 0.9), ranked('b', 0.8), ranked('c', 0.7)];
     const found = chosen(twins, rules, (x, y) => (x.id !== 'c' && y.id !== 'c' ? 0.99 : 0.1));
     expect(found.map(({ id }) => id)).to.deep.equal(['a', 'c']);
   });
 
-  it('is in one order, however the candidates come', () => {
+  it('has one order for any order of candidates', () => {
     const candidate = fc.record({
       id: fc.constantFrom('a', 'b', 'c', 'd'),
       no: fc.nat(3),
@@ -113,7 +113,7 @@ describe('the list of what was found', () => {
 });
 
 describe('an index', () => {
-  it('finds by words and by vectors, and not what was removed or replaced', () => {
+  it('finds by words and by vectors, without removed or replaced sources', () => {
     const index = new SearchIndex(4);
     const vector = Float32Array.from([1, 0, 0, 0]);
     const none = Float32Array.from([0, 1, 0, 0]);
@@ -153,7 +153,7 @@ describe('the indexes of tenants', () => {
     return { vector: (await embedder.embed([embedded], 'question'))[0], terms };
   };
 
-  it('see what is written, changed and deleted between two questions, by whomever', async () => {
+  it('see every write, change and deletion between two questions', async () => {
     const store = memoryCorpusStore();
     const corpus = new Corpus({ store, embedder });
     const indexes = newIndexes(store);
@@ -170,7 +170,7 @@ describe('the indexes of tenants', () => {
     expect(await texts('violin')).to.deep.equal(['a violin']);
   });
 
-  it('hold no other tenant’s chunks, and go when there is no room, the least asked for first', async () => {
+  it('hold no other tenant’s chunks, and the least recently searched are evicted', async () => {
     const store = memoryCorpusStore();
     const corpus = new Corpus({ store, embedder });
     for (const tenant of ['a', 'b', 'c'])
@@ -184,7 +184,7 @@ describe('the indexes of tenants', () => {
     expect(await indexes.search('b', await query('kettle'))).to.have.length(1);
   });
 
-  it('take in a change that appears after a later one', async () => {
+  it('apply a change that appears after a later one', async () => {
     const store = memoryCorpusStore();
     const corpus = new Corpus({ store, embedder });
     await corpus.write('acme', [document('late', 'a late kettle')], 'fail');
@@ -202,7 +202,7 @@ describe('the indexes of tenants', () => {
     expect(await indexes.search('acme', await query('kettle'))).to.have.length(2);
   });
 
-  it('make an index anew that has become mostly holes', async () => {
+  it('rebuild an index after many removals', async () => {
     const store = memoryCorpusStore();
     const corpus = new Corpus({ store, embedder });
     const indexes = newIndexes(store);
@@ -218,19 +218,19 @@ describe('the indexes of tenants', () => {
   });
 });
 
-describe('what is searched for', () => {
+describe('the search text', () => {
   const history = [
     { role: 'user' as const, content: 'What did we promise the bakery in Lyon?' },
     { role: 'assistant' as const, content: 'Forty chairs in Paris.' },
   ];
 
-  it('is the question alone where it stands by itself', () => {
+  it('is the question alone when it needs no context', () => {
     const message = 'Which museum ordered oak benches for its entrance hall?';
     expect(searchTextsOf(message, history).text).to.equal(message);
     expect(searchTextsOf('What did we promise?', []).text).to.equal('What did we promise?');
   });
 
-  it('is taken together with the last full question where it goes on from there', () => {
+  it('includes the last full question when it refers to that', () => {
     for (const message of ['And in 2025?', 'When?', 'How much is it?', 'what about that one']) {
       const { text, terms } = searchTextsOf(message, history);
       expect(text).to.include('Lyon').and.to.include(message);

@@ -7,7 +7,7 @@ import { recordText } from '../../../application/assistant/texts/record-text.ts'
 import { streamSafe } from '../../../application/assistant/texts/stream-safe.ts';
 import type { Field } from '../../../domain/entities/fields.ts';
 
-describe('texts that are made to take long', function () {
+describe('texts that are expensive to process', function () {
   this.timeout(60_000);
   const inTime = (work: () => unknown): void => {
     const begun = performance.now();
@@ -16,7 +16,7 @@ describe('texts that are made to take long', function () {
   };
   const MARKS = '\u0301\u0323';
 
-  it('have no more than thirty marks on one character, and are then put in order at once', async () => {
+  it('are limited to thirty marks per character and then normalised quickly', async () => {
     const bytes = Buffer.from(`a${MARKS.repeat(400_000)}b`);
     const text = await decodedText(Readable.from([bytes]), 1_000_000);
     expect(text).to.equal(`a${MARKS.repeat(15)}b`);
@@ -28,7 +28,7 @@ describe('texts that are made to take long', function () {
       expect(streamSafe(plain)).to.equal(plain);
   });
 
-  it('do not grow by the names of their columns', () => {
+  it('do not grow by long column names', () => {
     const rows = '1,2\n'.repeat(100_000);
     const long = csvText(`${'A'.repeat(200_000)},b\n${rows}`, 1_000_000);
     expect(long.length).to.be.within(1_000_000, 1_000_200);
@@ -37,12 +37,12 @@ describe('texts that are made to take long', function () {
     expect(csvText(`${wide}\n${'1,'.repeat(100_000)}`, 10_000)).to.have.length.within(10_000, 10_200);
   });
 
-  it('are cut into rows in time, however they are quoted', () => {
+  it('are cut into rows quickly with any quoting', () => {
     for (const part of ['1,2\n', '"x,\n', '",', '"', '"""",', '"""\n', '"a"",', ',', '\n'])
       inTime(() => csvText(`a,b\n${part.repeat(1_600_000 / part.length)}`, 1_700_000));
   });
 
-  it('are no texts for a name or type that only objects know', () => {
+  it('are not recognised by a name or type that every object has', () => {
     for (const filename of ['x.constructor', 'constructor', '.tostring', 'x.valueof'])
       expect(textKindOf({ filename, content_type: 'image/png' })).to.equal(undefined);
     expect(textKindOf({ filename: 'x', content_type: 'constructor' })).to.equal(undefined);

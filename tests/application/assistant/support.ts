@@ -4,12 +4,12 @@ import { termsOf } from '../../../application/assistant/keywords.ts';
 import { type Embedder, EmbedderUnavailable } from '../../../application/ports/embedder.ts';
 
 export interface TestEmbedder extends Embedder {
-  /** Every text that was embedded, in order. */
+  /** Every embedded text, in order. */
   readonly embedded: string[];
   available: boolean;
 }
 
-/** Vectors by the words of a text: those that share words are near each other. */
+/** Embeds by words: texts with common words have similar vectors. */
 export const testEmbedder = (model = 'words/1'): TestEmbedder => {
   const embedded: string[] = [];
   const vectorOf = (text: string): Float32Array => {

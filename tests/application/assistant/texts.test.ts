@@ -15,8 +15,8 @@ const inPieces = (bytes: Uint8Array, size: number): Readable =>
   );
 const decoded = (bytes: Uint8Array, size = 3, max = 1_000_000) => decodedText(inPieces(bytes, size), max);
 
-describe('the text of attachments', () => {
-  it('is UTF-8, wherever the pieces of the stream are cut', async () => {
+describe('the text of an attachment', () => {
+  it('is decoded as UTF-8 with chunks cut anywhere', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.string({ unit: 'grapheme', maxLength: 60 }),
@@ -29,14 +29,14 @@ describe('the text of attachments', () => {
     );
   });
 
-  it('is UTF-16 where the first bytes say so, without the mark', async () => {
+  it('is decoded as UTF-16 by its byte order mark', async () => {
     const little = Buffer.from('\ufeffHello 😀', 'utf16le');
     expect(await decoded(little)).to.equal('Hello 😀');
     expect(await decoded(Buffer.from(little).swap16())).to.equal('Hello 😀');
     expect(await decoded(Buffer.from('\ufeffHello'))).to.equal('Hello');
   });
 
-  it('is none of bytes that only call themselves text', async () => {
+  it('is empty for bytes that are no text', async () => {
     const random = Uint8Array.from({ length: 5000 }, (_, index) => (index * 7919 + 13) % 251);
     const noise = Uint8Array.from({ length: 5000 }, (_, index) => 128 + ((index * 31) % 127));
     for (const bytes of [random, noise, Buffer.from('text\0text'), Buffer.from('%PDF-1.7\n\x01\x02')])
@@ -44,12 +44,12 @@ describe('the text of attachments', () => {
     expect(await decoded(Buffer.alloc(0))).to.equal('');
   });
 
-  it('goes on where a few bytes are broken, without them', async () => {
+  it('skips a few broken bytes', async () => {
     const bytes = Buffer.from(`Caf\xe9 ${'and a longer text '.repeat(5)}`, 'latin1');
     expect(await decoded(bytes)).to.match(/^Caf and a longer text/);
   });
 
-  it('ends at its bound, and the rest is not read', async () => {
+  it('ends at its limit without reading the rest', async () => {
     let read = 0;
     const endless = Readable.from(
       (function* () {
@@ -64,7 +64,7 @@ describe('the text of attachments', () => {
     expect(endless.destroyed).to.equal(true);
   });
 
-  it('is asked for by content type or by name', () => {
+  it('is recognised by content type or name', () => {
     const kind = (filename: string, content_type: string) => textKindOf({ filename, content_type });
     expect(kind('a', 'text/plain; charset=utf-8')).to.equal('text');
     expect(kind('a.csv', 'application/vnd.ms-excel')).to.equal('csv');
@@ -76,7 +76,7 @@ describe('the text of attachments', () => {
     expect(kind('page.html', 'text/html')).to.equal(undefined);
   });
 
-  it('has the rows of a table with the names of their columns', async () => {
+  it('has table rows with column names', async () => {
     const bytes = Readable.from([Buffer.from('Room;Price\r\n12;"3""4;0"\r\n;\r\n14;"two\nlines"\r\n')]);
     const facts = { filename: 'rooms.csv', content_type: 'text/csv' };
     expect(await attachmentText(facts, bytes)).to.deep.equal({
@@ -85,14 +85,14 @@ describe('the text of attachments', () => {
     });
   });
 
-  it('keeps the quotes of a table in which one is never closed, and a file without a table as it is', () => {
+  it('keeps quotes of a table that never closes one, and a file without a table', () => {
     expect(csvText('a,b\n1,"x\n2,y\n')).to.equal('a: 1; b: "x\na: 2; b: y');
     expect(csvText('a,"b\n1,x\n')).to.equal('a: 1; "b: x');
     for (const text of ['', 'a,b', 'a,b\n', 'one\ntwo\n', 'just "a line'])
       expect(csvText(text), JSON.stringify(text)).to.equal(text);
   });
 
-  it('comes out of anything that calls itself CSV, with every word of its cells', () => {
+  it('is made of anything called CSV, with every word of its cells', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom('a', 'b', ',', '"', '\n', '\r', ';', '\t', '|'), maxLength: 60 }),
@@ -125,7 +125,7 @@ describe('the text of a record', () => {
     required: false,
   });
 
-  it('is its labels and values in the order of the schema, named by its name', () => {
+  it('has labels and values in schema order and the record’s name', () => {
     const schema = {
       label: 'Order',
       fields: [
@@ -141,7 +141,7 @@ describe('the text of a record', () => {
     });
   });
 
-  it('holds no ids of others and nothing of fields that are gone', () => {
+  it('has no ids of others and no removed fields', () => {
     const schema = {
       label: 'Order',
       fields: [field('customer', 'reference'), field('owner', 'user'), field('place', 'text')],

@@ -5,7 +5,7 @@ import { headAttacks } from './attacks/heads.ts';
 import { lineAttacks } from './attacks/lines.ts';
 import { attackedLog } from './attacks/log.ts';
 
-/** The second verifier is slow, and is run on all attacks on a smaller log, and on one export of the large one. */
+/** The second verifier is slow: it checks all attacks on the smaller log and one export of the large one. */
 const SIZES = [
   { EVENTS: 3_000, length: 100, both: true },
   { EVENTS: 100_000, length: 200, both: false },
@@ -18,13 +18,13 @@ for (const size of SIZES)
     const at = attackedLog(size);
     const { EVENTS, both, python, against, checked, expectOfPython, exported, verdictOf, written } = at;
 
-    describe('that nobody has touched', () => {
-      it('is verified, by itself and against its head, with and without the list of heads', async () => {
+    describe('that is unchanged', () => {
+      it('is verified without and with its head and the list of streams', async () => {
         const withHeads = await against(at.proof.withHeads);
         for (const args of [[], withHeads, await against(JSON.stringify(at.proof.head))]) {
           const options = args.length === 0 ? [] : [...args, '--strict'];
           const verdict = await verdictOf(at.whole, ...options);
-          // Of the large log once, with everything: each is a process that reads all of it.
+          // Once for the large log: each process reads all of it.
           const isOne = both || args === withHeads;
           if (isOne) {
             expect(await verdictOfNode('--export', at.wholePath, ...options), 'as a command').to.deep.equal(
@@ -42,7 +42,7 @@ for (const size of SIZES)
         }
       });
 
-      it('is verified against a head that was sealed before its last events, which are counted', async () => {
+      it('is verified against a head signed before its last events, which are counted', async () => {
         expect(await checked(at.whole, at.earlier.withHeads)).to.deep.include({
           verified: true,
           not_covered: EVENTS / 2,
@@ -50,7 +50,7 @@ for (const size of SIZES)
         });
       });
 
-      it('is the same bytes each time', async () => {
+      it('has the same bytes each time', async () => {
         expect(Buffer.concat(await exported(at.folder)).equals(at.whole[0] as Buffer)).to.equal(true);
       });
     });
@@ -59,7 +59,7 @@ for (const size of SIZES)
     headAttacks(at);
     lineAttacks(at);
 
-    it('is refused a check that would vouch for nothing', async () => {
+    it('is refused when the check would prove nothing', async () => {
       const key = ['--public-key', at.signer.publicKey];
       for (const args of [
         [],

@@ -16,7 +16,7 @@ const TENANT = 'acme';
 const HEX = '0123456789abcdef'.repeat(4);
 const SECRET_TEXT = 'Line\n"feed" 😀 \u2028 {"body":"x"}';
 
-/** Sealed texts, with what an auditor reads in their place; some keys are destroyed, some texts are damaged. */
+/** Sealed texts with the text an auditor reads; some keys are destroyed, some texts damaged. */
 const sealing = async () => {
   const store = memoryKeyStore();
   const keys = new KeyRing(store, MASTER_KEY);
@@ -75,7 +75,7 @@ const metadata = fc.oneof(
     metadataOf().replace('{', '{ '),
     metadataOf().replace(':1,', ':01,'),
   ),
-  // One unit changed, as a damaged file has it.
+  // One changed unit, as in a damaged file.
   fc.tuple(fc.nat(400), fc.constantFrom('"', '\\', 'x', '\n', '\t', ',')).map(([at, unit]) => {
     const whole = metadataOf();
     return whole.slice(0, at) + unit + whole.slice(at + 1);
@@ -83,12 +83,12 @@ const metadata = fc.oneof(
 );
 
 /**
- * Without a backslash: V8 reads a name that begins with an escape as another one when it has seen an object whose name
- * at this place is a backslash (JSON.parse of '{"\\\\":1}', then of '{"\\"":1}'), and no way of making lines changes that.
+ * Without a backslash: V8’s JSON.parse mixes up names that start with an escape after it has seen an object whose name
+ * there is a backslash ('{"\\\\":1}', then '{"\\"":1}').
  */
 const name = text.map((one) => one.replaceAll('\\', '/'));
 
-/** Data of each type: its personal fields with whatever may stand there, also twice, nested, or in other names. */
+/** Data of each type: personal fields with any value, repeated, nested or under other names. */
 const dataOf = (personal: readonly string[], sealed: readonly string[]): fc.Arbitrary<string> => {
   const value = fc.oneof(fc.constantFrom(...sealed), text, fc.constantFrom(null, 1, true));
   const members = fc.array(
@@ -120,7 +120,7 @@ const dataOf = (personal: readonly string[], sealed: readonly string[]): fc.Arbi
   );
 };
 
-/** The view of an event's data that an auditor should read: personal fields opened, all else as stored. */
+/** The expected view of an event’s data: personal fields opened, the rest as stored. */
 const viewOf = ({ type, data }: NewEvent, shown: ReadonlyMap<string, string>): unknown => {
   const stored = parsed(data);
   if (stored === null) return null;
@@ -160,7 +160,7 @@ withEachEventStore((open) => {
   describe('The export of a tenant’s events', function () {
     this.timeout(120_000);
 
-    it('shows each type of event opened, beside its exact stored texts, whatever is stored', async () => {
+    it('shows each type of event opened beside its exact stored texts', async () => {
       const { shown, sealed, fresh, keys } = await sealing();
       const store = await open();
       const types = [...catalogue, { type: 'Unknown "type', personal: {} }];
@@ -173,7 +173,7 @@ withEachEventStore((open) => {
                 ([data, own]): NewEvent => ({
                   ...event(),
                   type,
-                  // The store takes no half of a surrogate pair, which cutting texts may leave.
+                  // The store refuses lone surrogates, which cutting texts may leave.
                   data: data.toWellFormed(),
                   metadata: own.toWellFormed(),
                 }),
@@ -200,7 +200,7 @@ withEachEventStore((open) => {
       );
     });
 
-    it('gives the same bytes to several readers at once, of whom some leave', async () => {
+    it('gives the same bytes to several concurrent readers when some stop early', async () => {
       const store = await open();
       const keyStore = memoryKeyStore();
       await fillAuditLog(store, keyStore, TENANT, 3000, 40);
@@ -226,12 +226,12 @@ withEachEventStore((open) => {
         bytesOf(
           new Replay({ events, catalogue, keys: new KeyRing(keyStore, MASTER_KEY) }).export(TENANT, {}),
         );
-      // Positions are a store's own.
+      // Positions depend on the store.
       const textOf = (bytes: Buffer) => bytes.toString('utf8').replace(/^\{"position":"[^"]*"/gm, '{');
       expect(textOf(await exported(store))).to.equal(textOf(await exported(copy)));
     });
 
-    it('ends as an incomplete one where an event cannot be read', async () => {
+    it('ends incomplete at an event that cannot be read', async () => {
       const store = await open();
       const keyStore = memoryKeyStore();
       await fillAuditLog(store, keyStore, TENANT, 2000, 40);

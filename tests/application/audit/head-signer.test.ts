@@ -21,7 +21,7 @@ import { memoryKeyStore, testClock, testLogger } from '../../support/fakes.ts';
 
 const hashOf = (metadata: string): string => /"hash":"([0-9a-f]{64})"/.exec(metadata)?.[1] ?? '';
 
-/** The root by the recipe alone. */
+/** Computes the root by the documented recipe. */
 const rootOf = async (events: EventStore, tenantId: string): Promise<string> => {
   const heads = new Map<string, string>();
   for (const { stream, revision, metadata } of await events.readAll({ limit: 1_000_000 })) {
@@ -32,7 +32,7 @@ const rootOf = async (events: EventStore, tenantId: string): Promise<string> => 
     .digest('hex');
 };
 
-describe('Sealed heads', function () {
+describe('Signed heads', function () {
   this.timeout(60_000);
   let folder: string;
   let ended: (() => Promise<void>)[] = [];
@@ -45,7 +45,7 @@ describe('Sealed heads', function () {
     await rm(folder, { recursive: true });
   });
 
-  /** One process: its own follower and connections, over a log and a file that others may share. */
+  /** One process with its own follower and connections over a shared log and file. */
   const start = async (
     events: EventStore,
     options: { sink?: HeadSink; signed?: false; file?: string } = {},
@@ -78,7 +78,7 @@ describe('Sealed heads', function () {
     return { sealer, keeper, heads, signer, clock, logger, stop };
   };
 
-  it('are over the last event of every stream of the tenant, and of no other', async () => {
+  it('cover the last event of every stream of the tenant and no other', async () => {
     const events = openMemoryEventStore();
     const keyStore = memoryKeyStore();
     const { sealer, signer } = await start(events);
@@ -97,7 +97,7 @@ describe('Sealed heads', function () {
     );
   });
 
-  it('are right while events come, each for its own position', async () => {
+  it('are correct for their position while events are appended', async () => {
     const events = openMemoryEventStore();
     const { sealer } = await start(events);
     let done = false;
@@ -126,7 +126,7 @@ describe('Sealed heads', function () {
     }
   });
 
-  it('go on after a restart, and are the same at two processes with one file', async () => {
+  it('continue after a restart and agree between two processes with one file', async () => {
     const events = openMemoryEventStore();
     const keyStore = memoryKeyStore();
     const first = await start(events);
@@ -144,7 +144,7 @@ describe('Sealed heads', function () {
     expect((await third.sealer.proof('acme')).root).to.equal(root);
   });
 
-  it('are made anew of a log that is another one', async () => {
+  it('are rebuilt for another log', async () => {
     const first = openMemoryEventStore();
     await fillAuditLog(first, memoryKeyStore(), 'acme', 500, 5);
     const before = await start(first);
@@ -156,7 +156,7 @@ describe('Sealed heads', function () {
     expect((await after.sealer.proof('acme')).root).to.equal(await rootOf(other, 'acme'));
   });
 
-  it('are sealed by themselves for tenants with new events alone', async () => {
+  it('are signed regularly only for tenants with new events', async () => {
     const events = openMemoryEventStore();
     const keyStore = memoryKeyStore();
     const received: SignedHead[] = [];
@@ -174,7 +174,7 @@ describe('Sealed heads', function () {
     await eventually(() => expect(tenants()).to.deep.equal(['acme', 'other', 'other']));
   });
 
-  it('reach the place outside when it is back, in their order, also after a restart', async () => {
+  it('reach the sink in order once it is available again, also after a restart', async () => {
     const events = openMemoryEventStore();
     await fillAuditLog(events, memoryKeyStore(), 'acme', 50);
     const received: string[] = [];
@@ -200,7 +200,7 @@ describe('Sealed heads', function () {
     await eventually(() => expect(received).to.deep.equal(sealed));
   });
 
-  it('are lines of a file for each tenant, whatever a crash has left of the last one', async () => {
+  it('are lines of a file per tenant after a crash cut the last one', async () => {
     const outside = join(folder, 'out');
     const sink = folderSink(outside);
     const head = (signed_at: string): SignedHead => ({
@@ -228,7 +228,7 @@ describe('Sealed heads', function () {
     );
   });
 
-  it('are refused without a key, which production must be given', async () => {
+  it('are refused without a key, which production requires', async () => {
     const { sealer } = await start(openMemoryEventStore(), { signed: false });
     const refused = await sealer.proof('acme').catch((error: unknown) => error);
     expect(refused).to.have.property('code', 'unavailable');
@@ -245,7 +245,7 @@ describe('Sealed heads', function () {
     }
   });
 
-  it('have one key in a development folder, kept', () => {
+  it('use one persistent key in a development folder', () => {
     const config = readConfig({ DATA_DIR: folder });
     expect(headSigner(config)?.publicKey).to.equal(headSigner(config)?.publicKey);
   });

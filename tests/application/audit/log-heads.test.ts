@@ -14,7 +14,7 @@ import { fillAuditLog } from '../../support/audit-log.ts';
 import { eventually, rejection } from '../../support/eventually.ts';
 import { memoryKeyStore, testLogger } from '../../support/fakes.ts';
 
-describe('Heads that are taken over from the file of the log', function () {
+describe('Stream hashes read from the log’s file', function () {
   this.timeout(60_000);
   let folder: string;
   let events: EventStore;
@@ -63,7 +63,7 @@ describe('Heads that are taken over from the file of the log', function () {
     await fillAuditLog(events, keyStore, 'acme', count, 7);
     await fillAuditLog(events, keyStore, 'beta', 50, 3);
   };
-  /** What a keeper makes of it that reads the events by itself. */
+  /** The hashes of a keeper that reads the events itself. */
   const expected = async (): Promise<{
     heads: StreamHead[];
     owners: string[];
@@ -76,7 +76,7 @@ describe('Heads that are taken over from the file of the log', function () {
     return { heads: await all(store), owners: await store.unsigned(), last: await store.lastNoted() };
   };
 
-  it('are what a keeper finds that reads the events, from wherever it goes on', async () => {
+  it('equal those of a keeper that reads the events, from any start', async () => {
     const store = await open({ log: log() });
     const { keeper } = keeping(store);
     for (const count of [3000, 10, 2500]) {
@@ -90,7 +90,7 @@ describe('Heads that are taken over from the file of the log', function () {
     }
   });
 
-  it('go on after each step that a process was killed at, and twice do no harm', async () => {
+  it('continue after a kill at each step, and a repeat has no effect', async () => {
     await fill(5000);
     const store = await open();
     for (let steps = 0; steps < 4; steps += 1) {
@@ -104,7 +104,7 @@ describe('Heads that are taken over from the file of the log', function () {
     expect(await all(store)).to.deep.equal(heads);
   });
 
-  it('are kept by the process itself, when the thread cannot do it', async () => {
+  it('are kept by the process itself when the thread fails', async () => {
     await fill(100);
     const store = await open({ log: join(folder, 'nowhere', 'events.db') });
     const { keeper, logger } = keeping(store);
@@ -113,7 +113,7 @@ describe('Heads that are taken over from the file of the log', function () {
     expect(await all(store)).to.deep.equal((await expected()).heads);
   });
 
-  it('are there for who asks before the keeper knows how far they go, with nothing new in the log', async () => {
+  it('are ready for a caller that asks before the keeper knows its position', async () => {
     await fill(100);
     const { keeper, close } = keeping(await open({ log: log() }));
     await keeper.reachEnd();
@@ -124,7 +124,7 @@ describe('Heads that are taken over from the file of the log', function () {
     expect(await all(store)).to.deep.equal((await expected()).heads);
   });
 
-  it('are made anew for another log', async () => {
+  it('are rebuilt for another log', async () => {
     await fill(100);
     const store = await open({ log: log() });
     await store.merge(
@@ -138,20 +138,20 @@ describe('Heads that are taken over from the file of the log', function () {
     expect(await all(store)).to.deep.equal((await expected()).heads);
   });
 
-  it('are refused once the thread is closed, also to who waits for them', async () => {
+  it('are refused after the thread is closed, also to waiting callers', async () => {
     await fill(100);
     await open();
     const thread = new HeadThread({ path: path(), log: log() });
     expect(await thread.advance()).to.equal(await events.head());
     await fill(100);
-    // The thread may answer before it ends; a question without any answer would hang here.
+    // The thread may answer before it ends; without any answer the test would hang.
     const asked = thread.advance().then(() => 'answered', String);
     await thread.close();
     expect(await asked).to.match(/ended|closed|answered/);
     expect(String(await rejection(thread.advance()))).to.contain('closed');
   });
 
-  it('are not waited for any longer by anybody once nobody keeps them', async () => {
+  it('release waiting callers once no keeper runs', async () => {
     const store = await open({ log: log() });
     const standing: HeadStore = {
       ...store,
@@ -170,10 +170,10 @@ describe('Heads that are taken over from the file of the log', function () {
     expect(performance.now() - began).to.be.lessThan(2000);
   });
 
-  it('do not hold up a stop while there is much to take over, and go on from there', async () => {
+  it('let a stop interrupt a long catch-up, which continues later', async () => {
     const store = await open({ log: log() });
     let asked = 0;
-    // Each answer is a small part of what there is.
+    // Each answer covers a small part.
     const one = openLogHeads(path(), log());
     const slowly: HeadStore = {
       ...store,
@@ -197,14 +197,14 @@ describe('Heads that are taken over from the file of the log', function () {
 
   for (const isInThread of [true, false]) {
     const how = isInThread ? 'the thread' : 'the process itself';
-    it(`are whole after another process has begun anew, and kept by ${how}`, async () => {
+    it(`are complete after another process reset them, kept by ${how}`, async () => {
       await fill(200);
       const store = await open(isInThread ? { log: log() } : {});
       const { keeper, close } = keeping(store);
       await keeper.reachEnd();
       const other = await open();
       const last = (await other.lastNoted()) ?? never();
-      // Of a log that these are no heads of: nothing is forgotten.
+      // Hashes of another log: nothing is reset.
       await other.reset({ ...last, hash: 'x'.repeat(64) });
       expect(await store.position()).to.equal(await events.head());
       await other.reset(last);
@@ -213,7 +213,7 @@ describe('Heads that are taken over from the file of the log', function () {
       const { heads } = await expected();
       expect(heads).to.have.length.greaterThan(5);
       expect(await all(store)).to.deep.equal(heads);
-      // A stop writes no position that the heads do not reach.
+      // A stop stores no position beyond the hashes.
       await other.reset((await other.lastNoted()) ?? never());
       await close();
       expect([await store.position(), await all(store)]).to.deep.equal([undefined, []]);

@@ -13,7 +13,7 @@ import { memoryKeyStore } from '../../support/fakes.ts';
 
 const HASH = /"hash":"[0-9a-f]{64}",/;
 
-/** The event with the hash that its parts have, as who may write to the log can give it. */
+/** The event with a matching hash, as someone with access to the log could make it. */
 const rehashed = (line: string): string => {
   const event = eventOf(line);
   if (event === undefined) return line;
@@ -24,7 +24,7 @@ const rehashed = (line: string): string => {
   return line.replaceAll(stated, hash);
 };
 
-describe('A line that is read in its bytes', function () {
+describe('A line read as bytes', function () {
   this.timeout(120_000);
   let lines: string[];
 
@@ -41,7 +41,7 @@ describe('A line that is read in its bytes', function () {
     await rm(folder, { recursive: true });
   });
 
-  /** Whatever is good in its bytes is good when it is read as JSON, and says the same. */
+  /** A line valid as bytes is also valid as JSON, with the same meaning. */
   const agrees = (line: string): boolean => {
     const good = goodEventOf(Buffer.from(line, 'utf8'));
     if (good === undefined) return false;
@@ -57,11 +57,11 @@ describe('A line that is read in its bytes', function () {
     return true;
   };
 
-  it('is most lines that the server writes', () => {
+  it('is accepted for most lines of the server', () => {
     expect(lines.filter(agrees).length).to.be.greaterThan(lines.length * 0.9);
   });
 
-  it('is none that is changed, also where the change has a hash of its own', () => {
+  it('is refused when it was changed, also with a matching hash', () => {
     let good = 0;
     const put = fc.oneof(
       fc.string({ maxLength: 3, unit: 'binary' }),
@@ -92,11 +92,11 @@ describe('A line that is read in its bytes', function () {
       }),
       { numRuns: 10_000 },
     );
-    // Such as another text in the place of a sealed one.
+    // For example another text in place of a sealed one.
     expect(good).to.be.greaterThan(100);
   });
 
-  it('does not take a text for a sealed one where it is none, or within another value', () => {
+  it('is refused when an unsealed or nested text has the form of a sealed one', () => {
     const line = lines.find((one) => one.includes('MessageSent')) ?? '';
     const event = JSON.parse(line);
     const stored: Record<string, unknown> = JSON.parse(event.sealed.data);
@@ -124,11 +124,11 @@ describe('A line that is read in its bytes', function () {
     }
   });
 
-  it('leads to the same verdict as reading the line as JSON', () => {
+  it('leads to the same verdict as the line read as JSON', () => {
     const verdicts = [false, true].map((isQuick) => {
       const verifier = new Verifier([]);
       for (const line of lines) {
-        // A space is no difference to JSON, and none that is looked for.
+        // JSON ignores the space, the byte reader refuses it.
         verifier.take(Buffer.from(isQuick ? line : line.replace(/^\{/, '{ ')));
       }
       return verifier.end();

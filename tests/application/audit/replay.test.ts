@@ -10,7 +10,7 @@ import { memoryKeyStore } from '../../support/fakes.ts';
 import { MASTER_KEY } from '../../support/node.ts';
 
 const FOREIGN = 200_000;
-/** Events that one step of the embedded log looks at, at most. */
+/** Most events per scan of the embedded log. */
 const STEP = 4096;
 
 const replayOf = (events: EventStore, keyStore = memoryKeyStore()) =>
@@ -18,7 +18,7 @@ const replayOf = (events: EventStore, keyStore = memoryKeyStore()) =>
 
 const linesIn = (piece: Uint8Array): string[] => Buffer.from(piece).toString('utf8').split('\n').slice(0, -1);
 
-/** Counts scans and the events that they look at. */
+/** Counts scans and scanned events. */
 const counted = (store: EventStore) => {
   const looks = { steps: 0, scanned: 0 };
   const events: EventStore = {
@@ -35,7 +35,7 @@ const counted = (store: EventStore) => {
 
 withEachEventStore((open) => {
   describe('The replay of a tenant’s events', () => {
-    it('holds one piece, however large the log, and goes no further than it is pulled', async () => {
+    it('holds one piece in memory and reads no further than it is consumed', async () => {
       const store = await open();
       await fillAuditLog(store, memoryKeyStore(), 'acme', 5000);
       const { events, looks } = counted(store);
@@ -47,7 +47,7 @@ withEachEventStore((open) => {
       await pieces.return();
     }).timeout(60_000);
 
-    it('ends with what was in the log when it was asked for', async () => {
+    it('ends with the log as of its start', async () => {
       const store = await open();
       await store.append(
         'acme.x-1',
@@ -62,7 +62,7 @@ withEachEventStore((open) => {
       expect(count).to.equal(1500);
     });
 
-    it('does not end as if it were whole when the process stops', async () => {
+    it('does not look complete when the process stops', async () => {
       const store = await open();
       await store.append(
         'acme.x-1',
@@ -84,7 +84,7 @@ withEachEventStore((open) => {
       }
     });
 
-    it('shows damaged texts as damaged, in lines that are whole', async () => {
+    it('shows damaged texts as damaged in complete lines', async () => {
       const store = await open();
       const metadata = '{"broken';
       await store.append('acme.conversation-1', 'no_stream', [
@@ -118,7 +118,7 @@ withEachEventStore((open) => {
 
 describe('The replay of a small tenant’s events in a large log', () => {
   withEachEventStore((open) => {
-    it('looks at few of the others’', async function () {
+    it('scans few events of others', async function () {
       this.timeout(180_000);
       const store = await open();
       const mine = (stream: number) =>
@@ -144,7 +144,7 @@ describe('The replay of a small tenant’s events in a large log', () => {
       let found = 0;
       for await (const piece of replayOf(events).export('small', {})) found += linesIn(piece).length;
       expect(found).to.equal(20);
-      // The store for unit tests has no index: there all of it is looked at, and the count is seen to count.
+      // The memory store has no index: it scans all, which validates the count.
       const isIndexed = this.test?.parent?.title.includes('SQLite') === true;
       if (isIndexed) {
         expect(looks.scanned).to.be.at.most(3 * STEP);
@@ -154,7 +154,7 @@ describe('The replay of a small tenant’s events in a large log', () => {
       } else expect(looks.scanned).to.be.at.least(FOREIGN);
     });
 
-    it('looks at each part of the log once, when they are spread evenly over it', async function () {
+    it('scans each part of the log once when the events are evenly spread', async function () {
       this.timeout(180_000);
       const store = await open();
       const EACH = 5000;

@@ -10,7 +10,7 @@ import { refusalCode, severalTurns } from '../../support/eventually.ts';
 import { testClock } from '../../support/fakes.ts';
 import { memoryStores, startNode } from '../../support/node.ts';
 
-/** Streams of the platform and of partners: no tenant asks for these. */
+/** Streams of the platform and of partners, which no tenant can request. */
 const NOT_TENANTS = [
   ...['tenant', 'admin', 'token_prefix', 'operations', 'partner', 'assertion'],
   ...['profile', 'ratecard', 'invoices'],
@@ -21,8 +21,8 @@ const ROOT = join(import.meta.dirname, '../../..');
 const isDecider = (value: unknown): value is { category: string } =>
   typeof value === 'object' && value !== null && 'category' in value && 'evolve' in value;
 
-describe('How states are shown', () => {
-  it('is said for every category that a tenant has streams of', async () => {
+describe('The view of states', () => {
+  it('exists for every category of tenant streams', async () => {
     const categories = new Set<string>();
     for (const file of globSync(join(ROOT, 'domain/**/*.ts'))) {
       const exported: Record<string, unknown> = await import(file);
@@ -35,7 +35,7 @@ describe('How states are shown', () => {
   if (view === undefined) throw new Error('no view of users');
   const open = async (sealed: string) => `opened ${sealed}`;
 
-  it('is JSON, whatever a state is made of', async () => {
+  it('is JSON for any state', async () => {
     const state = {
       someMap: new Map<string, unknown>([['one', new Set([1, 2])]]),
       big: 2n ** 60n,
@@ -53,7 +53,7 @@ describe('How states are shown', () => {
     expect(await shownState(null, view, open)).to.equal(null);
   });
 
-  it('leaves out what is called like a credential, however deep, in every category', async () => {
+  it('leaves out members with credential names at any depth in every category', async () => {
     const named = [
       'password',
       'passwordHash',
@@ -74,7 +74,7 @@ describe('How states are shown', () => {
     );
   });
 
-  it('keeps the tenant’s own JSON as it is, also what is called like a credential', async () => {
+  it('keeps the tenant’s own JSON unchanged, also with credential names', async () => {
     const records = STATE_VIEWS.get('record');
     if (records === undefined) throw new Error('no view of records');
     const values = {
@@ -87,7 +87,7 @@ describe('How states are shown', () => {
   });
 });
 
-describe('A state of before', () => {
+describe('A past state', () => {
   const story = async () => {
     const clock = testClock();
     const stores = memoryStores();
@@ -117,13 +117,13 @@ describe('A state of before', () => {
     return { node, stores, clock, log };
   };
 
-  it('is what the events up to there come to, at each place and each time', async () => {
+  it('equals the fold of the events up to each position and time', async () => {
     const { node, log } = await story();
     const travel = new TimeTravel(node);
     let state = userStream.initial;
     const names: (string | undefined)[] = [];
     for (const event of log) {
-      // The stream holds events of users and no others.
+      // The stream holds only events of users.
       state = userStream.evolve(state, event as Parameters<typeof userStream.evolve>[1], event);
       names.push(state.exists ? await node.keys.open(state.displayName) : undefined);
     }
@@ -134,7 +134,7 @@ describe('A state of before', () => {
       expect(there).to.deep.include({ revision: nth, position: event.position });
       expect(there.state).to.deep.include({ display_name: names[nth], email: 'ann@x.example', exists: true });
       expect(JSON.stringify(there)).not.to.contain('hash');
-      // What happened at that very instant counts, and nothing after it.
+      // Includes events at this very instant and none after it.
       const then = await travel.stateAt('acme', 'acme.user-ann', { ms: event.at });
       const last = log.findLastIndex(({ at }) => at <= event.at);
       expect(then.revision).to.equal(last);
@@ -143,7 +143,7 @@ describe('A state of before', () => {
     expect((await travel.stateAt('acme', 'acme.user-ann', undefined)).revision).to.equal(260);
   });
 
-  it('leaves no trace in what commands decide by, nor in a snapshot', async () => {
+  it('does not affect the cached state or a snapshot', async () => {
     const { node, stores, log } = await story();
     const early = log[40];
     if (early === undefined) throw new Error('no such event');
@@ -157,7 +157,7 @@ describe('A state of before', () => {
     expect(await node.keys.open(user?.displayName ?? '')).to.equal('Ann 259');
   });
 
-  it('is none before the first event, of nobody, of others, and of the platform', async () => {
+  it('does not exist before the first event, for others, or for the platform', async () => {
     const { node, log } = await story();
     const travel = new TimeTravel(node);
     const first = log[0];
@@ -181,7 +181,7 @@ describe('A state of before', () => {
     }
   });
 
-  it('is read for one after the other of a tenant, also when one of them fails', async () => {
+  it('is read one at a time per tenant, also after a failure', async () => {
     const { node } = await story();
     const travel = new TimeTravel(node);
     const [head] = await node.events.readAll({ direction: 'backward', limit: 1 });
@@ -198,7 +198,7 @@ describe('A state of before', () => {
     expect(order).to.deep.equal(['one 0', 'one 260', 'two 0', 'two 260']);
   });
 
-  it('lets others have their turn while a long stream is read', async () => {
+  it('yields to other work while a long stream is read', async () => {
     const { node } = await story();
     let turns = 0;
     let ended = false;
@@ -213,7 +213,7 @@ describe('A state of before', () => {
     for (let nth = 0; nth < 20; nth += 1)
       await new TimeTravel(node).through(at, head.position, () => undefined);
     ended = true;
-    // A page each.
+    // One yield per page.
     expect(turns).to.be.at.least(19);
   });
 });

@@ -20,7 +20,7 @@ const SEED = 20_260_101;
 const COUNT = 500;
 const OF_PROOFS = 100;
 
-/** What a verifier says: its verdict without the words, or that it could not check. */
+/** The verdict without its message, or that the check failed. */
 const saidBy = (ran: Ran) => (ran.code === 2 ? 'not checked' : withoutMessage(verdictOf(ran)));
 
 describe('Mutations of a real export', function () {
@@ -52,7 +52,7 @@ describe('Mutations of a real export', function () {
     return path;
   };
 
-  /** Of the verifier in this process; undefined where it could not check. */
+  /** The verdicts of this process’s verifier; undefined when the check failed. */
   const verdicts = async (runs: readonly (readonly string[])[]): Promise<(Verdict | undefined)[]> => {
     const found: (Verdict | undefined)[] = [];
     for (const args of runs) found.push(await verdictOfArgs(args).catch(() => undefined));
@@ -70,7 +70,7 @@ describe('Mutations of a real export', function () {
     return found;
   };
 
-  it('lead both verifiers to the same verdict, each of 500, with and without a head', async () => {
+  it('get the same verdict from both verifiers, each of 500, with and without a head', async () => {
     const head = ['--proof', await written('proof', proof), '--public-key', signer.publicKey];
     const runs: string[][] = [];
     for (const [nth, mutate] of mutations(COUNT, SEED).entries()) {
@@ -83,11 +83,11 @@ describe('Mutations of a real export', function () {
     expect([...kinds.keys()]).to.include.members([
       ...['verified', 'unreadable_line', 'changed_event', 'changed_view', 'missing_event', 'out_of_order'],
     ]);
-    // Most must be faults: a corpus that changes nothing would prove nothing.
+    // Most mutations must be faults, or the corpus would prove nothing.
     expect(kinds.get('verified')?.length ?? 0).to.be.lessThan(COUNT / 5);
   });
 
-  it('lead both verifiers to the same verdict where the proof is changed', async () => {
+  it('of the proof get the same verdict from both verifiers', async () => {
     const path = await written('export', Buffer.concat(lines.flatMap((line) => [line, Buffer.from('\n')])));
     const ofProof = proof
       .trimEnd()
@@ -99,7 +99,7 @@ describe('Mutations of a real export', function () {
       try {
         changed = mutate(ofProof);
       } catch {
-        // Some changes are of events alone.
+        // Some mutations need events.
         continue;
       }
       const name = nth % 2 === 0 ? 'proof' : 'heads';
@@ -116,7 +116,7 @@ describe('Mutations of a real export', function () {
     await expectSame(runs);
   });
 
-  it('are unreadable lines where a member is there twice, or a number is written in another way', async () => {
+  it('are unreadable lines with a repeated member or another spelling of a number', async () => {
     const index = lines.findIndex((line) => line.includes('.record-'));
     const line = lines[index]?.toString('utf8') ?? '';
     const runs: string[][] = [];

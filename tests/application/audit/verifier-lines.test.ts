@@ -18,7 +18,7 @@ import {
 
 const REPLACEMENT = Buffer.from('\ufffd');
 
-/** Both verifiers on lines that look right at first sight. */
+/** Both verifiers on lines that look valid. */
 describe('The lines of an export', function () {
   this.timeout(120_000);
   const signer = newSigner();
@@ -51,7 +51,7 @@ describe('The lines of an export', function () {
   };
   const withHead = () => ['--proof', join(folder, 'proof'), '--public-key', signer.publicKey];
 
-  /** Of an export with one line exchanged. */
+  /** The verdict on an export with one line replaced. */
   const verdictWith = async (index: number, line: Buffer): Promise<Verdict> => {
     const all = lines.with(index, line).flatMap((one) => [one, Buffer.from('\n')]);
     const args = ['--export', await written('export', Buffer.concat(all)), ...withHead()];
@@ -70,7 +70,7 @@ describe('The lines of an export', function () {
     return Buffer.from(other);
   };
 
-  it('are JSON, also where they are only compared', async () => {
+  it('must be strict JSON, also where they are only compared', async () => {
     const index = indexOf('.email-');
     for (const [from, to] of [
       [/\}$/, ']'],
@@ -107,7 +107,7 @@ describe('The lines of an export', function () {
     );
   });
 
-  it('are the stored bytes: what is no UTF-8 does not stand for what it would be shown as', async () => {
+  it('must be the stored bytes: invalid UTF-8 differs from its replacement character', async () => {
     const index = indexOf('.record-');
     const body = changed(index, /quotes/g, '\ufffd');
     const at = body.lastIndexOf(REPLACEMENT);
@@ -116,11 +116,11 @@ describe('The lines of an export', function () {
       const { fault } = await verdictWith(index, line);
       expect([fault?.kind, fault?.line]).to.deep.equal(['unreadable_line', index + 1]);
     }
-    // As text it would be an event whose data were changed, and nothing worse.
+    // Read as text it would only be a changed event.
     expect((await verdictWith(index, body)).fault?.kind).to.equal('changed_event');
   });
 
-  it('have the hash where it was written: moved, it would leave the same rest', async () => {
+  it('must have the hash at its place, since a moved one leaves the same rest', async () => {
     const index = indexOf('.user-');
     const { sealed, ...event } = JSON.parse(lines[index]?.toString('utf8') ?? '');
     const metadata = String(sealed.metadata);
@@ -135,7 +135,7 @@ describe('The lines of an export', function () {
     }
   });
 
-  it('are refused in one sentence where they are nested too deep to be read', async () => {
+  it('are refused with one sentence when nested too deeply', async () => {
     const index = indexOf('.email-');
     const deep = '['.repeat(200_000) + ']'.repeat(200_000);
     const line = changed(index, '"data":{', `"data":{"x":${deep},`);
@@ -148,7 +148,7 @@ describe('The lines of an export', function () {
     }
   });
 
-  it('are not called verified where a head is asked for and none was given', async () => {
+  it('are not verified when a required head is missing', async () => {
     const path = await written('whole', Buffer.concat(lines.flatMap((one) => [one, Buffer.from('\n')])));
     const key = ['--public-key', signer.publicKey];
     for (const args of [

@@ -19,7 +19,7 @@ const used = (at: string, user = 'ann', meter: Use['meter'] = 'records_created')
 const quantitiesOf = (lines: readonly StatementLine[] = [], meter: Meter = 'records_created') =>
   lines.filter((line) => line.meter === meter).map(({ quantity }) => quantity);
 
-/** Quantities of the meter's lines in a partner's statement of a customer; undefined: not listed. */
+/** Quantities of the meter’s lines in a partner’s statement of a customer; undefined when not listed. */
 const shown = async (billing: Billing, partnerId: string, window: Window = NOVEMBER, meter?: Meter) => {
   const statements = await billing.statements.statements(partnerId, window);
   const found = statements.find(({ customer }) => customer.id === ACME);
@@ -53,14 +53,14 @@ const bothCards = async (billing: Billing, included = 0): Promise<void> => {
 };
 
 /** Decision 25. */
-describe('A customer that goes to another partner', () => {
+describe('A customer handed over to another partner', () => {
   let billing: Billing;
   beforeEach(async () => {
     billing = await startBilling();
     await bothCards(billing);
   });
 
-  it('is billed by each partner for the usage of its own time, also in invoices that are generated later', async () => {
+  it('is billed by each partner for its own tenure, also in later invoices', async () => {
     await billing.use(used('2026-11-03T00:00:00Z'));
     await billing.use(used('2026-11-10T11:59:59.999Z'));
     await billing.handOver(CHANGE, SOUTH);
@@ -87,7 +87,7 @@ describe('A customer that goes to another partner', () => {
     }
   });
 
-  it('is shown to the former partner in windows that meet its time, and in others to the present one alone', async () => {
+  it('is listed for the former partner only in windows of its tenure', async () => {
     await billing.handOver(CHANGE, SOUTH);
     const ids = async (partnerId: string, window: Window) =>
       (await billing.statements.statements(partnerId, window)).map(({ customer }) => customer.id);
@@ -95,12 +95,12 @@ describe('A customer that goes to another partner', () => {
     expect(await ids(PARTNER, between('2026-11-10', '2026-11-11'))).to.deep.equal([BETA, ACME]);
     expect(await ids(PARTNER, between('2026-11-10T12:00:00.001Z', '2026-12-01'))).to.deep.equal([BETA]);
     expect(await ids(PARTNER, between('2026-12-01', '2027-01-01'))).to.deep.equal([BETA]);
-    // Every present customer is listed, whatever the window.
+    // Every present customer is listed in every window.
     expect(await ids(SOUTH, between('2026-10-01', '2026-11-01'))).to.deep.equal([ACME]);
     expect(await shown(billing, SOUTH, between('2026-10-01', '2026-11-01'))).to.deep.equal([]);
   });
 
-  it('comes back: each partner has all of its times', async () => {
+  it('can come back, and each partner keeps all its tenures', async () => {
     await billing.use(used('2026-11-02T00:00:00Z'));
     await billing.handOver('2026-11-05T00:00:00Z', SOUTH);
     await billing.use(used('2026-11-06T00:00:00Z'));
@@ -112,7 +112,7 @@ describe('A customer that goes to another partner', () => {
     expect(await shown(billing, PARTNER, between('2026-11-03', '2026-11-11T12:00:00Z'))).to.deep.equal([1]);
   });
 
-  it('is billed by nobody while it has no partner', async () => {
+  it('is billed by no partner while it has none', async () => {
     await billing.use(used('2026-11-02T00:00:00Z'));
     await billing.handOver('2026-11-05T06:00:00Z', null);
     await billing.use(used('2026-11-05T07:00:00Z'));
@@ -127,7 +127,7 @@ describe('A customer that goes to another partner', () => {
     expect(await shown(billing, SOUTH)).to.equal(undefined);
   });
 
-  it('is told apart at the instant, also where it changes hands twice on one day', async () => {
+  it('is split at the instant of the hand-over, also twice on one day', async () => {
     const hours = ['01', '05', '06', '07', '11', '12', '13', '23'];
     for (const hour of hours) {
       const at = `2026-11-10T${hour}:00:00.000Z`;
@@ -147,7 +147,7 @@ describe('A customer that goes to another partner', () => {
     expect(await listed(billing, SOUTH, 'active_users')).to.deep.equal(['user 06', 'user 07', 'user 11']);
   });
 
-  it('has usage of the very millisecond of the change divided by its order in the log', async () => {
+  it('has usage within the millisecond of the hand-over split by log order', async () => {
     await billing.use(used(CHANGE, 'ann'));
     await billing.handOver(CHANGE, SOUTH);
     await billing.use(used(CHANGE, 'ben'));
@@ -162,11 +162,11 @@ describe('A customer that goes to another partner', () => {
     }
   });
 
-  it('has what comes late billed by the partner of then', async () => {
+  it('has late usage billed by the partner of its time', async () => {
     await billing.use(used('2026-11-03T00:00:00Z'));
     const frozen = await billing.generate(NOVEMBER);
     await billing.handOver(CHANGE, SOUTH);
-    // Of an earlier day, of the day of the change, and of somebody who was active there before.
+    // On an earlier day, on the day of the hand-over, and by a person active before it.
     await billing.use(used('2026-11-04T00:00:00Z', 'ben'));
     await billing.use(used('2026-11-10T08:00:00Z', 'cy'));
     await billing.use(used('2026-11-12T00:00:00Z', 'cy'));
@@ -182,7 +182,7 @@ describe('A customer that goes to another partner', () => {
     expect(billing.invoices[0]).to.equal(frozen);
   });
 
-  it('leaves the former partner what was in the log before, also from a clock that was ahead', async () => {
+  it('leaves usage logged before the hand-over to the former partner, also with a clock ahead', async () => {
     await billing.use(used('2026-11-10T12:00:00.500Z', 'ann'));
     await billing.use(used('2026-11-11T00:00:00.500Z', 'ben'));
     await billing.use(used('2026-11-12T00:00:00Z', 'cy'));
@@ -197,7 +197,7 @@ describe('A customer that goes to another partner', () => {
     expect(await listed(billing, PARTNER)).to.have.length(3);
   });
 
-  it('uses up what is included by the usage of a partner’s own time', async () => {
+  it('uses up the included quantity within a partner’s own tenure', async () => {
     await bothCards(billing, 2);
     const records = async (partnerId: string, window: Window = NOVEMBER) => {
       const statements = await billing.statements.statements(partnerId, window);
@@ -217,7 +217,7 @@ describe('A customer that goes to another partner', () => {
     expect(await records(SOUTH, between('2026-11-12', '2026-12-01'))).to.deep.equal([3, 1, 2]);
   });
 
-  it('has a person who is active in both times counted once by each partner', async () => {
+  it('has a person active in both tenures counted once by each partner', async () => {
     const active = (at: string, user: string) => billing.use(used(at, user, 'active_users'));
     await active('2026-11-02T00:00:00Z', 'ann');
     await active('2026-11-10T06:00:00Z', 'ann');
@@ -233,7 +233,7 @@ describe('A customer that goes to another partner', () => {
     expect(await shown(billing, SOUTH, NOVEMBER, 'active_users')).to.deep.equal([2]);
   });
 
-  it('keeps its frozen invoices where they are, and the new partner bills no unit of them', async () => {
+  it('keeps its frozen invoices, and the new partner bills no unit of them again', async () => {
     for (const day of ['02', '03']) await billing.use(used(`2026-11-${day}T00:00:00Z`));
     const frozen = await billing.generate(NOVEMBER);
     const before = structuredClone(frozen);
@@ -248,13 +248,13 @@ describe('A customer that goes to another partner', () => {
       invoiced: { wholesale: 20, retail: 50 },
       unbilled: { wholesale: 0, retail: 0 },
     });
-    // In a window beyond its time that its invoice begins in, a former customer is shown with it.
+    // In another window in which its invoice begins, a former customer is listed.
     const after = await billing.generate(between('2026-12-01', '2027-01-01'));
     expect(after.lines).to.deep.equal([]);
     expect(await shown(billing, PARTNER, between('2026-12-01', '2027-01-01'))).to.deep.equal([]);
   });
 
-  it('is shown to the former partner by its name of then', async () => {
+  it('is shown to the former partner under its name at that time', async () => {
     await billing.handOver(CHANGE, SOUTH, { name: 'Acme of the south' });
     await billing.handOver('2026-11-20T00:00:00Z', null);
     await billing.append(
@@ -269,7 +269,7 @@ describe('A customer that goes to another partner', () => {
     expect(await names(SOUTH)).to.deep.equal(['Acme of the south']);
   });
 
-  it('is as unknown to who was never its partner as a tenant that is not there', async () => {
+  it('looks like an unknown tenant to any other partner', async () => {
     const ask = async (partnerId: string, customerId: string) => [
       await codeOf(
         billing.statements.usage(
@@ -293,7 +293,7 @@ describe('A customer that goes to another partner', () => {
     expect(await ask(SOUTH, BETA)).to.deep.equal(unknown);
   });
 
-  it('has windows of whole days counted without a look at the log', async () => {
+  it('has windows of whole days counted without reading the log', async () => {
     for (const user of ['ann', 'ben']) await billing.use(used('2026-11-10T06:00:00Z', user));
     await billing.handOver(CHANGE, SOUTH);
     for (const user of ['ann', 'cy']) await billing.use(used('2026-11-10T18:00:00Z', user));
@@ -309,7 +309,7 @@ describe('A customer that goes to another partner', () => {
     events.scanAll = scanAll;
   });
 
-  it('is counted anew when it changes hands while it is counted', async () => {
+  it('is counted again when the hand-over happens during the count', async () => {
     await billing.use(used('2026-11-02T00:00:00Z'));
     await billing.fold();
     const { reader } = billing.model;

@@ -18,7 +18,7 @@ describe('Generating invoices', () => {
     at = await invoicing();
   });
 
-  it('gives one invoice to many who ask at once, on two nodes', async () => {
+  it('makes one invoice for concurrent requests on two nodes', async () => {
     const other = at.nodeOf();
     const made = await Promise.all(
       Array.from({ length: 20 }, (_, i) =>
@@ -30,7 +30,7 @@ describe('Generating invoices', () => {
     expect(await typesOf(at.node)).to.deep.equal(['InvoiceGenerated']);
   });
 
-  it('gives windows that overlap to one of those who ask at once', async () => {
+  it('makes one of concurrent invoices with overlapping windows', async () => {
     const half = { from: '2026-01-15T00:00:00.000Z', to: '2026-02-15T00:00:00.000Z' };
     const other = at.nodeOf();
     const codes = await Promise.all([
@@ -47,14 +47,14 @@ describe('Generating invoices', () => {
     });
   });
 
-  it('finds what a keyed request has made before', async () => {
+  it('finds the invoice of an earlier try of a keyed request', async () => {
     const first = await at.node.invoices.generate('north', 'acme', JAN, at.context('key'));
     const again = await at.nodeOf().invoices.generate('north', 'acme', JAN, at.context('key'));
     expect(again).to.deep.equal(first);
     expect(again.isNew).to.equal(true);
   });
 
-  it('is refused where there is nothing to draft from, and stores nothing', async () => {
+  it('is refused without stored effect when there is nothing to invoice', async () => {
     at.statements.draft = async () => {
       throw notFound();
     };
@@ -66,7 +66,7 @@ describe('Generating invoices', () => {
     }
   });
 
-  it('drafts again what lost a race, on what the winner wrote', async () => {
+  it('drafts again after a lost race, on the winner’s state', async () => {
     let drafts = 0;
     const other = at.nodeOf();
     at.statements.draft = async () => {
@@ -79,21 +79,21 @@ describe('Generating invoices', () => {
     expect(invoice.number).to.equal('acme-2');
   });
 
-  it('does not take for nothing what another node has just invoiced', async () => {
+  it('does not report an empty window when another node has just invoiced it', async () => {
     const other = at.nodeOf();
     let drafts = 0;
     at.statements.draft = async () => {
       drafts += 1;
       if (drafts === 2) return draftOf();
       await other.invoices.generate('north', 'acme', JAN, at.context());
-      // The usage is in the other's invoice by now.
+      // The other invoice contains the usage now.
       return draftOf({ lines: [] });
     };
     const late = await at.node.invoices.generate('north', 'acme', JAN, at.context());
     expect([late.isNew, late.invoice.totals.retail]).to.deep.equal([false, 800]);
   });
 
-  it('freezes: what the statement says later changes no byte', async () => {
+  it('freezes the invoice against later changes of the statement', async () => {
     const { invoice } = await at.node.invoices.generate('north', 'acme', JAN, at.context());
     at.statements.draft = async () =>
       draftOf({ customer: { id: 'acme', name: 'Renamed' }, rate_card_version: 9, currency: 'USD' });
@@ -105,7 +105,7 @@ describe('Generating invoices', () => {
     expect(JSON.parse(document ?? '')).to.deep.include({ customer: invoice.customer, currency: 'EUR' });
   });
 
-  it('keeps a void invoice as it was, and makes the next revision of today', async () => {
+  it('keeps a void invoice and makes the next revision of the present usage', async () => {
     const { invoice } = await at.node.invoices.generate('north', 'acme', JAN, at.context());
     const { invoice: gone } = await at.node.invoices.void('north', invoice.id, at.context());
     expect(gone).to.deep.equal({ ...invoice, state: 'void', voided_at: gone.voided_at });
@@ -116,7 +116,7 @@ describe('Generating invoices', () => {
     expect((await at.node.log.live(SCOPE, 'acme')).map(({ id }) => id)).to.deep.equal([next.id]);
   });
 
-  it('knows nothing of another partner’s invoice', async () => {
+  it('does not find another partner’s invoice', async () => {
     const { invoice } = await at.node.invoices.generate('north', 'acme', JAN, at.context());
     const { invoices } = at.node;
     for (const work of [
@@ -130,8 +130,8 @@ describe('Generating invoices', () => {
   });
 });
 
-describe('Void and issue at once', () => {
-  it('have one winner, on two nodes, whatever comes first', async () => {
+describe('Concurrent void and issue', () => {
+  it('have one winner on two nodes in any order', async () => {
     const at = await invoicing();
     const other = at.nodeOf();
     const results: string[] = [];

@@ -41,7 +41,7 @@ describe('Issuing an invoice to the upstream', () => {
     throw new Error('it was not refused', { cause: error });
   };
 
-  it('ends issued, and again changes nothing and calls nobody', async () => {
+  it('ends as issued, and a repeat calls nobody', async () => {
     const { invoice: issued } = await issue();
     expect(issued).to.include({ state: 'issued', upstream_ref: `ref-${key}` });
     const again = await issue();
@@ -54,14 +54,14 @@ describe('Issuing an invoice to the upstream', () => {
     ]);
   });
 
-  it('stores the intent before anybody is called', async () => {
+  it('stores the intent before the call', async () => {
     at.upstream.pause = async () => {
       expect(await typesOf(at.node)).to.deep.equal(['InvoiceGenerated', 'InvoiceIssueStarted']);
     };
     await issue();
   });
 
-  it('tells all that posting rules need', async () => {
+  it('stores all fields that posting rules need', async () => {
     await issue();
     const [, , stored] = await at.node.events.readStream(`${SCOPE}.invoices-acme`);
     const { data } = JSON.parse(JSON.stringify(at.node.codec.decode(stored ?? expect.fail('no event'))));
@@ -81,11 +81,11 @@ describe('Issuing an invoice to the upstream', () => {
     });
   });
 
-  it('is refused definitely: generated again, with the reason, and may be issued or void after that', async () => {
+  it('is generated again with the reason after a final refusal, and may then be issued or void', async () => {
     at.upstream.sends = ['refuse'];
     const error = await refusalOf(issue());
     expect([error.code, error.details]).to.deep.equal(['upstream_refused', { reason: 'HTTP 422: no' }]);
-    // The caller is to read that.
+    // The caller must read up to here.
     const { position } = await at.node.log.head(SCOPE, 'acme');
     expect(at.wrote).to.deep.equal([position]);
     expect(await at.node.log.invoice(SCOPE, 'acme', invoice.id)).to.deep.equal({
@@ -98,14 +98,14 @@ describe('Issuing an invoice to the upstream', () => {
     expect(at.upstream.calls).to.deep.equal([`send ${key}`, `send ${key}`]);
   });
 
-  it('is refused definitely to a request with a key as well, without a look-up', async () => {
+  it('accepts a refusal of a keyed request without a look-up', async () => {
     at.upstream.sends = ['refuse'];
     const error = await refusalOf(at.node.invoices.issue('north', invoice.id, at.context('key')));
     expect(error.code).to.equal('upstream_refused');
     expect(at.upstream.calls).to.deep.equal([`send ${key}`]);
   });
 
-  it('is looked up where a request with a key may have called before', async () => {
+  it('looks the invoice up when an earlier try of a keyed request may have called', async () => {
     const stop = at.nodeOf();
     at.upstream.sends = ['accept unheard', 'refuse'];
     at.upstream.pause = async (call) => {
@@ -118,7 +118,7 @@ describe('Issuing an invoice to the upstream', () => {
     expect(at.upstream.calls).to.deep.equal([`send ${key}`, `send ${key}`, `find ${key}`]);
   });
 
-  it('stays issuing while there is no answer, cannot be void, and calls nobody for who asks again', async () => {
+  it('stays issuing without an answer, cannot be void, and a repeated request does not call', async () => {
     at.upstream.sends = ['unheard'];
     const { invoice: waiting } = await issue();
     expect(waiting).to.include({ state: 'issuing', last_error: 'There was no answer.' });
@@ -128,7 +128,7 @@ describe('Issuing an invoice to the upstream', () => {
     expect([error.code, error.details]).to.deep.equal(['invoice_locked', { state: 'issuing' }]);
   });
 
-  it('goes on in the background after 1, 2, 4, … at most 60 s', async () => {
+  it('is retried in the background after 1, 2, 4, … at most 60 s', async () => {
     const sends: SendFault[] = Array.from({ length: 9 }, () => 'unheard');
     at.upstream.sends = [...sends];
     await issue();
@@ -151,7 +151,7 @@ describe('Issuing an invoice to the upstream', () => {
       expect(gaps[i], `${gaps}`).to.be.within(wanted, wanted + 1.5);
     });
     expect(at.upstream.documents.size).to.equal(1);
-    // One reason that does not change is one event.
+    // A repeated reason appends no further event.
     expect(await typesOf(at.node)).to.deep.equal([
       'InvoiceGenerated',
       'InvoiceIssueStarted',
@@ -160,7 +160,7 @@ describe('Issuing an invoice to the upstream', () => {
     ]);
   }).timeout(20_000);
 
-  it('has one document where the answer was lost', async () => {
+  it('has one document when the answer was lost', async () => {
     at.upstream.sends = ['accept unheard'];
     expect((await issue()).invoice.state).to.equal('issuing');
     expect(await at.node.issuing.attempt(one(), false, never)).to.equal('ended');
@@ -168,7 +168,7 @@ describe('Issuing an invoice to the upstream', () => {
     expect(at.upstream.documents.size).to.equal(1);
   });
 
-  it('looks up before it sends more than an hour late', async () => {
+  it('looks the invoice up before it sends more than an hour late', async () => {
     at.upstream.sends = ['unheard', 'unheard'];
     await issue();
     at.clock.advance(HOUR_MS);
@@ -187,7 +187,7 @@ describe('Issuing an invoice to the upstream', () => {
     expect(await statesOf(at.node)).to.deep.equal(['issued']);
   });
 
-  it('does not send what a late look-up has found', async () => {
+  it('does not send an invoice that the late look-up found', async () => {
     at.upstream.sends = ['accept unheard'];
     await issue();
     at.clock.advance(HOUR_MS + 1);
@@ -196,7 +196,7 @@ describe('Issuing an invoice to the upstream', () => {
     expect(await statesOf(at.node)).to.deep.equal(['issued']);
   });
 
-  it('does not believe a refusal of what an earlier call may have brought there', async () => {
+  it('does not accept a refusal when an earlier call may have been accepted', async () => {
     at.upstream.sends = ['accept unheard', 'refuse'];
     await issue();
     at.upstream.finds = ['unheard'];
@@ -207,9 +207,9 @@ describe('Issuing an invoice to the upstream', () => {
     expect(await statesOf(at.node)).to.deep.equal(['issued']);
   });
 
-  it('is void for ever where that came first, and says aloud that the upstream has it all the same', async () => {
+  it('stays void when that came first, and logs that the upstream has the invoice', async () => {
     at.upstream.pause = async () => {
-      // Another process has lost sight of this call, and was told no.
+      // Another process lost this call and was refused.
       const of = { tenantId: SCOPE, type: invoicesStream, id: 'acme', cause: cause('another') };
       await at.node.commands.execute({ ...of, decide: (state) => refuseIssue(state, invoice.id, 1, 'no') });
       await at.node.commands.execute({ ...of, decide: (state) => voidInvoice(state, invoice.id) });
@@ -223,14 +223,14 @@ describe('Issuing an invoice to the upstream', () => {
     });
   });
 
-  it('believes it where nothing is there', async () => {
+  it('accepts the refusal when the upstream has no invoice', async () => {
     at.upstream.sends = ['unheard', 'refuse'];
     await issue();
     expect(await at.node.issuing.attempt(one(), false, never)).to.equal('ended');
     expect(await statesOf(at.node)).to.deep.equal(['generated']);
   });
 
-  it('is one document for many who issue at once, on two nodes', async () => {
+  it('sends one document for concurrent requests on two nodes', async () => {
     const other = at.nodeOf();
     const held = Promise.withResolvers<void>();
     at.upstream.pause = () => held.promise;
@@ -249,7 +249,7 @@ describe('Issuing an invoice to the upstream', () => {
     ]);
   });
 
-  it('is given up when the process stops, and taken up by the next one', async () => {
+  it('is aborted when the process stops and continued by the next one', async () => {
     const held = Promise.withResolvers<void>();
     at.upstream.pause = () => held.promise;
     at.upstream.sends = ['accept unheard'];
@@ -268,7 +268,7 @@ describe('Issuing an invoice to the upstream', () => {
   });
 
   for (const fault of ['unavailable before', 'unavailable after'] as const) {
-    it(`survives that the answer cannot be written down (${fault}): one document, and it ends issued`, async () => {
+    it(`ends as issued with one document when the answer cannot be stored (${fault})`, async () => {
       const node = at.nodeOf({ events: faultyEvents(at.stores.events, ['none', fault]) });
       const answer = await issue(node);
       expect(answer.invoice.state).to.equal(fault === 'unavailable before' ? 'issuing' : 'issued');
@@ -282,7 +282,7 @@ describe('Issuing an invoice to the upstream', () => {
     });
   }
 
-  it('finds its own beginning where a keyed request was cut off, and goes on', async () => {
+  it('finds its own start after an interrupted keyed request and continues', async () => {
     const held = at.nodeOf({ events: faultyEvents(at.stores.events, ['unavailable after']) });
     const cut = await held.invoices
       .issue('north', invoice.id, at.context('key'))

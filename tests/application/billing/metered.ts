@@ -16,20 +16,20 @@ import { causeOf } from '../../support/book.ts';
 import { memoryReadModel } from '../../support/memory-reader.ts';
 import { startNode } from '../../support/node.ts';
 
-/** Partner billing over a log in memory, with invoices that a test keeps itself. */
+/** Partner billing over a log in memory, with invoices kept by the test. */
 
 export const PARTNER = 'north';
 export const SOUTH = 'south';
 export const ACME = 'acme';
 export const BETA = 'beta';
 
-/** Something that is used: at an instant, by a person. */
+/** A use at an instant by a person. */
 export interface Use {
   readonly meter: keyof typeof EVENTS;
   readonly at: string;
   readonly user: string;
   readonly tenantId?: string;
-  /** A platform admin acts as the person. */
+  /** Set when a platform admin impersonates the person. */
   readonly impersonated?: boolean;
 }
 
@@ -38,7 +38,7 @@ const job = { record_id: 'r', entity_name: 'thing', ...running };
 const record = { record_id: 'r', entity_name: 'thing', values: {}, types: {}, schema_revision: 0 };
 const delivery = { delivery_id: 'd', subscription_id: 's', attempt: 1, response_code: 200 };
 
-/** An event that counts for the meter and no other; what makes an active user counts for none else. */
+/** Events that count for one meter each; the one for active users counts for no other meter. */
 const EVENTS = {
   active_users: { type: 'UserRoleChanged', data: { user_id: 'u', role: 'admin' } },
   jobs_started: { type: 'JobStarted', data: { ...job, state: 'a' } },
@@ -54,7 +54,7 @@ const EVENTS = {
   webhooks_delivered: { type: 'DeliverySucceeded', data: { ...delivery, event: 'form.submitted' } },
 } as const satisfies Partial<Record<Meter, { type: string; data: unknown }>>;
 
-// The keys are those written above.
+// The keys are those above.
 export const USED = Object.keys(EVENTS) as readonly (keyof typeof EVENTS)[];
 
 export const startBilling = async () => {
@@ -102,7 +102,7 @@ export const startBilling = async () => {
   }
 
   let folded: Position | undefined;
-  /** Folds what is new in the log. */
+  /** Folds new events of the log. */
   const fold = async (): Promise<void> => {
     for (const stored of await events.readAll({ from: folded, limit: 100_000 })) {
       folded = stored.position;
@@ -134,7 +134,7 @@ export const startBilling = async () => {
   const use = ({ meter, at, user, tenantId = ACME, impersonated = false }: Use): Promise<void> =>
     append('usage', tenantId, { ...EVENTS[meter], at }, { user, impersonated });
 
-  /** Makes a tenant a partner's customer at an instant, or nobody's; `name`: it is renamed as well. */
+  /** Changes a tenant’s partner at an instant; `name` also renames it. */
   const handOver = (
     at: string,
     partnerId: string | null,
@@ -176,7 +176,7 @@ export const startBilling = async () => {
   };
 
   let generated = 0;
-  /** Freezes what the draft of a window says, and keeps it. */
+  /** Freezes and keeps the draft of a window. */
   const generate = async (window: Window, customerId = ACME, partnerId = PARTNER): Promise<FrozenInvoice> => {
     generated += 1;
     const draft = await statements.draft(partnerId, customerId, window);

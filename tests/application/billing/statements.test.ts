@@ -14,7 +14,7 @@ const used = (at: string, meter: Use['meter'] = 'records_created', user = 'ann')
 
 /** Decisions, section 10, Statements. */
 describe('Statements', () => {
-  it('list every customer, and of each only meters with usage', async () => {
+  it('list every customer with its used meters only', async () => {
     const billing = await startBilling();
     await billing.put({ records_created: { wholesale: '10.5', retail: '25' } });
     for (const day of ['01', '02', '02']) await billing.use(used(`2026-11-${day}T10:00:00Z`));
@@ -25,14 +25,14 @@ describe('Statements', () => {
       ['records_created', 3],
     ]);
     expect(acme?.lines[0]).to.include({ unrated: true, wholesale: 0, retail: 0, wholesale_rate: null });
-    // 31.5 is rounded to the even neighbour.
+    // 31.5 rounds to the even neighbour.
     expect(acme?.lines[1]).to.include({ wholesale: 32, retail: 75, included: 0, billable: 3 });
     expect(acme?.totals).to.deep.equal({ wholesale: 32, retail: 75, margin: 43, margin_pct: 57.33 });
     expect(beta).to.deep.include({ customer: { id: BETA, name: 'beta & sons' }, lines: [] });
     expect(beta?.totals).to.deep.equal({ wholesale: 0, retail: 0, margin: 0, margin_pct: null });
   });
 
-  it('take what lies on the first instant of a window, and not what lies on its end', async () => {
+  it('include the first instant of a window and exclude its end', async () => {
     const billing = await startBilling();
     await billing.put(CARD);
     for (const at of ['2026-11-01T00:00:00.000Z', '2026-10-31T23:59:59.999Z', '2026-12-01T00:00:00.000Z']) {
@@ -48,7 +48,7 @@ describe('Statements', () => {
     expect(await quantities('2026-11-01T00:00:00.001Z', '2026-12-01')).to.deep.equal([]);
   });
 
-  it('know the leap day', async () => {
+  it('include the leap day', async () => {
     const billing = await startBilling();
     for (const at of ['2028-02-28T23:00:00Z', '2028-02-29T12:00:00Z', '2028-03-01T00:00:00Z']) {
       await billing.use(used(at));
@@ -62,7 +62,7 @@ describe('Statements', () => {
     expect(month?.lines[1]?.quantity).to.equal(2);
   });
 
-  it('use what is included month by month, in the order of time', async () => {
+  it('use included quantities month by month in order of time', async () => {
     const billing = await startBilling();
     await billing.put({ records_created: { wholesale: '1', retail: '2', included: 3 } });
     for (const day of ['10-30', '10-31', '11-01', '11-02', '11-10', '11-20', '11-21']) {
@@ -75,7 +75,7 @@ describe('Statements', () => {
     expect(await line('2026-11-01', '2026-12-01')).to.include({ quantity: 5, included: 3, billable: 2 });
     expect(await line('2026-11-15', '2026-12-01')).to.include({ quantity: 2, included: 0, billable: 2 });
     expect(await line('2026-11-02', '2026-11-15')).to.include({ quantity: 2, included: 2, billable: 0 });
-    // What October left over does not help November.
+    // October’s unused quantity does not carry over to November.
     expect(await line('2026-10-01', '2026-12-01')).to.include({ quantity: 7, included: 5, billable: 2 });
     expect(await line('2026-11-10T12:00:00Z', '2026-11-20T12:00:00.001Z')).to.include({
       quantity: 2,
@@ -84,7 +84,7 @@ describe('Statements', () => {
     });
   });
 
-  it('count a person once in a window, and nobody under impersonation', async () => {
+  it('count a person once per window, and nobody under impersonation', async () => {
     const billing = await startBilling();
     const active = (at: string, user: string, impersonated = false) =>
       billing.use({ ...used(at, 'active_users', user), impersonated });
@@ -108,7 +108,7 @@ describe('Statements', () => {
     expect(await count('2026-11-01T02:00:00.001Z', '2026-12-02')).to.equal(3);
   });
 
-  it('show invoiced lines as they were frozen, whatever becomes of card and usage', async () => {
+  it('show invoiced lines as frozen after changes of rate card and usage', async () => {
     const billing = await startBilling();
     await billing.put(CARD);
     await billing.use(used('2026-11-03T00:00:00Z'));
@@ -132,7 +132,7 @@ describe('Statements', () => {
     });
   });
 
-  it('count an invoice that a window cuts where it begins', async () => {
+  it('count an invoice that crosses the window where it begins', async () => {
     const billing = await startBilling();
     await billing.put(CARD);
     await billing.use(used('2026-11-03T00:00:00Z'));
@@ -150,7 +150,7 @@ describe('Statements', () => {
     expect(rest.totals).to.deep.include({ retail: 0, unbilled: { wholesale: 0, retail: 0 } });
   });
 
-  it('bill late usage once: as a line of its own window, live and on the next invoice', async () => {
+  it('bill late usage once, as a line of its own window', async () => {
     const billing = await startBilling();
     await billing.put({ records_created: { wholesale: '10', retail: '25', included: 2 } });
     await billing.use(used('2026-11-03T00:00:00Z'));
@@ -174,13 +174,13 @@ describe('Statements', () => {
     expect(december.lines.filter((line) => line.late)).to.deep.equal(late);
     const [after] = await billing.statements.statements(PARTNER, NOVEMBER);
     expect(after?.lines).to.deep.equal(november.lines);
-    // The late line counts where its invoice begins; with that one void, it is unbilled again.
+    // The late line counts where its invoice begins; when that is void, it is unbilled again.
     billing.discard(december);
     const [again] = await billing.statements.statements(PARTNER, NOVEMBER);
     expect(again?.lines).to.deep.equal(acme?.lines);
   });
 
-  it('do not bill late usage again when the window it came late to is freed', async () => {
+  it('do not bill late usage again when its window is freed', async () => {
     const billing = await startBilling();
     await billing.put(CARD);
     await billing.use(used('2026-11-03T00:00:00Z'));
@@ -197,7 +197,7 @@ describe('Statements', () => {
       [1, false],
     ];
     expect(await records()).to.deep.equal(both);
-    // In a window that begins before it: still once.
+    // In a window that begins earlier: still once.
     const wider = await billing.generate(between('2026-10-15', '2026-12-01'));
     expect(wider.lines.find(({ meter }) => meter === 'records_created')).to.include({ quantity: 1 });
     expect(await records()).to.deep.equal([[1, true]]);
@@ -205,14 +205,14 @@ describe('Statements', () => {
     const lines = all[0]?.lines.filter(({ meter }) => meter === 'records_created');
     expect(lines?.map(({ quantity }) => quantity)).to.deep.equal([1, 1]);
     billing.discard(wider);
-    // In parts: the late one is taken for the first that there was room for.
+    // In parts: the late usage fills the first invoice with a free quantity.
     await billing.generate(between('2026-11-10', '2026-11-30'));
     await billing.generate(between('2026-11-01', '2026-11-10'));
     const quantities = (await records())?.map(([quantity]) => Number(quantity));
     expect(quantities?.reduce((all, one) => all + one, 0)).to.equal(2);
   });
 
-  it('bill what is above the included part once, when the window it came late to is cut anew', async () => {
+  it('bill usage above the included quantity once when its window is split again', async () => {
     const billing = await startBilling();
     await billing.put({ records_created: { ...CARD.records_created, included: 2 } });
     await billing.use(used('2026-11-01T00:00:00Z'));
@@ -235,7 +235,7 @@ describe('Statements', () => {
     ]);
   });
 
-  it('show what was invoiced to a customer that is none any more, and what is in another currency by itself', async () => {
+  it('list invoices of former customers, and of other currencies separately', async () => {
     const billing = await startBilling();
     await billing.put(CARD);
     await billing.use(used('2026-11-03T00:00:00Z'));
@@ -256,7 +256,7 @@ describe('Statements', () => {
     expect(totals.retail).to.equal(50);
   });
 
-  it('come to the figures of the guide’s example', async () => {
+  it('yield the figures of the guide’s example', async () => {
     const billing = await startBilling();
     await billing.put({ records_created: { wholesale: '0.4', retail: '1.25', included: 100 } });
     const many = async (count: number, day: string): Promise<void> => {
@@ -288,7 +288,7 @@ describe('Statements', () => {
     ]);
   });
 
-  it('wait with a draft for what the log holds, and say how far it was', async () => {
+  it('wait with a draft for the log and return its position', async () => {
     const billing = await startBilling();
     await billing.use(used('2026-11-03T00:00:00Z'));
     const draft = await billing.statements.draft(PARTNER, ACME, NOVEMBER);

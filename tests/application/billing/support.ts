@@ -73,7 +73,7 @@ const createOn = async (commands: CommandHandler): Promise<void> => {
 export type SendFault = 'accept' | 'accept unheard' | 'unheard' | 'refuse' | 'accept and refuse';
 export type FindFault = 'answer' | 'unheard';
 
-/** A billing system in memory: what it holds, what it was asked, and what befalls each call. */
+/** A billing system in memory that records calls and injects faults. */
 export const memoryUpstream = (): {
   readonly documents: Map<string, string>;
   readonly calls: string[];
@@ -116,7 +116,7 @@ export const memoryUpstream = (): {
   return upstream;
 };
 
-/** What the statement says: changed by who tests. */
+/** The statement’s content, changed by tests. */
 export const draftOf = (own: Partial<Draft> = {}): Draft => ({
   customer: { id: 'acme', name: 'Tenant acme' },
   currency: 'EUR',
@@ -140,7 +140,7 @@ export const draftOf = (own: Partial<Draft> = {}): Draft => ({
   ...own,
 });
 
-/** Partners `north` (customers `acme`, `brook`) and `south` (`cove`), and a tenant `dale` of nobody's. */
+/** Partners `north` (customers `acme`, `brook`) and `south` (`cove`), and a tenant `dale` without a partner. */
 export const invoicing = async (options: Partial<SharedStores> = {}) => {
   const clock = sleepyClock();
   const stores = { ...memoryStores(), ...options };
@@ -152,7 +152,7 @@ export const invoicing = async (options: Partial<SharedStores> = {}) => {
   const wrote: Position[] = [];
   let ordinal = 0;
 
-  /** One more node over the same stores; `events` of its own to meet faults. */
+  /** Another node over the same stores, with its own `events` for faults. */
   const nodeOf = (own: Partial<SharedStores> = {}, owner = `node ${ordinal++}`) => {
     const node: TestNode = startNode({ ...stores, ...own, clock });
     const log = new InvoiceLog(node);

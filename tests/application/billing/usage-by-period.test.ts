@@ -7,8 +7,8 @@ const instant = fc
   .integer({ min: Date.UTC(2026, 0, 20), max: Date.UTC(2026, 4, 10) })
   .map((ms) => new Date(ms).toISOString());
 
-describe('A tally', () => {
-  it('puts what happened into the last part that has begun, and leaves out what lies outside of all', () => {
+describe('Usage by period', () => {
+  it('is added to the last part that has begun, and left out outside of all', () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(instant, { minLength: 2, maxLength: 12 }),
@@ -16,7 +16,7 @@ describe('A tally', () => {
         (some, moments) => {
           const cuts = some.toSorted();
           const tally = new UsageByPeriod(cuts);
-          // The bounds themselves as well.
+          // Includes the cuts themselves.
           const all = [...moments, ...cuts];
           for (const at of all) {
             tally.add(at, { messages_sent: 1 });

@@ -4,13 +4,13 @@ import type { ForegroundLoad } from '../../../application/bulk/ports.ts';
 import type { SettledRow } from '../../../application/bulk/row-executor.ts';
 import type { Position } from '../../../application/ports/event-store.ts';
 
-/** A clock that moves when it is told to, or asked. */
+/** A clock that advances on request, or at each reading. */
 const steppingClock = () => {
   let now = 0;
   return { now: () => now, pass: (ms: number) => (now += ms) };
 };
 
-// The port's type is a mark on a text.
+// A position is a branded string.
 const at = (nth: number): Position => `place-${nth}` as Position;
 
 const quiet: ForegroundLoad = { asked: 0, longestWait: () => 0, comesTo: async () => true };
@@ -19,7 +19,7 @@ const wrote = (rows: number, position: Position): SettledRow[] =>
   Array.from({ length: rows }, () => ({ status: 'fulfilled', value: { kind: 'succeeded', position } }));
 
 describe('the batch sizer', () => {
-  it('takes smaller batches while the foreground is busy, and full ones when it is idle again', async () => {
+  it('takes smaller batches while the foreground is busy and full ones when it is idle', async () => {
     const clock = steppingClock();
     const foreground = { ...quiet, asked: 0 };
     const sizer = new BatchSizer(256, foreground, clock.now);
@@ -33,7 +33,7 @@ describe('the batch sizer', () => {
     expect(sizeAfter(2)).to.equal(256);
   });
 
-  it('waits for requests that wait for a read model, but not for ever', async () => {
+  it('waits for requests that wait for a read model, up to a limit', async () => {
     let asked = 0;
     const waits = [50, 50, 0];
     const served = new BatchSizer(64, { ...quiet, longestWait: () => waits[asked++] ?? 0 });
@@ -44,7 +44,7 @@ describe('the batch sizer', () => {
     expect(performance.now() - began).to.be.greaterThan(15);
   });
 
-  it('lets the read model come along while the foreground is busy', async () => {
+  it('waits for the read model while the foreground is busy', async () => {
     const clock = steppingClock();
     const waited: string[] = [];
     const foreground = {
@@ -61,7 +61,7 @@ describe('the batch sizer', () => {
       await sizer.ready();
       sizer.wrote(wrote(22, at(nth)));
     };
-    // While it is idle, the commit does not wait.
+    // While the foreground is idle, the commit does not wait.
     for (let nth = -4; nth < 0; nth += 1) await chunk(nth);
     expect(waited).to.deep.equal([]);
     foreground.asked += 100;
@@ -73,12 +73,12 @@ describe('the batch sizer', () => {
     await chunk(4);
     await chunk(5);
     expect(waited).to.deep.equal([at(0), at(1), at(2)]);
-    // A read model that does not come is waited for once before each batch.
+    // A stalled read model is waited for once per batch.
     await chunk(6);
     expect(waited).to.deep.equal([at(0), at(1), at(2), at(3)]);
   });
 
-  it('takes no more rows than there may be under way', () => {
+  it('takes no more rows than may run at once', () => {
     expect(new BatchSizer(2, quiet).size()).to.equal(2);
   });
 });

@@ -17,7 +17,7 @@ const eventsOf = async (node: BulkNode, id: string): Promise<string[]> =>
   (await node.shared.events.readStream(`${TENANT}.record-${id}`)).map(({ type }) => type);
 
 describe('A bulk commit', () => {
-  it('that is cut off at any append, done or not, is finished by whoever takes over, and does no row twice', async () => {
+  it('is completed by another process after a crash at any append, each row once', async () => {
     let deaths = 0;
     for (let after = 1; after <= 16; after += 1) {
       for (const isDone of [false, true]) {
@@ -37,7 +37,7 @@ describe('A bulk commit', () => {
         await dying.runner.stop();
         await run;
         deaths += isDead() ? 1 : 0;
-        // What the dead one had done is changed by others: it must not be done again.
+        // Others change rows of the crashed run, which must not be applied again.
         const before = await statesIn(healthy, ids);
         const touched: string[] = [];
         for (const [i, found] of before.entries()) {
@@ -66,7 +66,7 @@ describe('A bulk commit', () => {
     expect(deaths).to.be.greaterThan(20);
   }).timeout(60_000);
 
-  it('of deletions that is cut off at any append is finished too, and counted right', async () => {
+  it('of deletions is completed after a crash at any append, with correct counts', async () => {
     let deaths = 0;
     for (let after = 1; after <= 30; after += 2) {
       for (const isDone of [false, true]) {
@@ -122,14 +122,14 @@ describe('A bulk commit', () => {
     expect(deaths).to.be.greaterThan(15);
   }).timeout(60_000);
 
-  it('does no row twice where two work on it, one of them without knowing that it lost the session', async () => {
+  it('applies each row once when two processes run it and one has lost the lease unnoticed', async () => {
     for (let pause = 0; pause < 12; pause += 1) {
       const healthy = startBulk({}, memoryLeases());
       await defineNodes(healthy);
       const ids: string[] = [];
       for (let n = 10; n < 20; n += 1) ids.push(await create(healthy, { n }));
       const id = await healthy.begin(ids, EDIT);
-      // Each holds a lease that the other knows nothing of.
+      // Each process holds a lease that the other does not see.
       const one = startBulk(healthy.shared, memoryLeases());
       const other = startBulk(healthy.shared, memoryLeases());
       const first = one.runner.run(TENANT, id);
@@ -144,8 +144,8 @@ describe('A bulk commit', () => {
     }
   });
 
-  it('counts right whatever appends are lost, done or not, and whatever selected the rows', async () => {
-    // A row that is done matches it no more.
+  it('counts correctly with any lost appends and any selection', async () => {
+    // An applied row no longer matches the filter.
     const filter = parseFilterText('n >= 10', { n: { type: 'integer' } });
     const faults = ['lost race', 'unavailable before', 'unavailable after'] as const;
     for (const [selected, fault] of [undefined, filter].flatMap((by) =>
@@ -169,7 +169,7 @@ describe('A bulk commit', () => {
     }
   }).timeout(60_000);
 
-  it('ends as errored when the store was out of reach for too long, and says what was done', async () => {
+  it('ends as errored when the store was unavailable too long, with the applied rows', async () => {
     const clock = testClock();
     const leases = memoryLeases();
     const healthy = startBulk({}, leases);
@@ -187,7 +187,7 @@ describe('A bulk commit', () => {
           if (records > 8 && failures < 200) {
             failures += 1;
             clock.advance(1000);
-            // The ninth is done, and nobody is told.
+            // The ninth append succeeds without an answer.
             if (records === 9) await events.append(stream, ...rest);
             throw new StoreUnavailable('out of reach');
           }
@@ -212,7 +212,7 @@ describe('A bulk commit', () => {
     });
   });
 
-  it('that is stopped is taken up where it was left', async () => {
+  it('continues after a stop', async () => {
     const leases = memoryLeases();
     const healthy = startBulk({}, leases);
     await defineNodes(healthy);

@@ -26,7 +26,7 @@ const started = async (): Promise<BulkNode> => {
   return node;
 };
 
-/** Previews, commits and works through a session. @returns its result */
+/** Previews, commits and runs a session. @returns its result */
 const committed = async (node: BulkNode, ids: readonly string[], operation: OpParams = EDIT) => {
   const id = await node.begin(ids, operation);
   expect(await node.runner.run(TENANT, id)).to.equal(true);
@@ -39,7 +39,7 @@ const set = (field_key: string, new_value: string): OpParams => ({
 });
 
 describe('A committed bulk edit', () => {
-  it('leaves each row the event that a single edit would have left, chained to the one before', async () => {
+  it('leaves the event of a single edit on each row, chained to the one before', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(9), { minLength: 1, maxLength: 12 }), async (numbers) => {
         const node = await started();
@@ -71,7 +71,7 @@ describe('A committed bulk edit', () => {
     );
   });
 
-  it('changes rows that still match, skips equal ones, and counts drifted, deleted and unknown ones as errors', async () => {
+  it('changes matching rows, skips equal ones, and reports drifted, deleted and unknown ones as errors', async () => {
     const node = await started();
     const [plain, equal, drifted, late, gone] = [
       await create(node, { n: 1 }),
@@ -94,7 +94,7 @@ describe('A committed bulk edit', () => {
     expect([await numberOf(node, drifted), await numberOf(node, late)]).to.deep.equal([9, 9]);
   });
 
-  it('is made once on a row that others have changed since the commit began', async () => {
+  it('changes a row once that others changed after the start', async () => {
     const node = await started();
     const rows = [await create(node, { n: 1 }), await create(node, { n: 2 })];
     const session = await node.begin(rows, EDIT);
@@ -133,7 +133,7 @@ describe('A committed bulk edit', () => {
     expect(state.status === 'live' && state.values.clear).to.equal(target);
   });
 
-  it('is seen at once by a node that has the rows in memory', async () => {
+  it('is visible at once on a node with cached rows', async () => {
     const node = await started();
     const row = await create(node, { n: 1 });
     node.states.trustWhile(() => true);
@@ -142,7 +142,7 @@ describe('A committed bulk edit', () => {
     expect(await numberOf(node, row)).to.equal(5);
   });
 
-  it('changes a row once that is named twice', async () => {
+  it('changes a row once that is listed twice', async () => {
     const node = await started();
     const rows: string[] = [];
     for (let n = 10; n < 20; n += 1) rows.push(await create(node, { n }));
@@ -151,7 +151,7 @@ describe('A committed bulk edit', () => {
       expect(await typesOf(node, row)).to.deep.equal(['RecordCreated', 'RecordUpdated']);
   });
 
-  it('goes by the schema at the moment of writing: a narrower one is refused, or refuses the rows', async () => {
+  it('follows the schema at the time of the write', async () => {
     const field = { key: 'n', label: 'n', type: 'integer' as const, required: false };
     const turns = async (count: number): Promise<void> => {
       for (let turn = 0; turn < count; turn += 1) await new Promise((next) => setImmediate(next));

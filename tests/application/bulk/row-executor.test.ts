@@ -45,7 +45,7 @@ const kindsOf = (settled: readonly SettledRow[]) =>
   });
 
 describe('the row executor', () => {
-  it('leaves the event that a single edit would have left, chained to what came before', async () => {
+  it('leaves the event of a single edit, chained to the one before', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(9), { minLength: 1, maxLength: 12 }), async (numbers) => {
         const node = await startNodes();
@@ -85,7 +85,7 @@ describe('the row executor', () => {
     );
   });
 
-  it('tells of each row what became of it, in the order of the rows', async () => {
+  it('returns each row’s result in the order of the rows', async () => {
     const node = await startNodes();
     const [plain, equal, drifted, gone] = [
       await create(node, { n: 1 }),
@@ -108,7 +108,7 @@ describe('the row executor', () => {
     expect(await typesOf(node, drifted)).to.deep.equal(['RecordCreated']);
   });
 
-  it('reads the records of an edit together, however many there are', async () => {
+  it('reads all records of an edit together', async () => {
     const node = await startNodes();
     const rows: string[] = [];
     for (let n = 10; n < 60; n += 1) rows.push(await create(node, { n }));
@@ -122,7 +122,7 @@ describe('the row executor', () => {
     for (const row of rows) expect(cold.states.cached(streamOf(row))).to.equal(undefined);
   });
 
-  it('refuses values as a single edit does', async () => {
+  it('refuses values like a single edit', async () => {
     const node = await startNodes();
     const row = await create(node, { n: 1 });
     const fields = (field_key: string, new_value: string): OpParams => ({
@@ -137,7 +137,7 @@ describe('the row executor', () => {
     expect(await typesOf(node, row)).to.deep.equal(['RecordCreated']);
   });
 
-  it('registers the links of an edit at their targets', async () => {
+  it('registers the references of an edit at their targets', async () => {
     const node = await startNodes();
     const target = await create(node);
     const rows = [await create(node, { n: 1 }), await create(node, { n: 2 })];
@@ -160,7 +160,7 @@ describe('the row executor', () => {
       expect(await typesOf(node, row)).to.deep.equal(['RecordCreated', 'RecordUpdated']);
   });
 
-  it('finds a row done whose answer was lost, also when it matches its filter no more', async () => {
+  it('finds a row done whose answer was lost, also when it no longer matches its filter', async () => {
     const node = await startNodes();
     const rows = [await create(node, { n: 1 }), await create(node, { n: 2 })];
     const filter = parseFilterText('n < 4', { n: { type: 'integer' } });
@@ -175,7 +175,7 @@ describe('the row executor', () => {
       expect(await typesOf(node, row)).to.deep.equal(['RecordCreated', 'RecordUpdated']);
   });
 
-  it('leaves no old state of a row in memory', async () => {
+  it('leaves no old state of a row in the cache', async () => {
     const node = await startNodes();
     const row = await create(node, { n: 1 });
     expect(node.states.cached(streamOf(row))).to.not.equal(undefined);
@@ -184,7 +184,7 @@ describe('the row executor', () => {
     expect(state.status === 'live' && state.values.n).to.equal(5);
   });
 
-  it('changes a row once where two apply the same rows at the same time', async () => {
+  it('changes a row once in concurrent runs', async () => {
     const node = await startNodes();
     const rows: string[] = [];
     for (let n = 10; n < 20; n += 1) rows.push(await create(node, { n }));
@@ -194,7 +194,7 @@ describe('the row executor', () => {
       expect(await typesOf(node, row)).to.deep.equal(['RecordCreated', 'RecordUpdated']);
   });
 
-  it('goes by the schema as it is when rows are written, and a change of it waits for them', async () => {
+  it('follows the schema at the time of the write, and a schema change waits for the rows', async () => {
     const field = { key: 'n', label: 'n', type: 'integer' as const, required: false };
     const ticks = async (count: number) => {
       for (let tick = 0; tick < count; tick += 1) await new Promise((next) => setImmediate(next));

@@ -13,7 +13,7 @@ import type { OpParams } from '../../../domain/bulk/session-events.ts';
 import type { Filter } from '../../../domain/expressions/filter.ts';
 import { type Entities, request, startEntities, TENANT } from '../entities/support.ts';
 
-/** Leases of one machine, which anybody can take from the dead. */
+/** Leases of one machine that can be taken from crashed processes. */
 export const memoryLeases = (): Pick<ReadStore, 'acquireLease' | 'releaseLease'> & { expire(): void } => {
   const held = new Map<string, { owner: string; fence: number }>();
   let fence = 0;
@@ -90,7 +90,7 @@ export const startBulk = (
   };
 
   /**
-   * A session that is to be worked on; its id.
+   * Starts a session; returns its id.
    * @param between runs after the preview and before the commit
    */
   const begin = async (

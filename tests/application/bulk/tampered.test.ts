@@ -4,7 +4,7 @@ import type { EventStore, StoredEvent } from '../../../application/ports/event-s
 import { defineNodes, request, TENANT } from '../entities/support.ts';
 import { create, EDIT, memoryLeases, startBulk } from './support.ts';
 
-/** Somebody changes texts in the file of the event store by hand. */
+/** Texts are changed in the event store’s file. */
 
 type Tamper = (event: StoredEvent) => StoredEvent;
 
@@ -16,8 +16,8 @@ const tampering = (events: EventStore, tamper: Tamper): EventStore => ({
 
 const MEMBERS = ['record_id', 'entity_name', 'values', 'types', 'schema_revision', 'created_by', 'version'];
 
-describe('A bulk commit over a record whose text was changed by hand', () => {
-  it('ends, changes each other row once, and writes nothing that cannot be read again', async () => {
+describe('A bulk commit with a tampered record', () => {
+  it('ends, changes each other row once, and writes only readable events', async () => {
     const junk = fc.oneof(
       fc.jsonValue(),
       fc.constantFrom('other', '', -1, 1e21, null, [], {}, { n: 'x' }, { n: 1, ghost: [1] }),
@@ -55,7 +55,7 @@ describe('A bulk commit over a record whose text was changed by hand', () => {
         const { succeeded = 0, skipped = 0, errored = 0 } = result ?? {};
         expect(succeeded + skipped + errored).to.equal(4);
         const log = await healthy.shared.events.readAll({ limit: 1000 });
-        // Everything that stands there was written by the product, and is read again.
+        // All events below were written by the product and must be readable.
         for (const event of log) healthy.codec.decodeOnce(event);
         const lengths = new Map<string, number>();
         for (const { stream } of log) lengths.set(stream, (lengths.get(stream) ?? 0) + 1);
@@ -72,7 +72,7 @@ describe('A bulk commit over a record whose text was changed by hand', () => {
     );
   }).timeout(60_000);
 
-  it('leaves it as it is where no single edit could be made, whichever of its texts cannot be read', async () => {
+  it('leaves the record unchanged, as a single edit would', async () => {
     for (const torn of [0, 1, 2, 3]) {
       const healthy = startBulk({}, memoryLeases());
       await defineNodes(healthy);

@@ -5,7 +5,7 @@ import { ofEachTenant } from '../../../application/bulk/worker.ts';
 const sessions = (tenantId: string, count: number): RunningSession[] =>
   Array.from({ length: count }, (_, nth) => ({ tenantId, sessionId: `${tenantId} ${nth}` }));
 
-describe('The sessions that a bulk worker looks at', () => {
+describe('The sessions a bulk worker looks at', () => {
   const pagesOf = (all: readonly RunningSession[], read: { pages: number }) =>
     (async function* () {
       for (let at = 0; at < all.length; at += 100) {
@@ -14,18 +14,18 @@ describe('The sessions that a bulk worker looks at', () => {
       }
     })();
 
-  it('are those of all tenants, however many one of them has waiting', async () => {
+  it('are of all tenants, also with a long backlog of one', async () => {
     const read = { pages: 0 };
     const found = await ofEachTenant(
       pagesOf([...sessions('a', 5_000), ...sessions('b', 2), ...sessions('a', 300)], read),
     );
     expect(found.filter(({ tenantId }) => tenantId === 'a')).to.have.length(50);
     expect(found.filter(({ tenantId }) => tenantId === 'b')).to.deep.equal(sessions('b', 2));
-    // The one begun first at the head.
+    // Oldest first.
     expect(found[0]).to.deep.equal({ tenantId: 'a', sessionId: 'a 0' });
   });
 
-  it('are no more than there can be work for', async () => {
+  it('are limited to the work it can start', async () => {
     const read = { pages: 0 };
     const all = Array.from({ length: 2_000 }, (_, nth) => sessions(`t${nth}`, 1)).flat();
     expect(await ofEachTenant(pagesOf(all, read))).to.have.length(100);

@@ -4,9 +4,9 @@ import { refusalCode } from '../../support/eventually.ts';
 import { defineNodes, request, startEntities, TENANT } from './support.ts';
 import { cluster, definition, field } from './workflow-nodes.ts';
 
-/** What one node has in memory is never the reason to refuse what another one has made possible. */
-describe('What another node has answered', () => {
-  it('is an entity that can be pointed to, although there was none when this node asked', async () => {
+/** A node never refuses on its cached state what another node has made possible. */
+describe('A write on another node', () => {
+  it('defines an entity that this node can refer to, although it cached its absence', async () => {
     const { node } = cluster();
     const [one, other] = [node(), node()];
     expect(await other.schemas.known(TENANT, 'thing')).to.equal(undefined);
@@ -26,7 +26,7 @@ describe('What another node has answered', () => {
     expect(entity.fields).to.have.length(1);
   });
 
-  it('is a record that can be pointed to, although there was none when this node asked', async () => {
+  it('creates a record that this node can refer to, although it cached its absence', async () => {
     const one = startEntities();
     const other = startEntities(one.shared);
     await defineNodes(one);
@@ -37,7 +37,7 @@ describe('What another node has answered', () => {
     expect((await point()).record.values).to.deep.equal({ clear: target });
   });
 
-  it('is a field that keeps what it points to, although this node knew the entity without it', async () => {
+  it('adds a reference field that protects records, although this node cached the entity without it', async () => {
     const one = startEntities();
     const other = startEntities(one.shared);
     await defineNodes(one);
@@ -56,7 +56,7 @@ describe('What another node has answered', () => {
     expect(await refusalCode(deleting)).to.equal('in_use');
   });
 
-  it('is a workflow that can be attached, although it was a draft when this node asked', async () => {
+  it('publishes a workflow that this node can attach, although it cached a draft', async () => {
     const { node } = cluster();
     const [one, other] = [node(), node()];
     await one.workflows.create(TENANT, 'flow', definition(), request());

@@ -19,7 +19,7 @@ const statusOf = async (node: Entities, id: string) =>
   (await recordsIn(node.shared.events, node.codec)).get(id)?.state.status;
 
 describe('A deletion', () => {
-  /** A record with two that go along, one with another behind it, and one that is cleared. */
+  /** A record with two that are deleted too, one with another behind it, and one that is cleared. */
   const family = async (node: Entities) => {
     await defineNodes(node);
     const root = await create(node);
@@ -30,7 +30,7 @@ describe('A deletion', () => {
     return { root, goes: [root, child, other, grandchild], cleared };
   };
 
-  it('that is cut off at any append, done or not, is finished by whoever takes over', async () => {
+  it('is completed by another process after a crash at any append', async () => {
     const tried = startEntities();
     const { root: id } = await family(tried);
     const before = (await tried.shared.events.readAll({ limit: 100_000 })).length;
@@ -61,7 +61,7 @@ describe('A deletion', () => {
     expect(deaths).to.be.greaterThan(appends);
   }).timeout(60_000);
 
-  it('that must not be is taken back by whoever takes over', async () => {
+  it('is reverted by another process when a record prevents it', async () => {
     for (let after = 1; after <= 12; after += 1) {
       for (const isDone of [false, true]) {
         const healthy = startEntities();
@@ -75,13 +75,13 @@ describe('A deletion', () => {
         const statuses = await Promise.all(goes.map((each) => statusOf(heir, each)));
         expect(new Set(statuses), `append ${after}`).to.deep.equal(new Set(['live']));
         expect(await flawsIn(heir)).to.deep.equal([]);
-        // Nothing is left in the way.
+        // Nothing is left that prevents another deletion.
         expect(await refusalCode(remove(heir, root))).to.equal('in_use');
       }
     }
   }).timeout(60_000);
 
-  it('that must not be has taken everything back before it answers', async () => {
+  it('has removed its marks before it answers with an error', async () => {
     const node = startEntities();
     const { root, goes } = await family(node);
     await create(node, { restrict: goes.at(-1) });
@@ -89,7 +89,7 @@ describe('A deletion', () => {
     for (const each of goes) expect(await statusOf(node, each)).to.equal('live');
   });
 
-  it('that was given up is taken back by whoever is told that it was', async () => {
+  it('is reverted by the subscriber when it was abandoned', async () => {
     const node = startEntities();
     const { root, goes } = await family(node);
     const child = goes[1] ?? '';
@@ -102,13 +102,13 @@ describe('A deletion', () => {
     const told = (await node.shared.events.readAll({ limit: 100_000 })).length - 1;
     await startEntities(node.shared).deliver(told);
     expect(await statusOf(node, child)).to.equal('live');
-    // A mark that comes too late, by a process that did not know.
+    // A late mark by a process that does not know.
     await on(child, (state) => markForDeletion(state, root, attempt));
     await startEntities(node.shared).deliver(told + 2);
     expect(await statusOf(node, child)).to.equal('live');
   });
 
-  it('clears what another one is about to delete, and may not', async () => {
+  it('clears a reference of a record whose own deletion is reverted', async () => {
     const node = startEntities();
     await defineNodes(node);
     const target = await create(node);
@@ -138,7 +138,7 @@ describe('A deletion', () => {
     expect(await flawsIn(node)).to.deep.equal([]);
   });
 
-  it('that another process has decided meanwhile is swept and not taken back', async () => {
+  it('is completed and not reverted when another process has decided it', async () => {
     const node = startEntities();
     await defineNodes(node);
     const root = await create(node);
@@ -174,7 +174,7 @@ describe('A deletion', () => {
     expect(await flawsIn(node)).to.deep.equal([]);
   });
 
-  it('told of again, whole or in part, changes nothing', async () => {
+  it('is not affected by repeated events of all or a part of it', async () => {
     const node = startEntities();
     const { root } = await family(node);
     await remove(node, root);
@@ -200,7 +200,7 @@ describe('A deletion', () => {
         const [target, seat] = [await create(shared), await create(shared)];
         const { passed, open } = gate();
         const reached = gate();
-        // The second append of this writer is the referrer's; it comes when the deletion is over.
+        // This writer’s second append is the referrer’s; it comes after the deletion.
         const hold = (events: EventStore): EventStore => {
           let appends = 0;
           return {
@@ -225,7 +225,7 @@ describe('A deletion', () => {
     }
   });
 
-  it('finds referrers that are written and not folded yet', async () => {
+  it('finds referrers that the read model has not folded yet', async () => {
     const node = startEntities();
     await defineNodes(node);
     const target = await create(node);
@@ -242,14 +242,14 @@ describe('A deletion', () => {
     expect(await flawsIn(node)).to.deep.equal([]);
   });
 
-  it('of a record with very many referrers needs no more in its state than with few', async () => {
+  it('of a record with very many referrers has a state as small as with few', async () => {
     const node = startEntities();
     await defineNodes(node);
     const target = await create(node);
     for (let i = 0; i < 1200; i += 1) await create(node, { clear: target });
     const { state } = (await recordsIn(node.shared.events, node.codec)).get(target) ?? {};
     expect(state !== undefined && 'pending' in state ? state.pending.length : -1).to.be.within(1, 256);
-    // What is known through the read model alone counts as much.
+    // Referrers found only in the read model count as well.
     const [first] = await referrersOf(node, target);
     if (first === undefined) throw new Error('no referrer');
     const turn = (values: Record<string, unknown>) =>
@@ -316,7 +316,7 @@ describe('A deletion', () => {
     }
   });
 
-  it('says beforehand what it would do, and does it', async () => {
+  it('is surveyed beforehand with the same result', async () => {
     const node = startEntities();
     const { root, goes, cleared } = await family(node);
     const keeper = await create(node, { restrict: goes.at(-1) });
@@ -327,7 +327,7 @@ describe('A deletion', () => {
     expect(await statusOf(node, root)).to.equal('live');
   });
 
-  it('that is seen to stand against something marks nothing', async () => {
+  it('marks nothing when it is visibly prevented', async () => {
     const node = startEntities({}, undefined, 10);
     const { root, goes } = await family(node);
     await create(node, { restrict: goes.at(-1) });
@@ -337,13 +337,13 @@ describe('A deletion', () => {
   });
 });
 
-describe('A keyed request', () => {
-  it('that is tried again does not take what was barred by it for its effect', async () => {
+describe('A retried keyed request', () => {
+  it('does not take events of its own clean-up for its effect', async () => {
     const node = startEntities();
     await defineNodes(node);
     const [target, seat] = [await create(node), await create(node)];
     const { cause } = request();
-    // The first try registered, was barred by its own clearing up, and died.
+    // The first try registered, was barred by its own clean-up, and crashed.
     const registration = await node.links.register(
       { tenantId: TENANT, recordId: seat, entityName: 'node', cause },
       { fieldKey: 'clear', kind: 'reference', id: target, entityName: 'node' },

@@ -1,6 +1,6 @@
 import { type EventStore, StoreUnavailable } from '../../../application/ports/event-store.ts';
 
-/** Numbers from a seed, 0 ≤ x < 1: a run can be had again. */
+/** Repeatable random numbers from a seed, 0 ≤ x < 1. */
 export const seeded = (seed: number): (() => number) => {
   let state = seed >>> 0;
   return () => {
@@ -13,7 +13,7 @@ const turns = async (count: number): Promise<void> => {
   for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 };
 
-/** Lets others run in between, differently each time. */
+/** Yields between operations, differently each time. */
 export const shuffled =
   (random: () => number) =>
   (events: EventStore): EventStore => ({
@@ -32,9 +32,7 @@ export const shuffled =
     },
   });
 
-/**
- * A process that dies with its append number `after` (from 1), done or not; from then on it reaches nothing.
- */
+/** A process that crashes at its append number `after` (from 1), before or after it; all later calls fail. */
 export const mortal = (after: number, isDone: boolean) => {
   let appends = 0;
   const life = { isDead: () => appends >= after };

@@ -14,7 +14,7 @@ const field = (more: object = {}) => ({
 
 /** docs/decisions/0012-schema-changes-are-proposed.md */
 describe('A change of a schema', () => {
-  /** A node whose writer of a record stops right before its append, until it is let go. */
+  /** A node whose writer of a record stops right before its append until released. */
   const held = async () => {
     const { passed, open } = gate();
     const reached = gate();
@@ -33,7 +33,7 @@ describe('A change of a schema', () => {
     return { node, reached: reached.passed, open };
   };
 
-  it('waits for whoever writes by the old one, and then finds what was written', async () => {
+  it('waits for writers under the old schema and checks their records', async () => {
     const { node, reached, open } = await held();
     const writing = node.records.create(TENANT, 'thing', { size: 1 }, request());
     await reached;
@@ -49,11 +49,11 @@ describe('A change of a schema', () => {
     open();
     await writing;
     expect(await refused).to.equal('in_use');
-    // Given up, it is in nobody's way.
+    // Once refused, it does not restrict writers.
     await node.records.create(TENANT, 'thing', { size: 2 }, request());
   });
 
-  it('is kept to by whoever comes while it waits', async () => {
+  it('restricts writers that start while it waits', async () => {
     const { node, reached, open } = await held();
     const writing = node.records.create(TENANT, 'thing', { size: 9 }, request());
     await reached;
@@ -69,7 +69,7 @@ describe('A change of a schema', () => {
     );
   });
 
-  it('that loosens waits for nobody', async () => {
+  it('that loosens rules waits for no writer', async () => {
     const { node, reached, open } = await held();
     const writing = node.records.create(TENANT, 'thing', { size: 1 }, request());
     await reached;
@@ -93,7 +93,7 @@ describe('A change of a schema', () => {
     await first;
   });
 
-  describe('whose process died before it was settled', () => {
+  describe('of a crashed process', () => {
     const abandoned = async (size: number) => {
       const healthy = startEntities();
       await healthy.schemas.define(TENANT, { name: 'thing', label: 'T', fields: [field()] }, request());
@@ -111,14 +111,14 @@ describe('A change of a schema', () => {
       return { min: schema?.fields[0]?.min, isOpen: schema?.proposal !== undefined };
     };
 
-    it('is made where no record stands against it', async () => {
+    it('is made when no record violates it', async () => {
       const { heir, resume } = await abandoned(7);
       expect(await now(heir)).to.deep.equal({ min: undefined, isOpen: true });
       await resume(() => 10_000);
       expect(await now(heir)).to.deep.equal({ min: 5, isOpen: false });
     });
 
-    it('is given up where one does', async () => {
+    it('is refused when one does', async () => {
       const { heir, resume } = await abandoned(1);
       await resume(() => 10_000);
       expect(await now(heir)).to.deep.equal({ min: undefined, isOpen: false });
@@ -136,7 +136,7 @@ describe('A change of a schema', () => {
     });
   });
 
-  it('that another process has settled meanwhile is answered as it was settled', async () => {
+  it('that another process has settled is answered as settled', async () => {
     const base = startEntities();
     await base.schemas.define(TENANT, { name: 'thing', label: 'T', fields: [field()] }, request());
     const { passed, open } = gate();

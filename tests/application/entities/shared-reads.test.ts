@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { EventStore } from '../../../application/ports/event-store.ts';
 import { defineNodes, type Entities, request, startEntities, TENANT } from './support.ts';
 
-describe('Reads of many writers at once', () => {
+describe('Reads of concurrent writers', () => {
   let reads: { stream: string; backward: boolean }[];
   let node: Entities;
 
@@ -23,14 +23,14 @@ describe('Reads of many writers at once', () => {
     reads = [];
   });
 
-  it('of one schema are one, and those who ask later read again', async () => {
+  it('of one schema are shared, and later callers read again', async () => {
     await Promise.all(Array.from({ length: 50 }, () => node.schemas.fresh(TENANT, 'node')));
     expect(ofSchema()).to.equal(1);
     await node.schemas.fresh(TENANT, 'node');
     expect(ofSchema()).to.equal(2);
   });
 
-  it('of one schema see what another process wrote just before they asked', async () => {
+  it('of one schema see another process’s write from just before', async () => {
     const other = startEntities(node.shared);
     const seen: (string | null)[] = [];
     for (let round = 0; round < 5; round += 1) {
@@ -46,7 +46,7 @@ describe('Reads of many writers at once', () => {
     expect(new Set(seen).size).to.equal(5);
   });
 
-  it('look for an earlier try only where something was written since', async () => {
+  it('search for an earlier try only after a write since then', async () => {
     const { record } = await node.records.create(TENANT, 'node', { n: 1 }, request());
     const after = await node.shared.events.head();
     if (after === undefined) throw new Error('an empty log');
@@ -57,7 +57,7 @@ describe('Reads of many writers at once', () => {
     reads = [];
     expect((await edit(2)).changed).to.equal(true);
     expect(reads.filter(({ backward }) => backward)).to.have.length(0);
-    // Tried again it finds what it did, and does not do it a second time.
+    // A repeat finds its effect and does not repeat it.
     await node.records.update(TENANT, 'node', record.id, { values: { n: 3 } }, request());
     expect((await edit(2)).record.values.n).to.equal(3);
     expect(reads.filter(({ backward }) => backward).length).to.be.greaterThan(0);

@@ -13,7 +13,7 @@ import { defineNodes, type Entities, recordsIn, request, startEntities, TENANT }
 
 const deliver = async (node: Entities, subscriber: Subscriber): Promise<void> => {
   for (const stored of await node.shared.events.readAll({ limit: 1000 })) {
-    // What the log holds is logged.
+    // Decoded events of the log have a position.
     if (subscriber.types.includes(stored.type))
       await subscriber.handle(node.codec.decode(stored) as LoggedEvent);
   }
@@ -22,7 +22,7 @@ const typesOf = async (node: Entities) =>
   (await node.shared.events.readAll({ limit: 1000 })).map(({ type }) => type);
 
 describe('Subscribers of records', () => {
-  it('notify once for a note, however often they are told of it', async () => {
+  it('notify once for a note at repeated events', async () => {
     const node = startEntities();
     await defineNodes(node);
     const { record } = await node.records.create(TENANT, 'node', {}, request());
@@ -75,7 +75,7 @@ describe('Subscribers of records', () => {
     return { node, ids, starter };
   };
 
-  it('give each record one job, however often they are told of the workflow', async () => {
+  it('start one job per record at repeated events', async () => {
     const { node, ids, starter } = await attached();
     const all = async function* () {
       for (const id of ids) yield { id, job_id: null };
@@ -87,7 +87,7 @@ describe('Subscribers of records', () => {
     expect((await typesOf(node)).filter((type) => type === 'JobStarted')).to.have.length(3);
   });
 
-  it('do not pass over an event because a read model is behind', async () => {
+  it('do not skip an event because a read model is behind', async () => {
     const { node, starter } = await attached();
     const behind = (): AsyncIterable<never> => {
       throw new DomainError('read_model_behind', 'behind');

@@ -21,7 +21,7 @@ import { type RecordDoc, recordsProjection } from '../../../projections/entities
 import { causeOf } from '../../support/book.ts';
 import { type SharedStores, startNode } from '../../support/node.ts';
 
-/** Nodes with everything of entities, on one event store, with a read model that is never further than it must be. */
+/** Nodes with all entity use cases on one event store, with a read model that folds only as far as required. */
 
 export const TENANT = 'acme';
 
@@ -31,7 +31,7 @@ export const request = (): RequestContext => ({
   newId: randomUUID,
 });
 
-/** Folds the log into documents, exactly as far as it is told to. */
+/** Folds the log into documents exactly up to a requested position. */
 const lazyReadModel = (events: EventStore, codec: EventCodec) => {
   const documents = new Map<string, RecordDoc>();
   let folded: Position | undefined;
@@ -71,13 +71,13 @@ const lazyReadModel = (events: EventStore, codec: EventCodec) => {
   return { finder, findBroken };
 };
 
-/** Whoever else works on a deletion is waited for so long (ms): most of them are dead. */
+/** How long (ms) to wait for another process on a deletion; most of these have crashed. */
 const WAIT_MS = 30;
 
 export const startEntities = (
   shared: Partial<SharedStores> = {},
   wrap: (events: EventStore) => EventStore = (events) => events,
-  /** Without looking first every deletion goes the long way. */
+  /** Without a survey every deletion marks first. */
   looked = 0,
 ) => {
   const plain = startNode(shared);
@@ -95,7 +95,7 @@ export const startEntities = (
   const records = new Records({ streams, schemas, links, deletions, workflows, gate: writers });
   const deleter = recordDeleter({ deletions });
 
-  /** Gives the subscriber every event of the log once, from `from` on; where it has come to. */
+  /** Delivers every event of the log to the subscribers once, from `from` on; returns the end. */
   const deliver = async (from = 0): Promise<number> => {
     let next = from;
     for (;;) {
@@ -112,7 +112,7 @@ export const startEntities = (
 };
 export type Entities = ReturnType<typeof startEntities>;
 
-/** An entity with a field for each thing that may become of it. */
+/** An entity with a field for each reference rule. */
 export const defineNodes = (node: Entities, name = 'node') => {
   const field = (key: string, onDelete: 'cascade' | 'clear' | 'restrict') => ({
     key,
@@ -133,7 +133,7 @@ export const defineNodes = (node: Entities, name = 'node') => {
   );
 };
 
-/** Every record of the log, folded from its first event. */
+/** All records, folded from the first event of the log. */
 export const recordsIn = async (events: EventStore, codec: EventCodec) => {
   const found = new Map<string, { state: RecordState; changes: number; cleared: readonly string[] }>();
   for (const stored of await events.readAll({ limit: 100_000 })) {
@@ -141,7 +141,7 @@ export const recordsIn = async (events: EventStore, codec: EventCodec) => {
     const id = stored.stream.slice(`${TENANT}.record-`.length);
     const before = found.get(id) ?? { state: recordStream.initial, changes: 0, cleared: [] };
     const event = codec.decode(stored);
-    // The stream's name says whose event it is.
+    // The stream’s name determines its event types.
     const state = recordStream.evolve(before.state, event as unknown as RecordEvent, {
       at: event.at,
       revision: event.revision,
@@ -154,13 +154,13 @@ export const recordsIn = async (events: EventStore, codec: EventCodec) => {
   return found;
 };
 
-/** What holds once all is done: nothing half deleted, no reference to nothing, versions that count the changes. */
+/** Invariants at rest: no unfinished deletion, no reference without a target, versions that count the changes. */
 export const flawsIn = async (node: Pick<Entities, 'codec' | 'shared'>): Promise<string[]> => {
   const found = await recordsIn(node.shared.events, node.codec);
   const flaws: string[] = [];
   for (const [id, { state, changes, cleared }] of found) {
     if (state.status === 'none') continue;
-    // Fields are called by what becomes of them.
+    // Fields are named after their rules.
     for (const key of cleared) if (key !== 'clear') flaws.push(`${id} was cleared of ${key}`);
     if (state.status === 'deleting') flaws.push(`${id} is half deleted`);
     if (state.version !== changes) flaws.push(`${id} is at ${state.version} after ${changes} changes`);

@@ -23,17 +23,17 @@ export const NEEDS_Z = definition('record.z == "q"');
 
 interface Options {
   readonly wrap?: (events: EventStore) => EventStore;
-  /** While a change looks whether records stand against it. */
+  /** Called while a change checks stored records. */
   readonly looking?: () => Promise<void>;
-  /** While somebody who publishes waits for a change. */
+  /** Called while publishing waits for a change. */
   readonly waiting?: () => Promise<void>;
-  /** Whenever a published workflow has been looked up. */
+  /** Called after each look-up of a published workflow. */
   readonly lookedUp?: () => Promise<void>;
-  /** What the read model knows; nobody is told of what another one caches. */
+  /** Names in the read model; nodes do not see each other’s caches. */
   readonly readModel?: readonly string[];
 }
 
-/** Two nodes tell each other nothing: what one has in memory stays as it was until it asks the store. */
+/** Two nodes without live feeds: each keeps its cached state until it reads the store. */
 export const cluster = () => {
   const shared = { ...memoryStores(), clock: testClock() };
   const node = (options: Options = {}) => {

@@ -8,7 +8,7 @@ import { mortal } from './faults.ts';
 import { request, TENANT } from './support.ts';
 import { cluster, definition, field, NEEDS_Z } from './workflow-nodes.ts';
 
-/** A published workflow whose next draft asks for `z`, and an entity without a workflow. */
+/** A published workflow whose next draft needs `z`, and an entity without a workflow. */
 const start = async (keys: readonly string[]) => {
   const { clock, node } = cluster();
   const one = node();
@@ -29,11 +29,11 @@ const outcomeOf = (attempt: Promise<unknown>) =>
   );
 
 /** docs/decisions/0012-schema-changes-are-proposed.md */
-describe('An entity and the workflow that it runs', () => {
-  it('fit although the other node knows nothing of the entity, which it was given a moment ago', async () => {
+describe('An entity and its workflow', () => {
+  it('match although the other node has not seen that the entity uses it', async () => {
     const { node, one } = await start(['a']);
     const other = node();
-    // Both are in its memory, as they were.
+    // Both are cached in their old state.
     await other.schemas.known(TENANT, 'thing');
     await other.states.load(TENANT, workflowStream, 'flow');
     await one.change({ workflow: 'flow' });
@@ -42,7 +42,7 @@ describe('An entity and the workflow that it runs', () => {
     expect(JSON.stringify(error)).to.contain('transitions.0.guard').and.to.contain('thing: ');
   });
 
-  it('fit although the entity is defined with it', async () => {
+  it('match although the entity is defined with it', async () => {
     const { node, one } = await start(['a']);
     const other = node();
     await other.states.load(TENANT, workflowStream, 'flow');
@@ -50,7 +50,7 @@ describe('An entity and the workflow that it runs', () => {
     expect(await refusalCode(other.publish())).to.equal('validation_failed');
   });
 
-  it('fit although it was given the workflow before such things were announced', async () => {
+  it('match although the entity used it before announcements existed', async () => {
     const { node, one } = await start([]);
     const defined: SchemaEvent = {
       type: 'EntityDefined',
@@ -69,14 +69,14 @@ describe('An entity and the workflow that it runs', () => {
     expect((await other.publish()).workflow.versions).to.have.length(2);
   });
 
-  it('are not held against each other once it runs another one', async () => {
+  it('are not compared once the entity uses another one', async () => {
     const { node, one } = await start(['a']);
     await one.change({ workflow: 'flow' });
     await one.change({ workflow: null });
     expect((await node().publish()).workflow.versions).to.have.length(2);
   });
 
-  it('fit while a field is being removed, and afterwards', async () => {
+  it('match during and after the removal of a field', async () => {
     const { node, one } = await start(['a', 'z']);
     await one.change({ workflow: 'flow' });
     const { passed, open } = gate();
@@ -96,7 +96,7 @@ describe('An entity and the workflow that it runs', () => {
     expect(await refusalCode(one.publish())).to.equal('validation_failed');
   });
 
-  it('fit: who publishes waits for a change that is about to be written', async () => {
+  it('match when publishing waits for a change about to be written', async () => {
     const { node, one } = await start(['a']);
     const { passed, open } = gate();
     const reached = gate();
@@ -128,13 +128,13 @@ describe('An entity and the workflow that it runs', () => {
     expect((await one.schemas.fresh(TENANT, 'thing')).workflow).to.equal('flow');
   });
 
-  it('fit: who publishes a moment too late decides again', async () => {
+  it('match when late publishing decides again', async () => {
     const { node, one } = await start(['a']);
     const slow = node({
       wrap: (events) => ({
         ...events,
         append: async (...args) => {
-          // What was looked at before this append is not so any more.
+          // Changes what was read before this append.
           await one.change({ workflow: 'flow' });
           return events.append(...args);
         },
@@ -143,7 +143,7 @@ describe('An entity and the workflow that it runs', () => {
     expect(await refusalCode(slow.publish())).to.equal('validation_failed');
   });
 
-  it('fit: who attaches a moment too late is refused', async () => {
+  it('match when a late attachment is refused', async () => {
     const { node, one } = await start(['a']);
     const slow = node({
       wrap: (events) => ({
@@ -157,7 +157,7 @@ describe('An entity and the workflow that it runs', () => {
     expect(await refusalCode(slow.change({ workflow: 'flow' }))).to.equal('validation_failed');
   });
 
-  it('never both change such that the guard cannot hold, whoever is how slow', async () => {
+  it('never change so that the guard cannot hold, under any delays', async () => {
     const outcomes = new Set<string>();
     for (let changing = 0; changing < 7; changing += 1) {
       for (let publishing = 0; publishing < 7; publishing += 1) {
@@ -191,42 +191,42 @@ describe('An entity and the workflow that it runs', () => {
         }
       }
     }
-    // Each of the two was first at times.
+    // Each of the two came first at times.
     expect([...outcomes].toSorted()).to.include.members([
       'attach: done, publish: validation_failed',
       'attach: validation_failed, publish: done',
     ]);
   });
 
-  describe('where a process stops between the announcement and the change', () => {
-    it('are in nobody’s way for longer than ten seconds', async () => {
+  describe('when a process stops between announcement and change', () => {
+    it('block nobody for longer than ten seconds', async () => {
       const { clock, node, one } = await start(['a']);
       const dying = node({ wrap: mortal(2, false).wrap });
       await rejection(dying.change({ workflow: 'flow' }));
       expect(await refusalCode(one.publish())).to.equal('conflict');
-      // Another change is in nobody's way either.
+      // Another change is not blocked either.
       await one.change({ label: 'Thing' });
       clock.advance(10_000);
       expect((await one.publish()).workflow.versions).to.have.length(2);
     });
 
-    it('are not changed by it after five', async () => {
+    it('are not changed by it after five seconds', async () => {
       const { clock, node, one } = await start(['a']);
       let lookedUp = 0;
       const slow = node({
         lookedUp: async () => {
           lookedUp += 1;
-          // The first one finds out that it must be announced.
+          // The first one finds that it must announce.
           if (lookedUp > 1) clock.advance(5001);
         },
       });
       expect(await refusalCode(slow.change({ workflow: 'flow' }))).to.equal('conflict');
       expect((await one.schemas.fresh(TENANT, 'thing')).workflow).to.equal(null);
-      // It has been taken back: nobody waits.
+      // The announcement is settled, so nobody waits.
       expect((await one.publish()).workflow.versions).to.have.length(2);
     });
 
-    it('are not changed by it when somebody has published after it looked', async () => {
+    it('are not changed by it when publishing came after its check', async () => {
       const { clock, node, one } = await start(['a']);
       let lookedUp = 0;
       const slow = node({
@@ -237,12 +237,12 @@ describe('An entity and the workflow that it runs', () => {
           await one.publish();
         },
       });
-      // Told that it is too late, it looks once more before it refuses.
+      // Told that it is late, it checks again before it fails.
       expect(await refusalCode(slow.change({ workflow: 'flow' }))).to.equal('validation_failed');
       expect((await one.schemas.fresh(TENANT, 'thing')).workflow).to.equal(null);
     });
 
-    it('are not changed by it once somebody has published', async () => {
+    it('are not changed by it after publishing', async () => {
       const { clock, node, one } = await start(['a']);
       const { passed, open } = gate();
       const reached = gate();
@@ -272,7 +272,7 @@ describe('An entity and the workflow that it runs', () => {
     });
   });
 
-  it('write nothing to the workflow where nothing changes, or nothing can come of it', async () => {
+  it('write nothing to the workflow when nothing changes or the change is refused', async () => {
     const { node, one } = await start(['a']);
     await one.change({ workflow: 'flow' });
     const revision = async () => (await node().states.load(TENANT, workflowStream, 'flow')).revision;

@@ -28,7 +28,7 @@ const plain = (node: TestNode): RequestContext => ({
   newId: () => node.ids.next(),
 });
 
-/** Of one use of a key: every try has the same ids and the same causation. */
+/** A use of a key: every try has the same ids and causation. */
 const keyed = (key: string): RequestContext => {
   let ordinal = 0;
   return {
@@ -76,7 +76,7 @@ describe('Files', () => {
   });
   afterEach(() => rm(folder, { recursive: true }));
 
-  it('and records of another node are found, although there was none when this one asked', async () => {
+  it('and records of another node are found, although this one cached their absence', async () => {
     const elsewhere = filesOn(node.events);
     const id = randomUUID();
     const { entityName } = record;
@@ -132,7 +132,7 @@ describe('Files', () => {
 
   const eventsOf = (id: string) => node.events.readStream(`${TENANT}.file-${id}`);
 
-  it('keep their bytes under their id, and a name that can be shown', async () => {
+  it('keep their bytes under their id with a displayable name', async () => {
     const file = await attach();
     expect(file).to.include({ filename: 'a.txt', content_type: 'text/plain', size: 5 });
     expect(await stored()).to.deep.equal([file.id]);
@@ -153,7 +153,7 @@ describe('Files', () => {
     expect(await content(id)).to.equal('hello');
   });
 
-  it('go when they are deleted, once', async () => {
+  it('are deleted once', async () => {
     const { id } = await attach();
     await files.delete(TENANT, id, plain(node));
     expect(await refusalCode(files.open(TENANT, id))).to.equal('not_found');
@@ -162,7 +162,7 @@ describe('Files', () => {
     expect((await eventsOf(id)).map(({ type }) => type)).to.deep.equal(['FileUploaded', 'FileDeleted']);
   });
 
-  it('are not found from the moment that the deletion of their record begins', async () => {
+  it('are not found once the deletion of their record starts', async () => {
     const { id } = await attach();
     const data = { record_id: record.id, entity_name: 'invoice', deletion_id: randomUUID() };
     await onRecord(record.id, { type: 'RecordDeletionStarted', data });
@@ -171,7 +171,7 @@ describe('Files', () => {
     expect(await content(id)).to.equal('hello');
   });
 
-  it('are made once by a keyed request that is tried again', async () => {
+  it('are created once by a retried keyed request', async () => {
     const first = await attach(keyed('k'));
     const again = await attach(keyed('k'));
     expect(again).to.deep.equal(first);
@@ -180,7 +180,7 @@ describe('Files', () => {
     expect(await eventsOf(first.id)).to.have.length(1);
   });
 
-  it('stay deleted when the request that made them is tried again', async () => {
+  it('stay deleted when the request that created them is retried', async () => {
     const first = await attach(keyed('k'));
     await files.delete(TENANT, first.id, plain(node));
     expect(await attach(keyed('k'))).to.deep.equal(first);
@@ -188,7 +188,7 @@ describe('Files', () => {
     expect(await refusalCode(files.open(TENANT, first.id))).to.equal('not_found');
   });
 
-  it('keep their bytes when nobody knows whether the event was appended', async () => {
+  it('keep their bytes when the outcome of the append is unknown', async () => {
     const unsure = filesOn(faultyEvents(node.events, ['unavailable after']));
     expect(await rejection(attach(keyed('k'), unsure))).to.be.instanceOf(StoreUnavailable);
     const again = await attach(keyed('k'));
@@ -196,7 +196,7 @@ describe('Files', () => {
     expect(await eventsOf(again.id)).to.have.length(1);
   });
 
-  it('say what is wrong when their bytes are not those of the log', async () => {
+  it('fail when their bytes do not match the log', async () => {
     const { id } = await attach();
     const file = await files.open(TENANT, id);
     await blobs.put({ tenantId: TENANT, id }, Readable.from([Buffer.from('other bytes')]));
@@ -205,14 +205,14 @@ describe('Files', () => {
     expect(String(await rejection(file.bytes()))).to.contain('missing');
   });
 
-  it('are 404 when they are deleted between the look and the bytes', async () => {
+  it('return 404 when deleted between look-up and read', async () => {
     const { id } = await attach();
     const file = await files.open(TENANT, id);
     await files.delete(TENANT, id, plain(node));
     expect(await refusalCode(file.bytes())).to.equal('not_found');
   });
 
-  it('are 404 also on a node that has not heard yet of their deletion', async () => {
+  it('return 404 on a node that does not know their deletion yet', async () => {
     const { id } = await attach();
     const other = new Files({ ...startNode({ ...node, clock: systemClock }), blobs });
     await other.open(TENANT, id);
@@ -221,7 +221,7 @@ describe('Files', () => {
     expect(await refusalCode(opened)).to.equal('not_found');
   });
 
-  it('can be read to the end when they are deleted meanwhile', async () => {
+  it('can be read to the end when deleted meanwhile', async () => {
     const bytes = randomBytes(500_000);
     const { file } = await files.attach(TENANT, record, await upload(bytes), plain(node));
     const stream = await (await files.open(TENANT, file.id)).bytes();
@@ -229,8 +229,8 @@ describe('Files', () => {
     expect(await buffer(stream)).to.deep.equal(bytes);
   });
 
-  describe('whose request died after the event of their deletion', () => {
-    it('lose their bytes by the subscriber, which may run twice', async () => {
+  describe('whose request crashed after their deletion’s event', () => {
+    it('lose their bytes by the subscriber, also when it runs twice', async () => {
       const failing: BlobStore = { ...blobs, delete: () => Promise.reject(new Error('the process died')) };
       const { id } = await attach();
       await filesOn(undefined, failing).delete(TENANT, id, plain(node));
@@ -257,7 +257,7 @@ describe('Files', () => {
 
     const isDeleted = async (id: string) => (await eventsOf(id)).at(-1)?.type === 'FileDeleted';
 
-    it('are deleted with it, once however often it is told', async () => {
+    it('are deleted with it, once at repeated events', async () => {
       const ids = [(await attach()).id, (await attach()).id];
       await deleteRecord();
       const subscriber = remover(node, () => ids);
@@ -266,11 +266,11 @@ describe('Files', () => {
       for (const id of ids) expect(await eventsOf(id)).to.have.length(2);
     });
 
-    it('are deleted also when their upload came in between, and on a node that remembers the record', async () => {
+    it('are deleted when their upload ends after the deletion, also on a node that cached the record', async () => {
       const other = startNode({ ...node, clock: systemClock });
       await other.states.load(TENANT, recordStream, record.id);
       const late = await upload();
-      // The check of the record is past; now it is deleted, and then the file is attached.
+      // After the check of the record it is deleted, then the file is attached.
       const slow = new Files({
         ...startNode({ ...node, clock: systemClock }),
         blobs: {
@@ -289,7 +289,7 @@ describe('Files', () => {
       expect(await eventsOf(file.id)).to.have.length(2);
     });
 
-    it('leave those of other records alone', async () => {
+    it('of other records stay', async () => {
       const kept = await attach();
       const other = randomUUID();
       await onRecord(other, {
@@ -309,11 +309,11 @@ describe('Files', () => {
     });
   });
 
-  describe('whose upload never became one', () => {
+  describe('of uploads that did not complete', () => {
     const sweep = (at: number, since = 0) =>
       sweepBlobs({ blobs, events: node.events, clock: { now: () => at }, logger: node.logger }, since);
 
-    it('are swept up after an hour, and nothing else is', async () => {
+    it('are swept after an hour, and nothing else is', async () => {
       const kept = await attach(keyed('k'));
       const orphan = await upload();
       const deleted = await attach();
@@ -327,7 +327,7 @@ describe('Files', () => {
       expect(await content(kept.id)).to.equal('hello');
     });
 
-    it('are looked at once: what was found to be wanted is not asked for again', async () => {
+    it('are checked once when they are in use', async () => {
       await attach();
       const looked = await sweep(Date.now() + 2 * HOUR);
       const noReads: EventStore = {
@@ -338,7 +338,7 @@ describe('Files', () => {
       await sweepBlobs({ blobs, events: noReads, clock, logger: node.logger }, looked);
     });
 
-    it('leave no half-written bytes either', async () => {
+    it('are swept when half-written', async () => {
       const source = new Readable({ read: () => undefined });
       source.push(randomBytes(100_000));
       const writing = rejection(files.receive(TENANT, source));
@@ -355,10 +355,10 @@ describe('Files', () => {
       await writing;
     });
 
-    it('do not take a file with them that a retried request brings back at that moment', async () => {
+    it('are kept when a retried request needs them at that moment', async () => {
       const first = await upload();
       const id = keyed('k').newId();
-      // The first try died before its event; hours later the sweep finds its bytes, and the request is tried again.
+      // The first try crashed before its event; hours later the sweep finds its bytes while the request is retried.
       await blobs.move({ tenantId: TENANT, id: first.id }, id);
       const old = new Date(Date.now() - 2 * HOUR);
       await utimes(join(folder, TENANT, id.slice(-2), id.slice(-4, -2), id), old, old);

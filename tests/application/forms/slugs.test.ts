@@ -17,7 +17,7 @@ describe('slugs of forms', () => {
     return { node, shared, clock };
   };
 
-  it('go to one of two nodes that ask at once', async () => {
+  it('go to one of two nodes that request them at once', async () => {
     for (let seed = 1; seed <= 25; seed += 1) {
       const { node, shared } = await start();
       const nodes = [1, 2].map((n) => startForms(shared, shuffled(seeded(seed * 10 + n))));
@@ -35,7 +35,7 @@ describe('slugs of forms', () => {
     }
   });
 
-  it('of a process that died before its form was written are free after a minute', async () => {
+  it('of a process that crashed before its form was written are free after a minute', async () => {
     const { node, shared, clock } = await start();
     const dead = startForms(shared, mortal(1, true).wrap);
     await dead.forms.create(TENANT, given('wanted'), request()).catch(() => undefined);
@@ -47,7 +47,7 @@ describe('slugs of forms', () => {
     expect((await create()).form.slug).to.equal('wanted');
   });
 
-  it('that lapsed are not written by whoever comes too late', async () => {
+  it('that expired are not written by a late process', async () => {
     const { node, shared, clock } = await start();
     let isLate = false;
     const slow = startForms(shared, (events) => ({
@@ -68,7 +68,7 @@ describe('slugs of forms', () => {
     expect(isLate).to.equal(true);
   });
 
-  it('of a deleted form are free at once, also when its process died before it let go', async () => {
+  it('of a deleted form are free at once, also after a crash before their release', async () => {
     const { node, shared } = await start();
     const id = await publish(node, 'wanted');
     const dead = startForms(shared, mortal(1, true).wrap);
@@ -78,10 +78,10 @@ describe('slugs of forms', () => {
     expect((await node.forms.open(TENANT, 'wanted')).form.id).not.to.equal(id);
   });
 
-  it('that a form has left behind are free, and never lead to it again', async () => {
+  it('that a form no longer uses are free and never lead to it again', async () => {
     const { node, shared, clock } = await start();
     const id = await publish(node, 'first');
-    // Dies when the form is written, before the old slug is let go.
+    // Crashes after the form’s write, before the release of the old slug.
     const dead = startForms(shared, mortal(2, true).wrap);
     await dead.forms.change(TENANT, id, { slug: 'second' }, request()).catch(() => undefined);
     expect((await node.forms.open(TENANT, 'second')).form.id).to.equal(id);
@@ -91,7 +91,7 @@ describe('slugs of forms', () => {
     expect((await node.forms.open(TENANT, 'first')).form.id).not.to.equal(id);
   });
 
-  it('that a form has left are free at once, however often it moves', async () => {
+  it('are free at once after each of many changes', async () => {
     const { node } = await start();
     const id = await publish(node, 'first');
     for (const slug of ['second', 'third', 'first', 'fourth']) {
@@ -103,7 +103,7 @@ describe('slugs of forms', () => {
     );
   });
 
-  it('that nobody has leave nothing in memory, whoever asks for however many', async () => {
+  it('without a form leave nothing in the cache', async () => {
     const { node } = await start();
     await publish(node, 'known');
     for (let i = 0; i < 20; i += 1) {
@@ -116,7 +116,7 @@ describe('slugs of forms', () => {
     expect((await node.forms.open(TENANT, 'known')).form.slug).to.equal('known');
   });
 
-  it('stay right while one form changes to and fro at several nodes', async () => {
+  it('stay consistent while several nodes change one form back and forth', async () => {
     for (let seed = 1; seed <= 25; seed += 1) {
       const { node, shared } = await start();
       const id = await publish(node, 'a');

@@ -37,7 +37,7 @@ describe('submissions of forms', () => {
       const where = `${isDone ? 'after' : 'before'} append ${dying}`;
       const isRecorded = dying > 1 || isDone;
 
-      it(`whose process dies ${where} are whole once the log was followed`, async () => {
+      it(`are complete after a crash ${where} and a run of the subscriber`, async () => {
         const { node, shared } = await start();
         const dead = startForms(shared, mortal(dying, isDone).wrap);
         const failure = await dead.submit('report', 'one', { name: 'Ann' }).catch((error: unknown) => error);
@@ -51,7 +51,7 @@ describe('submissions of forms', () => {
         );
       });
 
-      it(`whose process dies ${where} are one when they come again, with the first values`, async () => {
+      it(`are one with the first values when repeated after a crash ${where}`, async () => {
         const { node, shared } = await start();
         await startForms(shared, mortal(dying, isDone).wrap)
           .submit('report', 'one', { name: 'First' })
@@ -67,7 +67,7 @@ describe('submissions of forms', () => {
     }
   }
 
-  it('keep their first values, also when the record was changed or deleted before they were whole', async () => {
+  it('keep their first values when the record changed or was deleted before they were complete', async () => {
     const { node, shared } = await start();
     for (const id of ['changed', 'deleted']) {
       await startForms(shared, mortal(2, false).wrap)
@@ -85,7 +85,7 @@ describe('submissions of forms', () => {
     expect(submitted.map(({ values }) => values.name).sort()).to.deep.equal(['changed', 'deleted']);
   });
 
-  it('are one, whatever two nodes do with the same submission at once', async () => {
+  it('are one when two nodes handle the same submission at once', async () => {
     for (let seed = 1; seed <= 25; seed += 1) {
       const { node, shared } = await start();
       const nodes = [1, 2].map((n) => startForms(shared, shuffled(seeded(seed * 10 + n))));
@@ -101,7 +101,7 @@ describe('submissions of forms', () => {
     }
   });
 
-  it('are not made of records that people or other strangers create', async () => {
+  it('are not made of records that people or other forms create', async () => {
     const { node } = await start();
     const context = request();
     const strangers = [
@@ -117,7 +117,7 @@ describe('submissions of forms', () => {
     expect((await node.log()).submitted).to.deep.equal([]);
   });
 
-  it('pass over events that are no record’s beginning', async () => {
+  it('ignore events other than a record’s creation', async () => {
     const { node } = await start();
     const [stored] = await node.shared.events.readAll({ limit: 1 });
     if (stored === undefined) throw new Error('an empty log');

@@ -37,7 +37,7 @@ export const startForms = (shared: Shared = {}, wrap?: (events: EventStore) => E
   const submissions = new FormSubmissions({ streams, events, codec, records, ids });
   const subscriber = formSubmitter({ submissions });
 
-  /** Gives the subscriber every event of the log. */
+  /** Delivers every event of the log to the subscriber. */
   const follow = async (): Promise<void> => {
     for (const stored of await node.shared.events.readAll({ limit: 100_000 })) {
       if (subscriber.types.includes(stored.type)) {
@@ -49,7 +49,7 @@ export const startForms = (shared: Shared = {}, wrap?: (events: EventStore) => E
   const submit = async (slug: string, id: string, values: Record<string, unknown>) =>
     submissions.submit(await forms.open(TENANT, slug), { id, values }, randomUUID());
 
-  /** What of the log is about records and submissions. */
+  /** The log’s events of records and submissions. */
   const log = async () => {
     const all = (await node.shared.events.readAll({ limit: 100_000 })).map((stored) => codec.decode(stored));
     return {
@@ -86,7 +86,7 @@ export const given = (slug: string): GivenForm => ({
   fields: [{ field_key: 'name', required: false }],
 });
 
-/** A published form; its id. */
+/** Publishes a form; returns its id. */
 export const publish = async ({ forms }: FormsNode, slug: string): Promise<string> => {
   const { form } = await forms.create(TENANT, given(slug), request());
   await forms.publish(TENANT, form.id, request());

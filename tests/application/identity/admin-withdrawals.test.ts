@@ -51,7 +51,7 @@ const areaOf = (node: TestNode) => {
           return how satisfies never;
       }
     },
-    /** Hands every withdrawal of the log to the subscriber, as after a restart. */
+    /** Delivers every withdrawal of the log to the subscriber, as after a restart. */
     finish: async (): Promise<void> => {
       for (const stored of await node.events.readAll({ filter: { types: subscriber.types } })) {
         await subscriber.handle(node.codec.decode(stored));
@@ -60,7 +60,7 @@ const areaOf = (node: TestNode) => {
   };
 };
 
-/** Stores with admins that a version without withdrawals made: nothing but their own streams. */
+/** Stores with admins of a version without withdrawals: only their own streams. */
 const withAdmins = async (...ids: readonly string[]) => {
   const stores = memoryStores();
   const { identity } = areaOf(startNode(stores));
@@ -77,8 +77,8 @@ const adminsIn = async (stores: ReturnType<typeof memoryStores>, ids: readonly s
   return users.flatMap((user) => (user?.role === 'admin' && user.status === 'active' ? [user.id] : []));
 };
 
-describe('Admins who end each other', () => {
-  it('leave at least one of them, whatever they do on two nodes, and in whatever order it comes to disk', async () => {
+describe('Concurrent withdrawals of admins', () => {
+  it('leave at least one admin with any operations on two nodes in any order', async () => {
     const IDS = ['ann', 'ben', 'cy'] as const;
     const id = fc.constantFrom(...IDS);
     const step = fc.record({ by: id, user: id, how: fc.constantFrom(...ENDS), node: fc.nat(1) });
@@ -123,7 +123,7 @@ describe('Admins who end each other', () => {
   }).timeout(60_000);
 
   for (const how of ENDS) {
-    it(`are told apart by who comes first: of two who ${how} each other one is refused`, async () => {
+    it(`refuse the second of two who ${how} each other`, async () => {
       const stores = await withAdmins('ann', 'ben');
       const [one, two] = [areaOf(startNode(stores)), areaOf(startNode(stores))];
       const answers = await Promise.allSettled([one.end('ann', 'ben', how), two.end('ben', 'ann', how)]);
@@ -140,13 +140,13 @@ describe('Admins who end each other', () => {
     ];
     for (const [what, faults] of CRASHES) {
       for (const by of ['a restart', 'the same request', 'another admin'] as const) {
-        it(`finish by ${by} to ${how} when the process died ${what}`, async () => {
+        it(`are completed by ${by} to ${how} when the process crashed ${what}`, async () => {
           const stores = await withAdmins('ann', 'ben', 'cy');
           const dying = areaOf(startNode({ ...stores, events: faultyEvents(stores.events, faults) }));
           const as = context('ann');
           await rejection(dying.end('ann', 'ben', how, as));
           const next = areaOf(startNode(stores));
-          // Whose rights are withdrawn takes them from nobody, also while the change of the user is still to come.
+          // A withdrawn admin withdraws nobody, also before the user’s change.
           expect(await rejection(next.end('ben', 'ann', how))).to.include({ code: 'conflict' });
           if (by === 'a restart') await next.finish();
           else if (by === 'another admin') await next.end('cy', 'ben', how);
@@ -161,7 +161,7 @@ describe('Admins who end each other', () => {
     }
   }
 
-  it('do not undo a later promotion: neither a repeated request nor a repeated event', async () => {
+  it('do not undo a later promotion by a repeated request or event', async () => {
     const stores = await withAdmins('ann', 'ben');
     const area = areaOf(startNode(stores));
     const as = context('ann');

@@ -16,7 +16,7 @@ import { memoryStores, startNode } from '../../support/node.ts';
 
 const DAY = 86_400_000;
 
-/** Stores that count what is read of them. */
+/** Stores that count reads. */
 const counted = () => {
   const stores = memoryStores();
   let reads = 0;
@@ -35,7 +35,7 @@ const counted = () => {
   return { stores: { ...stores, events, snapshots }, reads: () => reads };
 };
 
-/** Two tenants on one node; what is minted takes the given prefixes in turn, and tails that differ by number. */
+/** Two tenants on one node; minted tokens use the given prefixes in turn and numbered tails. */
 const world = async (prefixes: readonly string[] = []) => {
   const { stores, reads } = counted();
   const clock = testClock();
@@ -98,7 +98,7 @@ const world = async (prefixes: readonly string[] = []) => {
 };
 
 describe('API tokens', () => {
-  it('are known by their parts alone, and only their hash is stored', async () => {
+  it('are recognised by their parts, and only their hash is stored', async () => {
     const { mint, check, stores } = await world();
     const { id, secret } = await mint();
     expect(await check(secret)).to.deep.equal({
@@ -114,7 +114,7 @@ describe('API tokens', () => {
     expect(log).to.contain(tailHash(tail));
   });
 
-  it('are checked in the steady state without any read of a store, and at once', async () => {
+  it('are checked without a store read once verified, and synchronously', async () => {
     const { mint, check, auth, reads } = await world();
     const { secret } = await mint();
     await check(secret);
@@ -136,7 +136,7 @@ describe('API tokens', () => {
     expect(await refused(`svc_pat_samePref${'x'.repeat(43)}`)).to.equal('invalid_credential');
   });
 
-  it('are refused with any other spelling, any changed character, and as their own hash', async () => {
+  it('are refused with another spelling, a changed character, or as their own hash', async () => {
     const { mint, check, refused, used } = await world();
     const { secret } = await mint();
     const wrong = [
@@ -167,7 +167,7 @@ describe('API tokens', () => {
     expect(used).to.have.length(1);
   });
 
-  it('that are random leave nothing behind, however many: those in use stay in memory', async () => {
+  it('that are random leave nothing in the cache, and those in use stay cached', async () => {
     const { mint, check, refused, auth, node, reads } = await world();
     const { secret } = await mint();
     await check(secret);
@@ -192,7 +192,7 @@ describe('API tokens', () => {
     expect(reads()).to.equal(before);
   });
 
-  it('are refused from the next request on when they are revoked, and the record stays', async () => {
+  it('are refused from the next request on when revoked, and the record stays', async () => {
     const { mint, check, refused, apiTokens, context } = await world();
     const [one, other] = [await mint(), await mint()];
     await check(one.secret);
@@ -206,7 +206,7 @@ describe('API tokens', () => {
     expect(await check(other.secret)).to.include({ tokenId: other.id });
   });
 
-  it('are refused on another node that knew them, once it has heard of the revocation', async () => {
+  it('are refused on another node once it has seen the revocation', async () => {
     const { mint, stores, clock, apiTokens, authentication, context } = await world();
     const far = startNode({ ...stores, clock });
     const feed = new LiveFeed(far);
@@ -223,7 +223,7 @@ describe('API tokens', () => {
     await running;
   });
 
-  it('are refused at each use from the instant of their expiry, also when they are well known', async () => {
+  it('are refused from the instant of their expiry, also when verified before', async () => {
     const { mint, check, refused, clock } = await world();
     const [short, endless] = [await mint('acme', '30d'), await mint('acme', 'never')];
     await check(short.secret);
@@ -236,7 +236,7 @@ describe('API tokens', () => {
     await check(endless.secret);
   });
 
-  it('of a suspended tenant are tenant_suspended until it is active again', async () => {
+  it('of a suspended tenant return tenant_suspended until it is active again', async () => {
     const { mint, check, refused, tenant } = await world();
     const { secret } = await mint();
     await check(secret);
@@ -246,7 +246,7 @@ describe('API tokens', () => {
     await check(secret);
   });
 
-  it('are minted once for one keyed request: the retry shows the record, and no secret that would not work', async () => {
+  it('are minted once for one keyed request, and the retry returns no secret', async () => {
     const { apiTokens, node, check } = await world();
     const cause = causeOf('keyed');
     const request = {
@@ -261,12 +261,12 @@ describe('API tokens', () => {
     expect(second.secret).to.equal(undefined);
     expect(await check(first.secret ?? '')).to.include({ tokenId: 'the-id' });
     expect(await node.events.readStream('acme.api_token-the-id')).to.have.length(1);
-    // The second try's prefix leads to the token, and the first's tail behind it still opens nothing.
+    // The second try’s prefix leads to the token, but the first try’s tail does not open it.
     const crossed = `svc_pat_prefix01${(first.secret ?? '').slice(16)}`;
     expect(await refusalCode(check(crossed))).to.equal('invalid_credential');
   });
 
-  it('that were never minted, because the process died behind the prefix, open nothing', async () => {
+  it('whose minting crashed after the prefix open nothing', async () => {
     const { apiTokens, node, context, refused, mint, check } = await world(['lonelyPx', 'lonelyPx']);
     const execute = node.commands.execute.bind(node.commands);
     let calls = 0;

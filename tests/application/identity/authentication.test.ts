@@ -19,7 +19,7 @@ import { memoryStores, startNode } from '../../support/node.ts';
 
 const KEY = 'a key of the tests, which is long enough';
 
-/** Tenant acme with the extension `crm`, active; Ann, an admin, is not registered yet. */
+/** Tenant acme with the active extension `crm`; Ann, an admin, is not registered yet. */
 const world = async () => {
   const stores = memoryStores();
   let reads = 0;
@@ -87,7 +87,7 @@ const world = async () => {
 };
 
 describe('Signed tokens', () => {
-  it('of sessions and extensions are checked in the steady state without a read of the store, and at once', async () => {
+  it('of sessions and extensions are checked without a store read once cached, and synchronously', async () => {
     const { check, session, load, reads } = await world();
     const loaded = await load();
     await check(session);
@@ -100,7 +100,7 @@ describe('Signed tokens', () => {
     expect(check(loaded)).to.deep.include({ kind: 'extension', extId: 'crm', scopes: ['data:read'] });
   });
 
-  it('of an extension are none from the moment it ends, however soon it is back', async () => {
+  it('of an extension are invalid once it is deactivated, also after a quick reactivation', async () => {
     const { check, load, extensions, context, manifest } = await world();
     // The clock stands still: all of this happens within one second.
     const first = await load();
@@ -120,7 +120,7 @@ describe('Signed tokens', () => {
     expect(await check(await load())).to.deep.include({ kind: 'extension', scopes: ['admin:*'] });
   });
 
-  it('of an extension that were asked for again by a keyed request are not newer than the first', async () => {
+  it('of an extension that a keyed request retries are as old as the first', async () => {
     const { check, extensions, context, session } = await world();
     const person = await check(session);
     if (person.kind !== 'user') throw new Error('no person');

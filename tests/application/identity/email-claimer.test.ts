@@ -8,7 +8,7 @@ const cause = { actor: { kind: 'system' as const, id: 'test' }, correlationId: '
 const emailHash = (email: string): string => `hash-of-${email}`;
 const hash = emailHash('ann@example.com');
 
-/** A node on which somebody was registered and the process died before the address was claimed. */
+/** A node whose process crashed after registering a user, before the claim. */
 const interrupted = async (origin: 'admin' | 'sso' = 'admin') => {
   const node = startNode();
   const email = { tenantId: 'acme', type: emailStream, id: hash, cause };
@@ -40,8 +40,8 @@ const interrupted = async (origin: 'admin' | 'sso' = 'admin') => {
   return { node, handleAll, holder };
 };
 
-describe('The claimer of e-mails', () => {
-  it('completes a registration that a crash cut off, once', async () => {
+describe('The e-mail claimer', () => {
+  it('completes an interrupted registration once', async () => {
     const { node, handleAll, holder } = await interrupted();
     await handleAll();
     await handleAll();
@@ -49,13 +49,13 @@ describe('The claimer of e-mails', () => {
     expect(await node.events.readStream(`acme.email-${hash}`)).to.have.length(2);
   });
 
-  it('leaves what single sign-on has not claimed by itself: its provider may not have verified it', async () => {
+  it('leaves e-mails that single sign-on has not claimed, since they may be unverified', async () => {
     const { handleAll, holder } = await interrupted('sso');
     await handleAll();
     expect(await holder()).to.include({ status: 'reserved' });
   });
 
-  it('leaves an address that somebody else has', async () => {
+  it('leaves an e-mail of another user', async () => {
     const { node, handleAll, holder } = await interrupted();
     await node.commands.execute({
       tenantId: 'acme',

@@ -38,7 +38,7 @@ const register = (node: TestNode, tenantId: string, id: string) =>
       }),
   });
 
-/** Something of the tenant that says nothing. */
+/** Appends an event of the tenant without content. */
 const happen = (node: TestNode, tenantId: string, actor: Actor, impersonatedBy?: string) =>
   node.commands.execute({
     tenantId,
@@ -62,7 +62,7 @@ const all = async (log: EventLog, tenantId: string, limit: number) => {
 };
 
 describe('the event log', () => {
-  it('shows the present e-mail of whoever it was: the person behind an extension, nobody behind a token', async () => {
+  it('shows present e-mails: the person’s for an extension, none for a token', async () => {
     const node = startNode();
     await register(node, 'acme', 'ann');
     await node.commands.execute({
@@ -98,7 +98,7 @@ describe('the event log', () => {
     expect((await first(logOf(node))).lines[0]?.actor.email).to.equal('[erased]');
   });
 
-  it('names a read by its operation and by what its path was about', async () => {
+  it('names a read by its operation and the subject of its path', async () => {
     const node = startNode();
     for (const [params, subject] of [
       [
@@ -135,7 +135,7 @@ describe('the event log', () => {
     });
   });
 
-  it('does bounded work for a page, and gets to a small tenant’s lines among many others’', async () => {
+  it('does bounded work per page and finds a small tenant’s lines among many others’', async () => {
     const node = startNode();
     await happen(node, 'acme', system);
     for (let n = 0; n < 120; n += 1) {
@@ -161,7 +161,7 @@ describe('the event log', () => {
     expect([lines.length, pages]).to.deep.equal([2, 2]);
   }).timeout(10_000);
 
-  it('does bounded work for a filter that selects next to nothing', async () => {
+  it('does bounded work for a filter that selects almost nothing', async () => {
     const node = startNode();
     await happen(node, 'acme', { kind: 'user', id: 'first' });
     const [known] = await node.events.readAll();
@@ -180,7 +180,7 @@ describe('the event log', () => {
   });
 });
 
-describe('the names in the event log', () => {
+describe('names in the event log', () => {
   for (const [name, wanted] of [
     ['MessageSent', 'message_sent'],
     ['ApiTestTokenGenerated', 'api_test_token_generated'],
@@ -190,7 +190,7 @@ describe('the names in the event log', () => {
     ['exportErrorsCSV', 'export_errors_csv'],
     ['getCSVExport', 'get_csv_export'],
   ] as const) {
-    it(`make ${name} ${wanted}`, () => expect(snakeCase(name)).to.equal(wanted));
+    it(`turn ${name} into ${wanted}`, () => expect(snakeCase(name)).to.equal(wanted));
   }
 
   for (const [path, params, subject] of [
@@ -202,7 +202,7 @@ describe('the names in the event log', () => {
     ['/users', {}, undefined],
     ['/users/:id', {}, undefined],
   ] as const) {
-    it(`make ${path} with ${JSON.stringify(params)} ${JSON.stringify(subject) ?? 'nothing'}`, () => {
+    it(`turn ${path} with ${JSON.stringify(params)} into ${JSON.stringify(subject) ?? 'nothing'}`, () => {
       expect(subjectOf(path, params)).to.deep.equal(subject);
     });
   }

@@ -22,7 +22,7 @@ const ada: UserPrincipal = {
 };
 
 describe('A minted extension token', () => {
-  it('counts at once, however often the extension was switched off and on: else there is none', async () => {
+  it('is valid at once after any number of deactivations, or is not minted', async () => {
     const clock = testClock();
     const node = startNode({ clock });
     const tokens = tokenFamily(['k'.repeat(40)], tenantTokenClaims, tenantTokenLifetime, clock);

@@ -49,7 +49,7 @@ const acme = {
   admin: { email: 'ann@example.com', password: 'a password', display_name: 'Ann' },
 };
 
-/** The people of the tenant as their streams have them. */
+/** The tenant’s people in their streams. */
 const people = async (node: TestNode) => {
   const events = await node.events.readAll({ filter: { streamPrefix: 'acme.user-' } });
   const ids = [...new Set(events.map(({ stream }) => stream.slice('acme.user-'.length)))];
@@ -71,7 +71,7 @@ const people = async (node: TestNode) => {
 const ANN = { email: 'ann@example.com', name: 'Ann', role: 'admin', hash: 'hash of a password', events: 2 };
 
 describe('The first admin of a tenant', () => {
-  // A tenant's creation is four appends: the tenant, the reservation, the user, the claim.
+  // Creating a tenant makes four appends: the tenant, the reservation, the user, the claim.
   for (const [what, faults] of [
     ['right after the tenant', ['none', 'unavailable before']],
     ['after the e-mail is reserved', ['none', 'none', 'unavailable before']],
@@ -79,7 +79,7 @@ describe('The first admin of a tenant', () => {
     ['before the e-mail is claimed', ['none', 'none', 'none', 'unavailable before']],
     ['only when all was done', []],
   ] as const satisfies readonly (readonly [string, readonly Fault[]])[]) {
-    it(`is there when the process died ${what}`, async () => {
+    it(`is registered when the process crashed ${what}`, async () => {
       const stores = memoryStores();
       const dying = startNode({ ...stores, events: faultyEvents(stores.events, faults) });
       const creating = areaOf(dying).tenancy.create(acme, context);
@@ -97,7 +97,7 @@ describe('The first admin of a tenant', () => {
     });
   }
 
-  it('keeps the id of the first try when the request is repeated, whatever id the next try would give', async () => {
+  it('keeps the id of the first try when the request is repeated', async () => {
     const stores = memoryStores();
     const dying = startNode({
       ...stores,
@@ -114,7 +114,7 @@ describe('The first admin of a tenant', () => {
     expect(await node.directory.user('acme', 'the-second-try')).to.equal(undefined);
   });
 
-  it('is registered once by a request and a subscriber at the same moment', async () => {
+  it('is registered once by a concurrent request and subscriber', async () => {
     const stores = memoryStores();
     const node = startNode(stores);
     const { tenancy, handleAll } = areaOf(node);
@@ -125,7 +125,7 @@ describe('The first admin of a tenant', () => {
     expect(await people(startNode(stores))).to.deep.equal([ANN]);
   });
 
-  it('is read in no event once the admin is registered but with the person’s own key', async () => {
+  it('is readable in events only with the person’s own key once registered', async () => {
     const stores = memoryStores();
     const node = startNode(stores);
     const { tenancy, handleAll } = areaOf(node);
@@ -140,7 +140,7 @@ describe('The first admin of a tenant', () => {
     }
   });
 
-  it('has no key where there is none, and none is made for a tenant that exists', async () => {
+  it('has no key without an admin, and none for a tenant that already exists', async () => {
     const keyStore = memoryKeyStore();
     const node = startNode({ keyStore });
     const { tenancy, handleAll } = areaOf(node);
@@ -152,7 +152,7 @@ describe('The first admin of a tenant', () => {
     expect([...keyStore.wrapped.keys()]).to.deep.equal([]);
   });
 
-  it('is nobody when somebody with the same address came first', async () => {
+  it('is not registered when another person with the same e-mail came first', async () => {
     const stores = memoryStores();
     const dying = startNode({
       ...stores,

@@ -43,7 +43,7 @@ const areaOf = (node: TestNode) => {
     identity: new Identity({ streams, directory, passwords, emailHash }),
     forgetting: new Forgetting({ streams, directory, keys, erasures, emailHash }),
     claimer: emailClaimer({ streams, keys, emailHash }),
-    /** Every event once as it comes, those that come of it too, until nothing more comes. */
+    /** Delivers every event once, resulting ones too, until no more come. */
     settle: async (until: () => boolean = () => true): Promise<void> => {
       const follow = async ({ types, handle }: (typeof subscribers)[number]): Promise<void> => {
         let from: Awaited<ReturnType<EventStore['head']>>;
@@ -90,7 +90,7 @@ describe('Forgetting a person', () => {
   ];
   for (const [what, faults, keyStoreGone] of CRASHES) {
     for (const how of ['subscribers', 'the same request', 'a start, then subscribers'] as const) {
-      it(`is ended by ${how} when the process died ${what}`, async () => {
+      it(`is completed by ${how} when the process crashed ${what}`, async () => {
         const stores = memoryStores();
         await areaOf(startNode(stores)).identity.createUser('acme', ANN, context());
         const gone = { ...stores.keyStore, destroy: () => Promise.reject(new StoreUnavailable('gone')) };
@@ -103,7 +103,7 @@ describe('Forgetting a person', () => {
         const next = areaOf(startNode(stores));
         if (how === 'the same request') await next.forgetting.forget('acme', 'ann', 'boss', context());
         else {
-          // The key goes first here: the address must come free without it.
+          // Here the key is destroyed first: the e-mail must be released without it.
           if (how !== 'subscribers') expect(await next.erasures.reapply()).to.be.lessThan(2);
           await next.settle();
         }
@@ -112,7 +112,7 @@ describe('Forgetting a person', () => {
     }
   }
 
-  it('leaves the address free, whoever registers and claims for the person at the same moment', async () => {
+  it('releases the e-mail while others register and claim for the person', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(60), { minLength: 8, maxLength: 8 }), async (delays) => {
         const stores = memoryStores();
@@ -126,7 +126,7 @@ describe('Forgetting a person', () => {
         });
         const [one, two, three] = [0, 1, 2].map(() => startNode({ ...stores, events: slow() }));
         if (one === undefined || two === undefined || three === undefined) throw new Error('three nodes');
-        // Registered, and the request that claims is still under way.
+        // Registered, and the claim is still under way.
         const creating = areaOf(one).identity.createUser('acme', ANN, context());
         const registered = (async () => {
           for (;;) {
@@ -144,7 +144,7 @@ describe('Forgetting a person', () => {
         let ended = false;
         const settling = areaOf(startNode(stores)).settle(() => ended);
         await forgetting;
-        // Who claims too late is told so, or not: the address is nobody's either way.
+        // A late claim may succeed or fail; the e-mail is free either way.
         await Promise.allSettled([creating, claiming]);
         ended = true;
         await settling;
@@ -154,7 +154,7 @@ describe('Forgetting a person', () => {
     );
   }).timeout(60_000);
 
-  it('takes the address from nobody else who has it meanwhile', async () => {
+  it('releases the e-mail only from the forgotten person', async () => {
     const stores = memoryStores();
     const area = areaOf(startNode(stores));
     await area.identity.createUser('acme', ANN, context());
@@ -168,7 +168,7 @@ describe('Forgetting a person', () => {
   });
 });
 
-describe('Erasures at a start', () => {
+describe('Erasures at the start', () => {
   const forgetMany = async (
     stores: ReturnType<typeof memoryStores>,
     ids: readonly string[],
@@ -182,12 +182,12 @@ describe('Erasures at a start', () => {
   const named = (prefix: string, count: number) =>
     Array.from({ length: count }, (_, nth) => `${prefix}${nth}`);
 
-  it('are applied to an older key store, however many, and looked through once', async () => {
+  it('are applied to an older key store of any size, reading the log once', async () => {
     const stores = memoryStores();
     const ids = named('a', 620);
     await forgetMany(stores, ids);
     await areaOf(startNode(stores)).identity.createUser('acme', ANN, context());
-    // A backup of before: keys that are erased by now, and the one of who stays.
+    // An old backup: keys that are erased by now, and one that is not.
     for (const id of ids) stores.keyStore.wrapped.set(`acme/person-${id}`, Buffer.from('a key of before'));
     for (const id of ids.slice(0, 20)) stores.keyStore.wrapped.delete(`acme/person-${id}`);
     expect(
@@ -210,7 +210,7 @@ describe('Erasures at a start', () => {
     expect(read, 'from where it was before').to.be.lessThan(10);
   }).timeout(30_000);
 
-  it('begin at the beginning where the mark is of another log, or is none', async () => {
+  it('start at the beginning when the mark is of another log or missing', async () => {
     for (const mark of [
       'nothing of ours',
       JSON.stringify({ after: '', next: 'x' }),
@@ -227,12 +227,12 @@ describe('Erasures at a start', () => {
     }
   });
 
-  it('are nothing in an empty log', async () => {
+  it('are none in an empty log', async () => {
     expect(await areaOf(startNode()).erasures.reapply()).to.equal(0);
   });
 });
 
-/** The keys that were put here are no wrapped ones: whether they can be unwrapped is not the question. */
+/** The keys put here are not wrapped; the test does not unwrap them. */
 const unreadable = (store: ReturnType<typeof memoryStores>['keyStore']) => ({
   ...store,
   getMany: async (ids: readonly string[]) =>

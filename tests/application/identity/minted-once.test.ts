@@ -24,7 +24,7 @@ const ada: UserPrincipal = {
   tokenUse: undefined,
 };
 
-/** A try of one keyed request, at whatever node and moment. */
+/** A try of one keyed request, at any node and time. */
 const keyed = (name: string): RequestContext => ({
   cause: causeOf(name),
   priorAttempt: { since: 0 },
@@ -91,7 +91,7 @@ for (const [what, how, type] of [
     const recorded = async (stores: SharedStores): Promise<number> =>
       (await stores.events.readAll({ filter: { types: [type] } })).length;
 
-    it('has one event and one token at two nodes at once, whose clocks differ, also around midnight', async () => {
+    it('makes one event and one token on two concurrent nodes with different clocks, also around midnight', async () => {
       for (const apart of [0, 900, 2500, -2500]) {
         const stores = await tenantWithAda(MIDNIGHT - 60_000);
         const nodes = [nodeAt(stores, MIDNIGHT - 1), nodeAt(stores, MIDNIGHT - 1 + apart)] as const;
@@ -102,7 +102,7 @@ for (const [what, how, type] of [
       }
     });
 
-    it('has the same token when it is tried again later at another node', async () => {
+    it('makes the same token when retried later on another node', async () => {
       const stores = await tenantWithAda(MIDNIGHT - 60_000);
       const first = await nodeAt(stores, MIDNIGHT - 1000)[how]('one');
       const later = nodeAt(stores, MIDNIGHT + 5000);
@@ -112,7 +112,7 @@ for (const [what, how, type] of [
       expect(await recorded(stores)).to.equal(2);
     });
 
-    it('begins with its event and lives an hour', async () => {
+    it('makes a token that starts with its event and is valid for an hour', async () => {
       const node = nodeAt(await tenantWithAda(MIDNIGHT), MIDNIGHT + 7900);
       const { iat, exp } = node.family.verify(await node[how]('one'));
       expect([iat, exp - iat]).to.deep.equal([MIDNIGHT / 1000 + 7, 3600]);

@@ -25,7 +25,7 @@ const ann: ProvidedIdentity = {
   name: 'Ann',
 };
 
-/** A node as it is after a start: it remembers nothing. */
+/** A node after a start, with empty caches. */
 const nodeOn = (stores: SharedStores, faults: readonly Fault[] = [], clock: Clock = testClock()) => {
   const node = startNode({ ...stores, events: faultyEvents(stores.events, faults), clock });
   const { streams, directory } = node;
@@ -40,8 +40,8 @@ const enter = async (node: ReturnType<typeof nodeOn>, identity: ProvidedIdentity
 const registrations = async (stores: SharedStores): Promise<number> =>
   (await stores.events.readAll({ filter: { types: ['UserRegistered'] } })).length;
 
-describe('The account of somebody who signs in at a provider', () => {
-  it('is one, and holds its address, wherever the first sign-in was cut off', async () => {
+describe('The account of a person signing in at a provider', () => {
+  it('is created once with its e-mail after a crash of the first sign-in at any step', async () => {
     const fault = fc.constantFrom<Fault>('none', 'lost race', 'unavailable before', 'unavailable after');
     await fc.assert(
       fc.asyncProperty(fc.array(fault, { maxLength: 6 }), async (faults) => {
@@ -58,7 +58,7 @@ describe('The account of somebody who signs in at a provider', () => {
     );
   });
 
-  it('is one, whoever signs in at the same moment on whatever node', async () => {
+  it('is created once for concurrent sign-ins on any nodes', async () => {
     const stores = memoryStores();
     const nodes = [nodeOn(stores), nodeOn(stores), nodeOn(stores)];
     const ids = await Promise.all([...nodes, ...nodes, ...nodes].map((node) => enter(node, ann)));
@@ -68,11 +68,11 @@ describe('The account of somebody who signs in at a provider', () => {
     expect(links).to.have.length(1);
   });
 
-  it('is one for two identities with one verified e-mail that come at the same moment', async () => {
+  it('is shared by concurrent identities with one verified e-mail', async () => {
     const stores = memoryStores();
     const other = { ...ann, subject: 'ann-at-work' };
     const attempt = async (identity: ProvidedIdentity): Promise<string> => {
-      // While the account of the other is being made the provider's word cannot be followed: 503, try again.
+      // While the other account is created, the sign-in fails with 503 and is retried.
       for (let tries = 0; tries < 50; tries += 1) {
         try {
           return await enter(nodeOn(stores), identity);
@@ -87,7 +87,7 @@ describe('The account of somebody who signs in at a provider', () => {
     expect(await registrations(stores)).to.equal(1);
   });
 
-  it('is neither given nor linked while it is deactivated', async () => {
+  it('is neither used nor linked while it is deactivated', async () => {
     const stores = memoryStores();
     const node = nodeOn(stores);
     const userId = await enter(node, ann);
@@ -115,7 +115,7 @@ describe('The account of somebody who signs in at a provider', () => {
     expect(await registrations(stores)).to.equal(1);
   });
 
-  it('does not hold an address that is not verified', async () => {
+  it('does not hold an unverified e-mail', async () => {
     const stores = memoryStores();
     const node = nodeOn(stores);
     const id = await enter(node, { ...ann, emailVerified: false });
@@ -125,11 +125,11 @@ describe('The account of somebody who signs in at a provider', () => {
     expect(await enter(node, ann), 'the link stays').to.equal(id);
   });
 
-  it('is not made under an unverified address that somebody holds, also as another node knows', async () => {
+  it('is not created under an unverified e-mail of another user, also when another node knows it', async () => {
     const stores = memoryStores();
     const node = nodeOn(stores);
     const unverified = { ...ann, subject: 'mallory', emailVerified: false };
-    // What this node remembers of the address is older than what the other one does.
+    // This node’s cached state of the e-mail is older than the other’s.
     await node.states.load('acme', emailStream, emailHash('ann@corp.example'));
     await enter(nodeOn(stores), ann);
     for (const email of ['ann@corp.example', 'Ann@CORP.example']) {
@@ -140,7 +140,7 @@ describe('The account of somebody who signs in at a provider', () => {
     expect(await stores.events.readAll({ filter: { types: ['SsoIdentityLinked'] } })).to.have.length(1);
   });
 
-  it('is made under an unverified address whose reservation has lapsed, not before', async () => {
+  it('is created under an unverified e-mail only after its reservation expired', async () => {
     const stores = memoryStores();
     const clock = testClock();
     const node = nodeOn(stores, [], clock);
@@ -160,13 +160,13 @@ describe('The account of somebody who signs in at a provider', () => {
     expect(await registrations(stores)).to.equal(1);
   });
 
-  it('stays the linked one when the provider verifies its address no longer', async () => {
+  it('stays linked when the provider no longer verifies its e-mail', async () => {
     const stores = memoryStores();
     const id = await enter(nodeOn(stores), ann);
     expect(await enter(nodeOn(stores), { ...ann, emailVerified: false })).to.equal(id);
   });
 
-  it('has a name that can be kept', async () => {
+  it('has a name that can be stored', async () => {
     for (const [name, wanted] of [
       ['  Ann  ', 'Ann'],
       ['   ', 'ann'],
@@ -182,7 +182,7 @@ describe('The account of somebody who signs in at a provider', () => {
     }
   });
 
-  it('is not made without an e-mail', async () => {
+  it('is not created without an e-mail', async () => {
     const stores = memoryStores();
     for (const email of [undefined, '', 'x', `${'x'.repeat(320)}@a.example`]) {
       const refused = await enter(nodeOn(stores), { ...ann, email }).catch((error: unknown) => error);

@@ -11,12 +11,12 @@ const transaction = {
   returnTo: 'https://app.example/',
 };
 
-describe('a sign-in that a browser keeps', () => {
+describe('a started sign-in', () => {
   let now = 1_000_000;
   const clock = { now: () => now };
   const transactions = new SsoTransactions('a master key', clock);
 
-  it('is opened with its state for ten minutes, and not a moment longer', () => {
+  it('is opened with its state for exactly ten minutes', () => {
     const sealed = transactions.seal('state', transaction);
     const began = now;
     expect(transactions.open('state', sealed)).to.deep.equal({
@@ -29,7 +29,7 @@ describe('a sign-in that a browser keeps', () => {
     expect(transactions.open('state', sealed)).to.equal(undefined);
   });
 
-  it('is closed to another state, another key, and when a bit of it is another', () => {
+  it('is not opened with another state, another key or a changed bit', () => {
     const sealed = transactions.seal('state', transaction);
     expect(transactions.open('another', sealed)).to.equal(undefined);
     expect(new SsoTransactions('another key', clock).open('state', sealed)).to.equal(undefined);
@@ -44,7 +44,7 @@ describe('a sign-in that a browser keeps', () => {
     fc.assert(fc.property(fc.string(), (text) => transactions.open('state', text) === undefined));
   });
 
-  it('differs each time', () => {
+  it('is sealed differently each time', () => {
     expect(transactions.seal('state', transaction)).not.to.equal(transactions.seal('state', transaction));
   });
 });

@@ -33,7 +33,7 @@ const start = async () => {
 };
 
 describe('Uses of API tokens', () => {
-  it('are written down at the first, then at most once a minute', async () => {
+  it('are recorded at the first, then at most once a minute', async () => {
     const { uses, clock, written } = await start();
     for (let i = 0; i < 500; i += 1) uses.note('acme', 'one');
     expect(await written()).to.equal(1);
@@ -50,7 +50,7 @@ describe('Uses of API tokens', () => {
     }
   });
 
-  it('are written down once a minute by several nodes together', async () => {
+  it('are recorded once a minute by several nodes together', async () => {
     const { stores, clock, uses, written } = await start();
     const other = startNode({ ...stores, clock });
     const there = new TokenUses({ ...other, logger: testLogger() });
@@ -60,7 +60,7 @@ describe('Uses of API tokens', () => {
     expect(await written()).to.equal(1);
   });
 
-  it('that cannot be written down fail nobody, and are tried again a minute later', async () => {
+  it('that cannot be recorded fail no request, and are retried a minute later', async () => {
     const { uses, clock, node, logger, written } = await start();
     const execute = node.commands.execute.bind(node.commands);
     node.commands.execute = () => Promise.reject(new Error('the store is away'));
@@ -73,14 +73,14 @@ describe('Uses of API tokens', () => {
     expect(await written()).to.equal(1);
   });
 
-  it('of a token that was revoked meanwhile leave no trace', async () => {
+  it('of a token revoked meanwhile leave no event', async () => {
     const { uses, revoke, written } = await start();
     await revoke();
     uses.note('acme', 'one');
     expect(await written()).to.equal(0);
   });
 
-  it('do not hold a stop up: what is being written is waited for a moment, and nothing new begins', async () => {
+  it('delay a stop only briefly for running writes, and start no new ones', async () => {
     const { uses, node, written } = await start();
     uses.note('acme', 'one');
     await uses.close();

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { fill, request, startLedger, TENANT } from './support.ts';
 
 describe('The chart of accounts', () => {
-  it('answers a keyed request that comes again as it did, whatever has become of the code', async () => {
+  it('repeats its answer to a retried keyed request after changes of the code', async () => {
     const node = startLedger();
     await fill(node);
     const { chart } = node;
@@ -16,7 +16,7 @@ describe('The chart of accounts', () => {
     const renamedAgain = await chart.changeAccount(TENANT, 'A', { code: 'B' }, request({ name: 'rename' }));
     expect(renamedAgain.account).to.deep.equal(renamed.account);
 
-    // Its old code is another account's by now.
+    // Its old code belongs to another account now.
     await chart.openAccount(TENANT, { ...account, name: 'Second' }, request());
     const third = await chart.openAccount(TENANT, account, request({ name: 'open' }));
     expect(third.account).to.deep.equal(opened.account);

@@ -6,12 +6,12 @@ import { MAX_MONEY } from '../../../domain/ledger/money.ts';
 import { refusalCode } from '../../support/eventually.ts';
 import { fill, type LedgerNode, move, request, startLedger, TENANT } from './support.ts';
 
-/** The longest in JSON that callers can give: control characters have six bytes there. */
+/** The longest JSON that callers can give: control characters take six bytes. */
 const MEMO = '\u0001'.repeat(500);
 const LONG_NAME = 'é'.repeat(MAX_NAME_BYTES / 2);
 const QUOTES = '"'.repeat(MAX_NAME_BYTES / 2);
 const DATE = '2026-03-15';
-/** For metadata, which is longer in a request than in these tests. */
+/** Metadata, longer in requests than in these tests. */
 const METADATA_BYTES = 2000;
 
 const openAccounts = async ({ chart }: LedgerNode, count: number, name: string): Promise<string[]> => {
@@ -22,7 +22,7 @@ const openAccounts = async ({ chart }: LedgerNode, count: number, name: string):
   return codes;
 };
 
-/** Balanced lines over the accounts with amounts as large as a total can be, and memos that use up all room. */
+/** Balanced lines over the accounts with the largest amounts and the longest memos. */
 const largest = (codes: readonly string[]): GivenLine[] => {
   const amount = Math.floor((MAX_MONEY * 2) / MAX_LINES);
   const lines = Array.from({ length: MAX_LINES }, (_, nth) => ({
@@ -59,7 +59,7 @@ const throughTheBooks = async (
 };
 
 describe('The largest entry that can be drafted', () => {
-  it('is posted and reversed, whatever its accounts are renamed to', async () => {
+  it('is posted and reversed after any renaming of its accounts', async () => {
     const node = startLedger();
     await fill(node);
     const codes = await openAccounts(node, 2, 'N');
@@ -68,14 +68,14 @@ describe('The largest entry that can be drafted', () => {
     });
   });
 
-  it('is posted and reversed also with a different account on each line', async () => {
+  it('is posted and reversed with a different account on each line', async () => {
     const node = startLedger();
     await fill(node);
     const codes = await openAccounts(node, MAX_LINES, LONG_NAME);
     await throughTheBooks(node, codes, async () => undefined);
   }).timeout(60_000);
 
-  it('is refused with one character more, as a draft and as a changed one', async () => {
+  it('is refused with one more character, as a draft and as a changed one', async () => {
     const node = startLedger();
     await fill(node);
     const { entries } = node;

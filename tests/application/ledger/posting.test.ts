@@ -13,7 +13,7 @@ describe('Posting', () => {
     return node;
   };
 
-  it('leaves nothing of a refusal that can be seen beforehand', async () => {
+  it('leaves no event of an error found before the claim', async () => {
     const node = await filled();
     const id = await draft(node);
     await node.chart.lock(TENANT, '2026-12-31', request());
@@ -34,7 +34,7 @@ describe('Posting', () => {
     ]);
   });
 
-  it('that the journal refuses in the last moment leaves a draft, and no number', async () => {
+  it('leaves a draft and takes no number when the journal refuses at the last moment', async () => {
     const stores = memoryStores();
     const other = startLedger(stores);
     await fill(other);
@@ -62,7 +62,7 @@ describe('Posting', () => {
     });
   });
 
-  it('has one winner among callers on two nodes, whatever comes in between', async () => {
+  it('has one winner among callers on two nodes at any interleaving', async () => {
     for (let seed = 0; seed < 40; seed += 1) {
       const stores = memoryStores();
       const random = seeded(seed);
@@ -99,7 +99,7 @@ describe('Posting', () => {
     }
   }).timeout(60_000);
 
-  it('and a change have one order: what was answered as changed is what is posted', async () => {
+  it('and a concurrent change are ordered, so that an answered change is posted', async () => {
     for (let seed = 0; seed < 60; seed += 1) {
       const stores = memoryStores();
       const random = seeded(seed);
@@ -125,7 +125,7 @@ describe('Posting', () => {
     }
   }).timeout(60_000);
 
-  it('survives a crash at any step: nothing is both, nothing is lost, no number is skipped', async () => {
+  it('survives a crash at any step without loss, duplicate or skipped number', async () => {
     for (const isDone of [true, false]) {
       for (let after = 1; after <= 3; after += 1) {
         const where = `after append ${after}, ${isDone ? 'done' : 'not done'}`;
@@ -145,7 +145,7 @@ describe('Posting', () => {
         expect(await other.postingsOf(), where).to.have.length(began ? 1 : 0);
         expect(types.at(-1), where).to.equal(began ? 'EntryPostingSettled' : 'EntryDrafted');
         if (died !== undefined) expect(began, where).to.equal(true);
-        // The same request once more has its one effect, and anybody else is too late.
+        // A retry of the same request has its one effect; other callers are too late.
         const again = await other.posting.post(TENANT, id, request({ name: 'the-key' }));
         expect(again.posting.data.number, where).to.equal(1);
         expect(await refusalCode(other.posting.post(TENANT, id, request())), where).to.equal('immutable');
@@ -155,7 +155,7 @@ describe('Posting', () => {
     }
   }).timeout(60_000);
 
-  it('is taken over by the next request where nobody else does', async () => {
+  it('is completed by the next request', async () => {
     const stores = memoryStores();
     const other = startLedger(stores);
     await fill(other);
@@ -180,7 +180,7 @@ describe('Posting', () => {
     }
   });
 
-  it('is found in the journal itself, where the state has forgotten it', async () => {
+  it('is found in the journal’s events when its state no longer has it', async () => {
     const stores = memoryStores();
     const other = startLedger(stores);
     await fill(other);
@@ -198,7 +198,7 @@ describe('Posting', () => {
     expect((await other.posting.post(TENANT, id, request({ name: 'old' }))).posting.data.number).to.equal(1);
   }).timeout(60_000);
 
-  it('keeps the journal’s state small, however many entries there are', async () => {
+  it('keeps the journal’s state small with many entries', async () => {
     const node = await filled();
     const sizes: number[] = [];
     for (let nth = 1; nth <= 1200; nth += 1) {
@@ -208,9 +208,9 @@ describe('Posting', () => {
     expect(Math.max(...sizes) - Math.min(...sizes)).to.be.lessThan(1000);
   }).timeout(60_000);
 
-  it('that is too large for one event is refused, and leaves a draft', async () => {
+  it('is refused for an entry too large for one event, and leaves a draft', async () => {
     const node = await filled();
-    // A name that was accepted before names had a limit in bytes.
+    // A name from before names had a limit in bytes.
     const name = '\u{1f600}'.repeat(200);
     for (let nth = 0; nth < 1000; nth += 1) {
       await node.chart.openAccount(TENANT, { code: `A${nth}`, name, type: 'Asset', active: true }, request());
@@ -223,8 +223,8 @@ describe('Posting', () => {
   }).timeout(60_000);
 });
 
-describe('A draft that was answered', () => {
-  it('is answered again to the same keyed request, whatever has become of its accounts', async () => {
+describe('A draft', () => {
+  it('is returned again to a retried keyed request after changes of its accounts', async () => {
     const node = startLedger();
     await fill(node);
     const given = { date: '2026-03-15', lines: move('1000', '4000', 5) };
@@ -240,7 +240,7 @@ describe('A draft that was answered', () => {
 });
 
 describe('Reversing', () => {
-  it('survives a crash at any step, and has one mirror', async () => {
+  it('survives a crash at any step with one mirror entry', async () => {
     for (const isDone of [true, false]) {
       for (let after = 1; after <= 4; after += 1) {
         const where = `after append ${after}, ${isDone ? 'done' : 'not done'}`;
@@ -298,11 +298,11 @@ describe('Reversing', () => {
   }).timeout(60_000);
 });
 
-describe('An entry under an id of the caller’s', () => {
+describe('An entry with a derived id', () => {
   const given = { date: '2026-03-15', lines: move('1000', '4000', 5) };
   const source = { kind: 'job.transition', id: 'event', rule_id: 'rule' };
 
-  it('is recorded once, however often it is asked for', async () => {
+  it('is recorded once at repeated requests', async () => {
     const node = startLedger();
     await fill(node);
     for (const mode of ['draft', 'post'] as const) {
@@ -315,7 +315,7 @@ describe('An entry under an id of the caller’s', () => {
     expect(others).to.deep.equal([]);
   });
 
-  it('that is refused leaves nothing, and can be recorded later', async () => {
+  it('leaves nothing when refused, and can be recorded later', async () => {
     const node = startLedger();
     await fill(node);
     await node.chart.lock(TENANT, '2026-12-31', request());
@@ -328,7 +328,7 @@ describe('An entry under an id of the caller’s', () => {
     expect(await node.postingsOf()).to.have.length(1);
   });
 
-  it('is not checked anew once it is there, and not made anew once it was discarded', async () => {
+  it('is not checked again once recorded, nor recorded again once discarded', async () => {
     const node = startLedger();
     await fill(node);
     for (const mode of ['draft', 'post'] as const) {
@@ -346,7 +346,7 @@ describe('An entry under an id of the caller’s', () => {
     expect(await refusalCode(node.entries.change(TENANT, 'the-draft', {}, request()))).to.equal('not_found');
   });
 
-  it('that the journal refuses in the last moment leaves nothing either', async () => {
+  it('leaves nothing when the journal refuses at the last moment', async () => {
     const stores = memoryStores();
     const other = startLedger(stores);
     await fill(other);

@@ -18,7 +18,7 @@ import { fill, request, TENANT } from './support.ts';
 
 type Look = (node: RulesNode) => Promise<void>;
 
-/** As the runner gives events to the subscriber: several at once, or one by one. */
+/** Delivers events as the runner does: several at once, or one by one. */
 const together: Look = async ({ poster, log }) => poster.handleAll?.(await log());
 const oneByOne: Look = async ({ poster, log }) => {
   for (const event of await log()) await poster.handle(event);
@@ -34,7 +34,7 @@ const totals = async (node: RulesNode): Promise<number[]> =>
 describe('The subscriber of posting rules', () => {
   for (const [name, look] of Object.entries({ together, oneByOne, inPieces })) {
     describe(`given events ${name}`, () => {
-      it('applies what held when something happened, whenever it looks', async () => {
+      it('applies the rules that were active at the event, at any later time', async () => {
         const node = startRules(memoryStores());
         await fill(node);
         await happen(node, 'before', 1);
@@ -52,7 +52,7 @@ describe('The subscriber of posting rules', () => {
         await makeRule(node, { name: 'late', mode: 'draft' });
         await look(node);
         expect(await totals(node)).to.deep.equal([2, 5, 7]);
-        // All once more, by a process that knows nothing, and by one that does.
+        // Again by a process with empty caches, and by the same one.
         for (const again of [node, startRules({ events: node.events })]) {
           again.poster.begin?.();
           await look(again);
@@ -63,7 +63,7 @@ describe('The subscriber of posting rules', () => {
     });
   }
 
-  it('tells what no active rule applies to without reading it, and only where that is sure', async () => {
+  it('skips without decoding only events that certainly have no active rule', async () => {
     const node = startRules(memoryStores());
     await fill(node);
     const { poster } = node;
@@ -87,7 +87,7 @@ describe('The subscriber of posting rules', () => {
     expect(await told()).to.not.include(true);
   });
 
-  it('posts in the order of the log, however long each takes', async () => {
+  it('posts in log order with applications of any duration', async () => {
     const slow = (events: EventStore): EventStore => ({
       ...events,
       append: async (stream, expected, appended) => {
@@ -106,7 +106,7 @@ describe('The subscriber of posting rules', () => {
     expect(await totals(node)).to.deep.equal(wanted);
   }).timeout(30_000);
 
-  it('takes it that one rule fails, and others do not', async () => {
+  it('continues after a failing rule', async () => {
     const node = startRules(memoryStores());
     await fill(node);
     const failing = await makeRule(node, { date: 'values.day' });
@@ -123,7 +123,7 @@ describe('The subscriber of posting rules', () => {
     ]);
   });
 
-  it('resolves a failure that an event which comes again does not have any more', async () => {
+  it('resolves a failure when the repeated event succeeds', async () => {
     const node = startRules(memoryStores());
     await fill(node);
     await makeRule(node);
@@ -178,7 +178,7 @@ describe('The subscriber of posting rules', () => {
     }
   }).timeout(60_000);
 
-  it('is run by two at once without doing anything twice', async () => {
+  it('has no duplicate effect when two processes run it at once', async () => {
     const stores = memoryStores();
     const [one, two] = [startRules(stores), startRules(stores)];
     await fill(one);
@@ -193,7 +193,7 @@ describe('The subscriber of posting rules', () => {
     expect(await one.failures()).to.have.length(40);
   }).timeout(30_000);
 
-  it('does not take later rules for earlier ones when events come again after an error', async () => {
+  it('does not apply later rules to repeated events after an error', async () => {
     const node = startRules(memoryStores());
     await fill(node);
     await happen(node, 'a', 1);
@@ -276,7 +276,7 @@ describe('Issued invoices of partners', () => {
     ],
   } as const;
 
-  it('are entries of the partner’s own tenant, in the invoice’s currency', async () => {
+  it('become entries of the partner’s own tenant in the invoice’s currency', async () => {
     const node = startRules(memoryStores());
     await fill(node);
     for (const [partnerId, home_tenant_id] of [

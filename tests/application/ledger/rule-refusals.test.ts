@@ -11,7 +11,7 @@ const together = async ({ poster, log }: RulesNode): Promise<void> => poster.han
 const totals = async (node: RulesNode): Promise<number[]> =>
   (await node.postingsOf()).map(({ data }) => data.total);
 
-/** A draft under the id of the rule's entry for the first record, as an earlier process may have left it. */
+/** A draft under the id of the rule’s entry for the first record, as an earlier process may have left it. */
 const withDraft = async (node: RulesNode, rule: string): Promise<string> => {
   const event = (await node.log()).find(({ type }) => type === 'RecordCreated');
   if (event === undefined) throw new Error('nothing happened');
@@ -27,7 +27,7 @@ const failureOf = async (node: RulesNode): Promise<string> => {
   return failed.data.failure_id;
 };
 
-describe('A posting rule whose entry the books refuse', () => {
+describe('A posting rule whose entry the journal refuses', () => {
   it('has a failure and no entry after a crash at any step', async () => {
     for (const isDone of [true, false]) {
       for (let after = 1; after <= 5; after += 1) {
@@ -69,7 +69,7 @@ describe('A posting rule whose entry the books refuse', () => {
     }
   }).timeout(60_000);
 
-  it('discards an old draft too, and resolves its failure only when it is posted', async () => {
+  it('discards an old draft, and resolves its failure only when it is posted', async () => {
     for (let seed = 0; seed < 10; seed += 1) {
       const stores = memoryStores();
       const random = seeded(seed);
@@ -94,7 +94,7 @@ describe('A posting rule whose entry the books refuse', () => {
   }).timeout(30_000);
 
   for (const isLocked of [true, false]) {
-    it(`keeps what a retry with a changed rule made, when the event comes again (${isLocked ? 'locked' : 'open'} books)`, async () => {
+    it(`keeps the entry of a retry with a changed rule when the event repeats (${isLocked ? 'locked' : 'open'} period)`, async () => {
       const stores = memoryStores();
       const node = startRules(stores);
       await fill(node);
@@ -112,14 +112,14 @@ describe('A posting rule whose entry the books refuse', () => {
       }
       if (!isLocked) await node.chart.lock(TENANT, null, request());
       const before = await node.readAll();
-      // The subscriber of a process that was killed reads on from where it had noted to be.
+      // The subscriber of a killed process continues from its checkpoint.
       await together(startRules(stores));
       expect((await node.readAll()).slice(before.length)).to.deep.equal([]);
     });
   }
 
   for (const mode of ['post', 'draft'] as const) {
-    it(`makes an entry again that a person discarded, when its failure is retried (${mode})`, async () => {
+    it(`makes an entry again that a person discarded when its failure is retried (${mode})`, async () => {
       const node = startRules(memoryStores());
       await fill(node);
       const rule = await makeRule(node, { mode });

@@ -17,7 +17,7 @@ import { causeOf } from '../../support/book.ts';
 import type { SharedStores } from '../../support/node.ts';
 import { request, startLedger, TENANT } from './support.ts';
 
-/** As partner billing is to tell of it, where it does not yet. */
+/** An event as partner billing will append it. */
 export const InvoiceIssued = defineEvent(
   'InvoiceIssued',
   z.looseObject({
@@ -44,7 +44,7 @@ const definitions = isKnown ? catalogue : [...catalogue, InvoiceIssued];
 
 const FAILURES: readonly string[] = postingFailureEvents.map(({ type }) => type);
 
-/** A ledger with posting rules, and their subscriber. */
+/** A ledger with posting rules and their subscriber. */
 export const startRules = (shared: Partial<SharedStores> = {}, wrap?: (events: EventStore) => EventStore) => {
   const node = startLedger({ ...shared, definitions }, wrap);
   const { streams, states, directory, events, codec, clock, chart, entries, logger } = node;
@@ -58,12 +58,12 @@ export const startRules = (shared: Partial<SharedStores> = {}, wrap?: (events: E
     ...node,
     rules: new PostingRules(deps),
     poster,
-    /** All that the subscriber follows, in the order of the log. */
+    /** All events that the subscriber follows, in log order. */
     log: async (): Promise<LoggedEvent[]> => {
       const stored = await events.readAll({ limit: 100_000, filter: { types: poster.types } });
       return stored.map((each) => codec.decode(each));
     },
-    /** What failed, and what came of it. */
+    /** Events of failures and their retries. */
     failures: async () =>
       (await node.readAll())
         .filter(({ type }) => FAILURES.includes(type))
@@ -87,7 +87,7 @@ export const SALE: RuleContent = {
 export const makeRule = async ({ rules }: RulesNode, more: Partial<RuleContent> = {}): Promise<string> =>
   (await rules.create(TENANT, { ...SALE, ...more }, request())).rule.id;
 
-/** A record is created; its id. */
+/** Creates a record; returns its id. */
 export const happen = async (
   { commands }: RulesNode,
   id: string,

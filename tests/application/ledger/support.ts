@@ -28,7 +28,7 @@ export const CHART = [
 
 let requests = 0;
 
-/** A new request; with a name, a keyed request that may have had its effect already. */
+/** A new request; with a name, a keyed request whose effect may exist already. */
 export const request = (keyed?: { readonly name: string }): RequestContext => {
   requests += 1;
   let made = 0;
@@ -70,11 +70,11 @@ export const startLedger = (
     posting,
     entries,
     readAll,
-    /** All postings, in the order of the journal. */
+    /** All postings in the order of the journal. */
     postingsOf: async () =>
       (await readAll())
         .filter(({ type }) => type === 'EntryPosted' || type === 'EntryReversed')
-        // The type says what the data is.
+        // The type determines the data.
         .map((event) => event as RecordedEvent<PostingEvent>),
     /** Runs `postingFinisher` over the whole log, as after a crash. */
     finishAll: async () => {
@@ -87,7 +87,7 @@ export const startLedger = (
 
 export type LedgerNode = ReturnType<typeof startLedger>;
 
-/** A tenant with its chart, and no lock. */
+/** A tenant with its chart and no lock. */
 export const fill = async ({ commands, chart }: LedgerNode): Promise<void> => {
   await commands.execute({
     tenantId: PLATFORM,
@@ -127,5 +127,5 @@ export const eventsOf = (
 ): (JournalEvent | EntryEvent)['type'][] =>
   events
     .filter(({ stream }) => stream === `${TENANT}.entry-${id}`)
-    // The stream holds the entry's events and no others.
+    // The stream holds only the entry’s events.
     .map(({ type }) => type as EntryEvent['type']);

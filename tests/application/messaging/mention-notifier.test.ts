@@ -39,7 +39,7 @@ const village = async () => {
 const BOTH = 'Hi @[Bob](user:bob) and @[Eve](user:eve), not @[Ann](user:ann) nor @[X](user:nobody)';
 
 describe('the mention notifier', () => {
-  it('notifies everybody who is mentioned once, and shows the text to participants only', async () => {
+  it('notifies each mentioned person once, and shows the text to participants only', async () => {
     const { node, send, sent, inbox } = await village();
     await send(BOTH);
     const notifier = mentionNotifier(node);
@@ -50,7 +50,7 @@ describe('the mention notifier', () => {
     expect(await inbox('ann')).to.deep.equal([]);
   });
 
-  it('notifies once when it handles an event again, on whichever node', async () => {
+  it('notifies once when it handles an event again on any node', async () => {
     const { stores, node, send, sent, inbox } = await village();
     await send(BOTH);
     await send('@[Bob](user:bob)');
@@ -63,7 +63,7 @@ describe('the mention notifier', () => {
     expect(await inbox('eve')).to.have.length(1);
   });
 
-  it('completes what a crash between two recipients left', async () => {
+  it('completes a crash between two recipients', async () => {
     for (const fault of ['unavailable before', 'unavailable after'] as const) {
       for (const at of [0, 1]) {
         const { stores, node, send, inbox } = await village();
@@ -97,7 +97,7 @@ describe('the mention notifier', () => {
     }
   });
 
-  it('says nothing of a message that was deleted before it came to it', async () => {
+  it('says nothing of a message deleted before it was handled', async () => {
     const { node, messaging, conversation, send, sent, inbox } = await village();
     const { message } = await send('@[Bob](user:bob) a secret');
     await messaging.delete('acme', conversation.id, message.id, 'ann', contextOf(node));
@@ -108,7 +108,7 @@ describe('the mention notifier', () => {
 });
 
 describe('the eraser', () => {
-  it('destroys the key of a deleted message when the request that deleted it died', async () => {
+  it('destroys the key of a deleted message when the request crashed', async () => {
     const { stores, node, send, sent, conversation } = await village();
     const { message } = await send('a secret');
     const dying = startNode({

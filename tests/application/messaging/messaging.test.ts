@@ -9,7 +9,7 @@ import { folded } from '../../support/folded.ts';
 import { memoryStores, startNode } from '../../support/node.ts';
 import { contextOf, settle } from '../village.ts';
 
-/** Ann, Bob and Eve; the read model lags behind the log by as many events as `lag` says. */
+/** Ann, Bob and Eve; the read model is `lag` events behind the log. */
 const village = async (lag: () => number = () => 0) => {
   const stores = memoryStores();
   const node = startNode(stores);
@@ -22,7 +22,7 @@ const village = async (lag: () => number = () => 0) => {
       .filter((event) => event.stream.startsWith('acme.conversation-'))
       .map((event) => node.codec.decode(event));
     const documents = folded(conversationsProjection, story);
-    // The collection holds these documents and nothing else.
+    // The collection holds only these documents.
     const doc = documents.get(`messages/acme/${messageId}`) as MessageDoc | undefined;
     const ms = (time: string | null): number | undefined => (time === null ? undefined : Date.parse(time));
     return {
@@ -46,7 +46,7 @@ const village = async (lag: () => number = () => 0) => {
 };
 
 describe('messaging', () => {
-  it('starts one conversation for the same people, whoever asks and however often', async () => {
+  it('starts one conversation for the same people at repeated requests of any of them', async () => {
     const { messaging, context } = await village();
     const asks = [
       ['ann', ['bob']],
@@ -71,7 +71,7 @@ describe('messaging', () => {
     expect(await refusalCode(messaging.start('beta', 'ann', ['bob'], context()))).to.equal('not_found');
   });
 
-  it('knows no message of another conversation', async () => {
+  it('does not find messages of another conversation', async () => {
     const { messaging, context } = await village();
     const one = (await messaging.start('acme', 'ann', ['bob'], context())).conversation.id;
     const other = (await messaging.start('acme', 'ann', ['eve'], context())).conversation.id;
@@ -84,7 +84,7 @@ describe('messaging', () => {
     );
   });
 
-  it('decides on what the log says, however far the read model lags', async () => {
+  it('decides on the log’s state with a read model behind by any number of events', async () => {
     const steps = fc.array(
       fc.tuple(fc.constantFrom('send', 'edit', 'edit', 'delete'), fc.nat(4), fc.nat(12)),
       {

@@ -15,12 +15,12 @@ import { withEachEventStore } from '../../support/event-stores.ts';
 import { memoryKeyStore, testLogger } from '../../support/fakes.ts';
 import { MASTER_KEY } from '../../support/node.ts';
 
-/** Of the read models' store only the checkpoints are looked at. */
+/** Only the checkpoints of this read store are read. */
 const noReads = { subscriberCheckpoints: async () => new Map() } as unknown as ReadStore;
 
 withEachEventStore((open) => {
-  describe('A check of a log that is written to meanwhile', () => {
-    /** A log with messages, and what checks it. */
+  describe('A check of a log during writes', () => {
+    /** A log with messages, and its checks. */
     const filled = async () => {
       const [events, store] = [await open(), memoryKeyStore()];
       await fillAuditLog(events, store, 'acme', 1200);
@@ -34,7 +34,7 @@ withEachEventStore((open) => {
 
       const destroy = (message: Sent) => new KeyRing(store, MASTER_KEY).destroy(`acme/${textKeyOf(message)}`);
 
-      /** As the product does it: the fact, then the key. */
+      /** Erases as the product does: the event, then the key. */
       const erase = async (message: Sent): Promise<void> => {
         const { stream, conversation_id, message_id, sender_user_id, text_key = '' } = message;
         const [last] = await events.readStream(stream, { direction: 'backward', limit: 1 });
@@ -65,7 +65,7 @@ withEachEventStore((open) => {
         return findings;
       };
 
-      /** The log, with something that happens right after its end was looked up for the first time. */
+      /** The log, with work that runs right after its end was read. */
       const meanwhile = (work: () => Promise<void>): EventStore => {
         let left: (() => Promise<void>) | undefined = work;
         return new Proxy(events, {
@@ -87,7 +87,7 @@ withEachEventStore((open) => {
       return { events, sent, erase, destroy, check, meanwhile };
     };
 
-    it('finds nothing, also when texts that it has yet to come to are erased', async () => {
+    it('finds nothing, also when texts not checked yet are erased', async () => {
       const { sent, erase, check, meanwhile } = await filled();
       expect(sent.length).to.be.greaterThan(100);
       const log = meanwhile(async () => {
@@ -97,7 +97,7 @@ withEachEventStore((open) => {
       expect(await check(log), 'again').to.deep.equal([]);
     }).timeout(60_000);
 
-    it('names a key that went without a fact, also while others go with one', async () => {
+    it('names a key missing without an event, also while others are erased', async () => {
       const { sent, erase, destroy, check, meanwhile } = await filled();
       const [lost, ...others] = sent;
       if (lost === undefined) throw new Error('no message');
@@ -110,7 +110,7 @@ withEachEventStore((open) => {
       ]);
     }).timeout(60_000);
 
-    it('names an event whose hash was moved to where it leaves the same rest', async () => {
+    it('names an event whose hash was moved with the same remaining bytes', async () => {
       const { events } = await filled();
       const codec = new EventCodec(catalogue);
       const [event] = await events.readAll({ limit: 1 });

@@ -12,12 +12,12 @@ describe('A backlog of webhooks', () => {
   const started = running();
   type Village = Awaited<ReturnType<typeof started>>;
 
-  /** Lets the first delivery of `two` hold the only turn, while `one` has three that wait for it. */
+  /** Lets the first delivery of `two` hold the only slot, while `one` has three that wait. */
   const waitingForTurn = async (village: Village) => {
     const { run, schedule, calls, answer, stores, clock, node } = village;
     const held = gate();
     const data = { subscription_id: 'one' };
-    // Resumed with three that are due, it reads them together.
+    // Reactivated with three due deliveries, which it reads together.
     await writeSubscription(node, 'acme', { type: 'WebhookPaused', data: { ...data, reason: 'request' } });
     answer(async (call) => {
       if (call.url.includes('two')) await held.passed;
@@ -35,7 +35,7 @@ describe('A backlog of webhooks', () => {
     return { ids, sender, release: held.open, end };
   };
 
-  /** Another node, unaware of the first one's lease, delivers what waits. */
+  /** Delivers the backlog on another node that does not see the first one’s lease. */
   const deliverElsewhere = async ({ run, stores, clock }: Village, ids: readonly string[]) => {
     const other = startNode({ ...stores, clock });
     const store = await openSqliteReadStore({ path: ':memory:' });
@@ -47,7 +47,7 @@ describe('A backlog of webhooks', () => {
     return end;
   };
 
-  it('is not sent from what was read before a long pause of the node: another node may have sent it', async () => {
+  it('is not sent from data read before a long pause of the node, since another node may have sent it', async () => {
     const village = await started();
     const { ids, release } = await waitingForTurn(village);
     village.answer(() => answered(200));
@@ -67,7 +67,7 @@ describe('A backlog of webhooks', () => {
     }
   });
 
-  it('is sent as it is after a replay that was asked for while it waited for its turn', async () => {
+  it('is sent in its present state after a replay was requested while it waited', async () => {
     const village = await started();
     const { ids, release } = await waitingForTurn(village);
     village.answer(() => answered(200));
@@ -84,7 +84,7 @@ describe('A backlog of webhooks', () => {
     expect(attempts).to.deep.equal(['2']);
   });
 
-  it('of new deliveries keeps no body in memory while they wait for their turn', async () => {
+  it('of new deliveries keeps no body in memory while waiting', async () => {
     const stores = memoryStores();
     const read = new Set<string>();
     const events: EventStore = {
@@ -97,7 +97,7 @@ describe('A backlog of webhooks', () => {
     };
     const { run, schedule, calls, answer, clock, node } = await started({ ...stores, events });
     const held = gate();
-    /** Deliveries whose body was read from the store before they were sent. */
+    /** Deliveries whose body was read from the store before sending. */
     const readBefore: string[] = [];
     answer(async (call) => {
       const id = call.headers['X-Service-Delivery'] ?? '';
@@ -128,7 +128,7 @@ describe('A backlog of webhooks', () => {
     expect(readBefore).to.include(waits).and.not.to.include(atOnce);
   });
 
-  it('takes a bounded part of memory, however many subscriptions have one', async () => {
+  it('uses bounded memory with any number of subscriptions', async () => {
     const { run, schedule, stores, clock, answer, node, calls } = await started();
     const held = gate();
     answer(async () => {
@@ -167,7 +167,7 @@ describe('A backlog of webhooks', () => {
     expect(read / 2 ** 20, 'MiB').to.be.within(1, 40);
   }).timeout(60_000);
 
-  it('gives a failed delivery its second attempt though new ones never end', async () => {
+  it('gives a failed delivery its second attempt during a stream of new ones', async () => {
     const { run, schedule, calls, clock, answer, node } = await started();
     let made = 0;
     let isOver = false;
@@ -189,7 +189,7 @@ describe('A backlog of webhooks', () => {
     expect(calls.length).to.be.greaterThan(100);
   }).timeout(30_000);
 
-  it('of replays goes in order though the store fails for a moment and the read model is behind', async () => {
+  it('of replays keeps its order when the store fails for a moment and the read model is behind', async () => {
     const { run, schedule, replay, calls, stores, clock, node, answer, lag } = await started();
     answer(() => answered(500));
     const { end } = run();

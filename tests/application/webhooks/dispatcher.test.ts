@@ -18,7 +18,7 @@ describe('the webhook dispatcher', () => {
     for (let attempt = 1; attempt <= 5; attempt += 1) {
       await eventually(async () => expect((await deliveryOf(node, 'acme', id)).attempts).to.equal(attempt));
       await severalTurns();
-      // Not a moment too early: it sleeps until just then, or looks once a minute.
+      // Never early: it sleeps until the due time, or wakes once a minute.
       const { dueAt } = await deliveryOf(node, 'acme', id);
       if (dueAt === null) break;
       clock.advance(dueAt - clock.now() - 1);
@@ -27,7 +27,7 @@ describe('the webhook dispatcher', () => {
       clock.advance(1);
       await eventually(() => expect(calls).to.have.length(attempt + 1));
     }
-    // Each is due when the one before has failed, and is made in that very millisecond of the clock.
+    // Each is due when the one before has failed, and is made in that millisecond of the clock.
     expect(calls.map(({ at }) => at - BEGINNING)).to.deep.equal([0, 1, 6, 36, 156].map((at) => at * MINUTE));
     clock.advance(1000 * MINUTE);
     await severalTurns();
@@ -35,7 +35,7 @@ describe('the webhook dispatcher', () => {
     expect(await deliveryOf(node, 'acme', id)).to.deep.include({ status: 'dead', attempts: 5 });
   });
 
-  it('does not look again and again while nothing is due', async () => {
+  it('does not poll while nothing is due', async () => {
     const { run, schedule, calls, looks, clock, answer } = await started();
     answer(() => answered(500));
     run();
@@ -49,7 +49,7 @@ describe('the webhook dispatcher', () => {
     expect(before).to.be.below(12);
   });
 
-  it('waits while the subscription is paused, and goes on when it is active', async () => {
+  it('waits while the subscription is paused, and continues when it is active', async () => {
     const { run, schedule, calls, node, clock, answer } = await started();
     answer(() => answered(500));
     run();
@@ -66,7 +66,7 @@ describe('the webhook dispatcher', () => {
     await eventually(() => expect(calls).to.have.length(3));
   });
 
-  it('waits while the tenant is suspended, and goes on when it is active', async () => {
+  it('waits while the tenant is suspended, and continues when it is active', async () => {
     const { run, schedule, calls, node, clock } = await started();
     const status = (to: 'active' | 'suspended') => writeTenant(node, 'acme', to);
     await status('suspended');
@@ -80,11 +80,11 @@ describe('the webhook dispatcher', () => {
     await eventually(() => expect(calls).to.have.length(1));
   });
 
-  it('sends what is for a subscription that this node has not heard of yet, and drops nothing', async () => {
+  it('sends deliveries of a subscription that this node has not seen yet, and drops none', async () => {
     const { run, schedule, calls, stores, node, clock, answer } = await started();
     answer(() => answered(200));
     run();
-    // From now on this node remembers the subscriptions without the third.
+    // From now on this node has cached the subscriptions without the third.
     await schedule('a');
     await eventually(() => expect(calls).to.have.length(1));
     const other = startNode({ ...stores, clock });
@@ -94,7 +94,7 @@ describe('the webhook dispatcher', () => {
     expect(await node.events.readAll({ filter: { types: ['DeliveryDropped'] } })).to.deep.equal([]);
   });
 
-  it('sends what has just been made before the read model knows of it, where nothing waits before it', async () => {
+  it('sends a new delivery before the read model has it when nothing waits before it', async () => {
     const { run, schedule, calls, hide, clock } = await started();
     run();
     await schedule('a');
@@ -110,7 +110,7 @@ describe('the webhook dispatcher', () => {
     expect(calls, 'and not once more').to.have.length(5);
   });
 
-  it('forgets a subscription that was deleted, and still drops what comes for it later', async () => {
+  it('drops late deliveries of a deleted subscription after its worker ended', async () => {
     const { run, schedule, calls, node, looks } = await started();
     run();
     await schedule('a');
@@ -120,7 +120,7 @@ describe('the webhook dispatcher', () => {
     await writeSubscription(node, 'acme', { type: 'WebhookDeleted', data: { subscription_id: 'one' } });
     await severalTurns(100);
     const before = looks.count;
-    // Nobody is there any more to be woken by what becomes of the subscriptions of the tenant.
+    // No worker is left that the tenant’s changes would wake.
     await writeTenant(node, 'acme', 'suspended');
     await severalTurns(100);
     expect(looks.count).to.equal(before);
@@ -131,7 +131,7 @@ describe('the webhook dispatcher', () => {
     expect(calls).to.have.length(1);
   });
 
-  it('calls a dead endpoint at a pace after some failures, and at full speed after the first success', async () => {
+  it('throttles calls to a dead endpoint, and stops throttling at the first success', async () => {
     const { run, schedule, calls, clock, answer } = await started();
     answer(() => answered(500));
     run();
@@ -152,7 +152,7 @@ describe('the webhook dispatcher', () => {
     });
   });
 
-  it('drops what waits for a subscription that was deleted', async () => {
+  it('drops waiting deliveries of a deleted subscription', async () => {
     const { run, schedule, calls, node, answer } = await started();
     answer(() => answered(500));
     run();
@@ -166,7 +166,7 @@ describe('the webhook dispatcher', () => {
     expect(calls).to.have.length(1);
   });
 
-  it('has at most four calls of one subscription under way, and others beside them', async () => {
+  it('makes at most four concurrent calls per subscription beside other subscriptions', async () => {
     const { run, schedule, calls, answer } = await started();
     const open: (() => void)[] = [];
     answer((call) =>
@@ -187,7 +187,7 @@ describe('the webhook dispatcher', () => {
     await eventually(() => expect(calls).to.have.length(30));
   });
 
-  it('calls the next while what was delivered is on its way to the disk, up to sixteen', async () => {
+  it('makes the next call while a success is recorded, up to sixteen', async () => {
     const stores = memoryStores();
     const disk = gate();
     let writing = 0;
@@ -216,11 +216,11 @@ describe('the webhook dispatcher', () => {
     expect(calls, 'each is called once').to.have.length(30);
   });
 
-  it('goes through a backlog once, though the read model is far behind what has been sent', async () => {
+  it('sends a backlog once with a read model far behind', async () => {
     const { run, schedule, calls, lag, node } = await started();
     const ids: string[] = [];
     for (let nth = 0; nth < 700; nth += 1) ids.push(await schedule(`${nth}`));
-    // Nobody remembers them, as after a restart.
+    // Drops the cached states, as a restart does.
     for (const id of ids) node.states.drop(`acme.delivery-${id}`);
     lag(300);
     run();
@@ -232,7 +232,7 @@ describe('the webhook dispatcher', () => {
     expect(new Set(calls.map(({ call }) => call.headers['X-Service-Delivery'])).size).to.equal(700);
   }).timeout(30_000);
 
-  it('replays dead letters one after the other, in order', async () => {
+  it('replays dead letters one after another in order', async () => {
     const { run, schedule, replay, calls, node, clock, answer } = await started();
     answer(() => answered(500));
     const { end } = run();
@@ -259,7 +259,7 @@ describe('the webhook dispatcher', () => {
     expect(calls.map(({ call }) => String(call.body))).to.deep.equal(['0', '1', '2', '3', '4', '5']);
   });
 
-  it('is taken over by another node, which begins with what is due', async () => {
+  it('is taken over by another node, which starts with the due deliveries', async () => {
     const { run, schedule, calls, stores, clock, node, answer } = await started();
     answer(() => answered(503));
     const first = run();

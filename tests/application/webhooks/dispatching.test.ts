@@ -21,7 +21,7 @@ const rotatedTo = (secret: string, previousUntil: number) =>
 describe('A dispatched webhook', () => {
   const started = running();
 
-  it('carries the stored bytes, the headers of the contract and a signature with the current secret', async () => {
+  it('carries the stored bytes, the specified headers and a signature with the current secret', async () => {
     const { run, schedule, calls, clock } = await started();
     run();
     const body = 'größer 😀\r\n.';
@@ -58,7 +58,7 @@ describe('A dispatched webhook', () => {
     expect(calls[1]?.call.headers).not.to.have.property('X-Service-Signature-Previous');
   });
 
-  it('is sent whole by a node that did not schedule it, whether its body is short or in parts', async () => {
+  it('is sent complete by another node, with a short body or one in parts', async () => {
     const { run, schedule, calls, stores, clock } = await started();
     const ids = [await schedule('short'), await schedule('long', 'one', 'acme', LONG)];
     run(startNode({ ...stores, clock }));
@@ -69,7 +69,7 @@ describe('A dispatched webhook', () => {
     expect(ids.map((id) => bodies.get(id))).to.deep.equal(['short', LONG]);
   });
 
-  /** A dispatcher on whose node something happens while it reads the long body of a delivery. */
+  /** A dispatcher with an action that runs while it reads the long body of a delivery. */
   const readingSlowly = async (happens: (sender: TestNode) => Promise<unknown>) => {
     const village = await started();
     const { stores, clock, schedule, run } = village;
@@ -120,7 +120,7 @@ describe('A dispatched webhook', () => {
     expect(calls.map(({ call }) => call.url)).to.deep.equal(['https://two.example/']);
   });
 
-  it('is not sent when its secret was destroyed, though that has signed before', async () => {
+  it('is not sent when its secret was destroyed after an earlier use', async () => {
     const { run, schedule, calls, node } = await started();
     run();
     await schedule('a');
@@ -143,7 +143,7 @@ describe('A dispatched webhook', () => {
     expect(calls.map(({ call }) => call.reuse)).to.deep.equal(['acme/one', 'acme/two', 'acme/one']);
   });
 
-  it('keeps at most 500 characters of an error answer, without control characters', async () => {
+  it('keeps at most 500 characters of an error answer without control characters', async () => {
     const { run, schedule, node, answer } = await started();
     const body = Buffer.concat([
       Buffer.from('a\u0000b\u001b[31m'),
@@ -163,7 +163,7 @@ describe('A dispatched webhook', () => {
     expect(lastError?.isWellFormed()).to.equal(true);
   });
 
-  it('does not hold up the next one when its stored body cannot be read', async () => {
+  it('does not delay the next one when its stored body cannot be read', async () => {
     const { run, schedule, calls, stores, clock, answer, node, replay } = await started();
     answer(() => answered(500));
     const first = run();

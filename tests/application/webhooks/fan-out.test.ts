@@ -43,7 +43,7 @@ describe('the webhook fan-out', () => {
         }),
     };
   };
-  /** All that it follows, in the order of the log. */
+  /** All events that it follows, in log order. */
   const log = async (node: TestNode): Promise<LoggedEvent[]> => {
     const { types } = webhookFanOut(node);
     const stored = await node.events.readAll({ filter: { types } });
@@ -61,7 +61,7 @@ describe('the webhook fan-out', () => {
   };
   const names = async (node: TestNode): Promise<string[]> => (await scheduled(node)).map(({ of }) => of);
 
-  it('asks what was active and wanted when it happened, not when it is looked at', async () => {
+  it('uses the subscriptions at the time of the event, at any later time', async () => {
     for (const lag of ['each at once', 'all at the end', 'by a node that begins in the middle'] as const) {
       const { node, stores, change, happen } = village();
       let fanOut = webhookFanOut(node);
@@ -105,7 +105,7 @@ describe('the webhook fan-out', () => {
     }
   });
 
-  it('makes one delivery, with one body, however often an event comes, and whoever handles it', async () => {
+  it('makes one delivery with one body at repeated events on any node', async () => {
     const { node, stores, change, happen } = village();
     await change(hook('one'), hook('two'));
     await happen('a');
@@ -124,7 +124,7 @@ describe('the webhook fan-out', () => {
     }
   });
 
-  it('is the same for many events at once as for one after the other', async () => {
+  it('makes the same deliveries for many events at once as one by one', async () => {
     const { node, stores, change, happen } = village();
     await happen('before');
     await change(hook('one'));
@@ -148,7 +148,7 @@ describe('the webhook fan-out', () => {
     expect(await names(node)).to.have.length(300);
   });
 
-  it('leaves none out when a store fails among many', async () => {
+  it('skips none when a store fails among many', async () => {
     for (const fault of ['unavailable before', 'unavailable after', 'lost race'] as Fault[]) {
       const { node, stores, change, happen } = village();
       await change(hook('one'), hook('two'));
@@ -166,7 +166,7 @@ describe('the webhook fan-out', () => {
     }
   });
 
-  it('leaves none out when a store fails in between', async () => {
+  it('skips none when a store fails between events', async () => {
     for (const fault of ['unavailable before', 'unavailable after'] as Fault[]) {
       for (const at of [0, 1, 2]) {
         const { node, stores, change, happen } = village();
@@ -192,7 +192,7 @@ describe('the webhook fan-out', () => {
     expect(await names(node)).to.deep.equal([]);
   });
 
-  it('tells what nobody wants without reading it, and only where that is sure', async () => {
+  it('skips without decoding only events that certainly have no subscription', async () => {
     const { node, change, happen } = village();
     const fanOut = webhookFanOut(node);
     const told = async (): Promise<readonly (boolean | undefined)[]> =>

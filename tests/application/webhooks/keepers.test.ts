@@ -10,7 +10,7 @@ import { eventually } from '../../support/eventually.ts';
 import { startNode, type TestNode } from '../../support/node.ts';
 import { cause, dispatching } from './support.ts';
 
-/** The end of a delivery of its own, as the log tells it. */
+/** Appends the end of a new delivery. */
 const append = (on: TestNode, name: string, subscriptionId: string, kind: 'dead' | 'delivered') => {
   const id = uuidFromName(name);
   const base = { delivery_id: id, subscription_id: subscriptionId, attempt: 5 };
@@ -27,10 +27,10 @@ const append = (on: TestNode, name: string, subscriptionId: string, kind: 'dead'
   });
 };
 
-describe('the counter of dead letters', () => {
+describe('the dead-letter counter', () => {
   const village = async () => {
     const { stores, node, schedule } = await dispatching();
-    /** What becomes of a delivery, as the log tells it. */
+    /** Appends the end of a delivery and returns the event. */
     const end = async (name: string, kind: 'dead' | 'delivered') => {
       await schedule(name);
       await append(node, name, 'one', kind);
@@ -46,7 +46,7 @@ describe('the counter of dead letters', () => {
     return { stores, node, end, counted };
   };
 
-  it('takes a success for one also on a node that has not heard of what another has counted', async () => {
+  it('resets at a success on a node that has not seen another node’s count', async () => {
     const { stores, node, end, counted } = await village();
     const late = startNode(stores);
     expect(await counted(late), 'which it remembers').to.equal(0);
@@ -63,7 +63,7 @@ describe('the counter of dead letters', () => {
     expect(await counted()).to.equal(0);
   });
 
-  it('counts a batch as if each had come by itself: ten in a row pause, and nine before a success do not', async () => {
+  it('counts a batch like single events: ten in a row pause, nine before a success do not', async () => {
     const { node, end, counted } = await village();
     const stateOf = async () =>
       (await node.states.load('acme', subscriptionsStream, SUBSCRIPTIONS)).state.byId.one?.state;
@@ -78,14 +78,14 @@ describe('the counter of dead letters', () => {
     const first = await ends('a', ['delivered', ...nine, 'delivered', 'delivered', ...nine]);
     await counter.handleAll?.(first);
     expect([await counted(), await stateOf()]).to.deep.equal([9, 'active']);
-    // Which comes again.
+    // Delivered again.
     await counter.handleAll?.(first);
     expect([await counted(), await stateOf()]).to.deep.equal([9, 'active']);
     await counter.handleAll?.(await ends('b', ['dead', 'dead']));
     expect([await counted(), await stateOf()]).to.deep.equal([10, 'paused']);
   });
 
-  it('tells a success that changes nothing without reading it, and only where it surely is one', async () => {
+  it('skips without decoding only successes that certainly change nothing', async () => {
     const { node, end } = await village();
     const counter = deadLetterCounter(node);
     const told = async (): Promise<readonly (boolean | undefined)[]> =>
@@ -107,13 +107,13 @@ describe('the counter of dead letters', () => {
     expect(await told()).to.deep.equal([false, false, false]);
   });
 
-  it('begins anew with what the store says each time that it takes over', async () => {
+  it('reads the stored count again at each takeover', async () => {
     const { stores, node, end, counted } = await village();
     const other = startNode(stores);
     const [mine, theirs] = [deadLetterCounter(node), deadLetterCounter(other)];
     mine.begin?.();
     await mine.handle(await end('a', 'delivered'));
-    // The lease goes away and comes back; meanwhile the other has counted.
+    // The lease is lost and regained; meanwhile the other node has counted.
     theirs.begin?.();
     await theirs.handle(await end('b', 'dead'));
     mine.begin?.();
@@ -121,7 +121,7 @@ describe('the counter of dead letters', () => {
     expect(await counted()).to.equal(0);
   });
 
-  it('counts as one by one whatever it passes over, however the log is cut up and whoever takes over', async () => {
+  it('counts like one by one with any skipped events, any batches and any takeovers', async () => {
     type End = readonly ['one' | 'two', 'dead' | 'delivered'];
     const endOf = fc.tuple(
       fc.constantFrom('one' as const, 'two' as const),
@@ -139,7 +139,7 @@ describe('the counter of dead letters', () => {
       skips: (stored) => {
         if (counter.skips?.(stored) !== true) return false;
         passed += 1;
-        // The last one is asked about where all before it are passed over.
+        // The last event is offered when all before it were skipped.
         reached = stored.position;
         return true;
       },
@@ -157,7 +157,7 @@ describe('the counter of dead letters', () => {
         let last = '';
         reached = '';
         for (const [round, runs] of all.entries()) {
-          // Each round another node, which remembers nothing, or the first one, which remembers what was before.
+          // In each round another node with empty caches, or the first one with its old caches.
           const here = round % 2 === 0 ? node : startNode(stores);
           const stopping = new AbortController();
           const lease = { store, logger: here.logger, owner: `${round}`, ttlMs: 60_000 };
@@ -173,7 +173,7 @@ describe('the counter of dead letters', () => {
               if (kind === 'delivered') expected[of] = 0;
               else if (!paused.has(of) && ++expected[of] === 10) paused.add(of);
             }
-            // Some come with those before them, and some by themselves.
+            // Some are delivered with those before them, some alone.
             if (step % 3 !== 1 || step === runs.length - 1)
               await eventually(() => expect(reached >= last).to.equal(true), 20_000);
           }

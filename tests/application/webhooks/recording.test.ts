@@ -26,7 +26,7 @@ const bodyOf = (call: Parameters<Answers>[0]): string => Buffer.from(call.body ?
 describe('The record of a dispatched attempt', () => {
   const started = running();
 
-  it('is chained to the delivery and tells the outcome, for many that end at once', async () => {
+  it('is chained to the delivery and has the outcome, for many concurrent attempts', async () => {
     const { run, schedule, stores, clock, answer } = await started();
     const answers = [answered(204), answered(500), REFUSED];
     answer((call) => answers[Number(bodyOf(call)) % 3] ?? answered(204));
@@ -35,7 +35,7 @@ describe('The record of a dispatched attempt', () => {
     const sender = startNode({ ...stores, clock });
     run(sender);
     await eventually(async () => expect(await recorded(sender)).to.have.length(12));
-    // Another node folds the log, and checks the hashes of each stream.
+    // Another node folds the log and checks the hashes of each stream.
     const other = startNode({ ...stores, clock });
     for (const [nth, id] of ids.entries()) {
       const { status, attempts } = await deliveryOf(other, 'acme', id);
@@ -48,7 +48,7 @@ describe('The record of a dispatched attempt', () => {
     }
   });
 
-  it('is written once though its append fails, is lost or loses a race', async () => {
+  it('is written once when its append fails, loses its answer or loses a race', async () => {
     for (const faults of [
       ['unavailable before'],
       ['unavailable after'],
@@ -69,7 +69,7 @@ describe('The record of a dispatched attempt', () => {
     }
   });
 
-  it('that can never be written leads to another attempt under the same number', async () => {
+  it('leads to another attempt with the same number when it can never be written', async () => {
     const { run, schedule, stores, clock, calls, node } = await started();
     const id = await schedule('a');
     const gone = Array.from({ length: 50 }, (): Fault => 'unavailable before');
@@ -84,7 +84,7 @@ describe('The record of a dispatched attempt', () => {
     expect(await deliveryOf(node, 'acme', id)).to.deep.include({ attempts: 1 });
   });
 
-  it('is the first one where two nodes have made the same attempt, the same bytes both', async () => {
+  it('is the first one when two nodes make the same attempt with the same bytes', async () => {
     const { run, schedule, stores, clock, calls, node, answer } = await started();
     const slow = gate();
     answer(async () => {
@@ -109,7 +109,7 @@ describe('The record of a dispatched attempt', () => {
     expect((await recorded(node)).map(({ type }) => type)).to.deep.equal(Array(4).fill('DeliverySucceeded'));
   });
 
-  it('leaves a replay to come that was asked for during the attempt, and disturbs no other', async () => {
+  it('keeps a replay that was requested during the attempt, without affecting others', async () => {
     const { run, schedule, clock, calls, node, answer, replay } = await started();
     const slow = gate();
     answer(async () => {
@@ -163,7 +163,7 @@ describe('The record of a dispatched attempt', () => {
     });
   });
 
-  it('leaves no state of a finished delivery in memory', async () => {
+  it('leaves no state of a finished delivery in the cache', async () => {
     const { run, schedule, node } = await started();
     run();
     const ids: string[] = [];
@@ -174,7 +174,7 @@ describe('The record of a dispatched attempt', () => {
     });
   });
 
-  it('is written once for each attempt, whichever appends fail, whatever the outcomes', async () => {
+  it('is written once per attempt with any failing appends and any outcomes', async () => {
     const fault = fc.constantFrom<Fault>('none', 'lost race', 'unavailable before', 'unavailable after');
     const outcome = fc.constantFrom<'delivered' | 'refused'>('delivered', 'refused');
     await fc.assert(
@@ -194,7 +194,7 @@ describe('The record of a dispatched attempt', () => {
           await end();
           const fresh = startNode({ ...stores, clock });
           for (const id of ids) expect((await deliveryOf(fresh, 'acme', id)).attempts).to.equal(1);
-          // Repeated attempts are made under the number of the one that was not recorded.
+          // A repeated attempt has the number of the one that was not recorded.
           expect(new Set(calls.map(({ call }) => call.headers['X-Service-Attempt']))).to.deep.equal(
             new Set(['1']),
           );

@@ -31,7 +31,7 @@ export const cause = (causationId: string) => ({
   causationId,
 });
 
-/** Time that stands still until it is moved; who sleeps wakes then. */
+/** A clock that stands still until moved; sleepers wake then. */
 export const sleepyClock = () => {
   const clock = testClock();
   const sleepers = new Set<{ at: number; wake: () => void }>();
@@ -52,7 +52,7 @@ export const sleepyClock = () => {
       clock.advance(ms);
       for (const sleeper of [...sleepers]) if (sleeper.at <= clock.now()) sleeper.wake();
     },
-    /** ms until somebody wakes. */
+    /** ms until the next sleeper wakes. */
     next: (): number | undefined => {
       const [first] = [...sleepers].map(({ at }) => at).sort((a, b) => a - b);
       return first === undefined ? undefined : first - clock.now();
@@ -124,13 +124,13 @@ export const deliveryOf = async (
   return state;
 };
 
-/** A delivery as it was at a place in the log. */
+/** A delivery at a position of the log. */
 const stateUpTo = async (on: TestNode, tenantId: string, id: string, upTo: number) => {
   let { initial: state } = deliveryStream;
   for (const stored of await on.events.readStream(`${tenantId}.delivery-${id}`)) {
     if (Number.parseInt(stored.position, 16) > upTo) break;
     const event = on.codec.decode(stored);
-    // An event of a delivery's stream.
+    // An event of a delivery’s stream.
     state = deliveryStream.evolve(state, event as unknown as DeliveryEvent, {
       at: event.at,
       revision: event.revision,
@@ -139,7 +139,7 @@ const stateUpTo = async (on: TestNode, tenantId: string, id: string, upTo: numbe
   return { state };
 };
 
-/** A tenant `acme` with the subscriptions `one` and `two`, on nodes that share what they store. */
+/** A tenant `acme` with the subscriptions `one` and `two`, on nodes with shared stores. */
 export const dispatching = async (options: Partial<SharedStores> = {}) => {
   const clock = sleepyClock();
   const stores = { ...memoryStores(), ...options };
@@ -198,7 +198,7 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
       timeoutMs: 10_000,
     });
 
-  /** The answers of the read model, up to date unless `lag` or `hide` say otherwise. */
+  /** The answers of the read model, up to date unless `lag` or `hide` is set. */
   const viewer = startNode({ ...stores, clock });
   const stateOf = (tenantId: string, id: string) =>
     viewer.states.refresh(`${tenantId}.delivery-${id}`, deliveryStream);
@@ -210,7 +210,7 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
     pending: async ({ tenantId, subscriptionId, ordered }, limit, seen) => {
       looks.count += 1;
       if (hidden) return [];
-      // Who does not wait for it sees what was so many events ago, and no newer ones.
+      // A read without waiting sees the state from `lag` events ago.
       const head = Number.parseInt((await viewer.events.head()) ?? '0', 16);
       const upTo = seen === undefined ? head - behind : head;
       const own = scheduled.filter(
@@ -235,7 +235,7 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
   const leases = await openSqliteReadStore({ path: ':memory:' });
   /**
    * Runs the dispatcher on a node.
-   * @param options.store of leases: with one of its own, a node sends while another does; `turns`: calls at a time
+   * @param options.store of leases; with its own store a node sends while another does. `turns`: concurrent calls
    */
   const run = (
     on: TestNode = node,
@@ -274,11 +274,11 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
     node,
     calls,
     looks,
-    /** So many events the read model is behind, for those who do not wait for it. */
+    /** Number of events that the read model is behind for reads without waiting. */
     lag: (events: number) => {
       behind = events;
     },
-    /** Whether the read model knows of nothing. */
+    /** Whether the read model is empty. */
     hide: (on: boolean) => {
       hidden = on;
     },

@@ -9,7 +9,7 @@ import { memoryStores } from '../../support/node.ts';
 import { type JobsNode, request, startJobs, TENANT } from './support.ts';
 
 const ANN = { id: 'ann', role: 'admin' } as const;
-/** Every event is possible again after each move: only a race can be refused. */
+/** Every event is possible again after each move, so that only a race can be refused. */
 const LOOP: Definition = {
   initial: 'a',
   states: [
@@ -42,7 +42,7 @@ describe('jobs', () => {
     await node.startJob('one', 'loop');
   });
 
-  it('move, and answer with where they are', async () => {
+  it('move and return their new state', async () => {
     const moved = await move(node, 'one');
     expect([moved.record.job.state, moved.record.job.version, moved.record.version]).to.deep.equal([
       'b',
@@ -51,7 +51,7 @@ describe('jobs', () => {
     ]);
   });
 
-  it('let one of those who move at the same time through, and refuse the others as overtaken', async () => {
+  it('accept one of several concurrent moves and refuse the others as lost races', async () => {
     for (let round = 0; round < 50; round += 1) {
       const codes = await Promise.all(
         ['flip', 'stay', 'flip'].map((eventName) => codeOf(move(node, 'one', eventName))),
@@ -61,7 +61,7 @@ describe('jobs', () => {
     expect((await node.jobs.find(TENANT, 'one')).job.version).to.equal(51);
   });
 
-  it('do so on two nodes as well', async () => {
+  it('accept one of several concurrent moves on two nodes', async () => {
     const stores = memoryStores();
     const [one, other] = [startJobs(stores), startJobs(stores)];
     await one.defineInvoice();
@@ -73,7 +73,7 @@ describe('jobs', () => {
     }
   });
 
-  it('are no conflict for who comes after a move of another node', async () => {
+  it('cause no conflict for a request after another node’s move', async () => {
     const stores = memoryStores();
     const [one, other] = [startJobs(stores), startJobs(stores)];
     await one.defineInvoice();
@@ -84,7 +84,7 @@ describe('jobs', () => {
     }
   });
 
-  it('are not refused for a field that another node has given the entity', async () => {
+  it('are not refused for a field that another node has added', async () => {
     const stores = memoryStores();
     const [one, other] = [startJobs(stores), startJobs(stores)];
     await one.defineInvoice();
@@ -118,7 +118,7 @@ describe('jobs', () => {
     expect(await codeOf(move(other, 'sized', 'submit'))).to.equal('moved');
   });
 
-  it('are not held up by a change of values at the same time', async () => {
+  it('are not delayed by a concurrent change of values', async () => {
     const edited = (version: number): RecordEvent => ({
       type: 'RecordUpdated',
       data: {
@@ -142,7 +142,7 @@ describe('jobs', () => {
     expect((await node.jobs.find(TENANT, 'one')).version).to.equal(3);
   });
 
-  it('are all moved, one after the other, where a lost race is decided again', async () => {
+  it('all move one after another when lost races are decided again', async () => {
     const outcomes = await Promise.all(
       Array.from({ length: 20 }, () =>
         node.jobs.tryTransition(TENANT, 'one', { eventName: 'flip' }, ANN, request(), 'decide_again'),
@@ -152,7 +152,7 @@ describe('jobs', () => {
     expect((await node.jobs.find(TENANT, 'one')).job).to.deep.include({ state: 'a', version: 21 });
   });
 
-  it('tell refusals as values', async () => {
+  it('return refusals as values', async () => {
     const attempt = (id: string, eventName: string) =>
       node.jobs.tryTransition(TENANT, id, { eventName }, ANN, request(), 'decide_again');
     expect(await attempt('nobody', 'flip')).to.deep.equal({ outcome: 'not_found' });
@@ -180,7 +180,7 @@ describe('jobs', () => {
     expect(found.map(({ job }) => job.workflow_version)).to.deep.equal([1, 2]);
   });
 
-  it('are judged by the values and fields that the record has at that moment', async () => {
+  it('are checked by the record’s present values and fields', async () => {
     await node.publish('invoices', INVOICES);
     await node.startJob('small', 'invoices', { title: 'x', amount: 5 });
     await node.startJob('large', 'invoices', { title: 'x', amount: 5000 });
@@ -191,7 +191,7 @@ describe('jobs', () => {
     expect(allowed).to.deep.equal(['send_back', 'touch']);
   });
 
-  it('count a guard on a field that the entity no longer has as false', async () => {
+  it('treat a guard on a removed field as false', async () => {
     const odd = change({
       transitions: [{ event_name: 'go', from: 'draft', to: 'submitted', guard: 'record.gone == null' }],
       states: INVOICES.states.slice(0, 2),
@@ -201,7 +201,7 @@ describe('jobs', () => {
     expect(await codeOf(move(node, 'odd', 'go'))).to.equal('guard_rejected');
   });
 
-  it('have one effect for a request that is tried again after a crash', async () => {
+  it('have one effect for a request retried after a crash', async () => {
     const first = request();
     const keyed = { ...first, priorAttempt: { since: 0 } };
     const attempt = () => node.jobs.transition(TENANT, 'one', { eventName: 'flip' }, ANN, keyed);
@@ -210,7 +210,7 @@ describe('jobs', () => {
     expect([again.record.job.state, again.record.job.version]).to.deep.equal(['b', 2]);
   });
 
-  it('are overridden by one of two at the same time', async () => {
+  it('are overridden by one of two concurrent requests', async () => {
     for (let round = 0; round < 20; round += 1) {
       const { job } = await node.jobs.find(TENANT, 'one');
       const toState = job.state === 'a' ? 'b' : 'a';

@@ -17,13 +17,13 @@ describe('public links', () => {
     const clock = testClock();
     const node = startJobs({ clock });
     const { commands, streams, directory, jobs, events } = node;
-    /** Finds what was ever created, like a read model that is behind all that came later. */
+    /** Finds every link ever created, like a read model that is behind. */
     let lookups = 0;
     const lookUp = async (tokenHash: string): Promise<LinkTarget | undefined> => {
       lookups += 1;
       for (const stored of await events.readAll({})) {
         const { type, data, tenantId } = node.codec.decode(stored);
-        // The type says whose data it is.
+        // The type determines the data.
         const link = data as { token_hash: string; link_id: string; job_id: string; expires_at: string };
         if (type === 'PublicLinkCreated' && link.token_hash === tokenHash) {
           const { link_id: linkId, job_id: jobId, expires_at: expiresAt } = link;
@@ -33,7 +33,7 @@ describe('public links', () => {
       return undefined;
     };
     const links = new PublicLinks({ streams, directory, jobs, clock, lookUp });
-    // Its memory is told nothing of what this node does.
+    // Its caches do not see this node’s writes.
     const other = startJobs({ clock, events, keyStore: node.keyStore, snapshots: node.snapshots });
     const elsewhere = new PublicLinks({ ...other, clock, lookUp });
     const append = (id: string, ...appended: TenantEvent[]) =>
@@ -90,7 +90,7 @@ describe('public links', () => {
     expect(await refusal(links.validate(made.token))).to.contain('not_found');
   });
 
-  it('are all refused alike: unknown, expired, revoked, of a deleted record, of a suspended tenant', async () => {
+  it('are refused alike when unknown, expired, revoked, of a deleted record or a suspended tenant', async () => {
     const { links, clock, suspend, commands } = await start();
     const make = async () => {
       const made = await links.create(TENANT, 'one', LINK, request());
@@ -126,7 +126,7 @@ describe('public links', () => {
     expect(answers[0]).to.contain('not_found');
   });
 
-  it('count as the other node has made and revoked them, whatever this one has in memory', async () => {
+  it('follow another node’s creations and revocations despite cached states', async () => {
     const { links, elsewhere } = await start();
     const make = async () => {
       const { id, token = '' } = await links.create(TENANT, 'one', LINK, request());
@@ -140,7 +140,7 @@ describe('public links', () => {
     expect(await refusal(elsewhere.validate(first.token))).to.contain('not_found');
   });
 
-  it('are looked up only by what can be a token', async () => {
+  it('are looked up only for text in the form of a token', async () => {
     const { links, lookedUp } = await start();
     for (const token of ['', 'x', 'a'.repeat(42), 'a'.repeat(44), `${'a'.repeat(42)}=`]) {
       expect(await refusal(links.validate(token))).to.contain('not_found');
@@ -150,7 +150,7 @@ describe('public links', () => {
     expect(lookedUp()).to.equal(1);
   });
 
-  it('keep no token: only its hash is in the log', async () => {
+  it('store only the hash of the token', async () => {
     const { links, events } = await start();
     const { token = '' } = await links.create(TENANT, 'one', LINK, request());
     const log = JSON.stringify(await events.readAll({}));
@@ -159,7 +159,7 @@ describe('public links', () => {
     expect(log).to.contain('token_hash');
   });
 
-  it('are made once for a request that is tried again after a crash, whose token nobody knows any more', async () => {
+  it('are created once for a request retried after a crash, without a known token', async () => {
     const { links } = await start();
     const keyed = { ...request(), priorAttempt: { since: 0 }, newId: () => 'the-link' };
     const first = await links.create(TENANT, 'one', LINK, keyed);
@@ -168,7 +168,7 @@ describe('public links', () => {
     expect(again).to.deep.equal({ ...first, token: undefined });
   });
 
-  it('are not made for what has no job', async () => {
+  it('are not created without a job', async () => {
     const { links } = await start();
     expect(await refusal(links.create(TENANT, 'nobody', LINK, request()))).to.contain('not_found');
     expect(await refusal(links.create('other', 'one', LINK, request()))).to.contain('not_found');

@@ -27,7 +27,7 @@ const INVOICE: SchemaEvent = {
 
 let requests = 0;
 
-/** A request of its own, without an idempotency key. */
+/** A new request without an idempotency key. */
 export const request = (): RequestContext => {
   requests += 1;
   let made = 0;
@@ -56,7 +56,7 @@ export const startJobs = (shared: Partial<SharedStores> & { readonly clock?: Clo
     return (await workflows.publish(TENANT, name, request())).workflow.versions.length;
   };
 
-  /** A record of the entity `invoice` with a job, as the records' own use cases write it. */
+  /** Creates a record of the entity `invoice` with a job, as the use cases of records do. */
   const startJob = async (id: string, workflow: string, values: Values = {}): Promise<void> => {
     const published = await workflows.published(TENANT, workflow);
     if (published === undefined) throw new Error('publish it first');

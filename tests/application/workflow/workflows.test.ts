@@ -3,12 +3,12 @@ import { change, INVOICES } from '../../domain/workflow/samples.ts';
 import { memoryStores } from '../../support/node.ts';
 import { request, startJobs, TENANT } from './support.ts';
 
-/** A definition that tells its versions apart. */
+/** A definition that differs between versions. */
 const numbered = (n: number) =>
   change({ states: INVOICES.states.map((each) => ({ ...each, label: `v${n}` })) });
 
 describe('published workflows', () => {
-  it('are none before the first publishing, and of no other tenant', async () => {
+  it('do not exist before the first publishing or for another tenant', async () => {
     const { workflows, publish } = startJobs();
     await workflows.create(TENANT, 'invoices', INVOICES, request());
     expect(await workflows.published(TENANT, 'invoices')).to.equal(undefined);
@@ -19,7 +19,7 @@ describe('published workflows', () => {
     expect(await workflows.published(TENANT, 'others')).to.equal(undefined);
   });
 
-  it('keep every version readable, on a node that has seen none of it as well', async () => {
+  it('stay readable in every version, also on a node that has seen none', async () => {
     const stores = memoryStores();
     const { publish, workflows } = startJobs(stores);
     for (let n = 1; n <= 5; n += 1) {
@@ -37,7 +37,7 @@ describe('published workflows', () => {
     }
   });
 
-  it('are found by version although another node published them a moment ago', async () => {
+  it('are found by version right after another node published them', async () => {
     const stores = memoryStores();
     const [one, other] = [startJobs(stores), startJobs(stores)];
     await one.publish('invoices', numbered(1));
@@ -48,7 +48,7 @@ describe('published workflows', () => {
     );
   });
 
-  it('are the newest although another node published that a moment ago', async () => {
+  it('are the newest right after another node published it', async () => {
     const stores = memoryStores();
     const [one, other] = [startJobs(stores), startJobs(stores)];
     await one.workflows.create(TENANT, 'invoices', INVOICES, request());
@@ -59,7 +59,7 @@ describe('published workflows', () => {
     }
   });
 
-  it('lets ten who publish at once make one version', async () => {
+  it('get one version from ten concurrent requests', async () => {
     const { workflows } = startJobs();
     await workflows.create(TENANT, 'invoices', INVOICES, request());
     await Promise.all(Array.from({ length: 10 }, () => workflows.publish(TENANT, 'invoices', request())));

@@ -3,17 +3,17 @@ import { expect } from 'chai';
 import { type AttackedLog, expectFault } from './log.ts';
 import { following, freedPlace, hashIn, insert, lastOf, repaired, row, START, withPrevious } from './rows.ts';
 
-/** Attacks by somebody who can write to the file of the log. */
+/** Attacks by someone who can write to the log’s file. */
 export const databaseAttacks = (at: AttackedLog): void => {
   const { EVENTS, against, broken, checked, inDatabase, lineOf, verdictOf, victim } = at;
 
-  describe('from a database file that was written to', () => {
-    it('shows one flipped byte, and where', async () => {
+  describe('of a modified database file', () => {
+    it('shows one flipped byte and its place', async () => {
       const { index, line, stream, revision } = victim('record');
       const text = lineOf(index);
       const to = await broken(async (path) => {
         const bytes = await readFile(path);
-        // Within the event's own row: its id, and behind it its data.
+        // In the event’s own row: its id, followed by its data.
         const at = bytes.indexOf('line\\nfeed', bytes.indexOf(text.id));
         const handle = await open(path, 'r+');
         await handle.write(Buffer.from([(bytes[at] ?? 0) ^ 1]), 0, 1, at);
@@ -22,7 +22,7 @@ export const databaseAttacks = (at: AttackedLog): void => {
       expectFault(await checked(to), { kind: 'changed_event', line, stream, revision });
     });
 
-    it('shows a changed row whose own hash was repaired', async () => {
+    it('shows a changed row with a repaired hash', async () => {
       const { line, stream, revision } = victim('record');
       const to = await inDatabase((db) => {
         const event = row(db, stream, revision);
@@ -36,7 +36,7 @@ export const databaseAttacks = (at: AttackedLog): void => {
       expectFault(await checked(to), { kind: 'changed_event', line, stream, revision });
     });
 
-    it('shows a stream that was made anew from one event to its end, every hash repaired', async () => {
+    it('shows a stream changed from one event to its end with repaired hashes', async () => {
       const { stream, revision } = victim('record');
       const to = await inDatabase((db) => {
         let previous = hashIn(row(db, stream, revision - 1).metadata);
@@ -61,7 +61,7 @@ export const databaseAttacks = (at: AttackedLog): void => {
       expectFault(await checked(to, JSON.stringify(at.proof.head)), { kind: 'root_mismatch' });
     });
 
-    it('shows that the last event was dropped', async () => {
+    it('shows that the last event was removed', async () => {
       const { stream, revision } = lineOf(EVENTS - 1);
       const to = await inDatabase((db) => {
         db.exec('DELETE FROM events WHERE position = (SELECT max(position) FROM events)');
@@ -70,7 +70,7 @@ export const databaseAttacks = (at: AttackedLog): void => {
       expectFault(await checked(to, JSON.stringify(at.proof.head)), { kind: 'root_mismatch' });
     });
 
-    it('shows that the ends of streams were dropped in the middle of the log', async () => {
+    it('shows that ends of streams were removed in the middle of the log', async () => {
       const { stream } = victim('conversation');
       const to = await inDatabase((db) => {
         db.prepare(
@@ -80,7 +80,7 @@ export const databaseAttacks = (at: AttackedLog): void => {
       expectFault(await checked(to), { kind: 'missing_event', stream, revision: 70 });
     });
 
-    it('shows that a whole stream was dropped', async () => {
+    it('shows that a whole stream was removed', async () => {
       const { stream } = victim('user');
       const to = await inDatabase((db) => {
         db.prepare('DELETE FROM events WHERE stream_id = (SELECT id FROM streams WHERE name = ?)').run(
@@ -92,7 +92,7 @@ export const databaseAttacks = (at: AttackedLog): void => {
       expectFault(await checked(to, JSON.stringify(at.proof.head)), { kind: 'root_mismatch' });
     });
 
-    it('shows that an event was taken out', async () => {
+    it('shows that an event was removed', async () => {
       const { line, stream, revision } = victim('conversation');
       const to = await inDatabase((db) => {
         db.prepare('DELETE FROM events WHERE position = ?').run(row(db, stream, revision).position);
@@ -103,7 +103,7 @@ export const databaseAttacks = (at: AttackedLog): void => {
       expect(verdict.fault?.line).to.be.at.least(line);
     });
 
-    it('shows that an event was taken out and the rest of its stream moved up, hashes untouched', async () => {
+    it('shows that an event was removed and later ones renumbered with old hashes', async () => {
       const { line, stream, revision } = victim('conversation');
       const to = await inDatabase((db) => {
         const { position, stream_id } = row(db, stream, revision);
@@ -136,7 +136,7 @@ export const databaseAttacks = (at: AttackedLog): void => {
       expectFault(await checked(to), { kind: 'changed_event', line, stream, revision });
     });
 
-    it('shows an event that was inserted at the end of a stream, well chained', async () => {
+    it('shows an event added at the end of a stream with a valid chain', async () => {
       const { stream } = victim('email');
       let last = 0;
       const to = await inDatabase((db) => {
@@ -145,22 +145,22 @@ export const databaseAttacks = (at: AttackedLog): void => {
         insert(db, next, Number(db.prepare('SELECT max(position) AS end FROM events').get()?.end) + 1);
       });
       expect((await verdictOf(to)).verified, 'without a head it looks whole').to.equal(true);
-      // It comes after everything, so it may be newer than the head: only with --strict that is a fault.
+      // The event may be newer than the head, so it is a fault only with --strict.
       expect(await checked(to)).to.deep.include({ verified: true, not_covered: 1 });
       const strict = await verdictOf(to, ...(await against(at.proof.withHeads)), '--strict');
       expectFault(strict, { kind: 'old_head', line: EVENTS + 1, stream, revision: last });
     });
 
-    it('shows an event that was inserted at the end of a stream, within what was sealed', async () => {
+    it('shows an event added at the end of a stream before the head’s position', async () => {
       const { stream } = victim('email');
       const to = await inDatabase((db) => insert(db, following(db, stream), freedPlace(db)));
       const verdict = await checked(to);
-      // Before the stream's own last events, where its place is none, or after them.
+      // Before the stream’s last events, where its revision is wrong, or after them.
       expect(verdict.verified).to.equal(false);
       expect(verdict.fault?.stream).to.equal(stream);
     });
 
-    it('shows a stream that somebody made up', async () => {
+    it('shows an invented stream', async () => {
       const stream = `acme.user-made-up`;
       const to = await inDatabase((db) => {
         const model = row(db, victim('user').stream, 0);

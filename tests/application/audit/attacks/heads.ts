@@ -4,12 +4,12 @@ import { type AttackedLog, expectFault } from './log.ts';
 
 const positionIn = (line: string): string => line.slice('{"position":"'.length, '{"position":"'.length + 16);
 
-/** Attacks with heads that are old, foreign or made up. */
+/** Attacks with old, foreign or forged heads. */
 export const headAttacks = (at: AttackedLog): void => {
   const { EVENTS, against, bytesOf, checked, indexAfter, verdictOf, written } = at;
 
   describe('with other heads', () => {
-    it('is not proven by an old head: a newer one outside, an instant, or the events themselves show it', async () => {
+    it('is not proven by an old head when a newer head, a time or the events contradict it', async () => {
       const after = indexAfter(0, (line) => positionIn(line) > at.earlier.head.position);
       const cut = [bytesOf(0, after)];
       const old = await against(at.earlier.withHeads);
@@ -25,7 +25,7 @@ export const headAttacks = (at: AttackedLog): void => {
       expectFault(strict, { kind: 'old_head', line: EVENTS / 2 + 1 });
     });
 
-    it('is held against every head that was kept outside, and tells between which two it went wrong', async () => {
+    it('is checked against every delivered head, which bounds the place of the fault', async () => {
       const outside = await written(
         'heads',
         `${JSON.stringify(at.earlier.head)}\n${JSON.stringify(at.proof.head)}\n{"cut`,
@@ -38,7 +38,7 @@ export const headAttacks = (at: AttackedLog): void => {
       expect(fault?.message).to.include(at.earlier.head.position);
     });
 
-    it('is not proven by a signed head of another tenant, nor by one that was made to look like its own', async () => {
+    it('is not proven by another tenant’s signed head or a modified copy of it', async () => {
       const verdict = await checked(at.whole, JSON.stringify(at.foreign.head));
       expectFault(verdict, { kind: 'foreign_event', line: 1 });
       const outside = await written('heads', `${JSON.stringify(at.foreign.head)}\n`);
@@ -49,7 +49,7 @@ export const headAttacks = (at: AttackedLog): void => {
       expectFault(await checked(at.whole, renamed), { kind: 'bad_signature' });
     });
 
-    it('is not proven by a head that was changed, or signed with another key', async () => {
+    it('is not proven by a head that was changed or signed with another key', async () => {
       for (const change of [
         { position: at.earlier.head.position },
         { root: at.earlier.head.root },

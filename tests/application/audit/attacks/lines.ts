@@ -5,15 +5,15 @@ import { type AttackedLog, type Export, expectFault } from './log.ts';
 export const lineAttacks = (at: AttackedLog): void => {
   const { EVENTS, bytesOf, checked, exported, indexAfter, lineOf, textOf, verdictOf, victim } = at;
 
-  describe('that was changed on its way', () => {
-    /** With the lines of `[from, to)` exchanged for others. */
+  describe('that was changed in transit', () => {
+    /** Replaces the lines of `[from, to)`. */
     const withLines = (from: number, to: number, ...others: string[]): Export => [
       bytesOf(0, from),
       Buffer.from(others.map((text) => `${text}\n`).join('')),
       bytesOf(to, EVENTS),
     ];
 
-    it('shows that it was cut off in the middle of a line', async () => {
+    it('shows that it was cut within a line', async () => {
       const to = [(at.whole[0] as Buffer).subarray(0, -400)];
       expectFault(await checked(to), { kind: 'unreadable_line', line: EVENTS });
     });
@@ -27,13 +27,13 @@ export const lineAttacks = (at: AttackedLog): void => {
       });
     });
 
-    it('shows a line that is there twice', async () => {
+    it('shows a repeated line', async () => {
       const { index, stream, revision } = victim('user');
       const to = withLines(index, index, textOf(index));
       expectFault(await checked(to), { kind: 'out_of_order', line: index + 2, stream, revision });
     });
 
-    it('shows two lines that were swapped, of one stream or of two', async () => {
+    it('shows two swapped lines of one stream or of two', async () => {
       const { index, stream, revision } = victim('record');
       const next = indexAfter(index, (line) => line.includes(`"stream":"${stream}"`));
       const swap = (a: number, b: number): Export => [
@@ -51,7 +51,7 @@ export const lineAttacks = (at: AttackedLog): void => {
       expect((await checked(swap(index, other))).fault?.line).to.be.within(index + 1, other + 2);
     });
 
-    it('shows a view that says something else than what is stored', async () => {
+    it('shows a view that differs from the stored text', async () => {
       const { index, line, stream, revision } = victim('record');
       const fault = { kind: 'changed_view', line, stream, revision };
       for (const [from, to] of [
@@ -64,7 +64,7 @@ export const lineAttacks = (at: AttackedLog): void => {
       }
     });
 
-    it('does not prove what a sealed text reads when it is opened', async () => {
+    it('does not prove the opened view of a sealed text', async () => {
       const { index } = victim('conversation');
       const changed = withLines(index, index + 1, textOf(index).replace('about as long', 'about as short'));
       expect((await checked(changed)).verified).to.equal(true);

@@ -18,32 +18,32 @@ import {
 const LINE_FEED = 0x0a;
 const CHUNK = 1 << 20;
 
-/** The bytes of an export, one after the other. */
+/** The bytes of an export, in parts. */
 export type Export = Buffer[];
 
-/** How large the log is. */
+/** The size of the log. */
 export interface Size {
   readonly EVENTS: number;
-  /** Events of a stream. */
+  /** Events per stream. */
   readonly length: number;
-  /** Whether the second verifier is run on all attacks: it is slow. */
+  /** Whether the slow second verifier checks all attacks. */
   readonly both: boolean;
 }
 
-/** As a file is read. */
+/** Yields chunks as of a file. */
 const chunksOf = async function* (pieces: Export): AsyncGenerator<Buffer> {
   for (const piece of pieces) {
     for (let at = 0; at < piece.length; at += CHUNK) yield piece.subarray(at, at + CHUNK);
   }
 };
 
-/** Not verified, for this. */
+/** Expects this fault. */
 export const expectFault = (verdict: Verdict, fault: Partial<NonNullable<Verdict['fault']>>): void => {
   expect(verdict.verified).to.equal(false);
   expect({ ...verdict.fault, message: undefined }).to.deep.include(fault);
 };
 
-/** For a suite: a log of two tenants, its export, proofs of it, and ways to break it. */
+/** For a suite: a log of two tenants, its export, proofs of it, and ways to change it. */
 export const attackedLog = ({ EVENTS, length, both }: Size) => {
   const keyStore = memoryKeyStore();
   const python = hasPython();
@@ -51,9 +51,9 @@ export const attackedLog = ({ EVENTS, length, both }: Size) => {
   let signer: HeadSigningKey;
   let log: string;
   let whole: Export;
-  /** The same as a file. */
+  /** The export as a file. */
   let wholePath: string;
-  /** Where each line begins, and where the last one ends. */
+  /** Where each line starts, and where the last one ends. */
   let starts: number[];
   let proof: Proof;
   let earlier: Proof;
@@ -102,7 +102,7 @@ export const attackedLog = ({ EVENTS, length, both }: Size) => {
     return path;
   };
 
-  /** The verdict that both verifiers give. */
+  /** The verdict of both verifiers, which must agree. */
   const verdictOf = async (pieces: Export, ...args: string[]): Promise<Verdict> => {
     const found = await verdictOfArgs(args, chunksOf(pieces));
     if (!both) return found;
@@ -126,7 +126,7 @@ export const attackedLog = ({ EVENTS, length, both }: Size) => {
   const checked = async (pieces: Export, using = proof.withHeads): Promise<Verdict> =>
     verdictOf(pieces, ...(await against(using)));
 
-  /** A copy of the log, for somebody who can write to its file. */
+  /** The export of a copy of the log whose file was changed. */
   const broken = async (change: (path: string) => void | Promise<void>): Promise<Export> => {
     const copy = file('log');
     await cp(log, copy, { recursive: true });
@@ -150,12 +150,12 @@ export const attackedLog = ({ EVENTS, length, both }: Size) => {
       .trimEnd();
   const lineOf = (index: number): { stream: string; revision: number; id: string; position: string } =>
     JSON.parse(textOf(index));
-  /** The first line after one with this text in it. */
+  /** The first later line with this text. */
   const indexAfter = (index: number, keep: (text: string) => boolean): number => {
     for (let at = index + 1; at < EVENTS; at += 1) if (keep(textOf(at))) return at;
     throw new Error('there is no such line');
   };
-  /** A line in the middle whose stream goes on, of a stream of the category; its number from 1. */
+  /** A line in the middle of a stream of the category; its number from 1. */
   const victim = (category: string) => {
     const index = indexAfter(
       EVENTS / 4,
@@ -168,7 +168,7 @@ export const attackedLog = ({ EVENTS, length, both }: Size) => {
     EVENTS,
     both,
     python,
-    /** Where the log is. */
+    /** Path of the log. */
     get folder() {
       return log;
     },

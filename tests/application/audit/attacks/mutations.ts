@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { chainHash } from '../../../../application/core/events/hash-chain.ts';
 
-/** Changes of an export that depend on a seed alone. */
+/** Changes of an export that depend only on a seed. */
 
-/** Lines without their line feeds to a whole export. */
+/** Turns lines without line feeds into an export. */
 export type Mutation = (lines: readonly Buffer[]) => Buffer;
 
 const joined = (lines: readonly Buffer[]): Buffer =>
@@ -15,13 +15,13 @@ const at = <T>(all: readonly T[], nth: number): T => {
   return one;
 };
 
-/** With one line changed as text. */
+/** Changes one line as text. */
 const inLine =
   (nth: number, change: (line: string) => string): Mutation =>
   (lines) =>
     joined(lines.with(nth % lines.length, Buffer.from(change(at(lines, nth).toString('utf8')))));
 
-/** With one match of the pattern changed. */
+/** Changes one match of the pattern. */
 const inMatch =
   (pattern: RegExp, nth: number, change: (match: string) => string) =>
   (line: string): string => {
@@ -64,7 +64,7 @@ const bytes = fc
     };
   });
 
-/** A number as JSON may write it, or may not. */
+/** A number in a form that JSON may or may not allow. */
 const numbers = fc.tuple(nat, nat, fc.constantFrom(...NUMBERS)).map(([nth, place, form]) =>
   inLine(
     nth,
@@ -72,7 +72,7 @@ const numbers = fc.tuple(nat, nat, fc.constantFrom(...NUMBERS)).map(([nth, place
   ),
 );
 
-/** A member once more, before or after the one that is there. */
+/** Repeats a member before or after itself. */
 const duplicates = fc.tuple(nat, nat, value, fc.boolean()).map(([nth, place, other, isBefore]) =>
   inLine(
     nth,
@@ -84,7 +84,7 @@ const duplicates = fc.tuple(nat, nat, value, fc.boolean()).map(([nth, place, oth
   ),
 );
 
-/** Another value, a member too many, or one that is not there. */
+/** Replaces, adds or removes a member. */
 const members = fc
   .tuple(nat, nat, value, fc.constantFrom('change', 'add', 'remove'))
   .map(([nth, place, other, how]) =>
@@ -98,7 +98,7 @@ const members = fc
     ),
   );
 
-/** Other ways to write the same. */
+/** Other spellings of the same value. */
 const spellings = fc
   .tuple(nat, nat, fc.constantFrom(' ', '\t', '\r', '\u00a0', '\ufeff', 'escape'))
   .map(([nth, place, how]) =>
@@ -137,7 +137,7 @@ const order = fc
     };
   });
 
-/** The line with other stored data and the hash that fits: the work of somebody who can write to the log. */
+/** The line with other stored data and a matching hash, as someone with access to the log could make it. */
 const rewritten = (line: string, data: string, view: string): string => {
   const event = JSON.parse(line);
   const stored = String(event.sealed.metadata).replace(/"hash":"[0-9a-f]{64}",/, '');

@@ -1,9 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { chainHash } from '../../../../application/core/events/event-codec.ts';
 
-/** Events in the file of a log, for those who can write to it. */
+/** Reads and writes events in a log’s file. */
 
-/** What the first event of a stream follows. */
+/** `prev_hash` of the first event of a stream. */
 export const START = '0'.repeat(64);
 
 export interface Row {
@@ -23,11 +23,11 @@ export const row = (db: DatabaseSync, stream: string, revision: number): Row => 
     JOIN types t ON t.id = e.type_id WHERE s.name = ? AND e.revision = ?`)
     .get(stream, revision);
   if (found === undefined) throw new Error(`${stream}@${revision} is not there`);
-  // The columns are those of the schema of the log.
+  // The columns are those of the log’s schema.
   return found as unknown as Row;
 };
 
-/** The metadata with the hash that the event should have. */
+/** The metadata with the correct hash of the event. */
 export const repaired = (event: Omit<Row, 'position' | 'stream_id'>): string => {
   const without = event.metadata.replace(/"hash":"[0-9a-f]{64}",/, '');
   const previous = /"prev_hash":"([0-9a-f]{64})"/.exec(event.metadata)?.[1] ?? '';
@@ -65,7 +65,7 @@ export const insert = (db: DatabaseSync, event: Row, position: number): void => 
   );
 };
 
-/** An event that follows the last one of the stream as the log itself would chain it. */
+/** An event that continues the stream’s chain. */
 export const following = (db: DatabaseSync, stream: string): Row => {
   const before = row(db, stream, lastOf(db, stream));
   const next = {
@@ -76,7 +76,7 @@ export const following = (db: DatabaseSync, stream: string): Row => {
   return { ...next, metadata: repaired(next) };
 };
 
-/** Takes out the last event of another tenant, which nobody misses: the place that it had. */
+/** Deletes the last event of another tenant, to free its position. */
 export const freedPlace = (db: DatabaseSync): number => {
   const found = db
     .prepare(

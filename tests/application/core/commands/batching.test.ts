@@ -22,7 +22,7 @@ const numberOf = (events: readonly BookEvent[]): number | undefined => {
 
 describe('commands on one stream', () => {
   withEachEventStore((open) => {
-    it('that come at once are appended in few batches, and each gets its own outcome', async () => {
+    it('that arrive together are appended in few batches with an outcome each', async () => {
       const { counting, counts } = countingEvents(await open());
       const node = startNode({ events: counting, definitions });
       await node.commands.execute(write('first'));
@@ -37,14 +37,14 @@ describe('commands on one stream', () => {
       });
       const log = await counting.readStream(BOOK);
       expect(chainFaults(log)).to.deep.equal([]);
-      // An outcome's position is never before its own event.
+      // An outcome’s position is at least that of its own event.
       for (const { events, position } of outcomes) {
         const stored = log.find((event) => event.id === events[0]?.id);
         expect(position !== undefined && stored !== undefined && position >= stored.position).to.equal(true);
       }
     });
 
-    it('are each answered for themselves when some are refused', async () => {
+    it('get their own answers when some are refused', async () => {
       const node = startNode({ events: await open(), definitions });
       const names = ['a', 'b', 'closing', 'c', 'closing again', 'opening', 'd'];
       const commands = [write('a'), write('b'), close(), write('c'), close(), reopen(), write('d')];
@@ -64,7 +64,7 @@ describe('commands on one stream', () => {
       ]);
     });
 
-    it('reject only the one whose event is too large', async () => {
+    it('are not affected by one whose event is too large', async () => {
       const node = startNode({ events: await open(), definitions });
       const huge = 'x'.repeat(MAX_EVENT_BYTES);
       const [before, large, after] = await Promise.allSettled([
@@ -78,7 +78,7 @@ describe('commands on one stream', () => {
       ).to.deep.equal([1, 2]);
     });
 
-    it('that are large together are parted into appends that the store takes', async () => {
+    it('are split into several appends when they are large together', async () => {
       const { counting, counts } = countingEvents(await open());
       const node = startNode({ events: counting, definitions });
       const text = 'x'.repeat(300 * 1024);
@@ -89,14 +89,14 @@ describe('commands on one stream', () => {
       expect(counts.appends).to.be.within(3, 5);
     });
 
-    it('on many streams do not wait for each other', async () => {
+    it('do not wait for commands on other streams', async () => {
       const node = startNode({ events: await open(), definitions });
       const books = Array.from({ length: 100 }, (_, n) => `b${n}`);
       const outcomes = await Promise.all(books.map((book) => node.commands.execute(write('e', { book }))));
       for (const outcome of outcomes) expect(numberOf(outcome.events)).to.equal(1);
     });
 
-    it('on many streams are decided in turns with whatever else waits, and go to disk together', async () => {
+    it('are decided in slices with ticks for other work, and share a group commit', async () => {
       const events = await open();
       let turn = 0;
       const appendedIn = new Set<number>();
@@ -135,7 +135,7 @@ describe('commands on one stream', () => {
     });
   });
 
-  it('that the store cannot take reject all that wait, and later ones are taken', async () => {
+  it('are rejected together when the store is unavailable, and later ones succeed', async () => {
     const stores = memoryStores();
     const node = startNode({
       ...stores,
@@ -149,7 +149,7 @@ describe('commands on one stream', () => {
     expect(numberOf((await node.commands.execute(write('c'))).events)).to.equal(1);
   });
 
-  it('are decided on what is there after an append whose answer was lost', async () => {
+  it('are decided on the stored state after an append with a lost answer', async () => {
     const stores = memoryStores();
     const node = startNode({
       ...stores,
@@ -160,7 +160,7 @@ describe('commands on one stream', () => {
     expect(numberOf((await node.commands.execute(write('b'))).events)).to.equal(2);
   });
 
-  it('are given up when races are lost for five seconds', async () => {
+  it('are rejected after losing races for five seconds', async () => {
     const stores = memoryStores();
     const clock = testClock();
     const races: EventStore = {
@@ -176,7 +176,7 @@ describe('commands on one stream', () => {
     expect(clock.now() - began).to.be.within(5000, 6000);
   });
 
-  it('that throw what they should not, or whose facts cannot be had, hurt nobody else', async () => {
+  it('are not affected by one that throws or whose facts fail to load', async () => {
     const node = startNode({ definitions });
     const broken = { ...write('b'), decide: () => expect.fail('a bug') };
     const factless = {

@@ -27,7 +27,7 @@ import { memoryStores, startNode, type TestNode } from '../../../support/node.ts
 const definitions = bookEvents;
 type Entry = StreamCommand<Book, BookEvent>;
 
-/** An entry in a book, under the causation `<cause>:<book>`. */
+/** An entry in a book with the causation `<cause>:<book>`. */
 const entry = (id: string, cause = 'c', more: Partial<Entry> = {}, text = 'text'): Entry => ({
   id,
   context: { cause: causeOf(`${cause}:${id}`) },
@@ -47,7 +47,7 @@ const found = (settled: readonly PromiseSettledResult<{ events: readonly unknown
 
 describe('commands on many streams', () => {
   withEachEventStore((open) => {
-    it('leave the events that each command would have left by itself', async () => {
+    it('append the same events as single commands', async () => {
       const events = await open();
       const [together, single] = [startNode({ events, definitions }), startNode({ events, definitions })];
       const ids = ['a', 'b', 'c', 'd'];
@@ -78,7 +78,7 @@ describe('commands on many streams', () => {
     });
   });
 
-  it('are read a slice at a time and appended in one tick', async () => {
+  it('are read in slices and appended in one tick', async () => {
     const stores = memoryStores();
     let tick = 0;
     const reads: number[] = [];
@@ -112,7 +112,7 @@ describe('commands on many streams', () => {
     expect(appendedIn.size).to.equal(1);
   });
 
-  it('are settled each by itself', async () => {
+  it('settle one by one', async () => {
     const node = startNode({ definitions });
     await node.commands.execute(close('closed'));
     const settled = await executeAll(node, [
@@ -125,7 +125,7 @@ describe('commands on many streams', () => {
     expect(found(settled)).to.deep.equal([1, 'conflict', EventTooLarge.name, 0, 1]);
   });
 
-  it('are each confirmed on the present state before they write nothing or refuse', async () => {
+  it('are confirmed on a fresh state before they write nothing or fail', async () => {
     const stores = memoryStores();
     const [node, other] = [startNode({ ...stores, definitions }), startNode({ ...stores, definitions })];
     const head = await node.streams.of(bookStream, 'acme', 'loaded').load();
@@ -145,7 +145,7 @@ describe('commands on many streams', () => {
     expect(found(settled)).to.deep.equal([0, 1]);
   });
 
-  it('that lose a race are decided again on what is there, and disturb no other', async () => {
+  it('are decided again alone after a lost race', async () => {
     const stores = memoryStores();
     const events = faultyEvents(stores.events, ['none', 'lost race']);
     const settled = await executeAll(
@@ -156,7 +156,7 @@ describe('commands on many streams', () => {
     for (const id of ['a', 'b', 'c']) expect(await countIn(stores.events, id)).to.equal(1);
   });
 
-  it('on one and the same stream have their effect one after the other', async () => {
+  it('on the same stream run one after another', async () => {
     const node = startNode({ definitions });
     const settled = await executeAll(node, [entry('a', 'one'), entry('a', 'two'), entry('a', 'three')]);
     expect(found(settled)).to.deep.equal([1, 1, 1]);
@@ -164,7 +164,7 @@ describe('commands on many streams', () => {
     expect(log.map(({ data }) => JSON.parse(data).number)).to.deep.equal([1, 2, 3]);
   });
 
-  it('whose append fails tell so, and the others are done', async () => {
+  it('fail alone when their append fails', async () => {
     const stores = memoryStores();
     const events = faultyEvents(stores.events, ['none', 'unavailable before', 'unavailable after']);
     const settled = await executeAll(
@@ -219,7 +219,7 @@ describe('commands on many streams', () => {
     expect(await countIn(stores.events, 'a')).to.equal(0);
   });
 
-  it('are not hindered by a stream that cannot be read', async () => {
+  it('are not affected by a stream that cannot be read', async () => {
     const node = startNode({ definitions });
     const unknown = { id: node.ids.next(), type: 'Unheard', data: '{}', metadata: '{}' };
     await node.events.append(streamOf('broken'), 'no_stream', [unknown]);
@@ -230,7 +230,7 @@ describe('commands on many streams', () => {
     ]);
   });
 
-  it('leave no state in memory when they only pass, and none that they have left behind', async () => {
+  it('leave no state in the cache with `passing`, and no outdated one', async () => {
     const node = startNode({ definitions });
     await node.commands.execute(write('first', { book: 'known' }));
     await executeAll(node, [entry('known'), entry('new'), nothing('none')]);
@@ -240,7 +240,7 @@ describe('commands on many streams', () => {
     expect(node.states.cachedOf(bookStream, streamOf('known'))?.state.count).to.equal(3);
   });
 
-  it('are decided on facts that are asked for once the states are read, and again after a lost race', async () => {
+  it('load facts after the states were read, and again after a lost race', async () => {
     const stores = memoryStores();
     const steps: string[] = [];
     const events: EventStore = {

@@ -43,7 +43,7 @@ const open = (options: { keyStore?: ReturnType<typeof memoryKeyStore> } = {}) =>
   return { group, events, keys, keyStore, steps, appended };
 };
 
-/** A round with one command, which more join; the tick in which it is decided, and its commands by then. */
+/** Starts a round with one command and later arrivals; returns the tick of its decision and its commands. */
 const decided = async (group: GroupCommit, arrivals: readonly number[] = []) => {
   let commands = 1;
   let tick = 0;
@@ -62,7 +62,7 @@ const decided = async (group: GroupCommit, arrivals: readonly number[] = []) => 
   return found;
 };
 
-/** A round of so many commands, each with one append. */
+/** Runs a round of `commands`, each with one append. */
 const commit = async (group: GroupCommit, commands: number) => {
   const appends: Promise<unknown>[] = [];
   group.arrived(commands);
@@ -86,7 +86,7 @@ describe('group commit', () => {
     expect(await decided(open().group, [3, 4])).to.deep.include({ commands: 8 });
   });
 
-  it('keeps a round open about as long as the last commit took, when that served many', async () => {
+  it('keeps a round open about as long as the last commit took after a busy round', async () => {
     const keyStore = memoryKeyStore();
     const { group, keys } = open({
       keyStore: {
@@ -110,7 +110,7 @@ describe('group commit', () => {
     expect(performance.now() - began).to.be.greaterThan(1.9);
   });
 
-  it('does not wait for company after a round of a few', async () => {
+  it('does not wait after a small round', async () => {
     const { group } = open();
     await commit(group, 2);
     expect(await decided(group)).to.deep.equal({ commands: 1, tick: 1 });
@@ -122,13 +122,13 @@ describe('group commit', () => {
     expect(await decided(group, [400, 400, 400])).to.deep.include({ tick: 1 });
   });
 
-  it('puts the keys of all streams on disk in one go, before the first event', async () => {
+  it('stores the keys of all streams together before the first event', async () => {
     const { group, keys, steps } = open();
     await Promise.all([1, 2, 3].map((n) => group.append(noteOn(n), [keys.create(`acme/person-${n}`)])));
     expect(steps).to.deep.equal(['keys 3', 'append', 'append', 'append']);
   });
 
-  it('holds appends back until all decisions of a slice have begun, and counts them together', async () => {
+  it('holds appends until all decisions of a slice have started, and counts them together', async () => {
     const { group, steps, appended } = open();
     const appends: Promise<unknown>[] = [];
     const seen: number[] = [];
@@ -143,7 +143,7 @@ describe('group commit', () => {
     expect(appended).to.deep.equal([80]);
   });
 
-  it('does not hold appends back for a second caller that decides without end', async () => {
+  it('does not hold appends for a second caller that decides without end', async () => {
     const { group, appended } = open();
     const many = Array.from({ length: 320 }, () => () => undefined);
     const others = group.decideAll(many);
@@ -175,7 +175,7 @@ describe('group commit', () => {
     expect(await events.readStream('acme.note-1')).to.deep.equal([]);
   });
 
-  it('answers each append by itself', async () => {
+  it('answers each append separately', async () => {
     const { group, appended } = open();
     const [wrong, right] = await Promise.allSettled([
       group.append(noteOn(1, 5), []),

@@ -10,7 +10,7 @@ const definitions = bookEvents;
 const secret = (entry: string, text = `text of ${entry}`) => write(entry, { secret: true, text });
 const KEY = 'acme/message-a';
 
-/** The texts of the book as a node reads them that was started after everything. */
+/** The book’s texts on a node started after everything. */
 const textsLater = async (stores: ReturnType<typeof memoryStores>): Promise<(string | undefined)[]> => {
   const later = startNode({ ...stores, definitions });
   const log = await stores.events.readStream(BOOK);
@@ -28,7 +28,7 @@ const failing = (keyStore: KeyStore, method: 'put' | 'getMany', calls: readonly 
 };
 
 describe('the data keys of an append', () => {
-  it('are durable before it is begun', async () => {
+  it('are durable before it starts', async () => {
     const stores = memoryStores();
     const [asked, answer] = [gate(), gate()];
     const keyStore: KeyStore = {
@@ -52,7 +52,7 @@ describe('the data keys of an append', () => {
     expect(await textsLater(stores)).to.deep.equal(['text of a']);
   });
 
-  it('are durable before any other append that is sealed with them', async () => {
+  it('are durable before any other append sealed with them', async () => {
     const stores = memoryStores();
     const [asked, answer] = [gate(), gate()];
     const keyStore: KeyStore = {
@@ -74,7 +74,7 @@ describe('the data keys of an append', () => {
     expect(await stores.events.readAll()).to.have.length(2);
   });
 
-  it('that cannot be stored reject every command that sealed with them', async () => {
+  it('reject every command sealed with them when they cannot be stored', async () => {
     const stores = memoryStores();
     const node = startNode({ ...stores, keyStore: failing(stores.keyStore, 'put', [1]), definitions });
     const both = ['one', 'two'].map((book) => node.commands.execute(write('a', { secret: true, book })));
@@ -87,7 +87,7 @@ describe('the data keys of an append', () => {
     expect(await textsLater(stores)).to.deep.equal(['text of a']);
   });
 
-  it('that cannot be stored reject the command, and the next try makes others', async () => {
+  it('reject the command when they cannot be stored, and the next try makes others', async () => {
     const stores = memoryStores();
     const node = startNode({ ...stores, keyStore: failing(stores.keyStore, 'put', [1]), definitions });
     expect(await rejection(node.commands.execute(secret('a')))).to.be.instanceOf(StoreUnavailable);
@@ -97,7 +97,7 @@ describe('the data keys of an append', () => {
     expect(await textsLater(stores)).to.deep.equal(['text of a']);
   });
 
-  it('are not left in memory when a later command of the batch finds the key store gone', async () => {
+  it('are dropped when a later command of the batch finds the key store unavailable', async () => {
     const stores = memoryStores();
     const node = startNode({ ...stores, keyStore: failing(stores.keyStore, 'getMany', [2]), definitions });
     const both = await Promise.allSettled(['a', 'b'].map((entry) => node.commands.execute(secret(entry))));
@@ -107,7 +107,7 @@ describe('the data keys of an append', () => {
     expect(await textsLater(stores)).to.deep.equal(['text of a']);
   });
 
-  it('are not left in memory by a command whose event is too large', async () => {
+  it('are dropped for a command whose event is too large', async () => {
     const stores = memoryStores();
     const node = startNode({ ...stores, definitions });
     await rejection(node.commands.execute(secret('a', 'x'.repeat(MAX_EVENT_BYTES))));
@@ -115,14 +115,14 @@ describe('the data keys of an append', () => {
     expect(await textsLater(stores)).to.deep.equal(['text of a']);
   });
 
-  it('are the stored ones where another node was faster', async () => {
+  it('are the stored ones when another node was faster', async () => {
     const stores = memoryStores();
     const there = startNode({ ...stores, definitions });
     let raced = false;
     const keyStore: KeyStore = {
       ...stores.keyStore,
       put: async (keys) => {
-        // The other node stores its key for the same text right before ours arrives.
+        // The other node stores its key of the same text right before ours.
         if (!raced) await there.keys.persist([there.keys.create(KEY)]);
         raced = true;
         await stores.keyStore.put(keys);
@@ -133,14 +133,14 @@ describe('the data keys of an append', () => {
     expect(await textsLater(stores)).to.deep.equal(['text of a']);
   });
 
-  it('are the stored ones after a race for the stream was lost', async () => {
+  it('are the stored ones after a lost race for the stream', async () => {
     const stores = memoryStores();
     const events = faultyEvents(stores.events, ['lost race', 'lost race']);
     await startNode({ ...stores, events, definitions }).commands.execute(secret('a'));
     expect(await textsLater(stores)).to.deep.equal(['text of a']);
   });
 
-  it('stay destroyed: a text under one is not kept at all', async () => {
+  it('stay destroyed, and a text sealed with one is dropped', async () => {
     const stores = memoryStores();
     await stores.keyStore.destroy(KEY);
     await startNode({ ...stores, definitions }).commands.execute(secret('a'));

@@ -12,9 +12,9 @@ const definitions = bookEvents;
 const nodeOver = (events: EventStore, clock = testClock()) => startNode({ events, clock, definitions });
 const retry = (entry: string, priorAttempt: PriorAttempt = { since: 0 }) => write(entry, { priorAttempt });
 
-describe('a command that is tried again', () => {
+describe('a retried command', () => {
   withEachEventStore((open) => {
-    it('finds what the first try appended, however much came after it', async () => {
+    it('finds the events of the first try behind any number of later ones', async () => {
       const events = await open();
       const first = await nodeOver(events).commands.execute(write('a'));
       const other = nodeOver(events);
@@ -24,7 +24,7 @@ describe('a command that is tried again', () => {
       expect(await events.readStream(BOOK, { from: 601 })).to.deep.equal([]);
     });
 
-    it('finds all of several events, in their order', async () => {
+    it('finds all of several events in order', async () => {
       const events = await open();
       const several = (priorAttempt?: PriorAttempt) => ({
         ...write('a', { priorAttempt }),
@@ -41,13 +41,13 @@ describe('a command that is tried again', () => {
     });
   });
 
-  it('is decided when the first try left nothing', async () => {
+  it('is decided when the first try appended nothing', async () => {
     const { events } = memoryStores();
     await nodeOver(events).commands.execute(write('b'));
     expect((await nodeOver(events).commands.execute(retry('a'))).events).to.have.length(1);
   });
 
-  it('has its effect once when several tries come at the same time', async () => {
+  it('has its effect once in concurrent tries', async () => {
     const { events } = memoryStores();
     const nodes = [nodeOver(events), nodeOver(events)];
     const outcomes = await Promise.all(
@@ -57,10 +57,10 @@ describe('a command that is tried again', () => {
     expect(await events.readStream(BOOK)).to.have.length(1);
   });
 
-  it('is answered with the present state and position, also where they are remembered otherwise', async () => {
+  it('is answered with the present state and position despite an old cached state', async () => {
     const { events } = memoryStores();
     const [here, there] = [nodeOver(events), nodeOver(events)];
-    // This node knows the stream as empty; the other one had the effect.
+    // This node has cached an empty stream; the other one had the effect.
     await here.states.load('acme', bookStream, 'one');
     const first = await there.commands.execute(write('a'));
     const second = await here.commands.execute(retry('a'));
@@ -69,7 +69,7 @@ describe('a command that is tried again', () => {
     expect(second.position).to.equal(first.position);
   });
 
-  it('does not take somebody else’s event for its own, whatever that calls its cause', async () => {
+  it('does not take another actor’s event with the same causation for its own', async () => {
     const { events } = memoryStores();
     const eve = { ...causeOf('a'), actor: { kind: 'user' as const, id: 'eve' } };
     await nodeOver(events).commands.execute({ ...write('a'), cause: eve });
@@ -78,7 +78,7 @@ describe('a command that is tried again', () => {
     expect(await events.readStream(BOOK)).to.have.length(2);
   });
 
-  it('does not look further back than its cause', async () => {
+  it('does not search before its bound', async () => {
     const { counting, counts } = countingEvents(memoryStores().events);
     const clock = testClock();
     const node = nodeOver(counting, clock);
@@ -89,7 +89,7 @@ describe('a command that is tried again', () => {
     counts.reads = 0;
     await node.commands.execute(retry('e0', { after: cause.position }));
     await node.commands.execute(retry('e1', { since: BEGINNING + 1 }));
-    // A page for each at most, and not the whole stream: what lies before the bound does not count.
+    // At most one page each, and not the whole stream.
     expect(counts.reads).to.be.at.most(1000);
     expect(await counting.readStream(BOOK, { from: 1201 })).to.have.length(2);
   });

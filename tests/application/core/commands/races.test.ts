@@ -31,7 +31,7 @@ const faults = fc.array(
   { maxLength: 12 },
 );
 
-/** Tries until the store has answered, as a client with an Idempotency-Key does. */
+/** Repeats until the store answers, as a client with an Idempotency-Key does. */
 const untilAnswered = async (commands: CommandHandler, entry: string): Promise<'written' | 'refused'> => {
   for (let again = false; ; again = true) {
     try {
@@ -50,7 +50,7 @@ const quietly = (work: Promise<unknown>): Promise<unknown> =>
 
 describe('two nodes on one log', () => {
   withEachEventStore((open) => {
-    it('lose no effect and have none twice, whatever races and whatever fails', async () => {
+    it('have every effect exactly once under any races and faults', async () => {
       await fc.assert(
         fc.asyncProperty(steps, faults, faults, async (story, hereFaults, thereFaults) => {
           const events = await open();
@@ -94,7 +94,7 @@ describe('two nodes on one log', () => {
     }).timeout(60_000);
   });
 
-  it('do not refuse because of what one of them remembers', async () => {
+  it('do not refuse because of an old cached state', async () => {
     const stores = memoryStores();
     const [here, there] = [startNode({ ...stores, definitions }), startNode({ ...stores, definitions })];
     await here.commands.execute(close());
@@ -105,7 +105,7 @@ describe('two nodes on one log', () => {
     expect(await refusalCode(here.commands.execute(write('b')))).to.equal('conflict');
   });
 
-  it('do not say that nothing is to do because of what one of them remembers', async () => {
+  it('do not skip a command because of an old cached state', async () => {
     const stores = memoryStores();
     const [here, there] = [startNode({ ...stores, definitions }), startNode({ ...stores, definitions })];
     await here.commands.execute(close());

@@ -57,14 +57,14 @@ describe('the context of a keyed request', () => {
       contextOf('key2'),
       contextOf('key', { scope: 'acme/user-bob' }),
       contextOf('key', { scope: 'beta/user-ann' }),
-      // The same key after its day: another use of it.
+      // The same key after its expiry.
       contextOf('key', { nonce: 'n2' }),
     ];
     expect(new Set(contexts.flatMap(three)).size).to.equal(15);
     expect(new Set(contexts.map((context) => context.cause.causationId)).size).to.equal(5);
   });
 
-  it('looks for an effect of the same use as far back as it is told', () => {
+  it('passes on the bound for the search of an earlier effect', () => {
     expect(contextOf('key', { priorAttempt: { since: 7 } }).priorAttempt).to.deep.equal({ since: 7 });
   });
 
@@ -74,7 +74,7 @@ describe('the context of a keyed request', () => {
 });
 
 describe('the context of a request without a key', () => {
-  it('gives new ids, and is its own cause', () => {
+  it('gives new ids and its own cause', () => {
     const [first, second] = [contextOf(undefined, { requestId: 'r1' }), contextOf(undefined)];
     expect(new Set([...three(first), ...three(second)]).size).to.equal(6);
     expect(first.cause).to.deep.include({
@@ -85,20 +85,20 @@ describe('the context of a request without a key', () => {
     expect(first.priorAttempt).to.equal(undefined);
   });
 
-  it('names who impersonates', () => {
+  it('names the impersonator', () => {
     const principal = { ...ann, impersonatedBy: 'root@example.com' };
     const context = requestContext({ principal, requestId: 'r', idempotency: undefined }, ids);
     expect(context.cause.impersonatedBy).to.equal('root@example.com');
   });
 });
 
-describe('ids made of names', () => {
+describe('ids derived from names', () => {
   it('are the same for the same name and differ for others', () => {
     expect(uuidFromName('a')).to.equal(uuidFromName('a'));
     expect(uuidFromName('a')).not.to.equal(uuidFromName('b'));
   });
 
-  it('of conversations are those of the set of people, in the agreed form', () => {
+  it('of conversations derive from the set of people in the specified form', () => {
     // printf 'ann,bob' | sha256sum
     const key = 'f361c245ce8d289cdc830941d179ca7107bea1aac101c02e091933da1fd750d1';
     expect(dmKeyOf(['bob', 'ann', 'bob'])).to.equal(dmKeyOf(['ann', 'bob']));

@@ -9,7 +9,7 @@ import { memoryStores, startNode } from '../../../support/node.ts';
 const definitions = bookEvents;
 const nodeOver = (stores: Partial<ReturnType<typeof memoryStores>>) => startNode({ ...stores, definitions });
 
-/** A book of so many entries, with whatever snapshots were taken on the way. */
+/** A book of so many entries, with the snapshots taken on the way. */
 const bookOf = async (entries: number) => {
   const stores = memoryStores();
   const writer = nodeOver(stores);
@@ -23,7 +23,7 @@ const loaded = async (stores: Partial<ReturnType<typeof memoryStores>>) => {
   return { node, state: await node.states.load('acme', bookStream, 'one'), folded };
 };
 
-/** Reads of streams answer only once the gate is open, with what they read before. */
+/** Delays answers of stream reads until the gate opens. */
 const slowReads = (events: EventStore) => {
   const [read, answer] = [gate(), gate()];
   const slow: EventStore = {
@@ -45,7 +45,7 @@ const slowReads = (events: EventStore) => {
 };
 
 describe('folded states', () => {
-  it('from a snapshot and the tail are those of a full fold', async () => {
+  it('from a snapshot and the tail equal a full fold', async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(350), async (entries) => {
         const stores = await bookOf(entries);
@@ -59,7 +59,7 @@ describe('folded states', () => {
     );
   });
 
-  it('show the events that they are folded from to who asks: all of them, then what has come since', async () => {
+  it('report the events that they are folded from', async () => {
     const stores = await bookOf(3);
     const { states } = nodeOver(stores);
     const seen: number[] = [];
@@ -71,7 +71,7 @@ describe('folded states', () => {
     expect(seen).to.deep.equal([0, 1, 2, 3]);
   });
 
-  it('of a long stream are read in a few pages when there is a snapshot', async () => {
+  it('of a long stream are read in a few pages with a snapshot', async () => {
     const stores = await bookOf(450);
     let events = 0;
     const counting: EventStore = {
@@ -86,7 +86,7 @@ describe('folded states', () => {
     expect(events).to.be.lessThan(110);
   });
 
-  it('do not come from a snapshot of another version of the state', async () => {
+  it('ignore a snapshot of another state version', async () => {
     const stores = await bookOf(150);
     const snapshot = stores.snapshots.snapshots.get(BOOK);
     if (snapshot === undefined) throw new Error('no snapshot');
@@ -97,7 +97,7 @@ describe('folded states', () => {
     }
   });
 
-  it('do not come from a snapshot that is no JSON, or has no position', async () => {
+  it('ignore a snapshot that is no JSON or has no position', async () => {
     const stores = await bookOf(150);
     const snapshot = stores.snapshots.snapshots.get(BOOK);
     if (snapshot === undefined) throw new Error('no snapshot');
@@ -108,14 +108,14 @@ describe('folded states', () => {
     }
   });
 
-  it('do not come from a snapshot of another log', async () => {
+  it('ignore a snapshot of another log', async () => {
     const stores = await bookOf(150);
     const other = await bookOf(250);
     const { state, folded } = await loaded({ ...stores, snapshots: other.snapshots });
     expect(state).to.deep.equal(folded);
   });
 
-  it('do without a snapshot store that fails', async () => {
+  it('are loaded when the snapshot store fails', async () => {
     const stores = await bookOf(120);
     const broken = {
       ...stores.snapshots,
@@ -132,7 +132,7 @@ describe('folded states', () => {
     );
   });
 
-  it('are dropped when another node has written, and only then', async () => {
+  it('are dropped only when another node has written', async () => {
     const stores = memoryStores();
     const [here, there] = [nodeOver(stores), nodeOver(stores)];
     await here.commands.execute(write('e0'));
@@ -145,7 +145,7 @@ describe('folded states', () => {
     here.states.onEvent('acme.book-unknown', 3);
   });
 
-  it('stay in memory when the log announces an append before its caller is answered', async () => {
+  it('stay cached when the log delivers an append before it returns', async () => {
     const { events, ...stores } = memoryStores();
     const reads: string[] = [];
     const duringAppend: unknown[] = [];
@@ -171,7 +171,7 @@ describe('folded states', () => {
     expect(node.states.cached(BOOK)?.revision).to.equal(2);
   });
 
-  it('are dropped after an append when another node wrote behind it', async () => {
+  it('are dropped after an append that another node’s append followed', async () => {
     const stores = memoryStores();
     const node = nodeOver(stores);
     await node.commands.execute(write('e0'));
@@ -179,14 +179,14 @@ describe('folded states', () => {
     expect(node.states.cached(BOOK)).to.equal(undefined);
   });
 
-  it('are not set back by a slow load that began before a command', async () => {
+  it('are not replaced by a slow read that began before a command', async () => {
     const stores = memoryStores();
     await nodeOver(stores).commands.execute(write('e0'));
     const { slow, read, answer } = slowReads(stores.events);
     const node = nodeOver({ ...stores, events: slow });
     const loading = node.states.load('acme', bookStream, 'one');
     await read;
-    // Meanwhile a command of this node gets through: it finds the state by a faster read.
+    // Meanwhile a command of this node succeeds, with a faster read.
     const quick = nodeOver(stores);
     await quick.commands.execute(close());
     const state = await quick.states.load('acme', bookStream, 'one');
@@ -197,7 +197,7 @@ describe('folded states', () => {
     expect((await node.states.load('acme', bookStream, 'one')).state.closed).to.equal(true);
   });
 
-  it('are not kept from a load during which the log told of something newer', async () => {
+  it('are not cached by a read during which a newer event arrived', async () => {
     const stores = memoryStores();
     const there = nodeOver(stores);
     await there.commands.execute(write('e0'));
@@ -212,7 +212,7 @@ describe('folded states', () => {
     expect((await here.states.load('acme', bookStream, 'one')).state.closed).to.equal(true);
   });
 
-  it('of many streams are those of each, and stay in memory only when asked to', async () => {
+  it('of many streams are cached only on request', async () => {
     const stores = await bookOf(20);
     const writer = nodeOver(stores);
     for (const id of ['two', 'three']) await writer.commands.execute({ ...write('e0'), id });
@@ -227,7 +227,7 @@ describe('folded states', () => {
     }
   });
 
-  it('of many streams are not kept either when the log told of something newer meanwhile', async () => {
+  it('of many streams are not cached either when a newer event arrived', async () => {
     const stores = memoryStores();
     const there = nodeOver(stores);
     await there.commands.execute(write('e0'));
@@ -242,7 +242,7 @@ describe('folded states', () => {
     expect((await here.states.load('acme', bookStream, 'one')).state.closed).to.equal(true);
   });
 
-  it('cannot be had of a stream with an event that cannot be read', async () => {
+  it('cannot be loaded from a stream with an undecodable event', async () => {
     const stores = memoryStores();
     await nodeOver(stores).commands.execute(write('e0'));
     const older = startNode({ ...stores, definitions: [] });

@@ -16,7 +16,7 @@ const timesOf = async (node: ReturnType<typeof startNode>, stream: string): Prom
   (await node.events.readStream(stream)).map((event) => node.codec.decode(event).at);
 
 describe('times within a stream', () => {
-  it('never decrease, also where a clock jumps back or two clocks differ', async () => {
+  it('never decrease with clocks that jump back or differ', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(fc.constantFrom(0, 1), fc.integer({ min: -5000, max: 5000 }))),
@@ -37,7 +37,7 @@ describe('times within a stream', () => {
     );
   });
 
-  it('put a message after every reading before it, also within one millisecond', async () => {
+  it('order a message after every earlier read marker within one millisecond', async () => {
     const clock = testClock();
     const node = startNode({ clock });
     const base = { tenantId: 'acme', type: conversationStream, id: 'c1', cause: causeOf('x') };
@@ -73,7 +73,7 @@ describe('times within a stream', () => {
 });
 
 describe('facts from outside the state', () => {
-  it('are asked for at the very head that the command is decided at, and again after a lost race', async () => {
+  it('are loaded at the revision of the decision, and again after a lost race', async () => {
     const stores = memoryStores();
     const [here, there] = [0, 1].map(() => startNode({ ...stores, definitions: bookEvents }));
     if (here === undefined || there === undefined) throw new Error('no nodes');
@@ -92,7 +92,7 @@ describe('facts from outside the state', () => {
     expect(outcome.events[0]?.revision).to.equal(2);
   });
 
-  it('see what commands before it in the same queue have done', async () => {
+  it('include earlier commands of the same queue', async () => {
     const node = startNode({ definitions: bookEvents });
     const heads: number[] = [];
     const careful = (entry: string) => ({

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { FairLimiter, type SlotLimits } from '../../../../application/core/concurrency/fair-limiter.ts';
 import { severalTurns } from '../../../support/eventually.ts';
 
-describe('turns', () => {
+describe('slots', () => {
   const taking = (limits: SlotLimits) => {
     const limiter = new FairLimiter(limits);
     const served: string[] = [];
@@ -23,7 +23,7 @@ describe('turns', () => {
     };
   };
 
-  it('are so many at once and no more, in all and for each tenant', async () => {
+  it('are limited in total and per tenant', async () => {
     const { take, served, giveBack } = taking({ total: 4, perTenant: 2, reserved: 0 });
     for (let i = 0; i < 5; i += 1) take('a', '1');
     await severalTurns(2);
@@ -36,19 +36,19 @@ describe('turns', () => {
     expect(served).to.have.length(5);
   });
 
-  it('are there for a tenant that has none while others have taken all', async () => {
+  it('are reserved for a tenant without any when others use the total', async () => {
     const { take, served, giveBack } = taking({ total: 4, perTenant: 4, reserved: 2 });
     for (let i = 0; i < 9; i += 1) take('a', '1');
     for (let i = 0; i < 3; i += 1) take('b', '1');
     take('c', '1');
     await severalTurns(2);
     expect(served).to.deep.equal(['a/1', 'a/1', 'a/1', 'a/1', 'b/1', 'b/1', 'c/1']);
-    // As long as more are out than there are in all, nobody has more than what is reserved.
+    // While more slots are taken than the total, each tenant has at most its reserve.
     for (let i = 0; i < 3; i += 1) await giveBack();
     expect(served.slice(7)).to.deep.equal(['a/1']);
   });
 
-  it('are taken at once by a tenant with room while another waits at its limit, and by nobody who would have to wait', async () => {
+  it('are free at once only for a tenant below its limit that would not wait', async () => {
     const limiter = new FairLimiter({ total: 3, perTenant: 2, reserved: 0 });
     for (let i = 0; i < 3; i += 1) void limiter.take('a', '1');
     expect([limiter.isFree('a'), limiter.isFree('b')]).to.deep.equal([false, true]);
@@ -58,7 +58,7 @@ describe('turns', () => {
     expect(['a', 'b', 'c'].map((tenant) => limiter.isFree(tenant))).to.deep.equal([false, true, true]);
   });
 
-  it('go round tenants, and round the subscriptions of each', async () => {
+  it('rotate over tenants and over the queues of each', async () => {
     const { take, served, giveBack } = taking({ total: 1, perTenant: 1, reserved: 0 });
     take('a', '0');
     await severalTurns(2);

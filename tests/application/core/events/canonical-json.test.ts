@@ -14,7 +14,7 @@ const shuffled = (value: unknown, turn: number): unknown => {
 const json = fc.jsonValue({ noUnicodeString: false });
 
 describe('canonical JSON', () => {
-  it('writes the example of RFC 8785, section 3.2.2', () => {
+  it('matches the example of RFC 8785, section 3.2.2', () => {
     const value = {
       numbers: [JSON.parse('333333333.33333329'), 1e30, 4.5, 2e-3, 0.000000000000000000000000001],
       string: '\u20ac$\u000f\u000aA\'\u0042\u0022\u005c\\"\u002f',
@@ -26,7 +26,7 @@ describe('canonical JSON', () => {
     );
   });
 
-  it('sorts keys as the example of RFC 8785, section 3.2.3: by UTF-16 code units', () => {
+  it('sorts keys by UTF-16 code units as in RFC 8785, section 3.2.3', () => {
     const value = {
       '\u20ac': 'Euro Sign',
       '\r': 'Carriage Return',
@@ -50,7 +50,7 @@ describe('canonical JSON', () => {
     );
   });
 
-  it('writes numbers as the appendix of RFC 8785 does', () => {
+  it('writes numbers as in the appendix of RFC 8785', () => {
     const vectors: readonly (readonly [number, string])[] = [
       [0, '0'],
       [-0, '0'],
@@ -66,7 +66,7 @@ describe('canonical JSON', () => {
     for (const [number, text] of vectors) expect(canonicalJson(number)).to.equal(text);
   });
 
-  it('gives back what was written, whatever it was', () => {
+  it('round-trips any value', () => {
     fc.assert(
       fc.property(json, (value) => {
         expect(JSON.parse(canonicalJson(value))).to.deep.equal(JSON.parse(JSON.stringify(value)));
@@ -83,7 +83,7 @@ describe('canonical JSON', () => {
     );
   });
 
-  it('leaves out members without a value, and takes hostile keys for what they are', () => {
+  it('leaves out undefined members and accepts hostile keys', () => {
     expect(canonicalJson({ b: undefined, a: 1 })).to.equal('{"a":1}');
     const text = '{"__proto__":1,"constructor":2,"toString":3}';
     expect(canonicalJson(JSON.parse(text))).to.equal(text);

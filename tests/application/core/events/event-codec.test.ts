@@ -28,7 +28,7 @@ const place = (stored: NewEvent, revision: number): StoredEvent => ({
   position: formatPosition(revision + 1),
 });
 
-/** Encodes a chain of entries and reads it with a codec that has seen none of them. */
+/** Encodes a chain of entries and decodes it with a new codec. */
 const chainOf = (texts: readonly string[], keys = ring()) => {
   const codec = new EventCodec(bookEvents, keys);
   let head: ChainHead = CHAIN_START;
@@ -50,7 +50,7 @@ const chainOf = (texts: readonly string[], keys = ring()) => {
 };
 
 describe('the event codec', () => {
-  it('refuses an event that was changed by hand', () => {
+  it('refuses a tampered event', () => {
     const { stored, reader } = chainOf(['a', 'b']);
     const [, entry] = stored;
     if (entry === undefined) throw new Error('an entry is stored');
@@ -75,7 +75,7 @@ describe('the event codec', () => {
     expect(() => reader.decodeOnce({ ...entry, type: 'Unheard' })).to.throw(UndecodableEvent);
   });
 
-  it('gives back what was encoded, with personal fields sealed', async () => {
+  it('decodes encoded events with sealed personal fields', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.string({ unit: 'grapheme' }), { minLength: 1, maxLength: 5 }),
@@ -107,7 +107,7 @@ describe('the event codec', () => {
     );
   });
 
-  it('decodes its own events as anybody else would', () => {
+  it('decodes its own events like any other codec', () => {
     const keys = ring();
     const codec = new EventCodec(bookEvents, keys);
     keys.create('acme/message-e');
@@ -122,12 +122,12 @@ describe('the event codec', () => {
     expect(codec.decode(stored)).to.deep.equal(new EventCodec(bookEvents, keys).decode(stored));
   });
 
-  it('keeps no personal text in what is stored', () => {
+  it('stores no personal text', () => {
     const { stored } = chainOf(['a very personal text']);
     expect(JSON.stringify(stored)).not.to.include('personal text');
   });
 
-  it('stores canonical JSON, metadata with the agreed names', () => {
+  it('stores canonical JSON with the documented metadata names', () => {
     for (const { data, metadata } of chainOf(['x', 'y']).stored) {
       expect(data).to.equal(canonicalJson(JSON.parse(data)));
       expect(metadata).to.equal(canonicalJson(JSON.parse(metadata)));
@@ -144,7 +144,7 @@ describe('the event codec', () => {
     }
   });
 
-  it('stores canonical metadata under impersonation and with hostile ids too', () => {
+  it('stores canonical metadata under impersonation and with hostile ids', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.string({ unit: 'grapheme' }), (actor, request) => {
         const codec = new EventCodec(bookEvents, ring());
@@ -167,16 +167,16 @@ describe('the event codec', () => {
   });
 
   describe('chains a stream', () => {
-    it('so that the published recipe verifies it', () => {
+    it('as the published recipe verifies', () => {
       expect(chainFaults(chainOf(['a', 'b', 'ü😀', '']).stored)).to.deep.equal([]);
     });
 
-    it('with 64 zeros before the first event', () => {
+    it('from 64 zeros before the first event', () => {
       const [first] = chainOf(['a']).stored;
       expect(JSON.parse(first?.metadata ?? '{}').prev_hash).to.equal('0'.repeat(64));
     });
 
-    it('by exactly these lines', () => {
+    it('over exactly these lines', () => {
       const [first] = chainOf(['a', 'b']).stored.slice(1);
       if (first === undefined) throw new Error('no event');
       const { hash, ...rest } = JSON.parse(first.metadata);
@@ -184,7 +184,7 @@ describe('the event codec', () => {
       expect(createHash('sha256').update(lines.join('\n'), 'utf8').digest('hex')).to.equal(hash);
     });
 
-    it('so that changing any byte of any event is noticed', () => {
+    it('so that any changed byte is detected', () => {
       const { stored } = chainOf(['first', 'second', 'third']);
       const field = fc.constantFrom('data' as const, 'metadata' as const, 'id' as const, 'type' as const);
       fc.assert(
@@ -204,7 +204,7 @@ describe('the event codec', () => {
       );
     });
 
-    it('so that a missing, doubled or moved event is noticed', () => {
+    it('so that a missing, repeated or moved event is detected', () => {
       const [a, b, c] = chainOf(['a', 'b', 'c']).stored;
       if (a === undefined || b === undefined || c === undefined) throw new Error('no events');
       for (const wrong of [
@@ -233,33 +233,33 @@ describe('the event codec', () => {
       metadata: JSON.stringify({ ...metadata, schema_version: version }),
     });
 
-    it('a type it does not know', () => refused({ type: 'BookBurnt' }));
-    it('a version it has no way from', () => refused(versioned(0)));
-    it('a version that is newer than its own', () => refused(versioned(2)));
+    it('an unknown type', () => refused({ type: 'BookBurnt' }));
+    it('a version without an upcaster', () => refused(versioned(0)));
+    it('a version newer than its own', () => refused(versioned(2)));
     it('a version that is no number', () => {
       refused(versioned('1'));
       refused(versioned(1.5));
     });
-    it('data that its schema refuses', () => {
+    it('data that the schema refuses', () => {
       for (const data of ['{}', 'null', '[]', '{"entry":1,"number":1,"text":"x"}']) refused({ data });
     });
-    it('texts that are no JSON, and metadata that is none', () => {
+    it('texts and metadata that are no JSON', () => {
       refused({ data: '{' });
       refused({ metadata: '{' });
       refused({ metadata: '{}' });
       refused({ metadata: 'null' });
     });
-    it('data that its upcaster cannot take', () => {
+    it('data that the upcaster cannot convert', () => {
       const upcaster = (data: unknown) => z.object({ never: z.string() }).parse(data);
       const newer = defineEvent('SecretWritten', z.object({}), { version: 2, upcasters: { 1: upcaster } });
       refused({}, [newer]);
     });
-    it('a time that is none', () => {
+    it('an invalid time', () => {
       refused({ metadata: JSON.stringify({ ...metadata, occurred_at: 'yesterday' }) });
     });
   });
 
-  it('leads an old event through every upcaster to the present shape', () => {
+  it('applies every upcaster to an old event', () => {
     const renamed = defineEvent('EntryWritten', z.object({ title: z.string(), pages: z.number() }), {
       version: 3,
       upcasters: {

@@ -9,7 +9,7 @@ import {
   roughBytes,
 } from '../../../../application/core/memory/bounded-cache.ts';
 
-/** The engine's own, which it only shows on request. */
+/** The engine’s own function, exposed by a flag. */
 const collectGarbage = (): void => {
   setFlagsFromString('--expose-gc');
   const gc: unknown = runInNewContext('gc');
@@ -18,8 +18,8 @@ const collectGarbage = (): void => {
   gc();
 };
 
-describe('A weighed cache', () => {
-  it('lets the oldest go by count', () => {
+describe('A bounded cache', () => {
+  it('evicts the oldest entries by count', () => {
     const dropped: string[] = [];
     const cache = new BoundedCache<number>({ maxCount: 3, maxBytes: 1e9 }, (key) => dropped.push(key));
     for (const key of ['a', 'b', 'c', 'd', 'e']) {
@@ -31,7 +31,7 @@ describe('A weighed cache', () => {
     expect(cache.get('e')).to.equal(1);
   });
 
-  it('lets the oldest go by size, and keeps one that is bigger than all its room', () => {
+  it('evicts the oldest entries by size, and keeps one larger than its budget', () => {
     const cache = new BoundedCache<string>({ maxCount: 100, maxBytes: 10_000 });
     for (let n = 0; n < 50; n += 1) {
       cache.set(`k${n}`, 'x'.repeat(1000));
@@ -43,7 +43,7 @@ describe('A weighed cache', () => {
     expect([cache.size, cache.get('big')?.length]).to.deep.equal([1, 1_000_000]);
   });
 
-  it('spares what was asked for, once', () => {
+  it('keeps an entry once more that was read', () => {
     const cache = new BoundedCache<number>({ maxCount: 3, maxBytes: 1e9 });
     for (const key of ['kept', 'b', 'c']) cache.set(key, 1);
     for (let n = 0; n < 100; n += 1) {
@@ -59,7 +59,7 @@ describe('A weighed cache', () => {
     expect(cache.has('kept')).to.equal(false);
   });
 
-  it('knows its own size, whatever happens', () => {
+  it('counts its size correctly in any sequence', () => {
     const act = fc.record({
       key: fc.constantFrom('a', 'b', 'c', 'd'),
       what: fc.constantFrom('set', 'delete', 'get', 'trim'),
@@ -82,7 +82,7 @@ describe('A weighed cache', () => {
     );
   });
 
-  it('shares its room with others: together they are within the bounds, whichever is filled', () => {
+  it('shares a budget with other caches that are within the bounds together', () => {
     const act = fc.record({
       at: fc.nat(2),
       key: fc.constantFrom('a', 'b', 'c', 'd', 'e'),
@@ -112,7 +112,7 @@ describe('A weighed cache', () => {
             for (const known of [...model.keys()]) if (known.startsWith(`${at}`)) model.delete(known);
           } else expect(cache.get(key)).to.equal(model.get(`${at}${key}`));
           cache.trim();
-          // Nothing goes without a word, and nothing else is lost.
+          // Every eviction is reported, and nothing else is lost.
           for (const gone of dropped.splice(0)) expect(model.delete(gone), gone).to.equal(true);
           const sizes = [...model.values()].map((text) => PER_ENTRY + 1 + roughBytes(text));
           const bytes = sizes.reduce((sum, each) => sum + each, 0);
@@ -125,7 +125,7 @@ describe('A weighed cache', () => {
     );
   });
 
-  it('holds on to nothing that was deleted, while it is never full', async () => {
+  it('retains nothing that was deleted while it is never full', async () => {
     const cache = new BoundedCache<object>({ maxCount: 1000, maxBytes: 1e9 });
     const gone: WeakRef<object>[] = [];
     for (let n = 0; n < 5000; n += 1) {
@@ -137,15 +137,15 @@ describe('A weighed cache', () => {
     }
     for (let n = 4500; n < 5000; n += 1) cache.delete(`k${n}`);
     expect([cache.size, cache.bytes]).to.deep.equal([0, 0]);
-    // What a WeakRef was made of in this turn stays until its end.
+    // Targets of a WeakRef created in this tick live until its end.
     await new Promise((resolve) => setImmediate(resolve));
     collectGarbage();
     expect(gone.filter((ref) => ref.deref() !== undefined).length).to.be.at.most(1);
-    // The cache itself is alive to here.
+    // Keeps the cache itself alive up to here.
     expect(cache.size).to.equal(0);
   });
 
-  it('weighs what is in a value', () => {
+  it('measures nested values', () => {
     const big = 'x'.repeat(100_000);
     for (const value of [big, { a: { b: big } }, [big], new Map([['k', big]])]) {
       expect(roughBytes(value)).to.be.within(200_000, 201_000);

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { RecentValues } from '../../../../application/core/memory/recent-values.ts';
 
-describe('values of late', () => {
-  it('are the latest, and no more than two generations', () => {
+describe('recent values', () => {
+  it('are the latest of at most two generations', () => {
     const recent = new RecentValues<number>(10);
     for (let n = 0; n < 1000; n += 1) {
       recent.set(`${n}`, n);
@@ -12,7 +12,7 @@ describe('values of late', () => {
     }
   });
 
-  it('are gone once they are taken out, of whichever generation', () => {
+  it('can be deleted from either generation', () => {
     const recent = new RecentValues<number>(2);
     for (const n of [1, 2, 3]) recent.set(`${n}`, n);
     expect(['1', '3', '4', '1'].map((key) => recent.delete(key))).to.deep.equal([true, true, false, false]);

@@ -6,18 +6,18 @@ import { TenantCreated } from '../../../../domain/tenancy/tenant.ts';
 describe('Ids of data keys', () => {
   const body = MessageSent.personal.body ?? { kind: 'message', id: '' };
 
-  it('are made of the owner’s kind and id', () => {
+  it('consist of the owner’s kind and id', () => {
     const email = TenantCreated.personal.admin_email ?? body;
     expect(ownerKeyId('platform', email, { tenant_id: 'acme' })).to.equal('platform/first-admin-acme');
   });
 
-  it('are named by the event where it names one', () => {
+  it('are named by the event that names one', () => {
     const named = { message_id: 'm', text_key: 'message-page~7' };
     expect(ownerKeyId('acme', body, named)).to.equal('acme/message-page~7');
     expect(textKeyOf(named)).to.equal('message-page~7');
   });
 
-  it('are made of the message’s id in events older than key pages', () => {
+  it('derive from the message’s id in events older than key pages', () => {
     expect(ownerKeyId('acme', body, { message_id: 'm' })).to.equal('acme/message-m');
     expect(textKeyOf({ message_id: 'm' })).to.equal('message-m');
   });

@@ -14,7 +14,7 @@ import { MASTER_KEY } from '../../../support/node.ts';
 
 const ring = (store: KeyStore): KeyRing => new KeyRing(store, MASTER_KEY);
 
-/** So many new keys, as full ids. */
+/** New keys, as full ids. */
 const newKeys = async (keys: KeyRing, count: number): Promise<string[]> => {
   const ids: string[] = [];
   while (ids.length < count) ids.push(`acme/${await keys.newTextKey('acme')}`);
@@ -32,12 +32,12 @@ describe('Keys from pages', () => {
     for (const [i, text] of sealed.entries()) {
       expect(there.openLoaded(text)).to.equal(`text of ${ids.at(i - 300)}`);
     }
-    // Equal texts under equal keys would seal alike but for the nonce; the keys themselves must differ too.
+    // Seals of equal texts differ by their nonce, so the keys are compared too.
     const [one, two] = ids.slice(-2);
     expect(() => there.openLoaded(sealed.at(-1)?.replace(two ?? '', one ?? '') ?? '')).to.throw();
   });
 
-  it('are on disk before they are handed out', async () => {
+  it('are on disk before they are used', async () => {
     const store = memoryKeyStore();
     const held = Promise.withResolvers<void>();
     const slow: KeyStore = {
@@ -61,7 +61,7 @@ describe('Keys from pages', () => {
     expect(other.has(id)).to.equal(true);
   });
 
-  it('cost the store one write for many', async () => {
+  it('need one write for many', async () => {
     const store = memoryKeyStore();
     let puts = 0;
     const counted: KeyStore = {
@@ -75,7 +75,7 @@ describe('Keys from pages', () => {
     expect(puts).to.be.at.most(4);
   });
 
-  it('are refused while the store is gone, and come again with it', async () => {
+  it('are refused while the store is unavailable, and available again with it', async () => {
     const store = memoryKeyStore();
     let gone = true;
     const failing: KeyStore = {
@@ -87,13 +87,13 @@ describe('Keys from pages', () => {
     expect(refused).to.be.instanceOf(StoreUnavailable);
     gone = false;
     expect(await newKeys(keys, SLOTS * 9)).to.have.length(SLOTS * 9);
-    // A failure in the background shows only when the last page is used up.
+    // A failure in the background shows when the last page is used up.
     gone = true;
     const rest = await newKeys(keys, SLOTS).catch((error: unknown) => error);
     expect(rest).to.be.an('array');
   });
 
-  it('are destroyed one by one, on every node, whoever else destroys on the same page', async () => {
+  it('are destroyed one by one on every node, also concurrently on one page', async () => {
     const store = memoryKeyStore();
     const [here, there] = [ring(store), ring(store)];
     const ids = await newKeys(here, 40);
@@ -108,7 +108,7 @@ describe('Keys from pages', () => {
     expect(fresh.seal(gone[1] ?? '', 'again')).to.match(/:$/);
   });
 
-  it('count as destroyed when their page is not there', async () => {
+  it('count as destroyed when their page is missing', async () => {
     const [id = ''] = await newKeys(ring(memoryKeyStore()), 1);
     const empty = ring(memoryKeyStore());
     await empty.load([id]);
@@ -116,7 +116,7 @@ describe('Keys from pages', () => {
     await empty.destroy(id);
   });
 
-  it('are wiped when a page that is asked for with theirs cannot be read', async () => {
+  it('are wiped when another page of the same load cannot be read', async () => {
     const store = memoryKeyStore();
     await newKeys(ring(store), 1);
     const opened: Buffer[] = [];
@@ -162,7 +162,7 @@ describe('Keys from pages', () => {
     }
   });
 
-  it('are told from other ids by their form alone', () => {
+  it('are recognised by the form of their ids', () => {
     const page = '01234567-89ab-4cde-8f01-23456789abcd';
     expect(slotOf(`acme/message-${page}.5`)).to.deep.equal({ page, slot: 5 });
     for (const id of [
@@ -177,7 +177,7 @@ describe('Keys from pages', () => {
     }
   });
 
-  it('are told by the form that an expression says, however close an id comes to it', () => {
+  it('are recognised like a regular expression recognises them', () => {
     const form = /\/message-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.([0-9]{1,3})$/;
     const part = fc.constantFrom(
       'acme',

@@ -18,7 +18,7 @@ const withKey = async (id = ID) => {
 };
 
 describe('the key ring', () => {
-  it('opens what it sealed, on every node', async () => {
+  it('opens its sealed texts on every node', async () => {
     const { here, there } = await withKey();
     await fc.assert(
       fc.asyncProperty(
@@ -32,7 +32,7 @@ describe('the key ring', () => {
     );
   });
 
-  it('opens every text whose key it was asked to load, however many others are loaded at the same time', async () => {
+  it('opens every loaded text while many others are loaded', async () => {
     const { here, there } = nodes();
     const texts: { readonly id: string; readonly sealed: string }[] = [];
     for (let n = 0; n < 20_000; n += 1) {
@@ -45,18 +45,18 @@ describe('the key ring', () => {
       const opened = page.map(({ sealed }) => there.openLoaded(sealed));
       expect(opened.indexOf(undefined), `of those from ${from}`).to.equal(-1);
     };
-    // One after the other, each with some that are in memory for long, and then many at once.
+    // Overlapping loads one after another, then many at once.
     for (let from = 0; from + 700 <= texts.length; from += 450) await read(from, 700);
     await Promise.all(Array.from({ length: 60 }, (_, n) => read((n * 331) % 19_000, 900)));
   });
 
-  it('never seals the same text alike twice', async () => {
+  it('seals the same text differently each time', async () => {
     const { here } = await withKey();
     const sealed = Array.from({ length: 2000 }, () => here.seal(ID, 'x'));
     expect(new Set(sealed).size).to.equal(sealed.length);
   });
 
-  it('tells the key of a sealed text, colons in ids and all', async () => {
+  it('returns the key id of a sealed text with colons', async () => {
     const id = 'acme/person-auth0|a:b@c';
     const { here, there } = await withKey(id);
     const sealed = here.seal(id, 'x');
@@ -64,7 +64,7 @@ describe('the key ring', () => {
     expect(await there.open(sealed)).to.equal('x');
   });
 
-  it('stores keys wrapped only: neither the key nor the text is in the store', async () => {
+  it('stores wrapped keys only, neither plain keys nor texts', async () => {
     const { store, here } = await withKey();
     here.seal(ID, 'a personal text');
     const other = new KeyRing(store, 'another master key');
@@ -74,7 +74,7 @@ describe('the key ring', () => {
     expect(wrapped).to.have.length(12 + 32 + 16);
   });
 
-  it('does not take one text’s seal for another’s, nor one key’s wrapping for another’s', async () => {
+  it('does not open a seal or a wrapping moved to another id', async () => {
     const { store, here } = await withKey();
     await here.persist([here.create('acme/message-m2')]);
     const moved = here.seal(ID, 'x').replace('m1', 'm2');
@@ -84,7 +84,7 @@ describe('the key ring', () => {
     expect(await rejection(here.load(['acme/message-m3']))).to.be.instanceOf(Error);
   });
 
-  it('notices a changed seal', async () => {
+  it('detects a changed seal', async () => {
     const { here } = await withKey();
     const sealed = here.seal(ID, 'some text');
     const body = Buffer.from(sealed.slice(sealed.lastIndexOf(':') + 1), 'base64');
@@ -96,7 +96,7 @@ describe('the key ring', () => {
     }
   });
 
-  it('opens nothing without a key, and seals nothing with one that was not loaded', async () => {
+  it('opens nothing without a key, and seals nothing with a key not loaded', async () => {
     const { here } = nodes();
     expect(await here.open(`v1:${ID}:AAAA`)).to.equal(undefined);
     expect(here.has(ID)).to.equal(false);
@@ -104,7 +104,7 @@ describe('the key ring', () => {
   });
 
   describe('once a key is destroyed', () => {
-    it('opens nothing with it, on any node that is told', async () => {
+    it('opens nothing with it on any node that knows', async () => {
       const { here, there } = await withKey();
       const sealed = here.seal(ID, 'x');
       expect(await there.open(sealed)).to.equal('x');
@@ -115,7 +115,7 @@ describe('the key ring', () => {
       expect(there.seal(ID, 'later text')).to.equal(`v1:${ID}:`);
     });
 
-    it('stays so when it is made again', async () => {
+    it('keeps it destroyed when it is created again', async () => {
       const { here, there } = await withKey();
       await here.destroy(ID);
       await there.persist([there.create(ID)]);
@@ -123,7 +123,7 @@ describe('the key ring', () => {
       expect(await there.open(`v1:${ID}:AAAA`)).to.equal(undefined);
     });
 
-    it('stays so when a load of it was under way', async () => {
+    it('keeps it destroyed when a load was running', async () => {
       const { store, here } = await withKey();
       const sealed = here.seal(ID, 'x');
       const [read, answer] = [gate(), gate()];
@@ -148,7 +148,7 @@ describe('the key ring', () => {
     });
   });
 
-  it('keeps the most it may in memory, and finds the others again', async () => {
+  it('limits its memory and loads evicted keys again', async () => {
     const { store, here } = await withKey();
     const sealed = here.seal(ID, 'x');
     let asked = 0;
@@ -164,7 +164,7 @@ describe('the key ring', () => {
     expect(asked).to.equal(2);
   });
 
-  it('asks the store once for many, and not for what it has', async () => {
+  it('reads many keys in one query, and none that it has', async () => {
     const { store, here } = await withKey();
     const asked: (readonly string[])[] = [];
     const ring = new KeyRing(
@@ -192,7 +192,7 @@ describe('stored answers', () => {
     return { here, answers: sealedAnswers(here) };
   };
 
-  it('come back as they were, and hold no text in the clear', async () => {
+  it('round-trip without plain text in the store', async () => {
     const { answers } = await sealed(['acme/person-ann', ID]);
     const stored = await answers.store({ name: 'Ann', body: 'hello' }, ['acme/person-ann', ID]);
     expect(stored).not.to.include('Ann');
@@ -200,7 +200,7 @@ describe('stored answers', () => {
     expect(await answers.restore(await answers.store([1, null], []))).to.deep.equal([1, null]);
   });
 
-  it('are gone when any of their texts is erased', async () => {
+  it('are erased with any of their texts', async () => {
     const ids = ['acme/person-ann', 'acme/person-bob', ID];
     for (const gone of ids) {
       const { here, answers } = await sealed(ids);
@@ -210,7 +210,7 @@ describe('stored answers', () => {
     }
   });
 
-  it('stay small with the names of fifty people in them', async () => {
+  it('stay small with fifty names in them', async () => {
     const ids = Array.from({ length: 50 }, (_, n) => `acme/person-p${n}`);
     for (const count of [5, 10, 20, 50]) {
       const { answers } = await sealed(ids);

@@ -38,7 +38,7 @@ describe('the memory of a generation', () => {
     poison.active = false;
   });
 
-  it('changes no result, however little of it there is and whoever else uses it', async () => {
+  it('gives the same result with any budget and other users of it', async () => {
     const entries = fc.array(fc.tuple(fc.nat(2), fc.nat(4)), { minLength: 1, maxLength: 25 });
     const sizes = fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1, maxLength: 6 });
     await fc.assert(
@@ -51,7 +51,7 @@ describe('the memory of a generation', () => {
           }
           const shared = new CacheBudget({ maxCount, maxBytes: 1e9 });
           const other = new BoundedCache<number>(shared);
-          // While documents are read, somebody else fills the room.
+          // While documents are read, another cache fills the budget.
           const store: ReadStore = {
             ...kit.store,
             load: async (generation, keys) => {
@@ -77,7 +77,7 @@ describe('the memory of a generation', () => {
     );
   }).timeout(120_000);
 
-  it('stays within the room that all folders share', async () => {
+  it('stays within the shared budget', async () => {
     const bounds = { maxCount: 20, maxBytes: 20_000 };
     const budget = new CacheBudget(bounds);
     const kits = await Promise.all([readModelKit(), readModelKit()]);
@@ -94,7 +94,7 @@ describe('the memory of a generation', () => {
     for (const kit of kits) expect(await kit.tally('tenant3')).to.deep.equal(['e3', 'e33']);
   }).timeout(30_000);
 
-  it('holds what is folded again and again, and asks the store for that no more', async () => {
+  it('keeps repeatedly folded documents and does not read them again', async () => {
     const kit = await readModelKit();
     const asked: string[] = [];
     const store: ReadStore = {
@@ -111,14 +111,14 @@ describe('the memory of a generation', () => {
       const batch = await kit.events.readAll({ from: folder.checkpoint });
       await folder.apply(batch, endOf(batch));
     }
-    // The tally was made by the first, and found by the second and the third; entries are made and never touched again.
+    // The tally was created in the first batch and read in the second and third; entries are never changed again.
     const tallied = asked.filter((key) => key.startsWith('tallies/'));
     expect(tallied).to.deep.equal(['tallies/one', 'tallies/one', 'tallies/one']);
     expect(await kit.tally('acme')).to.deep.equal(['e1', 'e2', 'e3', 'e4']);
     expect(budget.bytes).to.be.within(1, 2000);
   });
 
-  it('does not hold what is read once, however much of it there is', async () => {
+  it('does not keep documents that are read once', async () => {
     const kit = await readModelKit();
     const budget = new CacheBudget({ maxCount: 1000, maxBytes: 1e9 });
     const fold = async (folder: Generation) => {

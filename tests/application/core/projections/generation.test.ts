@@ -20,7 +20,7 @@ import {
 
 type Mode = 'before' | 'after';
 
-/** A read store that dies once, at its n-th writing call: before it is done, or after and untold. */
+/** A read store that fails for good at its n-th write, before or after it took effect. */
 const dying = (store: ReadStore, at: number, mode: Mode): { store: ReadStore; calls: () => number } => {
   let calls = 0;
   const perhaps = async <T>(work: () => Promise<T>): Promise<T> => {
@@ -47,7 +47,7 @@ const started = async (kit: ReadModelKit, store: ReadStore = kit.store): Promise
   await folder.begin(await kit.lease());
   return folder;
 };
-/** Folds the log from the stored checkpoint on, in batches of `size`, and starts anew after each death. */
+/** Folds the log from the stored checkpoint in batches of `size`, and restarts after each failure. */
 const foldAll = async (kit: ReadModelKit, store: ReadStore, size = 4): Promise<Generation> => {
   for (let tries = 0; tries < 5; tries += 1) {
     const folder = await started(kit, store);
@@ -64,7 +64,7 @@ const foldAll = async (kit: ReadModelKit, store: ReadStore, size = 4): Promise<G
   throw new Error('it never came to an end');
 };
 
-/** Three tenants; `acme` meets its poison in the middle of a batch. */
+/** Three tenants; `acme` meets its poison event in the middle of a batch. */
 const story = async (): Promise<ReadModelKit> => {
   const kit = await readModelKit();
   for (const [tenant, entry, text] of [
@@ -95,7 +95,7 @@ describe('a generation', () => {
     poison.active = true;
   });
 
-  it('folds what it is given, in order, and says how far it came', async () => {
+  it('folds events in order and reports its checkpoint', async () => {
     poison.active = false;
     const kit = await story();
     const folder = await foldAll(kit, kit.store);
@@ -105,7 +105,7 @@ describe('a generation', () => {
     expect((await kit.store.state(GENERATION)).checkpoint).to.equal(head);
   });
 
-  it('changes nothing by events that come again', async () => {
+  it('ignores repeated events', async () => {
     poison.active = false;
     const kit = await story();
     const log = await kit.events.readAll();
@@ -118,7 +118,7 @@ describe('a generation', () => {
     expect((await everything(kit)).acme).to.deep.equal(['a1', 'a2', 'a3', 'a4', 'a5']);
   });
 
-  it('does not write a document that comes out as it was', async () => {
+  it('does not write an unchanged document', async () => {
     const kit = await readModelKit();
     for (const entry of ['a1', 'a2', 'a3']) await kit.write('acme', entry);
     const kept = projection<BookEvent>({
@@ -128,7 +128,7 @@ describe('a generation', () => {
       on: {
         EntryWritten: ({ data }) => [
           touch<Tally>('tallies', 'one', (tally) => tally ?? { entries: [data.entry] }),
-          // Changed and left as it is by the same event: the change counts.
+          // Changed by one touch and unchanged by another of the same event: the change counts.
           touch<Tally>('tallies', 'two', (tally) => ({ entries: [...(tally?.entries ?? []), data.entry] })),
           touch<Tally>('tallies', 'two', (tally) => tally),
         ],
@@ -164,14 +164,14 @@ describe('a generation', () => {
     });
   });
 
-  it('deletes documents, and begins them anew', async () => {
+  it('deletes documents and starts them again', async () => {
     const kit = await readModelKit();
     for (const entry of ['a1', 'CLOSE', 'a2', 'a3']) await kit.write('acme', entry);
     await foldAll(kit, kit.store, 1);
     expect(await kit.tally('acme')).to.deep.equal(['a2', 'a3']);
   });
 
-  it('parks the tenant of a poison event, and goes on with the others', async () => {
+  it('parks the tenant of a poison event and continues with the others', async () => {
     const kit = await story();
     for (const size of [1, 4, 100]) {
       const fresh = { ...kit, store: await openSqliteReadStore({ path: ':memory:' }) };
@@ -195,7 +195,7 @@ describe('a generation', () => {
   });
 
   for (const mode of ['before', 'after'] as const) {
-    it(`skips nothing and doubles nothing when it dies ${mode} any of its writes`, async () => {
+    it(`folds each event once when it crashes ${mode} any of its writes`, async () => {
       for (let at = 1; ; at += 1) {
         poison.active = true;
         const kit = await story();
@@ -219,7 +219,7 @@ describe('a generation', () => {
       }
     });
 
-    it(`takes a tenant up again whole when the retry dies ${mode} any of its writes`, async () => {
+    it(`unparks a tenant completely when the retry crashes ${mode} any of its writes`, async () => {
       for (let at = 1; ; at += 1) {
         poison.active = true;
         const kit = await story();
@@ -237,8 +237,8 @@ describe('a generation', () => {
     });
   }
 
-  describe('takes a parked tenant up again', () => {
-    it('so that it equals a fresh fold, and goes on with later events', async () => {
+  describe('retries a parked tenant', () => {
+    it('up to the state of a fresh fold, and continues with later events', async () => {
       const kit = await story();
       const folder = await foldAll(kit, kit.store);
       poison.active = false;
@@ -250,7 +250,7 @@ describe('a generation', () => {
       expect((await everything(kit)).acme).to.deep.equal(['a1', 'a2', 'a3', 'a4', 'a5', 'a6']);
     });
 
-    it('as often as it must, counting the attempts', async () => {
+    it('repeatedly, and counts the attempts', async () => {
       const kit = await story();
       const folder = await foldAll(kit, kit.store);
       for (const attempts of [2, 3]) {
@@ -260,7 +260,7 @@ describe('a generation', () => {
       expect((await everything(kit)).acme).to.deep.equal(['a1', 'a2']);
     });
 
-    it('from the first event of the log, and more than a page of them', async () => {
+    it('from the first event of the log over several pages', async () => {
       const kit = await readModelKit();
       const names = Array.from({ length: 620 }, (_, n) => `a${n}`);
       for (const name of names) await kit.write('acme', name, name === 'a0' ? 'poison' : name);
@@ -271,7 +271,7 @@ describe('a generation', () => {
       expect(await kit.tally('acme')).to.deep.equal(names);
     });
 
-    it('and calls it parked until that is done', async () => {
+    it('which stays parked until the end', async () => {
       const kit = await story();
       const [asked, answer] = [gate(), gate()];
       await foldAll(kit, kit.store);
@@ -295,7 +295,7 @@ describe('a generation', () => {
       expect(folder.isParked('acme')).to.equal(false);
     });
 
-    it('of which nothing is parked: nothing happens', async () => {
+    it('and does nothing for one that is not parked', async () => {
       const kit = await story();
       const folder = await foldAll(kit, kit.store);
       await folder.retry('beta');
@@ -303,7 +303,7 @@ describe('a generation', () => {
     });
   });
 
-  it('can change nothing once its lease is somebody else’s, who goes on from what is stored', async () => {
+  it('cannot write after its lease is lost, and the next holder continues from the stored state', async () => {
     poison.active = false;
     const kit = await story();
     const log = await kit.events.readAll();
@@ -319,7 +319,7 @@ describe('a generation', () => {
     expect(await rejection(old.apply(log.slice(3), endOf(log)))).to.be.instanceOf(Fenced);
     expect((await everything(kit)).beta).to.deep.equal(['b1', 'b2', 'b3']);
     expect((await everything(kit)).acme).to.deep.equal(['a1', 'a2', 'a3']);
-    // Its memory is of what was refused: it begins anew before it folds again.
+    // Its cache holds refused writes, so it must begin again.
     await kit.store.releaseLease(await takeLease(kit.store, GENERATION, 'young'));
     await old.begin(await kit.lease('old'));
     await old.apply(log.slice(7), endOf(log));
@@ -327,7 +327,7 @@ describe('a generation', () => {
   });
 });
 
-/** The same log, read into another read store. */
+/** The same log read into another read store. */
 const rewired = async (kit: ReadModelKit, store: ReadStore): Promise<Partial<ReadModelKit>> => ({
   store,
   generation: (events = kit.events, reads = store) => kit.generation(events, reads),

@@ -14,7 +14,7 @@ import {
 
 const at = (tag: string) => ({ projection: 'tallies', tag });
 
-/** Runs hosts and ends them after the test; `end` ends one early and waits for it. */
+/** Starts runners and ends them after the test; `end` ends one early and waits for it. */
 const running = (() => {
   const ends: (() => Promise<void>)[] = [];
   afterEach(async () => {
@@ -48,7 +48,7 @@ describe('a projection runner', () => {
   });
   afterEach(() => kit.store.close());
 
-  it('lets the first generation answer at once, and folds as events come', async () => {
+  it('activates the first generation at once and folds new events', async () => {
     running(kit.runner());
     await active(kit, 'v1');
     await answered(kit, 'v1', ['a1']);
@@ -56,7 +56,7 @@ describe('a projection runner', () => {
     await answered(kit, 'v1', ['a1', 'a2']);
   });
 
-  it('stores soon how far it came, also when nothing was to fold', async () => {
+  it('stores its checkpoint soon, also without events to fold', async () => {
     running(kit.runner());
     await answered(kit, 'v1', ['a1']);
     await kit.node.commands.execute({
@@ -70,7 +70,7 @@ describe('a projection runner', () => {
     await eventually(async () => expect((await kit.store.state(at('v1'))).checkpoint).to.equal(head), 1000);
   });
 
-  it('tells how far it came in the midst of a long batch while somebody waits, and misses nothing', async () => {
+  it('reports progress within a long batch while a reader waits, and skips nothing', async () => {
     for (let n = 2; n <= 450; n += 1) await kit.write('acme', `a${n}`);
     const expected = Array.from({ length: 450 }, (_, n) => `a${n + 1}`);
     const seen = new Set<string>();
@@ -81,11 +81,11 @@ describe('a projection runner', () => {
     expect([...seen].filter((checkpoint) => checkpoint !== '')).to.have.length.at.least(3);
   }).timeout(20_000);
 
-  it('builds a higher version beside the old one, which goes on answering until it takes over', async () => {
+  it('builds a higher version beside the old one, which stays active until then', async () => {
     const end = running(kit.runner());
     await answered(kit, 'v1', ['a1']);
     await end();
-    // The lease of the new generation is somebody else's for now, so that its building can be watched.
+    // Another owner holds the new generation’s lease, so that its building can be observed.
     const held = await takeLease(kit.store, at('v2'), 'somebody');
     running(kit.runner({ version: 2, name: 'new', retirementMs: 50 }));
     await eventually(async () =>
@@ -107,14 +107,14 @@ describe('a projection runner', () => {
     expect((await kit.store.state(at('v1'))).checkpoint).to.equal(undefined);
   }).timeout(15_000);
 
-  it('rebuilds the same version beside itself, and drops what it replaced', async () => {
+  it('rebuilds the same version beside itself and drops the replaced one', async () => {
     const runner = kit.runner({ retirementMs: 50 });
     running(runner);
     await answered(kit, 'v1', ['a1']);
     expect(await runner.rebuild()).to.equal('v1.1');
     expect(await runner.rebuild(), 'asked twice, it is built once').to.equal('v1.1');
     await active(kit, 'v1.1');
-    // The replaced one notices at the next event.
+    // The replaced generation notices at the next event.
     await kit.write('acme', 'a2');
     await answered(kit, 'v1.1', ['a1', 'a2']);
     await answered(kit, 'v1', undefined);
@@ -123,7 +123,7 @@ describe('a projection runner', () => {
     await answered(kit, 'v1.2', ['a1', 'a2']);
   }).timeout(15_000);
 
-  it('lives on when a replaced generation cannot be dropped', async () => {
+  it('keeps running when a replaced generation cannot be dropped', async () => {
     const store: ReadStore = { ...kit.store, drop: () => Promise.reject(new Error('no disk')) };
     const runner = kit.runner({ retirementMs: 20, store });
     running(runner);
@@ -139,7 +139,7 @@ describe('a projection runner', () => {
     await answered(kit, 'v1.1', ['a1', 'a2']);
   }).timeout(15_000);
 
-  it('of an older build leaves a newer one’s generations alone, and does not rebuild over them', async () => {
+  it('of an older build neither folds nor rebuilds a newer build’s generations', async () => {
     await kit.store.prepare(at('v2'), tallies(2).collections);
     await kit.store.setActiveGeneration('tallies', { active: 'v2', building: undefined });
     const old = kit.runner();
@@ -152,12 +152,12 @@ describe('a projection runner', () => {
     expect(await kit.tally('acme', at('v1'))).to.equal(undefined);
   });
 
-  it('retires when a newer build has taken over', async () => {
+  it('retires when a newer build is active', async () => {
     running(kit.runner({ retirementMs: 50 }));
     await answered(kit, 'v1', ['a1']);
     running(kit.runner({ version: 2, name: 'new', retirementMs: 60_000 }));
     await active(kit, 'v2');
-    // The old host looks for itself once a second, and ends at the next event after that.
+    // The old runner checks once a second, and ends at the next event.
     await eventually(async () => {
       await kit.write('acme', `a${performance.now()}`);
       expect(await kit.tally('acme', at('v1'))).to.equal(undefined);
@@ -165,7 +165,7 @@ describe('a projection runner', () => {
     await active(kit, 'v2');
   }).timeout(15_000);
 
-  it('takes over when the host that folded is gone without a word', async () => {
+  it('takes over from a crashed process', async () => {
     let dead = false;
     const mortal: ReadStore = {
       ...kit.store,
@@ -185,7 +185,7 @@ describe('a projection runner', () => {
     stopping.abort();
   });
 
-  it('folds on when the read store fails now and then', async () => {
+  it('keeps folding when the read store fails at times', async () => {
     let calls = 0;
     const shaky: ReadStore = {
       ...kit.store,
@@ -200,7 +200,7 @@ describe('a projection runner', () => {
     }
   });
 
-  it('takes a parked tenant up again when that is asked in the log', async () => {
+  it('retries a parked tenant on request in the log', async () => {
     const runner = kit.runner();
     running(runner);
     await kit.write('acme', 'a2', 'poison');

@@ -48,7 +48,7 @@ describe('read models', () => {
     await eventually(() => expect(host.folds('v1')).to.equal(true));
     return models;
   };
-  /** Read models of a node that leaves folding to others. */
+  /** Read models of a node without folding. */
   const reading = (): ReadModels => new ReadModels([tallies()], kit.store, kit.node.clock);
 
   it('show a tenant its own writes at once', async () => {
@@ -61,7 +61,7 @@ describe('read models', () => {
     }
   });
 
-  it('ask no store when there is nothing to wait for', async () => {
+  it('read no store when there is nothing to wait for', async () => {
     const models = await folding();
     models.answered('acme', stamped((await kit.write('acme', 'a1')).position));
     await models.waitFor('acme', ['tallies'], undefined);
@@ -70,7 +70,7 @@ describe('read models', () => {
     expect(models.waitFor('acme', [], undefined)).to.equal(undefined);
   });
 
-  it('do not wait for another tenant’s writes, nor for work that nobody was answered for', async () => {
+  it('do not wait for another tenant’s writes or background work', async () => {
     const models = await folding();
     models.answered('acme', stamped((await kit.write('acme', 'a1')).position));
     await models.waitFor('acme', ['tallies'], undefined);
@@ -78,7 +78,7 @@ describe('read models', () => {
     expect(models.waitFor('acme', ['tallies'], undefined)).to.equal(undefined);
   });
 
-  it('tell how long somebody has been waiting, and count what is asked', async () => {
+  it('report the longest wait and count requests', async () => {
     const models = reading();
     expect(models.longestWait()).to.equal(0);
     const before = models.asked;
@@ -89,7 +89,7 @@ describe('read models', () => {
     expect(models.asked).to.be.greaterThan(before);
   }).timeout(20_000);
 
-  it('say whether a projection that is folded here comes to a place within a time', async () => {
+  it('tell whether a projection folded here reaches a position in time', async () => {
     const models = await folding();
     const position = stamped((await kit.write('acme', 'a1')).position);
     await models.waitFor('acme', ['tallies'], undefined);
@@ -99,7 +99,7 @@ describe('read models', () => {
     expect(await reading().comesTo('tallies', FAR, 30), 'folded elsewhere').to.equal(true);
   });
 
-  it('wait for everybody’s writes when they are read across tenants', async () => {
+  it('wait for all tenants’ writes when read across tenants', async () => {
     const models = await folding();
     const { position } = await kit.write('acme', 'a1');
     models.answered('acme', stamped(position));
@@ -107,7 +107,7 @@ describe('read models', () => {
     expect((await tallyOf(models))?.entries).to.deep.equal(['a1']);
   });
 
-  it('wait for a position that is asked for, and answer 503 when it does not come', async () => {
+  it('wait for a requested position and answer 503 when it is not reached', async () => {
     const models = await folding();
     const { position } = await kit.write('acme', 'a1');
     await models.waitFor('acme', ['tallies'], stamped(position));
@@ -118,7 +118,7 @@ describe('read models', () => {
     expect(performance.now() - began).to.be.within(4900, 7000);
   }).timeout(10_000);
 
-  it('answer 503 at once for a tenant that is parked, and for no other', async () => {
+  it('answer 503 at once for a parked tenant and no other', async () => {
     const models = await folding();
     models.answered('acme', stamped((await kit.write('acme', 'a1', 'poison')).position));
     models.answered('beta', stamped((await kit.write('beta', 'b1')).position));
@@ -128,7 +128,7 @@ describe('read models', () => {
     expect(await refusalCode(waiting)).to.equal('read_model_behind');
   });
 
-  it('of a node that does not fold wait for what others have stored', async () => {
+  it('of a node without folding wait for stored checkpoints', async () => {
     await folding();
     const models = reading();
     for (let n = 1; n <= 5; n += 1) {
@@ -141,7 +141,7 @@ describe('read models', () => {
     expect(await models.reached(FAR)).to.equal(false);
   });
 
-  it('of a node that does not fold know of parked tenants too', async () => {
+  it('of a node without folding know parked tenants too', async () => {
     const folder = await folding();
     const models = reading();
     models.answered('acme', stamped((await kit.write('acme', 'a1', 'poison')).position));
@@ -152,7 +152,7 @@ describe('read models', () => {
     expect(await refusalCode(waiting)).to.equal('read_model_behind');
   });
 
-  it('do not say how far they came for a tenant that is parked', async () => {
+  it('report no checkpoint for a parked tenant', async () => {
     const folder = await folding();
     await kit.write('acme', 'a1', 'poison');
     folder.answered('beta', stamped((await kit.write('beta', 'b1')).position));
@@ -165,7 +165,7 @@ describe('read models', () => {
     });
   });
 
-  it('answer from an older build’s generation while this build’s is being made', async () => {
+  it('answer from an older build’s generation while this build’s is built', async () => {
     const models = new ReadModels([tallies(2)], kit.store, kit.node.clock);
     await kit.store.prepare(GENERATION, tallies().collections);
     await kit.store.setActiveGeneration('tallies', { active: 'v1', building: 'v2' });
@@ -174,7 +174,7 @@ describe('read models', () => {
     expect(await tallyOf(models)).to.equal(undefined);
   });
 
-  it('answer 503 instead where this build’s version is demanded, until it is there', async () => {
+  it('answer 503 until this build’s version is active when that is required', async () => {
     const models = new ReadModels([tallies(2)], kit.store, kit.node.clock);
     await kit.store.prepare(GENERATION, tallies().collections);
     await kit.store.setActiveGeneration('tallies', { active: 'v1', building: 'v2' });
@@ -184,11 +184,11 @@ describe('read models', () => {
     await later.requirePresentVersion('tallies');
   });
 
-  it('go on while a rebuild takes over, and always show the writes before', async () => {
+  it('continue during a rebuild and always show earlier writes', async () => {
     const models = await folding(systemClock);
     const asker = kit.runner({ name: 'asker' });
     const tookOver = async () => (await kit.store.activeGeneration('tallies')).active === 'v1.1';
-    // Until the rebuild has taken over, and for a while after it: readers notice a little later.
+    // Until the rebuild is active and a while longer, since readers notice later.
     for (let n = 1, after = 0; after < 50; n += 1) {
       const { position } = await kit.write('acme', `a${n}`);
       models.answered('acme', stamped(position));

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { WaitingReaders } from '../../../../application/core/projections/waiting-readers.ts';
 
-describe('The pressure on a thread that folds', () => {
-  it('is on while somebody waits and half a second longer', () => {
+describe('Waiting readers of a thread', () => {
+  it('count until half a second after the last wait', () => {
     let now = 0;
     const pressure = new WaitingReaders(() => now);
     expect(pressure.isOn).to.equal(false);

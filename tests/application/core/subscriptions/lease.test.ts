@@ -36,7 +36,7 @@ describe('a lease holder', () => {
     ends.push(end);
     return { end, logger };
   };
-  /** Work that goes on until its lease ends, and says when it runs. */
+  /** Work that runs until its lease ends and reports when. */
   const busy = () => {
     const fences: number[] = [];
     const now = { running: 0, most: 0 };
@@ -53,7 +53,7 @@ describe('a lease holder', () => {
     };
   };
 
-  it('lets one of several work at a time, and the next one when it ends', async () => {
+  it('lets one of several work at a time, and the next one after it', async () => {
     const shared = busy();
     const first = holding('first', shared.work);
     await eventually(() => expect(shared.now.running).to.equal(1));
@@ -64,7 +64,7 @@ describe('a lease holder', () => {
     expect(shared.fences[1]).to.be.greaterThan(shared.fences[0] ?? 0);
   });
 
-  it('renews the lease for as long as the work goes on', async () => {
+  it('renews the lease while the work runs', async () => {
     const [long, other] = [busy(), busy()];
     holding('first', long.work, { ttlMs: 60 });
     await eventually(() => expect(long.now.running).to.equal(1));
@@ -81,7 +81,7 @@ describe('a lease holder', () => {
     expect([long.fences.length, other.fences.length]).to.deep.equal([1, 0]);
   });
 
-  it('ends the work when the lease cannot be renewed, and another takes over with a higher fence', async () => {
+  it('aborts the work when the lease cannot be renewed, and another takes over with a higher fence', async () => {
     let dead = false;
     const mortal: ReadStore = {
       ...store,
@@ -99,7 +99,7 @@ describe('a lease holder', () => {
     expect(second.fences[0]).to.be.greaterThan(first.fences[0] ?? 0);
   });
 
-  it('starts work again that fails, says so, and not without a pause', async () => {
+  it('restarts failed work after a pause and logs it', async () => {
     let tries = 0;
     const began = performance.now();
     const { logger } = holding('first', async () => {
@@ -111,7 +111,7 @@ describe('a lease holder', () => {
     expect(logger.lines.filter((line) => line.level === 'warn')).to.have.length(3);
   });
 
-  it('lets everything else have its turn while work ends by itself at once', async () => {
+  it('yields between runs of work that ends at once', async () => {
     let times = 0;
     holding('first', async () => {
       times += 1;
@@ -120,7 +120,7 @@ describe('a lease holder', () => {
     expect(times).to.be.lessThan(20);
   });
 
-  it('does not work after it was stopped, and stops at once', async () => {
+  it('starts no work after a stop, and stops at once', async () => {
     const work = busy();
     const { end } = holding('first', work.work, { ttlMs: 60_000 });
     await eventually(() => expect(work.now.running).to.equal(1));
@@ -132,7 +132,7 @@ describe('a lease holder', () => {
     );
   });
 
-  it('does no work when it was stopped while the lease was asked for, and lets go of it', async () => {
+  it('starts no work when stopped while the lease was taken, and releases it', async () => {
     const asked = Promise.withResolvers<void>();
     const given = Promise.withResolvers<void>();
     const slow: ReadStore = {

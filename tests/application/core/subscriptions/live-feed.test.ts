@@ -74,7 +74,7 @@ describe('the live feed', () => {
     return feed;
   };
 
-  it('hands on what comes after its start, in order', async () => {
+  it('delivers events after its start in order', async () => {
     const node = startNode();
     const talk = conversation(node);
     await talk.start();
@@ -87,7 +87,7 @@ describe('the live feed', () => {
     await eventually(async () => expect(feed.position).to.equal(await node.events.head()));
   });
 
-  it('does not read what nobody listens to, and comes past it all the same', async () => {
+  it('does not decode events without a listener, and passes them', async () => {
     const stores = memoryStores();
     const node = startNode(stores);
     const talk = conversation(node);
@@ -112,7 +112,7 @@ describe('the live feed', () => {
     await eventually(() => expect(seen).to.include('later: MessageDeleted'));
   });
 
-  it('tells that the log has grown before it hands on what came', async () => {
+  it('reports growth before it delivers events', async () => {
     const node = startNode();
     const talk = conversation(node);
     await talk.start();
@@ -124,7 +124,7 @@ describe('the live feed', () => {
     await eventually(() => expect(seen).to.deep.equal(['grown', 'MessageSent']));
   });
 
-  it('goes on after an event that cannot be read and after a listener that fails', async () => {
+  it('continues after an undecodable event and a failing listener', async () => {
     const stores = memoryStores();
     const node = startNode(stores);
     const talk = conversation(node);
@@ -147,7 +147,7 @@ describe('the live feed', () => {
     expect(node.logger.lines.filter((line) => line.level === 'error')).to.have.length(2);
   });
 
-  it('drops states and keys that another node has left behind', async () => {
+  it('drops states and keys that another node changed', async () => {
     const stores = memoryStores();
     const [here, there] = [startNode(stores), startNode(stores)];
     await conversation(there).start();
@@ -165,13 +165,13 @@ describe('the live feed', () => {
   });
 });
 
-describe('what a node remembers', () => {
+describe('a node’s cache', () => {
   const ends: (() => Promise<void>)[] = [];
   afterEach(async () => {
     for (const end of ends.splice(0)) await end();
   });
 
-  /** A node whose store, or whose subscription alone, can be cut off; its feed’s time is set by hand. */
+  /** A node whose store or live source can be disconnected; the test sets the feed’s clock. */
   const node = async (stores: SharedStores) => {
     const told = new Set<GrowthListener>();
     const gone = { head: false, reads: false, subscription: false, asked: 0 };
@@ -185,7 +185,7 @@ describe('what a node remembers', () => {
         return gone.head ? cut() : stores.events.head();
       },
       readStream: async (...args) => (gone.reads ? cut() : stores.events.readStream(...args)),
-      // A live source that was cut off tells nothing, and no error either.
+      // A disconnected live source reports nothing, not even an error.
       onGrowth: (listener) => {
         const leave = stores.events.onGrowth((growth) => {
           if (!gone.subscription) listener(growth);
@@ -239,27 +239,27 @@ describe('what a node remembers', () => {
     return stores;
   };
 
-  it('counts while the log answers and the feed keeps up', async () => {
+  it('is valid while the log answers and the feed keeps up', async () => {
     const here = await node(await withAnn());
     await here.directory.user('acme', 'ann');
     here.time.advance(4900);
     await eventually(() => {
       here.time.advance(1);
-      // Confirmed anew: the first confirmation has run out by now.
+      // Confirmed again: the first confirmation has expired by now.
       expect(here.time.now()).to.be.greaterThan(BEGINNING + 5000);
       expect(here.feed.isCurrent).to.equal(true);
     });
     expect(here.directory.cachedUser('acme', 'ann')).to.include({ status: 'active' });
   });
 
-  it('is asked of the store again when the subscription has been cut off for more than 5 s', async () => {
+  it('is bypassed when the live source was disconnected for more than 5 s', async () => {
     const stores = await withAnn();
     const here = await node(stores);
     await here.directory.user('acme', 'ann');
     here.gone.subscription = true;
     await set(startNode(stores), 'deactivated');
     expect(here.directory.cachedUser('acme', 'ann'), 'for a moment').to.include({ status: 'active' });
-    // The log answers, but the feed does not come to its end: nothing is confirmed.
+    // The log answers, but the feed does not reach its end, so nothing is confirmed.
     const before = here.gone.asked;
     await eventually(() => expect(here.gone.asked).to.be.greaterThan(before));
     await severalTurns();
@@ -274,7 +274,7 @@ describe('what a node remembers', () => {
     expect(here.directory.cachedUser('acme', 'ann')).to.include({ status: 'active' });
   });
 
-  it('is nothing to go by when the store is gone: who asks is told so, until it is there again', async () => {
+  it('is bypassed with an error while the store is unavailable', async () => {
     const here = await node(await withAnn());
     await here.directory.user('acme', 'ann');
     here.gone.head = true;
@@ -289,7 +289,7 @@ describe('what a node remembers', () => {
     expect(here.directory.cachedUser('acme', 'ann')).to.include({ status: 'active' });
   });
 
-  it('still takes commands, each decided on what the store says', async () => {
+  it('still allows commands, each decided on the stored state', async () => {
     const stores = await withAnn();
     const here = await node(stores);
     here.gone.head = true;
@@ -301,7 +301,7 @@ describe('what a node remembers', () => {
 });
 
 describe('envelopes', () => {
-  it('of a message are for its participants, with the fields that the specification names', async () => {
+  it('of a message go to its participants with the specified fields', async () => {
     const node = startNode();
     const talk = conversation(node);
     await talk.start();
@@ -325,7 +325,7 @@ describe('envelopes', () => {
     });
   });
 
-  it('have no text once the message is erased, also in the moment before they are sent', async () => {
+  it('have no text once the message is erased, even right before sending', async () => {
     const node = startNode();
     const talk = conversation(node);
     await talk.start();

@@ -20,7 +20,7 @@ import { testLogger } from '../../../support/fakes.ts';
 const FOLLOWERS = 40;
 const SMALL = { maxCount: 64, maxBytes: 1024 * 1024 };
 
-/** A store that counts the events it hands over, and can leave them out of its wake-ups or fail. */
+/** A store that counts returned events, can omit them from notifications, and can fail. */
 const countedStore = (store = openMemoryEventStore()) => {
   const counts = { read: 0, refused: 0, told: 0, listeners: 0 };
   const faults = { silent: false, away: false };
@@ -60,7 +60,7 @@ describe('the log follower', () => {
     for (const stop of stops.splice(0)) await stop();
   });
 
-  /** Follows until the test ends; what it saw. */
+  /** Follows until the test ends; collects events. */
   const following = (
     follower: LogFollower,
     options: Omit<FollowOptions, 'signal'> = {},
@@ -85,7 +85,7 @@ describe('the log follower', () => {
     stops.push(stop);
     return { seen, state, stop };
   };
-  /** As many followers as a process has, each of a type of its own. */
+  /** As many followers as a process has, each of its own type. */
   const many = (follower: LogFollower) =>
     Array.from({ length: FOLLOWERS }, (_, nth) => following(follower, { filter: { types: [`Type${nth}`] } }));
   const reached = (
@@ -114,7 +114,7 @@ describe('the log follower', () => {
     for (const { seen } of all) expect(seen).to.have.length(51);
   });
 
-  it('reads new events once where the store only says that there are some', async () => {
+  it('reads new events once when the store only signals them', async () => {
     const { store, counts, faults } = countedStore();
     faults.silent = true;
     const follower = new LogFollower({ events: store, logger: testLogger() });
@@ -127,7 +127,7 @@ describe('the log follower', () => {
     expect(counts.read).to.be.within(50 * FOLLOWERS, 50 * FOLLOWERS + 1000);
   });
 
-  it('reads a long log about once for all who begin together', async () => {
+  it('reads a long log about once for followers that start together', async () => {
     const { store, counts } = countedStore();
     const total = 20_000;
     for (let made = 0; made < total; made += 1000) await store.append('a.s-1', 'any', typed(1000));
@@ -136,7 +136,7 @@ describe('the log follower', () => {
     for (let nth = 0; nth < FOLLOWERS; nth += 1) {
       const types = [`Type${nth}`];
       all.push(following(follower, { filter: { types } }, () => setTimeout(nth % 5)));
-      // One after the other, as their leases are given.
+      // One after another, as leases are granted.
       await setImmediate();
     }
     await reached(all, await store.head());
@@ -144,7 +144,7 @@ describe('the log follower', () => {
     for (const { seen } of all) expect(seen).to.have.length(total / FOLLOWERS);
   }).timeout(30_000);
 
-  it('reads only its own selection for a follower that is alone', async () => {
+  it('reads only its own selection for a single follower', async () => {
     const { store, counts } = countedStore();
     for (let made = 0; made < 10_000; made += 1000) await store.append('a.s-1', 'any', typed(1000));
     const follower = new LogFollower({ events: store, logger: testLogger() });
@@ -154,7 +154,7 @@ describe('the log follower', () => {
     expect(counts.read, 'the first page is whole').to.be.at.most(1000 + 250);
   });
 
-  it('does not let one that stands still hold up the others', async () => {
+  it('does not let a stalled follower delay the others', async () => {
     const { store } = countedStore();
     for (let made = 0; made < 6000; made += 1000) await store.append('a.s-1', 'any', typed(1000));
     const follower = new LogFollower({ events: store, logger: testLogger() });
@@ -168,7 +168,7 @@ describe('the log follower', () => {
     expect(idsOf(slow.seen)).to.deep.equal(idsOf(quick[0]?.seen ?? []));
   }).timeout(20_000);
 
-  it('serves a follower that fell out of the buffer from pages, and takes it live again', async () => {
+  it('serves a follower that fell out of the buffer from pages, then live again', async () => {
     const { store, counts } = countedStore();
     const follower = new LogFollower({ events: store, logger: testLogger(), live: SMALL });
     let released = Promise.withResolvers<void>();
@@ -190,7 +190,7 @@ describe('the log follower', () => {
     expect(idsOf(slow.seen)).to.deep.equal(idsOf(await store.readAll({ limit: 1000 })));
   });
 
-  it('tries again while the store is away, with one line in the log, and goes on where it was', async () => {
+  it('retries while the store is unavailable, logs it once, and continues', async () => {
     const { store, counts, faults } = countedStore();
     const logger = testLogger();
     await store.append('a.s-1', 'any', typed(100));
@@ -204,7 +204,7 @@ describe('the log follower', () => {
     for (const { seen } of all) expect(seen).to.have.length(100);
   });
 
-  it('stops while the store is away, and leaves it alone afterwards', async () => {
+  it('stops while the store is unavailable without further reads', async () => {
     const { store, counts, faults } = countedStore();
     faults.away = true;
     const { stop } = following(new LogFollower({ events: store, logger: testLogger() }));
@@ -213,7 +213,7 @@ describe('the log follower', () => {
     expect(counts.listeners).to.equal(0);
   });
 
-  it('fails with what its handler throws, and begins again from any position', async () => {
+  it('fails with the handler’s error and can restart from any position', async () => {
     const { store } = countedStore();
     await store.append('a.s-1', 'any', typed(10));
     const follower = new LogFollower({ events: store, logger: testLogger() });
@@ -226,13 +226,13 @@ describe('the log follower', () => {
     expect(again.seen).to.have.length(10);
   });
 
-  it('gives every follower each matching event once and in order, whatever fails and however slow', async () => {
+  it('gives every follower each matching event once and in order under any faults and delays', async () => {
     const plan = fc.record({
       types: fc.uniqueArray(fc.nat(3), { minLength: 1, maxLength: 4 }),
       batchSize: fc.integer({ min: 1, max: 40 }),
-      /** Ticks that a batch takes. */
+      /** Ticks per batch. */
       ticks: fc.nat(6),
-      /** Batches after which it fails and begins again at the last position that was done. */
+      /** Batches after which it fails and restarts at the last handled position. */
       fails: fc.array(fc.integer({ min: 1, max: 8 }), { maxLength: 4 }),
       startsLate: fc.nat(20),
     });
@@ -291,7 +291,7 @@ describe('the log follower', () => {
           }
           faults.away = false;
           end = await store.head();
-          // So that those who are there already look once more.
+          // Wakes the present followers.
           await store.append('a.end-1', 'any', events(1, 'End'));
           await Promise.all(runs);
         },

@@ -17,7 +17,7 @@ const TOTAL = 10_000;
 const SUBSCRIBERS = 20;
 
 describe('a worker process with all projections and twenty subscribers', () => {
-  it('reads the log about once when it starts, and no page for what is new', async () => {
+  it('reads the log about once when it starts, and no page for new events', async () => {
     const node = startNode();
     for (let made = 0; made < TOTAL; made += 1000) await node.events.append('acme.x-1', 'any', events(1000));
     let read = 0;

@@ -67,7 +67,7 @@ describe('a subscriber', () => {
     for (const entry of entries) await node.commands.execute(write(entry));
   };
 
-  it('passes over what it says is nothing to it, and keeps count of how far it came', async () => {
+  it('skips events that need no work and stores its checkpoint', async () => {
     const { seen, subscriber } = listening();
     const asked: number[] = [];
     const skips: Subscriber['skips'] = ({ revision }) => {
@@ -82,7 +82,7 @@ describe('a subscriber', () => {
     expect(await store.subscriberCheckpoint('listener')).to.equal(await stores.events.head());
   });
 
-  it('passes over all that is handled together or nothing: the last may matter to those before it', async () => {
+  it('skips a part only as a whole, since the last event may concern earlier ones', async () => {
     const { seen, subscriber } = listening();
     const handleAll: Subscriber['handleAll'] = async (events) => {
       for (const event of events) await subscriber.handle(event);
@@ -99,7 +99,7 @@ describe('a subscriber', () => {
     expect(seen).to.deep.equal(['a', 'b', 'c']);
   });
 
-  it('handles each event in order, and goes on from where it was', async () => {
+  it('handles events in order and continues from its checkpoint', async () => {
     const { seen, subscriber } = listening();
     await writeAll('a', 'b');
     const end = running(subscriber);
@@ -110,7 +110,7 @@ describe('a subscriber', () => {
     await eventually(() => expect(seen).to.deep.equal(['a', 'b', 'c']));
   });
 
-  it('handles events together, and one by one where that fails, and passes over none but the one at fault', async () => {
+  it('handles events together, one by one after a failure, and skips only the failing one', async () => {
     const together: string[][] = [];
     const { seen, passedOver, subscriber } = listening((entry) => {
       if (entry === 'b') throw new Error('it cannot be');
@@ -136,7 +136,7 @@ describe('a subscriber', () => {
     expect(together.slice(1).flat()).to.deep.equal(['d', 'e']);
   });
 
-  it('begins again with what was handled together when a store was out of reach', async () => {
+  it('restarts with the events handled together when a store was unavailable', async () => {
     const { seen, subscriber } = listening();
     let times = 0;
     const handleAll: Subscriber['handleAll'] = async (events) => {
@@ -150,7 +150,7 @@ describe('a subscriber', () => {
     expect(times).to.equal(2);
   });
 
-  it('stores how far it came soon, also without being stopped', async () => {
+  it('stores its checkpoint soon without being stopped', async () => {
     const { seen, subscriber } = listening();
     running(subscriber);
     await writeAll('a');
@@ -159,7 +159,7 @@ describe('a subscriber', () => {
     expect(seen).to.deep.equal(['a']);
   });
 
-  it('handles an event again after a crash before its checkpoint, and none is skipped', async () => {
+  it('handles an event again after a crash before its checkpoint, and skips none', async () => {
     await writeAll('a', 'b', 'c');
     let crashed = false;
     const { seen, subscriber } = listening((entry) => {
@@ -172,7 +172,7 @@ describe('a subscriber', () => {
     expect(seen).to.deep.equal(['a', 'b', 'a', 'b', 'c']);
   });
 
-  it('passes over an event that fails five times, tells of it once, and goes on', async () => {
+  it('skips an event that fails five times, reports it once, and continues', async () => {
     await writeAll('a', 'bad', 'c');
     let tries = 0;
     const { seen, passedOver, subscriber } = listening((entry) => {
@@ -186,7 +186,7 @@ describe('a subscriber', () => {
     expect(node.logger.lines.map((line) => line.message)).to.include('an event was passed over');
   });
 
-  it('never passes over an event because a store is out of reach', async () => {
+  it('never skips an event because a store is unavailable', async () => {
     await writeAll('a');
     let tries = 0;
     const { seen, passedOver, subscriber } = listening(() => {
@@ -198,7 +198,7 @@ describe('a subscriber', () => {
     expect(passedOver).to.deep.equal([]);
   }).timeout(20_000);
 
-  it('never passes over an event because a stream is too busy', async () => {
+  it('never skips an event because a stream is too busy', async () => {
     await writeAll('a');
     let tries = 0;
     const { seen, passedOver, subscriber } = listening(() => {
@@ -210,7 +210,7 @@ describe('a subscriber', () => {
     expect(passedOver).to.deep.equal([]);
   }).timeout(20_000);
 
-  it('goes on when something goes wrong once', async () => {
+  it('continues after a single failure', async () => {
     await writeAll('a');
     let tries = 0;
     const { seen, subscriber } = listening(() => {
@@ -221,7 +221,7 @@ describe('a subscriber', () => {
     await eventually(() => expect(seen).to.deep.equal(['a']));
   });
 
-  it('is taken over by another node when its own dies without a word', async () => {
+  it('is taken over by another node after a crash', async () => {
     let dead = false;
     const never = new Promise<never>(() => undefined);
     const mortal: ReadStore = {
