@@ -30,7 +30,7 @@ export const composeAudit = (core: Core) => {
   const signer = headSigner(config);
   if (signer === undefined) logger.warn({}, 'AUDIT_SIGNING_KEY is not set: heads are not signed');
   const headKeeper = new HeadKeeper({ events, follower, heads, logger });
-  const sealer = new HeadSigner({
+  const auditSigner = new HeadSigner({
     keeper: headKeeper,
     heads,
     signer,
@@ -42,7 +42,7 @@ export const composeAudit = (core: Core) => {
   const eventLog = new EventLog({ events, directory, types: catalogue.map(({ type }) => type) });
   const replay = new Replay({ events, catalogue, keys });
   const timeTravel = new TimeTravel({ events, codec, keys });
-  const deps = { eventLog, replay, sealer, timeTravel };
+  const deps = { eventLog, replay, auditSigner, timeTravel };
   return {
     timeTravel,
     routes: [
@@ -54,9 +54,9 @@ export const composeAudit = (core: Core) => {
     // Every node stores and signs heads.
     everywhere: (signal) => [
       ...(signer === undefined ? [] : [headKeeper.run(signal)]),
-      sealer.deliver(signal),
+      auditSigner.deliver(signal),
     ],
-    background: (lease, signal) => sealer.run(lease, signal),
+    background: (lease, signal) => auditSigner.run(lease, signal),
     // Open exports end before the server closes its connections.
     closing: () => replay.stop(),
   } satisfies Area & Record<string, unknown>;

@@ -4,11 +4,10 @@ import { ApiTokenAuthentication } from '../../application/identity/api-token-aut
 import { ApiTokens } from '../../application/identity/api-tokens.ts';
 import {
   Authentication,
-  PLATFORM_TOKEN_SECONDS,
-  platformClaims,
   tenantTokenClaims,
   tenantTokenLifetime,
 } from '../../application/identity/authentication.ts';
+import { PLATFORM_TOKEN_SECONDS, platformClaims } from '../../application/identity/authentication-claims.ts';
 import { emailClaimer } from '../../application/identity/email-claimer.ts';
 import { emailReleaser } from '../../application/identity/email-releaser.ts';
 import { Forgetting } from '../../application/identity/forgetting.ts';

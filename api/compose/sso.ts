@@ -1,5 +1,6 @@
 import { createHmac, hkdfSync } from 'node:crypto';
-import { tenantClaims, tenantTokenLifetime } from '../../application/identity/authentication.ts';
+import { tenantTokenLifetime } from '../../application/identity/authentication.ts';
+import { tenantClaims } from '../../application/identity/authentication-claims.ts';
 import type { Identity } from '../../application/identity/identity.ts';
 import { Sso, type SsoSettings } from '../../application/identity/sso.ts';
 import { SsoAccounts } from '../../application/identity/sso-accounts.ts';

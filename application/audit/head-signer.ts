@@ -27,7 +27,6 @@ export interface HeadSignerDeps {
   readonly logger: Logger;
   /** Whether an owner of streams is a tenant. */
   readonly isTenant: (owner: string) => boolean;
-  readonly roundMs?: number;
 }
 
 /** Signs heads of tenants, on request and regularly while events are appended. */
@@ -83,12 +82,12 @@ export class HeadSigner {
 
   /** Signs heads of changed tenants in rounds until aborted, on one node at a time. */
   run(lease: LeaseOptions, signal: AbortSignal): Promise<void> {
-    const { signer, roundMs = ROUND_MS } = this.#deps;
+    const { signer } = this.#deps;
     if (signer === undefined) return Promise.resolve();
     return holdLease('audit-sealer', lease, signal, async (_lease, held) => {
       while (!held.aborted) {
         await this.round(held);
-        await pause(roundMs, held);
+        await pause(ROUND_MS, held);
       }
     });
   }

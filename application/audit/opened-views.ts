@@ -94,13 +94,8 @@ interface Read {
 }
 
 /** Whether a text is sealed for the stream's tenant, so that a tampered log cannot open texts of another one. */
-export const isSealed = (text: string, stream: string): boolean => isSealedFor(text, sealedFor(stream));
-
-/** The prefix of texts sealed for the stream's tenant. */
-export const sealedFor = (stream: string): string => `v1:${stream.slice(0, stream.indexOf('.'))}/`;
-
-export const isSealedFor = (text: string, beginning: string): boolean =>
-  text.startsWith(beginning) && text.lastIndexOf(':') > 3;
+const isSealed = (text: string, stream: string): boolean =>
+  text.startsWith(`v1:${stream.slice(0, stream.indexOf('.'))}/`) && text.lastIndexOf(':') > 3;
 
 export const objectOf = (text: string): Record<string, unknown> | null => {
   try {

@@ -32,12 +32,6 @@ export interface ForegroundLoad {
   comesTo(position: Position, ms: number): Promise<boolean>;
 }
 
-export const NO_FOREGROUND_LOAD: ForegroundLoad = {
-  asked: 0,
-  longestWait: () => 0,
-  comesTo: async () => true,
-};
-
 /** A committing session. */
 export interface RunningSession {
   readonly tenantId: string;

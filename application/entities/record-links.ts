@@ -12,7 +12,7 @@ import type { Link } from '../../domain/entities/record-values.ts';
 import { uuidFromName } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { Cause } from '../core/events/event-codec.ts';
-import { USER_ID } from '../identity/authentication.ts';
+import { USER_ID } from '../identity/authentication-claims.ts';
 import type { Directory } from '../identity/directory.ts';
 import type { Ids } from '../ports/clock.ts';
 

@@ -4,7 +4,7 @@ import { mentionedIds, toStoredText } from '../../domain/messaging/mentions.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { Actor } from '../core/events/event-codec.ts';
-import { USER_ID } from '../identity/authentication.ts';
+import { USER_ID } from '../identity/authentication-claims.ts';
 import type { Directory } from '../identity/directory.ts';
 import type { Position } from '../ports/event-store.ts';
 

@@ -35,11 +35,6 @@ export interface WrittenRecord {
   readonly position: Position | undefined;
 }
 
-/** What somebody wants to do with a record. */
-export type RecordCommand =
-  | { readonly kind: 'update'; readonly values: Input; readonly ifVersion?: number | undefined }
-  | { readonly kind: 'delete'; readonly ifVersion?: number | undefined };
-
 type Schema = Awaited<ReturnType<Schemas['fresh']>>;
 
 /** Tries of a write whose links change while they are looked up. */

@@ -29,17 +29,6 @@ import {
 import type { Directory } from './directory.ts';
 import type { Identity } from './identity.ts';
 
-export {
-  PLATFORM_TOKEN_SECONDS,
-  type PlatformClaims,
-  platformClaims,
-  SHORT_TOKEN_SECONDS,
-  TENANT_TOKEN_SECONDS,
-  type TenantClaims,
-  tenantClaims,
-  USER_ID,
-} from './authentication-claims.ts';
-
 /** Claims of all tokens signed with the tenants' key: sessions and extensions. */
 export const tenantTokenClaims = z.union([tenantClaims, extensionClaims]);
 export type TenantTokenClaims = z.output<typeof tenantTokenClaims>;

@@ -12,7 +12,7 @@ import {
   type PlatformClaims,
   TENANT_TOKEN_SECONDS,
   type TenantClaims,
-} from './authentication.ts';
+} from './authentication-claims.ts';
 import type { Directory } from './directory.ts';
 import type { Identity, UserView } from './identity.ts';
 

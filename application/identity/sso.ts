@@ -14,7 +14,7 @@ import {
   type SsoProvider,
 } from '../ports/sso-provider.ts';
 import type { TokenFamily } from '../ports/tokens.ts';
-import { TENANT_TOKEN_SECONDS, type TenantClaims } from './authentication.ts';
+import { TENANT_TOKEN_SECONDS, type TenantClaims } from './authentication-claims.ts';
 import type { Directory } from './directory.ts';
 import type { Identity, UserView } from './identity.ts';
 import { NoAccount, type SsoAccounts } from './sso-accounts.ts';

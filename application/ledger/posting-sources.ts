@@ -43,7 +43,6 @@ const issuedInvoice = z.object({
   upstream_ref: z.unknown(),
   issued_at: z.string(),
 });
-export type IssuedInvoice = z.output<typeof issuedInvoice>;
 
 const PARTNER = 'partner_';
 

@@ -20,7 +20,7 @@ import type { Streams } from '../core/commands/streams.ts';
 import type { EventCodec, RecordedEvent } from '../core/events/event-codec.ts';
 import { textKeyOf } from '../core/privacy/key-ids.ts';
 import { ERASED, type KeyRing } from '../core/privacy/key-ring.ts';
-import { USER_ID } from '../identity/authentication.ts';
+import { USER_ID } from '../identity/authentication-claims.ts';
 import type { Directory } from '../identity/directory.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
 import { MessageFactsReader, type MessageLookup } from './message-facts.ts';

@@ -42,8 +42,6 @@ export interface ComparisonDeps extends Omit<GenerationDeps, 'store'> {
   readonly live: ReadStore;
   /** Empty store for the generation folded for comparison. */
   readonly scratch: ReadStore;
-  /** How long to wait for a stalled read model; default 3 s. */
-  readonly quietMs?: number;
 }
 
 const PAGE = 200;
@@ -52,6 +50,7 @@ const EVENTS = 500;
 const AT_ONCE = 500;
 const MAX_DIFFERENCES = 1000;
 const ROUND_MS = 100;
+/** How long (ms) to wait for a stalled read model. */
 const QUIET_MS = 3000;
 /** Documents that still differ after this time are reported. */
 const WAIT_MS = 60_000;
@@ -179,7 +178,7 @@ class Comparison {
 
   /** Compares again at one position until each document agrees or certainly differs. */
   async #settle(keys: readonly DocKey[]): Promise<void> {
-    const { live, quietMs = QUIET_MS } = this.#deps;
+    const { live } = this.#deps;
     let left = keys;
     let before: string | undefined;
     let quietSince = performance.now();
@@ -198,7 +197,7 @@ class Comparison {
       const stood = canonicalJson([from, found.map(placeOf)]);
       if (stood !== before) quietSince = performance.now();
       before = stood;
-      const isQuiet = performance.now() - quietSince >= quietMs || performance.now() > deadline;
+      const isQuiet = performance.now() - quietSince >= QUIET_MS || performance.now() > deadline;
       left = left.filter((key, at) => {
         const [present, wanted] = [found[at], made[at]];
         if (present === 'damaged' || isSame(present, wanted)) return false;

@@ -1,11 +1,11 @@
 import { isCertain } from '../../application/assistant/answering.ts';
-import { type OfflineIndex, offlineIndex } from '../../application/assistant/offline-index.ts';
 import { RANKING, type RankingRules } from '../../application/assistant/ranking.ts';
 import type { Passage } from '../../application/assistant/tenant-indexes.ts';
 import type { Embedder } from '../../application/ports/embedder.ts';
 import { answerable, documents, unanswerable } from './corpus/all.ts';
 import type { LabelledDocument } from './corpus/document.ts';
 import { nearMisses } from './corpus/near-misses.ts';
+import { type OfflineIndex, offlineIndex } from './offline-index.ts';
 
 /** A question of the labelled set. */
 export interface Case {

@@ -192,7 +192,7 @@ export const proofOf = async (
   const stopping = new AbortController();
   const running = keeper.run(stopping.signal);
   try {
-    const sealer = new HeadSigner({
+    const headSigner = new HeadSigner({
       keeper: { reachEnd: () => reachEnd(keeper) },
       heads,
       signer,
@@ -202,7 +202,7 @@ export const proofOf = async (
       isTenant: () => true,
     });
     const list: string[] = [];
-    const head = await sealer.proof(tenantId, (page) => {
+    const head = await headSigner.proof(tenantId, (page) => {
       for (const one of page) list.push(JSON.stringify(one));
     });
     return { head, withHeads: `${[JSON.stringify(head), ...list].join('\n')}\n` };

@@ -12,7 +12,7 @@ import { position, timestamp } from '../../http/schemas.ts';
 import { adminRoute } from '../route-kinds.ts';
 
 interface Deps {
-  readonly sealer: HeadSigner;
+  readonly auditSigner: HeadSigner;
 }
 
 /** The signed head of a tenant's streams (decisions, section 11; docs/audit-format.md). */
@@ -43,7 +43,7 @@ export const auditProofRoutes = (deps: Deps): Route[] => [
     handle: async ({ principal: { tenantId }, headers }) =>
       wantsNdjson(headers.accept)
         ? withHeads(deps, tenantId)
-        : { status: 200, body: await deps.sealer.proof(tenantId) },
+        : { status: 200, body: await deps.auditSigner.proof(tenantId) },
   }),
 ];
 
@@ -55,7 +55,7 @@ const withHeads = async (deps: Deps, tenantId: string): Promise<Reply> => {
   const path = join(tmpdir(), `audit-heads-${randomUUID()}`);
   const file = await open(path, 'wx+', 0o600);
   try {
-    const head = await deps.sealer.proof(tenantId, async (heads) => {
+    const head = await deps.auditSigner.proof(tenantId, async (heads) => {
       if (heads.length > 0) await file.appendFile(heads.map((one) => `${JSON.stringify(one)}\n`).join(''));
     });
     const body = Readable.from(spooled(`${JSON.stringify(head)}\n`, file), { objectMode: false });

@@ -3,7 +3,7 @@ import type { Principal } from '../../../application/core/commands/principal.ts'
 import {
   PLATFORM_TOKEN_SECONDS,
   TENANT_TOKEN_SECONDS,
-} from '../../../application/identity/authentication.ts';
+} from '../../../application/identity/authentication-claims.ts';
 import type { UserView } from '../../../application/identity/identity.ts';
 import type { Login } from '../../../application/identity/login.ts';
 import { type Route, route } from '../../http/route.ts';

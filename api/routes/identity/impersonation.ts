@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { SHORT_TOKEN_SECONDS } from '../../../application/identity/authentication.ts';
+import { SHORT_TOKEN_SECONDS } from '../../../application/identity/authentication-claims.ts';
 import type { Impersonation } from '../../../application/identity/impersonation.ts';
 import type { Ids } from '../../../application/ports/clock.ts';
 import { isTenantId } from '../../../domain/tenancy/tenant.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { parseCookie, stringifySetCookie } from 'cookie';
 import { z } from 'zod';
 import type { Principal } from '../../../application/core/commands/principal.ts';
-import { TENANT_TOKEN_SECONDS } from '../../../application/identity/authentication.ts';
+import { TENANT_TOKEN_SECONDS } from '../../../application/identity/authentication-claims.ts';
 import type { Sso, SsoSession, SsoSettings } from '../../../application/identity/sso.ts';
 import { TRANSACTION_MS } from '../../../application/identity/sso-transactions.ts';
 import { DomainError } from '../../../domain/core/errors.ts';

@@ -37,7 +37,7 @@ describe('Signed heads', function () {
   let folder: string;
   let ended: (() => Promise<void>)[] = [];
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'sealer-'));
+    folder = await mkdtemp(join(tmpdir(), 'head-signer-'));
   });
   afterEach(async () => {
     for (const end of ended.reverse()) await end();
@@ -55,7 +55,7 @@ describe('Signed heads', function () {
     const clock = testClock();
     const signer = newSigner();
     const keeper = new HeadKeeper({ events, follower: new LogFollower({ events, logger }), heads, logger });
-    const sealer = new HeadSigner({
+    const auditSigner = new HeadSigner({
       keeper,
       heads,
       signer: options.signed === false ? undefined : signer,
@@ -65,7 +65,7 @@ describe('Signed heads', function () {
       isTenant: (owner) => owner !== 'platform',
     });
     const stopping = new AbortController();
-    const running = [keeper.run(stopping.signal), sealer.deliver(stopping.signal)];
+    const running = [keeper.run(stopping.signal), auditSigner.deliver(stopping.signal)];
     let isOver = false;
     const stop = async (): Promise<void> => {
       if (isOver) return;
@@ -75,31 +75,31 @@ describe('Signed heads', function () {
       await heads.close();
     };
     ended.push(stop);
-    return { sealer, keeper, heads, signer, clock, logger, stop };
+    return { auditSigner, keeper, heads, signer, clock, logger, stop };
   };
 
   it('cover the last event of every stream of the tenant and no other', async () => {
     const events = openMemoryEventStore();
     const keyStore = memoryKeyStore();
-    const { sealer, signer } = await start(events);
+    const { auditSigner, signer } = await start(events);
     for (let round = 0; round < 3; round += 1) {
       await fillAuditLog(events, keyStore, 'acme', 3000, 3);
       await fillAuditLog(events, keyStore, 'acme2', 100, 3);
       for (const tenant of ['acme', 'acme2', 'nobody']) {
-        const head = await sealer.proof(tenant);
+        const head = await auditSigner.proof(tenant);
         expect(head.root, tenant).to.equal(await rootOf(events, tenant));
         expect(head.position >= ((await events.head()) ?? '~')).to.equal(true);
         expect(() => orderedHeads({ head }, [], publicKeyOf(signer.publicKey), undefined)).not.to.throw();
       }
     }
-    expect((await sealer.proof('nobody')).root, 'without streams').to.equal(
+    expect((await auditSigner.proof('nobody')).root, 'without streams').to.equal(
       'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
     );
   });
 
   it('are correct for their position while events are appended', async () => {
     const events = openMemoryEventStore();
-    const { sealer } = await start(events);
+    const { auditSigner } = await start(events);
     let done = false;
     const slowly: EventStore = {
       ...events,
@@ -113,7 +113,7 @@ describe('Signed heads', function () {
     });
     const heads: SignedHead[] = [];
     while (!done) {
-      if ((await events.head()) !== undefined) heads.push(await sealer.proof('acme'));
+      if ((await events.head()) !== undefined) heads.push(await auditSigner.proof('acme'));
       await new Promise((resolve) => setImmediate(resolve));
     }
     await writing;
@@ -131,29 +131,29 @@ describe('Signed heads', function () {
     const keyStore = memoryKeyStore();
     const first = await start(events);
     await fillAuditLog(events, keyStore, 'acme', 2000, 5);
-    await first.sealer.proof('acme');
+    await first.auditSigner.proof('acme');
     await first.stop();
     const [second, third] = [await start(events), await start(events)];
     await Promise.all([
       fillAuditLog(events, keyStore, 'acme', 2000, 5),
-      second.sealer.proof('acme').catch(() => undefined),
-      third.sealer.proof('acme').catch(() => undefined),
+      second.auditSigner.proof('acme').catch(() => undefined),
+      third.auditSigner.proof('acme').catch(() => undefined),
     ]);
     const root = await rootOf(events, 'acme');
-    expect((await second.sealer.proof('acme')).root).to.equal(root);
-    expect((await third.sealer.proof('acme')).root).to.equal(root);
+    expect((await second.auditSigner.proof('acme')).root).to.equal(root);
+    expect((await third.auditSigner.proof('acme')).root).to.equal(root);
   });
 
   it('are rebuilt for another log', async () => {
     const first = openMemoryEventStore();
     await fillAuditLog(first, memoryKeyStore(), 'acme', 500, 5);
     const before = await start(first);
-    await before.sealer.proof('acme');
+    await before.auditSigner.proof('acme');
     await before.stop();
     const other = openMemoryEventStore();
     await fillAuditLog(other, memoryKeyStore(), 'acme', 300, 5);
     const after = await start(other);
-    expect((await after.sealer.proof('acme')).root).to.equal(await rootOf(other, 'acme'));
+    expect((await after.auditSigner.proof('acme')).root).to.equal(await rootOf(other, 'acme'));
   });
 
   it('are signed regularly only for tenants with new events', async () => {
@@ -161,16 +161,16 @@ describe('Signed heads', function () {
     const keyStore = memoryKeyStore();
     const received: SignedHead[] = [];
     const sink: HeadSink = { receive: async (head) => void received.push(head) };
-    const { sealer } = await start(events, { sink });
+    const { auditSigner } = await start(events, { sink });
     await fillAuditLog(events, keyStore, 'acme', 50);
     await fillAuditLog(events, keyStore, 'other', 50);
     await fillAuditLog(events, keyStore, 'platform', 50);
     const tenants = () => received.map(({ tenant_id }) => tenant_id).sort();
-    await sealer.round();
+    await auditSigner.round();
     await eventually(() => expect(tenants()).to.deep.equal(['acme', 'other']));
-    await sealer.round();
+    await auditSigner.round();
     await fillAuditLog(events, keyStore, 'other', 5);
-    await sealer.round();
+    await auditSigner.round();
     await eventually(() => expect(tenants()).to.deep.equal(['acme', 'other', 'other']));
   });
 
@@ -189,7 +189,7 @@ describe('Signed heads', function () {
     const sealed: string[] = [];
     for (let nth = 0; nth < 3; nth += 1) {
       first.clock.advance(1000);
-      sealed.push((await first.sealer.proof('acme')).signed_at);
+      sealed.push((await first.auditSigner.proof('acme')).signed_at);
     }
     await eventually(() =>
       expect(first.logger.lines.map(({ message }) => message).join()).to.include('AUDIT_HEADS'),
@@ -229,8 +229,8 @@ describe('Signed heads', function () {
   });
 
   it('are refused without a key, which production requires', async () => {
-    const { sealer } = await start(openMemoryEventStore(), { signed: false });
-    const refused = await sealer.proof('acme').catch((error: unknown) => error);
+    const { auditSigner } = await start(openMemoryEventStore(), { signed: false });
+    const refused = await auditSigner.proof('acme').catch((error: unknown) => error);
     expect(refused).to.have.property('code', 'unavailable');
     const config = { ...readConfig({ DATA_DIR: folder }), NODE_ENV: 'production' } as const;
     expect(headSigner(config)).to.equal(undefined);

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { NO_FOREGROUND_LOAD, type Referrers } from '../../../application/bulk/ports.ts';
+import type { Referrers } from '../../../application/bulk/ports.ts';
 import { BulkPreviews } from '../../../application/bulk/preview.ts';
 import { RowExecutor } from '../../../application/bulk/row-executor.ts';
 import { BulkRunner, type RunnerOptions } from '../../../application/bulk/worker.ts';
@@ -69,7 +69,7 @@ export const startBulk = (
       leases,
       rows,
       referrers,
-      foreground: NO_FOREGROUND_LOAD,
+      foreground: { asked: 0, longestWait: () => 0, comesTo: async () => true },
       clock,
       logger: node.logger,
       owner: randomUUID(),

@@ -1,10 +1,10 @@
-import type { SourceKind } from '../ports/corpus-store.ts';
-import type { Embedder } from '../ports/embedder.ts';
-import { type ChunkSizes, chunksOf, embeddedText } from './chunker.ts';
-import { searchTextsOf, type Turn } from './question.ts';
-import { RANKING, type RankingRules } from './ranking.ts';
-import { SearchIndex } from './search-index.ts';
-import type { Passage } from './tenant-indexes.ts';
+import { type ChunkSizes, chunksOf, embeddedText } from '../../application/assistant/chunker.ts';
+import { searchTextsOf, type Turn } from '../../application/assistant/question.ts';
+import { RANKING, type RankingRules } from '../../application/assistant/ranking.ts';
+import { SearchIndex } from '../../application/assistant/search-index.ts';
+import type { Passage } from '../../application/assistant/tenant-indexes.ts';
+import type { SourceKind } from '../../application/ports/corpus-store.ts';
+import type { Embedder } from '../../application/ports/embedder.ts';
 
 /** A text with its source, as `source-texts.ts` makes them. */
 export interface OfflineDocument {
