@@ -150,7 +150,7 @@ describe('SQLite event store: behaviour of its own', () => {
   });
 
   it('waits for a lock of another process, and gives up in time', async () => {
-    const store = open({ patienceMs: 200 });
+    const store = open({ lockTimeoutMs: 200 });
     const other = new DatabaseSync(path);
     other.exec('BEGIN IMMEDIATE');
     const [one] = events(1);

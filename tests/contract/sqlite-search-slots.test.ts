@@ -1,14 +1,14 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { expect } from 'chai';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import { type DocWrite, type ReadStore, SearchGivenUp } from '../../application/ports/read-store.ts';
 import { parseFilter } from '../../domain/expressions/filter.ts';
 import type { FieldSpecs } from '../../domain/expressions/tree.ts';
+import { type SlotLimits, searchSlots } from '../../infrastructure/read-store/sqlite/search-slots.ts';
 import { openSqliteReadStore } from '../../infrastructure/read-store/sqlite/store.ts';
-import { type SlotLimits, searchTurns } from '../../infrastructure/read-store/sqlite/turns.ts';
 import { documentOf } from '../support/filters.ts';
 import { put, rejectsWith, type Workbench, workbench } from './read-store/support.ts';
 
@@ -171,17 +171,17 @@ describe('Turns of searches', () => {
 
   /** Searches that end when they are told to. */
   function bench(limits: Partial<SlotLimits> = {}) {
-    const turns = searchTurns({ ...LIMITS, ...limits });
+    const slots = searchSlots({ ...LIMITS, ...limits });
     const running = new Map<string, () => void>();
     const begin = (name: string): Promise<string> =>
-      turns(name.slice(0, 1), async () => {
+      slots(name.slice(0, 1), async () => {
         await new Promise<void>((resolve) => running.set(name, resolve));
         running.delete(name);
         return name;
       });
     const end = async (name: string): Promise<void> => {
       running.get(name)?.();
-      for (let turn = 0; turn < 3; turn += 1) await nextTurn();
+      for (let turn = 0; turn < 3; turn += 1) await nextTick();
     };
     return { begin, end, names: () => [...running.keys()].join(' ') };
   }
@@ -189,7 +189,7 @@ describe('Turns of searches', () => {
   it('are taken by two at a time, one of each tenant, first come first served', async () => {
     const { begin, end, names } = bench();
     const all = Promise.all(['a1', 'a2', 'b1', 'c1', 'b2'].map(begin));
-    await nextTurn();
+    await nextTick();
     expect(names()).to.equal('a1 b1');
     await end('b1');
     expect(names(), 'another tenant goes before the second of one that runs').to.equal('a1 c1');
@@ -212,9 +212,9 @@ describe('Turns of searches', () => {
   });
 
   it('are given on by a search that fails', async () => {
-    const turns = searchTurns({ ...LIMITS, atOnce: 1 });
-    const failing = turns('a', () => Promise.reject(new TypeError('broken')));
-    const next = turns('b', async () => 'next');
+    const slots = searchSlots({ ...LIMITS, atOnce: 1 });
+    const failing = slots('a', () => Promise.reject(new TypeError('broken')));
+    const next = slots('b', async () => 'next');
     await rejectsWith(failing, TypeError);
     expect(await next).to.equal('next');
   });
@@ -228,8 +228,8 @@ describe('Turns of searches', () => {
     await end('a1');
     await end('b1');
     await Promise.all(held);
-    const turns = searchTurns(LIMITS);
+    const slots = searchSlots(LIMITS);
     const now = performance.now();
-    expect((await turns('a', async (deadline) => deadline)) - now).to.be.within(59_900, 60_100);
+    expect((await slots('a', async (deadline) => deadline)) - now).to.be.within(59_900, 60_100);
   });
 });
