@@ -10,7 +10,7 @@ describe('The text of a URL', () => {
     return found;
   };
 
-  it('says host and port, as they are connected to', () => {
+  it('gives host and port as they are connected to', () => {
     for (const [text, host, port] of [
       ['https://Example.COM', { kind: 'name', name: 'example.com' }, 443],
       ['https://bücher.example:8443/a', { kind: 'name', name: 'xn--bcher-kva.example' }, 8_443],
@@ -24,7 +24,7 @@ describe('The text of a URL', () => {
     }
   });
 
-  it('is refused everywhere for what cannot be mended, and outside of allowed networks for port and name', () => {
+  it('is refused everywhere when invalid, and outside allowed networks for port and name', () => {
     expect(read('https://example.com:22/').refusedOutside?.reason).to.equal('port');
     expect(read('https://redis/').refusedOutside?.reason).to.equal('host_name');
     expect(read('https://example.com/').refusedOutside).to.equal(undefined);
@@ -32,7 +32,7 @@ describe('The text of a URL', () => {
     expect(destinationOf('https://u@redis:22/', { allowHttp: false })).to.include({ reason: 'user_info' });
   });
 
-  it('reads the same when it is read again, and hides nobody in front of the host', () => {
+  it('parses to itself, and hides no user info', () => {
     const piece = fc.constantFrom(
       ...[
         'https://',
