@@ -5,7 +5,7 @@ import { type AnswerCodec, fingerprints } from '../../../api/http/idempotency.ts
 import { testRoutes } from './routes.ts';
 import { MemoryIdempotency, serve, type TestServer } from './support.ts';
 
-/** Marks what it stores, so that a test sees that nothing goes by it. */
+/** Marks stored answers, to show that every answer passes through the codec. */
 const codec: AnswerCodec = {
   store: async (body) => `sealed:${JSON.stringify(body)}`,
   restore: async (text): Promise<unknown> => JSON.parse(text.slice('sealed:'.length)),
@@ -73,7 +73,7 @@ describe('Idempotency-Key', () => {
   it('is not released while the outcome is unknown', async () => {
     const send = (path: string) =>
       server.request('POST', path, { as: 'admin', headers: { 'Idempotency-Key': 'f' } });
-    // What happened is not known, so the key stays with that request.
+    // The outcome is unknown, so the request keeps the key.
     expect((await send('/api/v1/boom/unavailable')).status).to.equal(503);
     expect((await send('/api/v1/boom/unavailable')).status).to.equal(503);
     expect((await create('f')).status).to.equal(422);

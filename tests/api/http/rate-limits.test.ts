@@ -108,7 +108,7 @@ describe('Rate limits', () => {
       30,
     ]);
     const others = Array.from({ length: 17 }, (_, nth) => given.loginAs('jo@x.test', `203.0.${nth}.1`));
-    // Four of the twenty went to the networks above; what these refused took none.
+    // Four of the twenty counted for the networks above; refused ones did not count.
     expect(others.map((wait) => wait === undefined)).to.deep.equal([...Array(16).fill(true), false]);
     expect(others.at(-1)).to.equal(3);
     expect(given.loginAs('al@x.test', '198.51.100.1')).to.equal(undefined);

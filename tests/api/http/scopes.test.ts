@@ -13,7 +13,10 @@ import type { ErrorCode } from '../../../domain/core/errors.ts';
 import { SCOPES, type Scope } from '../../../domain/identity/scopes.ts';
 import { refusal } from '../../support/given.ts';
 
-/** What scopes open, and what they never open (specification, Enforcement rules; decisions, section 3). */
+/**
+ * Routes that scopes allow, and routes that they never allow (specification, Enforcement rules; decisions, section
+ * 3).
+ */
 
 const rights: TenantRights = { plan: 'enterprise', entitlements: { ledger: true, assistant: true } };
 const common = { tenantId: 'acme', rights };
@@ -91,7 +94,7 @@ describe('Scopes', () => {
     expect(outcome(admins, user())).to.equal('in');
     expect(outcome(admins, user({ tokenUse: 'api_test' }))).to.equal('in');
     expect(outcome(admins, user({ role: 'operator' }))).to.equal('admin_required');
-    // For the others the scope stands for the role.
+    // The scope replaces the role of the others.
     expect(outcome(admins, apiToken('workflow:admin'))).to.equal('in');
     expect(outcome(admins, { ...extension('workflow:admin'), role: 'operator' })).to.equal('in');
   });

@@ -9,7 +9,7 @@ import { admin, MemoryIdempotency, serve, type TestServer } from './support.ts';
 
 const BASE = '/public/wishes/:tenant/:slug';
 
-/** A public route that takes wishes, and forbids some. */
+/** A public route that accepts wishes and forbids some. */
 const wishes = (effects: unknown[], own: Partial<Route> = {}): Route => ({
   ...route({
     method: 'post',

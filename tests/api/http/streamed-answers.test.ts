@@ -8,11 +8,11 @@ import { Pieces, type Streamed, sendStream } from '../../../api/http/stream.ts';
 import { eventually } from '../../support/eventually.ts';
 import { serve } from './support.ts';
 
-/** Bodies that never end by themselves, and what is known of them. */
+/** An endless body, with its observed state. */
 interface Endless {
   readonly body: Streamed;
   readonly isEnded: () => boolean;
-  /** Bytes that were made. */
+  /** Bytes produced so far. */
   readonly made: () => number;
 }
 
@@ -43,7 +43,7 @@ const kinds: Readonly<Record<string, (stopping?: AbortSignal) => Endless>> = {
       }
     })();
     const ended = source.return.bind(source);
-    // One that never began has nothing to clean up, and says nothing of its end.
+    // A source that never began has nothing to clean up.
     source.return = (value) => {
       isEnded = true;
       return ended(value);
@@ -193,7 +193,7 @@ describe('A streamed answer', () => {
     const parts: Buffer[] = [];
     reader.on('data', (part: Buffer) => {
       parts.push(part);
-      // Slower than it is made, so that pieces have to wait.
+      // Reads more slowly than the source produces, so that chunks wait.
       reader.pause();
       setImmediate(() => reader.resume());
     });

@@ -10,7 +10,7 @@ import { eventually } from '../../support/eventually.ts';
 import { BOUNDARY, digest, file, form, LIMIT, type Part, TYPE } from './multipart.ts';
 import { type Answer, serve, type TestServer } from './support.ts';
 
-/** What is stored, and what is being stored. */
+/** Stored files, and files being stored. */
 const stored = new Map<string, number>();
 let receiving = 0;
 let admitted = 0;
@@ -87,7 +87,7 @@ describe('Uploads', () => {
       headers: { 'Content-Type': TYPE, ...own },
     });
 
-  /** Refused, and nothing of it is left or goes on. */
+  /** Checks a refusal, and that nothing is stored or still being read. */
   const refused = (answer: Answer, status: number, error: string): void => {
     expect([answer.status, answer.json.error], answer.text).to.deep.equal([status, error]);
     expect(receiving, 'still receiving').to.equal(0);
@@ -256,7 +256,7 @@ describe('Uploads', () => {
     refused(await send(form(file(Buffer.alloc(90_000)))), 503, 'unavailable');
   });
 
-  /** Sends the head of an upload and these bytes, and then nothing; gives what came back. */
+  /** Sends the head of an upload and these bytes, then nothing; returns the answer. */
   const begin = (bytes: Buffer, then: 'close' | 'wait', length = 90_000): Promise<string> =>
     new Promise((resolve) => {
       const socket = connect(server.port, '127.0.0.1', () => {

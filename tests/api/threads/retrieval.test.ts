@@ -56,7 +56,7 @@ describe('The search thread', function () {
   });
 
   it('is unavailable once closed, also for waiting searches', async () => {
-    // Asked and closed in one go, before the thread can answer.
+    // Closes before the thread can answer.
     const waiting = rejection(search.search('acme', { vector: undefined, terms: [] }));
     await search.close();
     expect(await waiting).to.be.instanceOf(StoreUnavailable);

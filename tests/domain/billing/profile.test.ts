@@ -82,7 +82,7 @@ describe('A template', () => {
           return;
         }
         accepted += 1;
-        // Filled in with its own variables, a template is itself again, but for spaces inside the braces.
+        // Filled in with its own variables, a template renders itself, except for spaces inside the braces.
         const own = Object.fromEntries(TEMPLATE_VARIABLES.map((name) => [name, `{{${name}}}`]));
         const values = { ...VALUES, ...own };
         const squeezed = template.replace(/\{\{ *([a-z]+) *\}\}/g, '{{$1}}');

@@ -164,7 +164,7 @@ describe('A bulk session', () => {
   });
 });
 
-/** Anything that anybody could try at any time. */
+/** Any command at any time. */
 const steps = fc.array(
   fc.oneof(
     fc
@@ -199,7 +199,7 @@ describe('Any history of a bulk session', () => {
           revision += 1;
         };
         PREVIEW.forEach(append);
-        // Whoever works on a session does no row twice: that is kept here, not by the decisions.
+        // The runner processes no row twice; decisions do not check that.
         const done = new Set<number>();
         for (const { kind, row, run: late, as } of history) {
           const before: SessionState = sessionIn(state);

@@ -111,7 +111,7 @@ describe('The rules of a change', () => {
         fc.pre(old.misfits.length === 0);
         const isBroken = brokenBy(tightenings(before, after), old.values) !== undefined;
         const isRefused = resolve(after, undefined, old.values).misfits.length > 0;
-        // A value never becomes one of another type.
+        // A value keeps its type.
         const types = new Map(after.map((each) => [each.key, each.type]));
         const isRetyped = before.some((each) => each.key in old.values && types.get(each.key) !== each.type);
         expect(isBroken).to.equal(isRefused || isRetyped);

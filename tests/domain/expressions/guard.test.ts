@@ -93,7 +93,7 @@ describe('Guards', () => {
     ['!(payload.missing > 1)', true],
     ['payload.amount == "five"', false],
     ['payload.amount != "five"', true],
-    // Not to be evaluated, and so false, also when negated.
+    // Cannot be evaluated, and so false, also when negated.
     ['payload.amount', false],
     ['!payload.amount', false],
     ['!(payload.deep.text > 5)', false],
@@ -103,7 +103,7 @@ describe('Guards', () => {
     ['!(record.unknown == 1)', false],
     ['!(actor.name == "x")', false],
     ['!(nothing == 1)', false],
-    // What is known before the part that cannot be evaluated counts.
+    // Evaluation stops before the part that cannot be evaluated.
     ['record.paid || payload.amount', true],
     ['!record.paid && payload.amount', false],
   ];

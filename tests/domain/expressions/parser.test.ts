@@ -63,7 +63,7 @@ const isNode = (value: unknown): value is CelNode =>
 
 const valueOfLiteral = (node: unknown): unknown => (isNode(node) ? node.args : undefined);
 
-/** The same of the tree that a full CEL parser makes. */
+/** The same shape from the tree of a full CEL parser. */
 function celShape(node: unknown): unknown {
   if (!isNode(node)) throw new Error('no node');
   const { op, args } = node;

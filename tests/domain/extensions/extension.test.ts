@@ -163,7 +163,7 @@ describe('A token of an extension', () => {
     const steps = fc.array(
       fc.record({
         act: fc.constantFrom('install', 'activate', 'activate', 'deactivate', 'uninstall', 'mint', 'mint'),
-        // Mostly within one second, which is all that `iat` can tell.
+        // Mostly within one second, the resolution of `iat`.
         wait: fc.integer({ min: 0, max: 200 }),
       }),
       { maxLength: 40 },
@@ -173,7 +173,7 @@ describe('A token of an extension', () => {
         let state = extensionStream.initial;
         let now = BEGINNING;
         let alive: number[] = [];
-        // Begin with one that is there, or too few stories get anywhere.
+        // Begins installed, since few random stories would get anywhere otherwise.
         state = extensionStream.evolve(state, installed, { at: now, revision: 0 });
         let dead: number[] = [];
         const check = (): void => {

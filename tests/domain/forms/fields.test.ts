@@ -114,7 +114,7 @@ describe('A submission for a form', () => {
 
 describe('Texts of a form', () => {
   const values = (texts: Record<string, string | string[]>) => {
-    // What an empty checkbox gives is told below.
+    // Unticked checkboxes are tested below.
     const { tick: _tick, ...rest } = valuesOfTexts(FIELDS, texts, 'UTC');
     return rest;
   };

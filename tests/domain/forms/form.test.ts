@@ -79,7 +79,7 @@ describe('A form', () => {
     ]) {
       change({ fields }).gives({ type: 'FormChanged', data: { ...data, fields } });
     }
-    // The slug is held by another claim from then on.
+    // Another claim holds the slug from now on.
     change({}, 'claim-2').gives({ type: 'FormChanged', data: { ...data, claim_id: 'claim-2' } });
     const after = given(formStream, created, published, {
       type: 'FormChanged',

@@ -9,11 +9,11 @@ describe('A local time of a form', () => {
     ['UTC', '2026-01-02 03:04', '2026-01-02T03:04:00.000Z'],
     ['Europe/Berlin', '2026-01-15T12:00', '2026-01-15T11:00:00.000Z'],
     ['Europe/Berlin', '2026-07-15T12:00', '2026-07-15T10:00:00.000Z'],
-    // Put forward from 2:00 to 3:00.
+    // Clocks go from 2:00 to 3:00.
     ['Europe/Berlin', '2026-03-29T01:59', '2026-03-29T00:59:00.000Z'],
     ['Europe/Berlin', '2026-03-29T02:30', '2026-03-29T01:30:00.000Z'],
     ['Europe/Berlin', '2026-03-29T03:00', '2026-03-29T01:00:00.000Z'],
-    // Put back from 3:00 to 2:00: the first of the two.
+    // Clocks go back from 3:00 to 2:00: the first of the two instants.
     ['Europe/Berlin', '2026-10-25T02:30', '2026-10-25T00:30:00.000Z'],
     ['Europe/Berlin', '2026-10-25T03:00', '2026-10-25T02:00:00.000Z'],
     ['Asia/Kathmandu', '2026-01-01T00:00', '2025-12-31T18:15:00.000Z'],
@@ -64,7 +64,7 @@ describe('A local time of a form', () => {
         const shown = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'medium' });
         const local = shown.format(instant).replace(' ', 'T');
         const found = Date.parse(instantOfLocal(local, timeZone) ?? '');
-        // Whatever was found, the clock shows the same then; of two the first.
+        // The clock shows the same at the result; of two instants it is the first.
         return shown.format(found).replace(' ', 'T') === local && found <= instant;
       }),
       { numRuns: 300 },

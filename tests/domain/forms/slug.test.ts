@@ -17,7 +17,7 @@ const freed = (form: string, id: string): FormSlugEvent => ({
   type: 'FormSlugFreed',
   data: { slug: 'report', form_id: form, claim_id: id },
 });
-/** When `taken` happened. */
+/** Time of `taken`. */
 const SINCE = BEGINNING + 1000;
 
 describe('A slug', () => {

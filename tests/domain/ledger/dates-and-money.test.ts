@@ -57,7 +57,7 @@ describe('Sums of money', () => {
       fc.property(amounts, (all) => {
         const sum = all.reduce<Sum | undefined>((before, each) => plus(before, each), undefined);
         expect(BigInt(sum ?? 0)).to.equal(all.reduce((before, each) => before + BigInt(each), 0n));
-        // As JSON, too.
+        // Also as JSON.
         expect(BigInt(JSON.parse(JSON.stringify(sum)))).to.equal(BigInt(sum ?? 0));
       }),
     );

@@ -115,7 +115,7 @@ describe('Snippets', () => {
         const source = snippetSource(stored);
         expect(toSnippet(source, nameOf)).to.equal(toSnippet(stored, nameOf));
         expect(source.isWellFormed()).to.equal(true);
-        // No mark is cut: every NUL of the excerpt belongs to a pair around an id.
+        // No mark is split: every NUL of the excerpt belongs to a pair around an id.
         expect(source.split('\u0000').length % 2).to.equal(1);
         expect(storedMentions(source)).to.deep.equal(
           storedMentions(stored).slice(0, storedMentions(source).length),
@@ -169,7 +169,7 @@ describe('Hostile texts of 40 KB', () => {
     it(`take linear time (${index + 1})`, () => {
       const short = text.slice(0, text.length / 8);
       const [little, much] = [timed(short), timed(text)];
-      // Eight times the text: a quadratic reading would take sixty-four times as long.
+      // Eight times the text: quadratic parsing would take sixty-four times as long.
       expect(much).to.be.lessThan(little * 32 + 10);
       expect(much).to.be.lessThan(100);
     });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { destinationOf, REFUSAL_REASONS } from '../../../domain/webhooks/url-rules.ts';
 
-/** The forms that are refused and taken are in tests/infrastructure/http/forms.test.ts, where addresses are judged too. */
+/** Refused and accepted forms are in tests/infrastructure/http/forms.test.ts, with checks of addresses. */
 describe('The text of a URL', () => {
   const read = (text: string, allowHttp = false) => {
     const found = destinationOf(text, { allowHttp });
@@ -73,7 +73,7 @@ describe('The text of a URL', () => {
           found.port,
           found.refusedOutside,
         ]);
-        // What a simpler reader takes for the host begins where ours does.
+        // A simple parser finds the host at the same place.
         const simple = /^https?:\/\/([^/?#]*)/i.exec(url)?.[1] ?? '';
         expect(simple).not.to.match(/[@\\\s%]/);
       }),

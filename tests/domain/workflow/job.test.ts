@@ -265,7 +265,7 @@ describe('The fit of a workflow', () => {
         definitionIssues(broken).map(({ path, code }) => [path, code]),
         guard,
       ).to.deep.equal([['transitions.5.guard', 'type_mismatch']]);
-      // It is said once, not for each entity again.
+      // Reported once, not again for each entity.
       expect(fitIssues(broken, FIELDS), guard).to.deep.equal([]);
     }
     const guard = 'state == "draft" && actor.role in ["admin", "operator"] && record.anything == 1';

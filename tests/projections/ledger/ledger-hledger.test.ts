@@ -14,7 +14,7 @@ import { memoryReadModel } from '../../support/memory-reader.ts';
 
 const TENANT = 'acme';
 
-/** Names and memos that a plain-text journal could take for something else. */
+/** Names and memos that contain journal syntax. */
 const NASTY = [
   'Cash',
   'two  spaces ; a comment',

@@ -7,7 +7,7 @@ import { balanceSheet, profitAndLoss, trialBalance } from '../../../projections/
 import { memoryReadModel } from '../../support/memory-reader.ts';
 
 const TENANT = 'acme';
-/** The whole journal is to be read. */
+/** The whole journal must be read. */
 const NOTHING = { sums: [], chart: [], next: 0 };
 
 const books = () => {
@@ -97,7 +97,7 @@ describe('Recorded amounts', () => {
     post(4, '2026-02-28');
     nextMonth();
     post(5, '2026-03-15');
-    // Where the new month began is written, and what was posted just before it is not.
+    // The start of the new month is written, but the postings just before it are not.
     for (const account of ['a', 'b']) documents('recorded', TENANT).delete(`2026-04.EUR.2026-02.${account}`);
     const { sums, next } = await recordedBefore(reader, TENANT, 'EUR', end(), folded);
     expect([sums.map(({ recorded }) => recorded), next]).to.deep.equal([['2026-03', '2026-03'], 3]);
