@@ -1,15 +1,5 @@
-import { randomBytes, randomUUID } from 'node:crypto';
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  linkSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import {
@@ -22,6 +12,7 @@ import {
   SIGNING_SECRETS,
   type SigningSecret,
 } from './config.ts';
+import { linkFirst, writeWhole } from './durable-files.ts';
 
 const verifying = z.string().optional();
 
@@ -57,42 +48,12 @@ const made = (): string => randomBytes(32).toString('base64url');
 
 const pathIn = (config: Config): string => join(config.DATA_DIR, 'development-secrets.json');
 
+const textOf = (secrets: Secrets): string => `${JSON.stringify(secrets, null, 2)}\n`;
+
 /** The secrets stored in the data folder; undefined when there are none. */
 const kept = (config: Config): Secrets | undefined => {
   const path = pathIn(config);
   return existsSync(path) ? stored.parse(JSON.parse(readFileSync(path, 'utf8'))) : undefined;
-};
-
-/**
- * Writes a temporary file and then places it whole, so that no reader sees a part, even after a crash.
- * @param place puts the finished file at its name
- */
-const writeWhole = (path: string, secrets: Secrets, place: (finished: string) => void): void => {
-  const beside = `${path}.${randomUUID()}`;
-  const file = openSync(beside, 'wx', 0o600);
-  try {
-    try {
-      writeFileSync(file, `${JSON.stringify(secrets, null, 2)}\n`);
-      fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
-    place(beside);
-    syncFolder(join(path, '..'));
-  } finally {
-    rmSync(beside, { force: true });
-  }
-};
-
-/** Syncs the folder, so that the new name is durable; Windows has no such call. */
-const syncFolder = (path: string): void => {
-  if (process.platform === 'win32') return;
-  const folder = openSync(path, 'r');
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
-  }
 };
 
 /** Reads stored secrets or creates them; of concurrent processes one creates them and the others read them. */
@@ -107,14 +68,7 @@ const keptOrMade = (config: Config): Secrets => {
     MASTER_KEY: made(),
   };
   const path = pathIn(config);
-  writeWhole(path, fresh, (finished) => {
-    try {
-      // A hard link to the finished file, which fails when the name exists.
-      linkSync(finished, path);
-    } catch (error) {
-      if (!existsSync(path)) throw error;
-    }
-  });
+  writeWhole(path, textOf(fresh), linkFirst);
   return stored.parse(JSON.parse(readFileSync(path, 'utf8')));
 };
 
@@ -246,7 +200,7 @@ const changeKept = (config: Config, change: (secrets: Secrets) => Secrets): void
   }
   try {
     const secrets = stored.parse(JSON.parse(readFileSync(path, 'utf8')));
-    writeWhole(path, change(secrets), (finished) => renameSync(finished, path));
+    writeWhole(path, textOf(change(secrets)), renameSync);
   } finally {
     rmSync(lock, { force: true });
   }

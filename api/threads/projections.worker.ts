@@ -40,7 +40,7 @@ const run = async (): Promise<void> => {
   const relay = new Growth();
   const isRemote = config.EVENTSTORE_URL !== undefined;
   const source = isRemote
-    ? { ...events, onGrowth: (listener: GrowthListener) => relay.hear(listener) }
+    ? { ...events, onGrowth: (listener: GrowthListener) => relay.subscribe(listener) }
     : events;
   const follower = new LogFollower({ events: source, logger });
   const runners = new Map(
@@ -72,8 +72,8 @@ const run = async (): Promise<void> => {
     const message = toProjections.parse(received);
     switch (message.kind) {
       case 'appended':
-        if (message.growths.length === 0) relay.tell();
-        for (const growth of message.growths) relay.tell(growth);
+        if (message.growths.length === 0) relay.notify();
+        for (const growth of message.growths) relay.notify(growth);
         return events.wake?.();
       case 'hurry':
         events.wake?.();

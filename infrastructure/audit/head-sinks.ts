@@ -2,6 +2,7 @@ import { mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { HeadSink } from '../../application/ports/audit-heads.ts';
 import type { OutboundHttp } from '../../application/ports/outbound-http.ts';
+import { syncFolder } from '../durable-files.ts';
 
 const TIMEOUT_MS = 10_000;
 const LINE_FEED = 0x0a;
@@ -25,17 +26,6 @@ export const folderSink = (folder: string): HeadSink => ({
     await syncFolder(folder);
   },
 });
-
-/** Syncs a folder, so that the name of a new file is durable; Windows has no such call. */
-const syncFolder = async (path: string): Promise<void> => {
-  if (process.platform === 'win32') return;
-  const folder = await open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
-};
 
 /** POSTs each head as JSON; any 2xx acknowledges it. */
 export const urlSink = (url: string, http: OutboundHttp): HeadSink => ({

@@ -1,24 +1,9 @@
-import {
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPairSync,
-  type KeyObject,
-  randomUUID,
-  sign,
-} from 'node:crypto';
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  linkSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { HeadSigningKey } from '../../application/ports/audit-heads.ts';
 import { type Config, ConfigError } from '../config.ts';
+import { linkFirst, writeWhole } from '../durable-files.ts';
 
 const FILE = 'audit-signing-key.pem';
 /** DER of an Ed25519 private key before its 32 bytes (RFC 8410). */
@@ -59,20 +44,8 @@ const derOf = (bytes: Buffer): Buffer => (bytes.length === SEED ? Buffer.concat(
 const keptOrMade = (folder: string): KeyObject => {
   const path = join(folder, FILE);
   if (!existsSync(path)) {
-    const beside = `${path}.${randomUUID()}`;
-    const file = openSync(beside, 'wx', 0o600);
-    try {
-      const { privateKey } = generateKeyPairSync('ed25519');
-      writeFileSync(file, privateKey.export({ format: 'pem', type: 'pkcs8' }));
-      fsyncSync(file);
-      // A hard link to the finished file, which fails when the name exists.
-      linkSync(beside, path);
-    } catch (error) {
-      if (!existsSync(path)) throw error;
-    } finally {
-      closeSync(file);
-      rmSync(beside, { force: true });
-    }
+    const { privateKey } = generateKeyPairSync('ed25519');
+    writeWhole(path, privateKey.export({ format: 'pem', type: 'pkcs8' }).toString(), linkFirst);
   }
   return privateKeyOf(readFileSync(path, 'utf8'));
 };

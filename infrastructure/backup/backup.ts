@@ -3,6 +3,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { syncFolder } from '../durable-files.ts';
 import { formatPosition } from '../event-store/positions.ts';
 import { blobPaths, copyBlobs, copyDatabase, digestOf, sync } from './copies.ts';
 import {
@@ -11,7 +12,6 @@ import {
   isWithin,
   type Manifest,
   type ManifestFile,
-  syncFolder,
   writeManifest,
 } from './manifest.ts';
 
@@ -124,5 +124,5 @@ const listBlobs = async (folder: string, path: string): Promise<void> => {
   } finally {
     await list.close();
   }
-  syncFolder(join(path, '..'));
+  await syncFolder(join(path, '..'));
 };

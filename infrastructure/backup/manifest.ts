@@ -1,15 +1,7 @@
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, readFileSync, realpathSync, renameSync } from 'node:fs';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { z } from 'zod';
+import { writeWhole } from '../durable-files.ts';
 
 /** The manifest of a backup. It is written last: a folder without one is an incomplete backup. */
 export const MANIFEST = 'backup.json';
@@ -69,16 +61,7 @@ export class BackupError extends Error {
 }
 
 export const writeManifest = (folder: string, value: Manifest): void => {
-  const path = join(folder, MANIFEST);
-  const handle = openSync(`${path}.new`, 'wx', 0o600);
-  try {
-    writeFileSync(handle, `${JSON.stringify(value, null, 2)}\n`);
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
-  renameSync(`${path}.new`, path);
-  syncFolder(folder);
+  writeWhole(join(folder, MANIFEST), `${JSON.stringify(value, null, 2)}\n`, renameSync);
 };
 
 /** @throws {BackupError} */
@@ -104,17 +87,6 @@ const jsonOf = (text: string): unknown => {
     return JSON.parse(text);
   } catch {
     return undefined;
-  }
-};
-
-/** A new name is durable once its folder is synced; Windows has no such call. */
-export const syncFolder = (folder: string): void => {
-  if (process.platform === 'win32') return;
-  const handle = openSync(folder, 'r');
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
   }
 };
 

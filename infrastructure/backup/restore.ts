@@ -3,8 +3,9 @@ import { createReadStream, existsSync, readdirSync } from 'node:fs';
 import { mkdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
+import { syncFolder } from '../durable-files.ts';
 import { type Copied, copyFile, isBlobPath, isMissing } from './copies.ts';
-import { BackupError, BLOB_LIST, isWithin, type Manifest, readManifest, syncFolder } from './manifest.ts';
+import { BackupError, BLOB_LIST, isWithin, type Manifest, readManifest } from './manifest.ts';
 
 export interface RestorePlan {
   readonly from: string;
@@ -47,11 +48,11 @@ export const restore = async (plan: RestorePlan): Promise<Manifest> => {
     await rm(join(beside, BLOB_LIST), { force: true });
     if (keysInto === into) await placeKeys(keysFrom, beside, keys);
     else await placeKeys(keysFrom, keysInto, keys);
-    syncFolder(beside);
+    await syncFolder(beside);
     // Fails when another process has written to the folder since.
     if (existsSync(into)) await rmdir(into);
     await rename(beside, into);
-    syncFolder(dirname(into));
+    await syncFolder(dirname(into));
   } catch (error) {
     await rm(beside, { recursive: true, force: true });
     throw error;
@@ -70,7 +71,7 @@ const placeKeys = async (from: string, into: string, { files }: Manifest): Promi
       await rm(join(into, part), { force: true });
     }
   }
-  syncFolder(into);
+  await syncFolder(into);
 };
 
 const place = async (from: string, into: string, name: string, wanted: Copied, as = name): Promise<void> => {

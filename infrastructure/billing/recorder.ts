@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { link, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { BillingUpstream } from '../../application/ports/billing-upstream.ts';
+import { syncFolder } from '../durable-files.ts';
 
 /**
  * Replaces a billing system when none is configured. Each invoice is a file `<key>.json` in a folder of the data
@@ -87,16 +88,6 @@ const place = async (incoming: string, target: string, document: string): Promis
     });
   } finally {
     await rm(part, { force: true });
-  }
-};
-
-/** A new name is durable once its folder is synced; the first writer may not have synced it yet. */
-const syncFolder = async (folder: string): Promise<void> => {
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 };
 

@@ -6,6 +6,7 @@ import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { BlobRef, BlobStore } from '../../application/ports/blob-store.ts';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
+import { syncFolder } from '../durable-files.ts';
 import { checkRef, guarded, isBlobId, isTenantId, measure } from './refs.ts';
 
 /** Folder of unfinished files. No tenant id begins like this. */
@@ -142,16 +143,6 @@ const makeFolder = async (folder: string): Promise<void> => {
   const first = await mkdir(folder, { recursive: true });
   if (first === undefined) return;
   for (let made = folder; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
-};
-
-/** A new name is durable once its folder is synced. */
-const syncFolder = async (folder: string): Promise<void> => {
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 };
 
 /** Maps system errors, such as a full or broken disk, to {@link StoreUnavailable}. */

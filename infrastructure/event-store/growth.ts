@@ -4,16 +4,16 @@ import type { GrowthListener } from '../../application/ports/event-store.ts';
 export class Growth {
   readonly #listeners = new Set<GrowthListener>();
 
-  get isHeard(): boolean {
+  get hasListeners(): boolean {
     return this.#listeners.size > 0;
   }
 
-  readonly tell: GrowthListener = (growth) => {
+  readonly notify: GrowthListener = (growth) => {
     for (const listener of [...this.#listeners]) listener(growth);
   };
 
   /** @returns unsubscribes the listener */
-  hear(listener: GrowthListener): () => void {
+  subscribe(listener: GrowthListener): () => void {
     // A new function per call, so that a listener subscribed twice unsubscribes twice.
     const own: GrowthListener = (growth) => listener(growth);
     this.#listeners.add(own);

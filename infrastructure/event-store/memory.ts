@@ -38,7 +38,7 @@ export function openMemoryEventStore(): EventStore {
         log.push(stored);
       }
       streams.set(stream, known);
-      growth.tell({ after, events: known.slice(-events.length) });
+      growth.notify({ after, events: known.slice(-events.length) });
       return lastOf(known);
     },
 
@@ -90,7 +90,7 @@ export function openMemoryEventStore(): EventStore {
       }
     },
 
-    onGrowth: (listener) => growth.hear(listener),
+    onGrowth: (listener) => growth.subscribe(listener),
     head: async () => log.at(-1)?.position,
     parsePosition: (text) => (isPosition(text) && parseOffset(text) !== undefined ? text : undefined),
     async close() {

@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { DatabaseSync, type SQLOutputValue, type StatementSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
+import { isTransient, resultCode } from './errors.ts';
 
 /** Time (ms) that a write waits for other processes' transactions before a 503. */
 const BUSY_DEADLINE_MS = 5_000;
@@ -77,39 +78,29 @@ export async function openSqlite({ path, pragmas, schema }: SqliteOptions): Prom
   return connection;
 }
 
-/** Retries a busy database between ticks. SQLite's own busy timeout blocks the event loop, so it is kept short. */
-async function retrying<T>(action: () => T): Promise<T> {
+/**
+ * Retries a busy database between ticks. SQLite's own busy timeout blocks the event loop, so it is kept short.
+ * @param wrap makes the error of the last attempt
+ */
+export async function retrying<T>(action: () => T, wrap = asUnavailable): Promise<T> {
   const deadline = Date.now() + BUSY_DEADLINE_MS;
   for (;;) {
     try {
       return action();
     } catch (error) {
-      if (!isBusy(error) || Date.now() > deadline) throw asUnavailable(error);
+      if (!isTransient(error) || Date.now() > deadline) throw wrap(error);
     }
     await delay(2 + Math.random() * 18);
   }
 }
 
-/** BUSY, LOCKED, PROTOCOL (SQLite itself has waited 10 s for a lock of the write-ahead log): transient. */
-const TRANSIENT: ReadonlySet<number> = new Set([5, 6, 15]);
 /** READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB: not worth a retry. */
 const UNUSABLE: ReadonlySet<number> = new Set([8, 10, 11, 13, 14, 26]);
-
-function resultCode(error: unknown): number | undefined {
-  if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number')
-    return undefined;
-  return error.errcode & 0xff;
-}
-
-function isBusy(error: unknown): boolean {
-  const code = resultCode(error);
-  return code !== undefined && TRANSIENT.has(code);
-}
 
 function asUnavailable(error: unknown): unknown {
   const code = resultCode(error);
   const closed = error instanceof Error && 'code' in error && error.code === 'ERR_INVALID_STATE';
-  if (!closed && !isBusy(error) && (code === undefined || !UNUSABLE.has(code))) return error;
+  if (!closed && !isTransient(error) && (code === undefined || !UNUSABLE.has(code))) return error;
   return new StoreUnavailable(error instanceof Error ? error.message : String(error), { cause: error });
 }
 
@@ -120,8 +111,8 @@ export function isMissingTable(error: unknown): boolean {
 
 export type Row = Record<string, SQLOutputValue>;
 
-export function textOf(row: Row, column: string): string {
-  const value = row[column];
+export function textOf(row: Row | undefined, column: string): string {
+  const value = row?.[column];
   if (typeof value !== 'string') throw new TypeError(`column ${column} holds no text`);
   return value;
 }
@@ -130,8 +121,8 @@ export function optionalTextOf(row: Row, column: string): string | undefined {
   return row[column] === null ? undefined : textOf(row, column);
 }
 
-export function numberOf(row: Row, column: string): number {
-  const value = row[column];
+export function numberOf(row: Row | undefined, column: string): number {
+  const value = row?.[column];
   if (typeof value !== 'number') throw new TypeError(`column ${column} holds no number`);
   return value;
 }

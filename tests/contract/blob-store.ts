@@ -7,11 +7,11 @@ import type { BlobRef, BlobStore, ByteRange } from '../../application/ports/blob
 import { eventually, rejection } from '../support/eventually.ts';
 
 export interface BlobStoreHarness {
-  /** Opens the same store once more, as another process would. */
+  /** Opens the same store again, like another process. */
   open(): Promise<BlobStore>;
-  /** How much is stored that is no whole blob: files, documents. */
+  /** Number of stored files or documents that are no whole blob. */
   leftovers(): Promise<number>;
-  /** Starts a put that will never go on, as of a process that died; it began at this time (ms). */
+  /** Begins a put at this time (ms) and abandons it, like a crashed process. */
   abandonPut(store: BlobStore, at: number): Promise<void>;
   dispose(): Promise<void>;
 }
@@ -21,7 +21,7 @@ const keyOf = ({ tenantId, id }: BlobRef): string => `${tenantId}/${id}`;
 const digest = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 const HOUR = 3_600_000;
 
-/** What every adapter of the blob store port must do (application/ports/blob-store.ts). */
+/** The contract of every adapter of the blob store port (application/ports/blob-store.ts). */
 export function blobStoreContract(name: string, start: () => Promise<BlobStoreHarness>): void {
   describe(`blob store contract: ${name}`, () => {
     let harness: BlobStoreHarness;
@@ -55,7 +55,7 @@ export function blobStoreContract(name: string, start: () => Promise<BlobStoreHa
       return found;
     };
 
-    it('gives back what was put, and says how much it was and its SHA-256', async () => {
+    it('returns the stored bytes, their size and SHA-256', async () => {
       for (const size of [0, 1, 65_536, 261_120, 1_500_001]) {
         const [ref, bytes] = [newRef(), randomBytes(size)];
         expect(await put(ref, bytes)).to.deep.equal({ size, sha256: digest(bytes) });
@@ -64,18 +64,18 @@ export function blobStoreContract(name: string, start: () => Promise<BlobStoreHa
       }
     });
 
-    it('shows a blob to another process as soon as it was put', async () => {
+    it('shows a blob to another process once it is stored', async () => {
       const [ref, other] = [newRef(), await harness.open()];
       await put(ref, Buffer.from('here'));
       expect(String(await read(ref, undefined, other))).to.equal('here');
       await other.close();
     });
 
-    it('has nothing under an id that nothing was put under', async () => {
+    it('finds nothing under an unused id', async () => {
       expect(await store.open(newRef())).to.equal(undefined);
     });
 
-    it('keeps tenants apart', async () => {
+    it('separates tenants', async () => {
       const ref = newRef('acme');
       await put(ref, Buffer.from('of acme'));
       const theirs = { ...ref, tenantId: 'globex' };
@@ -84,7 +84,7 @@ export function blobStoreContract(name: string, start: () => Promise<BlobStoreHa
       expect(String(await read(ref))).to.equal('of acme');
     });
 
-    it('gives parts', async () => {
+    it('returns parts', async () => {
       const [ref, bytes] = [newRef(), randomBytes(600_000)];
       await put(ref, bytes);
       for (const [first, last] of [
@@ -99,7 +99,7 @@ export function blobStoreContract(name: string, start: () => Promise<BlobStoreHa
       expect(await sizeOf(ref, { first: 5, last: 9 }), 'of the whole').to.equal(600_000);
     });
 
-    it('gives any part of any blob', async () => {
+    it('returns any part of any blob', async () => {
       const ref = newRef();
       const bytes = randomBytes(300_000);
       await put(ref, bytes);
@@ -113,7 +113,7 @@ export function blobStoreContract(name: string, start: () => Promise<BlobStoreHa
       );
     });
 
-    it('deletes, also what is not there', async () => {
+    it('deletes blobs, also absent ones', async () => {
       const ref = newRef();
       await put(ref, Buffer.from('x'));
       await store.delete(ref);
@@ -122,7 +122,7 @@ export function blobStoreContract(name: string, start: () => Promise<BlobStoreHa
       expect(await listed()).not.to.include.keys(`acme/${ref.id}`);
     });
 
-    it('deletes only what is older, when told so', async () => {
+    it('deletes only older blobs when given a time', async () => {
       const ref = newRef();
       await put(ref, Buffer.from('x'));
       await store.delete(ref, Date.now() - HOUR);
@@ -132,7 +132,7 @@ export function blobStoreContract(name: string, start: () => Promise<BlobStoreHa
       expect(await harness.leftovers()).to.equal(0);
     });
 
-    it('moves a blob, also onto another one, and it counts as put then', async () => {
+    it('moves a blob, also onto another one, and updates its time', async () => {
       const [from, to] = [newRef(), newRef()];
       await put(to, Buffer.from('old'));
       await put(from, Buffer.from('new'));
@@ -158,7 +158,7 @@ export function blobStoreContract(name: string, start: () => Promise<BlobStoreHa
     });
 
     for (const pieces of [0, 1, 30]) {
-      it(`leaves nothing of a source that fails after ${pieces} pieces`, async () => {
+      it(`stores nothing of a source that fails after ${pieces} chunks`, async () => {
         const ref = newRef();
         const failure = new Error('the client went away');
         const source = Readable.from(
@@ -174,7 +174,7 @@ export function blobStoreContract(name: string, start: () => Promise<BlobStoreHa
       });
     }
 
-    it('leaves nothing of a source that is destroyed on its way', async () => {
+    it('stores nothing of a source that is destroyed midway', async () => {
       const ref = newRef();
       const source = new Readable({ read: () => undefined });
       source.push(randomBytes(500_000));
@@ -185,7 +185,7 @@ export function blobStoreContract(name: string, start: () => Promise<BlobStoreHa
       await eventually(async () => expect(await harness.leftovers()).to.equal(0));
     });
 
-    it('leaves nothing of many that are cut off at different moments', async () => {
+    it('stores nothing of many sources aborted at different moments', async () => {
       await Promise.all(
         Array.from({ length: 12 }, async (_, i) => {
           const source = new Readable({ read: () => undefined });
@@ -201,7 +201,7 @@ export function blobStoreContract(name: string, start: () => Promise<BlobStoreHa
       expect(await harness.leftovers()).to.equal(0);
     });
 
-    it('does not show what is not whole yet', async () => {
+    it('hides incomplete blobs', async () => {
       const ref = newRef();
       const source = new Readable({ read: () => undefined });
       const done = store.put(ref, source);
@@ -215,7 +215,7 @@ export function blobStoreContract(name: string, start: () => Promise<BlobStoreHa
       expect(await harness.leftovers()).to.equal(0);
     });
 
-    it('tidies away what a dead process left, and nothing newer', async () => {
+    it('removes leftovers of a crashed process, and nothing newer', async () => {
       const [ref, kept] = [newRef(), randomBytes(10)];
       await put(ref, kept);
       await harness.abandonPut(store, Date.now() - 2 * HOUR);
@@ -229,13 +229,13 @@ export function blobStoreContract(name: string, start: () => Promise<BlobStoreHa
       expect(await read(ref)).to.deep.equal(kept);
     });
 
-    it('takes many at once, each with its own bytes', async () => {
+    it('stores many at once, each with its own bytes', async () => {
       const blobs = Array.from({ length: 12 }, () => ({ ref: newRef(), bytes: randomBytes(100_000) }));
       await Promise.all(blobs.map(({ ref, bytes }) => put(ref, bytes)));
       for (const { ref, bytes } of blobs) expect(await read(ref)).to.deep.equal(bytes);
     });
 
-    it('refuses places that are none', async () => {
+    it('refuses invalid references', async () => {
       const { id } = newRef();
       for (const ref of [
         { tenantId: 'acme', id: '../../etc/passwd' },

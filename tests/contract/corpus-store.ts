@@ -4,10 +4,10 @@ import fc from 'fast-check';
 import type { CorpusSource, CorpusStore, SourceKey } from '../../application/ports/corpus-store.ts';
 
 export interface CorpusStoreHarness {
-  /** Opens the same store once more, as another process would. */
+  /** Opens the same store again, like another process. */
   open(): Promise<CorpusStore>;
   dispose(): Promise<void>;
-  /** False for a server that reads, compares and writes in three steps: writers that race are then not tried. */
+  /** False for a server that reads, compares and writes in three steps: racing writers are then not tested. */
   readonly isAtomic?: boolean;
 }
 
@@ -30,7 +30,7 @@ const source = (key: SourceKey, revision: string, ...texts: readonly string[]): 
   })),
 });
 
-/** What every adapter of the corpus store port must do (application/ports/corpus-store.ts). */
+/** The contract of every adapter of the corpus store port (application/ports/corpus-store.ts). */
 export function corpusStoreContract(name: string, start: () => Promise<CorpusStoreHarness>): void {
   describe(`corpus store contract: ${name}`, () => {
     let harness: CorpusStoreHarness;
@@ -57,7 +57,7 @@ export function corpusStoreContract(name: string, start: () => Promise<CorpusSto
       return found?.chunks.map(({ text }) => text);
     };
 
-    it('lists what has texts and no vectors, of all tenants, and nothing that is buried, empty or done', async () => {
+    it('lists sources with texts but without vectors, of all tenants', async () => {
       const [bare, done, empty, buried] = [record(), record(), record(), record()];
       const without = (key: SourceKey): CorpusSource => {
         const { chunks, ...rest } = source(key, '1', 'a text');
@@ -78,7 +78,7 @@ export function corpusStoreContract(name: string, start: () => Promise<CorpusSto
       expect(await ours()).to.deep.equal([]);
     });
 
-    it('gives back what was put, bit for bit, also to another process', async () => {
+    it('returns what was stored, bit for bit, also to another process', async () => {
       const put = source(record(), '3', 'Grüße 😀', '', 'line\nline');
       expect(await store.put(tenant, [put])).to.deep.equal([true]);
       const [found] = await other.load(tenant, [put]);
@@ -111,7 +111,7 @@ export function corpusStoreContract(name: string, start: () => Promise<CorpusSto
       expect(second?.chunks).to.deep.equal([]);
     });
 
-    it('replaces a source by the same or a later revision, and by nothing older', async () => {
+    it('replaces a source by the same or a later revision only', async () => {
       const key = record();
       await store.put(tenant, [source(key, '2', 'a', 'b', 'c')]);
       expect(await other.put(tenant, [source(key, '1', 'old')])).to.deep.equal([false]);
@@ -123,7 +123,7 @@ export function corpusStoreContract(name: string, start: () => Promise<CorpusSto
       expect(results, 'one refused does not hold up the next').to.deep.equal([false, true]);
     });
 
-    it('lets nothing older come back after a source was buried', async () => {
+    it('restores no older revision after a removal', async () => {
       const key = record();
       await store.put(tenant, [source(key, '2', 'text')]);
       await other.bury(tenant, key, '~', false);
@@ -139,7 +139,7 @@ export function corpusStoreContract(name: string, start: () => Promise<CorpusSto
       expect((await store.heads(tenant, [unseen]))[0]?.revision, 'by an older revision').to.equal('~');
     });
 
-    it('tells a tenant of which it holds nothing, not even what was buried', async () => {
+    it('reports whether a tenant has any source, even a removed one', async () => {
       const [key, elsewhere] = [record(), `${tenant}-3`];
       expect(await store.isEmpty(elsewhere)).to.equal(true);
       await store.bury(elsewhere, key, '~', true);
@@ -151,7 +151,7 @@ export function corpusStoreContract(name: string, start: () => Promise<CorpusSto
       expect(await store.isEmpty(`${elsewhere}-4`)).to.equal(true);
     });
 
-    it('buries what is there alone, where that is asked for', async () => {
+    it('removes only an existing source when asked to', async () => {
       const [key, unseen] = [record(), record()];
       await store.put(tenant, [source(key, '2', 'text')]);
       await store.bury(tenant, unseen, '~', true);
@@ -163,7 +163,7 @@ export function corpusStoreContract(name: string, start: () => Promise<CorpusSto
       ]);
     });
 
-    it('moves a revision on from where it was, and from nowhere else', async () => {
+    it('advances a revision only from its present one', async () => {
       const key = record();
       await store.put(tenant, [source(key, '2', 'text')]);
       expect(await store.advance(tenant, key, '1', '5')).to.equal(false);
@@ -173,7 +173,7 @@ export function corpusStoreContract(name: string, start: () => Promise<CorpusSto
       expect(await store.advance(tenant, record(), '2', '5')).to.equal(false);
     });
 
-    it('tells what has changed, in order, buried sources too, and each source once', async () => {
+    it('lists changes in order, with removed sources, and each source once', async () => {
       const [one, two, three] = [record(), record(), record()];
       await store.put(tenant, [source(one, '1', 'a'), source(two, '1', 'b')]);
       const first = await other.changes(tenant, 0);
@@ -190,7 +190,7 @@ export function corpusStoreContract(name: string, start: () => Promise<CorpusSto
       expect(await other.changes(tenant, later.at(-1)?.seq ?? 0)).to.deep.equal([]);
     });
 
-    it('knows the attachments of a record, until they are buried', async () => {
+    it('knows the attachments of a record until they are removed', async () => {
       const [one, two] = [randomUUID(), randomUUID()];
       const attachment = (id: string): SourceKey => ({ kind: 'attachment', id });
       await store.put(tenant, [source(attachment(one), '1', 'a'), source(attachment(two), '1', 'b')]);
@@ -199,7 +199,7 @@ export function corpusStoreContract(name: string, start: () => Promise<CorpusSto
       expect(await other.attachmentsOf(tenant, 'another')).to.deep.equal([]);
     });
 
-    it('keeps tenants apart, with the same ids', async () => {
+    it('separates tenants with the same ids', async () => {
       const key = record();
       const stranger = `${tenant}_b`;
       await store.put(tenant, [source(key, '1', 'mine')]);
@@ -210,7 +210,7 @@ export function corpusStoreContract(name: string, start: () => Promise<CorpusSto
       expect(await store.attachmentsOf(stranger, 'a-record')).to.deep.equal([]);
     });
 
-    it('remembers the last backfill of each tenant', async () => {
+    it('keeps the last backfill of each tenant', async () => {
       expect(await store.backfillRun(tenant)).to.equal(undefined);
       await store.saveBackfillRun(tenant, { run: 'one', counts: null });
       expect(await other.backfillRun(tenant)).to.deep.equal({ run: 'one', counts: null });
@@ -219,7 +219,7 @@ export function corpusStoreContract(name: string, start: () => Promise<CorpusSto
       expect(await other.backfillRun(tenant)).to.deep.equal(done);
     });
 
-    it('ends at the latest revision, whatever the order in which writers race', async function () {
+    it('ends at the latest revision when writers race', async function () {
       if (harness.isAtomic === false) this.skip();
       await fc.assert(
         fc.asyncProperty(

@@ -7,13 +7,13 @@ import { subscribingTests } from './event-store-parts/subscribing.ts';
 export type { Factory, Fixture } from './event-store-parts/helpers.ts';
 
 export interface Capabilities {
-  /** Milliseconds that one test may take. */
+  /** Timeout of a test in ms. */
   readonly timeoutMs?: number | undefined;
 }
 
 /**
- * What every adapter of the event store port must do. The log may be shared and need not be empty: each test
- * writes under a prefix of its own. No test asserts a literal position.
+ * The contract of every adapter of the event store port. The log may be shared: each test writes under its own
+ * prefix, and none asserts a literal position.
  */
 export function eventStoreContract(name: string, factory: Factory, capabilities: Capabilities = {}): void {
   describe(`event store contract: ${name}`, function () {

@@ -25,7 +25,7 @@ blobStoreContract('folder', async () => {
 });
 
 describe('A blob folder that cannot be written', () => {
-  it('is a store that is not available, and not an error of ours', async () => {
+  it('is reported as an unavailable store', async () => {
     const path = await mkdtemp(join(tmpdir(), 'blob-store-'));
     const store = await openFolderBlobStore({ path });
     await rm(path, { recursive: true });

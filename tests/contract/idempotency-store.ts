@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { IdempotencyStore, StoredAnswer } from '../../application/ports/idempotency-store.ts';
 
 export interface IdempotencyStoreHarness {
-  /** Opens the same store once more, as another process would. */
+  /** Opens the same store again, like another process. */
   open(): Promise<IdempotencyStore>;
   dispose(): Promise<void>;
 }
@@ -17,7 +17,7 @@ const answer = (status: number): StoredAnswer => ({
 
 const use = () => ({ fingerprint: 'ab'.repeat(32), nonce: randomUUID() });
 
-/** What every adapter of the idempotency store port must do (application/ports/idempotency-store.ts). */
+/** The contract of every adapter of the idempotency store port (application/ports/idempotency-store.ts). */
 export function idempotencyStoreContract(name: string, start: () => Promise<IdempotencyStoreHarness>): void {
   describe(`idempotency store contract: ${name}`, () => {
     let harness: IdempotencyStoreHarness;
@@ -33,7 +33,7 @@ export function idempotencyStoreContract(name: string, start: () => Promise<Idem
       await harness?.dispose();
     });
 
-    it('gives back the answer that was put, also to another process', async () => {
+    it('returns the stored answer, also to another process', async () => {
       const key = randomUUID();
       expect(await store.get('acme/ann', key)).to.equal(undefined);
       await store.put('acme/ann', key, answer(201), later);
@@ -56,7 +56,7 @@ export function idempotencyStoreContract(name: string, start: () => Promise<Idem
       expect((await store.get('acme/ann', key))?.status).to.equal(200);
     });
 
-    it('keeps one of many answers that race, and never another after it', async () => {
+    it('keeps one of many concurrent answers', async () => {
       const key = randomUUID();
       const other = await harness.open();
       await store.begin('acme/ann', key, use(), later);
@@ -71,7 +71,7 @@ export function idempotencyStoreContract(name: string, start: () => Promise<Idem
       await other.close();
     });
 
-    it('tells exactly one of many that it began first, and the others that it began before', async () => {
+    it('reports exactly one of many concurrent attempts as the first', async () => {
       const key = randomUUID();
       const other = await harness.open();
       const racers = Array.from({ length: 10 }, (_, n) =>
@@ -79,7 +79,7 @@ export function idempotencyStoreContract(name: string, start: () => Promise<Idem
       );
       const told = await Promise.all(racers);
       expect(told.filter((each) => each.first)).to.have.length(1);
-      // All work on the one use that was noted.
+      // All share the one recorded use.
       expect(new Set(told.map((each) => each.use.nonce)).size).to.equal(1);
       expect(await other.begin('acme/ann', key, use(), later)).to.deep.include({ first: false });
       expect(await store.get('acme/ann', key)).to.equal(undefined);
@@ -88,7 +88,7 @@ export function idempotencyStoreContract(name: string, start: () => Promise<Idem
       await other.close();
     });
 
-    it('forgets a refused use, and neither an answered one nor another', async () => {
+    it('releases a refused use, but not an answered one or another’s', async () => {
       const key = randomUUID();
       const { use: begun } = await store.begin('acme/ann', key, use(), later);
       await store.release('acme/ann', key, 'another');
@@ -101,7 +101,7 @@ export function idempotencyStoreContract(name: string, start: () => Promise<Idem
       expect((await store.get('acme/ann', key))?.status).to.equal(200);
     });
 
-    it('keeps scopes and keys apart', async () => {
+    it('separates scopes and keys', async () => {
       const key = randomUUID();
       await store.begin('acme/ann', key, use(), later);
       await store.put('acme/ann', key, answer(200), later);
@@ -116,7 +116,7 @@ export function idempotencyStoreContract(name: string, start: () => Promise<Idem
       }
     });
 
-    it('removes what has expired, and nothing else', async () => {
+    it('removes only what has expired', async () => {
       const [old, young] = [randomUUID(), randomUUID()];
       await store.begin('acme/ann', old, use(), later + 1_000);
       await store.put('acme/ann', old, answer(200), later + 1_000);

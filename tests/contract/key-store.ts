@@ -3,16 +3,16 @@ import { expect } from 'chai';
 import type { KeyStore } from '../../application/ports/key-store.ts';
 
 export interface KeyStoreHarness {
-  /** Opens the same store once more, as another process would. */
+  /** Opens the same store again, like another process. */
   open(): Promise<KeyStore>;
   dispose(): Promise<void>;
-  /** False for a stand-in whose conditional updates are not atomic. */
+  /** False for a replacement whose conditional updates are not atomic. */
   readonly isAtomic: boolean;
 }
 
 const newKey = () => ({ id: `acme/message-${randomUUID()}`, wrapped: new Uint8Array(randomBytes(60)) });
 
-/** What every adapter of the key store port must do (application/ports/key-store.ts). */
+/** The contract of every adapter of the key store port (application/ports/key-store.ts). */
 export function keyStoreContract(name: string, start: () => Promise<KeyStoreHarness>): void {
   describe(`key store contract: ${name}`, () => {
     let harness: KeyStoreHarness;
@@ -27,7 +27,7 @@ export function keyStoreContract(name: string, start: () => Promise<KeyStoreHarn
       await harness?.dispose();
     });
 
-    it('gives keys back in the order asked, also to another process', async () => {
+    it('returns keys in the order of the request, also to another process', async () => {
       const [a, b] = [newKey(), newKey()];
       await store.put([a, b]);
       const other = await harness.open();
@@ -38,12 +38,12 @@ export function keyStoreContract(name: string, start: () => Promise<KeyStoreHarn
       await other.close();
     });
 
-    it('takes and gives nothing', async () => {
+    it('accepts empty lists', async () => {
       await store.put([]);
       expect(await store.getMany([])).to.deep.equal([]);
     });
 
-    it('leaves a key that exists as it is, and stores the others of the batch', async () => {
+    it('keeps an existing key, and stores the others of the batch', async () => {
       const [old, before, after] = [newKey(), newKey(), newKey()];
       await store.put([old]);
       await store.put([before, { ...old, wrapped: newKey().wrapped }, after]);
@@ -63,14 +63,14 @@ export function keyStoreContract(name: string, start: () => Promise<KeyStoreHarn
       await other.close();
     });
 
-    it('destroys a key that it never had, so that it cannot be made', async () => {
+    it('destroys an unknown key, so that it cannot be stored', async () => {
       const key = newKey();
       await store.destroy(key.id);
       await store.put([key]);
       expect(await store.getMany([key.id])).to.deep.equal(['destroyed']);
     });
 
-    it('keeps one of many keys that are put at once under one id', async () => {
+    it('keeps one of many keys stored concurrently under one id', async () => {
       const { id } = newKey();
       const candidates = Array.from({ length: 8 }, () => newKey().wrapped);
       await Promise.all(candidates.map((wrapped) => store.put([{ id, wrapped }])));
@@ -80,7 +80,7 @@ export function keyStoreContract(name: string, start: () => Promise<KeyStoreHarn
       expect(await store.getMany([id])).to.deep.equal([first]);
     });
 
-    it('is destroyed in the end when put and destroyed at once', async () => {
+    it('destroys a key stored at the same moment', async () => {
       const keys = Array.from({ length: 10 }, newKey);
       await Promise.all(keys.flatMap((key) => [store.put([key]), store.destroy(key.id)]));
       const found = await store.getMany(keys.map((key) => key.id));
@@ -98,7 +98,7 @@ export function keyStoreContract(name: string, start: () => Promise<KeyStoreHarn
       await second.close();
     });
 
-    it('replaces nothing that is destroyed or was never there', async () => {
+    it('does not replace a destroyed or unknown row', async () => {
       const [gone, never] = [newKey(), newKey()];
       await store.put([gone]);
       await store.destroy(gone.id);
@@ -108,7 +108,7 @@ export function keyStoreContract(name: string, start: () => Promise<KeyStoreHarn
       expect(await store.getMany([gone.id, never.id])).to.deep.equal(['destroyed', undefined]);
     });
 
-    it('lets one of many replacements of the same row win', async function () {
+    it('lets one of many concurrent replacements of the same row win', async function () {
       if (!harness.isAtomic) this.skip();
       const key = newKey();
       await store.put([key]);

@@ -13,7 +13,7 @@ import { togetherTests } from './read-store/together.ts';
 
 export type { ReadStoreHarness } from './read-store/support.ts';
 
-/** What every adapter of the read store port must do (application/ports/read-store.ts). */
+/** The contract of every adapter of the read store port (application/ports/read-store.ts). */
 export function readStoreContract(name: string, start: () => Promise<ReadStoreHarness>): void {
   describe(`read store contract: ${name}`, () => {
     let harness: ReadStoreHarness | undefined;

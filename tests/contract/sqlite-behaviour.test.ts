@@ -10,7 +10,7 @@ import {
 } from '../../infrastructure/event-store/sqlite/store.ts';
 import { event, events, follow, followerOf, idsOf, race, rejection } from './event-store-parts/helpers.ts';
 
-describe('SQLite event store: behaviour of its own', () => {
+describe('SQLite event store: own behaviour', () => {
   let folder = '';
   let path = '';
   const stores: EventStore[] = [];
@@ -42,7 +42,7 @@ describe('SQLite event store: behaviour of its own', () => {
     for (const [n, seen] of (one?.events ?? []).entries()) expect(seen).to.equal(two?.events[n]);
   });
 
-  it('answers the same from memory and from the file, over blocks that are skipped', async () => {
+  it('gives the same result from cache and file, across skipped blocks', async () => {
     const writer = open();
     for (let n = 0; n < 12; n += 1) {
       await writer.append(`bulk${n % 3}.s-1`, 'any', events(999, `Type${n}`));
@@ -76,7 +76,7 @@ describe('SQLite event store: behaviour of its own', () => {
     }
   });
 
-  it('follows on when another connection has written more than the memory of the end holds', async () => {
+  it('follows the log after another connection has written more than the buffer holds', async () => {
     const [one, two] = [open(), open()];
     await one.append('a.s-1', 'any', events(10));
     const following = follow(one, {}, (all) => all.length >= 10_030);
@@ -87,7 +87,7 @@ describe('SQLite event store: behaviour of its own', () => {
     expect(seen).to.deep.equal(await two.readAll({ limit: 20_000 }));
   });
 
-  it('tells subscribers of another connection by the refused append that found its writes', async () => {
+  it('notifies followers of another connection’s writes when an append finds them', async () => {
     const [one, two] = [open({ pollMs: 3_600_000 }), open()];
     const following = follow(one, {}, (all) => all.length >= 2);
     await one.append('a.s-1', 'no_stream', [event()]);
@@ -96,7 +96,7 @@ describe('SQLite event store: behaviour of its own', () => {
     expect((await following).events).to.have.length(2);
   });
 
-  it('refuses appends on a full disk, writes nothing of them, and goes on when there is room', async () => {
+  it('refuses appends on a full disk without writing, and continues when there is space', async () => {
     const store = open({ maxPages: 60 });
     const stored: string[] = [];
     let refused: unknown;
@@ -119,9 +119,9 @@ describe('SQLite event store: behaviour of its own', () => {
     expect(await roomy.readStream('a.s-1')).to.have.length(stored.length + 2);
   });
 
-  it('refuses of many appends at once only those that find no room', async () => {
+  it('refuses only those of many appends that exceed the space', async () => {
     const store = open({ maxPages: 60 });
-    // More than one transaction takes.
+    // Above the maximum of one transaction.
     const small = Array.from({ length: 512 }, (_, n) => ({
       stream: `a.s-${n}`,
       expected: 'no_stream' as const,
@@ -149,8 +149,8 @@ describe('SQLite event store: behaviour of its own', () => {
     );
   });
 
-  it('waits for a lock of another process, and gives up in time', async () => {
-    const store = open({ patienceMs: 200 });
+  it('waits for another process’s lock, up to its timeout', async () => {
+    const store = open({ lockTimeoutMs: 200 });
     const other = new DatabaseSync(path);
     other.exec('BEGIN IMMEDIATE');
     const [one] = events(1);
@@ -163,7 +163,7 @@ describe('SQLite event store: behaviour of its own', () => {
     expect((await waiting).revision).to.equal(0);
   });
 
-  it('writes what is queued before it closes, and refuses everything after', async () => {
+  it('writes queued appends before it closes, and refuses later ones', async () => {
     const store = open();
     const stopping = new AbortController();
     const following = followerOf(store).run({ signal: stopping.signal }, () => undefined);
@@ -182,7 +182,7 @@ describe('SQLite event store: behaviour of its own', () => {
     expect(idsOf(await open().readAll()).toSorted()).to.deep.equal(written.toSorted());
   });
 
-  it('cannot be opened in a folder that does not exist, nor on a file of another schema', () => {
+  it('cannot be opened in a missing folder, or on a file of another schema', () => {
     expect(() => open({ path: join(folder, 'none', 'events.db') })).to.throw(StoreUnavailable);
     const other = new DatabaseSync(path);
     other.exec('PRAGMA user_version = 99');

@@ -35,14 +35,14 @@ describe('SQLite event store: several connections and processes', function () {
     return store;
   }
 
-  /** Lines are kept as they come: what a child printed before its end is there after it. */
+  /** Keeps lines as they arrive, so that a child's output is available after its end. */
   function start(...args: string[]): { child: ChildProcess; lines: string[]; ended: Promise<unknown> } {
     const child = spawn(process.execPath, [CHILD, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
     children.push(child);
     if (!child.stdout) throw new Error('the child has a pipe');
     const lines: string[] = [];
     createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
-    // `close` comes after the last of its output, `exit` may come before.
+    // `close` follows the last output, `exit` may precede it.
     return { child, lines, ended: once(child, 'close') };
   }
 
@@ -50,11 +50,11 @@ describe('SQLite event store: several connections and processes', function () {
     while (!condition()) await sleep(2);
   }
 
-  it('two stores and a second process see every event once, in one order, while all write', async () => {
+  it('show every event once and in one order to two stores and a second process while all write', async () => {
     const prefix = newPrefix();
     const [one, two] = [open(), open()];
     const filter = { streamPrefix: prefix };
-    // Each of two local stores writes 4 × 60 and the child 4 × 50, several of them on the same streams.
+    // Two local stores each write 4 × 60 and the child 4 × 50, partly to the same streams.
     const total = 2 * 240 + 200;
     const full = (all: readonly unknown[]) => all.length >= total;
     const local = [one, one, two].map((store) => follow(store, { filter }, full));
@@ -72,7 +72,7 @@ describe('SQLite event store: several connections and processes', function () {
     for (const order of seen) expect(order).to.deep.equal(log);
   });
 
-  it('checks expectations against what another connection has just written', async () => {
+  it('check expected revisions against another connection’s latest writes', async () => {
     const prefix = newPrefix();
     const [one, two] = [open(), open()];
     const stream = `${prefix}s-1`;
@@ -86,7 +86,7 @@ describe('SQLite event store: several connections and processes', function () {
     expect(await two.readStream(stream)).to.have.length(50);
   });
 
-  it('keeps every acknowledged event through kill -9, exactly once', async () => {
+  it('keep every acknowledged event exactly once through kill -9', async () => {
     const prefix = newPrefix();
     const acknowledged: string[] = [];
     for (let round = 0; round < 3; round += 1) {
@@ -104,7 +104,7 @@ describe('SQLite event store: several connections and processes', function () {
     expect(log.length).to.be.at.least(acknowledged.length);
   });
 
-  it('lets the process end while a subscriber waits', async () => {
+  it('let the process exit while a subscriber waits', async () => {
     const { child, lines, ended } = start('idle', path);
     await ended;
     expect(lines).to.deep.equal(['waiting']);

@@ -3,7 +3,7 @@ import { planIndex } from '../../infrastructure/read-store/index-keys.ts';
 import { createSql, entriesSql, findSql, upsertSql } from '../../infrastructure/read-store/sqlite/tables.ts';
 import { openSqlite } from '../../infrastructure/sqlite/connection.ts';
 
-/** A page must cost a seek and its rows, however many documents there are: no scan and no sort. */
+/** A page must need one seek and its rows for any number of documents: no scan and no sort. */
 describe('SQLite read store: query plans', () => {
   const shape = {
     number: 1,
@@ -32,7 +32,7 @@ describe('SQLite read store: query plans', () => {
         'SEARCH d1 USING INDEX d1_0 (tenant=? AND k0>? AND k0<?)',
       );
     });
-    it(`asks the index alone for its entries, ${order}`, async () => {
+    it(`reads entries from the index alone, ${order}`, async () => {
       expect(await planOf(entriesSql(shape, 0, descending))).to.equal(
         'SEARCH d1 USING COVERING INDEX d1_0 (tenant=? AND k0>? AND k0<?)',
       );

@@ -15,7 +15,7 @@ describe('SQLite read store: many writers of one file', () => {
   });
   after(() => rm(folder, { recursive: true }));
 
-  it('wait for each other, and none fails', async () => {
+  it('wait for each other without an error', async () => {
     const path = join(folder, 'shared.db');
     const tags = ['v1', 'v2', 'v3', 'v4'];
     const workers = tags.map(
@@ -36,7 +36,7 @@ describe('SQLite read store: many writers of one file', () => {
     await store.close();
   });
 
-  it('are told apart from a store that is not there', async () => {
+  it('are distinguished from an unavailable store', async () => {
     const store = await openSqliteReadStore({ path: join(folder, 'closed.db') });
     await store.close();
     await store.close();

@@ -10,7 +10,7 @@ import { openSqliteReadStore } from '../../infrastructure/read-store/sqlite/stor
 import { documentOf } from '../support/filters.ts';
 import { put, type Workbench, workbench } from './read-store/support.ts';
 
-/** More rows than one slice of a search looks at. */
+/** More rows than one slice of a search scans. */
 describe('SQLite read store: long searches', () => {
   const ROWS = 9_000;
   const fields: FieldSpecs = { n: { type: 'integer' }, rest: { type: 'integer' } };
@@ -68,7 +68,7 @@ describe('SQLite read store: long searches', () => {
     expect(await all({ sort: parseSort('-rest', fields), limit: 1_999 })).to.deep.equal(wanted.toReversed());
   }).timeout(30_000);
 
-  it('leave the process to others in between', async () => {
+  it('let other work of the process run in between', async () => {
     let turns = 0;
     let over = false;
     const turn = (): void => {
@@ -82,7 +82,7 @@ describe('SQLite read store: long searches', () => {
     expect(turns).to.be.greaterThan(2);
   });
 
-  it('end without an error when the generation is dropped meanwhile', async () => {
+  it('end without an error when the generation is dropped', async () => {
     const other = await workbench(store, {
       name: 'docs',
       indexes: [{ name: 'by_entity', fields: ['entity_name'] }],

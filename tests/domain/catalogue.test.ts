@@ -14,20 +14,20 @@ const fieldsOf = (schema: z.ZodType): readonly string[] => {
   return Object.keys(properties ?? {});
 };
 
-describe('the event catalogue', () => {
-  it('names each type once', () => {
+describe('The event catalogue', () => {
+  it('lists each type once', () => {
     const types = catalogue.map((definition) => definition.type);
     expect(new Set(types).size).to.equal(types.length);
   });
 
   for (const definition of catalogue) {
     describe(definition.type, () => {
-      it('is a fact in the past, in the field’s own words', () => {
+      it('names events in the past tense, in terms of the field', () => {
         expect(definition.type).to.match(/^[A-Z][A-Za-z]+$/);
         expect(definition.type).to.match(PAST);
       });
 
-      it('has a schema of an object', () => {
+      it('has an object schema for each type', () => {
         expect(z.toJSONSchema(definition.schema)).to.have.property('type', 'object');
         expect(definition.schema.safeParse(null).success).to.equal(false);
       });
@@ -40,7 +40,7 @@ describe('the event catalogue', () => {
         }
       });
 
-      it('seals with a key that other fields name, never the sealed text itself', () => {
+      it('names keys in other fields, never in the sealed text', () => {
         const personal = Object.keys(definition.personal);
         const data = Object.fromEntries(
           fieldsOf(definition.schema).map((field) => [
@@ -55,7 +55,7 @@ describe('the event catalogue', () => {
         }
       });
 
-      it('shows no personal field to auditors that is named like a credential', () => {
+      it('shows auditors no personal field that is named like a credential', () => {
         const named = Object.keys(definition.personal).filter((field) =>
           /secret|password|token|hash/.test(field),
         );

@@ -16,7 +16,7 @@ describe('Checkpoints in a thread', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  it('copy the write-ahead log into the file while the writer goes on, and let the last one close it', async () => {
+  it('copy the write-ahead log while the writer continues, which the last connection removes', async () => {
     const path = join(folder, 'any.db');
     const db = new DatabaseSync(path);
     db.exec('PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; CREATE TABLE t (text)');
@@ -40,7 +40,7 @@ describe('Checkpoints in a thread', () => {
     expect(existsSync(`${path}-wal`)).to.equal(false);
   });
 
-  it('are left to the writer where the thread fails', async () => {
+  it('are left to the writer when the thread fails', async () => {
     const logger = testLogger();
     const thread = new CheckpointThread(join(folder, 'no', 'such.db'), logger);
     thread.wrote(500);

@@ -12,7 +12,7 @@ const PRODUCTION: Readonly<Record<string, string>> = {
   MASTER_KEY: secret('m'),
 };
 
-describe('configuration', () => {
+describe('The configuration', () => {
   it('has the documented defaults', () => {
     expect(readConfig({ HOME: '/root', PORT: '' })).to.deep.equal({
       NODE_ENV: 'development',
@@ -37,7 +37,7 @@ describe('configuration', () => {
     });
   });
 
-  it('takes the public address as an origin, and nothing that is more', () => {
+  it('accepts only an origin as the public address', () => {
     const read = (PUBLIC_URL: string) => readConfig({ PUBLIC_URL }).PUBLIC_URL;
     expect(read('https://Platform.example/')).to.equal('https://platform.example');
     expect(read('http://localhost:8080')).to.equal('http://localhost:8080');
@@ -53,7 +53,7 @@ describe('configuration', () => {
     }
   });
 
-  it('reads typed values', () => {
+  it('parses typed values', () => {
     const found = readConfig({
       PORT: '0',
       DEMO: '0',
@@ -78,7 +78,7 @@ describe('configuration', () => {
     expect(readConfig({ TRUST_PROXY: 'loopback, 10.0.0.0/8' }).TRUST_PROXY).to.equal('loopback, 10.0.0.0/8');
   });
 
-  it('wants its secrets in production, and no demo', () => {
+  it('requires its secrets in production, and refuses a demo', () => {
     expect(readConfig(PRODUCTION).DEMO).to.equal(false);
     expect(readConfig({ ...PRODUCTION, DEMO: '1' }).DEMO).to.equal(true);
     for (const name of Object.keys(PRODUCTION).filter((key) => key !== 'NODE_ENV')) {
@@ -125,7 +125,7 @@ describe('configuration', () => {
     ['BILLING_UPSTREAM_TOKEN', 'hush\n'],
   ];
   for (const [name, value] of bad) {
-    it(`stops for ${name}=${value}, in one sentence without the value`, () => {
+    it(`refuses ${name}=${value} in one sentence without the value`, () => {
       expect(() => readConfig({ [name]: value }))
         .to.throw(ConfigError)
         .with.property('message')
@@ -134,13 +134,13 @@ describe('configuration', () => {
     });
   }
 
-  it('wants an admin whole, and one key per family', () => {
+  it('requires all of an admin’s variables, and distinct secrets per family', () => {
     expect(() => readConfig({ PLATFORM_ADMIN_EMAIL: 'a@b.test' })).to.throw('PLATFORM_ADMIN_PASSWORD');
     const shared = { ...PRODUCTION, PLATFORM_JWT_SECRET: PRODUCTION.TENANT_JWT_SECRET };
     expect(() => readConfig(shared)).to.throw('PLATFORM_JWT_SECRET must differ from TENANT_JWT_SECRET.');
   });
 
-  it('takes a previous and a next key of each family, which differ from every other', () => {
+  it('accepts a previous and a next secret of each family, different from all others', () => {
     const families = ['TENANT_JWT', 'PLATFORM_JWT', 'PARTNER_JWT', 'PARTNER_EXCHANGE'];
     for (const previous of families.flatMap((name) => [`${name}_SECRET_PREVIOUS`, `${name}_SECRET_NEXT`])) {
       expect(readConfig({ ...PRODUCTION, [previous]: secret('old') })).to.have.property(

@@ -15,7 +15,7 @@ import {
 
 const FILE = 'development-secrets.json';
 
-describe('development secrets', () => {
+describe('Development secrets', () => {
   let folder: string;
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'secrets-'));
@@ -25,7 +25,7 @@ describe('development secrets', () => {
   const config = (own: Record<string, string> = {}) => readConfig({ DATA_DIR: folder, ...own });
   const long = (name: string): string => name.padEnd(32, '-');
 
-  it('are made once, for their owner alone, and leave nothing beside them', () => {
+  it('are created once, readable by the owner only, without temporary files', () => {
     expect(knownSecret(config(), 'MASTER_KEY')).to.equal(undefined);
     expect(masterKeyOf(config({ MASTER_KEY: long('mine') }))).to.equal(long('mine'));
     expect(readdirSync(folder)).to.deep.equal([]);
@@ -42,7 +42,7 @@ describe('development secrets', () => {
     for (const secret of Object.values(first)) expect(Buffer.byteLength(secret ?? '')).to.be.at.least(32);
   });
 
-  it('are the same for several processes that start at once', async () => {
+  it('are the same for processes that start at once', async () => {
     const child = join(folder, 'child.ts');
     const from = (path: string): string =>
       JSON.stringify(join(import.meta.dirname, '../../infrastructure', path));
@@ -70,7 +70,7 @@ describe('development secrets', () => {
     expect(readdirSync(folder).sort()).to.deep.equal(['child.ts', FILE]);
   });
 
-  it('rotate: the current one becomes the previous one, which then goes', () => {
+  it('rotate: the current one becomes the previous one, which is then dropped', () => {
     const first = secretsOf(config());
     expect(rotateKept(config(), 'TENANT_JWT_SECRET')).to.equal('made');
     const second = secretsOf(config());
@@ -89,7 +89,7 @@ describe('development secrets', () => {
     expect(readdirSync(folder)).to.deep.equal([FILE]);
   });
 
-  it('rotate in two steps: the prepared one verifies, then signs, and the one before goes on verifying', () => {
+  it('rotate in two steps: the prepared one verifies, then signs, and the former one still verifies', () => {
     const first = secretsOf(config());
     expect(rotateKept(config(), 'TENANT_JWT_SECRET', 'prepare')).to.equal('prepared');
     const second = secretsOf(config());
@@ -107,7 +107,7 @@ describe('development secrets', () => {
     expect(secretsOf(config())).to.deep.equal({ ...first, TENANT_JWT_SECRET: fresh });
   });
 
-  it('do not lose a key that servers may sign with, unless they are forced to', () => {
+  it('keep a secret that servers may sign with, unless forced', () => {
     const first = secretsOf(config());
     rotateKept(config(), 'TENANT_JWT_SECRET');
     const second = secretsOf(config());
@@ -125,7 +125,7 @@ describe('development secrets', () => {
     expect(Object.values(forced)).not.to.include(first.TENANT_JWT_SECRET);
   });
 
-  it('are prepared once, unless they are forced to, and what is prepared can be dropped', () => {
+  it('are prepared once, unless forced, and can be dropped', () => {
     const first = secretsOf(config());
     rotateKept(config(), 'PARTNER_JWT_SECRET', 'prepare');
     const next = secretsOf(config()).PARTNER_JWT_SECRET_NEXT;
@@ -140,7 +140,7 @@ describe('development secrets', () => {
     expect(secretsOf(config())).to.deep.equal(first);
   });
 
-  it('are not rotated where there are none, nor beside another rotation, and are whole afterwards', () => {
+  it('are not rotated when absent, or beside another rotation', () => {
     expect(() => rotateKept(config(), 'TENANT_JWT_SECRET')).to.throw(ConfigError);
     secretsOf(config());
     const before = readFileSync(join(folder, FILE), 'utf8');
@@ -151,7 +151,7 @@ describe('development secrets', () => {
     expect(readFileSync(join(folder, FILE), 'utf8')).to.equal(before);
   });
 
-  it('yield to the environment, together with the previous one that belongs to them', () => {
+  it('give precedence to the environment, along with the previous ones', () => {
     const first = secretsOf(config());
     rotateKept(config(), 'TENANT_JWT_SECRET');
     rotateKept(config(), 'PLATFORM_JWT_SECRET', 'prepare');

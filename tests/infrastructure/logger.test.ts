@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createLogger } from '../../infrastructure/logger.ts';
 
-describe('the logger', () => {
+describe('The logger', () => {
   it('writes JSON lines, and never a credential', () => {
     const lines: string[] = [];
     const logger = createLogger('info', { write: (line) => lines.push(line) });

@@ -8,7 +8,7 @@ describe('A connection to a SQLite file', () => {
     ['SQLITE_PROTOCOL', 15],
     ['SQLITE_BUSY_RECOVERY', 261],
   ] as const) {
-    it(`repeats a read that was refused with ${name}`, async () => {
+    it(`retries a read that failed with ${name}`, async () => {
       const connection = await openSqlite({ path: ':memory:', pragmas: [], schema: '' });
       let tries = 0;
       const found = await connection.read(() => {

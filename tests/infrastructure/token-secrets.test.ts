@@ -3,8 +3,8 @@ import { tokenParts } from '../../domain/identity/api-token.ts';
 import { base62, randomTokenSecrets } from '../../infrastructure/identity/token-secrets.ts';
 
 describe('The secrets of API tokens', () => {
-  it('take each character equally often: bytes that would favour some are thrown away', () => {
-    // Every byte there is, once; 248 of them are of use, four for each of 62 characters.
+  it('use each character equally often: biased bytes are discarded', () => {
+    // Every byte once; 248 of them are used, four for each of 62 characters.
     const all = Uint8Array.from({ length: 256 }, (_, byte) => byte);
     const text = base62(248, () => all);
     const counts = new Map<string, number>();
@@ -13,7 +13,7 @@ describe('The secrets of API tokens', () => {
     expect(new Set(counts.values())).to.deep.equal(new Set([4]));
   });
 
-  it('ask for more bytes until there are enough characters', () => {
+  it('request bytes until there are enough characters', () => {
     const asked: number[] = [];
     const given = [[255, 10, 248], [251, 61], [35]];
     const text = base62(3, (count) => {

@@ -10,9 +10,9 @@ import { BEGINNING } from '../support/given.ts';
 
 const time = (seconds: number): string => new Date(BEGINNING + seconds * 1000).toISOString();
 
-describe('every projection', () => {
+describe('Every projection', () => {
   for (const projection of projections) {
-    it(`${projection.name} folds types of the catalogue only, and names collections that it declares`, () => {
+    it(`${projection.name} folds only types of the catalogue, into declared collections`, () => {
       const types = catalogue.map((definition) => definition.type);
       expect(types).to.include.members([...projection.types]);
       expect(projection.version).to.be.at.least(1);
@@ -22,18 +22,18 @@ describe('every projection', () => {
     });
   }
 
-  it('has a name of its own', () => {
+  it('has a unique name', () => {
     expect(new Set(projections.map((projection) => projection.name)).size).to.equal(projections.length);
   });
 
-  it('passes over what it does not know', () => {
+  it('skips other events', () => {
     for (const projection of projections) {
       expect(folded(projection, [{ type: 'SomethingElse', data: {} }]).size).to.equal(0);
     }
   });
 });
 
-describe('users', () => {
+describe('Users', () => {
   const registered: Told = {
     type: 'UserRegistered',
     data: { user_id: 'ann', email: 'sealed e', display_name: 'sealed n', role: 'admin', origin: 'admin' },
@@ -47,12 +47,12 @@ describe('users', () => {
     created_at: time(1),
   };
 
-  it('are kept as they were registered, and never with a password', () => {
+  it('are stored as registered, without a password', () => {
     const story = [registered, { type: 'UserPasswordSet', data: { user_id: 'ann', password_hash: '$' } }];
     expect([...folded(usersProjection, story).values()]).to.deep.equal([ann]);
   });
 
-  it('are changed by what happened to them', () => {
+  it('follow their events', () => {
     const story = [
       registered,
       { type: 'UserRenamed', data: { user_id: 'ann', display_name: 'sealed 2' } },
@@ -67,7 +67,7 @@ describe('users', () => {
     });
   });
 
-  it('are not made by changes alone', () => {
+  it('are not created by changes alone', () => {
     const changes = ['UserRenamed', 'UserRoleChanged', 'UserStatusChanged'];
     expect(
       folded(
@@ -78,13 +78,13 @@ describe('users', () => {
   });
 });
 
-describe('logins', () => {
+describe('Logins', () => {
   const claimed = (tenantId: string): Told => ({
     type: 'EmailClaimed',
     data: { email_hash: 'h', user_id: 'ann' },
     tenantId,
   });
-  it('are kept under the platform, one for each tenant, while the address is claimed', () => {
+  it('are stored under the platform, one per tenant, while the address is claimed', () => {
     const story = [claimed('acme'), claimed('beta')];
     expect([...folded(loginsProjection, story).keys()]).to.deep.equal([
       'logins/platform/h.acme',
@@ -95,13 +95,13 @@ describe('logins', () => {
       'logins/platform/h.beta',
     ]);
   });
-  it('do not come from a reservation', () => {
+  it('are not created by reservations', () => {
     const reserved = { type: 'EmailReserved', data: { email_hash: 'h', user_id: 'ann' } };
     expect(folded(loginsProjection, [reserved]).size).to.equal(0);
   });
 });
 
-describe('tenants', () => {
+describe('Tenants', () => {
   const settings = {
     name: 'Acme',
     plan: 'pro',
@@ -125,7 +125,7 @@ describe('tenants', () => {
       })),
     ]).get('tenants/platform/acme');
 
-  it('are kept as they were created', () => {
+  it('are stored as created', () => {
     expect(left()).to.deep.equal({
       id: 'acme',
       ...settings,
@@ -150,7 +150,7 @@ describe('tenants', () => {
     expect(shown(created, configured)).to.deep.include({ sso });
     expect(shown(created, configured, removed)).to.deep.include({ sso: null });
   });
-  it('change in what an event names, to nothing as well', () => {
+  it('change in the members of an event, also to null', () => {
     expect(left({ name: 'New' })).to.include({ name: 'New', plan: 'pro', partner_id: 'p' });
     expect(left({ partner_id: null, entitlements: { ledger: true, assistant: false } })).to.deep.include({
       partner_id: null,
@@ -159,7 +159,7 @@ describe('tenants', () => {
   });
 });
 
-describe('notifications', () => {
+describe('Notifications', () => {
   const raised = (id: string): Told => ({
     type: 'NotificationRaised',
     data: {
@@ -179,7 +179,7 @@ describe('notifications', () => {
     data: { recipient_user_id: 'bob', notification_ids: ids },
   });
 
-  it('are unread until they are read, and counted so', () => {
+  it('are unread and counted until they are read', () => {
     const documents = folded(notificationsProjection, [
       raised('n1'),
       raised('n2'),
@@ -192,7 +192,7 @@ describe('notifications', () => {
   });
 });
 
-describe('messages', () => {
+describe('Messages', () => {
   const started: Told = {
     type: 'ConversationStarted',
     data: { conversation_id: 'c1', dm_key: 'k', participant_user_ids: ['ann', 'bob'] },
@@ -210,7 +210,7 @@ describe('messages', () => {
   const left = (...story: Told[]) =>
     folded(conversationsProjection, [started, ...story]).get('messages/acme/m1');
 
-  it('are kept sealed, with when they were edited', () => {
+  it('are stored sealed, with the time of their edit', () => {
     expect(left(sent)).to.include({
       body: 'sealed 1',
       seq: 1,
@@ -220,7 +220,7 @@ describe('messages', () => {
     });
     expect(left(sent, edited)).to.include({ body: 'sealed 2', created_at: time(2), edited_at: time(3) });
   });
-  it('keep their place without a body when they are deleted', () => {
+  it('stay without a body when they are deleted', () => {
     expect(left(sent, edited, deleted)).to.include({
       body: null,
       seq: 1,
@@ -232,7 +232,7 @@ describe('messages', () => {
       deleted_at: time(3),
     });
   });
-  it('make their conversation the newest', () => {
+  it('move their conversation to the top', () => {
     const documents = folded(conversationsProjection, [started, sent]);
     expect(documents.get('conversations/acme/c1')).to.include({
       last_message_at: time(2),

@@ -14,7 +14,7 @@ import {
 } from '../application/billing/metered.ts';
 import { ALL, customer, instantAt, overlap, STEPS, useOf, window } from './billing-support.ts';
 
-/** Any history of hand-overs: each unit of usage is billed by the partner of its time, and by nobody else. */
+/** Any history of hand-overs: only the partner of its time bills each unit of usage. */
 
 const PARTNERS = [PARTNER, SOUTH] as const;
 const COUNTS = USED.filter((meter) => meter !== 'active_users');
@@ -27,7 +27,7 @@ const handingOver = fc.record({
   kind: fc.constant('hand over' as const),
   customer,
   partner: fc.constantFrom(PARTNER, SOUTH, null),
-  /** Steps after the one before, often none: on one day, in one millisecond. */
+  /** Steps since the previous one, often none: on one day, in one millisecond. */
   after: fc.constantFrom(0, 0, 1, 2, 10, 40),
   more: fc.constantFrom(0, 1),
 });
@@ -53,11 +53,11 @@ const step = fc.oneof(
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
 interface Owned extends Use {
-  /** The partner whom it is billed by. */
+  /** The partner who bills it. */
   readonly owner: string | null;
 }
 
-/** What happened, with the owner of each use as the log tells it one event after the other. */
+/** A history with the owner of each use, derived event by event from the log. */
 class History {
   readonly uses: Owned[] = [];
   readonly #handOvers: { at: string; tenantId: string; partner: string | null }[] = [];
@@ -70,7 +70,7 @@ class History {
     this.uses.push({ ...one, owner: last === undefined ? PARTNER : last.partner });
   }
 
-  /** @returns the instant of the hand-over, which is never before the one before */
+  /** @returns the instant of the hand-over, never before the previous one */
   handOver(tenantId: string, partner: string | null, after: number, more: number): string {
     this.#step = Math.min(STEPS - 1, this.#step + after);
     const before = this.#handOvers.findLast((each) => each.tenantId === tenantId)?.at ?? '';
@@ -129,7 +129,7 @@ const quantityOf = (lines: readonly StatementLine[], meter: string): number =>
 const linesOf = async (billing: Billing, partnerId: string, tenantId: string, of: Window) =>
   (await billing.statements.statements(partnerId, of)).find(({ customer: { id } }) => id === tenantId)?.lines;
 
-/** All lines over all partners hold each use of a time with a partner once; reconciliation has the statements' sums. */
+/** Checks that the lines of all partners hold each use once, and that reconciliation has the statements' sums. */
 const checkBilled = async (billing: Billing, history: History): Promise<void> => {
   for (const meter of COUNTS) {
     for (const tenantId of [ACME, BETA]) {
@@ -156,7 +156,7 @@ const checkBilled = async (billing: Billing, history: History): Promise<void> =>
   }
 };
 
-/** Quantities, the included part and the listed events of a window, as the partner's own events say one by one. */
+/** Checks quantities, the included part and listed events of a window against the partner's own events. */
 const checkWindow = async (billing: Billing, history: History, of: Window, free: number): Promise<void> => {
   for (const partnerId of PARTNERS) {
     if ((await linesOf(billing, partnerId, ACME, ALL)) === undefined) {
@@ -202,7 +202,7 @@ const start = async (free: number): Promise<Billing> => {
 };
 
 describe('Any history of hand-overs', () => {
-  it('has each unit of a time with a partner billed once, by that partner', async () => {
+  it('has each unit of usage billed once, by the partner of its time', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 30, size: 'max' }), async (steps) => {
         const billing = await start(1);
@@ -214,7 +214,7 @@ describe('Any history of hand-overs', () => {
     );
   }).timeout(240_000);
 
-  it('has any window counted, included and listed by each partner as the events of its own time say', async () => {
+  it('has any window counted, included and listed by each partner from the events of its own time', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(change, { minLength: 2, maxLength: 25, size: 'max' }),

@@ -5,7 +5,7 @@ import { isWithin } from '../../domain/billing/usage.ts';
 import { ACME, type Billing, PARTNER, startBilling, USED, type Use } from '../application/billing/metered.ts';
 import { ALL, overlap, useOf, window } from './billing-support.ts';
 
-/** One card for a whole history: what it includes is given once, whatever is invoiced, void and late. */
+/** One card for a whole history: included units are granted once, with any invoices, void ones and late usage. */
 
 const RATE = { wholesale: '1', retail: '1' };
 
@@ -42,7 +42,7 @@ const linesOf = async (billing: Billing): Promise<readonly StatementLine[]> =>
 const billedOf = (lines: readonly StatementLine[], meter: string): number =>
   sumOf(lines.filter((line) => line.meter === meter).map(({ billable }) => billable));
 
-/** What is above the included part of each month, event by event. */
+/** Usage above the included part of each month, event by event. */
 const aboveOf = (history: readonly Use[], meter: string, free: number): number => {
   const own = history.filter((one) => one.tenantId === ACME && one.meter === meter);
   const months = Map.groupBy(own, ({ at }) => at.slice(0, 7));
@@ -50,8 +50,8 @@ const aboveOf = (history: readonly Use[], meter: string, free: number): number =
 };
 const COUNTS = USED.filter((meter) => meter !== 'active_users');
 
-describe('What a card includes', () => {
-  it('is given once in a month, however the month is cut into invoices, some of them void', async () => {
+describe('The included units of a card', () => {
+  it('are granted once a month, for any division into invoices, also void ones', async () => {
     await fc.assert(
       fc.asyncProperty(
         uses,
@@ -73,7 +73,7 @@ describe('What a card includes', () => {
     );
   }).timeout(240_000);
 
-  it('is never billed, whatever comes late', async () => {
+  it('are never billed, even for late usage', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(uses, invoicing), { minLength: 1, maxLength: 6 }),
@@ -98,7 +98,7 @@ describe('What a card includes', () => {
 });
 
 describe('A person', () => {
-  it('is in one line of the window of an invoice, of its own or of what came late', async () => {
+  it('is on one line of an invoice’s window, its own or a late one', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(uses, window), { minLength: 1, maxLength: 6 }),

@@ -6,7 +6,7 @@ import { ACME, BETA, USED } from '../application/billing/metered.ts';
 
 const STEP = 6 * 3_600_000;
 const BEGIN = Date.UTC(2026, 9, 28);
-/** In steps of six hours: midnights, borders of months, and neither. */
+/** Six hours each: midnights, ends of months, and times in between. */
 export const STEPS = 4 * 38;
 
 export const instantAt = (step: number, more = 0): string =>
@@ -25,11 +25,11 @@ export const overlap = (a: Window, b: Window): boolean => a.from < b.to && b.fro
 
 export const customer = fc.constantFrom(ACME, ACME, BETA);
 
-/** What one of `people` uses. */
+/** Usage by one of `people`. */
 export const useOf = (...people: readonly string[]) =>
   fc.record({
     meter: fc.constantFrom(...USED),
-    // Odd moments as well as the very bounds of windows.
+    // Odd moments, and the exact bounds of windows.
     at: fc
       .tuple(fc.nat(STEPS - 1), fc.constantFrom(0, 1, STEP - 1))
       .map(([step, more]) => instantAt(step, more)),

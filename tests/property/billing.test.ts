@@ -65,7 +65,7 @@ const amounts = (lines: readonly StatementLine[]) => ({
   retail: sumOf(lines.map((line) => line.retail)),
 });
 
-/** Statements, both reconciliations and the invoices say the same of a window that cuts no invoice. */
+/** Checks that statements, both reconciliations and the invoices agree on a window that splits no invoice. */
 const checkSums = async (billing: Billing, of: Window): Promise<void> => {
   const statements = await billing.statements.statements(PARTNER, of);
   const all = amounts(statements.flatMap(({ lines }) => lines));
@@ -92,7 +92,7 @@ const checkSums = async (billing: Billing, of: Window): Promise<void> => {
   }
 };
 
-/** Each event that counts is in exactly one line, of an invoice or of what is unbilled. */
+/** Checks that each counted event is on exactly one line, of an invoice or unbilled. */
 const checkCounts = async (billing: Billing, uses: readonly Use[]): Promise<void> => {
   for (const { customer, lines } of await billing.statements.statements(PARTNER, ALL)) {
     for (const meter of USED) {
@@ -110,7 +110,7 @@ const checkCounts = async (billing: Billing, uses: readonly Use[]): Promise<void
   }
 };
 
-/** The lines of a window without invoices, by going through its events one after the other. */
+/** Checks the lines of a window without invoices, event by event. */
 const checkLive = async (billing: Billing, uses: readonly Use[], of: Window): Promise<void> => {
   const { rates: card } = await billing.rateCards.get(PARTNER);
   for (const { customer, lines } of await billing.statements.statements(PARTNER, of)) {
@@ -141,7 +141,7 @@ const checkLive = async (billing: Billing, uses: readonly Use[], of: Window): Pr
   }
 };
 
-/** The usage list of a window is what is counted in it. */
+/** Checks that the usage list of a window is what it counts. */
 const checkUsage = async (billing: Billing, uses: readonly Use[], of: Window): Promise<void> => {
   const own = uses.filter((one) => one.tenantId === ACME && isWithin(one.at, of));
   for (const meter of USED) {
@@ -161,7 +161,7 @@ const checkUsage = async (billing: Billing, uses: readonly Use[], of: Window): P
 };
 
 describe('Any history of partner billing', () => {
-  it('bills each event once, and lets all sums agree', async () => {
+  it('bills each event once, and all sums agree', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 25, size: 'max' }), async (steps) => {
         const billing = await startBilling();
@@ -171,7 +171,7 @@ describe('Any history of partner billing', () => {
           await checkCounts(billing, uses);
         }
         await checkSums(billing, ALL);
-        // Between invoices as well: each window of one, and each of what lies between.
+        // The windows of invoices, and the windows between them.
         const windows = billing.invoices.map((invoice) => invoice.window);
         const cutting = (of: Window) =>
           windows.some((each) => overlap(each, of) && (each.from < of.from || each.to > of.to));
@@ -183,7 +183,7 @@ describe('Any history of partner billing', () => {
     );
   }).timeout(240_000);
 
-  it('counts and prices any window without invoices as its events say, one by one', async () => {
+  it('counts and prices any window without invoices from its events', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(use, { maxLength: 40, size: 'max' }),

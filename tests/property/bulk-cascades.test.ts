@@ -18,13 +18,13 @@ import {
 
 const FIELDS = ['cascade', 'clear', 'restrict'] as const;
 
-/** Layers of records, each of which points into the layers above it; and a few references against that order. */
+/** Layers of records that refer to the layers above, with a few references against that order. */
 const graphs = fc.integer({ min: 1, max: 5 }).chain((depth) =>
   fc.record({
     layers: fc.array(
       fc.array(
         fc.record({
-          // Cascades are the most frequent: they alone make long chains.
+          // Mostly cascades, since only they make long chains.
           key: fc.constantFrom('cascade' as const, 'cascade' as const, 'cascade' as const, ...FIELDS),
           to: fc.nat(100),
           also: fc.option(fc.record({ key: fc.constantFrom(...FIELDS), to: fc.nat(100) }), { freq: 4 }),
@@ -44,7 +44,7 @@ const graphs = fc.integer({ min: 1, max: 5 }).chain((depth) =>
 
 type Graph = typeof graphs extends fc.Arbitrary<infer G> ? G : never;
 
-/** @returns ids of all records, the roots at the head */
+/** @returns ids of all records, roots first */
 const build = async (node: BulkNode, { layers, roots, back }: Graph): Promise<string[]> => {
   const ids: string[] = [];
   const at = (n: number, size = ids.length): string => ids[n % size] ?? '';
@@ -65,7 +65,7 @@ const build = async (node: BulkNode, { layers, roots, back }: Graph): Promise<st
   return ids;
 };
 
-/** Tells a subscriber of everything while others work; @returns what ends it, and says how far it has come */
+/** Delivers events to a subscriber while others work. @returns a function that stops it and returns its progress */
 const follow = (follower: Pick<Entities, 'deliver'>): (() => Promise<number>) => {
   let isOver = false;
   const following = (async () => {
@@ -83,8 +83,8 @@ const follow = (follower: Pick<Entities, 'deliver'>): (() => Promise<number>) =>
 };
 
 /**
- * The cascade of a session as the log had it when the session ended, counted by itself, and all that was left to do. A
- * mark of a deletion that was refused is no part of it: another node may take such marks back a little later.
+ * The cascade of a session in the log at the session's end, recounted, with the remaining work. Excludes marks of a
+ * refused deletion, which another node may take back later.
  */
 const atTheEnd = async (node: BulkNode, session: string, selected: readonly string[]) => {
   const { events } = node.shared;
@@ -121,7 +121,7 @@ const atTheEnd = async (node: BulkNode, session: string, selected: readonly stri
 };
 
 describe('The cascade of a bulk deletion', () => {
-  it('of three levels is counted whole, although a subscriber deletes part of it', async () => {
+  it('of three levels is counted completely while a subscriber deletes part of it', async () => {
     for (let seed = 0; seed < 5; seed += 1) {
       const node = startBulk({}, memoryLeases(), { wrap: shuffled(seeded(seed)), width: 16 });
       await defineNodes(node);
@@ -134,7 +134,7 @@ describe('The cascade of a bulk deletion', () => {
         roots.push(root);
       }
       const session = await node.begin(roots, DELETE);
-      // The subscriber runs in the same process, as it does where there is one alone, and in another one.
+      // Subscribers of this process and of another one.
       const stops = [follow(node), follow(startEntities(node.shared))];
       expect(await node.runner.run(TENANT, session)).to.equal(true);
       await Promise.all(stops.map((stop) => stop()));
@@ -150,7 +150,7 @@ describe('The cascade of a bulk deletion', () => {
     }
   }).timeout(60_000);
 
-  it('has ended when the session has, and is what the preview said and the log says, whoever dies', async () => {
+  it('has ended with the session, and equals preview and log, after any crash', async () => {
     await fc.assert(
       fc.asyncProperty(
         graphs,

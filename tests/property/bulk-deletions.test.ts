@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { create, DELETE, memoryLeases, startBulk } from '../application/bulk/support.ts';
 import { defineNodes, flawsIn, recordsIn, TENANT } from '../application/entities/support.ts';
 
-/** Records that point to earlier ones, whichever way; and which of them are selected. */
+/** Records that refer to earlier ones by any field, and the selected ones. */
 const graphs = fc.integer({ min: 2, max: 9 }).chain((size) =>
   fc.record({
     size: fc.constant(size),
@@ -19,8 +19,8 @@ const graphs = fc.integer({ min: 2, max: 9 }).chain((size) =>
   }),
 );
 
-describe('a bulk deletion of any records that point to each other', () => {
-  it('does what its preview said, whatever the order, and leaves nothing half done', async () => {
+describe('A bulk deletion of any records that refer to each other', () => {
+  it('equals its preview in any order, and completes', async () => {
     await fc.assert(
       fc.asyncProperty(graphs, fc.constantFrom(1, 4), async ({ size, edges, selected }, width) => {
         const node = startBulk({}, memoryLeases(), { width });

@@ -14,7 +14,7 @@ import {
 } from '../application/billing/support.ts';
 import { type Fault, faultyEvents } from '../support/faults.ts';
 
-/** Whatever befalls upstream, store and process: one document per key, frozen bytes, and an end for everything begun. */
+/** Under faults of upstream, store and process: one document per key, frozen bytes, and an end for every issue. */
 
 const window = fc
   .record({ from: fc.integer({ min: 1, max: 5 }), length: fc.integer({ min: 1, max: 2 }) })
@@ -124,7 +124,7 @@ const run = async (at: Invoicing, steps: readonly Step[]): Promise<void> => {
     }
     await check();
   }
-  // The faults are over: what is indefinite becomes definite.
+  // The faults are over, so that open issues end.
   at.upstream.sends = [];
   at.upstream.finds = [];
   node = at.nodeOf();
@@ -136,7 +136,7 @@ const run = async (at: Invoicing, steps: readonly Step[]): Promise<void> => {
 };
 
 describe('Invoices under faults', () => {
-  it('have one document each, never change, and all that was begun ends', async () => {
+  it('have one document each, never change, and end whatever was begun', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 25 }), async (steps) => {
         const at = await invoicing();

@@ -12,7 +12,7 @@ import { BEGINNING } from '../support/given.ts';
 const KEYS = ['a', 'b', 'c', 'd', 'e'];
 const EVENTS = ['go', 'back', 'jump'];
 
-/** Definitions that could be published: a chain that reaches all states, and further transitions at random. */
+/** Valid definitions: a chain that reaches all states, and random further transitions. */
 const definitions: fc.Arbitrary<Definition> = fc
   .record({
     size: fc.integer({ min: 1, max: KEYS.length }),
@@ -75,8 +75,8 @@ const steps = fc.array(
 
 const FIELDS = { n: { type: 'integer' } } as const;
 
-describe('any walk of a job', () => {
-  it('keeps its state what its history says, and its version exact, in the stream and in the read model', () => {
+describe('Any walk of a job', () => {
+  it('keeps state, history and version consistent, in the stream and in the read model', () => {
     fc.assert(
       fc.property(definitions, fc.integer({ min: 0, max: 5 }), steps, (definition, n, walk) => {
         expect(structureIssues(definition)).to.deep.equal([]);
@@ -131,7 +131,7 @@ describe('any walk of a job', () => {
             moves += 1;
           } catch (error) {
             if (!(error instanceof DomainError)) throw error;
-            // What was said to be allowed is not refused (a payload can only be what a guard waits for).
+            // An allowed event is not refused (only a guard over the payload may refuse).
             if (step.kind === 'transition') expect(wasAllowed).not.to.include(step.eventName);
             expect(withJob(state)).to.deep.equal(before);
           }

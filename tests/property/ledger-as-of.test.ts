@@ -105,7 +105,7 @@ const play = async (node: Node, given: Step, posted: string[]): Promise<void> =>
 
 type Node = LedgerNode & { readonly clock: ReturnType<typeof testClock> };
 
-/** What was asked for at a moment, and what the answer was. */
+/** A report of a moment, with its result. */
 interface Asked {
   readonly position: Position;
   readonly currency: string;
@@ -113,7 +113,7 @@ interface Asked {
 }
 
 describe('A report as of a position', () => {
-  it('is the report that was given when the log ended there, at every place of any history', async () => {
+  it('equals the report given when the log ended there, for every position of any history', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(step, { minLength: 3, maxLength: 25 }),
@@ -126,11 +126,11 @@ describe('A report as of a position', () => {
           await fill(node);
           const [from = one, to = two] = [one, two].sort();
           const model = memoryReadModel(ledgerProjection);
-          // Knows the log's beginning only, as a read model that comes late.
+          // A late read model that has only the beginning of the log.
           const late = memoryReadModel(ledgerProjection);
           const asked: Asked[] = [];
           let seen = 0;
-          // After every event, also those in the middle of a use case.
+          // After every event, also within a use case.
           const askAll = async (): Promise<void> => {
             for (const event of (await node.readAll()).slice(seen)) {
               seen += 1;

@@ -28,7 +28,7 @@ const DAYS = [
   '2026-03-15',
   '2027-01-01',
 ];
-/** With one that is there only once it was opened, or an account renamed to it. */
+/** Includes a code that exists only after it was opened, or an account was renamed to it. */
 const CODES = [...CHART.map(([code]) => code), 'N1'];
 const CURRENCIES = ['EUR', 'USD'];
 
@@ -83,7 +83,7 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
-/** What is refused is refused by a rule: anything else would be a mistake of ours. */
+/** A refusal must come from a rule; any other error is a bug. */
 const tried = async (action: Promise<unknown>): Promise<void> => {
   try {
     await action;
@@ -92,7 +92,7 @@ const tried = async (action: Promise<unknown>): Promise<void> => {
   }
 };
 
-/** Sums straight from the postings: what the buckets must come to. */
+/** Expected sums, directly from the postings. */
 const oracle = (postings: readonly PostingEvent[], currency: string, within: (date: string) => boolean) => {
   const sums = new Map<string, { debit: bigint; credit: bigint }>();
   for (const { data } of postings) {
@@ -105,7 +105,7 @@ const oracle = (postings: readonly PostingEvent[], currency: string, within: (da
   return sums;
 };
 
-/** A ledger that is played with, its read model beside it. */
+/** A ledger under random commands, with its read model. */
 const play = async () => {
   const clock = testClock();
   const node: LedgerNode = startLedger({ clock });
@@ -231,7 +231,7 @@ const play = async () => {
     }
   };
 
-  /** What the entries add up to that a line of a report leads to. */
+  /** Sums of the entries that a report's line links to. */
   const listedSums = async (account: string, currency: string, from: string, to: string) => {
     const page = { limit: 10_000, after: undefined };
     const { docs } = await entriesOf(model.reader, TENANT, { account, from, to }, page);
@@ -252,7 +252,7 @@ const bytesOf = ({ state: _state, reversed_by: _by, facets: _facets, ...content 
 const dayBefore = (date: string): string =>
   new Date(Date.parse(`${date}T00:00:00Z`) - 86_400_000).toISOString().slice(0, 10);
 
-describe('Any history of the books', () => {
+describe('Any history of the ledger', () => {
   it('keeps every invariant of double entry after every step, in the journal and in the read model', async () => {
     await fc.assert(
       fc.asyncProperty(

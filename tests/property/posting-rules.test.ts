@@ -26,17 +26,17 @@ const minor = fc.oneof(
   fc.bigInt({ min: 0n, max: MAX }),
   fc.constantFrom(0n, 1n, MAX),
 );
-/** Up to six places. */
+/** Up to six decimal places. */
 const percent = fc.integer({ min: 1, max: 100_000_000 }).map((millionths) => millionths / 1_000_000);
 
-/** Minor units as an event may hold them: as a number, or as a text of major units with any zeros behind. */
+/** Minor units as an event may hold them: a number, or a text of major units with trailing zeros. */
 const written = (amount: bigint, code: string, asText: boolean, zeros: number): number | string => {
   if (!asText) return Number(amount);
   const text = majorText(amount, code);
   return zeros === 0 ? text : `${text}${text.includes('.') ? '' : '.'}${'0'.repeat(zeros)}`;
 };
 
-/** Half-even by comparing with what lies below and above; no division but the one that rounds down. */
+/** Rounds half-even by comparison with both neighbours; its only division rounds down. */
 const roundedByHand = (base: bigint, millionths: bigint): bigint => {
   const exact = base * millionths;
   const unit = 100_000_000n;
@@ -47,7 +47,7 @@ const roundedByHand = (base: bigint, millionths: bigint): bigint => {
 };
 
 describe('Amounts of posting rules', () => {
-  it('are read exactly, as numbers of minor units and as texts of major ones', () => {
+  it('are parsed exactly, as numbers of minor units and as texts of major units', () => {
     fc.assert(
       fc.property(minor, currency, fc.boolean(), fc.nat(5), (amount, code, asText, zeros) => {
         expect(minorUnits(written(amount, code, asText, zeros), code)).to.equal(amount);
@@ -55,7 +55,7 @@ describe('Amounts of posting rules', () => {
     );
   });
 
-  it('are refused where a digit would be lost', () => {
+  it('are refused when a digit would be lost', () => {
     fc.assert(
       fc.property(
         minor,
@@ -108,7 +108,7 @@ describe('Amounts of posting rules', () => {
     }
   });
 
-  it('balance wherever a line takes the remainder, to the last unit, or the rule fails', () => {
+  it('balance when a line takes the remainder, to the last unit, or the rule fails', () => {
     const amount: fc.Arbitrary<RuleAmount> = fc.oneof(
       fc.constantFrom('a', 'b', 'c').map((path) => ({ path })),
       fc.record({ percent, path: fc.constantFrom('a', 'b', 'c') }),
@@ -144,7 +144,7 @@ describe('Amounts of posting rules', () => {
             entry = outcome.matches ? outcome.entry : undefined;
           } catch (error) {
             if (!(error instanceof DomainError)) throw error;
-            // The other side is the larger one: the remainder would be negative.
+            // The other side is larger, so the remainder would be negative.
             expect(reasonOf(error).code).to.equal('negative_amount');
             return;
           }

@@ -12,13 +12,13 @@ import {
   TENANT,
 } from '../application/entities/support.ts';
 
-/** What somebody does; `who` and `to` choose among the records that there are. */
+/** A random command; `who` and `to` choose among the existing records. */
 interface Step {
   readonly kind: 'create' | 'update' | 'delete';
   readonly node: 0 | 1;
   readonly who: number;
   readonly field: 'cascade' | 'clear' | 'restrict';
-  /** null clears. */
+  /** Null clears the reference. */
   readonly to: number | null;
 }
 
@@ -29,7 +29,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   field: fc.constantFrom('cascade' as const, 'clear' as const, 'restrict' as const),
   to: fc.option(fc.nat(30), { freq: 6 }),
 });
-/** Steps of one round begin at the same moment. */
+/** Steps of one round start at the same moment. */
 const story = fc.array(fc.array(step, { minLength: 1, maxLength: 8 }), { minLength: 1, maxLength: 8 });
 
 const EXPECTED: ReadonlySet<string> = new Set([
@@ -41,7 +41,7 @@ const EXPECTED: ReadonlySet<string> = new Set([
 ]);
 
 describe('References between records', () => {
-  it('never dangle and versions count each change, whoever does what at once, and whoever dies', async () => {
+  it('never dangle, and versions count each change, under concurrency and crashes', async () => {
     await fc.assert(
       fc.asyncProperty(
         story,
@@ -76,7 +76,7 @@ describe('References between records', () => {
             const isExpected = error instanceof DomainError && EXPECTED.has(error.code);
             if (!isExpected && !(error instanceof StoreUnavailable)) throw error;
           };
-          // A subscriber elsewhere is told of everything once, while requests are in the middle of it.
+          // Another process's subscriber gets every event once, while requests are under way.
           const follower = startEntities(base.shared, between);
           let told = 0;
           const follow = async (): Promise<void> => {

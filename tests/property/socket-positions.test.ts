@@ -10,14 +10,14 @@ const steps = fc.array(
     fc.record({ what: fc.constant('send' as const), count: fc.integer({ min: 1, max: 4 }) }),
     fc.record({ what: fc.constant('notify' as const) }),
     fc.record({ what: fc.constant('elsewhere' as const) }),
-    /** Connects, and is cut after so many frames (`ready` is the first), or when nothing more is to come. */
+    /** Connects, and disconnects after this many frames (`ready` is the first), or when none is left. */
     fc.record({ what: fc.constant('read' as const), frames: fc.integer({ min: 1, max: 6 }) }),
   ),
   { minLength: 5, maxLength: 25 },
 );
 
-describe('A client that keeps the last position it saw', () => {
-  it('gets each envelope exactly once, wherever its connections are cut', async () => {
+describe('A client that keeps its last position', () => {
+  it('gets each envelope exactly once, wherever its connections break', async () => {
     await fc.assert(
       fc.asyncProperty(steps, fc.boolean(), async (history, racing) => {
         const stores = memoryStores();
@@ -64,7 +64,7 @@ describe('A client that keeps the last position it saw', () => {
               for (let i = 0; i < step.count; i += 1) sent.push((await acme.send('x')).id);
             } else {
               const reading = read((frames) => frames >= step.frames || got.length >= sent.length);
-              // Some of it comes live, or while the replay is under way.
+              // Some arrive live, or during the replay.
               if (racing) sent.push((await acme.send('meanwhile')).id);
               await reading;
             }

@@ -20,7 +20,7 @@ const steps = fc.array(
     who: fc.constantFrom(...PEOPLE),
     what: fc.constantFrom('send', 'send', 'read', 'delete'),
     which: fc.nat(20),
-    /** Often none: several things happen within one millisecond. */
+    /** Often none: several events within one millisecond. */
     later: fc.constantFrom(0, 0, 0, 1, 2, 1000),
   }),
   { maxLength: 60 },
@@ -39,8 +39,8 @@ const conversation = z.object({
   ),
 });
 
-describe('unread counts', () => {
-  it('are what the specification defines, after any history', () => {
+describe('Unread counts', () => {
+  it('follow the specification after any history', () => {
     fc.assert(
       fc.property(steps, (history) => {
         const story: Told[] = [];

@@ -19,7 +19,7 @@ import {
 
 const TABLE = [60, 300, 1800, 7200];
 
-describe('Webhooks, whatever happens', () => {
+describe('Webhooks after any history', () => {
   const outcome = fc.constantFrom('delivered', 'failed', 'refused');
   const steps = fc.array(
     fc.oneof(
@@ -37,7 +37,7 @@ describe('Webhooks, whatever happens', () => {
     { maxLength: 40 },
   );
 
-  it('a delivery has its attempts in order, five and one for each replay, each when it is due', () => {
+  it('make attempts in order, five and one for each replay, each when it is due', () => {
     fc.assert(
       fc.property(steps, (list) => {
         let state: Delivery = deliveryStream.initial;
@@ -124,7 +124,7 @@ describe('Webhooks, whatever happens', () => {
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('activate' as const) }) },
   );
 
-  it('a subscription is paused exactly by the tenth distinct dead letter since the last success or activation', () => {
+  it('pause a subscription exactly at the tenth distinct dead letter since the last success or activation', () => {
     fc.assert(
       fc.property(fc.array(happening, { maxLength: 120 }), (list) => {
         let state: Subscriptions = subscriptionsStream.initial;
@@ -147,7 +147,7 @@ describe('Webhooks, whatever happens', () => {
             if (model.paused) model.dead.clear();
             model.paused = false;
           } else if (each.kind === 'again') {
-            // A crash: what was counted since some place of the log comes once more, in order.
+            // After a crash, events since some position are counted again, in order.
             for (const one of log.slice(-each.back)) expect(count(one), 'counted already').to.equal(0);
           } else {
             const one = {

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { MEMORY } from '../../../application/ports/memory.ts';
-import { integer } from './columns.ts';
+import { numberOf } from '../../sqlite/connection.ts';
 
 /** The last revision of a stream; -1 for a stream without events. */
 export interface Head {
@@ -45,7 +45,7 @@ export class Heads {
     const noted = this.#noted.get(stream) ?? this.#notedBefore.get(stream);
     if (noted) return noted;
     const row = this.#select.get(stream);
-    return row && this.#keep(stream, { streamId: integer(row, 'id'), revision: integer(row, 'revision') });
+    return row && this.#keep(stream, { streamId: numberOf(row, 'id'), revision: numberOf(row, 'revision') });
   }
 
   /** Creates a stream, inside a write transaction. */

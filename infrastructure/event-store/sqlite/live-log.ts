@@ -35,7 +35,7 @@ export class LiveLog {
     this.state.sync();
     if (this.state.head !== this.#announced) {
       this.#announced = this.state.head;
-      this.#growth.tell();
+      this.#growth.notify();
     }
     return this.state.head;
   }
@@ -54,15 +54,15 @@ export class LiveLog {
     // Others may have written before it.
     const isNext = this.#announced === first - 1;
     this.#announced = Math.max(this.#announced, first + events.length - 1);
-    this.#growth.tell(isNext ? { after: formatPosition(first - 1), events } : undefined);
+    this.#growth.notify(isNext ? { after: formatPosition(first - 1), events } : undefined);
   }
 
   onGrowth(listener: GrowthListener): () => void {
     this.#timer ??= setInterval(() => this.poll(), this.#pollMs).unref();
-    const leave = this.#growth.hear(listener);
+    const leave = this.#growth.subscribe(listener);
     return () => {
       leave();
-      if (!this.#growth.isHeard) this.#stopPolling();
+      if (!this.#growth.hasListeners) this.#stopPolling();
     };
   }
 

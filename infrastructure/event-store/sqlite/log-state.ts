@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { numberOf } from '../../sqlite/connection.ts';
 import { Blocks } from './blocks.ts';
-import { integer } from './columns.ts';
 import { Heads } from './heads.ts';
 import { TypeNames } from './names.ts';
 
@@ -32,10 +32,10 @@ export class LogState {
    * but outside one only until the next tick.
    */
   sync(): boolean {
-    const version = integer(this.#dataVersion.get(), 'data_version');
+    const version = numberOf(this.#dataVersion.get(), 'data_version');
     if (version === this.#version) return false;
     this.heads.clear();
-    this.head = integer(this.#lastPosition.get(), 'position');
+    this.head = numberOf(this.#lastPosition.get(), 'position');
     this.#version = version;
     return true;
   }

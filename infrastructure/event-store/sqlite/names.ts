@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { integer, text } from './columns.ts';
+import { numberOf, textOf } from '../../sqlite/connection.ts';
 
 /** Caches the `types` table, which holds a few hundred names and only grows. */
 export class TypeNames {
@@ -25,13 +25,13 @@ export class TypeNames {
     const known = this.#ids.get(name);
     if (known !== undefined) return known;
     const row = this.#byName.get(name);
-    return row && this.#keep(integer(row, 'id'), name);
+    return row && this.#keep(numberOf(row, 'id'), name);
   }
 
   nameOf(id: number): string {
     const known = this.#names.get(id);
     if (known !== undefined) return known;
-    const name = text(this.#byId.get(id), 'name');
+    const name = textOf(this.#byId.get(id), 'name');
     this.#keep(id, name);
     return name;
   }

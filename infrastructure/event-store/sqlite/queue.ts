@@ -5,7 +5,7 @@ import {
   StoreUnavailable,
 } from '../../../application/ports/event-store.ts';
 import type { Logger } from '../../../application/ports/logger.ts';
-import { isTransient, unavailable } from './errors.ts';
+import { isTransient, unavailable } from '../../sqlite/errors.ts';
 import type { Append, Written } from './writer.ts';
 
 interface Waiting extends Append {
@@ -28,17 +28,17 @@ export class AppendQueue {
   #scheduled = false;
   #idle: (() => void)[] = [];
   readonly #write: (appends: readonly Append[]) => Written;
-  readonly #patienceMs: number;
+  readonly #lockTimeoutMs: number;
   readonly #logger: Logger | undefined;
 
-  /** `patienceMs`: how long an append waits for another process's lock. */
+  /** `lockTimeoutMs`: how long an append waits for another process's lock. */
   constructor(
     write: (appends: readonly Append[]) => Written,
-    patienceMs: number,
+    lockTimeoutMs: number,
     logger: Logger | undefined,
   ) {
     this.#write = write;
-    this.#patienceMs = patienceMs;
+    this.#lockTimeoutMs = lockTimeoutMs;
     this.#logger = logger;
   }
 
@@ -103,7 +103,7 @@ export class AppendQueue {
 
   /** Another process holds the lock: keeps appends queued, and rejects those past their deadline. */
   #waitForLock(cause: unknown): void {
-    const tooOld = performance.now() - this.#patienceMs;
+    const tooOld = performance.now() - this.#lockTimeoutMs;
     this.#waiting = this.#waiting.filter((append) => {
       if (append.since > tooOld) return true;
       append.reject(new StoreUnavailable('event log is locked by another process', { cause }));

@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
-import { isTransient } from './errors.ts';
+import { isTransient } from '../../sqlite/errors.ts';
 
 /**
  * Columns of scan filters come first, before pages of long texts. `types` maps types to numbers, because each event

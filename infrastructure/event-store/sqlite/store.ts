@@ -11,12 +11,12 @@ import {
 } from '../../../application/ports/event-store.ts';
 import type { Logger } from '../../../application/ports/logger.ts';
 import { CheckpointThread } from '../../sqlite/checkpoint-thread.ts';
+import { retrying } from '../../sqlite/connection.ts';
+import { unavailable } from '../../sqlite/errors.ts';
 import { checkAppend } from '../checks.ts';
 import { formatPosition, isPosition, offsetOf, parseOffset } from '../positions.ts';
 import { WINDOW } from './blocks.ts';
-import { unavailable } from './errors.ts';
 import { LiveLog } from './live-log.ts';
-import { patiently } from './patience.ts';
 import { AppendQueue } from './queue.ts';
 import { openDatabase } from './schema.ts';
 import { Writer } from './writer.ts';
@@ -29,7 +29,7 @@ export interface SqliteEventStoreOptions {
   /** Maximum file size in pages of 4 KiB; further appends fail as on a full disk. Default: unbounded. */
   readonly maxPages?: number | undefined;
   /** Time (ms) that an append waits for another process's lock. Default 5,000. */
-  readonly patienceMs?: number | undefined;
+  readonly lockTimeoutMs?: number | undefined;
   readonly logger?: Logger | undefined;
 }
 
@@ -40,7 +40,7 @@ const DEFAULT_LIMIT = 1000;
  * @throws {StoreUnavailable} when the file cannot be opened
  */
 export function openSqliteEventStore(options: SqliteEventStoreOptions): EventStore {
-  const { path, pollMs = 25, patienceMs = 5000, maxPages, logger } = options;
+  const { path, pollMs = 25, lockTimeoutMs = 5000, maxPages, logger } = options;
   const db = open(path, maxPages);
   const log = new LiveLog(db, { pollMs, logger });
   const checkpoints = new CheckpointThread(path, logger);
@@ -52,7 +52,7 @@ export function openSqliteEventStore(options: SqliteEventStoreOptions): EventSto
       checkpoints.wrote(pagesOf(written.events));
       return written;
     },
-    patienceMs,
+    lockTimeoutMs,
     logger,
   );
 
@@ -180,10 +180,11 @@ async function scanAll(
 
 /** @throws {StoreUnavailable} when the store is closed or the file cannot be read */
 function read<T>(log: LiveLog, step: () => T): Promise<T> {
-  return patiently(() => {
+  const action = (): T => {
     ensureOpen(log.closed);
     return step();
-  });
+  };
+  return retrying(action, (error) => unavailable('event log could not be read', error));
 }
 
 function ensureOpen(closed: boolean): void {

@@ -7,8 +7,8 @@ import {
   type StoredEvent,
   WrongExpectedRevision,
 } from '../../../application/ports/event-store.ts';
+import { numberOf, textOf } from '../../sqlite/connection.ts';
 import { formatPosition } from '../positions.ts';
-import { integer, text } from './columns.ts';
 import type { LogState } from './log-state.ts';
 
 /** An append that waits for its transaction. */
@@ -100,8 +100,8 @@ export class Writer {
     const last = first + events.length - 1;
     const rows = this.#stored.all(streamId, first, last);
     if (rows.length !== events.length) return undefined;
-    if (!rows.every((row, i) => text(row, 'id') === events[i]?.id)) return undefined;
-    return { revision: last, position: formatPosition(integer(rows.at(-1), 'position')) };
+    if (!rows.every((row, i) => textOf(row, 'id') === events[i]?.id)) return undefined;
+    return { revision: last, position: formatPosition(numberOf(rows.at(-1), 'position')) };
   }
 }
 

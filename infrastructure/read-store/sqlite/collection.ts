@@ -1,4 +1,4 @@
-import type { SQLInputValue, StatementSync } from 'node:sqlite';
+import type { SQLInputValue } from 'node:sqlite';
 import { z } from 'zod';
 import type {
   Cursor,
@@ -63,7 +63,6 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
   const multi = indexes.flatMap((plan, at) => (plan.multi === undefined ? [] : [{ plan, at }]));
   const keys = multi.map(({ at }) => `, k${at}`).join('');
   const selectOld = connection.prepare(`SELECT position${keys} FROM d${number} WHERE tenant = ? AND id = ?`);
-  const rewrites = new Map<number, StatementSync>();
 
   function apply(write: DocWrite): void {
     if (isRewritten(write)) return;
@@ -96,18 +95,6 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
     }
   }
 
-  /** Caches one statement per set of changed indexes. */
-  function rewriting(moved: readonly number[]): StatementSync {
-    let set = 0;
-    for (const at of moved) set += 2 ** at;
-    let statement = rewrites.get(set);
-    if (statement === undefined) {
-      statement = connection.prepare(rewriteSql(shape, moved));
-      rewrites.set(set, statement);
-    }
-    return statement;
-  }
-
   /**
    * Updates a document if the stored one is still the one it replaces, with only those index columns whose keys
    * differ. Most changes move a document in one index or none.
@@ -125,7 +112,7 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
       }
     }
     row.push(tenant, id, replaces.position);
-    return rewriting(moved).run(...row).changes !== 0;
+    return connection.prepare(rewriteSql(shape, moved)).run(...row).changes !== 0;
   }
 
   /** Writes only changed entries: a document may have many, and changes usually one. */
@@ -151,10 +138,8 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
   }
 
   function loadMany(tenant: string, ids: readonly string[]): (StoredDoc | undefined)[] {
-    if (ids.length < SEVERAL) return ids.map((id) => load(tenant, id));
-    // JSON in SQLite may change the bytes of other texts.
-    const isPlain = ids.every((id) => PLAIN.test(id));
-    if (!isPlain) return ids.map((id) => load(tenant, id));
+    // JSON in SQLite may change the bytes of other than plain texts.
+    if (ids.length < SEVERAL || !ids.every((id) => PLAIN.test(id))) return ids.map((id) => load(tenant, id));
     const found = new Array<StoredDoc | undefined>(ids.length).fill(undefined);
     for (const row of allCells(selectMany, [JSON.stringify(ids), tenant])) {
       found[numberAt(row, 0)] = {

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import type {
   Cursor,
   FindResult,
@@ -106,7 +106,7 @@ async function documentsOf({ step }: Scan, query: SearchQuery, { page, next }: F
 /** Whether a document that changed since it was found still matches. */
 async function isSelected(step: Scan['step'], query: SearchQuery, id: string): Promise<boolean> {
   const { text, params } = conditionOf(query);
-  await nextTurn();
+  await nextTick();
   const found = await step((connection, shape) => {
     const { plan, at } = searchedIndex(shape, query);
     const { low, high } = searchedRange(plan, query);

@@ -1,5 +1,5 @@
 import type { SQLInputValue } from 'node:sqlite';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { SearchGivenUp, type SearchQuery } from '../../../application/ports/read-store.ts';
 import { numberOf, optionalTextOf, type SqliteConnection } from '../../sqlite/connection.ts';
 import { type IndexPlan, type KeyRange, rangeOf } from '../index-keys.ts';
@@ -96,7 +96,7 @@ export async function slices(
     });
     if (done === undefined) return undefined;
     if (done.over) return done.plan;
-    await nextTurn();
+    await nextTick();
   }
 }
 

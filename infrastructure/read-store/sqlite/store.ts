@@ -24,9 +24,9 @@ import { listRows } from './list.ts';
 import { advanceCheckpoint, sqliteProgress } from './progress.ts';
 import { PRAGMAS, SCHEMA } from './schema.ts';
 import { countRows, searchIds, searchPage } from './search.ts';
+import { type SlotLimits, searchSlots } from './search-slots.ts';
 import { isPlain, type Scan, type SliceLimits, type Step } from './slices.ts';
 import { createSql, dropSql, sweepSql } from './tables.ts';
-import { type SlotLimits, searchTurns } from './turns.ts';
 
 const LIMITS: SliceLimits & SlotLimits = {
   firstRows: 8,
@@ -55,7 +55,7 @@ export async function openSqliteReadStore({
   limits: given,
 }: SqliteReadStoreOptions): Promise<ReadStore> {
   const limits = { ...LIMITS, ...given };
-  const turns = searchTurns(limits);
+  const slots = searchSlots(limits);
   const connection = await openSqlite({ path, pragmas: PRAGMAS, schema: SCHEMA });
   const { prepare, read, write } = connection;
   const leases = sqliteLeases(connection);
@@ -129,14 +129,14 @@ export async function openSqliteReadStore({
   }
 
   /** Runs a search in a slot; a plain page needs none. */
-  function inTurn<T>(
+  function inSlot<T>(
     generation: GenerationId,
     { collection, tenant, isScan }: Pick<Selection, 'collection' | 'tenant'> & { isScan: boolean },
     search: (scan: Scan) => Promise<T>,
   ): Promise<T> {
     const step = searching(generation, collection);
     if (!isScan) return search({ step, limits, deadline: performance.now() + limits.deadlineMs });
-    return turns(tenant, (deadline) => search({ step, limits, deadline }));
+    return slots(tenant, (deadline) => search({ step, limits, deadline }));
   }
 
   const ofPage = (query: SearchQuery) => ({ ...query, isScan: !isPlain(query) });
@@ -159,11 +159,11 @@ export async function openSqliteReadStore({
         connection.snapshot(() => sinceDrops(() => queries.map((query) => everything(generation, query)))),
       ),
     search: async (generation, query) =>
-      (await inTurn(generation, ofPage(query), (scan) => searchPage(scan, query))) ?? { docs: [] },
+      (await inSlot(generation, ofPage(query), (scan) => searchPage(scan, query))) ?? { docs: [] },
     ids: async (generation, query) =>
-      (await inTurn(generation, ofPage(query), (scan) => searchIds(scan, query))) ?? { ids: [] },
+      (await inSlot(generation, ofPage(query), (scan) => searchIds(scan, query))) ?? { ids: [] },
     count: async (generation, selection) =>
-      (await inTurn(generation, { ...selection, isScan: true }, (scan) => countRows(scan, selection))) ?? 0,
+      (await inSlot(generation, { ...selection, isScan: true }, (scan) => countRows(scan, selection))) ?? 0,
     commit: ({ generation, fence, writes, checkpoint }) =>
       write(() => {
         checkFence(connection, leaseNameOf(generation), fence);

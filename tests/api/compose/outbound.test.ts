@@ -10,7 +10,7 @@ const config = (variables: Readonly<Record<string, string>> = {}) => readConfig(
 describe('Calls to identity providers', () => {
   after(stopProviders);
 
-  it('may go to this machine while trying out, and not in production', async () => {
+  it('may reach loopback outside production only', async () => {
     let visits = 0;
     const { origin } = await listen((_request, response) => {
       visits += 1;
@@ -27,7 +27,7 @@ describe('Calls to identity providers', () => {
     expect(visits).to.equal(2);
   });
 
-  it('may go into the allowed networks, by https, and into no others', async () => {
+  it('may reach the allowed networks by https, and no others', async () => {
     const { origin } = await listen((_request, response) => response.end('not by TLS'));
     const messageOf = async (url: string, networks: string): Promise<string> => {
       const fetched = providerFetch(config({ NODE_ENV: 'production', SSO_ALLOWED_NETWORKS: networks }));
@@ -44,7 +44,7 @@ describe('Calls to identity providers', () => {
   });
 });
 
-describe('What is opened for outbound calls', () => {
+describe('Networks opened for outbound calls', () => {
   const warningsOf = (variables: Readonly<Record<string, string>>): [object, string][] => {
     const lines: [object, string][] = [];
     const other = (): never => {
@@ -60,7 +60,7 @@ describe('What is opened for outbound calls', () => {
     return lines;
   };
 
-  it('is said at the start, each opening in a line of its own', () => {
+  it('are logged at start, one line each', () => {
     expect(warningsOf({})).to.deep.equal([]);
     const lines = warningsOf({
       WEBHOOK_ALLOWED_NETWORKS: '10.0.0.0/8,fd00::/8',

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { prefersHtml } from '../../../api/http/accept.ts';
 
-describe('what a client would rather have', () => {
+describe('The preferred answer of a client', () => {
   for (const [accept, html] of [
     [undefined, false],
     ['', false],
@@ -29,7 +29,7 @@ describe('what a client would rather have', () => {
     });
   }
 
-  it('is found in no time, whatever is sent', () => {
+  it('is found quickly for any header', () => {
     const began = performance.now();
     prefersHtml(`text/html${';q'.repeat(10_000)}${',a/b'.repeat(10_000)}`);
     expect(performance.now() - began).to.be.lessThan(200);

@@ -2,7 +2,7 @@ import { type Case, describeCases } from './cases.ts';
 
 const thing = { title: 'A thing' };
 
-/** Credential, role and tenant, and that they go before what comes after them (decisions, section 2). */
+/** Credential, role and tenant, and their precedence over later checks (decisions, section 2). */
 const cases: readonly Case[] = [
   {
     name: 'no credential',

@@ -32,7 +32,7 @@ describe('The network of an address', () => {
     });
   }
 
-  it('of 32 bits is the IPv4 address itself, however it is written', () => {
+  it('of 32 bits is the IPv4 address itself in any notation', () => {
     for (const address of ['203.0.113.7', '::ffff:203.0.113.7', '::ffff:cb00:7107']) {
       expect(networkOf(address, { ipv4: 32, ipv6: 48 })).to.equal('203.0.113.7');
     }
@@ -42,7 +42,7 @@ describe('The network of an address', () => {
     fc.array(fc.integer({ min: 0, max: 0xffff }), { minLength: count, maxLength: count });
   const written = (all: readonly number[]): string => all.map((one) => one.toString(16)).join(':');
 
-  it('is the same for two IPv6 addresses exactly when their first 48 bits are', () => {
+  it('is equal for two IPv6 addresses exactly when their first 48 bits are', () => {
     fc.assert(
       fc.property(groups(3), groups(5), groups(3), groups(5), (network, host, other, otherHost) => {
         fc.pre(network.some((one) => one !== 0) && other.some((one) => one !== 0));

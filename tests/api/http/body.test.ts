@@ -97,7 +97,7 @@ const cases: readonly Case[] = [
   },
 ];
 
-describe('bodies', () => {
+describe('A body', () => {
   for (const { name, body, headers, status, error } of cases) {
     it(`${name}: ${status} ${error ?? ''}`, async () => {
       const answer = await server.request('POST', '/api/v1/things', {
@@ -109,7 +109,7 @@ describe('bodies', () => {
     });
   }
 
-  it('may be larger where a route says so', async () => {
+  it('may be larger when a route allows it', async () => {
     const body = { text: 'x'.repeat(1_500_000) };
     expect((await server.request('PUT', '/api/v1/big', { as: 'admin', body })).json).to.deep.equal({
       size: 1_500_000,
@@ -118,7 +118,7 @@ describe('bodies', () => {
     expect((await server.request('PUT', '/api/v1/big', { as: 'admin', body: larger })).status).to.equal(413);
   });
 
-  it('keeps the connection after a refusal', async () => {
+  it('leaves the connection usable after a refusal', async () => {
     const large = sized(1_200_000);
     const head = 'Host: x\r\nAuthorization: Bearer admin\r\nContent-Type: application/json\r\n';
     const first = `POST /api/v1/things HTTP/1.1\r\n${head}Content-Length: ${large.length}\r\n\r\n${large}`;

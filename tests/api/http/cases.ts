@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { testRoutes } from './routes.ts';
 import { serve, type TestRequest, type TestServer } from './support.ts';
 
-/** One request and how it is refused, or that it is not. */
+/** One request and its refusal, if any. */
 export interface Case {
   readonly name: string;
   readonly send: readonly [method: string, path: string, request?: TestRequest];
@@ -11,7 +11,7 @@ export interface Case {
   readonly field?: string;
 }
 
-/** A suite with a server of its own and a test of each case, which also checks what every answer has. */
+/** A suite with its own server and a test per case, which also checks what every answer has. */
 export const describeCases = (suite: string, cases: readonly Case[]): void => {
   describe(suite, () => {
     let server: TestServer;

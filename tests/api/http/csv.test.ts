@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { csvRows } from '../../../api/http/csv.ts';
 import { cellOf, cellsOf, expectInert, hardText } from '../../support/csv.ts';
 
-describe('Rows of CSV', () => {
-  it('have no cell that a spreadsheet would run', () => {
+describe('CSV rows', () => {
+  it('have no cell that a spreadsheet reads as a formula', () => {
     const live = [
       '=1+1',
       '+1',
@@ -24,7 +24,7 @@ describe('Rows of CSV', () => {
     expect(csvRows([[-5, -5n, '-5']])).to.equal("-5,-5,'-5\r\n");
   });
 
-  it('hold the same cells for an independent reader, and none that a spreadsheet would run', () => {
+  it('give an independent parser the same cells, none of them a formula', () => {
     const cell = fc.oneof(
       { weight: 3, arbitrary: hardText },
       fc.string({ unit: 'binary' }),
@@ -44,7 +44,7 @@ describe('Rows of CSV', () => {
     );
   });
 
-  it('leave everything else as it is, quoted where it must be', () => {
+  it('leave other cells unchanged, and quote them when necessary', () => {
     expect(csvRows([['a=b', 'x-y', ' a', 5, 0n, true, null, undefined]])).to.equal(
       'a=b,x-y, a,5,0,true,,\r\n',
     );

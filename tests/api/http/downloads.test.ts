@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { byteRange } from '../../../api/http/byte-range.ts';
 
-describe('Range', () => {
+describe('A Range header', () => {
   const cases: readonly (readonly [header: string | undefined, first?: number, last?: number])[] = [
     ['bytes=0-0', 0, 0],
     ['bytes=0-9', 0, 9],

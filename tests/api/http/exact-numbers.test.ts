@@ -13,7 +13,7 @@ const refusedAt = (text: string): unknown => {
 };
 
 describe('Numbers of a JSON body', () => {
-  it('do not become whole by losing digits', () => {
+  it('are refused when lost digits would make them integers', () => {
     const lost = [
       '9007199254740990.6',
       '0.99999999999999999999',
@@ -28,7 +28,7 @@ describe('Numbers of a JSON body', () => {
     expect(refusedAt('{"lines":[{"debit":0.99999999999999999999}]}')).to.equal('debit');
   });
 
-  it('are taken in any form that is exact, or no whole number', () => {
+  it('are accepted when they are exact or not integers', () => {
     const kept = [
       '0',
       '1e2',

@@ -21,7 +21,7 @@ const both = route({
 });
 const only: Route = { ...both, path: '/only', operationId: 'only', bodyKinds: ['form'] };
 
-describe('Forms', () => {
+describe('Form bodies', () => {
   let server: TestServer;
   before(async () => {
     server = await serve([both, only]);
@@ -112,14 +112,14 @@ describe('Forms', () => {
     });
   }
 
-  it('leave the prototype of objects alone', () => {
+  it('do not change the prototype of objects', () => {
     const values = parseForm('__proto__=x&constructor=y&prototype=z&hasOwnProperty=1&a=b');
     expect(Object.keys(values)).to.deep.equal(['hasOwnProperty', 'a']);
     expect(Object.getPrototypeOf(values)).to.equal(Object.prototype);
     expect(({} as Record<string, unknown>).x).to.equal(undefined);
   });
 
-  it('are read as URLSearchParams writes them', () => {
+  it('are parsed as URLSearchParams writes them', () => {
     const pair = fc.tuple(
       fc.string({ unit: 'binary' }).filter((text) => text.isWellFormed() && !(text in {})),
       fc.string({ unit: 'binary' }).filter((text) => text.isWellFormed()),

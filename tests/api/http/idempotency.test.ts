@@ -5,7 +5,7 @@ import { type AnswerCodec, fingerprints } from '../../../api/http/idempotency.ts
 import { testRoutes } from './routes.ts';
 import { MemoryIdempotency, serve, type TestServer } from './support.ts';
 
-/** Marks what it stores, so that a test sees that nothing goes by it. */
+/** Marks stored answers, to show that every answer passes through the codec. */
 const codec: AnswerCodec = {
   store: async (body) => `sealed:${JSON.stringify(body)}`,
   restore: async (text): Promise<unknown> => JSON.parse(text.slice('sealed:'.length)),
@@ -26,7 +26,7 @@ describe('Idempotency-Key', () => {
   const create = (key: string, body: unknown = { title: 'x' }, as = 'admin', path = '/api/v1/things') =>
     server.request('POST', path, { as, body, headers: { 'Idempotency-Key': key } });
 
-  it('gives the stored answer again, less what is shown once', async () => {
+  it('replays the stored answer without its secrets', async () => {
     const first = await create('k', '{"title":"x","lines":[]}');
     const second = await create('k', '{ "lines" : [ ], "title" : "\\u0078" }');
     expect(first.headers.get('idempotency-replayed')).to.equal(null);
@@ -55,14 +55,14 @@ describe('Idempotency-Key', () => {
     expect(effects).to.have.length(1);
   });
 
-  it('is of one caller', async () => {
+  it('is scoped to one caller', async () => {
     await create('k');
     for (const as of ['operator', 'other']) {
       expect((await create('k', { title: 'y' }, as)).status).to.equal(201);
     }
   });
 
-  it('lets duplicates wait for the first', async () => {
+  it('makes duplicates wait for the first request', async () => {
     const answers = await Promise.all(Array.from({ length: 8 }, () => create('k')));
     expect(answers.map(({ status }) => status)).to.deep.equal(Array.from({ length: 8 }, () => 201));
     expect(new Set(answers.map(({ json }) => json.n))).to.deep.equal(new Set([1]));
@@ -70,28 +70,28 @@ describe('Idempotency-Key', () => {
     expect(effects).to.have.length(1);
   });
 
-  it('stays with a request whose outcome is not known', async () => {
+  it('is not released while the outcome is unknown', async () => {
     const send = (path: string) =>
       server.request('POST', path, { as: 'admin', headers: { 'Idempotency-Key': 'f' } });
-    // What happened is not known, so the key stays with that request.
+    // The outcome is unknown, so the request keeps the key.
     expect((await send('/api/v1/boom/unavailable')).status).to.equal(503);
     expect((await send('/api/v1/boom/unavailable')).status).to.equal(503);
     expect((await create('f')).status).to.equal(422);
   });
 
-  it('tells whose use it is and how far back to look', async () => {
+  it('gives the handler its use and the start of earlier attempts', async () => {
     expect((await create('f')).status).to.equal(201);
     expect(effects.at(-1)).to.have.nested.property('idempotency.priorAttempt.since');
     expect(effects.at(-1)).to.have.nested.property('idempotency.nonce');
     expect(effects.at(-1)).to.have.nested.property('idempotency.scope', 'acme/user-u1');
   });
 
-  it('answers though the answer cannot be stored', async () => {
+  it('answers even if the answer cannot be stored', async () => {
     store.put = () => Promise.reject(new Error('the disk is full'));
     expect((await create('k')).status).to.equal(201);
   });
 
-  it('has a form', async () => {
+  it('is refused when malformed', async () => {
     for (const bad of ['', 'a b', 'x'.repeat(256), 'ü']) {
       const answer = await create(bad);
       expect([answer.status, answer.json.error], bad).to.deep.equal([400, 'validation_failed']);
@@ -99,7 +99,7 @@ describe('Idempotency-Key', () => {
     expect((await create(`!~${'x'.repeat(253)}`)).status).to.equal(201);
   });
 
-  it('counts for nothing on reads and public routes', async () => {
+  it('is ignored on reads and public routes', async () => {
     const headers = { 'Idempotency-Key': 'not valid here' };
     const body = { email: 'a@b.test', password: 'right' };
     expect((await server.request('POST', '/auth/login', { body, headers })).status).to.equal(200);
@@ -108,7 +108,7 @@ describe('Idempotency-Key', () => {
   });
 });
 
-describe('the fingerprint of a request', () => {
+describe('The fingerprint of a request', () => {
   const fingerprint = fingerprints('the-master-key-of-this-test-0123456789');
 
   const shuffled = (value: unknown): unknown => {
@@ -127,7 +127,7 @@ describe('the fingerprint of a request', () => {
     );
   });
 
-  it('tells bodies apart that differ as JSON', () => {
+  it('differs for bodies that differ as JSON', () => {
     const json = fc
       .dictionary(fc.string(), fc.jsonValue())
       .map((body): unknown => JSON.parse(JSON.stringify(body)));
@@ -145,7 +145,7 @@ describe('the fingerprint of a request', () => {
     );
   });
 
-  it('tells methods and paths apart', () => {
+  it('differs for methods and paths', () => {
     const all = ['post', 'put'].flatMap((method) =>
       ['/a', '/b'].map((path) => fingerprint(method, path, {})),
     );
@@ -153,7 +153,7 @@ describe('the fingerprint of a request', () => {
     expect(all[0]).to.match(/^[0-9a-f]{64}$/);
   });
 
-  it('is nobody’s to guess who does not know the key', () => {
+  it('cannot be guessed without the key', () => {
     const body = { email: 'ann@people.example', password: 'hush-hush-hush' };
     const made = fingerprint('post', '/x', body);
     expect(fingerprints('another-master-key-of-this-test-01234567')('post', '/x', body)).not.to.equal(made);

@@ -9,7 +9,7 @@ import { StoreUnavailable } from '../../../application/ports/event-store.ts';
 import { DomainError } from '../../../domain/core/errors.ts';
 import { admin, authenticate, type LogLine, recordingLogger, serve, type TestServer } from './support.ts';
 
-/** `acting` is a platform admin who acts as the admin; all others are as ever. */
+/** `acting` is a platform admin acting as the admin; other tokens are unchanged. */
 const withActing: Authenticate = (token, family) =>
   token === 'acting' && family === 'tenant'
     ? { ...admin, impersonatedBy: 'root@platform.test' }
@@ -80,7 +80,7 @@ describe('A request under impersonation', () => {
 
   const statuses = () => lines.map(({ status }) => status);
 
-  it('leaves a line for a read before it is answered: the pattern, never the path or the query', async () => {
+  it('logs a read before its answer, with the route’s pattern, not the path or the query', async () => {
     const held = Promise.withResolvers<void>();
     leave = () => held.promise;
     let answered = false;
@@ -107,12 +107,12 @@ describe('A request under impersonation', () => {
     ]);
   });
 
-  it('leaves a line for HEAD', async () => {
+  it('logs HEAD', async () => {
     expect((await server.request('HEAD', '/things', { as: 'acting' })).status).to.equal(200);
     expect(lines.map(({ method }) => method)).to.deep.equal(['HEAD']);
   });
 
-  it('leaves a line for whatever is refused after the credential', async () => {
+  it('logs every refusal after authentication', async () => {
     const put = (body: unknown) => server.request('PUT', '/things/t1', { as: 'acting', body });
     expect((await server.request('POST', '/operators', { as: 'acting' })).json.error).to.equal(
       'admin_required',
@@ -136,7 +136,7 @@ describe('A request under impersonation', () => {
     expect(lines[5]?.params).to.deep.equal({ id: 't1' });
   });
 
-  it('leaves none where a write left events of its own, but one where it then failed, or changed nothing', async () => {
+  it('logs no line when a write appended events, but one when it failed or changed nothing', async () => {
     const put = () => server.request('PUT', '/things/t1', { as: 'acting', body: { n: 1 } });
     appends = true;
     expect((await put()).status).to.equal(200);
@@ -152,7 +152,7 @@ describe('A request under impersonation', () => {
     expect(statuses()).to.deep.equal([409, 200]);
   });
 
-  it('is answered 503 when its line cannot be written, and shows nothing', async () => {
+  it('is answered 503 when its line cannot be written', async () => {
     for (const failure of [new StoreUnavailable('no connection'), new Error('a mistake of ours')]) {
       let tries = 0;
       leave = async () => {
@@ -178,7 +178,7 @@ describe('A request under impersonation', () => {
     expect(logged.filter(({ level }) => level === 'error')).to.have.length(6);
   });
 
-  it('lets go of a stream that is not sent', async () => {
+  it('ends the source of a stream that is not sent', async () => {
     const source = Readable.from(['a', 'b']);
     leave = async () => {
       throw new StoreUnavailable('no connection');
@@ -188,7 +188,7 @@ describe('A request under impersonation', () => {
     expect(source.destroyed).to.equal(true);
   });
 
-  it('that comes too often leaves none', async () => {
+  it('logs no rate-limited request', async () => {
     const clock = { now: () => 0 };
     const limited = await serve(routes(), {
       authenticate: withActing,
@@ -201,7 +201,7 @@ describe('A request under impersonation', () => {
     await limited.close();
   });
 
-  it('is nobody else’s: no line for others, unknown paths or refused credentials', async () => {
+  it('logs nothing for other principals, unknown paths and refused credentials', async () => {
     for (const [method, path, as] of [
       ['GET', '/things', 'admin'],
       ['PUT', '/things/t1', 'operator'],

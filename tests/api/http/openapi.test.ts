@@ -51,7 +51,7 @@ describe('GET /openapi.json', () => {
     expect(create).to.contain('"Idempotency-Key"').and.contain('"maxLength":10').and.contain('"422"');
   });
 
-  it('lets answers grow', () => {
+  it('allows answers to gain members', () => {
     expect(JSON.stringify(document.components)).not.to.contain('"additionalProperties":false');
   });
 
@@ -67,8 +67,8 @@ describe('GET /openapi.json', () => {
   });
 });
 
-describe('the check of answers against the document', () => {
-  it('lets real answers pass', async () => {
+describe('The check of answers against the document', () => {
+  it('accepts real answers', async () => {
     for (const [method, path, as, body] of [
       ['GET', '/api/v1/things?limit=3', 'admin', undefined],
       ['GET', '/api/v1/things', 'nobody', undefined],
@@ -116,13 +116,13 @@ describe('the check of answers against the document', () => {
     });
   }
 
-  it('lets an answer have more keys', () => {
+  it('accepts further members of an answer', () => {
     check('GET', `/api/v1/things/${KNOWN}`, 200, { ...thing, more: 1 });
   });
 });
 
 describe('GET /docs', () => {
-  it('needs nothing from elsewhere', async () => {
+  it('loads nothing from elsewhere', async () => {
     const page = await server.request('GET', '/docs');
     expect(page.headers.get('content-type')).to.match(/^text\/html/);
     expect(page.headers.get('content-security-policy')).to.contain("default-src 'none'");
@@ -136,7 +136,7 @@ describe('GET /docs', () => {
     }
   });
 
-  it('serves nothing else of the package', async () => {
+  it('serves no other file of the package', async () => {
     for (const file of ['package.json', '..%2F..%2Fpackage.json', 'index.html', 'constructor']) {
       expect((await server.request('GET', `/docs/${file}`)).status).to.equal(404);
     }

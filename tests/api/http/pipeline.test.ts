@@ -24,8 +24,8 @@ after(() => server.close());
 
 const thing = { title: 'A thing' };
 
-describe('the pipeline of a request', () => {
-  it('answers a malformed id with the very bytes of an unknown one', async () => {
+describe('The pipeline of a request', () => {
+  it('answers a malformed id with the same bytes as an unknown one', async () => {
     const unknown = await server.request('GET', `/api/v1/things/${UNKNOWN}`, { as: 'admin' });
     for (const id of ['x', KNOWN.toUpperCase(), `${KNOWN}0`, '%00', '%E0%A4%A', '..%2F..']) {
       const malformed = await server.request('GET', `/api/v1/things/${id}`, { as: 'admin' });
@@ -33,7 +33,7 @@ describe('the pipeline of a request', () => {
     }
   });
 
-  it('names the methods of a path', async () => {
+  it('lists the allowed methods of a path', async () => {
     const patch = await server.request('PATCH', '/api/v1/things');
     expect(patch.headers.get('allow')).to.equal('GET, HEAD, OPTIONS, POST');
     const options = await server.request('OPTIONS', '/api/v1/things/x');
@@ -52,7 +52,7 @@ describe('the pipeline of a request', () => {
     expect((await server.request('HEAD', '/nowhere')).status).to.equal(404);
   });
 
-  it('takes over a request id, or makes one', async () => {
+  it('keeps a request id or generates one', async () => {
     const given = await server.request('GET', '/nowhere', { headers: { 'X-Request-Id': 'Ab-1._' } });
     expect(given.headers.get('x-request-id')).to.equal('Ab-1._');
     for (const bad of ['a b', 'x'.repeat(129), 'ü', '']) {
@@ -61,7 +61,7 @@ describe('the pipeline of a request', () => {
     }
   });
 
-  it('sends position, link and clamped limit', async () => {
+  it('sends the position, the link and a clamped limit', async () => {
     const list = await server.request('GET', '/api/v1/things?limit=900&state=a%20b&cursor=old', {
       as: 'admin',
     });
@@ -85,7 +85,7 @@ describe('the pipeline of a request', () => {
     expect([gone.status, gone.text, gone.headers.get('content-length')]).to.deep.equal([204, '', null]);
   });
 
-  it('waits for what a route reads', async () => {
+  it('waits for the read models of a route', async () => {
     waits.length = 0;
     await server.request('GET', `/api/v1/things/${KNOWN}`, { as: 'admin' });
     expect(waits).to.deep.equal([]);
@@ -106,7 +106,7 @@ describe('the pipeline of a request', () => {
     ]);
   });
 
-  it('says nothing of the inside, and logs it with the request id', async () => {
+  it('hides internal errors from the answer, and logs them with the request id', async () => {
     lines.length = 0;
     const headers = { 'X-Request-Id': 'trace-me' };
     const broken = await server.request('POST', '/api/v1/boom/unknown?token=t0k3n', { as: 'admin', headers });
@@ -121,7 +121,7 @@ describe('the pipeline of a request', () => {
     expect(away.text).not.to.contain('mongodb');
   });
 
-  it('warns of a search that was given up, without a stack', async () => {
+  it('logs a warning without a stack for a search that was given up', async () => {
     lines.length = 0;
     const given = await server.request('POST', '/api/v1/boom/costly', { as: 'admin' });
     expect([given.status, given.json.error, given.headers.get('retry-after')]).to.deep.equal([
@@ -135,12 +135,12 @@ describe('the pipeline of a request', () => {
     expect(line?.fields).not.to.have.property('err');
   });
 
-  it('gives the assistant’s refusal no details', async () => {
+  it('omits details of the assistant’s refusal', async () => {
     const { json } = await server.request('POST', '/api/v1/boom/assistant', { as: 'admin' });
     expect(json).to.deep.equal({ error: 'assistant_not_entitled', message: 'Not part of the plan.' });
   });
 
-  it('never repeats what was sent', async () => {
+  it('never repeats input in an error', async () => {
     const body = { title: 5, token: 'hush', lines: [{ debit: 'hush' }] };
     const { text } = await server.request('POST', '/api/v1/things?dry=hush', { as: 'admin', body });
     expect(text).not.to.contain('hush');
@@ -148,14 +148,14 @@ describe('the pipeline of a request', () => {
     expect(refused).not.to.contain('hush');
   });
 
-  it('logs a good request at debug', async () => {
+  it('logs a successful request at debug level', async () => {
     lines.length = 0;
     await server.request('GET', `/api/v1/things/${KNOWN}`, { as: 'admin' });
     expect(lines.map(({ level }) => level)).to.deep.equal(['debug']);
     expect(lines[0]?.fields).to.include({ route: '/api/v1/things/:id', status: 200, method: 'GET' });
   });
 
-  it('does not say what serves it', async () => {
+  it('does not name its server software', async () => {
     const { headers } = await server.request('GET', '/nowhere');
     expect([headers.get('x-powered-by'), headers.get('etag'), headers.get('server')]).to.deep.equal([
       null,

@@ -5,8 +5,8 @@ import { route } from '../../../api/http/route.ts';
 import { testRoutes } from './routes.ts';
 import { serve } from './support.ts';
 
-describe('token buckets', () => {
-  it('let a burst through, then as many as come back', () => {
+describe('Token buckets', () => {
+  it('allow a burst, then the rate at which tokens return', () => {
     const buckets = new TokenBuckets(600, 120);
     const taken = (now: number, tries: number) =>
       Array.from({ length: tries }, () => buckets.take('a', now)).filter((wait) => wait === undefined).length;
@@ -18,7 +18,7 @@ describe('token buckets', () => {
     expect(buckets.take('b', 61_050)).to.equal(undefined);
   });
 
-  it('say how long to wait, in whole seconds', () => {
+  it('give the wait in whole seconds', () => {
     const buckets = new TokenBuckets(10, 10);
     for (let i = 0; i < 10; i += 1) expect(buckets.take('a', 0)).to.equal(undefined);
     expect(buckets.take('a', 0)).to.equal(6);
@@ -26,13 +26,13 @@ describe('token buckets', () => {
     expect(buckets.take('a', 6_000)).to.equal(undefined);
   });
 
-  it('are off at 0', () => {
+  it('are disabled at 0', () => {
     const buckets = new TokenBuckets(0, 0);
     for (let i = 0; i < 1_000; i += 1) expect(buckets.take('a', 0)).to.equal(undefined);
     expect(buckets.size).to.equal(0);
   });
 
-  it('stay bounded, and forget the longest unseen first', () => {
+  it('are bounded, and evict the least recently seen caller', () => {
     const buckets = new TokenBuckets(1, 1, 3);
     for (const caller of ['a', 'b', 'c']) buckets.take(caller, 0);
     expect(buckets.take('a', 0)).to.equal(60);
@@ -41,19 +41,19 @@ describe('token buckets', () => {
     expect(buckets.take('c', 0)).to.equal(60);
   });
 
-  it('do not lock out when the clock is set back', () => {
+  it('do not block callers when the clock is set back', () => {
     const buckets = new TokenBuckets(10, 10);
     buckets.take('a', 3_600_000);
     expect(buckets.take('a', 0)).to.equal(undefined);
   });
 });
 
-describe('rate limits', () => {
+describe('Rate limits', () => {
   let now = 0;
   const clock = { now: () => now };
   const limits = () => createRateLimits({ requestsPerMinute: 15, loginsPerMinute: 2 }, clock);
 
-  it('answer 429 after the credential and before the body', async () => {
+  it('answer 429 after authentication and before the body', async () => {
     const server = await serve(testRoutes(), { limits: limits() });
     const ask = (as: string) => server.request('POST', '/api/v1/things', { as, body: '{' });
     for (let i = 0; i < 3; i += 1) expect((await ask('admin')).status).to.equal(400);
@@ -78,7 +78,7 @@ describe('rate limits', () => {
     await server.close();
   });
 
-  it('count logins by address, by /48 for IPv6, and by IPv4 address also when it is mapped', () => {
+  it('count logins by IPv4 address, also mapped, and by /48 for IPv6', () => {
     const given = limits();
     for (const [one, two, third, elsewhere] of [
       ['2001:db8::1', '2001:db8:0:1::1', '2001:db8:0:ffff::2', '2001:db8:1::1'],
@@ -93,7 +93,7 @@ describe('rate limits', () => {
     }
   });
 
-  it('count logins by e-mail and network, and by e-mail alone ten times as many', () => {
+  it('count logins by e-mail and network, and by e-mail alone at ten times the limit', () => {
     const given = limits();
     const own = ['198.51.100.1', '::ffff:198.51.100.2', '198.51.100.3'];
     expect(own.map((address) => given.loginAs('jo@x.test', address))).to.deep.equal([
@@ -108,13 +108,13 @@ describe('rate limits', () => {
       30,
     ]);
     const others = Array.from({ length: 17 }, (_, nth) => given.loginAs('jo@x.test', `203.0.${nth}.1`));
-    // Four of the twenty went to the networks above; what these refused took none.
+    // Four of the twenty counted for the networks above; refused ones did not count.
     expect(others.map((wait) => wait === undefined)).to.deep.equal([...Array(16).fill(true), false]);
     expect(others.at(-1)).to.equal(3);
     expect(given.loginAs('al@x.test', '198.51.100.1')).to.equal(undefined);
   });
 
-  it('count logins by e-mail, behind a proxy that tells the address', async () => {
+  it('count logins by e-mail, with the address from a proxy', async () => {
     const server = await serve(testRoutes(), { limits: limits(), trustProxy: 1 });
     const login = (email: string, from: string) =>
       server.request('POST', '/auth/login', {
@@ -130,7 +130,7 @@ describe('rate limits', () => {
     await server.close();
   });
 
-  it('do not believe X-Forwarded-For without a proxy', async () => {
+  it('ignore X-Forwarded-For without a proxy', async () => {
     const server = await serve(testRoutes(), { limits: limits() });
     const login = (i: number) =>
       server.request('POST', '/auth/login', {
@@ -142,7 +142,7 @@ describe('rate limits', () => {
     await server.close();
   });
 
-  it('count public requests by address and operation, and are off with the limit of requests', () => {
+  it('count public requests by address and operation, and are disabled with the limit of requests', () => {
     const given = limits();
     const tries = (address: string, operation: string): number =>
       Array.from({ length: 50 }, () => given.publicFrom(address, operation)).filter(
@@ -156,7 +156,7 @@ describe('rate limits', () => {
     for (let i = 0; i < 100; i += 1) expect(off.publicFrom('a', 'submit')).to.equal(undefined);
   });
 
-  it('hold public routes against the address, before the body is read', async () => {
+  it('apply to public routes by address, before the body is read', async () => {
     const open = route({
       method: 'post',
       path: '/public/things',

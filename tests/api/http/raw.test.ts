@@ -96,7 +96,7 @@ const cases: readonly Case[] = [
   },
 ];
 
-describe('HTTP as it comes', () => {
+describe('Raw HTTP', () => {
   for (const { name, bytes, status, error } of cases) {
     it(`${name}: ${status} ${error ?? ''}`, async () => {
       const text = await server.raw(bytes);
@@ -111,7 +111,7 @@ describe('HTTP as it comes', () => {
     });
   }
 
-  it('survives a client that goes away in the middle of its body', async () => {
+  it('survives a client that disconnects within its body', async () => {
     const { connect } = await import('node:net');
     await new Promise<void>((resolve) => {
       const socket = connect(server.port, '127.0.0.1', () => {

@@ -7,7 +7,7 @@ import { StoreUnavailable } from '../../../application/ports/event-store.ts';
 import { SearchGivenUp } from '../../../application/ports/read-store.ts';
 import { DomainError, notFound } from '../../../domain/core/errors.ts';
 
-/** A small route table that touches every part of the ground. */
+/** A small route table that uses every part of the pipeline. */
 
 export const KNOWN = '0192abcd-0000-7000-8000-000000000001';
 export const UNKNOWN = '0192abcd-0000-7000-8000-000000000002';

@@ -13,7 +13,10 @@ import type { ErrorCode } from '../../../domain/core/errors.ts';
 import { SCOPES, type Scope } from '../../../domain/identity/scopes.ts';
 import { refusal } from '../../support/given.ts';
 
-/** What scopes open, and what they never open (specification, Enforcement rules; decisions, section 3). */
+/**
+ * Routes that scopes allow, and routes that they never allow (specification, Enforcement rules; decisions, section
+ * 3).
+ */
 
 const rights: TenantRights = { plan: 'enterprise', entitlements: { ledger: true, assistant: true } };
 const common = { tenantId: 'acme', rights };
@@ -65,10 +68,10 @@ const outcome = (access: Guarded, principal: Principal): ErrorCode | 'in' => {
   }
 };
 
-describe('scopes', () => {
+describe('Scopes', () => {
   const routeOf = (scope: Scope) => guarded(scopedRoute({ ...rest, scope }));
 
-  it('open exactly their own routes; the wildcard opens all', () => {
+  it('allow exactly their own routes; the wildcard allows all', () => {
     for (const held of SCOPES) {
       for (const required of SCOPES) {
         const wanted = held === required || held === 'admin:*' ? 'in' : 'scope_missing';
@@ -79,24 +82,24 @@ describe('scopes', () => {
     }
   });
 
-  it('that are missing are named', () => {
+  it('are named in the error when missing', () => {
     for (const principal of [apiToken('data:write'), extension('data:write'), apiToken(), extension()]) {
       const error = refusal(() => checkAccess(routeOf('data:read'), principal));
       expect([error.code, error.details]).to.deep.equal(['scope_missing', { required: 'data:read' }]);
     }
   });
 
-  it('are not asked of persons, whose role counts instead', () => {
+  it('are not required of persons, whose role applies instead', () => {
     const admins = guarded(scopedRoute({ ...rest, scope: 'workflow:admin', roles: ['admin'] }));
     expect(outcome(admins, user())).to.equal('in');
     expect(outcome(admins, user({ tokenUse: 'api_test' }))).to.equal('in');
     expect(outcome(admins, user({ role: 'operator' }))).to.equal('admin_required');
-    // For the others the scope stands for the role.
+    // The scope replaces the role of the others.
     expect(outcome(admins, apiToken('workflow:admin'))).to.equal('in');
     expect(outcome(admins, { ...extension('workflow:admin'), role: 'operator' })).to.equal('in');
   });
 
-  it('open nothing that is for persons', () => {
+  it('allow no route for persons only', () => {
     for (const access of [guarded(personRoute(rest)), guarded(adminRoute(rest))]) {
       for (const principal of [apiToken('admin:*'), extension('admin:*')]) {
         expect(outcome(access, principal)).to.equal('tenant_session_required');
@@ -104,7 +107,7 @@ describe('scopes', () => {
     }
   });
 
-  it('open none of the routes that refuse API tokens, whatever the token holds', () => {
+  it('allow no route that refuses API tokens', () => {
     const access = guarded(adminRoute({ ...rest, refuses: ['api_token', 'impersonation'] }));
     expect(outcome(access, apiToken('admin:*'))).to.equal('delegated_credential_refused');
     expect(outcome(access, extension('admin:*'))).to.equal('tenant_session_required');
@@ -116,7 +119,7 @@ describe('scopes', () => {
     );
   });
 
-  it('cannot mint a test token, and no more can a test token, before its role is looked at', () => {
+  it('cannot mint a test token, nor can a test token, whatever its role', () => {
     const access = guarded(adminRoute({ ...rest, refuses: ['api_token', 'extension', 'test_token'] }));
     for (const principal of [
       apiToken('admin:*'),

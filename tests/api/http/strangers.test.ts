@@ -9,7 +9,7 @@ import { admin, MemoryIdempotency, serve, type TestServer } from './support.ts';
 
 const BASE = '/public/wishes/:tenant/:slug';
 
-/** A public route that takes wishes, and forbids some. */
+/** A public route that accepts wishes and forbids some. */
 const wishes = (effects: unknown[], own: Partial<Route> = {}): Route => ({
   ...route({
     method: 'post',
@@ -58,7 +58,7 @@ describe('Public routes', () => {
       headers: key === undefined ? {} : { 'Idempotency-Key': key },
     });
 
-  it('that say so answer a key once, and refuse it for another body', async () => {
+  it('with keys replay an answer, and refuse the key for another body', async () => {
     await start();
     const [first, second] = [await wish('rain', 'k'), await wish('rain', 'k')];
     expect(second.json).to.deep.equal(first.json);
@@ -70,7 +70,7 @@ describe('Public routes', () => {
     expect(effects[1]).to.equal(undefined);
   });
 
-  it('free a key whose request was refused, as an error or as a page', async () => {
+  it('release a key after a refusal, as an error or as a page', async () => {
     await start();
     expect((await wish('nothing', 'k')).status).to.equal(404);
     expect((await wish('bad', 'k')).status).to.equal(422);
@@ -78,7 +78,7 @@ describe('Public routes', () => {
     expect(effects).to.have.length(1);
   });
 
-  it('keep the keys of each path apart, however it is written', async () => {
+  it('separate the keys of each path, in any spelling', async () => {
     await start();
     await wish('rain', 'k');
     for (const path of ['/public/wishes/acme/two', '/public/wishes/globex/one']) {
@@ -87,7 +87,7 @@ describe('Public routes', () => {
     expect((await wish('sun', 'k', '/public/wishes/acme/%6Fne')).status).to.equal(422);
   });
 
-  it('have scopes that are short, plain, and no caller’s', () => {
+  it('have short, plain scopes that no caller has', () => {
     const long = strangersScope('wish', { tenant: 'public', slug: `\n/user-u1${'x'.repeat(5000)}` });
     expect(long).to.match(/^public\/wish\/[0-9a-f]{64}$/);
     expect(callerKey({ ...admin, tenantId: 'public', userId: 'u1' })).to.equal('public/user-u1');
@@ -96,7 +96,7 @@ describe('Public routes', () => {
     );
   });
 
-  it('that do not say so know no key', async () => {
+  it('ignore keys unless they accept them', async () => {
     const { keyedBy: _, ...rest } = wishes(effects);
     server = await serve([rest], { idempotency: store });
     for (const n of [1, 2]) expect((await wish('rain', 'k')).json.n).to.equal(n);
@@ -106,7 +106,7 @@ describe('Public routes', () => {
     );
   });
 
-  it('show a page for an error where they have one, with the error’s status and headers', async () => {
+  it('answer an error with a page where they have one, with its status and headers', async () => {
     await start(
       {
         limit: 'public',
@@ -130,7 +130,7 @@ describe('Public routes', () => {
     expect(refused?.headers.get('cache-control')).to.equal('no-store');
   });
 
-  it('send no referrer in any answer, and others are left alone', async () => {
+  it('send Referrer-Policy in every answer, and other routes do not', async () => {
     await start();
     for (const [method, path] of [
       ['POST', '/public/wishes/acme/one'],

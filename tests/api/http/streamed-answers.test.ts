@@ -8,11 +8,11 @@ import { Pieces, type Streamed, sendStream } from '../../../api/http/stream.ts';
 import { eventually } from '../../support/eventually.ts';
 import { serve } from './support.ts';
 
-/** Bodies that never end by themselves, and what is known of them. */
+/** An endless body, with its observed state. */
 interface Endless {
   readonly body: Streamed;
   readonly isEnded: () => boolean;
-  /** Bytes that were made. */
+  /** Bytes produced so far. */
   readonly made: () => number;
 }
 
@@ -43,7 +43,7 @@ const kinds: Readonly<Record<string, (stopping?: AbortSignal) => Endless>> = {
       }
     })();
     const ended = source.return.bind(source);
-    // One that never began has nothing to clean up, and says nothing of its end.
+    // A source that never began has nothing to clean up.
     source.return = (value) => {
       isEnded = true;
       return ended(value);
@@ -96,7 +96,7 @@ const streamsOf = (bodyOf: () => Promise<Streamed>) =>
 
 for (const [kind, endless] of Object.entries(kinds)) {
   describe(`A streamed answer ${kind}`, () => {
-    it('is read no faster than it is taken', async () => {
+    it('is produced at the reader’s speed', async () => {
       const { body, made } = endless();
       const server = await serve([streams(body)]);
       const reader = await begin(`${server.origin}/stream`);
@@ -113,7 +113,7 @@ for (const [kind, endless] of Object.entries(kinds)) {
       await server.close();
     });
 
-    it('ends its source when the reader goes away', async () => {
+    it('ends its source when the reader disconnects', async () => {
       const { body, isEnded } = endless();
       const server = await serve([streams(body)]);
       const reader = await begin(`${server.origin}/stream`);
@@ -123,7 +123,7 @@ for (const [kind, endless] of Object.entries(kinds)) {
       await server.close();
     });
 
-    it('ends its source when the reader was gone before it began', async () => {
+    it('ends its source when the reader disconnected before the start', async () => {
       const { promise, resolve } = Promise.withResolvers<void>();
       const { body, isEnded } = endless();
       const server = await serve([streams(body, promise)]);
@@ -138,7 +138,7 @@ for (const [kind, endless] of Object.entries(kinds)) {
       await server.close();
     });
 
-    it('is given up for a reader that takes nothing', async () => {
+    it('ends for a stalled reader', async () => {
       const { body, isEnded } = endless();
       const server = createServer((_request, response) => sendStream(response, body, 200));
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -151,7 +151,7 @@ for (const [kind, endless] of Object.entries(kinds)) {
       server.close();
     });
 
-    it('has no body for HEAD, and its source is let go of', async () => {
+    it('has no body for HEAD, and ends its source', async () => {
       const { body, isEnded } = endless();
       const server = await serve([streams(body)]);
       const answer = await server.request('HEAD', '/stream');
@@ -172,14 +172,14 @@ describe('A streamed answer', () => {
     ['a stream', () => Readable.from(failing())],
     ['pieces', () => new Pieces(failing(), new AbortController().signal)],
   ] as const) {
-    it(`breaks the connection off when its source fails, ${kind}`, async () => {
+    it(`closes the connection when its source fails, ${kind}`, async () => {
       const server = await serve([streams(body())]);
       expect(await endOf(await begin(`${server.origin}/stream`))).to.equal('broken');
       await server.close();
     });
   }
 
-  it('is whole, though all its pieces come in the same memory', async () => {
+  it('is complete although its chunks share a buffer', async () => {
     const room = Buffer.alloc(300_000);
     const count = 50;
     const source = (async function* () {
@@ -193,7 +193,7 @@ describe('A streamed answer', () => {
     const parts: Buffer[] = [];
     reader.on('data', (part: Buffer) => {
       parts.push(part);
-      // Slower than it is made, so that pieces have to wait.
+      // Reads more slowly than the source produces, so that chunks wait.
       reader.pause();
       setImmediate(() => reader.resume());
     });
@@ -205,7 +205,7 @@ describe('A streamed answer', () => {
 
   const TWICE = 'GET /stream HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2);
 
-  it('comes after the one before it, for who asks twice at once on a connection', async () => {
+  it('follows the earlier answer when a connection pipelines two requests', async () => {
     const bodies = ['one', 'two'].map((text) => Readable.from([Buffer.from(text)]));
     const server = await serve([inTurn(bodies)]);
     const socket = connect(Number(new URL(server.origin).port), '127.0.0.1');
@@ -219,7 +219,7 @@ describe('A streamed answer', () => {
     await server.close();
   });
 
-  it('that waits for the one before it ends its source with the connection', async () => {
+  it('ends its source with the connection while it waits for an earlier answer', async () => {
     for (const endless of Object.values(kinds)) {
       const all = [endless(), endless()];
       const server = await serve([inTurn(all.map(({ body }) => body))]);
@@ -233,7 +233,7 @@ describe('A streamed answer', () => {
     }
   });
 
-  it('that waits with many others for the one before them ends with the connection, and says nothing', async () => {
+  it('ends with the connection while many wait, without a warning', async () => {
     const warnings: Error[] = [];
     const note = (warning: Error): void => void warnings.push(warning);
     process.on('warning', note);
@@ -249,7 +249,7 @@ describe('A streamed answer', () => {
     expect(warnings).to.deep.equal([]);
   });
 
-  it('that waits, and whose source fails meanwhile, breaks the connection off', async () => {
+  it('closes the connection when its source fails while it waits', async () => {
     const first = new PassThrough();
     first.write('one');
     const second = Readable.from([Buffer.from('two')]);
@@ -269,7 +269,7 @@ describe('A streamed answer', () => {
     await server.close();
   });
 
-  it('that waits for one that nobody takes is given up', async () => {
+  it('ends while it waits for a stalled answer', async () => {
     const { body, isEnded } = kinds['of pieces']?.() ?? expect.fail();
     let asked = 0;
     const server = createServer((_request, response) => {
@@ -289,7 +289,7 @@ describe('A streamed answer', () => {
     server.close();
   });
 
-  it('of pieces is broken off when they are not to be gone on with, before it begins and in the middle', async () => {
+  it('of chunks is truncated when its source is stopped, before or after the start', async () => {
     for (const isBefore of [true, false]) {
       const stopping = new AbortController();
       if (isBefore) stopping.abort();

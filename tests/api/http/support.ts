@@ -125,7 +125,7 @@ export interface TestServer {
   readonly origin: string;
   readonly port: number;
   request(method: string, path: string, options?: TestRequest): Promise<Answer>;
-  /** Sends these bytes and gives all that comes back until the connection ends. */
+  /** Sends the bytes and returns all that arrives until the connection ends. */
   raw(bytes: string | Buffer): Promise<string>;
   close(): Promise<void>;
 }
@@ -150,7 +150,7 @@ const bodyOf = (body: unknown): string | Buffer => {
   return Buffer.isBuffer(body) ? body : JSON.stringify(body);
 };
 
-/** The application over real HTTP on an ephemeral port of the loopback. */
+/** Serves the application over real HTTP on an ephemeral loopback port. */
 export const serve = async (routes: readonly Route[], own: Partial<HttpDeps> = {}): Promise<TestServer> => {
   const deps = testDeps(routes, own);
   const server = createHttpServer(createHttpApp(deps), deps.ids);

@@ -11,7 +11,7 @@ import { DomainError, ERROR_CODES } from '../../../domain/core/errors.ts';
 import { testRoutes } from './routes.ts';
 import { type LogLine, recordingLogger, serve } from './support.ts';
 
-describe('errors', () => {
+describe('Errors', () => {
   for (const code of ERROR_CODES) {
     it(`${code} has a status`, () => {
       expect(STATUS_OF[code]).to.be.within(400, 599);
@@ -21,11 +21,11 @@ describe('errors', () => {
     });
   }
 
-  it('there is no status without a code', () => {
+  it('have no status without a code', () => {
     expect(Object.keys(STATUS_OF).sort()).to.deep.equal([...ERROR_CODES].sort());
   });
 
-  it('map what ports throw', () => {
+  it('map errors of ports', () => {
     expect(errorAnswer(new StoreUnavailable('x'))).to.deep.include({
       status: 503,
       headers: { 'Retry-After': '1' },
@@ -40,7 +40,7 @@ describe('errors', () => {
     }
   });
 
-  it('wait whole seconds, at least one', () => {
+  it('ask for at least one whole second of wait', () => {
     for (const [given, sent] of [
       [0.2, '1'],
       [2.1, '3'],
@@ -53,8 +53,8 @@ describe('errors', () => {
   });
 });
 
-describe('health and metrics', () => {
-  it('tells live from ready', async () => {
+describe('Health and metrics', () => {
+  it('distinguish live from ready', async () => {
     const checks = { event_store: true, read_models: false };
     const server = await serve([], { readiness: async () => checks });
     expect((await server.request('GET', '/health/live')).json).to.deep.equal({ status: 'live' });
@@ -69,7 +69,7 @@ describe('health and metrics', () => {
     await server.close();
   });
 
-  it('counts answers by pattern, method and class', async () => {
+  it('count answers by pattern, method and class', async () => {
     const metrics = createMetrics({ process: false });
     const server = await serve(testRoutes(), { metrics });
     await server.request('GET', '/api/v1/things/x', { as: 'admin' });
@@ -100,7 +100,7 @@ describe('health and metrics', () => {
   });
 });
 
-describe('replies that are no JSON', () => {
+describe('Replies other than JSON', () => {
   const reply = (path: string, make: () => Reply) =>
     route({
       method: 'get',
@@ -115,7 +115,7 @@ describe('replies that are no JSON', () => {
   const type = { 'content-type': 'text/csv' };
   const lines: LogLine[] = [];
 
-  it('go out as they are', async () => {
+  it('are sent unchanged', async () => {
     const server = await serve(
       [
         reply('/text', () => ({ status: 200, headers: type, body: 'a,b' })),
@@ -138,8 +138,8 @@ describe('replies that are no JSON', () => {
   });
 });
 
-describe('the router', () => {
-  it('refuses the same path twice, and patterns', () => {
+describe('The router', () => {
+  it('refuses duplicate paths and patterns other than plain segments', () => {
     const router = new Router<number>();
     router.add('GET', '/a/:id', 1);
     expect(() => router.add('GET', '/a/:other', 2)).to.throw('twice');
@@ -147,7 +147,7 @@ describe('the router', () => {
       expect(() => router.add('GET', bad, 1)).to.throw();
   });
 
-  it('goes back from a fixed segment that leads nowhere', () => {
+  it('backtracks from a fixed segment without a match', () => {
     const router = new Router<number>();
     router.add('GET', '/a/b/c', 1);
     router.add('GET', '/a/:x/d', 2);
@@ -163,7 +163,7 @@ describe('the router', () => {
   });
 });
 
-describe('schema pieces', () => {
+describe('Shared schemas', () => {
   const accepts = (schema: z.ZodType, value: unknown) => schema.safeParse(value).success;
 
   it('check their values', () => {
@@ -184,7 +184,7 @@ describe('schema pieces', () => {
     for (const bad of ['', '1.0', '1e2', 'NaN', ' 1', ['1', '2']])
       expect(accepts(limit(), bad)).to.equal(false);
     expect(instant.parse('2026-11-30T01:00:00+02:00')).to.equal('2026-11-29T23:00:00.000Z');
-    // An offset can lead out of the years that an instant is written with: as text it would come before all others.
+    // An offset can lead out of the years of an instant, whose text would sort before all others.
     const outside = ['9999-12-31T23:59:59-14:00', '0000-01-01T00:00:00+14:00'];
     for (const bad of ['2026-02-30T00:00:00Z', '2026-11-30', '2026-11-30T00:00:00', ...outside]) {
       expect(accepts(instant, bad)).to.equal(false);

@@ -10,7 +10,7 @@ import { eventually } from '../../support/eventually.ts';
 import { BOUNDARY, digest, file, form, LIMIT, type Part, TYPE } from './multipart.ts';
 import { type Answer, serve, type TestServer } from './support.ts';
 
-/** What is stored, and what is being stored. */
+/** Stored files, and files being stored. */
 const stored = new Map<string, number>();
 let receiving = 0;
 let admitted = 0;
@@ -87,7 +87,7 @@ describe('Uploads', () => {
       headers: { 'Content-Type': TYPE, ...own },
     });
 
-  /** Refused, and nothing of it is left or goes on. */
+  /** Checks a refusal, and that nothing is stored or still being read. */
   const refused = (answer: Answer, status: number, error: string): void => {
     expect([answer.status, answer.json.error], answer.text).to.deep.equal([status, error]);
     expect(receiving, 'still receiving').to.equal(0);
@@ -95,7 +95,7 @@ describe('Uploads', () => {
     expect(handled).to.equal(0);
   };
 
-  it('give the handler what the file is, and the other fields', async () => {
+  it('give the handler the file’s facts and the other fields', async () => {
     const content = Buffer.from(Array.from({ length: 70_000 }, (_, i) => i % 251));
     const answer = await send(
       form({ name: 'label', content: 'blue' }, file(content, 'ä b.bin', 'Image/PNG; x=y')),
@@ -219,7 +219,7 @@ describe('Uploads', () => {
     ['a broken type', { 'Content-Type': 'multipart/form-data; =' }, 400, 'validation_failed'],
     ['a broken key', { 'Idempotency-Key': 'two words' }, 400, 'validation_failed'],
   ] as const) {
-    it(`are refused for ${name} before anything is looked up or read: ${status}`, async () => {
+    it(`are refused for ${name} before a look-up or a read of bytes: ${status}`, async () => {
       refused(await send(form(file()), headers, 'unknown'), status, error);
       expect([admitted, begun]).to.deep.equal([0, 0]);
     });
@@ -230,7 +230,7 @@ describe('Uploads', () => {
     refused(answer, 415, 'unsupported_media_type');
   });
 
-  it('are refused by credential, role and existence before a byte of them is stored', async () => {
+  it('are refused by credential, role and existence before a byte is stored', async () => {
     refused(await send(form(file()), {}, 'known', 'nobody'), 401, 'invalid_credential');
     refused(await send(form(file()), {}, 'known', 'operator'), 403, 'admin_required');
     expect(admitted).to.equal(0);
@@ -240,7 +240,7 @@ describe('Uploads', () => {
     expect(begun).to.equal(0);
   });
 
-  it('that name another tenant are 403, and nothing stays', async () => {
+  it('that name another tenant are 403, and leave nothing stored', async () => {
     refused(await send(form(file(), { name: 'tenant_id', content: 'globex' })), 403, 'tenant_mismatch');
     const answer = await server.request('POST', '/api/v1/things/known/files?tenant_id=globex', {
       as: 'admin',
@@ -251,12 +251,12 @@ describe('Uploads', () => {
     expect((await send(form({ name: 'tenant_id', content: 'acme' }, file()))).status).to.equal(201);
   });
 
-  it('are 503 when the store fails in the middle', async () => {
+  it('are 503 when the store fails midway', async () => {
     storeFails = true;
     refused(await send(form(file(Buffer.alloc(90_000)))), 503, 'unavailable');
   });
 
-  /** Sends the head of an upload and these bytes, and then nothing; gives what came back. */
+  /** Sends the head of an upload and these bytes, then nothing; returns the answer. */
   const begin = (bytes: Buffer, then: 'close' | 'wait', length = 90_000): Promise<string> =>
     new Promise((resolve) => {
       const socket = connect(server.port, '127.0.0.1', () => {
@@ -280,12 +280,12 @@ describe('Uploads', () => {
 
   const half = form(file(Buffer.alloc(80_000))).subarray(0, 40_000);
 
-  it('of a client that goes away leave nothing', async () => {
+  it('of a client that disconnects leave nothing stored', async () => {
     await begin(half, 'close');
     await eventually(() => expect([begun, receiving, stored.size, handled]).to.deep.equal([1, 0, 0, 0]));
   });
 
-  it('of a client that goes away behind the file leave nothing', async () => {
+  it('of a client that disconnects after the file leave nothing stored', async () => {
     const behind = form(file(Buffer.alloc(80_000)), other).subarray(0, 80_300);
     const gone = begin(behind, 'wait');
     await eventually(() => expect([...stored.values()]).to.deep.equal([80_000]));
@@ -293,7 +293,7 @@ describe('Uploads', () => {
     await eventually(() => expect([begun, receiving, stored.size, handled]).to.deep.equal([1, 0, 0, 0]));
   });
 
-  it('of a client that stops sending are given up', async () => {
+  it('of a client that stalls are ended', async () => {
     const text = await begin(half, 'wait');
     expect(text)
       .to.match(/^HTTP\/1\.1 400 /)
@@ -301,7 +301,7 @@ describe('Uploads', () => {
     expect([begun, receiving, stored.size, handled]).to.deep.equal([1, 0, 0, 0]);
   });
 
-  it('of a client that trickles are given up', async () => {
+  it('of a client that sends too slowly are ended', async () => {
     const socket = connect(server.port, '127.0.0.1');
     let text = '';
     socket.on('data', (chunk) => {
@@ -320,7 +320,7 @@ describe('Uploads', () => {
     expect([begun, receiving, stored.size, handled]).to.deep.equal([1, 0, 0, 0]);
   });
 
-  it('in chunks are counted as they come', async () => {
+  it('with chunked encoding are counted as they arrive', async () => {
     const head = `Host: x\r\nAuthorization: Bearer admin\r\nContent-Type: ${TYPE}\r\nTransfer-Encoding: chunked\r\n`;
     const chunks = (bytes: Buffer): Buffer =>
       Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n0\r\n\r\n')]);
@@ -343,7 +343,7 @@ describe('Uploads', () => {
     }
   });
 
-  it('that are refused in the middle leave the connection usable', async () => {
+  it('that are refused midway leave the connection usable', async () => {
     const head = `Host: x\r\nAuthorization: Bearer admin\r\nContent-Type: ${TYPE}\r\n`;
     const [large, small] = [form(file(Buffer.alloc(LIMIT + 100_000))), form(file())];
     const text = await server.raw(
@@ -365,7 +365,7 @@ describe('Uploads', () => {
     const keyed = (key: string, ...parts: readonly Part[]) =>
       send(form(...parts), { 'Idempotency-Key': key });
 
-    it('have one effect, and the bytes of a repetition are dropped', async () => {
+    it('have one effect, and the bytes of a repetition are deleted', async () => {
       const first = await keyed('k1', file());
       const again = await keyed('k1', file());
       expect([first.status, again.status, handled]).to.deep.equal([201, 201, 1]);
@@ -374,7 +374,7 @@ describe('Uploads', () => {
       expect([...stored.keys()]).to.deep.equal(['upload-1']);
     });
 
-    it('are answered again also when what they were for is gone', async () => {
+    it('are replayed after their record was deleted', async () => {
       const first = await keyed('k2', file());
       recordIsThere = false;
       expect((await keyed('k2', file())).text).to.equal(first.text);
@@ -402,7 +402,7 @@ describe('Uploads', () => {
       expect([handled, ...stored.keys()]).to.deep.equal([1, 'upload-1']);
     });
 
-    it('have one effect also when ten come at once', async () => {
+    it('have one effect when ten are sent at once', async () => {
       const answers = await Promise.all(Array.from({ length: 10 }, () => keyed('k5', file())));
       expect(new Set(answers.map(({ text }) => text)).size).to.equal(1);
       expect([handled, stored.size]).to.deep.equal([1, 1]);

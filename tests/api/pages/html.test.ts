@@ -11,7 +11,7 @@ const unescaped = (text: string): string =>
     .replaceAll('&amp;', '&');
 
 describe('HTML of the pages', () => {
-  it('has no way out of a text or of a value in quotes, and loses nothing', () => {
+  it('escapes text and quoted values completely and without loss', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...`<>&"'a;=/ `) }), (text) => {
         const safe = escaped(text);
@@ -22,14 +22,14 @@ describe('HTML of the pages', () => {
     );
   });
 
-  it('escapes what is put in, but for HTML of its own', () => {
+  it('escapes values, except its own HTML', () => {
     const inner = html`<b>${'<i>'}</b>`;
     expect(html`<p>${inner}${'&'}${undefined}${[inner, undefined]}${7}</p>`.text).to.equal(
       '<p><b>&lt;i&gt;</b>&amp;<b>&lt;i&gt;</b>7</p>',
     );
   });
 
-  it('writes attributes in quotes, and leaves out what is not there', () => {
+  it('writes quoted attributes, and omits absent ones', () => {
     const written = attributes({ a: '"x"', b: 0, c: true, d: false, e: undefined, f: '' });
     expect(written.text).to.equal(' a="&quot;x&quot;" b="0" c f=""');
   });

@@ -43,7 +43,7 @@ const textOf = (page: string): string =>
     .replace(/\s+/g, ' ');
 
 describe('The page of an invoice', () => {
-  it('says what is billed, to whom, by whom and for when', () => {
+  it('shows lines, customer, partner and window', () => {
     const text = textOf(invoicePage(invoice()));
     for (const part of [
       'Invoice acme-1',
@@ -60,18 +60,18 @@ describe('The page of an invoice', () => {
     expect(text).not.to.include('Revision');
   });
 
-  it('says nothing of what the partner pays itself', () => {
+  it('shows no wholesale amounts', () => {
     expect(invoicePage(invoice())).not.to.match(/7,?777|wholesale|margin_pct|\b0?\.31\b/);
   });
 
-  it('says what is not a bill yet, or no more', () => {
+  it('states when it is not yet or no longer a bill', () => {
     expect(textOf(invoicePage(invoice()))).not.to.match(/Draft|Void/);
     expect(textOf(invoicePage(invoice({ state: 'generated' })))).to.include('Draft, not issued');
     expect(textOf(invoicePage(invoice({ state: 'issuing' })))).to.include('Draft, being issued');
     expect(textOf(invoicePage(invoice({ state: 'void', revision: 2 })))).to.match(/Void.*Revision 2/);
   });
 
-  it('writes amounts with the places of the currency', () => {
+  it('writes amounts with the decimal places of the currency', () => {
     const page = (currency: string, retail: number, retail_rate: string) =>
       textOf(
         invoicePage(
@@ -89,7 +89,7 @@ describe('The page of an invoice', () => {
     expect(page('EUR', 100, '999999999.999999')).to.include(' 9,999,999.99999999 ');
   });
 
-  it('shows late usage with its own period, and what has no price', () => {
+  it('shows late usage with its own window, and meters without a price', () => {
     const late = line({
       late: true,
       window: { from: '2026-10-05T00:00:00.000Z', to: '2026-10-06T00:00:00.000Z' },
@@ -107,7 +107,7 @@ describe('The page of an invoice', () => {
     expect(text).to.include('not priced 0.00');
   });
 
-  it('has no way out of any text', () => {
+  it('escapes every text', () => {
     const evil = `</style><script>alert(1)</script>"'&<img src=x onerror=alert(1)>`;
     const page = invoicePage(
       invoice({

@@ -10,13 +10,13 @@ const made = (projection: string, checkpoint: string, tag = 'v1'): ProjectionPro
   parked: [],
 });
 
-describe('Reports of the projections’ progress', () => {
+describe('Progress reports of projections', () => {
   const begin = () => {
     const sent: ProjectionProgress[][] = [];
     return { sent, reports: new ProgressReports((all) => sent.push(all)) };
   };
 
-  it('go together, the latest of each generation', async () => {
+  it('are batched, with the latest of each generation', async () => {
     const { sent, reports } = begin();
     reports.note(made('users', '1'));
     reports.note(made('tenants', '1'));
@@ -27,7 +27,7 @@ describe('Reports of the projections’ progress', () => {
     expect(sent).to.deep.equal([[made('users', '2'), made('tenants', '1'), made('users', '1', 'v2')]]);
   });
 
-  it('go at once for a projection that somebody waits for', () => {
+  it('are sent at once for a projection that a reader waits for', () => {
     const { sent, reports } = begin();
     reports.note(made('tenants', '1'));
     reports.hurry('users', true);
@@ -41,7 +41,7 @@ describe('Reports of the projections’ progress', () => {
     expect(sent[2]).to.deep.equal([made('users', '3')]);
   });
 
-  it('are not sent without anything to say', () => {
+  it('are not sent when empty', () => {
     const { sent, reports } = begin();
     reports.flush();
     reports.hurry('users', true);

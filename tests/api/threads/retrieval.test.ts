@@ -13,7 +13,7 @@ import { document, testEmbedder } from '../../application/assistant/support.ts';
 import { rejection } from '../../support/eventually.ts';
 import { testLogger } from '../../support/fakes.ts';
 
-describe('the search in its thread', function () {
+describe('The search thread', function () {
   this.timeout(60_000);
   const embedder = testEmbedder();
   let folder: string;
@@ -43,7 +43,7 @@ describe('the search in its thread', function () {
     ]);
   };
 
-  it('finds what another thread has written, as soon as it is there', async () => {
+  it('finds sources that another thread has just written', async () => {
     const corpus = new Corpus({ store, embedder });
     expect(await find('acme')).to.deep.equal([]);
     await corpus.write('acme', [document('one', 'a copper kettle'), document('two', 'a violin')], 'fail');
@@ -55,8 +55,8 @@ describe('the search in its thread', function () {
     ]);
   });
 
-  it('is unavailable once it is closed, for who waits as well', async () => {
-    // Asked and closed in one go, before the thread can answer.
+  it('is unavailable once closed, also for waiting searches', async () => {
+    // Closes before the thread can answer.
     const waiting = rejection(search.search('acme', { vector: undefined, terms: [] }));
     await search.close();
     expect(await waiting).to.be.instanceOf(StoreUnavailable);

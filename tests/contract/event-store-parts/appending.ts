@@ -9,7 +9,7 @@ import { type Context, event, events, idsOf, rejection } from './helpers.ts';
 
 export function appendingTests({ store, prefix, fixture }: Context): void {
   describe('append', () => {
-    it('answers the revision and position of the last event', async () => {
+    it('returns the revision and position of the last event', async () => {
       const stream = `${prefix()}s-1`;
       const first = await store().append(stream, 'no_stream', [event()]);
       const second = await store().append(stream, 0, events(3));
@@ -22,7 +22,7 @@ export function appendingTests({ store, prefix, fixture }: Context): void {
       expect(second.position > first.position).to.equal(true);
     });
 
-    it('takes any revision when told so', async () => {
+    it('accepts any revision when told so', async () => {
       const stream = `${prefix()}s-1`;
       expect((await store().append(stream, 'any', [event()])).revision).to.equal(0);
       expect((await store().append(stream, 'any', events(2))).revision).to.equal(2);
@@ -43,7 +43,7 @@ export function appendingTests({ store, prefix, fixture }: Context): void {
       expect(idsOf(await store().readStream(stream))).to.deep.equal(idsOf(before));
     });
 
-    it('lets exactly one of 64 racing appends with one expectation win', async () => {
+    it('lets exactly one of 64 concurrent appends with the same expected revision win', async () => {
       const stream = `${prefix()}s-1`;
       await store().append(stream, 'no_stream', [event()]);
       const racers = Array.from({ length: 64 }, () => event());
@@ -56,7 +56,7 @@ export function appendingTests({ store, prefix, fixture }: Context): void {
       expect(idsOf(await store().readStream(stream)).slice(1)).to.deep.equal(idsOf(won));
     });
 
-    it('does not let a refused append disturb those beside it', async () => {
+    it('does not affect other appends by a refused one', async () => {
       const base = prefix();
       const appends = Array.from({ length: 20 }, (_, n) =>
         store().append(`${base}s-${n}`, n % 2 ? 'no_stream' : 5, events(2)),
@@ -67,7 +67,7 @@ export function appendingTests({ store, prefix, fixture }: Context): void {
       );
     });
 
-    it('takes many at once, more than one transaction holds, and answers each by itself', async () => {
+    it('answers each of many concurrent appends, above the size of one transaction', async () => {
       const base = prefix();
       const appends = Array.from({ length: 700 }, (_, n) => ({
         stream: `${base}s-${n}`,
@@ -95,14 +95,14 @@ export function appendingTests({ store, prefix, fixture }: Context): void {
           expect(idsOf(stored)).to.deep.equal(idsOf(news));
         }
       }
-      // As a retry of each would be.
+      // Like a retry of each.
       const again = await appendAll();
       expect(again.filter((outcome) => !(outcome instanceof Error))).to.deep.equal(
         outcomes.filter((outcome) => !(outcome instanceof Error)),
       );
     }).timeout(60_000);
 
-    it('acknowledges a retry as before, without a second write, also after later writes', async () => {
+    it('acknowledges a retry like the original, without a second write, also after later writes', async () => {
       const stream = `${prefix()}s-1`;
       const [first, second] = [events(2), events(3)];
       const done1 = await store().append(stream, 'no_stream', first);
@@ -113,7 +113,7 @@ export function appendingTests({ store, prefix, fixture }: Context): void {
       expect(await store().readStream(stream)).to.have.length(7);
     });
 
-    it('acknowledges a retry that is queued together with the original', async () => {
+    it('acknowledges a retry queued together with the original', async () => {
       const stream = `${prefix()}s-1`;
       const same = events(2);
       const [one, two] = await Promise.all([
@@ -124,7 +124,7 @@ export function appendingTests({ store, prefix, fixture }: Context): void {
       expect(await store().readStream(stream)).to.have.length(2);
     });
 
-    it('does not take other or partly other events for a retry', async () => {
+    it('does not accept other or partly other events as a retry', async () => {
       const stream = `${prefix()}s-1`;
       const [a, b] = events(2);
       if (!a || !b) throw new Error('two events');
@@ -135,7 +135,7 @@ export function appendingTests({ store, prefix, fixture }: Context): void {
       }
     });
 
-    it('writes the same id again when the expectation is the current revision', async () => {
+    it('writes the same id again when the expected revision is the present one', async () => {
       const stream = `${prefix()}s-1`;
       const same = event();
       await store().append(stream, 'no_stream', [same]);
@@ -143,7 +143,7 @@ export function appendingTests({ store, prefix, fixture }: Context): void {
       expect(idsOf(await store().readStream(stream))).to.deep.equal([same.id, same.id]);
     });
 
-    it('acknowledges a retry after the store was opened again', async function () {
+    it('acknowledges a retry after the store was reopened', async function () {
       const { reopen } = fixture();
       if (!reopen) return this.skip();
       const stream = `${prefix()}s-1`;
@@ -156,9 +156,9 @@ export function appendingTests({ store, prefix, fixture }: Context): void {
       expect((await again.append(stream, 2, [event()])).revision).to.equal(3);
     });
 
-    it('keeps an event of the greatest size and refuses one of a byte more', async () => {
+    it('stores an event of maximum size and refuses one byte more', async () => {
       const stream = `${prefix()}s-1`;
-      // Two-byte letters: the bound is on bytes of UTF-8, not on characters.
+      // Two-byte letters, since the limit is on UTF-8 bytes, not on characters.
       const room = MAX_EVENT_BYTES - Buffer.byteLength('{"t":""}') - Buffer.byteLength('{"m":1}');
       const data = JSON.stringify({ t: 'é'.repeat(Math.floor(room / 2)) + 'x'.repeat(room % 2) });
       await store().append(stream, 'no_stream', [event('Big', data, '{"m":1}')]);
@@ -168,7 +168,7 @@ export function appendingTests({ store, prefix, fixture }: Context): void {
       expect(await store().readStream(stream)).to.have.length(1);
     });
 
-    it('gives texts back byte for byte', async () => {
+    it('returns texts byte for byte', async () => {
       const stream = `${prefix()}s-1`;
       const texts = [
         '{"a":"ä€😀👩‍👩‍👧‍👦","b":"\u2028\u2029\u00a0\ufeff"}',
@@ -188,7 +188,7 @@ export function appendingTests({ store, prefix, fixture }: Context): void {
       expect(kept).to.deep.equal(given);
     });
 
-    it('refuses nothing, an id that is no UUID, system names and broken text', async () => {
+    it('refuses an empty append, an id that is no UUID, system names and malformed text', async () => {
       const stream = `${prefix()}s-1`;
       const bad = [
         store().append(stream, 'any', []),

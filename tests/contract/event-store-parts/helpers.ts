@@ -7,15 +7,15 @@ import {
 import type { EventStore, NewEvent, StoredEvent } from '../../../application/ports/event-store.ts';
 import { testLogger } from '../../support/fakes.ts';
 
-/** How a suite gets its store. The log may hold events of others: every test works under its own prefix. */
+/** Gives a suite its store. The log may hold other events: every test uses its own prefix. */
 export interface Fixture {
   readonly store: EventStore;
-  /** The same log, opened again after a close; absent where nothing is kept. */
+  /** The same log, reopened; absent for a store without persistence. */
   readonly reopen?: (() => Promise<EventStore>) | undefined;
   readonly dispose: () => Promise<void>;
 }
 
-/** The fixture of a store that `open` opens, and opens once more on the same log. */
+/** The fixture of a store that `open` opens and reopens. */
 export function reopening(open: () => EventStore): Fixture {
   const store = open();
   const opened = [store];
@@ -35,7 +35,7 @@ export function reopening(open: () => EventStore): Fixture {
 
 export type Factory = () => Promise<Fixture>;
 
-/** What a test is given: a store and a name space that nobody else writes to. */
+/** The store and name space of a test. */
 export interface Context {
   readonly fixture: () => Fixture;
   readonly store: () => EventStore;
@@ -59,7 +59,7 @@ export function idsOf(list: readonly { readonly id: string }[]): string[] {
   return list.map(({ id }) => id);
 }
 
-/** The error a promise is rejected with; fails when it is not. */
+/** The rejection's error; fails when the promise resolves. */
 export async function rejection(promise: Promise<unknown>): Promise<unknown> {
   try {
     await promise;
@@ -72,7 +72,7 @@ export async function rejection(promise: Promise<unknown>): Promise<unknown> {
 export const followerOf = (store: EventStore): LogFollower =>
   new LogFollower({ events: store, logger: testLogger() });
 
-/** Follows the log until `enough` says so, and ends by abort. */
+/** Follows the log until `enough` returns true, then aborts. */
 export async function follow(
   store: EventStore,
   options: Omit<FollowOptions, 'signal'>,
@@ -90,7 +90,7 @@ export async function follow(
   return { events: all, batches };
 }
 
-/** Appends that race: `writers` callers, each `each` appends of one to three events, over `streams` streams. */
+/** Appends concurrently: `writers` callers, each `each` appends of one to three events, over `streams` streams. */
 export async function race(
   store: EventStore,
   prefix: string,

@@ -9,10 +9,10 @@ const STREAMS = 3;
 
 interface Step {
   readonly stream: number;
-  /** Which expectation: right, any, or this much beside it. */
+  /** The expected revision: right, any, none, or off by a number. */
   readonly expectation: 'right' | 'any' | 'none' | number;
   readonly types: readonly number[];
-  /** Repeats an earlier append instead, when there is one. */
+  /** Repeats an earlier append instead, if there is one. */
   readonly repeat: number | undefined;
 }
 
@@ -34,7 +34,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   repeat: fc.option(fc.nat(50), { nil: undefined, freq: 4 }),
 });
 
-/** Random plans against the simplest model there is: an array of ids for each stream, and one for the log. */
+/** Compares random plans with a simple model: an array of ids per stream, and one for the log. */
 export function modelTests({ store }: Context): void {
   it('agrees with a model on random plans', async function () {
     this.timeout(60_000);

@@ -4,7 +4,7 @@ import { type Context, event, events, idsOf, race } from './helpers.ts';
 
 export function readingTests({ store, prefix }: Context): void {
   describe('readStream', () => {
-    it('answers nothing for an unknown stream', async () => {
+    it('returns nothing for an unknown stream', async () => {
       expect(await store().readStream(`${prefix()}s-1`)).to.deep.equal([]);
       expect(await store().readStream(`${prefix()}s-1`, { direction: 'backward' })).to.deep.equal([]);
     });
@@ -27,7 +27,7 @@ export function readingTests({ store, prefix }: Context): void {
       expect(await read({ direction: 'backward', from: 99 })).to.deep.equal(back);
     });
 
-    it('reads 1,000 events unless told otherwise, and more when told', async () => {
+    it('reads 1,000 events by default, and more when told so', async () => {
       const stream = `${prefix()}s-1`;
       for (let n = 0; n < 5; n += 1) await store().append(stream, 'any', events(500));
       expect(await store().readStream(stream)).to.have.length(1000);
@@ -41,12 +41,12 @@ export function readingTests({ store, prefix }: Context): void {
   });
 
   describe('readStreams', () => {
-    it('reads the beginnings of many streams, in the order they are asked for', async () => {
+    it('reads the first events of many streams, in the order of the request', async () => {
       const base = prefix();
       const given = await Promise.all(
         Array.from({ length: 70 }, async (_, n) => {
           const own = events((n * 7) % 5);
-          // In another order than that of the names.
+          // Not in the order of the names.
           if (own.length > 0) await store().append(`${base}s-${(n * 31) % 70}`, 'no_stream', own);
           return { stream: `${base}s-${(n * 31) % 70}`, ids: idsOf(own) };
         }),
@@ -60,7 +60,7 @@ export function readingTests({ store, prefix }: Context): void {
       expect(await store().readStreams([], 3)).to.deep.equal([]);
     });
 
-    it('reads big ones as well, and is right about where each ends when it is written to next', async () => {
+    it('reads large ones, and caches their last revision correctly for the next append', async () => {
       const base = prefix();
       const streams = Array.from({ length: 40 }, (_, n) => `${base}s-${n}`);
       const big = JSON.stringify({ text: 'x'.repeat(200_000) });
@@ -89,7 +89,7 @@ export function readingTests({ store, prefix }: Context): void {
   });
 
   describe('readAll', () => {
-    it('keeps one order without gap or duplicate under concurrent writers', async () => {
+    it('gives one order without gap or duplicate under concurrent writers', async () => {
       const base = prefix();
       const written = await race(store(), base);
       const filter = { streamPrefix: base };
@@ -179,7 +179,7 @@ export function readingTests({ store, prefix }: Context): void {
       }
     };
 
-    it('finds in pieces what readAll finds at once, in both directions, whatever the bounds', async () => {
+    it('finds in pages what readAll finds at once, in both directions, for any bounds', async () => {
       const base = prefix();
       const others = prefix();
       for (let n = 0; n < 12; n += 1) {
@@ -201,12 +201,12 @@ export function readingTests({ store, prefix }: Context): void {
       }
     });
 
-    it('stops about where it was told to, and says where to go on', async () => {
+    it('stops near its limit, and returns where to continue', async () => {
       const base = prefix();
       const others = prefix();
       await store().append(`${base}s-1`, 'any', events(1));
       for (let n = 0; n < 24; n += 1) await store().append(`${others}s-1`, 'any', events(500));
-      // Of this very tenant, so that the blocks in between cannot be skipped.
+      // Of the same tenant, so that the blocks in between cannot be skipped.
       await store().append(`${base}s-1`, 'any', events(1));
       const filter = { streamPrefix: others, types: ['Nothing'] };
       const first = await store().scanAll({ direction: 'backward', filter: { streamPrefix: base } }, 500);
@@ -218,14 +218,14 @@ export function readingTests({ store, prefix }: Context): void {
       expect((await scan('backward', 10, 500, base)).found).to.have.length(2);
     });
 
-    it('ends at once on what nobody wrote to', async () => {
+    it('ends at once for types and streams without events', async () => {
       const page = await store().scanAll({ filter: { streamPrefix: prefix() } }, 1_000_000);
       expect([page.events, page.next]).to.deep.equal([[], undefined]);
     });
   });
 
   describe('positions', () => {
-    it('compare as text in log order and come back through parsePosition', async () => {
+    it('sort as text in log order and parse by parsePosition', async () => {
       const base = prefix();
       const positions: string[] = [];
       for (let n = 0; n < 40; n += 1) {

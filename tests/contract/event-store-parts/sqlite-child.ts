@@ -1,6 +1,6 @@
 /**
  * A second process on the same log, for the SQLite tests: `node sqlite-child.ts <mode> <path> <prefix> [count]`.
- * It reports on standard output, one line for each thing.
+ * Prints a line per result.
  */
 import { openSqliteEventStore } from '../../../infrastructure/event-store/sqlite/store.ts';
 import { event, events, follow, followerOf, idsOf } from './helpers.ts';
@@ -8,7 +8,7 @@ import { event, events, follow, followerOf, idsOf } from './helpers.ts';
 const [mode, path = '', prefix = '', count = '0'] = process.argv.slice(2);
 const store = openSqliteEventStore({ path });
 
-/** Appends for ever from several callers and prints each id once it is acknowledged; ends by being killed. */
+/** Appends from several callers until killed, and prints each acknowledged id. */
 async function loop(): Promise<void> {
   const write = async (writer: number): Promise<void> => {
     for (;;) {
@@ -20,7 +20,7 @@ async function loop(): Promise<void> {
   await Promise.all([0, 1, 2, 3].map(write));
 }
 
-/** Writes its share while it follows the log from the start, and prints all ids in the order it saw them. */
+/** Writes its share while it follows the log from the start, and prints all ids in the order received. */
 async function share(): Promise<void> {
   const total = Number(count);
   // A waiting subscriber does not keep its process alive.
@@ -37,7 +37,7 @@ async function share(): Promise<void> {
   await store.close();
 }
 
-/** Subscribes and leaves the store open: nothing of it may keep the process alive. */
+/** Subscribes and leaves the store open, which must not keep the process alive. */
 async function idle(): Promise<void> {
   await followerOf(store).run({ signal: new AbortController().signal }, (batch) => {
     if (batch.caughtUp) process.stdout.write('waiting\n');

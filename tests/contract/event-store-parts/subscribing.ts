@@ -6,8 +6,8 @@ import { type Context, events, follow, followerOf, idsOf, race } from './helpers
 
 /** The process's follower over the store's pages and wake-ups. */
 export function subscribingTests({ store, prefix, fixture }: Context): void {
-  describe('followed', () => {
-    it('catches up and goes live while writers race: every event once, in order, for each follower', async () => {
+  describe('A followed log', () => {
+    it('gives every event once and in order to each follower while writers race', async () => {
       const base = prefix();
       const [writers, each] = [16, 30];
       const total = 2 * expectedOf(writers, each);
@@ -23,7 +23,7 @@ export function subscribingTests({ store, prefix, fixture }: Context): void {
       for (const { events: seen } of followed) expect(seen).to.deep.equal(log);
     });
 
-    it('says once it has caught up, and where it is, also when nothing matches', async () => {
+    it('announces the end of the catch-up with its position, even without a match', async () => {
       const base = prefix();
       const { position } = await store().append(`${base}s-1`, 'any', events(3));
       for (const filter of [{ streamPrefix: `${base}none` }, { types: [`None${base}`] }]) {
@@ -35,7 +35,7 @@ export function subscribingTests({ store, prefix, fixture }: Context): void {
       expect(atEnd.events).to.deep.equal([]);
     });
 
-    it('goes on telling its position while what is written does not match', async () => {
+    it('continues to announce its position when new events do not match', async () => {
       const base = prefix();
       let first: Position | undefined;
       let told = false;
@@ -71,7 +71,7 @@ export function subscribingTests({ store, prefix, fixture }: Context): void {
       }
     });
 
-    it('resumes from the position of each batch, also when it goes through several hands', async () => {
+    it('resumes from the position of each batch, also across several followers', async () => {
       const base = prefix();
       const filter = { streamPrefix: base, types: ['Type1', 'Type3'] };
       await race(store(), base, { writers: 4, each: 20 });
@@ -90,7 +90,7 @@ export function subscribingTests({ store, prefix, fixture }: Context): void {
       expect(seen).to.deep.equal(log);
     });
 
-    it('loses nothing for a consumer that is slower than the writers', async () => {
+    it('loses nothing for a consumer slower than the writers', async () => {
       const base = prefix();
       const filter = { streamPrefix: base };
       const end = new AbortController();
@@ -108,7 +108,7 @@ export function subscribingTests({ store, prefix, fixture }: Context): void {
         if (seen.length >= total) end.abort();
       });
       await begun.promise;
-      // Everything is written while the consumer holds its first batch.
+      // All events are written while the consumer holds its first batch.
       const written = await race(store(), base, { writers: 32, each: 40 });
       total = written.length;
       released.resolve();
@@ -118,7 +118,7 @@ export function subscribingTests({ store, prefix, fixture }: Context): void {
       expect(new Set(seen).size).to.equal(seen.length);
     });
 
-    it('ends promptly when aborted while it waits, after the batch in hand, and before it starts', async () => {
+    it('ends promptly when aborted: while waiting, after the present batch, and before the start', async () => {
       const after = await store().head();
       const waiting = new AbortController();
       let isCaughtUp = false;
@@ -145,7 +145,7 @@ export function subscribingTests({ store, prefix, fixture }: Context): void {
       expect(started).to.deep.equal([]);
     });
 
-    it('resumes on the store opened again', async function () {
+    it('resumes after the store was reopened', async function () {
       const { reopen } = fixture();
       if (!reopen) return this.skip();
       const base = prefix();

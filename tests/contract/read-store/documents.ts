@@ -4,7 +4,7 @@ import { at, type Context, DOCS, newGeneration, put, rejectsWith, workbench } fr
 
 export function documentTests({ store, harness }: Context): void {
   describe('documents', () => {
-    it('gives back what was committed, with its position', async () => {
+    it('returns what was committed, with its position', async () => {
       const { generation, commit } = await workbench(store());
       await commit([put('a', 1, { n: 1, deep: { list: [1, 'two', null, true] } })], 1);
       const key = { collection: 'docs', tenant: 'acme', id: 'a' };
@@ -17,7 +17,7 @@ export function documentTests({ store, harness }: Context): void {
       expect(await store().load(generation, [])).to.deep.equal([]);
     });
 
-    it('gives back many at once, in the order asked, whatever their ids, collections and tenants', async () => {
+    it('returns many at once, in the order of the request, for any ids, collections and tenants', async () => {
       const { generation, commit } = await workbench(store());
       const odd = ['"', "it's", '\\u0041', 'ä', '\u{1f600}', ' ', '%', '[]', 'A', 'a', 'null', '1', '1.0'];
       const ids = [...odd, ...Array.from({ length: 300 }, (_, n) => `id-${n}`)];
@@ -50,7 +50,7 @@ export function documentTests({ store, harness }: Context): void {
       }
     });
 
-    it('moves the checkpoint with the documents, and without any', async () => {
+    it('moves the checkpoint with the documents, and also alone', async () => {
       const { generation, commit } = await workbench(store());
       expect(await store().state(generation)).to.deep.equal({ checkpoint: undefined, parked: [] });
       await commit([put('a', 1, { n: 1 })], 1);
@@ -61,7 +61,7 @@ export function documentTests({ store, harness }: Context): void {
       expect((await store().state(generation)).checkpoint).to.equal(at(7));
     });
 
-    it('is seen by other processes at once', async () => {
+    it('shows a commit to other processes at once', async () => {
       const { generation, commit } = await workbench(store());
       const other = await harness().open();
       await commit([put('a', 1, { n: 1 })], 1);
@@ -74,7 +74,7 @@ export function documentTests({ store, harness }: Context): void {
       await other.close();
     });
 
-    it('keeps tenants apart, also under the same ids', async () => {
+    it('separates tenants with the same ids', async () => {
       const { commit, value, ids } = await workbench(store());
       await commit(
         [put('a', 1, { n: 1 }), put('a', 1, { n: 2 }, 'globex'), put('b', 1, { n: 3 }, 'globex')],
@@ -90,7 +90,7 @@ export function documentTests({ store, harness }: Context): void {
       expect(await ids('nobody')).to.deep.equal([]);
     });
 
-    it('keeps tenants apart whose names begin alike', async () => {
+    it('separates tenants whose names share a prefix', async () => {
       const { commit, ids } = await workbench(store());
       await commit(
         [put('x', 1, { n: 1 }, 'a'), put('x', 1, { n: 1 }, 'ab'), put('x', 1, { n: 1 }, 'a-b')],
@@ -108,7 +108,7 @@ export function documentTests({ store, harness }: Context): void {
       ['empty values', { n: '', list: [], object: {}, nothing: null }],
     ];
     for (const [title, value] of awkward) {
-      it(`gives back exactly: ${title}`, async () => {
+      it(`returns exactly: ${title}`, async () => {
         const bench = await workbench(store());
         await bench.commit([put('a', 1, value)], 1);
         expect(await bench.value('a')).to.deep.equal(value);
@@ -116,13 +116,13 @@ export function documentTests({ store, harness }: Context): void {
       });
     }
 
-    it('leaves a field without a value out', async () => {
+    it('omits a field without a value', async () => {
       const { commit, value } = await workbench(store());
       await commit([put('a', 1, { n: 1, gone: undefined })], 1);
       expect(await value('a')).to.deep.equal({ n: 1 });
     });
 
-    it('refuses an array where the index declares none, and writes nothing of the batch', async () => {
+    it('refuses an array where the index declares none, with the whole batch', async () => {
       const { commit, value, generation } = await workbench(store());
       await rejectsWith(commit([put('a', 1, { n: 1 }), put('b', 1, { n: [1, 2] })], 1), TypeError);
       expect(await value('a')).to.equal(undefined);
@@ -148,7 +148,7 @@ export function documentTests({ store, harness }: Context): void {
       expect((await store().state(generation)).checkpoint).to.equal(at(1));
     });
 
-    it('refuse other indexes than they were prepared with', async () => {
+    it('refuse other indexes than those they were prepared with', async () => {
       const { generation } = await workbench(store());
       const changed = { name: 'docs', indexes: [{ name: 'by_n', fields: ['n', 'm'] }] };
       await rejectsWith(store().prepare(generation, [changed]), Error);
@@ -164,7 +164,7 @@ export function documentTests({ store, harness }: Context): void {
       expect((await store().state(one.generation)).checkpoint).to.equal(at(1));
     });
 
-    it('are dropped whole, also under a reader of another process, and may be prepared anew', async () => {
+    it('are dropped whole, also for readers in other processes, and can be prepared again', async () => {
       const kept = await workbench(store());
       const { generation, commit, value, ids, fence } = await workbench(store());
       const other = await harness().open();

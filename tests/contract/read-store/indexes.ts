@@ -57,7 +57,7 @@ export function indexTests({ store, harness }: Context): void {
       expect(await find(3)).to.deep.equal([{ id: 'a', value: { n: 3 } }]);
     });
 
-    it('give pages with a cursor only while rows follow', async () => {
+    it('return a cursor only while more rows follow', async () => {
       const { commit, generation } = await workbench(store());
       const query = { ...base, index: 'by_n' };
       expect(await store().find(generation, { ...query, limit: 1 })).to.deep.equal({ docs: [] });
@@ -75,7 +75,7 @@ export function indexTests({ store, harness }: Context): void {
       expect(equal.next).to.deep.equal({ values: [], id: 'd1' });
     });
 
-    it('page on while documents come, go and move', async () => {
+    it('continue after a cursor while documents are added, deleted and moved', async () => {
       const { commit, generation } = await workbench(store());
       const query = { ...base, index: 'by_n', limit: 2 };
       await commit(
@@ -95,7 +95,7 @@ export function indexTests({ store, harness }: Context): void {
       ]);
     });
 
-    it('hold only documents that have a value where one is asked for', async () => {
+    it('skip documents without a required value', async () => {
       const indexes = [{ name: 'open', fields: ['n', 'due'], present: 'due' }];
       const { commit, generation } = await workbench(store(), { name: 'docs', indexes });
       await commit(
@@ -111,7 +111,7 @@ export function indexTests({ store, harness }: Context): void {
       expect(await store().entries(generation, query)).to.deep.equal([{ values: [3], id: 'b' }]);
     });
 
-    it('refuse what they cannot answer', async () => {
+    it('refuse queries that they cannot answer', async () => {
       const { generation } = await workbench(store());
       const find = (query: Partial<FindQuery>) =>
         store().find(generation, { ...base, index: 'by_n', limit: 1, ...query });
@@ -125,7 +125,7 @@ export function indexTests({ store, harness }: Context): void {
       await rejectsWith(find({ after: { values: [], id: 'a' } }), TypeError);
     });
 
-    it('answer every query as a plain array would, every row exactly once', async function () {
+    it('answer every query like a plain array, with every row exactly once', async function () {
       this.timeout(120_000);
       const spec = { name: 'docs', indexes: INDEXES };
       await fc.assert(
@@ -138,7 +138,7 @@ export function indexTests({ store, harness }: Context): void {
             for (const [nth, { id, value }] of written.entries()) {
               if (value === null) model.delete(id);
               else model.set(id, value);
-              // Another tenant's documents must not show.
+              // Documents of another tenant must not appear.
               const foreign = put(id, nth + 1, { a: 1, tags: ['a'], people: [{ id: null }] }, 'other');
               await commit([put(id, nth + 1, value), foreign], nth + 1);
             }

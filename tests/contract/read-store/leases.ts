@@ -6,7 +6,7 @@ const newLease = (): string => `test:${newGeneration().projection}`;
 
 export function leaseTests({ store, harness }: Context): void {
   describe('leases', () => {
-    it('go to one of many who race for them', async () => {
+    it('are granted to one of many concurrent owners', async () => {
       const stores = [store(), ...(await Promise.all([1, 2, 3].map(() => harness().open())))];
       for (let round = 0; round < 3; round += 1) {
         const name = newLease();
@@ -20,7 +20,7 @@ export function leaseTests({ store, harness }: Context): void {
       await Promise.all(stores.slice(1).map((each) => each.close()));
     });
 
-    it('go to one of many when an old one has expired', async () => {
+    it('are granted to one of many after an old one has expired', async () => {
       const name = newLease();
       await store().acquireLease(name, 'old', 1);
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -37,7 +37,7 @@ export function leaseTests({ store, harness }: Context): void {
       expect(await store().acquireLease(name, 'b', 60_000)).to.equal(undefined);
     });
 
-    it('live as long as they are renewed, and not longer', async () => {
+    it('live while they are renewed, and no longer', async () => {
       const name = newLease();
       await store().acquireLease(name, 'a', 150);
       for (let renewal = 0; renewal < 6; renewal += 1) {
@@ -50,7 +50,7 @@ export function leaseTests({ store, harness }: Context): void {
       expect(await store().acquireLease(name, 'a', 60_000)).to.equal(undefined);
     });
 
-    it('remember their fence over a release', async () => {
+    it('keep their fence after a release', async () => {
       const name = newLease();
       for (const [nth, owner] of ['a', 'a', 'b', 'a'].entries()) {
         const lease = await store().acquireLease(name, owner, 60_000);
@@ -69,7 +69,7 @@ export function leaseTests({ store, harness }: Context): void {
       expect(await store().acquireLease(name, 'c', 60_000)).to.equal(undefined);
     });
 
-    it('take an owner for a name and not for an expression', async () => {
+    it('treat an owner as a name, not as an expression', async () => {
       const name = newLease();
       expect((await store().acquireLease(name, '$fence', 60_000))?.owner).to.equal('$fence');
       expect(await store().acquireLease(name, '$owner', 60_000)).to.equal(undefined);
@@ -77,7 +77,7 @@ export function leaseTests({ store, harness }: Context): void {
   });
 
   describe('fencing', () => {
-    it('refuses everything of an old holder, and changes nothing', async () => {
+    it('refuses all writes of an old holder', async () => {
       const { generation, fence, commit, value, ids } = await workbench(store());
       await commit([put('a', 1, { n: 1 })], 1);
       const parked = { tenant: 't', position: at(1), event_id: 'e', error: 'x', since: 's', attempts: 1 };
@@ -98,7 +98,7 @@ export function leaseTests({ store, harness }: Context): void {
       expect(await value('a')).to.deep.equal({ n: 2 });
     });
 
-    it('refuses a fence that was never given, and a generation without a lease', async () => {
+    it('refuses an unknown fence, and a generation without a lease', async () => {
       const { generation, fence, commit } = await workbench(store());
       await isFenced(commit([], 1, fence + 1));
       const unleased = { ...generation, tag: 'v2' };
@@ -106,7 +106,7 @@ export function leaseTests({ store, harness }: Context): void {
       await isFenced(store().commit({ generation: unleased, fence: 1, writes: [], checkpoint: at(1) }));
     });
 
-    it('is by generation', async () => {
+    it('is per generation', async () => {
       const one = await workbench(store());
       const rebuilt = { ...one.generation, tag: 'v1.2' };
       await store().prepare(rebuilt, []);
@@ -115,7 +115,7 @@ export function leaseTests({ store, harness }: Context): void {
       expect(await one.ids()).to.deep.equal(['a']);
     });
 
-    it('guards the checkpoints of subscribers', async () => {
+    it('protects the checkpoints of subscribers', async () => {
       const name = newGeneration().projection;
       const lease = leaseNameOfSubscriber(name);
       expect(await store().subscriberCheckpoint(name)).to.equal(undefined);
@@ -133,7 +133,7 @@ export function leaseTests({ store, harness }: Context): void {
   });
 
   describe('progress', () => {
-    it('parks tenants and takes them up again', async () => {
+    it('parks and unparks tenants', async () => {
       const { generation, fence } = await workbench(store());
       const parked = {
         tenant: 'b',
@@ -156,7 +156,7 @@ export function leaseTests({ store, harness }: Context): void {
       expect((await store().state(generation)).parked).to.deep.equal(expected.slice(1));
     });
 
-    it('remembers which generation answers and which is built', async () => {
+    it('keeps which generation is active and which is building', async () => {
       const { projection } = newGeneration();
       const none = { active: undefined, building: undefined };
       expect(await store().activeGeneration(projection)).to.deep.equal(none);

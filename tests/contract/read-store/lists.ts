@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { at, type Context, workbench } from './support.ts';
 
-/** How checks read a whole collection. */
+/** Lists of whole collections, for checks. */
 export function listTests({ store }: Context): void {
   describe('lists for checks', () => {
-    it('have the documents of all tenants once, in pages, with their places, and none that is gone', async () => {
+    it('have the live documents of all tenants once, in pages, with their keys', async () => {
       const bench = await workbench(store(), {
         name: 'docs',
         searchable: true,
@@ -47,7 +47,7 @@ export function listTests({ store }: Context): void {
       expect(seen.toSorted()).to.deep.equal(wanted.toSorted());
     });
 
-    it('are empty for what is not there', async () => {
+    it('are empty for an unknown generation', async () => {
       const { generation } = await workbench(store());
       expect(await store().list({ ...generation, tag: 'v9' }, 'docs', undefined, 10)).to.deep.equal([]);
       expect(await store().list(generation, 'others', undefined, 10)).to.deep.equal([]);

@@ -47,7 +47,7 @@ export function longSortTests({ store, harness }: Context): void {
       };
     };
 
-    it('are paged with short cursors, complete and in order, while rows change between the pages', async function () {
+    it('are paged with short cursors, completely and in order, while rows change between pages', async function () {
       this.timeout(300_000);
       await longSortsHold(list, harness().runs);
     });

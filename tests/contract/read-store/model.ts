@@ -8,7 +8,7 @@ import type {
 } from '../../../application/ports/read-store.ts';
 import { parseDocument } from '../../../infrastructure/read-store/stored-values.ts';
 
-/** The port's index semantics on plain arrays, written as directly as possible. */
+/** The port's index semantics on plain arrays. */
 export interface ModelRow {
   readonly values: readonly Scalar[];
   readonly id: string;
@@ -81,7 +81,7 @@ function compareRows(a: ModelRow, b: ModelRow): number {
   return compare(a.id, b.id);
 }
 
-/** Few distinct values, so that ties and equal prefixes are common, and the awkward ones among them. */
+/** Few distinct values, with edge cases, so that ties and common prefixes are frequent. */
 export const scalar: fc.Arbitrary<Scalar> = fc.oneof(
   { weight: 8, arbitrary: fc.constantFrom<Scalar>(null, true, 1, 'a', 'a\u0001') },
   fc.constantFrom<Scalar>(null, false, true),
@@ -99,7 +99,7 @@ export const INDEXES: readonly IndexSpec[] = [
   { name: 'by_a_tag_b', fields: ['a', 'tags', 'in.b'], multi: 'tags' },
 ];
 
-/** Fields are now and then absent, `in` is no object at times, and arrays are empty, repetitive or no arrays. */
+/** Fields are sometimes absent, `in` is sometimes no object, and arrays are empty, repetitive or no arrays. */
 export const document: fc.Arbitrary<JsonObject> = fc
   .record(
     {
@@ -113,7 +113,7 @@ export const document: fc.Arbitrary<JsonObject> = fc
     },
     { requiredKeys: [] },
   )
-  // As the store gives it back: absent and undefined are one, and JSON knows no negative zero.
+  // As the store returns it: absent equals undefined, and JSON has no negative zero.
   .map((value) => parseDocument(JSON.stringify(value)));
 
 export interface Step {

@@ -9,7 +9,7 @@ import { type Context, put, type Workbench, workbench } from './support.ts';
 const MIB = 1024 * 1024;
 const FIELDS: FieldSpecs = { n: { type: 'integer' } };
 
-/** How many bytes of documents one page holds. */
+/** Size limits of pages of documents. */
 export function pageTests({ store }: Context): void {
   describe('pages of large documents', function () {
     this.timeout(90_000);
@@ -18,7 +18,7 @@ export function pageTests({ store }: Context): void {
     const ofEntity = { ...base, index: 'by_entity', equals: ['order'], now: 0 };
     let bench: Workbench;
 
-    /** Texts that are twice as many bytes as characters. */
+    /** Texts with twice as many bytes as characters. */
     const filled = (size: number) => 'ä'.repeat(size / 2);
 
     before(async () => {
@@ -58,33 +58,33 @@ export function pageTests({ store }: Context): void {
         store().find(bench.generation, { ...base, index: 'by_entity', equals: ['order'], ...query, after }),
       );
 
-    it('end after 2 MiB, with one document at least, and go on after it', async () => {
+    it('end after 2 MiB, with at least one document, and continue after it', async () => {
       expect(await searched({})).to.deep.equal(['abc', 'd', 'e', 'f', 'g']);
       expect(await searched({ order: 'desc' })).to.deep.equal(['g', 'f', 'e', 'dcb', 'a']);
       expect(await searched({ limit: 2 })).to.deep.equal(['ab', 'cd', 'e', 'f', 'g']);
     });
 
-    it('do so filtered and sorted', async () => {
+    it('are bounded when filtered and sorted', async () => {
       const filter = parseFilter('n != 1', FIELDS);
       expect(await searched({ filter })).to.deep.equal(['acd', 'e', 'f', 'g']);
       expect(await searched({ sort: parseSort('-n', FIELDS) })).to.deep.equal(['g', 'f', 'e', 'dcb', 'a']);
       expect(await searched({ filter, sort: parseSort('n', FIELDS) })).to.deep.equal(['acd', 'e', 'f', 'g']);
     });
 
-    it('do so in a list that asks for it, and in no other', async () => {
+    it('are bounded in a list only on request', async () => {
       expect(await listed({ bounded: true })).to.deep.equal(['abc', 'd', 'e', 'f', 'g']);
       expect(await listed({ bounded: true, order: 'desc' })).to.deep.equal(['g', 'f', 'e', 'dcb', 'a']);
       expect(await listed({})).to.deep.equal(['abcdefg']);
     });
 
-    it('do so where an index has several entries for a document', async () => {
+    it('are bounded for an index with several entries per document', async () => {
       const one = { index: 'by_ref', equals: ['x'], bounded: true };
       expect(await listed(one)).to.deep.equal(['abc', 'd', 'e', 'f', 'g']);
       const all = ['abc', 'd', 'e', 'f', 'ga', 'bcd', 'e', 'f', 'g'];
       expect((await listed({ index: 'by_ref', equals: [], bounded: true })).join('')).to.equal(all.join(''));
     });
 
-    it('are whole where ids alone are asked for', async () => {
+    it('are not bounded for ids alone', async () => {
       expect(await store().ids(bench.generation, ofEntity)).to.deep.equal({ ids });
     });
   });

@@ -25,7 +25,7 @@ export function redeliveryTests({ store, harness }: Context): void {
       expect((await store().state(generation)).checkpoint).to.equal(at(3));
     });
 
-    it('without a checkpoint (retry of a parked tenant) neither undoes nor resurrects', async () => {
+    it('without a checkpoint (retry of a parked tenant) neither reverts nor restores documents', async () => {
       const { commit, value, ids } = await workbench(store());
       const first = [put('a', 1, { n: 1 }), put('b', 1, { n: 1 })];
       const second = [put('a', 2, { n: 2 }), put('b', 2, null)];
@@ -45,7 +45,7 @@ export function redeliveryTests({ store, harness }: Context): void {
       expect(await ids()).to.deep.equal([]);
     });
 
-    it('a deleted document can be made again by a later event', async () => {
+    it('of a later event restores a deleted document', async () => {
       const { commit, value, ids } = await workbench(store());
       await commit([put('a', 1, { n: 1 })], 1);
       await commit([put('a', 2, null)], 2);
@@ -60,7 +60,7 @@ export function redeliveryTests({ store, harness }: Context): void {
       expect(await value('a')).to.deep.equal({ n: 3 });
     });
 
-    it('of many documents writes the newer ones only', async () => {
+    it('of many documents writes only the newer ones', async () => {
       const { commit, value, ids } = await workbench(store());
       const all = Array.from({ length: 60 }, (_, n) => put(`d${n}`, 1, { n }));
       await commit(
@@ -75,7 +75,7 @@ export function redeliveryTests({ store, harness }: Context): void {
       expect(await value('d2')).to.equal(undefined);
     });
 
-    it('keeps the entries of an array index as they were', async () => {
+    it('keeps the entries of an array index', async () => {
       const index = { name: 'by_tag', fields: ['tags', 'n'], multi: 'tags' };
       const { generation, commit } = await workbench(store(), { ...DOCS, indexes: [index] });
       const found = async (tag: string): Promise<string[]> => {
@@ -95,7 +95,7 @@ export function redeliveryTests({ store, harness }: Context): void {
       expect(await found('x')).to.deep.equal([]);
     });
 
-    it('after a crash between documents and checkpoint ends as if there had been none', async function () {
+    it('after a crash between documents and checkpoint gives the same result', async function () {
       const crashing = await harness().openInterrupted?.(async () => {
         throw new Error('crash');
       });
@@ -108,7 +108,7 @@ export function redeliveryTests({ store, harness }: Context): void {
       };
       const batch = [put('a', 2, { n: 2 }), put('c', 2, { n: 2 }), put('c', 3, null), put('b', 4, null)];
       await crash(batch, 4);
-      // The same events again, cut into smaller batches.
+      // The same events again, in smaller batches.
       await crash(batch.slice(0, 2), 2);
       await commit(batch.slice(0, 2), 2);
       await commit(batch.slice(2), 4);
@@ -118,7 +118,7 @@ export function redeliveryTests({ store, harness }: Context): void {
       await crashing.close();
     });
 
-    it('a holder that loses its lease within a commit cannot move the checkpoint', async function () {
+    it('by a holder that loses its lease within a commit does not move the checkpoint', async function () {
       const { generation, fence, commit } = await workbench(store());
       const lease = { name: leaseNameOf(generation), owner: 'tester', fence };
       const overtaken = await harness().openInterrupted?.(async () => {
@@ -130,7 +130,7 @@ export function redeliveryTests({ store, harness }: Context): void {
       const batch = { generation, fence, writes: [put('a', 2, { n: 2 })], checkpoint: at(2) };
       await isFenced(overtaken.commit(batch));
       expect((await store().state(generation)).checkpoint).to.equal(at(1));
-      // The new holder folds the same event and goes on.
+      // The new holder folds the same event and continues.
       await commit([put('a', 2, { n: 2 })], 2, fence + 1);
       expect((await store().state(generation)).checkpoint).to.equal(at(2));
       await overtaken.close();

@@ -13,7 +13,7 @@ import type { FieldSpecs } from '../../../domain/expressions/tree.ts';
 import { documentOf, NOW } from '../../support/filters.ts';
 import { type Context, put, workbench } from './support.ts';
 
-/** Documents of which little or nothing that is looked for changes from one write to the next. */
+/** Documents whose keys change little or not at all between writes. */
 
 const SPEC: CollectionSpec = {
   name: 'docs',
@@ -38,9 +38,9 @@ const change = fc.record({
   title: fc.constantFrom('a', 'b'),
   tags: fc.subarray(['x', 'y']),
   state: fc.constantFrom('open', null),
-  /** How much older than what is there, for a batch that comes again. */
+  /** How much older than the stored document, for a repeated batch. */
   late: fc.constantFrom(0, 0, 0, 3),
-  /** What the writer has read of it. */
+  /** The document that the writer has read. */
   read: fc.constantFrom('nothing', 'latest', 'latest', 'former'),
 });
 
@@ -48,7 +48,7 @@ const storedOf = ({ value, position }: DocWrite): StoredDoc | undefined =>
   value === null ? undefined : { value, position };
 
 export function rewriteTests({ store, harness }: Context): void {
-  describe('documents that are written over', () => {
+  describe('Rewritten documents', () => {
     const all = async (on: ReadStore, generation: GenerationId) => {
       const found: unknown[] = [];
       for (const tenant of ['acme', 'globex']) {
@@ -67,7 +67,7 @@ export function rewriteTests({ store, harness }: Context): void {
       return found;
     };
 
-    it('are found as if they had been written but once', async () => {
+    it('are found as if they had been written once', async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 25 }), async (changes) => {
           const { generation, commit } = await workbench(store(), SPEC);

@@ -27,7 +27,7 @@ const RECORDS: CollectionSpec = {
 };
 const base = { collection: 'docs', tenant: 'acme', index: 'by_entity', equals: ['order'], now: NOW };
 
-/** Reads all pages and checks that `ids` gives the same. */
+/** Reads all pages and checks that `ids` returns the same. */
 async function pages(store: ReadStore, generation: GenerationId, query: SearchQuery): Promise<string[]> {
   const found: string[] = [];
   let after: Cursor | undefined;
@@ -42,7 +42,7 @@ async function pages(store: ReadStore, generation: GenerationId, query: SearchQu
   }
 }
 
-/** What the pages must be, by plain sorting. */
+/** The expected pages, by plain sorting. */
 function expectedIds(
   records: readonly FilteredRecord[],
   filter: Filter | undefined,
@@ -79,7 +79,7 @@ export function searchTests({ store, harness }: Context): void {
       const bench = await workbench(store(), RECORDS);
       const writes = records.flatMap((each) => [
         put(each.id, 1, documentOf(each, fields)),
-        // Neither another tenant's nor another entity's may show.
+        // Documents of another tenant or entity must not appear.
         put(each.id, 1, documentOf(each, fields), 'globex'),
         put(`other ${each.id}`, 1, documentOf(each, fields, 'invoice')),
       ]);
@@ -87,7 +87,7 @@ export function searchTests({ store, harness }: Context): void {
       return bench;
     }
 
-    it('select what the filter selects, of one tenant and one range of the index', async () => {
+    it('select what the filter matches, of one tenant and one range of the index', async () => {
       const records = [1, 2, 3, 4].map((n) => record(`r${n}`, { n, title: n === 2 ? 'x' : undefined }, n));
       const { generation } = await filled(records);
       const filter = parseFilter('n >= 2 && n < 4', FIELDS);
@@ -104,7 +104,7 @@ export function searchTests({ store, harness }: Context): void {
       expect((await store().search(generation, { ...nobody, limit: 9 })).docs).to.deep.equal([]);
     });
 
-    it('see documents as they are now, and none that is gone', async () => {
+    it('see present documents only', async () => {
       const { generation, commit } = await filled([record('a', { n: 1 }), record('b', { n: 1 })]);
       const filter = parseFilter('n == 1', FIELDS);
       await commit([put('a', 2, documentOf(record('a', { n: 2 }), FIELDS)), put('b', 2, null)], 2);
@@ -113,7 +113,7 @@ export function searchTests({ store, harness }: Context): void {
       expect((await store().search(generation, rest)).docs.map(({ id }) => id)).to.deep.equal(['a']);
     });
 
-    it('sort by a field, nothing before everything, ties by id, page by page', async () => {
+    it('sort by a field, missing values first, ties by id, page by page', async () => {
       const totals: [string, string | undefined][] = [
         ['a', undefined],
         ['e', '9.50'],
@@ -136,7 +136,7 @@ export function searchTests({ store, harness }: Context): void {
       expect(first.next).to.deep.equal({ values: [null], id: 'f' });
     });
 
-    it('read literals literally, whatever they look like to the database', async () => {
+    it('treat literals as data, whatever the syntax of the database', async () => {
       const titles = ["'); DROP TABLE x; --", '$where', '.*', '^', 'a\n', '%', '{"$gt":""}', '\\', 'a.b'];
       const { generation } = await filled(titles.map((title, nth) => record(`r${nth}`, { title }, nth + 1)));
       for (const [nth, title] of titles.entries()) {
@@ -153,7 +153,7 @@ export function searchTests({ store, harness }: Context): void {
       }
     });
 
-    it('are none of what was not prepared', async () => {
+    it('are empty for an unknown generation', async () => {
       const { generation } = await filled([record('a', { n: 1 })]);
       await store().drop(generation);
       expect(await store().search(generation, { ...base, limit: 9 })).to.deep.equal({ docs: [] });
@@ -161,7 +161,7 @@ export function searchTests({ store, harness }: Context): void {
       expect(await store().count(generation, base)).to.equal(0);
     });
 
-    it('refuse what they cannot answer', async () => {
+    it('refuse queries that they cannot answer', async () => {
       const plain = await workbench(store());
       await rejectsWith(
         store().search(plain.generation, { ...base, index: 'by_n', equals: [], limit: 1 }),
@@ -184,7 +184,7 @@ export function searchTests({ store, harness }: Context): void {
       await rejectsWith(search({ sort }), TypeError);
     });
 
-    it('select, sort and count as memory does, whatever the schema, the records and the filter', async function () {
+    it('select, sort and count like memory for any schema, records and filter', async function () {
       this.timeout(300_000);
       const cases = schema.chain((fields) =>
         fc.record({

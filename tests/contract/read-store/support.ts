@@ -11,18 +11,21 @@ import {
 } from '../../../application/ports/read-store.ts';
 import { positionOf } from '../../../infrastructure/read-store/stored-values.ts';
 
-/** How the suite reaches an adapter. Every store it opens is closed by it. */
+/** Gives the suite an adapter. The suite closes every store that it opens. */
 export interface ReadStoreHarness {
-  /** Opens the same store once more, as another process would. */
+  /** Opens the same store again, like another process. */
   open(): Promise<ReadStore>;
-  /** A store that awaits `between` in each commit after the documents and before the checkpoint; absent where they are one. */
+  /**
+   * A store whose commits await `between` after the documents and before the checkpoint; absent when both are written
+   * at once.
+   */
   readonly openInterrupted?: ((between: () => Promise<void>) => Promise<ReadStore>) | undefined;
   /** Runs of each property test. */
   readonly runs: number;
   dispose(): Promise<void>;
 }
 
-/** Gives the suite's parts the opened store, which exists only once tests run. */
+/** Gives parts of the suite the opened store, which exists only once tests run. */
 export interface Context {
   store(): ReadStore;
   harness(): ReadStoreHarness;

@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import type { DocWrite } from '../../../application/ports/read-store.ts';
 import { type Context, DOCS, newGeneration, put, type Workbench, workbench } from './support.ts';
 
-/** Ranges that are read in one go. */
+/** Ranges that are read in one call. */
 export function togetherTests({ store, harness }: Context): void {
-  describe('ranges that are read together', function () {
+  describe('Ranges that are read together', function () {
     this.timeout(60_000);
     const query = { collection: 'docs', tenant: 'acme', index: 'by_n' };
     let bench: Workbench;
@@ -16,7 +16,7 @@ export function togetherTests({ store, harness }: Context): void {
       await bench.commit(writes(1), 1);
     });
 
-    it('are whole, however many documents they have, in their order', async () => {
+    it('are complete and in order', async () => {
       const [all, some, backward, none] = await store().findAll(bench.generation, [
         query,
         { ...query, range: { gte: 10, lt: 13 } },
@@ -29,7 +29,7 @@ export function togetherTests({ store, harness }: Context): void {
       expect(none).to.deep.equal([]);
     });
 
-    it('are of one moment, while another process commits, where the store has transactions', async () => {
+    it('are of one snapshot while another process commits, where the store has transactions', async () => {
       if (harness().openInterrupted !== undefined) return;
       const other = await harness().open();
       try {
@@ -60,7 +60,7 @@ export function togetherTests({ store, harness }: Context): void {
       }
     });
 
-    it('are empty in a generation that is not there', async () => {
+    it('are empty for an unknown generation', async () => {
       expect(await store().findAll(newGeneration(), [{ ...query, collection: DOCS.name }])).to.deep.equal([
         [],
       ]);

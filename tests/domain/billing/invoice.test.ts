@@ -93,13 +93,13 @@ const voided = (id: string, window = JAN, revision = 1): InvoiceEvent => ({
 const of = (...history: readonly InvoiceEvent[]) => given(invoicesStream, ...history);
 
 describe('An invoice of a customer', () => {
-  it('freezes what the statement says, as revision 1, with a number', () => {
+  it('freezes the statement as revision 1, with a number', () => {
     of()
       .when((state) => generateInvoice(state, 'one', JAN, draft()))
       .gives(generated('one'));
   });
 
-  it('is one for each window', () => {
+  it('is generated once for each window', () => {
     of(generated('one'))
       .when((state) => generateInvoice(state, 'two', JAN, undefined))
       .givesNothing();
@@ -108,7 +108,7 @@ describe('An invoice of a customer', () => {
       .gives(generated('two', FEB, 1, 2));
   });
 
-  it('has a window of its own: one that overlaps another is refused, one that touches it is not', () => {
+  it('refuses a window that overlaps another, but not one that touches it', () => {
     const cut = (from: string, to: string) => ({
       from: `2026-${from}T00:00:00.000Z`,
       to: `2026-${to}T00:00:00.000Z`,
@@ -133,7 +133,7 @@ describe('An invoice of a customer', () => {
     }
   });
 
-  it('is not made of nothing: unpriced usage and usage that is included are none', () => {
+  it('is refused without billable usage', () => {
     for (const lines of [
       [line({ quantity: 2, billable: 0, retail: 0, wholesale: 0 })],
       [line({ unrated: true, wholesale_rate: null, retail_rate: null, retail: 0, wholesale: 0 })],
@@ -153,7 +153,7 @@ describe('An invoice of a customer', () => {
     ).to.have.length(1);
   });
 
-  it('leaves its window to the next revision when it is void, and its number to nobody', () => {
+  it('frees its window when void, for the next revision, but not its number', () => {
     of(generated('one'), voided('one'))
       .when((state) => generateInvoice(state, 'two', JAN, draft()))
       .gives(generated('two', JAN, 2, 2));
@@ -165,7 +165,7 @@ describe('An invoice of a customer', () => {
       .gives(generated('two', FEB, 1, 2));
   });
 
-  it('is void only while it is generated', () => {
+  it('can be voided only while it is generated', () => {
     of(generated('one'))
       .when((state) => voidInvoice(state, 'one'))
       .gives(voided('one'));
@@ -186,7 +186,7 @@ describe('Issuing an invoice', () => {
   const context = { now: BEGINNING + 9000 };
   const content = { ...draft(), number: 'acme-1', window: JAN, revision: 1 };
 
-  it('is begun once', () => {
+  it('begins once', () => {
     of(generated('one'))
       .when((state) => startIssue(state, 'one'))
       .gives(started('one'));
@@ -201,25 +201,25 @@ describe('Issuing an invoice', () => {
       .isRefused('invoice_locked', { state: 'void' });
   });
 
-  it('may be begun again after a refusal', () => {
+  it('can begin again after a refusal', () => {
     of(generated('one'), started('one'), refused('one'))
       .when((state) => startIssue(state, 'one'))
       .gives(started('one', 2));
   });
 
-  it('ends with what the upstream has taken, told once and in full', () => {
+  it('ends with the accepted content, announced once and in full', () => {
     const record = (state: InvoicesState) => finishIssue(state, 'one', 'up-1', content, context);
     of(generated('one'), started('one')).when(record, context.now).gives(issued('one'));
     of(generated('one'), started('one')).when(record, context.now).thenAgainNothing();
   });
 
-  it('believes an acceptance that comes after a refusal, and nothing of a void invoice', () => {
+  it('accepts an acceptance after a refusal, but none of a void invoice', () => {
     const record = (state: InvoicesState) => finishIssue(state, 'one', 'up-1', content, context);
     of(generated('one'), started('one'), refused('one')).when(record).gives(issued('one'));
     of(generated('one'), started('one'), refused('one'), voided('one')).when(record).givesNothing();
   });
 
-  it('is refused by the answer to its own attempt alone', () => {
+  it('ignores a refusal of an earlier attempt', () => {
     const history = [generated('one'), started('one'), refused('one'), started('one', 2)];
     of(...history)
       .when((state) => refuseIssue(state, 'one', 1, 'no'))
@@ -232,7 +232,7 @@ describe('Issuing an invoice', () => {
       .givesNothing();
   });
 
-  it('notes a new reason of a delay, and ten at most', () => {
+  it('records each new reason of a delay, at most ten', () => {
     const delayed = (error: string): InvoiceEvent => ({
       type: 'InvoiceIssueDelayed',
       data: { invoice_id: 'one', revision: 1, attempt: 1, error },
@@ -255,7 +255,7 @@ describe('Issuing an invoice', () => {
 });
 
 describe('The state of a customer’s invoices', () => {
-  it('says of each invoice what its own events say, and knows no overlap, after any history', () => {
+  it('follows each invoice’s own events, and has no overlaps, after any history', () => {
     const step = fc.record({
       kind: fc.constantFrom('generate', 'start', 'accept', 'refuse', 'delay', 'void'),
       window: fc.record({ from: fc.integer({ min: 1, max: 6 }), length: fc.integer({ min: 1, max: 3 }) }),

@@ -36,7 +36,7 @@ describe('Pricing', () => {
     ]);
   });
 
-  it('is off by half a unit at most, whatever is rounded', () => {
+  it('is off by at most half a unit', () => {
     fc.assert(
       fc.property(fc.bigInt(-(10n ** 20n), 10n ** 20n), fc.bigInt(1n, 10n ** 12n), (n, d) => {
         const off = 2n * (n - halfEven(n, d) * d);
@@ -46,7 +46,7 @@ describe('Pricing', () => {
     );
   });
 
-  it('reads rates exactly, to six places', () => {
+  it('parses rates exactly, to six decimal places', () => {
     expect(['0', '1', '0.5', '0.000001', '12.345678', '999999999.999999'].map(millionths)).to.deep.equal([
       0n,
       1_000_000n,
@@ -70,14 +70,14 @@ describe('Pricing', () => {
     expect(amountOf(Number.MAX_SAFE_INTEGER, '1')).to.equal(Number.MAX_SAFE_INTEGER);
   });
 
-  it('refuses an amount, or a sum, that a number does not hold', () => {
+  it('refuses an amount or a sum that a number cannot hold', () => {
     expect(refusal(() => amountOf(Number.MAX_SAFE_INTEGER, '2')).code).to.equal('constraint_violated');
     const most = amounts(0, Number.MAX_SAFE_INTEGER);
     expect(refusal(() => totalsOf([most, amounts(0, 1)])).code).to.equal('constraint_violated');
     expect(totalsOf([most]).retail).to.equal(Number.MAX_SAFE_INTEGER);
   });
 
-  it('takes the percentage from the totals: losses are negative, and of nothing there is none', () => {
+  it('computes the percentage from the totals: negative for losses, none for zero', () => {
     expect(totalsOf([])).to.deep.equal({ ...amounts(0, 0), margin: 0, margin_pct: null });
     expect(totalsOf([amounts(5, 0)])).to.deep.equal({ ...amounts(5, 0), margin: -5, margin_pct: null });
     expect(totalsOf([amounts(0, 5)]).margin_pct).to.equal(100);
@@ -86,7 +86,7 @@ describe('Pricing', () => {
     expect([1n, 3n, 5n].map((margin) => marginPct(margin, 20_000n))).to.deep.equal([0, 0.02, 0.02]);
   });
 
-  it('shows a meter without a price, at no price', () => {
+  it('shows a meter without a price at no charge', () => {
     expect(lineOf('active_users', { quantity: 3, billable: 3 }, undefined, texts)).to.deep.equal({
       meter: 'active_users',
       quantity: 3,
@@ -118,14 +118,14 @@ describe('Measuring usage', () => {
   const of = (from: string, included: number, meter: 'messages_sent' | 'active_users' = 'messages_sent') =>
     measure(slices, meter, (each) => each.from >= from, included);
 
-  it('uses what is included month by month, in the order of time', () => {
+  it('uses up included units per month, in the order of time', () => {
     expect(of('2026-10', 4)).to.deep.equal({ quantity: 14, billable: 2 });
     expect(of('2026-11-10', 4)).to.deep.equal({ quantity: 7, billable: 2 });
     expect(of('2026-11-10', 3)).to.deep.equal({ quantity: 7, billable: 4 });
     expect(of('2027', 3)).to.deep.equal({ quantity: 0, billable: 0 });
   });
 
-  it('counts a person in the first slice that is looked at', () => {
+  it('counts a person in the first chosen slice', () => {
     expect(of('2026-10', 0, 'active_users')).to.deep.equal({ quantity: 3, billable: 3 });
     // October includes ann, November ben and cy.
     expect(of('2026-10', 1, 'active_users')).to.deep.equal({ quantity: 3, billable: 1 });
@@ -133,7 +133,7 @@ describe('Measuring usage', () => {
     expect(of('2026-11-10', 3, 'active_users')).to.deep.equal({ quantity: 3, billable: 1 });
   });
 
-  it('does not depend on where slices are cut', () => {
+  it('does not depend on the boundaries of slices', () => {
     const user = fc.constantFrom('a', 'b', 'c', 'd');
     const day = fc.record({ count: fc.nat(4), users: fc.array(user, { maxLength: 3 }) });
     const days = fc.array(day, { minLength: 10, maxLength: 10 });
@@ -164,14 +164,14 @@ describe('Measuring usage', () => {
     );
   });
 
-  it('takes off what was billed, never below nothing', () => {
+  it('subtracts billed usage, but not below zero', () => {
     const all = { quantity: 5, billable: 3 };
     expect(less(all, { quantity: 2, billable: 0 })).to.deep.equal({ quantity: 3, billable: 3 });
     expect(less(all, { quantity: 4, billable: 0 })).to.deep.equal({ quantity: 1, billable: 1 });
     expect(less(all, { quantity: 9, billable: 9 })).to.deep.equal({ quantity: 0, billable: 0 });
   });
 
-  it('knows what windows leave of a window', () => {
+  it('finds the parts of a window that other windows leave', () => {
     const window = { from: 'b', to: 'h' };
     const taken = [
       { from: 'e', to: 'f' },
@@ -192,7 +192,7 @@ describe('The rate card', () => {
   const card = { currency: 'EUR', rates: { active_users: { wholesale: '1', retail: '2' } } };
   const replaced = (version: number) => ({ type: 'RateCardReplaced', data: { version, ...card } }) as const;
 
-  it('replaces the whole card as one event, the same card as well', () => {
+  it('is replaced as a whole by one event, even with equal values', () => {
     given(rateCardStream)
       .when((state) => replaceRateCard(state, card, []))
       .gives(replaced(1));
@@ -201,7 +201,7 @@ describe('The rate card', () => {
       .gives(replaced(2));
   });
 
-  it('refuses another version, and another currency than that of invoices', () => {
+  it('refuses another version, and a currency other than that of invoices', () => {
     const history = given(rateCardStream, replaced(1), replaced(2));
     history.when((state) => replaceRateCard(state, { ...card, ifVersion: 1 }, [])).isRefused('conflict');
     history

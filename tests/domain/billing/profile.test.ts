@@ -18,7 +18,7 @@ const VALUES = {
   period: '2026-11-01..2026-11-30',
 };
 
-describe('a template', () => {
+describe('A template', () => {
   for (const [template, wanted] of [
     ['', ''],
     ['plain', 'plain'],
@@ -30,7 +30,7 @@ describe('a template', () => {
     ['a }} b } c {', 'a }} b } c {'],
     ['<b>{{period}}</b> & $1', '<b>2026-11-01..2026-11-30</b> & $1'],
   ] as const) {
-    it(`${JSON.stringify(template)} reads ${JSON.stringify(wanted)}`, () => {
+    it(`${JSON.stringify(template)} renders ${JSON.stringify(wanted)}`, () => {
       checkTemplate(template, 'x');
       expect(renderTemplate(template, VALUES)).to.equal(wanted);
     });
@@ -52,7 +52,7 @@ describe('a template', () => {
     ['{{__proto__}}', '__proto__'],
     [`{{${'😀'.repeat(100)}}}`, '😀'.repeat(64)],
   ] as const) {
-    it(`${JSON.stringify(template.slice(0, 30))} is refused, and its variable named`, () => {
+    it(`${JSON.stringify(template.slice(0, 30))} is refused with the name of its variable`, () => {
       const error = refusal(() => checkTemplate(template, 'item_name_template'));
       expect([error.code, error.details]).to.deep.equal([
         'unknown_template_variable',
@@ -61,12 +61,12 @@ describe('a template', () => {
     });
   }
 
-  it('is filled in one pass: braces in a value mean nothing', () => {
+  it('is filled in one pass: braces in a value are text', () => {
     const values = { ...VALUES, customer: '{{partner}}', partner: '{{customer}} $& {{' };
     expect(renderTemplate('{{customer}}|{{partner}}', values)).to.equal('{{partner}}|{{customer}} $& {{');
   });
 
-  it('whatever it is, is refused or keeps every character around its variables', () => {
+  it('is refused, or keeps every character around its variables', () => {
     const piece = fc.oneof(
       fc.constantFrom('{', '}', '{{', '}}', ' ', 'customer', 'x'),
       fc.constantFrom(...TEMPLATE_VARIABLES).map((name) => `{{${name}}}`),
@@ -82,7 +82,7 @@ describe('a template', () => {
           return;
         }
         accepted += 1;
-        // Filled in with its own variables, a template is itself again, but for spaces inside the braces.
+        // Filled in with its own variables, a template renders itself, except for spaces inside the braces.
         const own = Object.fromEntries(TEMPLATE_VARIABLES.map((name) => [name, `{{${name}}}`]));
         const values = { ...VALUES, ...own };
         const squeezed = template.replace(/\{\{ *([a-z]+) *\}\}/g, '{{$1}}');
@@ -94,11 +94,11 @@ describe('a template', () => {
   });
 });
 
-describe('a billing profile', () => {
+describe('A billing profile', () => {
   const mine: BillingProfile = { item_name_template: '{{meter}}', item_description: '' };
   const changed = { type: 'BillingProfileChanged', data: mine } as const;
 
-  it('is a default one that could be saved, until one is chosen', () => {
+  it('has valid defaults until one is set', () => {
     expect(profileOf(given(profileStream).state)).to.equal(DEFAULT_PROFILE);
     given(profileStream)
       .when((state) => changeProfile(state, DEFAULT_PROFILE))
@@ -106,7 +106,7 @@ describe('a billing profile', () => {
     expect(profileOf(given(profileStream, changed).state)).to.deep.equal(mine);
   });
 
-  it('is changed in one event, and not by equal values', () => {
+  it('changes by one event, and not by equal values', () => {
     given(profileStream)
       .when((state) => changeProfile(state, mine))
       .gives(changed);

@@ -69,7 +69,7 @@ const errorOf = (row: number): RowError => ({
 });
 const PREVIEW = [started, frozen, previewed];
 
-describe('a bulk session', () => {
+describe('A bulk session', () => {
   it('is not found until its preview is complete', () => {
     for (const history of [[], [started], [started, frozen]]) {
       const story = given(bulkStream, ...history);
@@ -80,7 +80,7 @@ describe('a bulk session', () => {
     }
   });
 
-  it('is previewed when all of its rows are frozen and counted', () => {
+  it('is previewed when all its rows are frozen and counted', () => {
     const finish = (counts: typeof COUNTS) => (state: BulkState) =>
       finishPreview(state, 'first', { counts, cascadeSummary: undefined, sample: [] });
     given(bulkStream, started, frozen).when(finish(COUNTS)).gives(previewed);
@@ -97,7 +97,7 @@ describe('a bulk session', () => {
     ).to.throw('after 3');
   });
 
-  it('begun anew counts nothing of the attempt before', () => {
+  it('ignores an earlier attempt when its preview restarts', () => {
     const second: BulkEvent = { ...started, data: { ...started.data, attempt: 'second' } };
     given(bulkStream, started, frozen)
       .when((state) => startPreview(state, { ...BEGUN, attempt: 'second' }))
@@ -112,7 +112,7 @@ describe('a bulk session', () => {
       .givesNothing();
   });
 
-  it('is cancelled or committed from previewed alone, and says what is allowed', () => {
+  it('can be cancelled or committed only when previewed, and lists the allowed states', () => {
     const commit = (state: BulkState) => startCommit(state, { committedBy: 'ann', countAtCommit: 4 });
     given(bulkStream, ...PREVIEW)
       .when(commit)
@@ -137,7 +137,7 @@ describe('a bulk session', () => {
     }
   });
 
-  it('listens to the one who took it over last', () => {
+  it('accepts rows from its latest run only', () => {
     const story = given(bulkStream, ...PREVIEW, committing, run(1), run(2));
     const done = { succeeded: [0, 1], skipped: [], errors: [errorOf(2)] };
     expect(() => story.when((state) => recordRows(state, 1, done)).events()).to.throw(TakenOver);
@@ -148,7 +148,7 @@ describe('a bulk session', () => {
     story.when(startRun).gives(run(3));
   });
 
-  it('is committed when all rows are done, and errored with those that are not', () => {
+  it('is committed when all rows are processed, and errored with the remaining ones', () => {
     const part: BulkEvent = {
       type: 'BulkRowsProcessed',
       data: { session_id: 's', run: 1, succeeded: [0], skipped: [], errors: [errorOf(2)] },
@@ -164,7 +164,7 @@ describe('a bulk session', () => {
   });
 });
 
-/** Anything that anybody could try at any time. */
+/** Any command at any time. */
 const steps = fc.array(
   fc.oneof(
     fc
@@ -188,8 +188,8 @@ const LEGAL: Readonly<Record<string, readonly string[]>> = {
   cancelled: ['cancelled'],
 };
 
-describe('any history of a bulk session', () => {
-  it('makes legal transitions only, and its counts always add up', () => {
+describe('Any history of a bulk session', () => {
+  it('has only legal transitions, and its counts add up', () => {
     fc.assert(
       fc.property(steps, (history) => {
         let state: BulkState = bulkStream.initial;
@@ -199,7 +199,7 @@ describe('any history of a bulk session', () => {
           revision += 1;
         };
         PREVIEW.forEach(append);
-        // Whoever works on a session does no row twice: that is kept here, not by the decisions.
+        // The runner processes no row twice; decisions do not check that.
         const done = new Set<number>();
         for (const { kind, row, run: late, as } of history) {
           const before: SessionState = sessionIn(state);

@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import { DomainError, ERROR_CODES, invalid, notFound } from '../../../domain/core/errors.ts';
 
-describe('error codes', () => {
-  it('are distinct and spelt as machines read them', () => {
+describe('Error codes', () => {
+  it('are distinct and in snake case', () => {
     expect(new Set(ERROR_CODES).size).to.equal(ERROR_CODES.length);
     for (const code of ERROR_CODES) expect(code).to.match(/^[a-z]+(_[a-z]+)*$/);
   });
 
-  it('hold every code that the specification names', () => {
+  it('include every code of the specification', () => {
     const named = [
       'validation_failed',
       'not_found',
@@ -23,7 +23,7 @@ describe('error codes', () => {
     expect(ERROR_CODES).to.include.members(named);
   });
 
-  it('name the first field of what is not valid', () => {
+  it('name the first invalid field', () => {
     const issues = [
       { path: 'lines.0.debit', code: 'too_small', message: 'Too small.' },
       { path: 'memo', code: 'too_big', message: 'Too big.' },
@@ -35,7 +35,7 @@ describe('error codes', () => {
     expect(invalid([]).details).to.deep.equal({ field: '', issues: [] });
   });
 
-  it('tell nothing of what was not found', () => {
+  it('reveal nothing about a resource that was not found', () => {
     const error = notFound();
     expect(error).to.be.instanceOf(DomainError);
     expect([error.code, error.details, error.message]).to.deep.equal([

@@ -4,12 +4,12 @@ import { codePoints, isStorableText, truncate } from '../../../domain/core/text.
 
 const texts = fc.string({ unit: 'binary', maxLength: 80 });
 
-describe('text', () => {
+describe('Text', () => {
   it('is counted in code points', () => {
     fc.assert(fc.property(texts, (text) => codePoints(text) === [...text].length));
   });
 
-  it('is cut between characters', () => {
+  it('is truncated between characters', () => {
     fc.assert(
       fc.property(texts, fc.nat(90), (text, max) => {
         const cut = truncate(text, max);
@@ -20,7 +20,7 @@ describe('text', () => {
     );
   });
 
-  it('can be stored without NUL and without half a surrogate pair', () => {
+  it('is storable without NUL and lone surrogates', () => {
     for (const text of ['', 'x', '😀', '\u0001', '\uffff']) expect(isStorableText(text)).to.equal(true);
     for (const text of ['\u0000', '\ud800', 'a\udc00b', '\udc00\ud800']) {
       expect(isStorableText(text)).to.equal(false);

@@ -70,7 +70,7 @@ describe('A record', () => {
       updateRecord(state, SCHEMA, { values, ...more }, NOTHING);
 
   describe('created', () => {
-    it('has its defaults, its types, and no value that is null', () => {
+    it('has defaults, typed values, and no null value', () => {
       const facts = { ...NOTHING, registrations: { ref: 'registration' } };
       given(recordStream)
         .when(create({ n: null, ref: 'id' }, facts))
@@ -87,11 +87,11 @@ describe('A record', () => {
         });
     });
 
-    it('is refused under an id that is taken', () => {
+    it('is refused for an id in use', () => {
       given(recordStream, created()).when(create({})).isRefused('conflict');
     });
 
-    it('is refused what is missing at the other end, with everything else', () => {
+    it('is refused for missing link targets, with all other issues', () => {
       const facts = { ...NOTHING, missing: new Set(['ref']) };
       given(recordStream)
         .when(create({ n: 11, ref: 'id' }, facts))
@@ -101,7 +101,7 @@ describe('A record', () => {
         .isRefused('validation_failed');
     });
 
-    it('is refused what a change under way would not allow', () => {
+    it('is refused for values that a proposed change would not allow', () => {
       const proposed = FIELDS.filter(({ key }) => key !== 'n');
       const decide = (values: Record<string, unknown>) => (state: RecordState) =>
         createRecord(state, { ...SCHEMA, proposed }, { id: 'r', values, createdBy: 'ann' }, NOTHING);
@@ -113,7 +113,7 @@ describe('A record', () => {
   });
 
   describe('changed', () => {
-    it('carries all its values, what changed, and the next version', () => {
+    it('carries all values, the changed keys and the next version', () => {
       given(recordStream, created({ must: 'x', n: 1 }))
         .when(update({ n: null, must: 'y' }))
         .gives({
@@ -129,7 +129,7 @@ describe('A record', () => {
         });
     });
 
-    it('to what it is gives nothing', () => {
+    it('to equal values gives no events', () => {
       given(recordStream, created({ must: 'x', n: 1 }))
         .when(update({ n: 1, ref: null }))
         .givesNothing();
@@ -138,7 +138,7 @@ describe('A record', () => {
         .thenAgainNothing();
     });
 
-    it('is refused: a wrong kind before a wrong version, a wrong version before a wrong value', () => {
+    it('is refused: a wrong type before a wrong version, a wrong version before a wrong value', () => {
       const story = given(recordStream, created());
       story.when(update({ n: 'x' }, { ifVersion: 2 })).isRefused('validation_failed');
       story.when(update({ n: 11 }, { ifVersion: 2 })).isRefused('conflict');
@@ -146,7 +146,7 @@ describe('A record', () => {
       story.when(update({ must: null })).isRefused('validation_failed');
     });
 
-    it('is not found when it is none, gone, going, or another entity’s', () => {
+    it('is not found for an unknown, deleted or half-deleted record, or one of another entity', () => {
       given(recordStream).when(update({})).isRefused('not_found');
       given(recordStream, created(), started('d')).when(update({})).isRefused('not_found');
       const { state } = given(recordStream, created());
@@ -158,7 +158,7 @@ describe('A record', () => {
   describe('with a job', () => {
     const job = { workflow: 'flow', workflow_version: 2, state: 'open' };
 
-    it('begins with it, or gets it once', () => {
+    it('gets it at creation or later, once', () => {
       const { state } = given(recordStream, created({ must: 'x' }, { job }));
       expect(state).to.have.property('version', 1);
       expect('job' in state ? state.job : undefined).to.deep.include({ ...job, startedAt: BEGINNING + 1000 });
@@ -173,7 +173,7 @@ describe('A record', () => {
         .givesNothing();
     });
 
-    it('counts changes of its state in its version', () => {
+    it('counts changes of state in its version', () => {
       const move = { ...base, workflow: 'flow', workflow_version: 2, from_state: 'open', to_state: 'done' };
       const { state } = given(
         recordStream,
@@ -188,7 +188,7 @@ describe('A record', () => {
   });
 
   describe('pointed to', () => {
-    it('registers who is about to point to it, while it lives and is of the entity', () => {
+    it('registers a referrer while it is live and of the entity', () => {
       const register = (entity: string) => (state: RecordState) =>
         registerReference(state, entity, registration('one'));
       given(recordStream, created()).when(register('thing')).gives(registered('one'));
@@ -197,7 +197,7 @@ describe('A record', () => {
       given(recordStream).when(register('thing')).isRefused('not_found');
     });
 
-    it('lets go of registrations that it has, once', () => {
+    it('releases its registrations, once', () => {
       const { state } = given(recordStream, created(), registered('one'), registered('two'));
       expect(state).to.have.property('pending').with.length(2);
       const release = (now: RecordState) => releaseReferences(now, ['two', 'three']);
@@ -206,7 +206,7 @@ describe('A record', () => {
       story.when(release).thenAgainNothing();
     });
 
-    it('is known by its referrer until that is cleared', () => {
+    it('is referenced by its referrer until the reference is cleared', () => {
       const story = given(recordStream, created({ must: 'x', ref: 't' }, { registrations: { ref: 'one' } }));
       expect(story.state).to.have.deep.property('registrations', { ref: 'one' });
       story.when((state) => clearReferences(state, 'other')).givesNothing();
@@ -221,7 +221,7 @@ describe('A record', () => {
       story.when(clear).thenAgainNothing();
     });
 
-    it('bars a writer once, also one whose record is not there yet', () => {
+    it('bars a writer once, even before the writer’s record exists', () => {
       const bar = (state: RecordState) => barReference(state, registration('one'));
       for (const history of [[], [created()], [created(), started('d')]]) {
         given(recordStream, ...history)
@@ -239,7 +239,7 @@ describe('A record', () => {
   });
 
   describe('deleted', () => {
-    it('goes by its version', () => {
+    it('is deleted at the expected version', () => {
       const remove = (ifVersion?: number) => (state: RecordState) =>
         startDeletion(state, 'thing', { deletionId: 'd', ifVersion });
       given(recordStream, created()).when(remove(2)).isRefused('conflict');
@@ -256,7 +256,7 @@ describe('A record', () => {
         });
     });
 
-    it('is finished and given up by the attempt that began it alone', () => {
+    it('is finished or abandoned only by the attempt that began it', () => {
       const story = given(recordStream, created(), started('d'));
       story.when((state) => finishDeletion(state, 'other')).givesNothing();
       story.when((state) => abandonDeletion(state, 'other')).givesNothing();
@@ -266,7 +266,7 @@ describe('A record', () => {
         .givesNothing();
     });
 
-    it('takes along what lives and still points to it', () => {
+    it('cascades to live records that still point to it', () => {
       const mark = (state: RecordState) => markForDeletion(state, 't', { deletionId: 'd', rootId: 'root' });
       given(recordStream, created()).when(mark).givesNothing();
       given(recordStream, created({ must: 'x', ref: 't' }))
@@ -277,7 +277,7 @@ describe('A record', () => {
         .givesNothing();
     });
 
-    it('given up lives on as it was', () => {
+    it('is restored unchanged when abandoned', () => {
       const { state: before } = given(recordStream, created());
       const { state } = given(recordStream, created(), started('d'), {
         type: 'RecordDeletionAbandoned',
@@ -286,7 +286,7 @@ describe('A record', () => {
       expect(state).to.deep.equal(before);
     });
 
-    it('takes no notes', () => {
+    it('refuses notes', () => {
       const note = {
         noteId: 'n',
         author: { kind: 'user', id: 'ann' },

@@ -35,7 +35,7 @@ describe('A change of a schema', () => {
     (state: SchemaState) =>
       proposeChange(state, { changeId: 'c', ...change }, now);
 
-  it('is made at once where it asks nothing of records', () => {
+  it('is applied at once when it adds no rule for records', () => {
     const fields = [field('a', { max: 5 }), field('b', { required: true, default: 1 })];
     given(schemaStream, defined(field('a', { max: 4 })))
       .when(propose({ fields }))
@@ -48,19 +48,19 @@ describe('A change of a schema', () => {
       });
   });
 
-  it('is proposed where it does', () => {
+  it('is proposed when it adds a rule', () => {
     given(schemaStream, defined(field('a')))
       .when(propose({ fields: [] }))
       .gives(proposed());
   });
 
-  it('to what is gives nothing', () => {
+  it('to equal values gives no events', () => {
     given(schemaStream, defined(field('a')))
       .when(propose({ fields: [field('a')], label: 'Thing' }))
       .givesNothing();
   });
 
-  it('waits for another one, but not for ever', () => {
+  it('waits for another one until that expires', () => {
     const story = given(schemaStream, defined(field('a')), proposed());
     story.when(propose({ label: 'x' })).isRefused('conflict');
     const late = story.when(propose({ label: 'x' }, BEGINNING + 2000 + PROPOSAL_MS)).events();
@@ -70,7 +70,7 @@ describe('A change of a schema', () => {
       .isRefused('not_found');
   });
 
-  it('is settled by whoever proposed it, once', () => {
+  it('is settled once, by its proposer', () => {
     const story = given(schemaStream, defined(field('a')), proposed());
     expect(story.when((state) => settleChange(state, 'c', false)).events()).to.deep.equal([
       { type: 'EntityChanged', data: { ...base, fields: [], workflow_attached: false } },
@@ -103,15 +103,15 @@ const anyField = fc
 const anyFields = fc.uniqueArray(anyField, { selector: (each) => each.key, maxLength: 3 });
 const anyInput = fc.dictionary(key, fc.constantFrom(-3, -1, 0, 2, 'x', 'y', 'xyz', 'wxyz', true));
 
-describe('What a change asks of records', () => {
-  it('is exactly what its own rules would refuse: a record that breaks nothing passes as it is', () => {
+describe('The rules of a change', () => {
+  it('are exactly the new rules: a record that breaks none passes', () => {
     fc.assert(
       fc.property(anyFields, anyFields, anyInput, (before, after, input) => {
         const old = resolve(before, undefined, input);
         fc.pre(old.misfits.length === 0);
         const isBroken = brokenBy(tightenings(before, after), old.values) !== undefined;
         const isRefused = resolve(after, undefined, old.values).misfits.length > 0;
-        // A value never becomes one of another type.
+        // A value keeps its type.
         const types = new Map(after.map((each) => [each.key, each.type]));
         const isRetyped = before.some((each) => each.key in old.values && types.get(each.key) !== each.type);
         expect(isBroken).to.equal(isRefused || isRetyped);
@@ -122,7 +122,7 @@ describe('What a change asks of records', () => {
 });
 
 describe('Values', () => {
-  it('that are equal as JSON have one text, whatever the order of their keys', () => {
+  it('that are equal as JSON have one canonical text', () => {
     const shuffledKeys = (value: unknown): unknown => {
       if (Array.isArray(value)) return value.map(shuffledKeys);
       if (typeof value !== 'object' || value === null) return value;
@@ -144,7 +144,7 @@ describe('Values', () => {
     );
   });
 
-  it('of JSON are bounded in depth and size, and keep to what can be stored', () => {
+  it('of JSON are bounded in depth and size, and storable', () => {
     const nested = (depth: number): unknown => (depth === 0 ? 1 : [nested(depth - 1)]);
     expect(jsonProblem(nested(32))).to.equal(undefined);
     expect(jsonProblem(nested(33))).to.be.a('string');
@@ -156,7 +156,7 @@ describe('Values', () => {
     expect(jsonProblem(JSON.parse('{"__proto__": 1}'))).to.be.a('string');
   });
 
-  it('that are decimals have at most 38 digits, the sign and the point not counted', () => {
+  it('of decimals have at most 38 digits, without sign and point', () => {
     for (const text of ['0', '-0.00', `-0.${'1'.repeat(37)}`, '9'.repeat(38)])
       expect(isDecimal(text), text).to.equal(true);
     for (const text of ['', '-', '1.', '.1', '00', '1e1', ' 1', `0.${'1'.repeat(38)}`]) {

@@ -59,7 +59,7 @@ function refusal(action: () => unknown): DomainError {
   throw new Error('nothing was refused');
 }
 
-describe('filters: what they select', () => {
+describe('Filters', () => {
   const rows: [filter: string, full: boolean, bare: boolean][] = [
     ['true', true, true],
     ['false', false, false],
@@ -127,12 +127,12 @@ describe('filters: what they select', () => {
     ['(qty == 1 || title == "Ünit 7") && paid == true', false, false],
   ];
   for (const [text, onFull, onBare] of rows) {
-    it(`${text}`, () => {
+    it(`give ${text}`, () => {
       expect([selects(text), selects(text, bare)]).to.deep.equal([onFull, onBare]);
     });
   }
 
-  it('sees no more than a record holds itself', () => {
+  it('read only a record’s own members', () => {
     const fields: FieldSpecs = JSON.parse('{"constructor":{"type":"json"},"__proto__":{"type":"text"}}');
     for (const text of ['has(constructor)', 'has(__proto__)', '__proto__ != null']) {
       expect(matches(parseFilter(text, fields), bare, NOW), text).to.equal(false);
@@ -142,7 +142,7 @@ describe('filters: what they select', () => {
     expect(matches(parseFilter('__proto__ == "x"', fields), record, NOW)).to.equal(true);
   });
 
-  it('splits all records in two with its negation, and obeys De Morgan', () => {
+  it('split all records in two with their negation, and obey De Morgan', () => {
     const cases = schema.chain((fields) =>
       fc.tuple(fc.constant(fields), recordOf(fields), filterOf(fields), filterOf(fields)),
     );
@@ -159,13 +159,13 @@ describe('filters: what they select', () => {
     );
   });
 
-  it('is plain JSON', () => {
+  it('are plain JSON', () => {
     const filter: Filter = parseFilter('seen < now() && total in [1, null] || title.contains("x")', FIELDS);
     expect(JSON.parse(JSON.stringify(filter))).to.deep.equal(filter);
   });
 });
 
-describe('filters: the object form', () => {
+describe('The object form of filters', () => {
   const pairs: [object, string][] = [
     [{ qty: 7 }, 'qty == 7'],
     [{ qty: { $gte: 1, $lt: 9 } }, 'qty >= 1 && qty < 9'],
@@ -193,7 +193,7 @@ describe('filters: the object form', () => {
     });
   }
 
-  it('gives the tree of the text form, whatever the filter', () => {
+  it('gives the tree of the text form for any filter', () => {
     const cases = schema.chain((fields) => fc.tuple(fc.constant(fields), filterOf(fields)));
     let compared = 0;
     fc.assert(
@@ -250,12 +250,12 @@ describe('filters: the object form', () => {
     });
   }
 
-  it('takes 12 levels', () => {
+  it('accepts 12 levels', () => {
     expect(selects(nested(12))).to.equal(selects('qty == 1'));
   });
 });
 
-describe('filters: refusals', () => {
+describe('Refused filters', () => {
   const refused: [string, number][] = [
     ['', 0],
     ['   ', 0],
@@ -302,7 +302,7 @@ describe('filters: refusals', () => {
     ['now == timestamp("2026-01-01T00:00:00Z")', 0],
   ];
   for (const [text, offset] of refused) {
-    it(`${JSON.stringify(text)} at ${offset}`, () => {
+    it(`name the offset: ${JSON.stringify(text)} at ${offset}`, () => {
       const error = refusal(() => parseFilter(text, FIELDS));
       expect(error.code).to.equal('invalid_filter');
       expect(error.details?.offset, error.message).to.equal(offset);
@@ -310,7 +310,7 @@ describe('filters: refusals', () => {
     });
   }
 
-  it('of JSON that is none tell where', () => {
+  it('of invalid JSON name the offset', () => {
     expect(refusal(() => parseFilterText('{"qty": 1,}', FIELDS)).details).to.deep.equal({ offset: 10 });
     expect(refusal(() => parseFilterText('{"qty":', FIELDS)).details).to.deep.equal({ offset: 7 });
     expect(refusal(() => parseFilterText(`{"a":${'['.repeat(100_000)}`, FIELDS)).code).to.equal(
@@ -320,7 +320,7 @@ describe('filters: refusals', () => {
     expect(refusal(() => parseFilterText(deep, FIELDS)).code).to.equal('invalid_filter');
   });
 
-  it('name a sort by no field', () => {
+  it('refuse a sort by no field', () => {
     expect(parseSort('-total', FIELDS)).to.deep.equal({
       field: { key: 'total', type: 'decimal', system: false },
       direction: 'desc',

@@ -51,7 +51,7 @@ const issuesOf = (action: () => unknown): unknown => {
   return undefined;
 };
 
-describe('guards', () => {
+describe('Guards', () => {
   const rows: [string, boolean][] = [
     ['record.qty > 5', true],
     ['record.qty > 6.5', true],
@@ -93,7 +93,7 @@ describe('guards', () => {
     ['!(payload.missing > 1)', true],
     ['payload.amount == "five"', false],
     ['payload.amount != "five"', true],
-    // Not to be evaluated, and so false, also when negated.
+    // Cannot be evaluated, and so false, also when negated.
     ['payload.amount', false],
     ['!payload.amount', false],
     ['!(payload.deep.text > 5)', false],
@@ -103,7 +103,7 @@ describe('guards', () => {
     ['!(record.unknown == 1)', false],
     ['!(actor.name == "x")', false],
     ['!(nothing == 1)', false],
-    // What is known before the part that cannot be evaluated counts.
+    // Evaluation stops before the part that cannot be evaluated.
     ['record.paid || payload.amount', true],
     ['!record.paid && payload.amount', false],
   ];
@@ -113,7 +113,7 @@ describe('guards', () => {
     });
   }
 
-  it('hold nothing of a payload that is none', () => {
+  it('are false for a payload of no object', () => {
     for (const payload of [undefined, null, 5, 'text', [1]]) {
       expect(holds(parseGuard('payload.amount > 1', 'guard'), { ...context, payload })).to.equal(false);
       expect(holds(parseGuard('payload.amount == null', 'guard'), { ...context, payload })).to.equal(true);
@@ -121,7 +121,7 @@ describe('guards', () => {
   });
 
   const sound = rows.map(([text]) => text).filter((text) => !/unknown|actor\.name|nothing/.test(text));
-  it('are found sound where names and types fit', () => {
+  it('are accepted when names and types fit', () => {
     for (const text of [...sound, 'true', 'record.seen < record.seen', 'record.qty == null']) {
       expect(checkGuard(parseGuard(text, 'guard'), { fields }), text).to.deep.equal([]);
     }
@@ -158,7 +158,7 @@ describe('guards', () => {
     ['has(record.__proto__)', 'record.__proto__'],
   ];
   for (const [text, part] of unsound) {
-    it(`are found unsound: ${text}`, () => {
+    it(`are refused: ${text}`, () => {
       const problems = checkGuard(parseGuard(text, 'guard'), { fields });
       expect(problems).to.have.length(1);
       expect(problems[0]).to.include(part);
@@ -181,14 +181,14 @@ describe('guards', () => {
     ['actor.role in ["admin", "king"]', '"king"'],
   ];
   for (const [text, part] of strange) {
-    it(`compare with states and roles that there are: ${text}`, () => {
+    it(`compare with existing states and roles: ${text}`, () => {
       const problems = checkGuard(parseGuard(text, 'guard'), { states: ['draft', 'sent'] });
       expect(problems).to.have.length(part === undefined ? 0 : 1);
       if (part !== undefined) expect(problems[0]).to.include(part);
     });
   }
 
-  it('are checked in all but the fields where no entity is known', () => {
+  it('are checked except for fields when the entity is unknown', () => {
     for (const text of ['record.any', 'record.any == 1', 'record.a < record.b', 'record.a.contains("x")']) {
       expect(checkGuard(parseGuard(text, 'guard'), {}), text).to.deep.equal([]);
     }
@@ -197,7 +197,7 @@ describe('guards', () => {
     }
   });
 
-  it('that are no expressions are refused where they stand', () => {
+  it('with a syntax error are refused with their path', () => {
     for (const text of ['', 'record.qty >', 'x.matches("a")', 'record.qty + 1 > 2', '('.repeat(4096)]) {
       expect(
         issuesOf(() => parseGuard(text, 'transitions.0.guard')),
@@ -210,7 +210,7 @@ describe('guards', () => {
   });
 });
 
-describe('conditions over a payload', () => {
+describe('Conditions over a payload', () => {
   const payload = { values: { total: '250.00', kind: 'big' }, to: 'paid', lines: [1] };
   const rows: [string, boolean][] = [
     ['payload.to == "paid" && payload.values.total > 200', true],
@@ -229,7 +229,7 @@ describe('conditions over a payload', () => {
     });
   }
 
-  it('know the given names only', () => {
+  it('know only the given names', () => {
     for (const text of [
       'record.qty > 1',
       'has(state)',

@@ -63,7 +63,7 @@ const isNode = (value: unknown): value is CelNode =>
 
 const valueOfLiteral = (node: unknown): unknown => (isNode(node) ? node.args : undefined);
 
-/** The same of the tree that a full CEL parser makes. */
+/** The same shape from the tree of a full CEL parser. */
 function celShape(node: unknown): unknown {
   if (!isNode(node)) throw new Error('no node');
   const { op, args } = node;
@@ -87,8 +87,8 @@ function celShape(node: unknown): unknown {
   return [op, ...list.map(celShape)];
 }
 
-describe('expressions: the text form', () => {
-  it('binds as CEL does', () => {
+describe('The text form of expressions', () => {
+  it('binds operators as CEL does', () => {
     const shapes: [string, unknown][] = [
       ['a || b && !c', ['||', 'a', ['&&', 'b', ['!', 'c']]]],
       ['(a || b) && c', ['&&', ['||', 'a', 'b'], 'c']],
@@ -112,7 +112,7 @@ describe('expressions: the text form', () => {
     for (const [text, expected] of shapes) expect(shape(parseExpression(text)), text).to.deep.equal(expected);
   });
 
-  it('is a subset of CEL: a whole CEL parser reads the same', () => {
+  it('is a subset of CEL: a full CEL parser gives the same tree', () => {
     const texts = schema
       .map((fields) => Object.fromEntries(Object.entries(fields).filter(([name]) => name !== '__proto__')))
       .filter((fields) => Object.keys(fields).length > 0)
@@ -126,7 +126,7 @@ describe('expressions: the text form', () => {
     );
   });
 
-  it('reads strings with their escapes', () => {
+  it('parses strings with their escapes', () => {
     const strings: [string, string][] = [
       [String.raw`"a\"b\\c\n\t\u00e9\U0001F600\x41\101"`, 'a"b\\c\n\té😀AA'],
       [`'it is "so"'`, 'it is "so"'],
@@ -208,22 +208,22 @@ describe('expressions: the text form', () => {
   }
 });
 
-describe('expressions: limits', () => {
-  it('take 4 KiB of UTF-8 and no byte more', () => {
+describe('Limits of expressions', () => {
+  it('allow 4 KiB of UTF-8 and no byte more', () => {
     const padded = (bytes: number, text: string) => text + ' '.repeat(bytes - Buffer.byteLength(text));
     expect(parseExpression(padded(LIMITS.bytes, 'a == "é"')).kind).to.equal('compare');
     expect(problemOf(padded(LIMITS.bytes + 1, 'a == "é"')).message).to.include('4096 bytes');
     expect(problemOf(`a == "${'é'.repeat(2100)}"`).message).to.include('4096 bytes');
   });
 
-  it('take 200 nodes and not one more', () => {
+  it('allow 200 nodes and not one more', () => {
     const names = (count: number) => Array.from({ length: count }, () => 'a').join('||');
     expect(parseExpression(names(199)).kind).to.equal('or');
     expect(problemOf(names(200)).message).to.include('200');
     expect(problemOf(`a in [${Array.from({ length: 200 }, () => '1').join(',')}]`).message).to.include('200');
   });
 
-  it('take 12 levels and not one more', () => {
+  it('allow 12 levels and not one more', () => {
     const nested = (open: string, depth: number, close: string) =>
       `${open.repeat(depth)}a${close.repeat(depth)}`;
     for (const [open, close] of [
@@ -239,7 +239,7 @@ describe('expressions: limits', () => {
     expect(problemOf(nested('(', 12, ')').replace('a', 'has(a)')).message).to.include('12 levels');
   });
 
-  it('hold up against hostile texts, quickly', () => {
+  it('bound the time for hostile texts', () => {
     const many = (text: string, bytes: number) => text.repeat(Math.ceil(bytes / text.length)).slice(0, bytes);
     const parts = [
       '(',
@@ -277,7 +277,7 @@ describe('expressions: limits', () => {
     expect(performance.now() - began).to.be.lessThan(5_000);
   });
 
-  it('hold for any text: an expression or an ExpressionError with an offset in it', () => {
+  it('give an expression or an ExpressionError within the text, for any text', () => {
     const words = fc.constantFrom(
       'a',
       '==',

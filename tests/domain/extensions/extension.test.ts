@@ -33,31 +33,31 @@ const deactivated: ExtensionEvent = { type: 'ExtensionDeactivated', data: { ext_
 const uninstalled: ExtensionEvent = { type: 'ExtensionUninstalled', data: { ext_id: 'crm' } };
 const SECOND = BEGINNING / 1000;
 
-describe('an extension', () => {
+describe('An extension', () => {
   const install = (state: Extension) => installExtension(state, manifest);
 
-  it('is installed, inactive at first, and not twice', () => {
+  it('is installed inactive, and not twice', () => {
     given(extensionStream).when(install).gives(installed);
     expect(given(extensionStream, installed).state).to.include({ installed: true, state: 'inactive' });
     given(extensionStream, installed).when(install).isRefused('already_exists', { field: 'ext_id' });
     given(extensionStream, installed, activated).when(install).isRefused('already_exists');
   });
 
-  it('may be installed again after it was uninstalled, and is inactive again', () => {
+  it('is inactive when it is installed again', () => {
     const story = given(extensionStream, installed, activated, uninstalled);
     story.when(install).gives(installed);
     const again = given(extensionStream, installed, activated, uninstalled, installed);
     expect(again.state).to.include({ installed: true, state: 'inactive' });
   });
 
-  it('is activated and deactivated, and doing it again changes nothing', () => {
+  it('is activated and deactivated; repeating it changes nothing', () => {
     given(extensionStream, installed).when(activateExtension).gives(activated);
     given(extensionStream, installed).when(activateExtension).thenAgainNothing();
     given(extensionStream, installed, activated).when(deactivateExtension).gives(deactivated);
     given(extensionStream, installed, activated).when(deactivateExtension).thenAgainNothing();
   });
 
-  it('that is not installed is not found', () => {
+  it('is not found unless installed', () => {
     for (const history of [[], [installed, uninstalled]]) {
       const story = given(extensionStream, ...history);
       for (const decide of [activateExtension, deactivateExtension, uninstallExtension]) {
@@ -67,7 +67,7 @@ describe('an extension', () => {
     }
   });
 
-  it('gives tokens while it is active', () => {
+  it('mints tokens while it is active', () => {
     const mint = (state: Extension, at: { now: number }) => mintExtensionToken(state, 'ann', at);
     given(extensionStream, installed)
       .when(mint)
@@ -80,7 +80,7 @@ describe('an extension', () => {
       });
   });
 
-  it('has ids that can be part of a path and of a stream’s name', () => {
+  it('has ids that fit a path and a stream’s name', () => {
     for (const id of ['crm', 'com.acme.crm', 'crm-2', '0_x', 'a'.repeat(64)]) expect(id).to.match(EXT_ID);
     for (const id of ['', 'CRM', '.crm', '-crm', '_x', 'a/b', 'a b', 'é', 'a\n', 'a'.repeat(65)]) {
       expect(id).not.to.match(EXT_ID);
@@ -88,11 +88,11 @@ describe('an extension', () => {
   });
 });
 
-describe('a token of an extension', () => {
+describe('A token of an extension', () => {
   const scopesIn = (state: Extension, scopes: Scope[], iat = SECOND + 100) =>
     scopesOfToken(state, { scopes, iat });
 
-  it('has those of its scopes that the manifest grants, and never more', () => {
+  it('has those of its scopes that the manifest grants', () => {
     const { state } = given(extensionStream, installed, activated);
     expect(scopesIn(state, ['data:read', 'files:read'])).to.deep.equal(['data:read']);
     expect(scopesIn(state, ['admin:*'])).to.deep.equal([]);
@@ -101,7 +101,7 @@ describe('a token of an extension', () => {
     expect(scopesIn(broad, ['data:read', 'admin:*'])).to.deep.equal(['data:read', 'admin:*']);
   });
 
-  it('has no scope that the manifest does not grant, whatever both hold', () => {
+  it('has no scope that the manifest does not grant, even if both hold it', () => {
     const some = fc.uniqueArray(fc.constantFrom(...SCOPES));
     fc.assert(
       fc.property(some, some, (held, granted) => {
@@ -114,7 +114,7 @@ describe('a token of an extension', () => {
     );
   });
 
-  it('counts only while the extension is active', () => {
+  it('is valid only while the extension is active', () => {
     for (const history of [
       [],
       [installed],
@@ -126,7 +126,7 @@ describe('a token of an extension', () => {
     }
   });
 
-  it('does not come alive again when the extension is installed anew within the same second', () => {
+  it('stays invalid when the extension is installed again within the same second', () => {
     const at = BEGINNING;
     const minted = (issued_at: number): ExtensionEvent => ({
       type: 'ExtensionTokenMinted',
@@ -150,7 +150,7 @@ describe('a token of an extension', () => {
     expect(scopesIn(state, ['data:read'], SECOND + 2)).to.deep.equal(['data:read']);
   });
 
-  it('is not minted when it would not count yet', () => {
+  it('is not minted if it would not be valid yet', () => {
     const history = [installed, activated, { ...deactivated, at: BEGINNING + 40_000 }, activated];
     const mint = (state: Extension, at: { now: number }) => mintExtensionToken(state, 'ann', at);
     const story = given(extensionStream, ...history);
@@ -159,11 +159,11 @@ describe('a token of an extension', () => {
     expect(story.when(mint, BEGINNING + 11_000).events()).to.have.length(1);
   });
 
-  it('never comes alive again: each minted one counts until the end of its activation and no longer', () => {
+  it('is valid until the end of its activation and never again', () => {
     const steps = fc.array(
       fc.record({
         act: fc.constantFrom('install', 'activate', 'activate', 'deactivate', 'uninstall', 'mint', 'mint'),
-        // Mostly within one second, which is all that `iat` can tell.
+        // Mostly within one second, the resolution of `iat`.
         wait: fc.integer({ min: 0, max: 200 }),
       }),
       { maxLength: 40 },
@@ -173,7 +173,7 @@ describe('a token of an extension', () => {
         let state = extensionStream.initial;
         let now = BEGINNING;
         let alive: number[] = [];
-        // Begin with one that is there, or too few stories get anywhere.
+        // Begins installed, since few random stories would get anywhere otherwise.
         state = extensionStream.evolve(state, installed, { at: now, revision: 0 });
         let dead: number[] = [];
         const check = (): void => {

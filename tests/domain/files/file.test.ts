@@ -20,7 +20,7 @@ describe('A file', () => {
     when.thenAgainNothing();
   });
 
-  it('keeps what it was attached with', () => {
+  it('keeps the facts of its upload', () => {
     given(fileStream, uploaded)
       .when((state) => attachFile(state, { ...facts, filename: 'other' }))
       .givesNothing();
@@ -29,13 +29,13 @@ describe('A file', () => {
       .gives(deleted);
   });
 
-  it('names all that it was when it is deleted', () => {
+  it('repeats its facts when it is deleted', () => {
     given(fileStream, uploaded)
       .when((state) => deleteFile(state))
       .gives(deleted);
   });
 
-  it('is not there before, and not after', () => {
+  it('does not exist before its upload and after its deletion', () => {
     given(fileStream)
       .when((state) => deleteFile(state))
       .isRefused('not_found');
@@ -44,7 +44,7 @@ describe('A file', () => {
       .isRefused('not_found');
   });
 
-  it('never comes back', () => {
+  it('cannot be restored', () => {
     given(fileStream, uploaded, deleted)
       .when((state) => attachFile(state, facts))
       .givesNothing();

@@ -47,7 +47,7 @@ describe('The name of a file', () => {
   );
   const names = fc.array(parts, { maxLength: 8 }).map((all) => all.join(''));
 
-  it('is always one that can be shown and kept, and is not changed again', () => {
+  it('is always displayable and storable, and stable under cleaning', () => {
     fc.assert(
       fc.property(names, (given) => {
         const name = fileName(given);
@@ -89,7 +89,7 @@ describe('The content type of a file', () => {
     });
   }
 
-  it('tells what a browser might run', () => {
+  it('is recognised when a browser could run it', () => {
     for (const type of [
       'text/html',
       'application/xhtml+xml',

@@ -39,15 +39,15 @@ const FIELDS = publicFields([...keys.map((key) => asked(key)), asked('agree', tr
 const codes = (issues: readonly { path: string; code: string }[]) =>
   issues.map(({ path, code }) => `${path} ${code}`);
 
-describe('the fields of a form', () => {
-  it('are each there once', () => {
+describe('The fields of a form', () => {
+  it('are distinct', () => {
     expect(codes(duplicates([asked('a'), asked('b'), asked('a'), asked('a')]))).to.deep.equal([
       'fields.2.field_key duplicate',
       'fields.3.field_key duplicate',
     ]);
   });
 
-  it('are fields of the entity that a stranger can fill in', () => {
+  it('are fields of the entity that a public form can offer', () => {
     const issues = misplaced(
       ['text', 'none', 'owner', 'other', 'any', 'toString'].map((key) => asked(key)),
       ENTITY,
@@ -61,7 +61,7 @@ describe('the fields of a form', () => {
     ]);
   });
 
-  it('are all that the entity requires, but for what has a default', () => {
+  it('include all that the entity requires without a default', () => {
     expect(lacking([asked('text'), asked('tick')], ENTITY)).to.deep.equal([]);
     expect(lacking([], ENTITY).map(({ message }) => /field (\w+)/.exec(message)?.[1])).to.deep.equal([
       'text',
@@ -75,21 +75,21 @@ describe('the fields of a form', () => {
     expect(FIELDS.find(({ key }) => key === 'text')).to.deep.include({ label: 'Your text', maxLength: 5 });
   });
 
-  it('are those that are left of them', () => {
+  it('are those that the entity still has', () => {
     const left = publicFields([asked('text'), asked('gone'), asked('owner')], ENTITY);
     expect(left.map(({ key }) => key)).to.deep.equal(['text']);
   });
 });
 
-describe('a submission for a form', () => {
+describe('A submission for a form', () => {
   const issues = (values: Record<string, unknown>) => codes(submissionIssues(FIELDS, ENTITY, values)).sort();
 
-  it('is looked at by the entity alone when the form has nothing against it', () => {
+  it('is checked by the entity alone when the form has no issues', () => {
     expect(issues({ agree: true })).to.deep.equal([]);
     expect(issues({ agree: false, whole: 'x' })).to.deep.equal([]);
   });
 
-  it('has what the form demands, and only its fields; all that is wrong is said at once', () => {
+  it('needs the form’s required fields and no others, with all issues at once', () => {
     for (const agree of [undefined, null, '']) {
       expect(issues({ agree, text: 'x', tick: true })).to.deep.equal(['values.agree missing_required']);
     }
@@ -102,7 +102,7 @@ describe('a submission for a form', () => {
     ]);
   });
 
-  it('does not repeat without end what a stranger sends', () => {
+  it('truncates input in issues', () => {
     const many = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`${'k'.repeat(500)}${i}`, i]));
     const found = submissionIssues(FIELDS, ENTITY, many);
     expect(found).to.have.length(100);
@@ -112,9 +112,9 @@ describe('a submission for a form', () => {
   });
 });
 
-describe('texts of a form', () => {
+describe('Texts of a form', () => {
   const values = (texts: Record<string, string | string[]>) => {
-    // What an empty checkbox gives is told below.
+    // Unticked checkboxes are tested below.
     const { tick: _tick, ...rest } = valuesOfTexts(FIELDS, texts, 'UTC');
     return rest;
   };
@@ -153,21 +153,21 @@ describe('texts of a form', () => {
     });
   }
 
-  it('that are empty are no values, whatever the field', () => {
+  it('that are empty are no values', () => {
     for (const { key } of FIELDS) expect(values({ [key]: '' }), key).to.deep.equal({});
     expect(values({ text: ' \t' })).to.deep.equal({});
   });
 
-  it('of a checkbox that is not ticked are no, or nothing where the form demands it', () => {
+  it('of an unticked checkbox are false, or absent when the form requires it', () => {
     expect(valuesOfTexts(FIELDS, {}, 'UTC')).to.deep.equal({ tick: false });
     expect(valuesOfTexts(FIELDS, { tick: '', agree: '' }, 'UTC')).to.deep.equal({ tick: false });
   });
 
-  it('that come twice, or belong to no field, stay what they are and are refused as that', () => {
+  it('that are repeated or unknown stay texts and are refused', () => {
     expect(values({ whole: ['1', '2'], nope: '' })).to.deep.equal({ whole: ['1', '2'], nope: '' });
   });
 
-  it('never throw, and are the same once they are values of text', () => {
+  it('never throw, and convert to themselves when they are values', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.constantFrom(...keys, 'agree', 'nope'), fc.string()), (texts) => {
         const found = valuesOfTexts(FIELDS, texts, 'Europe/Berlin');

@@ -31,7 +31,7 @@ const published: FormEvent = { type: 'FormPublished', data: { form_id: 'one' } }
 const archived: FormEvent = { type: 'FormArchived', data: { form_id: 'one' } };
 const deleted: FormEvent = { type: 'FormDeleted', data };
 
-describe('a form', () => {
+describe('A form', () => {
   const create = (state: Parameters<typeof createForm>[0]) =>
     createForm(state, { id: 'one', claimId: 'claim-1', definition: DEFINITION });
 
@@ -47,24 +47,24 @@ describe('a form', () => {
     });
   });
 
-  it('is created once for an id, also after it was deleted', () => {
+  it('is created once for an id, even after its deletion', () => {
     given(formStream, created).when(create).isRefused('conflict');
     given(formStream, created, deleted).when(create).isRefused('conflict');
   });
 
-  it('is published as a draft or when it is archived, and once', () => {
+  it('is published once from draft or archived', () => {
     given(formStream, created).when(publishForm).gives(published);
     given(formStream, created, published, archived).when(publishForm).gives(published);
     given(formStream, created, published).when(publishForm).givesNothing();
   });
 
-  it('is archived as a draft or when it is published, and once', () => {
+  it('is archived once from draft or published', () => {
     given(formStream, created).when(archiveForm).gives(archived);
     given(formStream, created, published).when(archiveForm).gives(archived);
     given(formStream, created, archived).when(archiveForm).givesNothing();
   });
 
-  it('changes what is named, keeps the rest and its status, and not for nothing', () => {
+  it('changes only the given members, and nothing for equal values', () => {
     const change = (to: Parameters<typeof changeForm>[1], claim = 'claim-1') =>
       given(formStream, created, published).when((state) => changeForm(state, to, claim));
     change({ title: 'Other' }).gives({ type: 'FormChanged', data: { ...data, title: 'Other' } });
@@ -79,7 +79,7 @@ describe('a form', () => {
     ]) {
       change({ fields }).gives({ type: 'FormChanged', data: { ...data, fields } });
     }
-    // The slug is held by another claim from then on.
+    // Another claim holds the slug from now on.
     change({}, 'claim-2').gives({ type: 'FormChanged', data: { ...data, claim_id: 'claim-2' } });
     const after = given(formStream, created, published, {
       type: 'FormChanged',
@@ -95,7 +95,7 @@ describe('a form', () => {
     });
   });
 
-  it('is gone when it is deleted, for good', () => {
+  it('is deleted for good', () => {
     given(formStream, created, published).when(deleteForm).gives(deleted);
     for (const story of [[], [created, deleted], [created, deleted, published]]) {
       const gone = given(formStream, ...story);
@@ -105,7 +105,7 @@ describe('a form', () => {
   });
 });
 
-describe('a submission', () => {
+describe('A submission', () => {
   it('is submitted once', () => {
     const first = {
       form_id: 'one',

@@ -2,18 +2,18 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { instantOfLocal } from '../../../domain/forms/local-time.ts';
 
-describe('local times of a form', () => {
+describe('A local time of a form', () => {
   for (const [zone, text, instant] of [
     ['UTC', '2026-01-02T03:04', '2026-01-02T03:04:00.000Z'],
     ['UTC', '2026-01-02T03:04:05.678', '2026-01-02T03:04:05.678Z'],
     ['UTC', '2026-01-02 03:04', '2026-01-02T03:04:00.000Z'],
     ['Europe/Berlin', '2026-01-15T12:00', '2026-01-15T11:00:00.000Z'],
     ['Europe/Berlin', '2026-07-15T12:00', '2026-07-15T10:00:00.000Z'],
-    // Put forward from 2:00 to 3:00.
+    // Clocks go from 2:00 to 3:00.
     ['Europe/Berlin', '2026-03-29T01:59', '2026-03-29T00:59:00.000Z'],
     ['Europe/Berlin', '2026-03-29T02:30', '2026-03-29T01:30:00.000Z'],
     ['Europe/Berlin', '2026-03-29T03:00', '2026-03-29T01:00:00.000Z'],
-    // Put back from 3:00 to 2:00: the first of the two.
+    // Clocks go back from 3:00 to 2:00: the first of the two instants.
     ['Europe/Berlin', '2026-10-25T02:30', '2026-10-25T00:30:00.000Z'],
     ['Europe/Berlin', '2026-10-25T03:00', '2026-10-25T02:00:00.000Z'],
     ['Asia/Kathmandu', '2026-01-01T00:00', '2025-12-31T18:15:00.000Z'],
@@ -21,7 +21,7 @@ describe('local times of a form', () => {
     ['Pacific/Kiritimati', '2026-01-01T00:00', '2025-12-31T10:00:00.000Z'],
     ['Australia/Lord_Howe', '2026-04-05T01:45', '2026-04-04T14:45:00.000Z'],
   ] as const) {
-    it(`are ${instant} for ${text} in ${zone}`, () => {
+    it(`is ${instant} for ${text} in ${zone}`, () => {
       expect(instantOfLocal(text, zone)).to.equal(instant);
     });
   }
@@ -38,18 +38,18 @@ describe('local times of a form', () => {
     '2026-01-02T10:00\n',
     '12026-01-02T10:00',
   ]) {
-    it(`are not ${JSON.stringify(text)}`, () => {
+    it(`is undefined for ${JSON.stringify(text)}`, () => {
       expect(instantOfLocal(text, 'Europe/Berlin')).to.equal(undefined);
     });
   }
 
-  it('are no instant where that lies outside the years 0 to 9999', () => {
+  it('is undefined outside the years 0 to 9999', () => {
     expect(instantOfLocal('0000-01-01T00:00', 'Asia/Tokyo')).to.equal(undefined);
     expect(instantOfLocal('9999-12-31T23:59', 'America/New_York')).to.equal(undefined);
     expect(instantOfLocal('9999-12-31T23:59', 'UTC')).to.equal('9999-12-31T23:59:00.000Z');
   });
 
-  it('are what a clock in that zone shows, for every instant that is shown once', () => {
+  it('matches a clock in the zone for every unambiguous instant', () => {
     const zones = fc.constantFrom(
       'Europe/Berlin',
       'America/New_York',
@@ -64,7 +64,7 @@ describe('local times of a form', () => {
         const shown = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'medium' });
         const local = shown.format(instant).replace(' ', 'T');
         const found = Date.parse(instantOfLocal(local, timeZone) ?? '');
-        // Whatever was found, the clock shows the same then; of two the first.
+        // The clock shows the same at the result; of two instants it is the first.
         return shown.format(found).replace(' ', 'T') === local && found <= instant;
       }),
       { numRuns: 300 },

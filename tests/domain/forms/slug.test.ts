@@ -17,16 +17,16 @@ const freed = (form: string, id: string): FormSlugEvent => ({
   type: 'FormSlugFreed',
   data: { slug: 'report', form_id: form, claim_id: id },
 });
-/** When `taken` happened. */
+/** Time of `taken`. */
 const SINCE = BEGINNING + 1000;
 
-describe('a slug', () => {
+describe('A slug', () => {
   const take = (form: string, id: string, usage: 'used' | 'unused' | 'gone') =>
     ((state, context) => takeSlug(state, claim(form, id), usage, context)) satisfies (
       ...args: [Parameters<typeof takeSlug>[0], Parameters<typeof takeSlug>[3]]
     ) => unknown;
 
-  it('is taken when nobody holds it', () => {
+  it('is claimed when no form holds it', () => {
     given(formSlugStream)
       .when(take('a', '1', 'gone'))
       .gives(taken('a', '1'));
@@ -35,26 +35,26 @@ describe('a slug', () => {
       .gives(taken('a', '2'));
   });
 
-  it('is refused while another form uses it, however long ago it was taken', () => {
+  it('is refused while another form uses it, whatever the age of the claim', () => {
     const held = given(formSlugStream, taken('b', '1'));
     held.when(take('a', '2', 'used')).isRefused('already_exists', { field: 'slug' });
     held.when(take('a', '2', 'used'), SINCE + 86_400_000).isRefused('already_exists');
   });
 
-  it('is free a minute after a claim that no form came of, and at once when the form is gone', () => {
+  it('is free a minute after an unused claim, and at once after the form’s deletion', () => {
     const held = given(formSlugStream, taken('b', '1'));
     held.when(take('a', '2', 'unused'), SINCE + 59_999).isRefused('already_exists');
     held.when(take('a', '2', 'unused'), SINCE + 60_000).gives(taken('a', '2'));
     held.when(take('a', '2', 'gone'), SINCE).gives(taken('a', '2'));
   });
 
-  it('is taken anew by the form that holds it, for a new claim alone', () => {
+  it('is claimed again only by the form that holds it', () => {
     const held = given(formSlugStream, taken('a', '1'));
     held.when(take('a', '1', 'used')).givesNothing();
     held.when(take('a', '2', 'used')).gives(taken('a', '2'));
   });
 
-  it('is let go by the claim that holds it and by no other', () => {
+  it('is released only by its present claim', () => {
     const free = (form: string, id: string) =>
       given(formSlugStream, taken('a', '1'), taken('a', '2')).when((state) =>
         freeSlug(state, claim(form, id)),
@@ -67,7 +67,7 @@ describe('a slug', () => {
       .givesNothing();
   });
 
-  it('looks like a slug', () => {
+  it('has a fixed syntax', () => {
     for (const slug of ['a', '0', 'a-b', 'a--', `a${'-'.repeat(62)}`])
       expect(isSlug(slug), slug).to.equal(true);
     for (const slug of ['', '-a', 'A', 'a_b', 'a.b', 'a/b', 'a b', 'ä', 'a\n', 'a'.repeat(64)]) {

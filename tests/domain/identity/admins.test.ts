@@ -48,7 +48,7 @@ const withdrawn = (user_id: string, admin_since = 0, changes: AdminChange[] = ['
 });
 
 describe('An active admin', () => {
-  it('is named by the revision at which the person became one', () => {
+  it('is identified by the revision of the promotion', () => {
     for (const [events, since] of [
       [[], 0],
       [[renamed('ann')], 0],
@@ -75,7 +75,7 @@ describe('An active admin', () => {
     ],
     ['forgotten', (since?: number) => forgetUser(ann, { by: 'ben', emailHash: 'h', withdrawn: since })],
   ] as const) {
-    it(`is ${what} only when these very rights are withdrawn`, () => {
+    it(`is ${what} only when these rights are withdrawn`, () => {
       const story = given(userStream, registered('ann'));
       story.when(() => decide()).isRefused('conflict');
       story.when(() => decide(7)).isRefused('conflict');
@@ -97,7 +97,7 @@ describe('The rights of an admin', () => {
     story.thenAgainNothing();
   });
 
-  it('are not withdrawn by a person whose own rights are', () => {
+  it('are not withdrawn by a person whose own rights are withdrawn', () => {
     given(adminsStream, withdrawn('ann'))
       .when((state) => withdrawAdmin(state, demote(ben, ann)))
       .isRefused('conflict');
@@ -116,7 +116,7 @@ describe('The rights of an admin', () => {
     }
   });
 
-  it('count again when the person is promoted again', () => {
+  it('apply again after another promotion', () => {
     const again = personOf(registered('ann'), role('ann', 'operator'), role('ann', 'admin'));
     given(adminsStream, withdrawn('ann'))
       .when((state) => withdrawAdmin(state, demote(ben, again)))
@@ -126,7 +126,7 @@ describe('The rights of an admin', () => {
       .gives(withdrawn('ann', 2));
   });
 
-  it('need no withdrawal where there are none, nor by oneself, which is refused elsewhere', () => {
+  it('need no withdrawal when there are none, nor for oneself, which is refused elsewhere', () => {
     for (const [user, by] of [
       [undefined, ann],
       [personOf(registered('ben'), role('ben', 'operator')), ann],
@@ -139,7 +139,7 @@ describe('The rights of an admin', () => {
     }
   });
 
-  it('are remembered by their last withdrawal', () => {
+  it('keep their last withdrawal', () => {
     const { state } = given(adminsStream, withdrawn('ann'), withdrawn('ben'), withdrawn('ann', 4));
     expect(['ann', 'ben', 'cy'].map((id) => withdrawnSince(state, id))).to.deep.equal([4, 0, undefined]);
   });
@@ -152,7 +152,7 @@ describe('A withdrawal', () => {
     emailHash: 'h',
   });
 
-  it('is finished by each of its changes, once', () => {
+  it('is finished once by each of its changes', () => {
     for (const [changes, events] of [
       [['demoted'], [role('ben', 'operator')]],
       [['deactivated'], [status('ben', 'deactivated')]],
@@ -170,7 +170,7 @@ describe('A withdrawal', () => {
     }
   });
 
-  it('is not finished against a person who was promoted again', () => {
+  it('does not apply to a person promoted since', () => {
     given(userStream, registered('ben'), role('ben', 'operator'), role('ben', 'admin'))
       .when((state) => finishWithdrawal(state, finish(['forgotten']), 'ann'))
       .givesNothing();

@@ -39,8 +39,8 @@ const minted = (expires_at: string | null = null): ApiTokenEvent => ({
 const revoked: ApiTokenEvent = { type: 'ApiTokenRevoked', data: { token_id: 'one' } };
 const used: ApiTokenEvent = { type: 'ApiTokenUsed', data: { token_id: 'one' } };
 
-describe('an API token', () => {
-  it('is minted once, with each scope once', () => {
+describe('An API token', () => {
+  it('is minted once, with distinct scopes', () => {
     const now = BEGINNING;
     given(apiTokenStream)
       .when((state, at) => mintApiToken(state, command, at), now)
@@ -50,7 +50,7 @@ describe('an API token', () => {
       .givesNothing();
   });
 
-  it('lives as long as was chosen', () => {
+  it('lives for the chosen time', () => {
     const days = LIFETIME_NAMES.map((lifetime) => {
       const [event] = mintApiToken({ exists: false }, { ...command, lifetime }, { now: BEGINNING });
       if (event?.type !== 'ApiTokenMinted') throw new Error('not minted');
@@ -60,7 +60,7 @@ describe('an API token', () => {
     expect(days).to.deep.equal([30, 90, 365, null]);
   });
 
-  it('is revoked once, and stays as it was then', () => {
+  it('is revoked once, with the first time', () => {
     given(apiTokenStream, minted()).when(revokeApiToken).gives(revoked);
     given(apiTokenStream, minted()).when(revokeApiToken).thenAgainNothing();
     given(apiTokenStream).when(revokeApiToken).isRefused('not_found');
@@ -68,7 +68,7 @@ describe('an API token', () => {
     expect(state).to.include({ revokedAt: BEGINNING + 5000, name: 'Reports' });
   });
 
-  it('has its use written down at most once a minute, and never after the revocation', () => {
+  it('records a use at most once a minute, and never after the revocation', () => {
     given(apiTokenStream, minted()).when(useApiToken).gives(used);
     const story = given(apiTokenStream, minted(), { ...used, at: BEGINNING + 10_000 });
     story.when(useApiToken, BEGINNING + 69_999).givesNothing();
@@ -77,7 +77,7 @@ describe('an API token', () => {
     given(apiTokenStream).when(useApiToken).givesNothing();
   });
 
-  it('is usable until the instant of its expiry, and until it is revoked', () => {
+  it('is usable until the instant of its expiry or until it is revoked', () => {
     const end = BEGINNING + DAY;
     const { state } = given(apiTokenStream, minted(new Date(end).toISOString()));
     if (!state.exists) throw new Error('not minted');
@@ -113,11 +113,11 @@ describe('an API token', () => {
   });
 });
 
-describe('a token prefix', () => {
+describe('A token prefix', () => {
   const assigned = (token_id: string) =>
     ({ type: 'TokenPrefixAssigned', data: { prefix: 'p', tenant_id: 'acme', token_id } }) as const;
 
-  it('leads to each token that has it, once', () => {
+  it('lists each of its tokens once', () => {
     const story = given(tokenPrefixStream, assigned('one'), assigned('two'));
     expect(story.state).to.deep.equal([
       { tenantId: 'acme', tokenId: 'one' },
@@ -133,7 +133,7 @@ describe('a token prefix', () => {
   });
 });
 
-describe('the trail of test tokens', () => {
+describe('The log of test tokens', () => {
   it('names tenant and person, and holds no token', () => {
     expect(generateTestToken('acme', 'ann')).to.deep.equal([
       { type: 'ApiTestTokenGenerated', data: { tenant_id: 'acme', user_id: 'ann' } },

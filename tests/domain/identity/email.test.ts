@@ -21,7 +21,7 @@ const reserved = fact('EmailReserved', 'ann');
 const claimed = fact('EmailClaimed', 'ann');
 const taken = { field: 'email' };
 
-describe('an e-mail address', () => {
+describe('An e-mail address', () => {
   it('is reserved, then claimed, each once', () => {
     given(emailStream)
       .when((state, context) => reserveEmail(state, of('ann'), context))
@@ -34,7 +34,7 @@ describe('an e-mail address', () => {
       .givesNothing();
   });
 
-  it('is kept for a minute for who reserved it', () => {
+  it('stays reserved for a minute', () => {
     const other = given(emailStream, reserved);
     const reserve = (state: typeof other.state, context: { now: number }) =>
       reserveEmail(state, of('bob'), context);
@@ -44,7 +44,7 @@ describe('an e-mail address', () => {
       .gives({ type: 'EmailReserved', data: { email_hash: 'hash', user_id: 'bob' } });
   });
 
-  it('is kept for good once it is claimed', () => {
+  it('stays claimed for good', () => {
     given(emailStream, claimed)
       .when((state, context) => reserveEmail(state, of('bob'), context), BEGINNING * 2)
       .isRefused('already_exists', taken);
@@ -53,13 +53,13 @@ describe('an e-mail address', () => {
       .isRefused('already_exists', taken);
   });
 
-  it('cannot be claimed by who reserved it once somebody else has it', () => {
+  it('cannot be claimed by an expired reservation once another user has it', () => {
     given(emailStream, reserved, fact('EmailReserved', 'bob', BEGINNING + RESERVATION_MS))
       .when((state) => claimEmail(state, of('ann')))
       .isRefused('already_exists', taken);
   });
 
-  it('is released by its holder and nobody else', () => {
+  it('is released only by its holder', () => {
     for (const held of [reserved, claimed]) {
       const release = given(emailStream, held).when((state) => releaseEmail(state, of('ann')));
       release.gives({ type: 'EmailReleased', data: { email_hash: 'hash', user_id: 'ann' } });
@@ -73,7 +73,7 @@ describe('an e-mail address', () => {
       .givesNothing();
   });
 
-  it('is never claimed by two people at once, whatever they try', () => {
+  it('is never claimed by two people, for any sequence of commands', () => {
     const steps = fc.array(
       fc.record({
         who: fc.constantFrom('ann', 'bob', 'eve'),

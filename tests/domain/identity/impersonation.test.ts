@@ -9,8 +9,8 @@ import { BEGINNING, given } from '../../support/given.ts';
 
 const request = { method: 'GET', route: '/x/:id', operationId: 'getX', status: 200 };
 
-describe('an impersonation', () => {
-  it('begins with whom and why', () => {
+describe('An impersonation', () => {
+  it('records user and reason at its start', () => {
     given(impersonationStream)
       .when(() => startImpersonation({ userId: 'ann', reason: 'ticket 7' }))
       .gives({ type: 'ImpersonationStarted', data: { user_id: 'ann', reason: 'ticket 7' } });
@@ -19,7 +19,7 @@ describe('an impersonation', () => {
       .gives({ type: 'ImpersonationStarted', data: { user_id: 'ann' } });
   });
 
-  it('keeps a request without what is no id', () => {
+  it('logs a request without malformed ids', () => {
     const kept = { id: '0190-a', name: 'orders_2', when: '2026-01-01' };
     const left = {
       mail: 'ann@example.com',
@@ -39,7 +39,7 @@ describe('an impersonation', () => {
       });
   });
 
-  it('keeps no state, however long it lasts', () => {
+  it('keeps no state', () => {
     const [event] = logRequest({ ...request, params: {} });
     if (event === undefined) throw new Error('nothing was noted');
     const { state } = given(impersonationStream, ...Array.from({ length: 100 }, () => event));

@@ -6,14 +6,14 @@ const linked = (user_id: string) => ({
   data: { identity_hash: 'h', user_id },
 });
 
-describe('a person of an identity provider', () => {
+describe('An identity of a provider', () => {
   it('is linked to one user', () => {
     given(ssoIdentityStream)
       .when((state) => linkIdentity(state, { identityHash: 'h', userId: 'ann' }))
       .gives(linked('ann'));
   });
 
-  it('is linked anew when that user was forgotten, once', () => {
+  it('is linked again once after that user was forgotten', () => {
     const anew = { identityHash: 'h', userId: 'next', insteadOf: 'ann' };
     const story = given(ssoIdentityStream, linked('ann')).when((state) => linkIdentity(state, anew));
     story.gives(linked('next'));
@@ -23,7 +23,7 @@ describe('a person of an identity provider', () => {
       .givesNothing();
   });
 
-  it('stays with the first, whoever else would be linked', () => {
+  it('stays with its first user', () => {
     for (const userId of ['ann', 'bob']) {
       given(ssoIdentityStream, linked('ann'))
         .when((state) => linkIdentity(state, { identityHash: 'h', userId }))

@@ -27,7 +27,7 @@ const passwordSet: UserEvent = {
 };
 const change = (values: Partial<ChangeUser>): ChangeUser => ({ presentName: 'Ann', ...values });
 
-describe('a user', () => {
+describe('A user', () => {
   it('is registered, with a password or without', () => {
     given(userStream)
       .when((state) => registerUser(state, command))
@@ -37,7 +37,7 @@ describe('a user', () => {
       .gives(registered, passwordSet);
   });
 
-  it('is registered once: doing it again gives nothing', () => {
+  it('is registered once', () => {
     given(userStream)
       .when((state) => registerUser(state, { ...command, passwordHash: '$argon2id$' }))
       .thenAgainNothing();
@@ -46,7 +46,7 @@ describe('a user', () => {
       .givesNothing();
   });
 
-  it('is changed in what differs, one fact for each', () => {
+  it('changes by one event per difference', () => {
     const all = change({
       displayName: 'Anna',
       role: 'operator',
@@ -64,7 +64,7 @@ describe('a user', () => {
       );
   });
 
-  it('is not changed by what is so already', () => {
+  it('does not change by equal values', () => {
     const same = change({ displayName: 'Ann', role: 'admin', status: 'active' });
     given(userStream, registered)
       .when((state) => changeUser(state, same, 'root'))
@@ -75,13 +75,13 @@ describe('a user', () => {
       .thenAgainNothing();
   });
 
-  it('who is unknown cannot be changed', () => {
+  it('must exist to be changed', () => {
     given(userStream)
       .when((state) => changeUser(state, change({ role: 'admin' }), 'root'))
       .isRefused('not_found');
   });
 
-  it('who is an admin cannot lock themselves out', () => {
+  it('cannot lose admin rights by their own change', () => {
     const story = given(userStream, registered);
     for (const values of [{ status: 'deactivated' }, { role: 'operator' }] as const) {
       story.when((state) => changeUser(state, change(values), 'ann')).isRefused('conflict');
@@ -91,7 +91,7 @@ describe('a user', () => {
       .gives({ type: 'UserRenamed', data: { user_id: 'ann', display_name: 'Anna' } });
   });
 
-  it('who was deactivated can be let in again', () => {
+  it('can be reactivated', () => {
     given(userStream, registered, {
       type: 'UserStatusChanged',
       data: { user_id: 'ann', status: 'deactivated' },
@@ -101,11 +101,11 @@ describe('a user', () => {
   });
 });
 
-describe('a person who is forgotten', () => {
+describe('A forgotten person', () => {
   const forgotten: UserEvent = { type: 'UserForgotten', data: { user_id: 'ann', email_hash: 'h' } };
   const by = (id: string, emailHash: string | undefined = 'h') => ({ by: id, emailHash, withdrawn: 0 });
 
-  it('is so by one fact, which names the address that becomes free', () => {
+  it('is forgotten by one event, which names the address to release', () => {
     const story = given(userStream, registered, passwordSet).when((state) => forgetUser(state, by('root')));
     story.gives(forgotten);
     story.thenAgainNothing();
@@ -114,7 +114,7 @@ describe('a person who is forgotten', () => {
       .gives({ type: 'UserForgotten', data: { user_id: 'ann' } });
   });
 
-  it('is somebody, and not oneself', () => {
+  it('must exist and not be the caller', () => {
     given(userStream)
       .when((state) => forgetUser(state, by('ann')))
       .isRefused('not_found');
@@ -123,7 +123,7 @@ describe('a person who is forgotten', () => {
     }
   });
 
-  it('cannot be changed, let in again or registered again', () => {
+  it('cannot be changed, reactivated or registered again', () => {
     const story = given(userStream, registered, passwordSet, forgotten);
     for (const values of [{}, { status: 'active' }, { displayName: 'Ann' }, { passwordHash: 'x' }] as const) {
       story.when((state) => changeUser(state, change(values), 'root')).isRefused('invalid_transition');
@@ -132,7 +132,7 @@ describe('a person who is forgotten', () => {
   });
 });
 
-describe('a platform admin', () => {
+describe('A platform admin', () => {
   const admin = { admin_id: 'root', email: 'root@example.com', password_hash: '$argon2id$' };
   it('is registered once', () => {
     const story = given(platformAdminStream).when((state) => registerPlatformAdmin(state, admin));

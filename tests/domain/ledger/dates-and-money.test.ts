@@ -4,7 +4,7 @@ import { dayAfter, dayBefore, dayIn, isDay, yearStart } from '../../../domain/le
 import { minorDigits, plus, type Sum, sumOf } from '../../../domain/ledger/money.ts';
 
 describe('Days of the calendar', () => {
-  it('are real ones, of the years 0001 to 9999', () => {
+  it('are the real days of the years 0001 to 9999', () => {
     for (const day of ['2028-02-29', '0001-01-01', '9999-12-31', '2000-02-29'])
       expect(isDay(day)).to.equal(true);
     for (const day of [
@@ -20,7 +20,7 @@ describe('Days of the calendar', () => {
     }
   });
 
-  it('are those of a time zone', () => {
+  it('follow the time zone', () => {
     const eve = Date.UTC(2026, 11, 31, 12);
     expect(dayIn(eve, 'UTC')).to.equal('2026-12-31');
     expect(dayIn(eve, 'Pacific/Kiritimati')).to.equal('2027-01-01');
@@ -30,7 +30,7 @@ describe('Days of the calendar', () => {
     expect(dayIn(Date.UTC(2026, 2, 28, 22, 30), 'Europe/Berlin')).to.equal('2026-03-28');
   });
 
-  it('have neighbours in the order of text', () => {
+  it('have neighbours in text order', () => {
     const days = fc
       .integer({ min: Date.UTC(0, 0, 2) - 1_800 * 31_557_600_000, max: Date.UTC(9999, 11, 30) })
       .map((ms) => new Date(ms).toISOString().slice(0, 10))
@@ -48,7 +48,7 @@ describe('Days of the calendar', () => {
 });
 
 describe('Sums of money', () => {
-  it('stay exact however large they get', () => {
+  it('stay exact at any size', () => {
     const amounts = fc.array(fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }), {
       minLength: 1,
       maxLength: 20,
@@ -57,7 +57,7 @@ describe('Sums of money', () => {
       fc.property(amounts, (all) => {
         const sum = all.reduce<Sum | undefined>((before, each) => plus(before, each), undefined);
         expect(BigInt(sum ?? 0)).to.equal(all.reduce((before, each) => before + BigInt(each), 0n));
-        // As JSON, too.
+        // Also as JSON.
         expect(BigInt(JSON.parse(JSON.stringify(sum)))).to.equal(BigInt(sum ?? 0));
       }),
     );
@@ -65,7 +65,7 @@ describe('Sums of money', () => {
     expect(sumOf(9_007_199_254_740_993n)).to.equal('9007199254740993');
   });
 
-  it('know the places of currencies', () => {
+  it('use the decimal places of the currency', () => {
     expect(['EUR', 'JPY', 'KWD', 'CLF', 'ISK', 'TND', 'HUF'].map(minorDigits)).to.deep.equal([
       2, 0, 3, 4, 0, 3, 2,
     ]);

@@ -54,7 +54,7 @@ const input = (payload: unknown, more: Partial<RuleInput> = {}): RuleInput => ({
 });
 
 describe('A posting rule', () => {
-  it('is created, changed, and left alone by equal values', () => {
+  it('is created and changed, but not by equal values', () => {
     given(postingRulesStream)
       .when((state) => createRule(state, 'one', CONTENT))
       .gives(created());
@@ -63,7 +63,7 @@ describe('A posting rule', () => {
       .when((state) => changeRule(state, 'one', { name: 'New' }))
       .gives(changed({ name: 'New', when: 'true' }));
     story.when((state) => changeRule(state, 'one', { when: null })).gives(changed());
-    // In whatever order the keys of an amount come.
+    // In any order of an amount's keys.
     const lines = [
       { amount: { path: 'values.total' }, side: 'debit' as const, account_code: '1200' },
       ...CONTENT.lines.slice(1),
@@ -74,7 +74,7 @@ describe('A posting rule', () => {
     }
   });
 
-  it('is one of a bounded number', () => {
+  it('is limited in number', () => {
     const many = Array.from(
       { length: MAX_RULES },
       (_, nth): PostingRuleEvent => ({
@@ -87,7 +87,7 @@ describe('A posting rule', () => {
       .isRefused('constraint_violated');
   });
 
-  it('names paths of its source only', () => {
+  it('accepts only paths of its source', () => {
     for (const { kind, payload } of SOURCES) {
       for (const { path } of payload) {
         const lines = CONTENT.lines.map((line) => ({ ...line, amount: { path } }));
@@ -99,7 +99,7 @@ describe('A posting rule', () => {
     }
   });
 
-  it('is dated by the tenant’s calendar, or by what the payload says', () => {
+  it('is dated by the tenant’s calendar or by the payload', () => {
     const dateOf = (date: string | undefined, values: object, timezone: string) => {
       const outcome = applyRule(
         rule(date === undefined ? {} : { date }),
@@ -119,21 +119,21 @@ describe('A posting rule', () => {
     }
   });
 
-  it('asks its condition of the payload and of when it happened', () => {
+  it('evaluates its condition over the payload and the time of the event', () => {
     const matches = (when: string, values: object = {}) =>
       applyRule(rule({ when }), input({ values: { total: 1, ...values } })).matches;
     expect(matches('payload.values.total == 1')).to.equal(true);
     expect(matches('payload.values.missing == null')).to.equal(true);
     expect(matches('payload.values.missing > 1')).to.equal(false);
     expect(matches('payload.values.text > 9', { text: '10' })).to.equal(true);
-    // Neither true nor false is not true, also denied.
+    // Not evaluable, so not true, also when negated.
     expect(matches('!(payload.values > 1)')).to.equal(false);
     expect(
       matches('now() > timestamp("2026-12-31T23:00:00Z") && now() < timestamp("2027-01-01T00:00:00Z")'),
     ).to.equal(true);
   });
 
-  it('that comes to one line does not pass for nothing', () => {
+  it('is refused when it gives a single line', () => {
     const lines = [
       { account_code: '1200', side: 'debit' as const, amount: { path: 'values.a' } },
       { account_code: '4000', side: 'credit' as const, amount: { path: 'values.b' } },
@@ -143,7 +143,7 @@ describe('A posting rule', () => {
     expect(refusal(() => outcome(5, 0)).code).to.equal('unbalanced');
   });
 
-  it('of a partner’s invoice is in the invoice’s currency', () => {
+  it('uses the currency of a partner’s invoice', () => {
     const lines = CONTENT.lines.map((line) => ({ ...line, amount: { path: 'totals.retail' } }));
     const of = (currency: unknown) =>
       applyRule(
@@ -157,7 +157,7 @@ describe('A posting rule', () => {
     expect(() => of('usd')).to.throw('currency');
   });
 
-  it('tells nothing of what a payload holds when it fails', () => {
+  it('reveals no payload value in its failure', () => {
     const values = { total: 'Ann Smith, 4 Private Road' };
     const error = refusal(() => applyRule(rule(), input({ values })));
     expect(JSON.stringify([error.message, error.details])).not.to.contain('Ann');
@@ -192,7 +192,7 @@ describe('A posting failure', () => {
     over.when((state) => recordFailure(state, fact)).givesNothing();
   });
 
-  it('that is not there is not found, and needs no end', () => {
+  it('that does not exist is not found, and needs no resolution', () => {
     const none = given(postingFailureStream);
     none.when((state) => failRetry(state, why)).isRefused('not_found');
     none.when((state) => resolveFailure(state, 'x')).givesNothing();

@@ -45,10 +45,10 @@ const facts: MessageFacts = {
 };
 const gone = { ...facts, deletedAt: BEGINNING + 2000 };
 
-describe('a conversation', () => {
+describe('A conversation', () => {
   describe('is started', () => {
     const start = { conversationId: 'c1', dmKey: 'key', participants: ['ann', 'bob'] };
-    it('once', () => {
+    it('starts once', () => {
       given(conversationStream)
         .when((state) => startConversation(state, start))
         .gives({
@@ -56,7 +56,7 @@ describe('a conversation', () => {
           data: { conversation_id: 'c1', dm_key: 'key', participant_user_ids: ['ann', 'bob'] },
         });
     });
-    it('and again gives nothing', () => {
+    it('gives no events when repeated', () => {
       given(conversationStream)
         .when((state) => startConversation(state, start))
         .thenAgainNothing();
@@ -66,8 +66,8 @@ describe('a conversation', () => {
     });
   });
 
-  describe('takes a message', () => {
-    it('from a participant', () => {
+  describe('A sent message', () => {
+    it('comes from a participant', () => {
       given(conversationStream, started)
         .when((state, context) => sendMessage(state, message, context), BEGINNING + 5)
         .gives({
@@ -83,19 +83,19 @@ describe('a conversation', () => {
           at: BEGINNING + 5,
         });
     });
-    it('that is later than the last reading of anybody', () => {
+    it('gets a time after the last read of any participant', () => {
       const [event] = given(conversationStream, started, readAt(BEGINNING + 9), readAt(BEGINNING + 9))
         .when((state, context) => sendMessage(state, message, context), BEGINNING + 9)
         .events();
       expect(event?.at).to.equal(BEGINNING + 10);
     });
-    it('that is not put later than now when nobody has read', () => {
+    it('gets the present time when nobody has read', () => {
       const [event] = given(conversationStream, started, readAt(BEGINNING + 9))
         .when((state, context) => sendMessage(state, message, context), BEGINNING + 50)
         .events();
       expect(event?.at).to.equal(BEGINNING + 50);
     });
-    it('not while there is no conversation, and not from an outsider', () => {
+    it('needs a conversation and a participant', () => {
       given(conversationStream)
         .when((state, context) => sendMessage(state, message, context))
         .isRefused('not_found');
@@ -105,13 +105,13 @@ describe('a conversation', () => {
     });
   });
 
-  describe('lets a message be edited', () => {
+  describe('An edit of a message', () => {
     const edit = (userId: string, about: MessageFacts | undefined) => ({
       userId,
       message: about,
       storedBody: 'new',
     });
-    it('by its sender', () => {
+    it('is allowed to its sender', () => {
       given(conversationStream, started, sent)
         .when((state) => editMessage(state, edit('ann', facts)))
         .gives({
@@ -119,7 +119,7 @@ describe('a conversation', () => {
           data: { conversation_id: 'c1', message_id: 'm1', body: 'new', text_key: 'message-p.0' },
         });
     });
-    it('by nobody else', () => {
+    it('is refused to others', () => {
       const story = given(conversationStream, started, sent);
       story.when((state) => editMessage(state, edit('bob', facts))).isRefused('not_the_sender');
       story.when((state) => editMessage(state, edit('eve', facts))).isRefused('not_a_participant');
@@ -128,15 +128,15 @@ describe('a conversation', () => {
         .when((state) => editMessage(state, edit('ann', facts)))
         .isRefused('not_found');
     });
-    it('not once it is deleted', () => {
+    it('is refused after its deletion', () => {
       given(conversationStream, started, sent)
         .when((state) => editMessage(state, edit('ann', gone)))
         .isRefused('invalid_transition', { state: 'deleted', allowed: [] });
     });
   });
 
-  describe('lets a message be deleted', () => {
-    it('by its sender, saying whose it was and when it was sent', () => {
+  describe('A deletion of a message', () => {
+    it('is allowed to its sender, with the sender and time of the message', () => {
       given(conversationStream, started, sent)
         .when((state) => deleteMessage(state, { userId: 'ann', message: facts }))
         .gives({
@@ -150,12 +150,12 @@ describe('a conversation', () => {
           },
         });
     });
-    it('twice, which gives nothing', () => {
+    it('gives no events when repeated', () => {
       given(conversationStream, started, sent)
         .when((state) => deleteMessage(state, { userId: 'ann', message: gone }))
         .givesNothing();
     });
-    it('by nobody else, deleted or not', () => {
+    it('is refused to others, also after a deletion', () => {
       const story = given(conversationStream, started, sent);
       story
         .when((state) => deleteMessage(state, { userId: 'bob', message: facts }))
@@ -169,15 +169,15 @@ describe('a conversation', () => {
     });
   });
 
-  describe('is read', () => {
-    it('by a participant, each time anew', () => {
+  describe('A read mark', () => {
+    it('is set by a participant each time', () => {
       for (const history of [[started], [started, sent, readAt(BEGINNING + 3000)]]) {
         given(conversationStream, ...history)
           .when((state) => markRead(state, 'bob'))
           .gives({ type: 'ConversationRead', data: { conversation_id: 'c1', user_id: 'bob' } });
       }
     });
-    it('not by an outsider, and not before it is started', () => {
+    it('is refused to others, and before the start', () => {
       given(conversationStream, started)
         .when((state) => markRead(state, 'eve'))
         .isRefused('not_a_participant');
@@ -187,28 +187,28 @@ describe('a conversation', () => {
     });
   });
 
-  it('keeps a state that does not grow with its messages', () => {
+  it('keeps a state that does not grow with messages', () => {
     const many = Array.from({ length: 200 }, (_, n) => ({ ...sent, at: BEGINNING + n }));
     const few = given(conversationStream, started).state;
     expect(given(conversationStream, started, ...many).state).to.deep.equal(few);
   });
 
-  describe('checks a body', () => {
+  describe('The check of a body', () => {
     const refused = (body: string) => {
       const { code, details } = refusal(() => checkBody(body));
       expect(code).to.equal('validation_failed');
       expect(details?.field).to.equal('body');
       return details;
     };
-    it('that has 1 to 10,000 code points', () => {
+    it('accepts 1 to 10,000 code points', () => {
       for (const body of ['x', 'x'.repeat(10_000), '😀'.repeat(10_000)]) checkBody(body);
       for (const body of ['', 'x'.repeat(10_001), '😀'.repeat(10_001), `${'😀'.repeat(10_000)}x`])
         refused(body);
     });
-    it('that is more than white space', () => {
+    it('refuses a blank text', () => {
       for (const body of [' ', '\n\t', '\u00a0\u2003', '\ufeff']) refused(body);
     });
-    it('that holds neither NUL nor half a surrogate pair', () => {
+    it('refuses NUL and lone surrogates', () => {
       for (const body of ['a\u0000b', '\ud83d', 'x\ude00', '\ude00\ud83d']) refused(body);
     });
   });

@@ -27,12 +27,12 @@ const bodies = fc
   )
   .map((parts) => parts.join('').replaceAll('\u0000', ''));
 
-describe('mention tokens', () => {
+describe('Mention tokens', () => {
   it('name each person once, in order of appearance', () => {
     expect(mentionedIds(`${token('u2')} and ${token('u1')} and ${token('u2')}`)).to.deep.equal(['u2', 'u1']);
   });
 
-  it('are only what the decisions call a token', () => {
+  it('have the syntax of the decisions', () => {
     const none = [
       '@[](user:u1)',
       '@[a](user:)',
@@ -49,35 +49,35 @@ describe('mention tokens', () => {
     }
   });
 
-  it('take names of up to 128 characters, however many code units a character has', () => {
+  it('accept names of up to 128 characters, of any number of code units', () => {
     expect(mentionedIds(token('u1', '😀'.repeat(128)))).to.deep.equal(['u1']);
     expect(mentionedIds(token('u1', '😀'.repeat(129)))).to.deep.equal([]);
   });
 
-  it('are at most as many as asked for', () => {
+  it('are limited in number', () => {
     const body = Array.from({ length: 20 }, (_, n) => token(`u${n}`)).join('');
     expect(mentionedIds(body, 5)).to.deep.equal(['u0', 'u1', 'u2', 'u3', 'u4']);
   });
 });
 
-describe('stored texts', () => {
+describe('Stored texts', () => {
   it('hold ids and no names', () => {
     const stored = toStoredText(`hello ${token('u1', 'Secret Name')}!`, known);
     expect(stored).to.equal('hello \u0000u1\u0000!');
     expect(storedMentions(stored)).to.deep.equal(['u1']);
   });
 
-  it('keep tokens of strangers as they were typed', () => {
+  it('keep tokens of unknown users as typed', () => {
     const body = `hello ${token('stranger')}`;
     expect(toStoredText(body, known)).to.equal(body);
   });
 
-  it('show the present name, and never one that would break the token', () => {
+  it('show the present name without characters of the token syntax', () => {
     const stored = toStoredText(token('u1', 'Old Name'), known);
     expect(toBody(stored, () => 'New\n[Name]')).to.equal('@[New  Name ](user:u1)');
   });
 
-  it('give the body back, with present names (round trip)', () => {
+  it('convert back to the body with present names', () => {
     fc.assert(
       fc.property(bodies, (body) => {
         const stored = toStoredText(body, known);
@@ -91,7 +91,7 @@ describe('stored texts', () => {
   });
 });
 
-describe('snippets', () => {
+describe('Snippets', () => {
   it('show tokens as @name', () => {
     expect(toSnippet(toStoredText(`hi ${token('u1')}.`, known), nameOf)).to.equal('hi @Ann.');
   });
@@ -108,14 +108,14 @@ describe('snippets', () => {
     );
   });
 
-  it('are the same from the kept excerpt as from the whole text', () => {
+  it('are the same from the stored excerpt as from the whole text', () => {
     fc.assert(
       fc.property(bodies, (body) => {
         const stored = toStoredText(body, known);
         const source = snippetSource(stored);
         expect(toSnippet(source, nameOf)).to.equal(toSnippet(stored, nameOf));
         expect(source.isWellFormed()).to.equal(true);
-        // No mark is cut: every NUL of the excerpt belongs to a pair around an id.
+        // No mark is split: every NUL of the excerpt belongs to a pair around an id.
         expect(source.split('\u0000').length % 2).to.equal(1);
         expect(storedMentions(source)).to.deep.equal(
           storedMentions(stored).slice(0, storedMentions(source).length),
@@ -125,18 +125,18 @@ describe('snippets', () => {
     );
   });
 
-  it('count characters and not code units before a mention', () => {
+  it('count characters, not code units, before a mention', () => {
     const stored = toStoredText(`${'😀'.repeat(100)}${token('u1')}`, known);
     expect(toSnippet(snippetSource(stored), nameOf)).to.equal(`${'😀'.repeat(100)}@Ann`);
   });
 
-  it('keep an excerpt that is no longer than it must be', () => {
+  it('need a short excerpt only', () => {
     const stored = toStoredText(`${token('u1')}${'x'.repeat(9000)}`, known);
     expect(snippetSource(stored).length).to.be.at.most(145);
   });
 });
 
-describe('hostile texts of 40 KB', () => {
+describe('Hostile texts of 40 KB', () => {
   const hostile = [
     '@['.repeat(20_000),
     `@[${'x'.repeat(126)}`.repeat(310),
@@ -166,10 +166,10 @@ describe('hostile texts of 40 KB', () => {
   };
 
   for (const [index, text] of hostile.entries()) {
-    it(`take time in proportion to their length (${index + 1})`, () => {
+    it(`take linear time (${index + 1})`, () => {
       const short = text.slice(0, text.length / 8);
       const [little, much] = [timed(short), timed(text)];
-      // Eight times the text: a quadratic reading would take sixty-four times as long.
+      // Eight times the text: quadratic parsing would take sixty-four times as long.
       expect(much).to.be.lessThan(little * 32 + 10);
       expect(much).to.be.lessThan(100);
     });

@@ -27,8 +27,8 @@ const read = (...notification_ids: string[]): InboxEvent => ({
   data: { recipient_user_id: 'bob', notification_ids },
 });
 
-describe('an inbox', () => {
-  it('takes a notification with everything its reader needs', () => {
+describe('An inbox', () => {
+  it('raises a notification with all that its reader needs', () => {
     given(inboxStream)
       .when(() => raiseNotification(raise('n1')))
       .gives({
@@ -47,13 +47,13 @@ describe('an inbox', () => {
       });
   });
 
-  it('marks what is unread among the given ids', () => {
+  it('marks the unread ones of the given ids', () => {
     given(inboxStream, ...raised('n1', 'n2', 'n3'), read('n2'))
       .when((state) => markNotificationsRead(state, { userId: 'bob', ids: ['n3', 'n2', 'nobody', 'n3'] }))
       .gives(read('n3'));
   });
 
-  it('marks everything, and then nothing more', () => {
+  it('marks all, and then nothing more', () => {
     const story = given(inboxStream, ...raised('n1', 'n2'));
     const all = (state: Inbox) => markNotificationsRead(state, { userId: 'bob', all: true });
     story.when(all).gives(read('n1', 'n2'));
@@ -69,7 +69,7 @@ describe('an inbox', () => {
     ).to.deep.equal([READ_CHUNK, 1]);
   });
 
-  it('counts exactly what changed, whatever is asked and however often', () => {
+  it('counts exactly the changed ones, for any sequence of commands', () => {
     const asks = fc.array(
       fc.oneof(
         fc.record({

@@ -17,7 +17,7 @@ const created: PartnerEvent = { type: 'PartnerCreated', data: { partner_id: 'nor
 const changing = (command: ChangePartner) =>
   given(partnerStream, created).when((state) => changePartner(state, command));
 
-describe('a partner', () => {
+describe('A partner', () => {
   it('is created once', () => {
     given(partnerStream)
       .when((state) => createPartner(state, { partnerId: 'north', ...settings }))
@@ -27,7 +27,7 @@ describe('a partner', () => {
       .isRefused('already_exists', { field: 'id' });
   });
 
-  it('is changed in what differs, and not twice', () => {
+  it('changes by differing values only', () => {
     changing({ name: 'South', home_tenant_id: null }).gives({
       type: 'PartnerChanged',
       data: { partner_id: 'north', name: 'South' },
@@ -41,7 +41,7 @@ describe('a partner', () => {
     changing({}).givesNothing();
   });
 
-  it('loses its own tenant where a change says so', () => {
+  it('loses its own tenant when a change says so', () => {
     given(partnerStream, created, {
       type: 'PartnerChanged',
       data: { partner_id: 'north', home_tenant_id: 'acme' },
@@ -50,7 +50,7 @@ describe('a partner', () => {
       .gives({ type: 'PartnerChanged', data: { partner_id: 'north', home_tenant_id: null } });
   });
 
-  it('that is unknown cannot be changed', () => {
+  it('must exist to be changed', () => {
     given(partnerStream)
       .when((state) => changePartner(state, { name: 'x' }))
       .isRefused('not_found');
@@ -67,7 +67,7 @@ describe('a partner', () => {
   });
 });
 
-describe('an assertion', () => {
+describe('An assertion', () => {
   it('is exchanged once', () => {
     const data = {
       partner_id: 'north',

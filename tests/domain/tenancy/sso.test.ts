@@ -27,14 +27,14 @@ const created: TenantEvent = {
   },
 };
 
-describe('single sign-on of a tenant', () => {
+describe('Single sign-on of a tenant', () => {
   const tenant = given(tenantStream, created, configured);
   const sso = tenant.state.exists ? tenant.state.sso : undefined;
   const present = { sso, secret: 'secret' };
   const nothing = { sso: undefined, secret: undefined };
   const { client_secret: _secret, ...withoutSecret } = settings;
 
-  it('is part of the tenant, and says which configuration it is', () => {
+  it('identifies its configuration in the tenant’s state', () => {
     expect(sso).to.deep.equal({
       issuer: 'https://login.example',
       clientId: 'us',
@@ -65,14 +65,14 @@ describe('single sign-on of a tenant', () => {
     ]);
   });
 
-  it('does not change by what it is already', () => {
+  it('does not change by equal values', () => {
     expect(changeSso('acme', present, settings)).to.deep.equal([]);
     expect(changeSso('acme', present, withoutSecret)).to.deep.equal([]);
     expect(changeSso('acme', present, undefined)).to.deep.equal([]);
     expect(changeSso('acme', nothing, null)).to.deep.equal([]);
   });
 
-  it('keeps its secret when none is given, for the same client of the same provider alone', () => {
+  it('keeps its secret when none is given, for the same client of the same provider only', () => {
     const origins = { ...withoutSecret, return_origins: ['https://new.example'] };
     expect(changeSso('acme', present, origins)).to.deep.equal([
       { type: 'TenantSsoConfigured', data: { tenant_id: 'acme', ...origins, client_secret: 'secret' } },
@@ -86,7 +86,7 @@ describe('single sign-on of a tenant', () => {
   });
 });
 
-describe('the issuer of a provider', () => {
+describe('The issuer of a provider', () => {
   it('is an https URL in one spelling', () => {
     for (const issuer of [
       'https://login.example',
@@ -121,7 +121,7 @@ describe('the issuer of a provider', () => {
     }
   });
 
-  it('may be plain http on this machine, for trying out', () => {
+  it('may use plain http on loopback, for trials', () => {
     for (const issuer of [
       'http://localhost:9000',
       'http://127.0.0.1:9000/x',
@@ -141,8 +141,8 @@ describe('the issuer of a provider', () => {
   });
 });
 
-describe('where a browser may be sent', () => {
-  it('is named by exact origins', () => {
+describe('The return address', () => {
+  it('is limited to exact origins', () => {
     for (const origin of [
       'https://app.example',
       'https://app.example:8443',
@@ -169,7 +169,7 @@ describe('where a browser may be sent', () => {
     }
   });
 
-  it('has an allowed origin whatever is asked for', () => {
+  it('always has an allowed origin', () => {
     const origins = ['https://app.example', 'http://localhost:3000'];
     const pieces = fc.array(
       fc.constantFrom(

@@ -21,7 +21,7 @@ const created: TenantEvent = { type: 'TenantCreated', data: { tenant_id: 'acme',
 const changing = (command: ChangeTenant) =>
   given(tenantStream, created).when((state) => changeTenant(state, command));
 
-describe('a tenant', () => {
+describe('A tenant', () => {
   it('is created once', () => {
     given(tenantStream)
       .when((state) => createTenant(state, { tenantId: 'acme', ...settings }))
@@ -31,7 +31,7 @@ describe('a tenant', () => {
       .isRefused('already_exists', { field: 'id' });
   });
 
-  it('is created suspended in one go', () => {
+  it('can be created suspended', () => {
     given(tenantStream)
       .when((state) => createTenant(state, { tenantId: 'acme', ...settings, status: 'suspended' }))
       .gives(created, { type: 'TenantStatusChanged', data: { tenant_id: 'acme', status: 'suspended' } });
@@ -40,7 +40,7 @@ describe('a tenant', () => {
       .gives(created);
   });
 
-  it('is created with its first admin, of whom its state keeps nothing', () => {
+  it('is created with its first admin, of which its state keeps nothing', () => {
     const firstAdmin = { id: 'ann', email: 'ann@example.com', displayName: 'Ann', passwordHash: 'hash' };
     const withAdmin: TenantEvent = {
       type: 'TenantCreated',
@@ -59,7 +59,7 @@ describe('a tenant', () => {
     expect(given(tenantStream, withAdmin).state).to.deep.equal(given(tenantStream, created).state);
   });
 
-  it('is changed in what differs', () => {
+  it('changes by differing values', () => {
     changing({ name: 'Acme Ltd', plan: 'pro', currency: undefined }).gives({
       type: 'TenantChanged',
       data: { tenant_id: 'acme', name: 'Acme Ltd' },
@@ -70,7 +70,7 @@ describe('a tenant', () => {
     });
   });
 
-  it('keeps the entitlements that a change does not name', () => {
+  it('keeps the entitlements that a change omits', () => {
     changing({ entitlements: { assistant: true } }).gives({
       type: 'TenantChanged',
       data: { tenant_id: 'acme', entitlements: { ledger: true, assistant: true } },
@@ -78,7 +78,7 @@ describe('a tenant', () => {
     changing({ entitlements: { assistant: undefined, ledger: true } }).givesNothing();
   });
 
-  it('is not changed by what is so already, and not twice', () => {
+  it('does not change by equal values', () => {
     changing({ ...settings, status: 'active' }).givesNothing();
     changing({}).givesNothing();
     changing({
@@ -89,7 +89,7 @@ describe('a tenant', () => {
     }).thenAgainNothing();
   });
 
-  it('is suspended and taken up again', () => {
+  it('is suspended and reactivated', () => {
     changing({ status: 'suspended' }).gives({
       type: 'TenantStatusChanged',
       data: { tenant_id: 'acme', status: 'suspended' },
@@ -102,7 +102,7 @@ describe('a tenant', () => {
       .gives({ type: 'TenantStatusChanged', data: { tenant_id: 'acme', status: 'active' } });
   });
 
-  it('that is unknown cannot be changed', () => {
+  it('must exist to be changed', () => {
     given(tenantStream)
       .when((state) => changeTenant(state, { name: 'x' }))
       .isRefused('not_found');

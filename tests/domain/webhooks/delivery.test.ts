@@ -64,8 +64,8 @@ const scheduledState = (...events: readonly DeliveryEvent[]) => {
   return state;
 };
 
-describe('a webhook delivery', () => {
-  it('is scheduled once, with the body that it has from then on', () => {
+describe('A webhook delivery', () => {
+  it('is scheduled once, with its final body', () => {
     const command = {
       id: 'd',
       subscriptionId: 's',
@@ -83,7 +83,7 @@ describe('a webhook delivery', () => {
     expect(parts.map(({ type }) => type)).to.deep.equal(['DeliveryScheduled', 'DeliveryBodyContinued']);
   });
 
-  it('is tried again after the first four failures, and given up at the fifth', () => {
+  it('is retried after its first four failures, and given up after the fifth', () => {
     told(scheduled)
       .when(record(1))
       .gives({
@@ -104,7 +104,7 @@ describe('a webhook delivery', () => {
     expect(state).to.deep.include({ status: 'dead', attempts: 5, dueAt: null, ended: true });
   });
 
-  it('is not recorded twice, nor by who comes too late', () => {
+  it('records an attempt once, and ignores late ones', () => {
     told(scheduled, failed(1)).when(record(1)).givesNothing();
     told(scheduled).when(record(2)).givesNothing();
     told(scheduled, { type: 'DeliveryDropped', data: ids }).when(record(1)).givesNothing();
@@ -120,7 +120,7 @@ describe('a webhook delivery', () => {
     expect(state).to.deep.include({ status: 'failed', dueAt: null, lastError: 'no', responseCode: null });
   });
 
-  it('has one more attempt for each replay, and goes on counting', () => {
+  it('has one further attempt for each replay, and continues the count', () => {
     const pending = scheduledState(scheduled, ...FOUR, dead(), asked('r'));
     expect(pending).to.deep.include({ status: 'pending', attempts: 5, dueAt: BEGINNING, deadAt: null });
     const [again] = told(scheduled, ...FOUR, dead(), asked('r'))
@@ -132,7 +132,7 @@ describe('a webhook delivery', () => {
     expect(back.deadAt, 'at the back of the log').to.equal(back.lastAttemptAt);
   });
 
-  it('answers a replay that was asked for while an attempt was under way by an attempt of its own', () => {
+  it('answers a replay requested during an attempt by a further attempt', () => {
     const owed = scheduledState(scheduled, asked('r'), succeeded(1));
     expect(owed).to.deep.include({ status: 'pending', dueAt: BEGINNING, attempts: 1 });
     const after = scheduledState(scheduled, asked('r'), succeeded(1), {
@@ -142,7 +142,7 @@ describe('a webhook delivery', () => {
     expect(after).to.deep.include({ status: 'delivered', dueAt: null, attempts: 2 });
   });
 
-  it('takes a replay of the dead-letter log only while it is in it, and each once', () => {
+  it('accepts a replay of the dead-letter log only while it is in it, and each once', () => {
     const replay = { id: 'r', dueAt: BEGINNING, order: 'o' };
     const ask = (state: Delivery) => requestReplay(state, replay);
     expect(
@@ -169,10 +169,10 @@ describe('a webhook delivery', () => {
   });
 });
 
-describe('the retry table', () => {
+describe('The retry table', () => {
   const retrySeconds = [60, 300, 1800, 7200];
 
-  it('is never cut short, and at most a tenth longer', () => {
+  it('is never shortened, and lengthened by at most a tenth', () => {
     retrySeconds.forEach((seconds, index) => {
       const delay = (random: number) => retryDelayMs({ retrySeconds, attempt: index + 1, random });
       expect(delay(0)).to.equal(seconds * 1000);

@@ -52,8 +52,8 @@ const end = (delivery: number, outcome: 'dead' | 'delivered' = 'dead', at = BEGI
   at,
 });
 
-describe('webhook subscriptions', () => {
-  it('are made up to the cap of the plan, paused ones not counted', () => {
+describe('Webhook subscriptions', () => {
+  it('are created up to the plan’s limit, without paused ones', () => {
     const caps = { hobby: 1, pro: 5, business: 25 } as const;
     for (const [plan, limit] of Object.entries(caps) as [keyof typeof caps, number][]) {
       const many = Array.from({ length: limit }, (_, index) => created(`n${index}`));
@@ -84,7 +84,7 @@ describe('webhook subscriptions', () => {
       .isRefused('plan_required');
   });
 
-  it('are a thousand at most, whatever the plan and their state', () => {
+  it('are limited to a thousand for any plan and state', () => {
     let state: Subscriptions = subscriptionsStream.initial;
     const create = (id: string) =>
       createSubscription(state, {
@@ -113,7 +113,7 @@ describe('webhook subscriptions', () => {
     expect(create('more')).to.have.length(1);
   });
 
-  it('take each event once, and all of them as one', () => {
+  it('hold each event once, and `*` alone', () => {
     told()
       .when((s) => createSubscription(s, creation('pro')))
       .gives({
@@ -133,7 +133,7 @@ describe('webhook subscriptions', () => {
     ]);
   });
 
-  it('change by what differs, and by nothing else', () => {
+  it('change by differing values only', () => {
     const now = { url: 'https://a.example/', events: ['*'], description: '', state: 'active' } as const;
     told(created())
       .when((s) => changeSubscription(s, 'a', now, 'pro'))
@@ -151,7 +151,7 @@ describe('webhook subscriptions', () => {
       .isRefused('not_found');
   });
 
-  it('keep the one secret before the present one, until its time is over', () => {
+  it('keep one previous secret until it expires', () => {
     const { state } = told(created());
     const now = BEGINNING + 5000;
     const rotate = (secret: string, at: number) =>
@@ -167,7 +167,7 @@ describe('webhook subscriptions', () => {
     expect(one?.previous).to.deep.equal({ secret: 'two', until: now + 1010 });
   });
 
-  it('are paused by the tenth distinct dead letter, and by no other', () => {
+  it('are paused by the tenth distinct dead letter', () => {
     const nine = Array.from({ length: 9 }, (_, index) => counted(index + 1));
     told(created(), ...nine.slice(1))
       .when((s) => countEnd(s, end(20)))
@@ -199,7 +199,7 @@ describe('webhook subscriptions', () => {
       });
   });
 
-  it('are not paused by what comes once more after it was counted and a success came', () => {
+  it('are not paused by a repeated dead letter after a success', () => {
     const cleared: SubscriptionEvent = {
       type: 'WebhookDeadLettersCleared',
       data: { subscription_id: 'a', source_position: place(2) },
@@ -210,14 +210,14 @@ describe('webhook subscriptions', () => {
     later.when((s) => countEnd(s, end(4))).gives(counted(4));
   });
 
-  it('begin to count anew when they are active again, without what was given up before', () => {
+  it('restart their count when they are activated again', () => {
     const back = told(created(), counted(1), paused(), { ...activated(), at: BEGINNING + 50_000 });
     expect(back.state.byId.a?.deadLetters).to.deep.equal([]);
     back.when((s) => countEnd(s, end(20, 'dead', BEGINNING + 49_999))).givesNothing();
     back.when((s) => countEnd(s, end(20, 'dead', BEGINNING + 50_000))).gives(counted(20));
   });
 
-  it('replay their dead letters while they are active, if there are any', () => {
+  it('replay their dead letters while active, if there are any', () => {
     const replay = { id: 'r', until: '2026-01-01T00:00:00.000Z', count: 2 };
     told(created(), paused())
       .when((s) => replayDeadLetters(s, 'a', replay))

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { destinationOf, REFUSAL_REASONS } from '../../../domain/webhooks/url-rules.ts';
 
-/** The forms that are refused and taken are in tests/infrastructure/http/forms.test.ts, where addresses are judged too. */
+/** Refused and accepted forms are in tests/infrastructure/http/forms.test.ts, with checks of addresses. */
 describe('The text of a URL', () => {
   const read = (text: string, allowHttp = false) => {
     const found = destinationOf(text, { allowHttp });
@@ -10,7 +10,7 @@ describe('The text of a URL', () => {
     return found;
   };
 
-  it('says host and port, as they are connected to', () => {
+  it('gives host and port as they are connected to', () => {
     for (const [text, host, port] of [
       ['https://Example.COM', { kind: 'name', name: 'example.com' }, 443],
       ['https://bücher.example:8443/a', { kind: 'name', name: 'xn--bcher-kva.example' }, 8_443],
@@ -24,7 +24,7 @@ describe('The text of a URL', () => {
     }
   });
 
-  it('is refused everywhere for what cannot be mended, and outside of allowed networks for port and name', () => {
+  it('is refused everywhere when invalid, and outside allowed networks for port and name', () => {
     expect(read('https://example.com:22/').refusedOutside?.reason).to.equal('port');
     expect(read('https://redis/').refusedOutside?.reason).to.equal('host_name');
     expect(read('https://example.com/').refusedOutside).to.equal(undefined);
@@ -32,7 +32,7 @@ describe('The text of a URL', () => {
     expect(destinationOf('https://u@redis:22/', { allowHttp: false })).to.include({ reason: 'user_info' });
   });
 
-  it('reads the same when it is read again, and hides nobody in front of the host', () => {
+  it('parses to itself, and hides no user info', () => {
     const piece = fc.constantFrom(
       ...[
         'https://',
@@ -73,7 +73,7 @@ describe('The text of a URL', () => {
           found.port,
           found.refusedOutside,
         ]);
-        // What a simpler reader takes for the host begins where ours does.
+        // A simple parser finds the host at the same place.
         const simple = /^https?:\/\/([^/?#]*)/i.exec(url)?.[1] ?? '';
         expect(simple).not.to.match(/[@\\\s%]/);
       }),

@@ -16,7 +16,7 @@ if (!draft || !submitted || !approved || !paid || !submit) throw new Error('the 
 const found = (definition: Definition): string[] =>
   structureIssues(definition).map(({ path, code }) => `${path} ${code}`);
 
-describe('the definition of a workflow', () => {
+describe('The definition of a workflow', () => {
   it('may be published when its parts fit together', () => {
     expect(structureIssues(INVOICES)).to.deep.equal([]);
     const single = {
@@ -94,7 +94,7 @@ describe('the definition of a workflow', () => {
     it(`is not published when it ${what}`, () => expect(found(definition)).to.deep.equal(issues));
   }
 
-  it('tells everything that is wrong at once', () => {
+  it('reports all issues at once', () => {
     const definition = change({
       initial: 'nowhere',
       transitions: [{ event_name: 'x', from: 'paid', to: 'there' }],
@@ -106,7 +106,7 @@ describe('the definition of a workflow', () => {
     ]);
   });
 
-  it('is the same whatever order its keys come in, and another one for any difference', () => {
+  it('is equal for any order of keys, and differs for any difference', () => {
     const turned = {
       transitions: INVOICES.transitions.map((each) => Object.fromEntries(Object.entries(each).reverse())),
       states: INVOICES.states,
@@ -128,7 +128,7 @@ describe('the definition of a workflow', () => {
     }
   });
 
-  it('has no more characters than can be listed', () => {
+  it('is limited in characters', () => {
     const transition = { event_name: 'go', from: 'draft', to: 'draft', guard: 'x'.repeat(4000) };
     const large = change({ transitions: Array.from({ length: 40 }, () => transition) });
     expect(JSON.stringify(large).length).to.be.greaterThan(MAX_DEFINITION);

@@ -49,8 +49,8 @@ const job = (...events: RecordEvent[]) => given(recordStream, ...events);
 const SUBMITTED = [created({ title: 'One', amount: 5 }), step('draft', 'submitted')];
 const APPROVED = [...SUBMITTED, step('submitted', 'approved')];
 
-describe('a job', () => {
-  it('moves along a transition, and the event tells all of it', () => {
+describe('A job', () => {
+  it('moves along a transition, with all facts in the event', () => {
     job(created({ title: 'One' }))
       .when(moving({ eventName: 'submit', payload: { by: 'post' } }, around('operator')))
       .gives({
@@ -78,7 +78,7 @@ describe('a job', () => {
     });
   });
 
-  it('is not there without a workflow, and not when its record is deleted or being deleted', () => {
+  it('is not found without a workflow, and while its record is deleted or being deleted', () => {
     const plain: RecordEvent = {
       type: 'RecordCreated',
       data: { ...base, values: {}, types: {}, schema_revision: 0, created_by: 'ann' },
@@ -103,7 +103,7 @@ describe('a job', () => {
     ).to.have.length(1);
   });
 
-  it('does not move where there is no transition, and says what there is', () => {
+  it('does not move without a transition, and lists the allowed ones', () => {
     job(...SUBMITTED)
       .when(moving({ eventName: 'pay' }))
       .isRefused('invalid_transition', { state: 'submitted', allowed: ['approve', 'send_back', 'touch'] });
@@ -125,7 +125,7 @@ describe('a job', () => {
     ).to.have.length(1);
   });
 
-  it('does not move when another move came between, even back to the same state', () => {
+  it('does not move after another move, even back to the same state', () => {
     const there = [...SUBMITTED, step('submitted', 'draft', 'send_back')];
     job(...there)
       .when(moving({ eventName: 'submit', seen: 1 }))
@@ -154,7 +154,7 @@ describe('a job', () => {
     });
   }
 
-  it('takes zero for a value', () => {
+  it('accepts zero as a value', () => {
     const needsAmount = change({
       transitions: [{ event_name: 'submit', from: 'draft', to: 'submitted', required_fields: ['amount'] }],
     });
@@ -199,7 +199,7 @@ describe('a job', () => {
     });
   }
 
-  it('shows guards the record, the state, the actor, the payload and the time', () => {
+  it('gives guards the record, the state, the actor, the payload and the time', () => {
     const sees = (guard: string, payload = {}) => {
       const definition = change({ transitions: [{ event_name: 'go', from: 'draft', to: 'draft', guard }] });
       const decide = moving({ eventName: 'go', payload }, around('operator', definition));
@@ -217,7 +217,7 @@ describe('a job', () => {
     expect(sees('now == timestamp("2026-01-01T00:00:00Z")')).to.equal(true);
   });
 
-  it('allows what the role may and what its guards let through without a payload', () => {
+  it('lists events that the role and the guards allow without a payload', () => {
     const allowed = (events: RecordEvent[], role: 'admin' | 'operator') =>
       allowedEvents(withJob(job(...events).state), around(role));
     expect(allowed([created()], 'operator')).to.deep.equal(['submit', 'touch']);
@@ -227,7 +227,7 @@ describe('a job', () => {
     expect(allowed([...APPROVED, step('approved', 'paid')], 'admin')).to.deep.equal([]);
   });
 
-  it('is overridden to any declared state but the present one, out of the final one too', () => {
+  it('is overridden to any other declared state, also from a final one', () => {
     const paid = [...APPROVED, step('approved', 'paid', 'pay')];
     for (const toState of ['draft', 'submitted', 'approved']) {
       job(...paid)
@@ -245,8 +245,8 @@ describe('a job', () => {
   });
 });
 
-describe('the fit of a workflow', () => {
-  it('needs guards that can be read', () => {
+describe('The fit of a workflow', () => {
+  it('needs guards that parse', () => {
     const broken = change({
       transitions: [...INVOICES.transitions, { event_name: 'go', from: 'draft', to: 'paid', guard: '1 +' }],
     });
@@ -255,7 +255,7 @@ describe('the fit of a workflow', () => {
     expect(fitIssues(broken, FIELDS)).to.deep.equal([]);
   });
 
-  it('needs guards that fit whatever entity there is, and states and roles that there are', () => {
+  it('needs guards that fit any entity, and existing states and roles', () => {
     const guards = ['1', 'actor.foo == 1', 'actor == null', 'state == "zzz"', 'actor.role == "king"'];
     for (const guard of guards) {
       const broken = change({
@@ -265,7 +265,7 @@ describe('the fit of a workflow', () => {
         definitionIssues(broken).map(({ path, code }) => [path, code]),
         guard,
       ).to.deep.equal([['transitions.5.guard', 'type_mismatch']]);
-      // It is said once, not for each entity again.
+      // Reported once, not again for each entity.
       expect(fitIssues(broken, FIELDS), guard).to.deep.equal([]);
     }
     const guard = 'state == "draft" && actor.role in ["admin", "operator"] && record.anything == 1';
@@ -276,7 +276,7 @@ describe('the fit of a workflow', () => {
     expect(fitIssues(sound, FIELDS).map(({ path }) => path)).to.deep.equal(['transitions.5.guard']);
   });
 
-  it('needs the fields that it names, in types that compare', () => {
+  it('needs the fields that it names, with comparable types', () => {
     expect(fitIssues(INVOICES, FIELDS)).to.deep.equal([]);
     expect(fitIssues(INVOICES, {}).map(({ path }) => path)).to.deep.equal([
       'transitions.0.required_fields.0',

@@ -35,7 +35,7 @@ const revoked = (id: string): LinkEvent => ({
 });
 const links = (...events: (LinkEvent & { at?: number })[]) => given(linkStream, ...events);
 
-describe('a public link', () => {
+describe('A public link', () => {
   it('is created for its lifetime', () => {
     for (const [expiresIn, days] of [
       ['1d', 1],
@@ -49,7 +49,7 @@ describe('a public link', () => {
     }
   });
 
-  it('is live until its very end, or until it is revoked', () => {
+  it('is live until its expiry or its revocation', () => {
     const [link] = links(created('l1', BEGINNING + DAY)).state.links;
     if (link === undefined) throw new Error('it is there');
     expect(isLive(link, BEGINNING + DAY - 1)).to.equal(true);
@@ -57,7 +57,7 @@ describe('a public link', () => {
     expect(isLive({ ...link, revoked: true }, BEGINNING)).to.equal(false);
   });
 
-  it('is revoked once, and only where it is known', () => {
+  it('is revoked once, and only if it exists', () => {
     const revoking = (linkId: string) => (state: typeof linkStream.initial) =>
       revokeLink(state, { linkId, jobId: 'j' });
     links(created('l1', BEGINNING + DAY))
@@ -71,7 +71,7 @@ describe('a public link', () => {
       .isRefused('not_found');
   });
 
-  it('is one of so many live ones at most; ended ones do not count and do not pile up', () => {
+  it('is limited in number of live ones; ended ones do not count and are dropped', () => {
     const many = (count: number, expiresAt: number, prefix: string) =>
       Array.from({ length: count }, (_, i) => created(`${prefix}${i}`, expiresAt, BEGINNING));
     const creating = links(...many(MAX_LIVE, BEGINNING + DAY, 'live'));

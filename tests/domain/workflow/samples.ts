@@ -1,7 +1,7 @@
 import type { Definition } from '../../../domain/workflow/definition.ts';
 import { STATES, TO_APPROVAL } from '../../support/sample-workflow.ts';
 
-/** An invoice's way: a draft is submitted, then approved by an admin or sent back; paid is the end. */
+/** An invoice's workflow: a draft is submitted, then approved by an admin or sent back; paid is final. */
 export const INVOICES: Definition = {
   initial: 'draft',
   states: STATES,

@@ -27,7 +27,7 @@ const workflow = (...events: WorkflowEvent[]) => given(workflowStream, ...events
 const fine = () => [];
 const wrong = { path: 'initial', code: 'unknown_state', message: 'No.' };
 
-describe('a workflow', () => {
+describe('A workflow', () => {
   it('is created once', () => {
     const command = { name: 'invoices', definition: INVOICES };
     workflow()
@@ -38,7 +38,7 @@ describe('a workflow', () => {
       .isRefused('already_exists', { field: 'name' });
   });
 
-  it('takes drafts, and equal ones change nothing', () => {
+  it('saves drafts, and equal ones change nothing', () => {
     workflow(created)
       .when((state) => saveDraft(state, OTHER))
       .gives(saved());
@@ -50,7 +50,7 @@ describe('a workflow', () => {
       .isRefused('not_found');
   });
 
-  it('is published as version 1, 2, 3 …, and what is published not again', () => {
+  it('is published as versions 1, 2, 3 …, and not again without a change', () => {
     workflow(created)
       .when((state, at) => publishWorkflow(state, fine, at))
       .gives(published(1));
@@ -68,13 +68,13 @@ describe('a workflow', () => {
       .isRefused('not_found');
   });
 
-  it('is not published while something is wrong, and says what', () => {
+  it('is not published with issues, and lists them', () => {
     workflow(created)
       .when((state, at) => publishWorkflow(state, () => [wrong], at))
       .isRefused('validation_failed', { field: 'initial', issues: [wrong] });
   });
 
-  it('is asked about its draft, not about what is published', () => {
+  it('validates its draft, not its published version', () => {
     const asked: unknown[] = [];
     workflow(created, published(1), saved())
       .when((state, at) =>
@@ -91,7 +91,7 @@ describe('a workflow', () => {
     expect(asked).to.deep.equal([OTHER]);
   });
 
-  it('knows where each version stands, and when it was published', () => {
+  it('keeps the revision and time of each version', () => {
     const { state } = workflow(created, published(1), saved(), published(2, OTHER), saved(INVOICES));
     expect(state).to.deep.include({
       exists: true,
@@ -105,7 +105,7 @@ describe('a workflow', () => {
     expect(state.exists && isPublished(state)).to.equal(false);
   });
 
-  describe('that an entity is about to run', () => {
+  describe('A workflow that an entity is about to run', () => {
     const announced = (entity_name: string): WorkflowEvent => ({
       type: 'WorkflowUseAnnounced',
       data: { name: 'invoices', entity_name },
@@ -119,7 +119,7 @@ describe('a workflow', () => {
     const isBusy = (...events: WorkflowEvent[]) =>
       publish(workflow(created, published(1), saved(), ...events)).isRefused('conflict');
 
-    it('is not published until each announcement has been settled', () => {
+    it('is not published until each announcement is settled', () => {
       isBusy(announced('bill'));
       isBusy(announced('bill'), announced('bill'), settled('bill', 3));
       isBusy(announced('bill'), announced('note'), settled('bill', 3));
@@ -127,7 +127,7 @@ describe('a workflow', () => {
       publish(workflow(created, published(1), saved(), ...all)).gives(published(2, OTHER));
     });
 
-    it('is published ten seconds after an announcement whose process died, which is forgotten then', () => {
+    it('is published ten seconds after an announcement whose process crashed', () => {
       const story = workflow(created, published(1), saved(), announced('bill'));
       const at = BEGINNING + 4000;
       publish(story, at + 9999).isRefused('conflict');
@@ -136,15 +136,15 @@ describe('a workflow', () => {
       expect(state).to.deep.include({ open: [], usedBy: ['bill'] });
     });
 
-    it('knows each entity once, whatever became of it, and open announcements only', () => {
+    it('keeps each entity once, and open announcements only', () => {
       const many = Array.from({ length: 50 }, () => announced('bill'));
       const { state } = workflow(created, published(1), ...many, announced('note'));
       expect(state).to.deep.include({ usedBy: ['bill', 'note'] });
-      // A second lies between two: older ones than ten seconds are dropped.
+      // One second apart: those older than ten seconds are dropped.
       expect(state.exists && state.open.length).to.equal(10);
     });
 
-    it('settles what is open, once', () => {
+    it('settles an open announcement once', () => {
       const use = { entityName: 'bill', announced: 2 };
       workflow(created, published(1), announced('bill'))
         .when((state) => settleUse(state, use))
@@ -158,7 +158,7 @@ describe('a workflow', () => {
     });
   });
 
-  it('has so many versions at most', () => {
+  it('is limited in versions', () => {
     const { state } = workflow(created, published(1), saved());
     if (!state.exists) throw new Error('it is there');
     const full = { ...state, versions: Array.from({ length: MAX_VERSIONS }, (_, i) => i) };

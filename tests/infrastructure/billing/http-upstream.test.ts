@@ -23,19 +23,19 @@ describe('The upstream over HTTP', () => {
     return upstream(timeoutMs).send(KEY, DOCUMENT, never);
   };
 
-  it('is sent the document as it is, with key and token', async () => {
+  it('receives the document unchanged, with key and token', async () => {
     expect(await send('none')).to.deep.equal({ kind: 'accepted', reference: 'up-1' });
     expect(server.calls).to.deep.equal([
       { method: 'POST', key: KEY, authorization: `Bearer ${TOKEN}`, body: DOCUMENT },
     ]);
   });
 
-  it('gives the same reference for the same key', async () => {
+  it('returns the same reference for the same key', async () => {
     await send('none');
     expect(await send('none')).to.deep.equal({ kind: 'accepted', reference: 'up-1' });
   });
 
-  it('refuses with any 4xx that says something of the invoice', async () => {
+  it('refuses with any 4xx about the invoice', async () => {
     for (const status of [400, 401, 403, 404, 410, 413, 422, 451]) {
       expect(await send({ status }), String(status)).to.deep.equal({
         kind: 'refused',
@@ -44,7 +44,7 @@ describe('The upstream over HTTP', () => {
     }
   });
 
-  it('gives no answer with any other status, and follows no redirect', async () => {
+  it('gives no answer for any other status, and its redirects are not followed', async () => {
     for (const status of [408, 409, 429, 500, 502, 503, 504, 301, 302, 307, 308]) {
       expect((await send({ status })).kind, String(status)).to.equal('unknown');
     }
@@ -52,7 +52,7 @@ describe('The upstream over HTTP', () => {
     expect(server.calls).to.have.length(11);
   });
 
-  it('gives no answer with a 2xx that has no usable reference', async () => {
+  it('gives no answer for a 2xx without a usable reference', async () => {
     const bodies = [
       '',
       'null',
@@ -78,14 +78,14 @@ describe('The upstream over HTTP', () => {
     expect((await send({ status: 200, body: longest })).kind).to.equal('accepted');
   });
 
-  it('gives no answer when it is silent, breaks off, or drips', async () => {
+  it('gives no answer when it is silent, disconnects or sends too slowly', async () => {
     expect((await send('drop')).kind).to.equal('unknown');
     expect((await send('accept and drop')).kind).to.equal('unknown');
     expect((await send('hang', 300)).kind).to.equal('unknown');
     expect((await send('drip', 300)).kind).to.equal('unknown');
   });
 
-  it('is looked up by the key, beside what the URL asks already', async () => {
+  it('is queried by the key, in addition to the URL’s own query', async () => {
     expect(await upstream().find(KEY, never)).to.deep.equal({ kind: 'absent' });
     await send('none');
     expect(await upstream().find(KEY, never)).to.deep.equal({ kind: 'found', reference: 'up-1' });
@@ -96,14 +96,14 @@ describe('The upstream over HTTP', () => {
     ]);
   });
 
-  it('is not known when nobody listens', async () => {
+  it('gives no answer when nothing listens', async () => {
     await server.end();
     expect((await upstream().send(KEY, DOCUMENT, never)).kind).to.equal('unknown');
     expect((await upstream().find(KEY, never)).kind).to.equal('unknown');
     server = await startUpstream();
   });
 
-  it('is given up with the signal, and rejects with its reason', async () => {
+  it('is aborted with the signal, and rejects with its reason', async () => {
     const giving = new AbortController();
     const reason = new Error('enough');
     server.onCall(() => giving.abort(reason));
@@ -114,7 +114,7 @@ describe('The upstream over HTTP', () => {
     expect(caught).to.equal(reason);
   });
 
-  it('is quoted without the token, without control characters, and cut', async () => {
+  it('is quoted without the token and control characters, truncated', async () => {
     const body = JSON.stringify({ message: `bad token ${TOKEN}\n\u0007${'x'.repeat(2000)}` });
     const answer = await send({ status: 401, body });
     if (answer.kind !== 'refused') throw new Error(answer.kind);

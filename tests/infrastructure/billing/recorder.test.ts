@@ -19,7 +19,7 @@ describe('The embedded recorder of invoices', () => {
 
   const files = async () => (await readdir(path)).filter((name) => name.endsWith('.json')).sort();
 
-  it('keeps a file for each key, and finds it again', async () => {
+  it('stores a file per key, and finds it again', async () => {
     const upstream = recorder({ path });
     expect(await upstream.find('partner-invoice-a-1', never)).to.deep.equal({ kind: 'absent' });
     const accepted = { kind: 'accepted', reference: 'recorded-partner-invoice-a-1' };
@@ -35,7 +35,7 @@ describe('The embedded recorder of invoices', () => {
     expect(await readdir(join(path, '.incoming'))).to.deep.equal([]);
   });
 
-  it('keeps one whole document of many callers at once', async () => {
+  it('stores one whole document of many concurrent callers', async () => {
     const upstreams = Array.from({ length: 8 }, () => recorder({ path }));
     const key = 'partner-invoice-a-1';
     const answers = await Promise.all(
@@ -48,7 +48,7 @@ describe('The embedded recorder of invoices', () => {
     expect(JSON.parse(await readFile(join(path, `${key}.json`), 'utf8'))).to.have.property('text');
   });
 
-  it('takes no name that leads elsewhere', async () => {
+  it('refuses a key that leads out of the folder', async () => {
     const key = '../escaped';
     const caught = await recorder({ path })
       .send(key, '{}', never)
@@ -57,7 +57,7 @@ describe('The embedded recorder of invoices', () => {
     expect(await readdir(data)).to.deep.equal([]);
   });
 
-  it('does not know when the folder cannot be written, and goes on when it can', async () => {
+  it('gives no answer while the folder cannot be written, and continues afterwards', async () => {
     await writeFile(path, 'in the way');
     const upstream = recorder({ path });
     expect((await upstream.send('partner-invoice-a-1', '{}', never)).kind).to.equal('unknown');
@@ -66,7 +66,7 @@ describe('The embedded recorder of invoices', () => {
     expect((await upstream.send('partner-invoice-a-1', '{}', never)).kind).to.equal('accepted');
   });
 
-  it('has what it acknowledged, whole, after kill -9 at any moment', async () => {
+  it('has whole documents for all it acknowledged, after kill -9 at any moment', async () => {
     const script = `
       import { recorder } from ${JSON.stringify(join(import.meta.dirname, '../../../infrastructure/billing/recorder.ts'))};
       const upstream = recorder({ path: ${JSON.stringify(path)} });

@@ -10,8 +10,8 @@ const job = (...texts: string[]): Job => ({
 });
 const chunk = 'x'.repeat(900);
 
-describe('the queue of the embedder', () => {
-  it('gives a short record its turn while somebody’s enormous file is under way', () => {
+describe('The queue of the embedder', () => {
+  it('hands out a short record while a large file is under way', () => {
     const queue = new JobQueue();
     const enormous = job(...Array<string>(4000).fill(chunk));
     const record = job('a record');
@@ -22,7 +22,7 @@ describe('the queue of the embedder', () => {
     expect(groups.some((parts) => parts?.some((part) => part.job === record))).to.equal(true);
   });
 
-  it('lets jobs of many groups take turns, and questions overtake them all', () => {
+  it('alternates jobs of many groups, and puts questions first', () => {
     const queue = new JobQueue();
     const jobs = [1, 2, 3].map(() => job(...Array<string>(30).fill(chunk)));
     for (const one of jobs) queue.add(one, 'background');
@@ -33,7 +33,7 @@ describe('the queue of the embedder', () => {
     expect(queue.next()).to.deep.equal([{ job: question, from: 0, to: 1 }]);
   });
 
-  it('takes no more questions than anybody waits for', () => {
+  it('limits waiting questions', () => {
     const queue = new JobQueue();
     for (let n = 0; n < MAX_QUESTIONS; n += 1) expect(queue.add(job('?'), 'question')).to.equal(true);
     expect(queue.add(job('?'), 'question')).to.equal(false);
@@ -42,7 +42,7 @@ describe('the queue of the embedder', () => {
     expect(queue.add(job('?'), 'question')).to.equal(true);
   });
 
-  it('hands out every text once and in order, and nothing of what was dropped', () => {
+  it('hands out every text once and in order, except dropped ones', () => {
     fc.assert(
       fc.property(
         fc.array(fc.array(fc.integer({ min: 0, max: 2500 }), { minLength: 1, maxLength: 40 }), {

@@ -7,7 +7,7 @@ import { packed } from '../../../infrastructure/embedding/vectors.ts';
 import { rejection } from '../../support/eventually.ts';
 import { testLogger } from '../../support/fakes.ts';
 
-describe('the embedder in its thread', function () {
+describe('The threaded embedder', function () {
   this.timeout(120_000);
   const embedder = threadedEmbedder({ logger: testLogger() });
   after(() => embedder.close());
@@ -15,7 +15,7 @@ describe('the embedder in its thread', function () {
   const cosine = (a: Float32Array | undefined, b: Float32Array | undefined): number =>
     (a ?? new Float32Array()).reduce((sum, value, index) => sum + value * (b?.[index] ?? 0), 0);
 
-  it('gives vectors of length one, nearer for what means the same', async () => {
+  it('returns vectors of length one, closer for similar meanings', async () => {
     const [a, b, c] = await embedder.embed(
       ['When will the goods arrive?', 'What is the delivery date?', 'The cat sleeps on the sofa.'],
       'question',
@@ -25,7 +25,7 @@ describe('the embedder in its thread', function () {
     expect(cosine(a, b)).to.be.greaterThan(cosine(a, c) + 0.1);
   });
 
-  it('takes any text, the empty one too, and gives each its own vector in order', async () => {
+  it('accepts any text, also an empty one, and returns vectors in order', async () => {
     const texts = ['', ' ', '\u0000', '😀', '\ud800', '你好', 'x'.repeat(5000), 'hello', 'hello'];
     const vectors = await embedder.embed(texts, 'background');
     expect(vectors).to.have.length(texts.length);
@@ -33,13 +33,13 @@ describe('the embedder in its thread', function () {
     expect(await embedder.embed([], 'question')).to.deep.equal([]);
   });
 
-  it('takes no longer for characters that become many', async () => {
+  it('takes no longer for characters that expand', async () => {
     const begun = performance.now();
     await embedder.embed(['\ufdfa'.repeat(4000), '\u3300'.repeat(4000)], 'question');
     expect(performance.now() - begun).to.be.lessThan(5000);
   });
 
-  it('does not let one’s long text hold up another’s short one', async () => {
+  it('does not delay a short text by a long one', async () => {
     const order: string[] = [];
     const long = embedder
       .embed(
@@ -52,7 +52,7 @@ describe('the embedder in its thread', function () {
     expect(order).to.deep.equal(['short', 'long']);
   });
 
-  it('answers a question while a backfill is under way', async () => {
+  it('answers a question during a backfill', async () => {
     const order: string[] = [];
     const backfill = embedder
       .embed(
@@ -65,7 +65,7 @@ describe('the embedder in its thread', function () {
     expect(order).to.deep.equal(['question', 'backfill']);
   });
 
-  it('is unavailable for want of its files, and says so once in the log', async () => {
+  it('is unavailable without its files, and logs that once', async () => {
     const logger = testLogger();
     const missing = threadedEmbedder({ logger, modelPackage: '@energetic-ai/no-such-model' });
     for (const urgency of ['question', 'background'] as const)
@@ -75,7 +75,7 @@ describe('the embedder in its thread', function () {
     expect(await rejection(noEmbedder.embed(['x'], 'question'))).to.be.instanceOf(EmbedderUnavailable);
   });
 
-  it('fails what waits when its thread dies, and starts another for what comes next', async () => {
+  it('fails waiting work when its thread dies, and starts another one', async () => {
     const dying = threadedEmbedder({
       logger: testLogger(),
       modelPackage: 'data:text/javascript,process.exit(3)',
@@ -85,7 +85,7 @@ describe('the embedder in its thread', function () {
     await dying.close();
   });
 
-  it('ends what waits when it is closed', async () => {
+  it('ends waiting work when it is closed', async () => {
     const closing = threadedEmbedder({ logger: testLogger() });
     const waiting = rejection(closing.embed(Array(200).fill('a text '.repeat(50)), 'background'));
     await closing.embed(['ready'], 'question');
@@ -94,7 +94,7 @@ describe('the embedder in its thread', function () {
     expect(await rejection(closing.embed(['x'], 'question'))).to.be.instanceOf(StoreUnavailable);
   });
 
-  it('lets no vector through that cannot be compared', () => {
+  it('refuses invalid vectors', () => {
     for (const vector of [
       [1, 2],
       [0, 0, 0],

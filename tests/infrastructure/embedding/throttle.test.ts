@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { EmbeddingThrottle, restAfter } from '../../../infrastructure/embedding/throttle.ts';
 import { eventually } from '../../support/eventually.ts';
 
-describe('what embeds in the background', () => {
-  it('rests for fifteen times as long as it took while the main thread is busy, and not otherwise', () => {
+describe('The throttle of background embedding', () => {
+  it('rests fifteen times as long as the work while the main thread is busy, else not', () => {
     expect(restAfter(100, 0.79)).to.equal(0);
     expect(restAfter(100, 0.8)).to.equal(1500);
     expect(restAfter(200, 1)).to.equal(3000);
@@ -11,7 +11,7 @@ describe('what embeds in the background', () => {
     expect(restAfter(0, 1)).to.equal(0);
   });
 
-  it('goes on after its rest', async () => {
+  it('continues after its rest', async () => {
     let told = 0;
     const pace = new EmbeddingThrottle(
       () => {
@@ -29,7 +29,7 @@ describe('what embeds in the background', () => {
     expect(pace.rests, 'questions do not make it rest').to.equal(false);
   });
 
-  it('goes on before that when the main thread has time again', async () => {
+  it('continues early when the main thread is idle', async () => {
     let isBusy = true;
     let told = 0;
     const pace = new EmbeddingThrottle(
@@ -50,7 +50,7 @@ describe('what embeds in the background', () => {
     expect(pace.rests).to.equal(false);
   });
 
-  it('is not told of the end of a rest once it is closed', async () => {
+  it('does not call back after it is closed', async () => {
     let told = 0;
     const pace = new EmbeddingThrottle(
       () => {
@@ -66,7 +66,7 @@ describe('what embeds in the background', () => {
     expect(told).to.equal(0);
   });
 
-  it('has as much as it likes while the main thread has nothing to do', async () => {
+  it('does not rest while the main thread is idle', async () => {
     const pace = new EmbeddingThrottle(() => undefined);
     pace.began();
     await new Promise((resolve) => setTimeout(resolve, 100));

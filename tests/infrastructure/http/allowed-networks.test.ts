@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { guard } from './forms-support.ts';
 
-describe('the guard with allowed networks', () => {
+describe('The guard with allowed networks', () => {
   const names: Readonly<Record<string, readonly string[]>> = {
     'inside.example': ['10.1.2.3'],
     redis: ['10.20.0.1', 'fd12::1'],
@@ -34,7 +34,7 @@ describe('the guard with allowed networks', () => {
     'https://public.example/',
     'https://nowhere.example/',
   ]) {
-    it(`lets through ${url}`, async () => {
+    it(`allows ${url}`, async () => {
       expect(await check(url)).to.deep.equal({ ok: true });
     });
   }
@@ -62,7 +62,7 @@ describe('the guard with allowed networks', () => {
     });
   }
 
-  it('asks for no internal name where no network is allowed', async () => {
+  it('looks up no internal name when no network is allowed', async () => {
     asked.length = 0;
     const closed = guard({
       resolve: async (name) => {
@@ -81,7 +81,7 @@ describe('the guard with allowed networks', () => {
     expect(asked).to.deep.equal([]);
   });
 
-  it('is not made with a network that is none', () => {
+  it('refuses an invalid network', () => {
     for (const network of ['10.0.0.0', '10.0.0.0/33', 'intranet', '']) {
       expect(() => guard({ allowedNetworks: [network] }), network).to.throw();
     }

@@ -7,8 +7,8 @@ import { answered, CALL, call, guard, HEAD, rawServer, stopServers } from './exc
 
 after(stopServers);
 
-describe('an answer', () => {
-  it('is read up to the limit and no further', async () => {
+describe('An answer', () => {
+  it('is read up to the limit', async () => {
     const { origin } = await listen((request, response) =>
       response.end('x'.repeat(Number(request.url?.slice(1)))),
     );
@@ -28,7 +28,7 @@ describe('an answer', () => {
     expect(answered(await call(`${origin}/1`, { maxResponseBytes: 0 }))).to.include({ truncated: true });
   });
 
-  it('may never end', async () => {
+  it('may be endless', async () => {
     let written = 0;
     const server = await rawServer((socket) => {
       socket.write(`${HEAD}\r\n`);
@@ -47,7 +47,7 @@ describe('an answer', () => {
     expect(written, 'the rest was not taken').to.be.lessThan(20_000_000);
   });
 
-  it('is never unpacked', async () => {
+  it('is not decompressed', async () => {
     const packed = gzipSync(Buffer.alloc(50_000_000));
     const { origin } = await listen((_request, response) => {
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(packed);
@@ -60,7 +60,7 @@ describe('an answer', () => {
     expect(gunzipSync(whole.body)).to.have.lengthOf(50_000_000);
   });
 
-  it('that breaks off is what came of it', async () => {
+  it('that breaks off is truncated', async () => {
     const broken = await rawServer(`${HEAD}Content-Length: 100\r\n\r\npart`);
     const answer = answered(await call(broken.origin));
     expect([answer.status, answer.body.toString(), answer.truncated]).to.deep.equal([200, 'part', true]);
@@ -68,7 +68,7 @@ describe('an answer', () => {
     expect(answered(await call(chunked.origin))).to.include({ status: 200, truncated: true });
   });
 
-  it('with more headers than an answer has is none', async () => {
+  it('with too many headers is refused', async () => {
     const huge = await rawServer(`${HEAD}X-Huge: ${'h'.repeat(100_000)}\r\n\r\n`);
     expect(await call(huge.origin)).to.include({ kind: 'failed', reason: 'protocol' });
     const many = await rawServer(`${HEAD}${'X-A: b\r\n'.repeat(50_000)}\r\n`);
@@ -77,7 +77,7 @@ describe('an answer', () => {
     expect(answered(await call(long.origin)).headers.etag).to.have.lengthOf(1_000);
   });
 
-  it('that is not HTTP is none', async () => {
+  it('that is not HTTP is refused', async () => {
     for (const said of [
       '220 mail.example ESMTP\r\n',
       '-ERR unknown command\r\n',
@@ -106,7 +106,7 @@ describe('an answer', () => {
     expect(await call(gone.origin)).to.deep.include({ kind: 'failed', reason: 'connection' });
   });
 
-  it('is sent for once, whatever becomes of it', async () => {
+  it('is requested once, whatever happens to it', async () => {
     const server = await rawServer((socket) => socket.destroy());
     for (const method of ['GET', 'POST', 'PUT'] as const) {
       await call(server.origin, { method, body: method === 'GET' ? undefined : 'x' });
@@ -116,7 +116,7 @@ describe('an answer', () => {
   });
 });
 
-describe('the time of an exchange', () => {
+describe('The deadline of an exchange', () => {
   const timed = async (act: (socket: Socket) => void) => {
     const server = await rawServer(act);
     const begun = performance.now();
@@ -135,21 +135,21 @@ describe('the time of an exchange', () => {
     socket.on('close', () => clearInterval(timer));
   };
 
-  it('ends when nothing comes', () => timed(() => undefined));
+  it('passes when nothing arrives', () => timed(() => undefined));
 
-  it('ends when headers come drop by drop', () =>
+  it('passes when headers trickle', () =>
     timed((socket) => {
       socket.write('HTTP/1.1 200 OK\r\n');
       drip(socket, 'X-A: b\r\n');
     }));
 
-  it('ends when a body comes drop by drop', () =>
+  it('passes when a body trickles', () =>
     timed((socket) => {
       socket.write(`${HEAD}Content-Length: 900\r\n\r\n`);
       drip(socket, '.');
     }));
 
-  it('ends when informational answers never do', () =>
+  it('passes when informational answers continue', () =>
     timed((socket) => drip(socket, 'HTTP/1.1 102 P\r\n\r\n')));
 
   it('covers the look-up of the name', async () => {
@@ -160,7 +160,7 @@ describe('the time of an exchange', () => {
     expect(performance.now() - begun).to.be.lessThan(2_000);
   });
 
-  it('is over for a look-up that answers later: nobody is connected to any more', async () => {
+  it('ignores a look-up that answers later', async () => {
     const server = await rawServer(() => undefined);
     const { promise: found, resolve: find } = Promise.withResolvers<string[]>();
     const options = { resolve: () => found };
@@ -171,7 +171,7 @@ describe('the time of an exchange', () => {
     expect(server.seen.connections, 'but for the call that came after it').to.equal(1);
   });
 
-  it('is the caller’s to end, who then gets no answer', async () => {
+  it('also ends with the caller’s signal', async () => {
     const why = new Error('stopping');
     const silent = await rawServer(() => undefined);
     const stop = new AbortController();

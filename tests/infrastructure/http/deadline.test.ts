@@ -6,8 +6,8 @@ import { rejection } from '../../support/eventually.ts';
 const LONG_MS = 60_000;
 const forever = (): Promise<never> => new Promise(() => undefined);
 
-describe('a deadline', () => {
-  it('ends what does not look at it, and is why whatever breaks has broken', async () => {
+describe('A deadline', () => {
+  it('ends code that ignores it, and explains later errors', async () => {
     expect(await rejection(withDeadline(20, undefined, forever))).to.equal(TIMED_OUT);
     const breaks = withDeadline(20, undefined, async (signal) => {
       await once(signal, 'abort');
@@ -23,7 +23,7 @@ describe('a deadline', () => {
     expect(await withDeadline(LONG_MS, undefined, async () => 'done')).to.equal('done');
   });
 
-  it('of many exchanges with one signal is given up with it', async () => {
+  it('of many exchanges with one signal ends with it', async () => {
     const stop = new AbortController();
     const why = new Error('stopping');
     const over = await withDeadline(LONG_MS, stop.signal, async () => 'over before');
@@ -39,7 +39,7 @@ describe('a deadline', () => {
     expect(ran).to.equal(false);
   });
 
-  it('leaves no listener on its signal when all has ended in time', async () => {
+  it('leaves no listener on its signal', async () => {
     const stop = new AbortController();
     const signal = await withDeadline(LONG_MS, stop.signal, async (own) => own);
     expect(getEventListeners(signal, 'abort')).to.deep.equal([]);

@@ -7,7 +7,7 @@ import { guardedHttp } from '../../../infrastructure/http/guarded-http.ts';
 import { rejection } from '../../support/eventually.ts';
 import { startNameServer, type Zone } from '../../support/name-server.ts';
 
-describe('the addresses of a name', () => {
+describe('The addresses of a name', () => {
   const zones: Record<string, Zone> = {
     'both.example': { addresses: ['93.184.215.14', '93.184.215.15', '2606:2800::1'] },
     'chain.example': { addresses: ['10.0.0.9'], aliases: ['a.example', 'b.example', 'db.internal'] },
@@ -43,12 +43,12 @@ describe('the addresses of a name', () => {
     await rm(dirname(hostsFile), { recursive: true });
   });
 
-  it('are all of both kinds', async () => {
+  it('are of both families', async () => {
     expect(await resolve('both.example')).to.have.members(['93.184.215.14', '93.184.215.15', '2606:2800::1']);
     expect(server.asked).to.have.members(['both.example A', 'both.example AAAA']);
   });
 
-  it('are asked for anew every time, and of the name as it is', async () => {
+  it('are looked up each time, for the exact name', async () => {
     await resolve('both.example');
     await resolve('both.example.');
     expect(server.asked).to.have.lengthOf(4);
@@ -56,16 +56,16 @@ describe('the addresses of a name', () => {
     expect(server.asked.slice(4)).to.have.members(['gone.example A', 'gone.example AAAA']);
   });
 
-  it('are none where there are none', async () => {
+  it('are empty for a name without addresses', async () => {
     expect(await resolve('empty.example')).to.deep.equal([]);
     expect(await resolve('gone.example')).to.deep.equal([]);
   });
 
-  it('are unknown where the server fails', async () => {
+  it('are unknown when the server fails', async () => {
     expect(await rejection(resolve('failing.example'))).to.be.instanceOf(Error);
   });
 
-  it('are no longer waited for when the call is given up', async () => {
+  it('are not awaited after the call is aborted', async () => {
     const stop = new AbortController();
     const waiting = resolve('silent.example', stop.signal);
     setTimeout(() => stop.abort(), 20);
@@ -74,14 +74,14 @@ describe('the addresses of a name', () => {
     expect(performance.now() - begun).to.be.lessThan(1_000);
   });
 
-  it('of this machine are known without asking', async () => {
+  it('of loopback names need no look-up', async () => {
     for (const name of ['localhost', 'localhost.', 'a.localhost']) {
       expect(await resolve(name), name).to.have.members(['127.0.0.1', '::1']);
     }
     expect(server.asked).to.deep.equal([]);
   });
 
-  it('stand in the hosts file before anyone is asked', async () => {
+  it('come from the hosts file first', async () => {
     expect(await resolve('inside.example')).to.deep.equal(['10.0.0.2', 'fd00::2']);
     expect(await resolve('short.')).to.deep.equal(['10.0.0.2']);
     expect(server.asked).to.deep.equal([]);
@@ -96,7 +96,7 @@ describe('the addresses of a name', () => {
     expect(await without('both.example', never)).to.have.lengthOf(3);
   });
 
-  it('are judged at the end of a chain of aliases', async () => {
+  it('are checked at the end of a chain of aliases', async () => {
     const guard = guardedHttp({ allowedNetworks: [], allowHttp: false, resolve });
     expect(await guard.check('https://chain.example/')).to.include({ ok: false, reason: 'resolved_address' });
     expect(await guard.check('https://both.example/')).to.deep.equal({ ok: true });

@@ -7,7 +7,7 @@ import { listen, stopProviders } from '../../support/identity-provider.ts';
 
 const GUARD = new URL('../../../infrastructure/http/guarded-http.ts', import.meta.url).href;
 
-/** A call by a process with variables of its own. */
+/** A call by a process with its own variables. */
 const callWith = async (url: string, variables: Readonly<Record<string, string>>): Promise<unknown> => {
   const script = `
     const { guardedHttp } = await import(${JSON.stringify(GUARD)});
@@ -23,10 +23,10 @@ const callWith = async (url: string, variables: Readonly<Record<string, string>>
   return JSON.parse(stdout);
 };
 
-describe('the environment of a guarded call', () => {
+describe('The environment of a guarded call', () => {
   after(stopProviders);
 
-  it('has no say in proxies', async () => {
+  it('cannot set proxies', async () => {
     let visits = 0;
     const proxy = createServer((socket) => {
       visits += 1;
@@ -45,7 +45,7 @@ describe('the environment of a guarded call', () => {
     await new Promise((resolve) => proxy.close(resolve));
   });
 
-  it('cannot switch off that certificates are checked', async () => {
+  it('cannot disable the check of certificates', async () => {
     const { createServer: createTlsServer } = await import('node:tls');
     const server = createTlsServer(makeAuthority('Nobody').issue(['127.0.0.1']), (socket) =>
       socket.on('error', () => undefined).end('HTTP/1.1 200 OK\r\n\r\n'),

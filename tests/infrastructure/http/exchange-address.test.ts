@@ -8,8 +8,8 @@ import { answered, CALL, call, HEAD, rawServer, stopServers } from './exchange-s
 
 after(stopServers);
 
-describe('the address of an exchange', () => {
-  it('is judged at every call: a name that has moved inside is refused', async () => {
+describe('The address of an exchange', () => {
+  it('is checked at every call, so a name that moved to an internal address is refused', async () => {
     const server = await rawServer(`${HEAD}\r\n`);
     const answers = [['93.184.215.14'], ['127.0.0.1'], ['93.184.215.14', '127.0.0.1']];
     let asked = 0;
@@ -25,23 +25,23 @@ describe('the address of an exchange', () => {
     expect(server.heard).to.deep.equal([]);
   });
 
-  it('is the one that was judged, also when the name has moved since', async () => {
+  it('is the checked one, even if the name has moved since', async () => {
     const outside = await rawServer(`${HEAD}Content-Length: 3\r\n\r\nout`);
     let asked = 0;
-    // Allowed at the first question of each call, refused at any other.
+    // Allowed at the first look-up of each call, refused at any other.
     const resolve = async () => (asked++ === 0 ? ['127.0.0.1'] : ['10.0.0.1']);
     const answer = answered(await call(`http://hooks.example:${outside.port}/`, {}, { resolve }));
     expect(answer.body.toString()).to.equal('out');
     expect(asked).to.equal(1);
   });
 
-  it('is looked at once more when the connection stands', async () => {
+  it('is verified again once connected', async () => {
     expect(isPinned('127.0.0.1', ['127.0.0.1'])).to.equal(true);
     expect(isPinned('2606:2800:0:0::1', ['10.0.0.1', '2606:2800::1'])).to.equal(true);
     for (const reached of [undefined, '', '127.0.0.2', '::1', '::ffff:127.0.0.1', '127.0.0.1%lo', '127.1']) {
       expect(isPinned(reached, ['127.0.0.1']), reached).to.equal(false);
     }
-    // A host that is an address is connected to without a look-up: another one than was judged does not pass.
+    // A host that is an address is connected to without a look-up: any other address is refused.
     const server = await rawServer('');
     const target = { host: '127.0.0.1', addresses: ['93.184.215.14'], port: server.port, tls: false };
     const opening = openPinned({ ...target, authorities: undefined }, new AbortController().signal);
@@ -50,7 +50,7 @@ describe('the address of an exchange', () => {
     expect(server.heard).to.deep.equal([]);
   });
 
-  it('is none of this machine’s own, whatever kind they are', async () => {
+  it('is never one of this machine’s own', async () => {
     const own = Object.values(networkInterfaces()).flatMap((found) => found ?? []);
     expect(addressesOfMachine()).to.have.members(own.map(({ address }) => address));
     const http = guardedHttp({ allowedNetworks: [], allowHttp: true });
@@ -59,7 +59,7 @@ describe('the address of an exchange', () => {
       const answer = await http.request({ ...CALL, url: `http://${host}:8080/` });
       expect(answer, host).to.include({ kind: 'refused', reason: 'literal_address' });
     }
-    // As if a public address were this machine's.
+    // Pretends that a public address is this machine's.
     const ownAddresses = () => ['93.184.215.14', '2606:2800:0:0:0:0:0:1'];
     const options = { allowedNetworks: [], ownAddresses, resolve: async () => ['93.184.215.14'] };
     for (const [url, reason] of [

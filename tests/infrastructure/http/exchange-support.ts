@@ -3,7 +3,7 @@ import type { OutboundAnswer, OutboundRequest } from '../../../application/ports
 import { type GuardOptions, guardedHttp } from '../../../infrastructure/http/guarded-http.ts';
 import { stopProviders } from '../../support/identity-provider.ts';
 
-/** Calls to servers on this machine, by plain http, which are allowed here. */
+/** A guard that allows calls to loopback by plain http. */
 export const guard = (own: Partial<GuardOptions> = {}) =>
   guardedHttp({ allowedNetworks: ['127.0.0.0/8'], allowHttp: true, ...own });
 
@@ -25,7 +25,7 @@ export const answered = (answer: OutboundAnswer) => {
 
 const stops: (() => Promise<void>)[] = [];
 
-/** A server that says these bytes, or does this, once something has come. */
+/** A server that sends these bytes, or runs this, once data has arrived. */
 export const rawServer = async (act: string | ((socket: Socket) => void)) => {
   const sockets = new Set<Socket>();
   const heard: string[] = [];
@@ -52,7 +52,7 @@ export const rawServer = async (act: string | ((socket: Socket) => void)) => {
 
 export const HEAD = 'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n';
 
-/** For the end of a suite: of every server that was called. */
+/** Stops every server of the suite. */
 export const stopServers = async (): Promise<void> => {
   await stopProviders();
   await Promise.all(stops.splice(0).map((stop) => stop()));

@@ -6,8 +6,8 @@ import { answered, CALL, call, guard, HEAD, rawServer, stopServers } from './exc
 
 after(stopServers);
 
-describe('an exchange', () => {
-  it('sends what it was given and answers with what came', async () => {
+describe('An exchange', () => {
+  it('sends the given request and returns the answer', async () => {
     const seen: unknown[] = [];
     const { origin } = await listen((request, response) => {
       const chunks: Buffer[] = [];
@@ -40,7 +40,7 @@ describe('an exchange', () => {
     expect(seen).to.deep.equal([['POST', '/hook?a=b%20c', sent, '{"ü":1}']]);
   });
 
-  it('calls a name by the addresses that were judged, and says the name', async () => {
+  it('connects to a name’s checked addresses, and sends the name', async () => {
     const hosts: (string | undefined)[] = [];
     const { origin } = await listen((request, response) => {
       hosts.push(request.headers.host);
@@ -72,14 +72,14 @@ describe('an exchange', () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
-  it('goes on to the next address when one does not take the connection', async () => {
+  it('tries the next address when one refuses the connection', async () => {
     const { origin } = await listen((_request, response) => response.end('here'));
     const resolve = async () => ['127.0.0.9', '127.0.0.8', '127.0.0.1'];
     const answer = await call(`http://hooks.example:${new URL(origin).port}/`, {}, { resolve });
     expect(answered(answer).body.toString()).to.equal('here');
   });
 
-  it('has a connection of its own, which ends with it', async () => {
+  it('has its own connection, which ends with it', async () => {
     const server = await rawServer((socket) =>
       socket.write(`${HEAD}Connection: keep-alive\r\nKeep-Alive: timeout=600\r\nContent-Length: 2\r\n\r\nok`),
     );
@@ -91,7 +91,7 @@ describe('an exchange', () => {
     }
   });
 
-  it('keeps its own headers from the caller', async () => {
+  it('sets its own headers, not the caller’s', async () => {
     const server = await rawServer(`${HEAD}Content-Length: 0\r\n\r\n`);
     const headers = {
       ...{
@@ -111,7 +111,7 @@ describe('an exchange', () => {
     expect(said).to.include('X-Kept: yes');
   });
 
-  it('sends nothing with a header that would become two', async () => {
+  it('refuses a header that would become two', async () => {
     const server = await rawServer(`${HEAD}\r\n`);
     const answer = await call(server.origin, { headers: { 'X-One': 'a\r\nX-Two: b' } });
     expect(answer).to.include({ kind: 'failed', reason: 'protocol' });
@@ -140,7 +140,7 @@ describe('an exchange', () => {
     expect(visits).to.equal(0);
   });
 
-  it('takes an answer without a body, and one after an informational one', async () => {
+  it('accepts an answer without a body, and one after an informational one', async () => {
     const server = await rawServer('HTTP/1.1 204 No Content\r\n\r\n');
     expect(answered(await call(server.origin))).to.include({ status: 204, truncated: false });
     const hints = await rawServer(
@@ -152,8 +152,8 @@ describe('an exchange', () => {
   });
 });
 
-describe('what is said of an exchange', () => {
-  it('names neither the URL nor what answered', async () => {
+describe('The error of an exchange', () => {
+  it('names neither the URL nor the server', async () => {
     const rude = await rawServer(`internal-secret ${'x'.repeat(3_000)}\r\n\r\n`);
     const gone = await listen(() => undefined);
     await gone.stop();

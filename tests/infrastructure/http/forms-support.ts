@@ -1,7 +1,7 @@
 import type { RefusalReason } from '../../../application/ports/outbound-http.ts';
 import { type GuardOptions, guardedHttp } from '../../../infrastructure/http/guarded-http.ts';
 
-/** Every name leads to a public address here, and this machine has the address 198.41.0.4 among others. */
+/** A guard for which every name has a public address; 198.41.0.4 is one of the machine's own. */
 export const guard = (own: Partial<GuardOptions> = {}) =>
   guardedHttp({
     allowedNetworks: [],
@@ -13,7 +13,7 @@ export const guard = (own: Partial<GuardOptions> = {}) =>
 
 const literal = (...hosts: string[]): string[] => hosts.map((host) => `https://${host}/hook`);
 
-/** URLs that nobody is called at, and why. */
+/** Refused URLs by reason. */
 export const REFUSED: Readonly<Record<RefusalReason, readonly string[]>> = {
   malformed: [
     '',
@@ -163,7 +163,7 @@ export const REFUSED: Readonly<Record<RefusalReason, readonly string[]>> = {
     ...[`${'a'.repeat(64)}.com`, `${'a.'.repeat(130)}com`, 'a`b.com', 'a{b}.com', 'a"b.com', 'a&b.com'],
   ].map((host) => `https://${host}/`),
   literal_address: literal(
-    // 127.0.0.1 and its like, in each spelling that the URL parser reads
+    // 127.0.0.1 and similar, in each spelling that the URL parser accepts
     ...['127.0.0.1', '127.0.0.1.', '127.1', '127.0.1', '2130706433', '0x7f000001', '0X7F000001'],
     ...['017700000001', '0177.0.0.1', '0x7f.0.0.1', '0x7f.1', '0177.1', '127.0x0.0.01', '0x7f.0x0.0x0.0x1'],
     ...[
@@ -176,7 +176,7 @@ export const REFUSED: Readonly<Record<RefusalReason, readonly string[]>> = {
     ],
     ...['127。0。0。1', '127．0．0．1', '１２７.0.0.1', '①②⑦.⓪.⓪.①', '127｡0｡0｡1', '𝟏𝟐𝟕.0.0.1', '⑫7.0.0.1'],
     ...['0', '0.0.0.0', '0x0', '0.0.0.1', '0.255.255.255', '00', '0x', '0x.0x.0'],
-    // every special-purpose block, at both ends
+    // both ends of every special-purpose block
     ...['10.0.0.0', '10.255.255.255', '167772161', '0xa000001', '012.0.0.1', '10.1'],
     ...['100.64.0.0', '100.127.255.255', '100.100.100.200', '169.254.0.0', '169.254.255.255'],
     ...[
@@ -193,7 +193,7 @@ export const REFUSED: Readonly<Record<RefusalReason, readonly string[]>> = {
     ...['198.19.255.255', '198.51.100.0', '198.51.100.255', '203.0.113.0', '203.0.113.255', '224.0.0.1'],
     ...['239.255.255.255', '240.0.0.0', '255.255.255.255', '4294967295', '0xffffffff', '168.63.129.16'],
     ...['2822734096', '0xa83f8110'],
-    // IPv6: special blocks, and every way to carry an IPv4 address
+    // IPv6: special blocks, and every form that embeds an IPv4 address
     ...['[::]', '[::1]', '[0:0:0:0:0:0:0:1]', '[0000::0001]', '[::2]', '[::127.0.0.1]', '[::7f00:1]'],
     ...[
       '[::ffff:127.0.0.1]',
@@ -236,7 +236,7 @@ export const REFUSED: Readonly<Record<RefusalReason, readonly string[]>> = {
   resolved_address: [],
 };
 
-/** URLs that may be called. */
+/** Allowed URLs. */
 export const TAKEN = [
   'https://example.com',
   'https://example.com/',

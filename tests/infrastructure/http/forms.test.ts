@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { guard, REFUSED, TAKEN } from './forms-support.ts';
 
-describe('a guarded call', () => {
+describe('A guarded call', () => {
   const { check } = guard();
 
   for (const [reason, urls] of Object.entries(REFUSED)) {
@@ -14,12 +14,12 @@ describe('a guarded call', () => {
   }
 
   for (const url of TAKEN) {
-    it(`is made: ${url}`, async () => {
+    it(`is allowed: ${url}`, async () => {
       expect(await check(url)).to.deep.equal({ ok: true });
     });
   }
 
-  it('refuses the same when it is made, and sends nothing', async () => {
+  it('refuses the same when it is sent, and sends nothing', async () => {
     const { request } = guard();
     for (const [reason, urls] of Object.entries(REFUSED)) {
       for (const url of urls) {
@@ -30,7 +30,7 @@ describe('a guarded call', () => {
     }
   });
 
-  it('with http allowed is also made by http and at port 80, and as before in all else', async () => {
+  it('may use http and port 80 when allowed, with all other rules', async () => {
     const open = guard({ allowHttp: true });
     for (const url of [
       'http://example.com/',
@@ -53,7 +53,7 @@ describe('a guarded call', () => {
     }
   });
 
-  it('is judged by the address alone, however an address is spelled', async () => {
+  it('is checked by the address in any spelling', async () => {
     const byte = fc.integer({ min: 0, max: 255 });
     const spellings = ([a, b, c, d]: readonly [number, number, number, number]): string[] => {
       const whole = ((a * 256 + b) * 256 + c) * 256 + d;
@@ -88,7 +88,7 @@ describe('a guarded call', () => {
     );
   });
 
-  it('is answered for any text whatever', async () => {
+  it('has an answer for any text', async () => {
     const piece = fc.constantFrom(
       'https://',
       '@',

@@ -5,7 +5,7 @@ import { guardedHttp } from '../../../infrastructure/http/guarded-http.ts';
 import { rejection } from '../../support/eventually.ts';
 import { listen, stopProviders } from '../../support/identity-provider.ts';
 
-describe('a fetch behind a guard', () => {
+describe('A guarded fetch', () => {
   const http = guardedHttp({ allowedNetworks: ['127.0.0.0/8'], allowHttp: true });
   const fetched = guardedFetch(http, { timeoutMs: 5_000, maxResponseBytes: 1_000 });
   const seen: { method: unknown; type: unknown; authorization: unknown; body: string }[] = [];
@@ -70,7 +70,7 @@ describe('a fetch behind a guard', () => {
     ]);
   });
 
-  it('answers with every status', async () => {
+  it('returns every status', async () => {
     expect((await fetched(`${origin}/empty`, {})).status).to.equal(204);
     const refused = await fetched(`${origin}/refused`, {});
     expect([refused.status, refused.headers.get('www-authenticate'), await refused.text()]).to.deep.equal([
@@ -80,12 +80,12 @@ describe('a fetch behind a guard', () => {
     ]);
   });
 
-  it('follows no redirect, even when asked to', async () => {
+  it('follows no redirect, even on request', async () => {
     expect((await fetched(`${origin}/moved`, { redirect: 'follow' })).status).to.equal(302);
     expect(seen).to.have.lengthOf(1);
   });
 
-  it('fails where there is no whole answer', async () => {
+  it('fails without a whole answer', async () => {
     for (const path of ['/large', '/gzip']) {
       expect(await rejection(fetched(`${origin}${path}`, {})), path).to.be.instanceOf(TypeError);
     }
@@ -97,7 +97,7 @@ describe('a fetch behind a guard', () => {
     expect(await rejection(fetched(`${origin}/`, { method: 'TRACE' }))).to.be.instanceOf(TypeError);
   });
 
-  it('ends with its signal', async () => {
+  it('is aborted by its signal', async () => {
     const why = new Error('given up');
     const stop = new AbortController();
     const waiting = fetched(`${origin}/silent`, { signal: stop.signal });

@@ -20,10 +20,10 @@ const CALL = {
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
-/** What a server says to the nth request of all, and the nth on its connection, both from 1. */
+/** The server's answer to the nth request in total, and the nth on its connection, both from 1. */
 type Says = (nth: number, onConnection: number, socket: Socket) => string | undefined;
 
-describe('connections that are kept', () => {
+describe('Kept connections', () => {
   const servers: Server[] = [];
   const authority: Authority = makeAuthority('An authority of the tests');
 
@@ -31,7 +31,7 @@ describe('connections that are kept', () => {
     for (const server of servers.splice(0)) await new Promise((resolve) => server.close(resolve));
   });
 
-  /** Counts connections, and requests: each is one piece here. */
+  /** Counts connections and requests; each request arrives in one chunk. */
   const receiver = async (says: Says = () => OK, { host = '127.0.0.1', port = 0, tls = false } = {}) => {
     const sockets = new Set<Socket>();
     const heard: string[] = [];
@@ -71,7 +71,7 @@ describe('connections that are kept', () => {
     answer.kind === 'answered' ? answer.status : `${answer.kind} ${answer.reason}`;
 
   for (const tls of [false, true]) {
-    it(`carry one exchange after the other, by ${tls ? 'TLS' : 'plain HTTP'}`, async () => {
+    it(`carry one exchange after another, by ${tls ? 'TLS' : 'plain HTTP'}`, async () => {
       const { port, heard, seen, sockets } = await receiver(() => OK, { tls });
       const http = guard({ resolve: async () => ['127.0.0.1'] });
       const url = `${tls ? 'https' : 'http'}://hooks.example:${port}`;
@@ -88,7 +88,7 @@ describe('connections that are kept', () => {
     });
   }
 
-  it('are nobody else’s: not of another name for the caller, nor of another place, nor of who asks for none', async () => {
+  it('are separated by host, origin and key', async () => {
     const one = await receiver();
     const two = await receiver();
     const http = guard();
@@ -107,7 +107,7 @@ describe('connections that are kept', () => {
     for (const { sockets } of [one, two]) for (const socket of sockets) socket.destroy();
   });
 
-  it('are only used for an address that is judged good at that call', async () => {
+  it('are used only for an address checked for that call', async () => {
     const old = await receiver();
     const moved = await receiver(() => OK, { host: '127.0.0.2', port: old.port });
     let addresses = ['127.0.0.1'];
@@ -154,7 +154,7 @@ describe('connections that are kept', () => {
     });
   }
 
-  it('end with an exchange that is not answered in time, or given up', async () => {
+  it('end with an exchange that times out or is aborted', async () => {
     const server = await receiver((_nth, onConnection) => (onConnection === 1 ? OK : undefined));
     const http = guard();
     await http.request({ ...CALL, url: server.origin });
@@ -177,7 +177,7 @@ describe('connections that are kept', () => {
     ['closed', (socket: Socket) => void socket.end()],
     ['reset', (socket: Socket) => void socket.resetAndDestroy()],
   ] as const) {
-    it(`that the server has ${how} without a word are made anew, for the same bytes`, async () => {
+    it(`that the server has silently ${how} are replaced, with the same bytes`, async () => {
       const server = await receiver((_nth, onConnection, socket) => {
         if (onConnection === 1) return OK;
         end(socket);
@@ -196,7 +196,7 @@ describe('connections that are kept', () => {
     });
   }
 
-  it('by TLS that the server has closed without a word are made anew', async () => {
+  it('by TLS that the server has silently closed are replaced', async () => {
     const server = await receiver(
       (_nth, onConnection, socket) => {
         if (onConnection === 1) return OK;
@@ -214,7 +214,7 @@ describe('connections that are kept', () => {
     for (const socket of server.sockets) socket.destroy();
   });
 
-  it('on which an answer had begun are not', async () => {
+  it('with the start of an answer are not replaced', async () => {
     const server = await receiver((_nth, onConnection, socket) => {
       if (onConnection === 1) return OK;
       socket.end('HTTP/1.1 20');
@@ -227,7 +227,7 @@ describe('connections that are kept', () => {
     expect([server.seen.connections, server.heard.length]).to.deep.equal([1, 2]);
   });
 
-  it('are made anew once: a second silence is a failure', async () => {
+  it('are replaced once: a second silence is a failure', async () => {
     const server = await receiver((nth, _onConnection, socket) => {
       if (nth === 1) return OK;
       socket.destroy();
@@ -240,7 +240,7 @@ describe('connections that are kept', () => {
     expect([server.seen.connections, server.heard.length]).to.deep.equal([2, 3]);
   });
 
-  it('are four at most for one caller', async () => {
+  it('are limited to four per key', async () => {
     const waiting: Socket[] = [];
     const server = await receiver((_nth, _onConnection, socket) => {
       waiting.push(socket);
@@ -255,7 +255,7 @@ describe('connections that are kept', () => {
     for (const socket of server.sockets) socket.destroy();
   });
 
-  it('are so many in all, the ones used last, and none that is old', async () => {
+  it('are limited in total to the most recently used, without old ones', async () => {
     const server = await receiver();
     const opened = async () => {
       const socket = connect(server.port, '127.0.0.1');
@@ -277,7 +277,7 @@ describe('connections that are kept', () => {
     await server.closed();
   });
 
-  it('are closed after a few seconds, or sooner where the server asks for it', async function () {
+  it('close after a few seconds, or earlier when the server asks for it', async function () {
     this.timeout(20_000);
     const server = await receiver();
     const short = await receiver(

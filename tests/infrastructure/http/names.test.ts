@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { guard } from './forms-support.ts';
 
-describe('a name', () => {
+describe('A name', () => {
   const answered = (...addresses: string[]) =>
     guard({ resolve: async () => addresses }).check('https://hooks.example/');
 
@@ -29,7 +29,7 @@ describe('a name', () => {
       '8.8.8.8/32',
     ],
   ]) {
-    it(`that has ${JSON.stringify(address)} among its addresses is refused, wherever that stands`, async () => {
+    it(`that has ${JSON.stringify(address)} among its addresses is refused, in any position`, async () => {
       const refusal = { ok: false, reason: 'resolved_address' };
       expect(await answered(address)).to.include(refusal);
       expect(await answered(address, '93.184.215.14')).to.include(refusal);
@@ -37,7 +37,7 @@ describe('a name', () => {
     });
   }
 
-  it('without an answer is taken for now', async () => {
+  it('without an answer is accepted for now', async () => {
     expect(await answered()).to.deep.equal({ ok: true });
     const failing = guard({ resolve: () => Promise.reject(new Error('SERVFAIL')) });
     expect(await failing.check('https://hooks.example/')).to.deep.equal({ ok: true });
@@ -45,7 +45,7 @@ describe('a name', () => {
     expect(await silent.check('https://hooks.example/')).to.deep.equal({ ok: true });
   });
 
-  it('keeps its addresses to itself', async () => {
+  it('does not reveal its addresses', async () => {
     const verdict = await answered('10.11.12.13');
     expect(JSON.stringify(verdict)).not.to.include('10.11');
   });

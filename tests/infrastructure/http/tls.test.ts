@@ -5,7 +5,7 @@ import { guardedHttp } from '../../../infrastructure/http/guarded-http.ts';
 import { type Authority, makeAuthority } from '../../support/certificates.ts';
 import { eventually } from '../../support/eventually.ts';
 
-describe('an exchange by TLS', () => {
+describe('A TLS exchange', () => {
   const CALL = { method: 'POST', headers: {}, body: 'x', timeoutMs: 5_000, maxResponseBytes: 100 } as const;
   const authority: Authority = makeAuthority('An authority of the tests');
   const stranger: Authority = makeAuthority('Another authority');
@@ -57,7 +57,7 @@ describe('an exchange by TLS', () => {
     await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
   });
 
-  it('asks for the name, checks the certificate for it, and says it again', async () => {
+  it('sends the name, checks its certificate, and sends it as Host', async () => {
     const port = await start(authority.issue(['hooks.example', 'other.example']));
     for (const host of ['hooks.example', 'other.example', 'HOOKS.example', 'hooks.example.']) {
       expect(await call(host, port), host).to.deep.include({ kind: 'answered', status: 200 });
@@ -66,13 +66,13 @@ describe('an exchange by TLS', () => {
     expect(heard[0]).to.match(new RegExp(`^POST /hook HTTP/1\\.1\r\nhost: hooks\\.example:${port}\r\n`, 'i'));
   });
 
-  it('takes a certificate for an address', async () => {
+  it('accepts a certificate for an address', async () => {
     const port = await start(authority.issue(['127.0.0.1']));
     expect(await call('127.0.0.1', port)).to.include({ kind: 'answered', status: 200 });
     expect(await call('hooks.example', port)).to.include({ kind: 'failed', reason: 'tls' });
   });
 
-  it('sends nothing to who has no certificate for the name that holds', async () => {
+  it('sends nothing to a server without a valid certificate', async () => {
     const named = ['hooks.example', '127.0.0.1'];
     for (const [what, certificate] of [
       ['another name', authority.issue(['else.example'])],
@@ -89,7 +89,7 @@ describe('an exchange by TLS', () => {
     expect(heard).to.deep.equal([]);
   });
 
-  it('trusts only the authorities of Node where no others are named', async () => {
+  it('trusts only Node’s authorities by default', async () => {
     const port = await start(authority.issue(['127.0.0.1']));
     const http = guardedHttp({ allowedNetworks: ['127.0.0.0/8'], allowHttp: true });
     const answer = await http.request({ ...CALL, url: `https://127.0.0.1:${port}/` });
@@ -97,20 +97,20 @@ describe('an exchange by TLS', () => {
     expect(heard).to.deep.equal([]);
   });
 
-  it('does not take old versions of TLS', async () => {
+  it('refuses old versions of TLS', async () => {
     const old = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' };
     const port = await start(authority.issue(['hooks.example']), old);
     expect(await call('hooks.example', port)).to.include({ kind: 'failed', reason: 'tls' });
   });
 
-  it('is not made with who does not speak TLS', async () => {
+  it('fails with a server that does not speak TLS', async () => {
     const plain = await opened(createPlainServer((socket) => socket.resume().end('HTTP/1.1 200 OK\r\n\r\n')));
     expect(await call('hooks.example', plain)).to.include({ kind: 'failed', reason: 'tls' });
     const closing = await opened(createPlainServer((socket) => socket.destroy()));
     expect((await call('hooks.example', closing)).kind).to.equal('failed');
   });
 
-  it('ends in time when the other side never shakes hands', async () => {
+  it('times out when the server does not complete the handshake', async () => {
     const silent = await opened(createPlainServer((socket) => socket.resume()));
     const answer = await call('hooks.example', silent, { timeoutMs: 100 });
     expect(answer).to.include({ kind: 'failed', reason: 'timeout' });

@@ -17,8 +17,8 @@ import {
 
 const REDIRECT = 'http://127.0.0.1:9/callback';
 
-/** A real provider, seen through a `fetch` that counts, and that may change what comes back. */
-describe('the adapter of OpenID Connect', () => {
+/** A real provider behind a `fetch` that counts requests and can change answers. */
+describe('The OpenID Connect adapter', () => {
   let idp: IdentityProvider;
   let asked: string[];
   let spoil: (url: string, text: string) => string;
@@ -58,7 +58,7 @@ describe('the adapter of OpenID Connect', () => {
     now = 0;
   });
 
-  /** Goes through the provider's pages as a browser would, and comes back with the code. */
+  /** Walks through the provider's pages like a browser, and returns the code. */
   const codeFrom = async (begun: string): Promise<{ code: string; iss: string | undefined }> => {
     let url = begun;
     const cookies = new Map<string, string>();
@@ -106,7 +106,7 @@ describe('the adapter of OpenID Connect', () => {
     throw new Error('it was available');
   };
 
-  it('tells who somebody is', async () => {
+  it('returns the person’s identity', async () => {
     const { finish } = await whole();
     expect(await finish()).to.deep.equal({
       issuer: idp.issuer,
@@ -117,7 +117,7 @@ describe('the adapter of OpenID Connect', () => {
     });
   });
 
-  it('makes new values for each sign-in', async () => {
+  it('creates new values for each sign-in', async () => {
     const provider = adapter();
     const [one, two] = [
       await provider.start(settings(), REDIRECT),
@@ -130,7 +130,7 @@ describe('the adapter of OpenID Connect', () => {
     expect(one.url).not.to.contain(one.codeVerifier);
   });
 
-  it('refuses another nonce, another verifier, and a code that was used', async () => {
+  it('refuses another nonce, another verifier, and a used code', async () => {
     const nonce = await whole();
     expect(await refusedWith(nonce.finish({ nonce: 'x'.repeat(43) }))).to.equal(
       'OAUTH_JWT_CLAIM_COMPARISON_FAILED',
@@ -142,7 +142,7 @@ describe('the adapter of OpenID Connect', () => {
     expect(await refusedWith(finish())).to.equal('invalid_grant');
   });
 
-  /** Changes the claims or the header of the ID token on its way; its signature stays what it was. */
+  /** Changes the claims or the header of the ID token in transit; its signature stays unchanged. */
   const withToken = (change: (header: object, claims: object) => [object, object], sign = true) => {
     spoil = (url, text) => {
       if (!url.endsWith('/token')) return text;
@@ -156,7 +156,7 @@ describe('the adapter of OpenID Connect', () => {
     };
   };
 
-  it('refuses an ID token whose signature is not of its text', async () => {
+  it('refuses an ID token with an invalid signature', async () => {
     for (const change of [
       (header: object, claims: object): [object, object] => [header, { ...claims, sub: 'admin' }],
       (header: object, claims: object): [object, object] => [{ ...header, alg: 'none' }, claims],
@@ -171,7 +171,7 @@ describe('the adapter of OpenID Connect', () => {
     await refusedWith(finish());
   });
 
-  it('refuses an ID token of another issuer, for another client, or out of its time', async () => {
+  it('refuses an ID token of another issuer, for another client, or outside its validity', async () => {
     for (const own of [{ iss: 'https://evil.example' }, { aud: 'another' }, { exp: 1_000 }, { iat: 'x' }]) {
       const { finish } = await whole();
       withToken((header, claims) => [header, { ...claims, ...own }]);
@@ -183,7 +183,7 @@ describe('the adapter of OpenID Connect', () => {
     await refusedWith(finish());
   });
 
-  it('refuses a person that the provider describes as another one', async () => {
+  it('refuses a person whom the user info describes as another one', async () => {
     const terse = await startProvider({ redirectUri: REDIRECT });
     terse.next = { sub: 'ann', email: 'ann@corp.example', email_verified: true };
     const provider = adapter();
@@ -195,7 +195,7 @@ describe('the adapter of OpenID Connect', () => {
     expect(asked).to.include('/me');
   });
 
-  it('takes nothing but true for a verified e-mail', async () => {
+  it('accepts only true for a verified e-mail', async () => {
     for (const value of ['true', 1, 'yes', null]) {
       const terse = await startProvider({ redirectUri: REDIRECT });
       terse.next = { sub: 'ann', email: 'ann@corp.example' };
@@ -211,7 +211,7 @@ describe('the adapter of OpenID Connect', () => {
     }
   });
 
-  it('remembers the metadata for five minutes, by settings', async () => {
+  it('caches the metadata for five minutes, by settings', async () => {
     const provider = adapter();
     const ask = async (key: string): Promise<number> => {
       asked = [];
@@ -226,7 +226,7 @@ describe('the adapter of OpenID Connect', () => {
     expect(await ask('acme 1')).to.equal(1);
   });
 
-  it('gives up on a provider that does not answer, at the token too, within its time', async () => {
+  it('times out on a silent provider, also at the token endpoint', async () => {
     const silent = await listen(() => undefined);
     const began = performance.now();
     const provider = adapter({ timeoutMs: 200 });
@@ -240,7 +240,7 @@ describe('the adapter of OpenID Connect', () => {
     expect(await unavailableWith(finish())).to.contain('out of reach');
   });
 
-  it('has one deadline over all that it asks for', async () => {
+  it('has one deadline for all its requests', async () => {
     const slow: Fetch = async (url, init) => {
       await new Promise((resolve) => setTimeout(resolve, 150));
       init.signal?.throwIfAborted();
@@ -249,12 +249,12 @@ describe('the adapter of OpenID Connect', () => {
     const quick = adapter();
     const begun = await quick.start(settings(), REDIRECT);
     const answer = await codeFrom(begun.url);
-    // Metadata, token, keys: each well in time, together not.
+    // Metadata, token and keys are each in time, but not together.
     const provider = adapter({ fetch: slow, timeoutMs: 350 });
     await unavailableWith(provider.finish(settings(), REDIRECT, begun, answer));
   });
 
-  it('calls a failing token endpoint, and failing keys, unavailable', async () => {
+  it('reports failing token and key endpoints as unavailable', async () => {
     for (const broken of ['/token', '/jwks']) {
       const failing: Fetch = (url, init) =>
         new URL(url).pathname === broken
@@ -265,7 +265,7 @@ describe('the adapter of OpenID Connect', () => {
     }
   });
 
-  it('never follows a redirect', async () => {
+  it('follows no redirect', async () => {
     for (const from of ['/token', '/jwks', '/.well-known/openid-configuration']) {
       const modes: (string | undefined)[] = [];
       const moving: Fetch = (url, init) => {
@@ -285,7 +285,7 @@ describe('the adapter of OpenID Connect', () => {
     }
   });
 
-  it('takes plain http from this machine only, and only where it is told to', async () => {
+  it('accepts plain http only on loopback, and only when allowed', async () => {
     expect(await unavailableWith(adapter({ loopbackHttp: false }).start(settings(), REDIRECT))).to.contain(
       'OAUTH_HTTP_REQUEST_FORBIDDEN',
     );
@@ -295,7 +295,7 @@ describe('the adapter of OpenID Connect', () => {
     expect(await unavailableWith(finish())).to.contain('plain http');
   });
 
-  it('does not take one of a provider’s tenants for another', async () => {
+  it('does not accept another tenant of the provider', async () => {
     const general = 'https://login.microsoftonline.com/common/v2.0';
     const speaking: Fetch = () =>
       Promise.resolve(
@@ -308,7 +308,7 @@ describe('the adapter of OpenID Connect', () => {
     expect(await unavailableWith(attempt)).to.contain('another one than configured');
   });
 
-  it('does not send a browser to anything but a web page', async () => {
+  it('sends a browser only to a web page', async () => {
     spoil = (_url, text) => text.replace(`${idp.issuer}/auth`, 'javascript:alert(1)//');
     await unavailableWith(adapter().start(settings(), REDIRECT));
   });

@@ -14,7 +14,7 @@ const OTHER = 'somebody-else-0123456789-0123456789';
 const schema = z.object({ sub: z.string() });
 const HOUR = 3600;
 
-describe('a family of tokens', () => {
+describe('A family of tokens', () => {
   const clock = testClock();
   const seconds = (): number => Math.floor(clock.now() / 1000);
   const family = (...secrets: [string, ...string[]]) => tokenFamily(secrets, schema, () => HOUR, clock);
@@ -23,13 +23,13 @@ describe('a family of tokens', () => {
   const refused = (tokens: TokenFamily<{ sub: string }>, token: string): string =>
     refusal(() => tokens.verify(token)).code;
 
-  it('signs with the current secret alone', () => {
+  it('signs with the current secret only', () => {
     const token = family(NEW, OLD).sign({ sub: 'ann' }, HOUR);
     expect(family(NEW).verify(token)).to.deep.equal({ sub: 'ann', iat: seconds(), exp: seconds() + HOUR });
     expect(refused(family(OLD), token)).to.equal('invalid_credential');
   });
 
-  it('takes what a previous secret signed while that is there, and no longer', () => {
+  it('accepts a previous secret’s tokens while it is configured', () => {
     const token = family(OLD).sign({ sub: 'ann' }, HOUR);
     expect(family(NEW, OLD).verify(token)).to.include({ sub: 'ann' });
     expect(refused(family(NEW), token)).to.equal('invalid_credential');
@@ -37,7 +37,7 @@ describe('a family of tokens', () => {
     expect(refused(family(NEW, OLD), minted(''))).to.equal('invalid_credential');
   });
 
-  it('has one set of rules for both', () => {
+  it('has the same rules for both secrets', () => {
     const tokens = family(NEW, OLD);
     for (const key of [NEW, OLD]) {
       const expired = minted(key, { iat: seconds() - HOUR, exp: seconds() });
@@ -76,7 +76,7 @@ describe('a family of tokens', () => {
     }
   });
 
-  it('lets a token of either run out while it is remembered', () => {
+  it('expires cached tokens', () => {
     const own = testClock();
     const tokens = tokenFamily([NEW, OLD], schema, () => HOUR, own);
     const at = Math.floor(own.now() / 1000);
@@ -86,7 +86,7 @@ describe('a family of tokens', () => {
     for (const token of all) expect(refused(tokens, token)).to.equal('credential_expired');
   });
 
-  it('spends two HMACs on a signature that nobody made, and none on a token that it knows', () => {
+  it('computes two HMACs for a forged signature, and none for a cached token', () => {
     const tokens = family(NEW, OLD);
     const known = minted(OLD);
     tokens.verify(known);

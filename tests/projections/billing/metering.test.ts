@@ -41,7 +41,7 @@ describe('Metering', () => {
     at,
   });
 
-  it('has a type for every meter, all of them in the catalogue or to come', () => {
+  it('has an event type of the catalogue, or a future one, for every meter', () => {
     const known = new Set(catalogue.map(({ type }) => type));
     expect(COUNTED_TYPES.filter((type) => !known.has(type))).to.deep.equal([]);
     for (const meter of METERS) {
@@ -63,7 +63,7 @@ describe('Metering', () => {
     expect(metersOf({ type: 'constructor', data: {} })).to.deep.equal([]);
   });
 
-  it('puts events into the day they happened on, with their places in the log', () => {
+  it('counts events on the day they happened, with their log positions', () => {
     const midnight = Date.UTC(2026, 11, 1);
     const { days, active } = documents(
       { position: '1' },
@@ -82,7 +82,7 @@ describe('Metering', () => {
     ]);
   });
 
-  it('counts nobody active who is no person of the tenant, and nothing of the platform’s or a partner’s', () => {
+  it('counts only persons of the tenant as active', () => {
     const kinds = ['platform_admin', 'api_token', 'extension', 'partner', 'public', 'system'];
     const { days, active, platform } = documents(
       ...kinds.map((kind) => ({ actor: { kind, id: 'x' } })),
@@ -97,7 +97,7 @@ describe('Metering', () => {
     expect(days[0]?.parts).to.deep.equal([part(7)]);
   });
 
-  it('leaves the document of a person who was active on the day as it is', () => {
+  it('keeps the document of a person already active on the day', () => {
     const model = memoryReadModel(meteringProjection);
     model.fold(event({ position: '1' }));
     const before = [...model.documents('active', 'acme').values()][0];
@@ -116,7 +116,7 @@ describe('Metering', () => {
   };
   const noon = { at: new Date(NOON).toISOString(), position: '3' };
 
-  it('counts a day apart before and after a hand-over, with late usage before it', () => {
+  it('separates a day before and after a hand-over, also for late usage', () => {
     const { days } = documents(
       created,
       { position: '1', at: NOON },
@@ -137,7 +137,7 @@ describe('Metering', () => {
     ]);
   });
 
-  it('says the same where a tenant is folded behind its hand-over, having been parked', () => {
+  it('gives the same for a tenant that was parked and folded after its hand-over', () => {
     const uses = [
       { position: '1', at: NOON },
       { position: '4', at: EVENING },
@@ -147,12 +147,12 @@ describe('Metering', () => {
     expect(documents(created, handOver('3', 'south', NOON), ...uses).days).to.deep.equal(inOrder.days);
   });
 
-  it('calls a day mixed where a hand-over is folded behind usage that follows it', () => {
+  it('marks a day as mixed when a hand-over is folded after later usage', () => {
     const { days } = documents(created, { position: '4', at: EVENING }, handOver('3', 'south', NOON));
     expect(days[0]).to.include({ first: '3', last: '4', isMixed: true });
   });
 
-  it('keeps the tenures of a tenant, and what it was called in each', () => {
+  it('keeps the tenures of a tenant, and its name in each', () => {
     const model = memoryReadModel(meteringProjection);
     const renamed = { type: 'TenantChanged', tenantId: 'platform', position: '2', at: NOON } as const;
     for (const each of [

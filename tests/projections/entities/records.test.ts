@@ -23,7 +23,7 @@ const recordAfter = (...story: RecordEvent[]): RecordDoc | undefined =>
   folded(recordsProjection, story).get('records/acme/r') as RecordDoc | undefined;
 
 describe('The records read model', () => {
-  it('shows a record with what it is ordered and found by', () => {
+  it('shows a record with its order keys', () => {
     const { keys, ...doc } = recordAfter(created) ?? { keys: {} };
     expect(doc).to.deep.equal({
       id: 'r',
@@ -42,7 +42,7 @@ describe('The records read model', () => {
     expect(Object.keys(keys).sort()).to.deep.equal(['also', 'd', 'j', 'ref']);
   });
 
-  it('follows changes of values and of state', () => {
+  it('follows changes of values and state', () => {
     const doc = recordAfter(
       created,
       { type: 'RecordUpdated', data: { ...base, values: {}, types: {}, changed: ['d'], version: 2 } },
@@ -56,7 +56,7 @@ describe('The records read model', () => {
     expect(doc?.updated_at).to.equal(iso(4));
   });
 
-  it('hides a record from the moment its deletion begins, and shows it again when it is given up', () => {
+  it('hides a record during its deletion, and shows it again when abandoned', () => {
     const started: RecordEvent = { type: 'RecordDeletionStarted', data: { ...base, deletion_id: 'd' } };
     expect(recordAfter(created, started)).to.deep.include({ listed: null, deletion_id: 'd', refs: ['t'] });
     const given: RecordEvent = { type: 'RecordDeletionAbandoned', data: { ...base, deletion_id: 'd' } };
@@ -68,7 +68,7 @@ describe('The records read model', () => {
     expect(recordAfter(created, started, deleted)).to.equal(undefined);
   });
 
-  it('makes no record of what never was one', () => {
+  it('creates no record from changes alone', () => {
     const late: RecordEvent = { type: 'ReferenceBarred', data: { ...base, registration_id: 'x' } };
     expect(recordAfter(late)).to.equal(undefined);
   });

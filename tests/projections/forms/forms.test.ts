@@ -26,8 +26,8 @@ const doc = {
   updated_at: time(1),
 };
 
-describe('the list of forms', () => {
-  it('shows each form as it is now', () => {
+describe('The list of forms', () => {
+  it('shows each form’s present state', () => {
     const shown = (...story: Told[]) => [...folded(formsProjection, [created, ...story]).values()];
     expect(shown()).to.deep.equal([doc]);
     expect(shown(told('FormPublished'))).to.deep.equal([
@@ -43,7 +43,7 @@ describe('the list of forms', () => {
     expect(shown(told('FormPublished'), { type: 'FormDeleted', data })).to.deep.equal([]);
   });
 
-  it('makes nothing of events of a form that it does not have', () => {
+  it('ignores events of unknown forms', () => {
     const rest = [told('FormPublished'), told('FormArchived'), { type: 'FormChanged', data }];
     expect(folded(formsProjection, rest).size).to.equal(0);
   });

@@ -32,11 +32,11 @@ describe('API tokens', () => {
   };
   const told = (type: string): Told => ({ type, data: { token_id: 'one' } });
 
-  it('are listed without anything of their secret', () => {
+  it('are listed without their secrets', () => {
     expect([...folded(apiTokensProjection, [minted]).values()]).to.deep.equal([one]);
   });
 
-  it('keep when they were used last and when they were revoked', () => {
+  it('show their last use and their revocation', () => {
     const story = [minted, told('ApiTokenUsed'), told('ApiTokenUsed'), told('ApiTokenRevoked')];
     expect([...folded(apiTokensProjection, story).values()]).to.deep.equal([
       { ...one, last_used_at: time(3), revoked_at: time(4) },
@@ -45,7 +45,7 @@ describe('API tokens', () => {
   });
 });
 
-describe('extensions', () => {
+describe('Extensions', () => {
   const manifest = { ext_id: 'crm', name: 'CRM', version: '1', scopes: ['data:read'], url: null };
   const installed: Told = { type: 'ExtensionInstalled', data: { ...manifest, created_by: 'ann' } };
   const told = (type: string): Told => ({ type, data: { ext_id: 'crm' } });

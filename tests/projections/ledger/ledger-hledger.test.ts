@@ -14,7 +14,7 @@ import { memoryReadModel } from '../../support/memory-reader.ts';
 
 const TENANT = 'acme';
 
-/** Names and memos that a plain-text journal could take for something else. */
+/** Names and memos that contain journal syntax. */
 const NASTY = [
   'Cash',
   'two  spaces ; a comment',
@@ -129,7 +129,7 @@ const balancesOf = async (moves: readonly Move[]) => {
 };
 
 describe('The exported journal', () => {
-  it('has one account for each of ours, and nothing that a text of ours could add', async () => {
+  it('has one hledger account per account, and no text can add others', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(move, { maxLength: 30 }), async (moves) => {
         const { text, names } = await balancesOf(moves);
@@ -153,7 +153,7 @@ describe('The exported journal', () => {
     );
   });
 
-  it('writes amounts exactly, in the places of the currency', () => {
+  it('writes amounts exactly, with the decimal places of the currency', () => {
     const cases: readonly (readonly [bigint, string, string])[] = [
       [1n, 'EUR', '0.01'],
       [-1n, 'EUR', '-0.01'],
@@ -168,11 +168,11 @@ describe('The exported journal', () => {
   });
 
   if (hledgerVersion() === undefined) {
-    it('is read by hledger, which comes to the same balances: skipped, hledger is not installed', function () {
+    it('gives hledger the same balances: skipped, hledger is not installed', function () {
       this.skip();
     });
   } else {
-    it('is read by hledger, which comes to the same balances', async () => {
+    it('gives hledger the same balances', async () => {
       for (const moves of fc.sample(fc.array(move, { minLength: 200, maxLength: 400 }), 5)) {
         const { text, balances } = await balancesOf(moves);
         for (const to of ['2026-06-30', '2026-12-31']) {

@@ -7,7 +7,7 @@ import { balanceSheet, profitAndLoss, trialBalance } from '../../../projections/
 import { memoryReadModel } from '../../support/memory-reader.ts';
 
 const TENANT = 'acme';
-/** The whole journal is to be read. */
+/** The whole journal must be read. */
 const NOTHING = { sums: [], chart: [], next: 0 };
 
 const books = () => {
@@ -50,8 +50,8 @@ const books = () => {
   return { ...model, post, open, nextMonth, end: () => String(revision).padStart(16, '0') };
 };
 
-describe('What was recorded', () => {
-  it('is added up month by month, so that a report as of a position reads the journal of one month', async () => {
+describe('Recorded amounts', () => {
+  it('are summed by month, so that a report as of a position reads one month of the journal', async () => {
     const { reader, post, open, nextMonth, end } = books();
     post(1, '2026-01-15');
     post(2, '2026-02-28');
@@ -87,7 +87,7 @@ describe('What was recorded', () => {
     expect((await recordedBefore(reader, TENANT, 'USD', end(), end())).sums).to.deep.equal([]);
   });
 
-  it('is not added up from a batch that is being written, which shows in parts where a store has no transactions', async () => {
+  it('exclude a batch in progress, which a store without transactions shows in part', async () => {
     const { reader, post, nextMonth, end, documents } = books();
     post(1, '2026-01-15');
     nextMonth();
@@ -97,14 +97,14 @@ describe('What was recorded', () => {
     post(4, '2026-02-28');
     nextMonth();
     post(5, '2026-03-15');
-    // Where the new month began is written, and what was posted just before it is not.
+    // The start of the new month is written, but the postings just before it are not.
     for (const account of ['a', 'b']) documents('recorded', TENANT).delete(`2026-04.EUR.2026-02.${account}`);
     const { sums, next } = await recordedBefore(reader, TENANT, 'EUR', end(), folded);
     expect([sums.map(({ recorded }) => recorded), next]).to.deep.equal([['2026-03', '2026-03'], 3]);
     expect(await recordedBefore(reader, TENANT, 'EUR', end(), undefined)).to.deep.equal(NOTHING);
   });
 
-  it('is not added up by a generation that took over meanwhile and has not come so far', async () => {
+  it('exclude a generation that has taken over and lags', async () => {
     const [known, behind] = [books(), books()];
     for (const { post } of [known, behind]) post(1, '2026-01-15');
     known.post(2, '2026-01-15');
@@ -118,7 +118,7 @@ describe('What was recorded', () => {
 });
 
 describe('Reports of the ledger', () => {
-  it('read chart and balances together, so that no posting is in one half of them', async () => {
+  it('read chart and balances together, so that each posting is included wholly or not at all', async () => {
     const { reader, post } = books();
     post(1, '2026-01-15');
     post(2, '2026-03-15');
@@ -146,7 +146,7 @@ describe('Reports of the ledger', () => {
     expect(together).to.equal(3);
   });
 
-  it('leave what is posted after an export began to the next one', async () => {
+  it('leave postings after the start of an export to the next one', async () => {
     const { reader, post } = books();
     expect(await lastNumber(reader, TENANT)).to.equal(0);
     post(1, '2026-01-15');

@@ -3,7 +3,7 @@ import { partnersProjection } from '../../../projections/partners/partners.ts';
 import { folded, type Told } from '../../support/folded.ts';
 import { BEGINNING } from '../../support/given.ts';
 
-describe('partners', () => {
+describe('Partners', () => {
   const created: Told = {
     type: 'PartnerCreated',
     data: { partner_id: 'north', name: 'North', home_tenant_id: 'acme' },
@@ -25,17 +25,17 @@ describe('partners', () => {
     created_at: new Date(BEGINNING + 1000).toISOString(),
   };
 
-  it('are kept as they were created', () => {
+  it('are stored as created', () => {
     expect(left()).to.deep.equal(document);
   });
 
-  it('change in what an event names, to nothing as well', () => {
+  it('change in the members of an event, also to null', () => {
     expect(left({ name: 'New' })).to.deep.equal({ ...document, name: 'New' });
     expect(left({ home_tenant_id: 'beta' })).to.deep.equal({ ...document, home_tenant_id: 'beta' });
     expect(left({ home_tenant_id: null })).to.deep.equal({ ...document, home_tenant_id: null });
   });
 
-  it('are not made by changes alone', () => {
+  it('are not created by changes alone', () => {
     const changed = { type: 'PartnerChanged', data: { partner_id: 'x', name: 'X' } };
     expect(folded(partnersProjection, [changed]).size).to.equal(0);
   });

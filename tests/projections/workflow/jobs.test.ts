@@ -10,7 +10,7 @@ const time = (seconds: number): string => new Date(BEGINNING + seconds * 1000).t
 const base = { record_id: 'r', entity_name: 'invoice' };
 const running = { workflow: 'invoices', workflow_version: 2 };
 
-describe('jobs', () => {
+describe('Jobs', () => {
   const created: Told = {
     type: 'RecordCreated',
     data: { ...base, values: {}, types: {}, created_by: 'ann', job: { ...running, state: 'draft' } },
@@ -28,7 +28,7 @@ describe('jobs', () => {
     // The collection holds what the projection wrote and nothing else.
     folded(jobsProjection, story).get('jobs/acme/r') as JobDoc | undefined;
 
-  it('begin with a record, or later, and not with a record that has none', () => {
+  it('start with a record or later, and not for an unknown record', () => {
     const plain: Told = {
       type: 'RecordCreated',
       data: { ...base, values: {}, types: {}, created_by: 'ann' },
@@ -48,7 +48,7 @@ describe('jobs', () => {
     }
   });
 
-  it('are found by their present state and by no earlier one', () => {
+  it('are found by their present state only', () => {
     const states = (job: JobDoc | undefined) =>
       ['draft', 'submitted', 'paid'].filter((state) =>
         job?.facets.some((facet) => facet.includes(`"${state}"`)),
@@ -58,7 +58,7 @@ describe('jobs', () => {
     expect(states(jobAfter(created, moved, overridden))).to.deep.equal(['paid']);
   });
 
-  it('leave a line for each move, with who made it', () => {
+  it('list each move with its actor', () => {
     const documents = folded(jobsProjection, [created, moved, overridden]);
     expect(documents.get('job_moves/acme/r.1')).to.deep.equal({
       job_id: 'r',
@@ -76,7 +76,7 @@ describe('jobs', () => {
     });
   });
 
-  it('are out of sight while their record is being deleted, and back when it lives on', () => {
+  it('are hidden while their record is being deleted', () => {
     const deletion = (type: string): Told => ({ type, data: { ...base, deletion_id: 'd' } });
     const before = jobAfter(created, moved);
     const hidden = jobAfter(created, moved, deletion('RecordDeletionStarted'));
@@ -90,7 +90,7 @@ describe('jobs', () => {
   });
 });
 
-describe('public links', () => {
+describe('Public links', () => {
   const link = (id: string, tenantId: string): Told => ({
     type: 'PublicLinkCreated',
     tenantId,
@@ -104,7 +104,7 @@ describe('public links', () => {
     },
   });
 
-  it('are found by the hash of their token, whosever they are, until they are revoked', () => {
+  it('are found by their token’s hash in any tenant until they are revoked', () => {
     const story = [link('one', 'acme'), link('two', 'other')];
     const before = folded(linksProjection, story);
     expect(before.get('link_tokens/platform/hash-one')).to.deep.include({
@@ -121,8 +121,8 @@ describe('public links', () => {
   });
 });
 
-describe('workflows', () => {
-  it('are their newest definition, and what is published of them', () => {
+describe('Workflows', () => {
+  it('show their newest definition and their published version', () => {
     const other = { ...INVOICES, initial: 'submitted' };
     const told = (type: string, definition: unknown, version?: number): Told => ({
       type,

@@ -16,7 +16,7 @@ describe('A window of partner billing', () => {
     ['0001-01-01', '0001-01-01T00:00:00.000Z'],
     ['9999-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'],
   ] as const) {
-    it(`takes ${text}`, () => {
+    it(`accepts ${text}`, () => {
       expect(schema.parse({ from: text }).from).to.equal(wanted);
     });
   }
@@ -39,14 +39,14 @@ describe('A window of partner billing', () => {
     null,
     [],
   ]) {
-    it(`refuses ${JSON.stringify(text)}, and says what would do`, () => {
+    it(`refuses ${JSON.stringify(text)}, and describes a valid one`, () => {
       const { error } = schema.safeParse({ to: text }, SENTENCES);
       expect(error?.issues.map(({ path }) => path)).to.deep.equal([['to']]);
       expect(error?.issues[0]?.message).to.contain('2026-11-01T00:00:00Z');
     });
   }
 
-  it('is this calendar month (UTC), as far as it is not given', () => {
+  it('defaults to the present calendar month (UTC)', () => {
     const [from, to] = ['2028-02-01T00:00:00.000Z', '2028-03-01T00:00:00.000Z'];
     expect(windowOf({}, NOW)).to.deep.equal({ from, to });
     expect(windowOf({ to: '2028-02-02T00:00:00.000Z' }, NOW)).to.deep.equal({

@@ -1,18 +1,18 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { expect } from 'chai';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import { type DocWrite, type ReadStore, SearchGivenUp } from '../../application/ports/read-store.ts';
 import { parseFilter } from '../../domain/expressions/filter.ts';
 import type { FieldSpecs } from '../../domain/expressions/tree.ts';
+import { type SlotLimits, searchSlots } from '../../infrastructure/read-store/sqlite/search-slots.ts';
 import { openSqliteReadStore } from '../../infrastructure/read-store/sqlite/store.ts';
-import { type SlotLimits, searchTurns } from '../../infrastructure/read-store/sqlite/turns.ts';
 import { documentOf } from '../support/filters.ts';
 import { put, rejectsWith, type Workbench, workbench } from './read-store/support.ts';
 
-/** How long one search may hold the thread: counted in rows and bytes, which a busy machine does not change. */
+/** Time that one search may hold the thread, measured in rows and bytes, which do not depend on load. */
 describe('SQLite read store: costly searches', () => {
   const SMALL = 600;
   const LARGE = 300;
@@ -81,7 +81,7 @@ describe('SQLite read store: costly searches', () => {
     turns = 0;
   });
 
-  /** Counts the turns that others get while `work` runs. */
+  /** Counts ticks of other work while `work` runs. */
   async function counting<T>(work: Promise<T>): Promise<T> {
     let over = false;
     const turn = (): void => {
@@ -96,7 +96,7 @@ describe('SQLite read store: costly searches', () => {
     }
   }
 
-  it('look at few rows at a time from the first on, and at few bytes, and let others in after each slice', async () => {
+  it('scan few rows and few bytes per slice, with a tick between slices', async () => {
     const other = await open({ deadlineMs: 60_000 });
     const found = await counting(
       other.search(bench.generation, { ...base, filter, order: 'desc', limit: 5 }),
@@ -105,13 +105,13 @@ describe('SQLite read store: costly searches', () => {
     expect(found).to.deep.equal({ docs: [] });
     expect(slices.reduce((sum, { rows }) => sum + rows, 0)).to.equal(SMALL + LARGE);
     expect(slices[0]?.rows, 'rows of 200 KB in the first slice').to.equal(1);
-    // 16 such rows cannot be looked through 60 times within 15 ms.
+    // 16 such rows cannot be scanned 60 times within 15 ms.
     expect(Math.max(...slices.map(({ bytes }) => bytes))).to.be.below(16 * 201_000);
     expect(new Set(turnsAtSlice).size, 'slices with a turn of others in between').to.equal(slices.length);
   }).timeout(60_000);
 
-  it('do not go from many small rows to as many large ones', async () => {
-    // However fast the machine is: no slice is too long for this limit.
+  it('do not scan as many large rows as small ones', async () => {
+    // This limit allows slices of any duration.
     const other = await open({ sliceMs: 1e9, deadlineMs: 60_000 });
     await other.count(bench.generation, { ...base, filter: parseFilter('t.contains("needle")', fields) });
     await other.close();
@@ -132,7 +132,7 @@ describe('SQLite read store: costly searches', () => {
     expect(slices.slice(5).every(({ rows }) => rows <= 1)).to.equal(true);
   }).timeout(60_000);
 
-  it('are given up when their time is up, and a plain page is not held up', async () => {
+  it('end at their deadline, and do not delay a plain page', async () => {
     const other = await open({ deadlineMs: 200, waiting: 1 });
     const long = () => other.count(bench.generation, { ...base, filter });
     const results = Promise.allSettled([long(), long(), long()]);
@@ -145,7 +145,7 @@ describe('SQLite read store: costly searches', () => {
     await other.close();
   });
 
-  it('give documents as they are when the page is made, and none that no longer fits', async () => {
+  it('return documents as of the page, and none that no longer match', async () => {
     const at = new Date(2000).toISOString();
     const changed = (id: string, state: string | null, t: string) =>
       put(id, 2, documentOf({ id, state, created_at: at, updated_at: at, values: { t } }, fields));
@@ -166,30 +166,30 @@ describe('SQLite read store: costly searches', () => {
   });
 });
 
-describe('Turns of searches', () => {
+describe('Search slots', () => {
   const LIMITS: SlotLimits = { atOnce: 2, waiting: 4, waitingOfTenant: 2, deadlineMs: 60_000 };
 
-  /** Searches that end when they are told to. */
+  /** Searches that end on request. */
   function bench(limits: Partial<SlotLimits> = {}) {
-    const turns = searchTurns({ ...LIMITS, ...limits });
+    const slots = searchSlots({ ...LIMITS, ...limits });
     const running = new Map<string, () => void>();
     const begin = (name: string): Promise<string> =>
-      turns(name.slice(0, 1), async () => {
+      slots(name.slice(0, 1), async () => {
         await new Promise<void>((resolve) => running.set(name, resolve));
         running.delete(name);
         return name;
       });
     const end = async (name: string): Promise<void> => {
       running.get(name)?.();
-      for (let turn = 0; turn < 3; turn += 1) await nextTurn();
+      for (let turn = 0; turn < 3; turn += 1) await nextTick();
     };
     return { begin, end, names: () => [...running.keys()].join(' ') };
   }
 
-  it('are taken by two at a time, one of each tenant, first come first served', async () => {
+  it('admit two searches at a time, one per tenant, in order of arrival', async () => {
     const { begin, end, names } = bench();
     const all = Promise.all(['a1', 'a2', 'b1', 'c1', 'b2'].map(begin));
-    await nextTurn();
+    await nextTick();
     expect(names()).to.equal('a1 b1');
     await end('b1');
     expect(names(), 'another tenant goes before the second of one that runs').to.equal('a1 c1');
@@ -202,7 +202,7 @@ describe('Turns of searches', () => {
     expect(await all).to.deep.equal(['a1', 'a2', 'b1', 'c1', 'b2']);
   });
 
-  it('are refused when too many wait, of one tenant or of all', async () => {
+  it('refuse searches when too many wait, of one tenant or in total', async () => {
     const { begin, end } = bench();
     const held = ['a1', 'a2', 'a3', 'b1', 'b2', 'c1'].map(begin);
     await rejectsWith(begin('a4'), SearchGivenUp);
@@ -211,15 +211,15 @@ describe('Turns of searches', () => {
     expect(await Promise.all(held)).to.have.length(6);
   });
 
-  it('are given on by a search that fails', async () => {
-    const turns = searchTurns({ ...LIMITS, atOnce: 1 });
-    const failing = turns('a', () => Promise.reject(new TypeError('broken')));
-    const next = turns('b', async () => 'next');
+  it('are released by a failed search', async () => {
+    const slots = searchSlots({ ...LIMITS, atOnce: 1 });
+    const failing = slots('a', () => Promise.reject(new TypeError('broken')));
+    const next = slots('b', async () => 'next');
     await rejectsWith(failing, TypeError);
     expect(await next).to.equal('next');
   });
 
-  it('count from when the search came, and end with the deadline', async () => {
+  it('count the wait towards the deadline', async () => {
     const { begin, end } = bench({ deadlineMs: 20 });
     const held = [begin('a1'), begin('b1')];
     const began = performance.now();
@@ -228,8 +228,8 @@ describe('Turns of searches', () => {
     await end('a1');
     await end('b1');
     await Promise.all(held);
-    const turns = searchTurns(LIMITS);
+    const slots = searchSlots(LIMITS);
     const now = performance.now();
-    expect((await turns('a', async (deadline) => deadline)) - now).to.be.within(59_900, 60_100);
+    expect((await slots('a', async (deadline) => deadline)) - now).to.be.within(59_900, 60_100);
   });
 });

@@ -1,4 +1,4 @@
-import { StoreUnavailable } from '../../../application/ports/event-store.ts';
+import { StoreUnavailable } from '../../application/ports/event-store.ts';
 
 /** Primary result codes of transient errors: another connection holds the lock, or recovers the WAL. */
 const TRANSIENT = new Set([5 /* BUSY */, 6 /* LOCKED */, 15 /* PROTOCOL */]);

@@ -16,13 +16,13 @@ interface Waiter {
 }
 
 /** Runs a search in a slot, with its deadline (on the clock of `performance.now()`). */
-export type Turns = <T>(tenant: string, search: (deadline: number) => Promise<T>) => Promise<T>;
+export type SearchSlots = <T>(tenant: string, search: (deadline: number) => Promise<T>) => Promise<T>;
 
 /**
  * Limits concurrent searches, which share this thread, to a few and to one per tenant, so that slow searches only
  * delay their own tenant.
  */
-export function searchTurns({ atOnce, waiting: most, waitingOfTenant, deadlineMs }: SlotLimits): Turns {
+export function searchSlots({ atOnce, waiting: most, waitingOfTenant, deadlineMs }: SlotLimits): SearchSlots {
   const running = new Set<string>();
   const waiting: Waiter[] = [];
 
@@ -37,7 +37,7 @@ export function searchTurns({ atOnce, waiting: most, waitingOfTenant, deadlineMs
   }
 
   /** @throws {SearchGivenUp} when too many searches wait, or the deadline passes */
-  function turn(tenant: string): Promise<void> {
+  function acquire(tenant: string): Promise<void> {
     const own = waiting.filter((waiter) => waiter.tenant === tenant).length;
     if (waiting.length >= most || own >= waitingOfTenant) {
       return Promise.reject(new SearchGivenUp('too many searches are waiting'));
@@ -45,7 +45,7 @@ export function searchTurns({ atOnce, waiting: most, waitingOfTenant, deadlineMs
     return new Promise((resolve, reject) => {
       const late = setTimeout(() => {
         waiting.splice(waiting.indexOf(waiter), 1);
-        reject(new SearchGivenUp('a search waited too long for its turn'));
+        reject(new SearchGivenUp('a search waited too long for a slot'));
       }, deadlineMs).unref();
       const waiter: Waiter = {
         tenant,
@@ -61,7 +61,7 @@ export function searchTurns({ atOnce, waiting: most, waitingOfTenant, deadlineMs
 
   return async (tenant, search) => {
     const deadline = performance.now() + deadlineMs;
-    await turn(tenant);
+    await acquire(tenant);
     try {
       return await search(deadline);
     } finally {

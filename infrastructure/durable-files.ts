@@ -1,0 +1,59 @@
+import { randomUUID } from 'node:crypto';
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+/** Syncs a folder, so that the names of new files in it are durable; Windows has no such call. */
+export const syncFolder = async (path: string): Promise<void> => {
+  if (process.platform === 'win32') return;
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+};
+
+const syncFolderNow = (path: string): void => {
+  if (process.platform === 'win32') return;
+  const folder = openSync(path, 'r');
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+};
+
+/**
+ * Writes a private temporary file and then places it whole, so that no reader sees a part, even after a crash.
+ * @param place gives the finished file its name: {@link linkFirst} or `renameSync`
+ */
+export const writeWhole = (
+  path: string,
+  text: string,
+  place: (finished: string, path: string) => void,
+): void => {
+  const beside = `${path}.${randomUUID()}`;
+  const file = openSync(beside, 'wx', 0o600);
+  try {
+    try {
+      writeFileSync(file, text);
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    place(beside, path);
+    syncFolderNow(dirname(path));
+  } finally {
+    rmSync(beside, { force: true });
+  }
+};
+
+/** Links a finished file to its name; of concurrent writers the first one wins. */
+export const linkFirst = (finished: string, path: string): void => {
+  try {
+    linkSync(finished, path);
+  } catch (error) {
+    if (!existsSync(path)) throw error;
+  }
+};
