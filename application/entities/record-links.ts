@@ -59,8 +59,8 @@ export class RecordLinks {
       return USER_ID.test(link.id) && (await this.#directory.user(tenantId, link.id)) !== undefined;
     }
     if (!isUuid(link.id)) return false;
-    const known = await this.known(tenantId, link.id);
-    const state = known.status === 'live' ? known : await this.fresh(tenantId, link.id);
+    const stream = this.#streams.of(recordStream, tenantId, link.id);
+    const state = await stream.loadWhere(({ status }) => status === 'live');
     return state.status === 'live' && state.entityName === link.entityName;
   }
 
@@ -69,9 +69,8 @@ export class RecordLinks {
     const { tenantId, recordId, entityName, cause } = writer;
     if (!isUuid(link.id) || link.entityName === undefined) return undefined;
     const target = link.entityName;
-    const known = await this.known(tenantId, link.id);
-    // A cached state without the record may be old.
-    const state = known.status === 'none' ? await this.fresh(tenantId, link.id) : known;
+    const stream = this.#streams.of(recordStream, tenantId, link.id);
+    const state = await stream.loadWhere(({ status }) => status !== 'none');
     if (state.status === 'none') return undefined;
     if ('pending' in state && state.pending.length >= MAX_PENDING)
       await this.#clearUp(tenantId, link.id, cause);

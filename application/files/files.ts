@@ -1,7 +1,6 @@
 import type { Readable } from 'node:stream';
 import { DomainError, notFound } from '../../domain/core/errors.ts';
-import type { StreamType } from '../../domain/core/stream-type.ts';
-import { type RecordState, recordStream } from '../../domain/entities/record.ts';
+import { recordStream } from '../../domain/entities/record.ts';
 import {
   type AttachedFile,
   attachFile,
@@ -163,28 +162,16 @@ export class Files {
 
   /** A deleted record's files count as deleted before their own events are appended. */
   async #attached(tenantId: string, fileId: string): Promise<AttachedFile> {
-    const state = await this.#unless(({ status }) => status === 'attached', tenantId, fileStream, fileId);
+    const file = this.#streams.of(fileStream, tenantId, fileId);
+    const state = await file.loadWhere(({ status }) => status === 'attached');
     if (state.status !== 'attached') throw notFound();
     await this.checkRecord(tenantId, state.entity_name, state.record_id);
     return state;
   }
 
   async #isLive(tenantId: string, entityName: string, recordId: string): Promise<boolean> {
-    const isLive = (state: RecordState) => state.status === 'live';
-    const state = await this.#unless(isLive, tenantId, recordStream, recordId);
+    const record = this.#streams.of(recordStream, tenantId, recordId);
+    const state = await record.loadWhere(({ status }) => status === 'live');
     return state.status === 'live' && state.entityName === entityName;
-  }
-
-  /** Reads the store when the cached state does not match, since another node may have changed it. */
-  async #unless<S, E extends { readonly type: string; readonly data: unknown }>(
-    isGood: (state: S) => boolean,
-    tenantId: string,
-    type: StreamType<S, E>,
-    id: string,
-  ): Promise<S> {
-    const stream = this.#streams.of(type, tenantId, id);
-    const { state } = await stream.load();
-    if (isGood(state)) return state;
-    return (await stream.refresh()).state;
   }
 }

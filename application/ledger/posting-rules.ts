@@ -157,8 +157,8 @@ export class PostingRules {
 
   /** Reads the store before it fails. @throws `not_found` */
   async #rule(tenantId: string, id: string): Promise<PostingRule> {
-    const { state } = await this.#deps.streams.of(postingRulesStream, tenantId, POSTING_RULES).load();
-    return Object.hasOwn(state.byId, id) ? ruleOf(state, id) : ruleOf(await this.#fresh(tenantId), id);
+    const stream = this.#deps.streams.of(postingRulesStream, tenantId, POSTING_RULES);
+    return ruleOf(await stream.loadWhere(({ byId }) => Object.hasOwn(byId, id)), id);
   }
 
   async #fresh(tenantId: string): Promise<PostingRuleSet> {

@@ -12,10 +12,11 @@ import { applyRule } from '../../domain/ledger/rule-entry.ts';
 import type { Outcome } from '../core/commands/command-handler.ts';
 import { type RequestContext, uuidFromName } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
+import { isUnavailable } from '../core/concurrency/retry-policy.ts';
 import type { LoggedEvent } from '../core/events/event-codec.ts';
 import { streamName } from '../core/events/stream-name.ts';
 import type { Directory } from '../identity/directory.ts';
-import { type EventStore, EventTooLarge, StoreUnavailable } from '../ports/event-store.ts';
+import { type EventStore, EventTooLarge } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { Entries } from './entries.ts';
 import type { Slot } from './posting.ts';
@@ -47,10 +48,6 @@ export interface Refusal {
   readonly code: string;
   readonly message: string;
 }
-
-/** Transient errors are thrown and retried; others are recorded as failures of the rule. */
-const isPassing = (error: unknown): boolean =>
-  error instanceof StoreUnavailable || (error instanceof DomainError && error.code === 'unavailable');
 
 /** Applies posting rules to events (decisions, section 9, Posting rule). */
 export class RuleRunner {
@@ -88,7 +85,7 @@ export class RuleRunner {
       await this.#apply(application, context, options);
       return undefined;
     } catch (error) {
-      if (isPassing(error)) throw error;
+      if (isUnavailable(error)) throw error;
       if (error instanceof DomainError) return reasonOf(error);
       if (error instanceof EventTooLarge) {
         return { code: 'payload_too_large', message: 'The entry is too large.' };

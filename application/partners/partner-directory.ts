@@ -21,9 +21,8 @@ export class PartnerDirectory {
   /** Reads the store before it reports a partner as unknown. */
   async find(partnerId: string): Promise<ExistingPartner | undefined> {
     if (!isPartnerId(partnerId)) return undefined;
-    const cached = this.cached(partnerId);
-    if (cached !== 'unknown') return cached;
-    const { state } = await this.#streams.of(partnerStream, PLATFORM, partnerId).refresh();
+    const stream = this.#streams.of(partnerStream, PLATFORM, partnerId);
+    const state = await stream.loadWhere(({ exists }) => exists);
     return state.exists ? state : undefined;
   }
 }

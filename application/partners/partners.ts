@@ -81,8 +81,7 @@ export class Partners {
   async #tenantExists(tenantId: string): Promise<boolean> {
     if (!isTenantId(tenantId)) return false;
     const stream = this.#streams.of(tenantStream, PLATFORM, tenantId);
-    const { state } = await stream.load();
-    return state.exists || (await stream.refresh()).state.exists;
+    return (await stream.loadWhere(({ exists }) => exists)).exists;
   }
 }
 

@@ -1,4 +1,3 @@
-import { DomainError } from '../../domain/core/errors.ts';
 import {
   type Delivery,
   deliveryStream,
@@ -7,8 +6,9 @@ import {
 } from '../../domain/webhooks/delivery.ts';
 import type { StreamState } from '../core/commands/stream-states.ts';
 import type { StreamCommand, Streams } from '../core/commands/streams.ts';
+import { isUnavailable } from '../core/concurrency/retry-policy.ts';
 import type { Cause } from '../core/events/event-codec.ts';
-import { type Position, StoreUnavailable } from '../ports/event-store.ts';
+import type { Position } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
 
 export interface RecorderDeps {
@@ -102,8 +102,7 @@ export class AttemptRecorder {
   /** Retries: a delivery without a record would be sent again. */
   async #again(waiting: Waiting, error: unknown): Promise<void> {
     const { done, tries, reject } = waiting;
-    const isTransient = error instanceof StoreUnavailable || isBusy(error);
-    if (!isTransient || tries >= TRIES) return reject(error);
+    if (!isUnavailable(error) || tries >= TRIES) return reject(error);
     const { logger, sleep } = this.#deps;
     logger.warn({ err: error, delivery_id: done.deliveryId }, 'an attempt could not be recorded yet');
     await sleep(50 * 2 ** tries, NEVER);
@@ -123,5 +122,3 @@ const commandOf = ({ deliveryId, head, record, cause }: DoneAttempt, tries: numb
 });
 
 type Command = StreamCommand<Delivery, ReturnType<typeof recordAttempt>[number]>;
-
-const isBusy = (error: unknown): boolean => error instanceof DomainError && error.code === 'unavailable';

@@ -132,10 +132,8 @@ export class WebhookDeliveries {
   /** @throws `not_found` */
   async #delivery(tenantId: string, id: string): Promise<ScheduledDelivery> {
     const stream = this.#deps.streams.of(deliveryStream, tenantId, id);
-    const { state } = await stream.load();
-    if (state.kind === 'scheduled') return state;
-    const { state: fresh } = await stream.refresh();
-    if (fresh.kind !== 'scheduled') throw notFound();
-    return fresh;
+    const state = await stream.loadWhere(({ kind }) => kind === 'scheduled');
+    if (state.kind !== 'scheduled') throw notFound();
+    return state;
   }
 }

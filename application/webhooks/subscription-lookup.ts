@@ -34,8 +34,8 @@ export class SubscriptionLookup {
 
   /** The subscription in the cached state, if any. */
   known(tenantId: string, id: string): Subscription | undefined {
-    const byId = this.#cached(tenantId)?.byId;
-    return byId !== undefined && Object.hasOwn(byId, id) ? byId[id] : undefined;
+    const cached = this.#cached(tenantId);
+    return cached && subscriptionIn(cached, id);
   }
 
   /** Whether no subscription in the cached state has dead letters; false without a cached state. */
@@ -60,11 +60,11 @@ export class SubscriptionLookup {
     isEnough: (known: Subscription) => boolean = () => true,
   ): Promise<Subscription | undefined> {
     const stream = this.#streams.of(subscriptionsStream, tenantId, SUBSCRIPTIONS);
-    const { state } = await stream.load();
-    const known = Object.hasOwn(state.byId, id) ? state.byId[id] : undefined;
-    if (known !== undefined && isEnough(known)) return known;
-    const { byId } = (await stream.refresh()).state;
-    return Object.hasOwn(byId, id) ? byId[id] : undefined;
+    const state = await stream.loadWhere((present) => {
+      const known = subscriptionIn(present, id);
+      return known !== undefined && isEnough(known);
+    });
+    return subscriptionIn(state, id);
   }
 
   /** @throws `not_found`, `subscription_paused` */
@@ -74,3 +74,6 @@ export class SubscriptionLookup {
     return found;
   }
 }
+
+const subscriptionIn = ({ byId }: Subscriptions, id: string): Subscription | undefined =>
+  Object.hasOwn(byId, id) ? byId[id] : undefined;

@@ -178,10 +178,8 @@ export class Jobs {
 
   /** @throws `not_found` */
   async find(tenantId: string, jobId: string): Promise<RecordWithJob> {
-    const { state } = await this.#streams.of(recordStream, tenantId, jobId).load();
-    // A cached state without the job may be old.
-    const isThere = state.status === 'live' && state.job !== undefined;
-    return withJob(isThere ? state : await this.#recordNow(tenantId, jobId));
+    const stream = this.#streams.of(recordStream, tenantId, jobId);
+    return withJob(await stream.loadWhere((state) => state.status === 'live' && state.job !== undefined));
   }
 
   /**

@@ -55,6 +55,12 @@ export class Stream<S, E extends StreamEvent> {
     return this.#states.load(this.#tenantId, this.#type, this.#id);
   }
 
+  /** Returns the cached state if `isGood`, else reads it, since another node may have changed it. */
+  async loadWhere(isGood: (state: S) => boolean): Promise<S> {
+    const cached = this.cached()?.state;
+    return cached !== undefined && isGood(cached) ? cached : (await this.refresh()).state;
+  }
+
   /** Reads the state up to the stream's last revision. @throws {StoreUnavailable} */
   refresh(): Promise<StreamState<S>> {
     return this.#states.refresh(this.name, this.#type);

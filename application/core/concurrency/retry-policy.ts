@@ -47,6 +47,10 @@ export class Interrupted extends Error {
   override readonly name = 'Interrupted';
 }
 
+/** Whether a store is unavailable or a stream too busy. */
+export const isUnavailable = (error: unknown): boolean =>
+  error instanceof StoreUnavailable || (error instanceof DomainError && error.code === 'unavailable');
+
 const TRANSIENT = new Set(['unavailable', 'read_model_behind', 'conflict']);
 
 /** Whether a retry may succeed. */
