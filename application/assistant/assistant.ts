@@ -23,21 +23,19 @@ export interface Answer {
   readonly position: Position | undefined;
 }
 
+interface Deps {
+  readonly retrieval: Retrieval;
+  readonly answerer: Answerer;
+  readonly streams: Streams;
+}
+
 /** Answers questions (specification, Assistant). Stores only that a question was asked, never its text. */
 export class Assistant {
-  readonly #retrieval: Retrieval;
-  readonly #answerer: Answerer;
-  readonly #streams: Streams;
+  readonly #deps: Deps;
   readonly #admission = new QuestionLimiter();
 
-  constructor(deps: {
-    readonly retrieval: Retrieval;
-    readonly answerer: Answerer;
-    readonly streams: Streams;
-  }) {
-    this.#retrieval = deps.retrieval;
-    this.#answerer = deps.answerer;
-    this.#streams = deps.streams;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /** @throws {DomainError} `embedding_model_unavailable`, `unavailable`, `rate_limited`, `assistant_upstream_unexpected` */
@@ -55,10 +53,10 @@ export class Assistant {
       content: streamSafe(content.slice(0, MAX_TURN).toWellFormed()),
     }));
     const id = context.newId();
-    const passages = await this.#retrieval.retrieve(tenantId, message, history);
+    const passages = await this.#deps.retrieval.retrieve(tenantId, message, history);
     const reply =
-      passages.length === 0 ? NOTHING_FOUND : await this.#answerer.answer(message, history, passages);
-    const { position } = await this.#streams
+      passages.length === 0 ? NOTHING_FOUND : await this.#deps.answerer.answer(message, history, passages);
+    const { position } = await this.#deps.streams
       .of(questionStream, tenantId, id)
       .execute(context, (state) => recordQuestion(state, id, passages.length));
     return { reply, passages, position };

@@ -8,21 +8,19 @@ import type { Passage, PassageSearch } from './tenant-indexes.ts';
 /** Finds more than are shown, since some sources may be deleted. */
 const FOUND = { ...RANKING, limit: RANKING.limit * 2 };
 
+interface Deps {
+  readonly embedder: Embedder;
+  readonly search: PassageSearch;
+  /** Whether a source exists now; the corpus may be slightly behind. */
+  readonly isLive: (tenantId: string, source: SourceKey) => Promise<boolean>;
+}
+
 /** Finds the passages of a tenant's corpus that a question is about. */
 export class Retrieval {
-  readonly #embedder: Embedder;
-  readonly #search: PassageSearch;
-  readonly #isLive: (tenantId: string, source: SourceKey) => Promise<boolean>;
+  readonly #deps: Deps;
 
-  constructor(deps: {
-    readonly embedder: Embedder;
-    readonly search: PassageSearch;
-    /** Whether a source exists now; the corpus may be slightly behind. */
-    readonly isLive: (tenantId: string, source: SourceKey) => Promise<boolean>;
-  }) {
-    this.#embedder = deps.embedder;
-    this.#search = deps.search;
-    this.#isLive = deps.isLive;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /**
@@ -35,9 +33,9 @@ export class Retrieval {
     history: readonly Turn[] = [],
   ): Promise<readonly Passage[]> {
     const { text, terms } = searchTextsOf(message, history);
-    const [vector] = await orModelUnavailable(this.#embedder.embed([text], 'question'));
-    const found = await this.#search.search(tenantId, { vector, terms }, FOUND);
-    const live = await Promise.all(found.map((passage) => this.#isLive(tenantId, passage)));
+    const [vector] = await orModelUnavailable(this.#deps.embedder.embed([text], 'question'));
+    const found = await this.#deps.search.search(tenantId, { vector, terms }, FOUND);
+    const live = await Promise.all(found.map((passage) => this.#deps.isLive(tenantId, passage)));
     return found.filter((_, index) => live[index]).slice(0, RANKING.limit);
   }
 }

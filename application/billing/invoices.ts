@@ -30,34 +30,24 @@ export interface InvoiceNow {
 /** Finds the customer of a partner's invoice; undefined for an unknown invoice or another partner's. */
 export type CustomerOfInvoice = (partnerId: string, invoiceId: string) => Promise<string | undefined>;
 
+interface Deps {
+  readonly streams: Streams;
+  readonly partners: PartnerDirectory;
+  readonly log: InvoiceLog;
+  readonly statements: Pick<Statements, 'draft'>;
+  readonly issuing: InvoiceIssuing;
+  readonly customerOf: CustomerOfInvoice;
+  /** Called with the position written by a request that is then refused, so that its caller reads that write. */
+  readonly wrote: (position: Position) => void;
+}
+
 /** Use cases on invoices (decisions, section 10); the partner comes from the credential. */
 export class Invoices {
-  readonly #streams: Streams;
-  readonly #partners: PartnerDirectory;
-  readonly #log: InvoiceLog;
-  readonly #statements: Pick<Statements, 'draft'>;
-  readonly #issuing: InvoiceIssuing;
-  readonly #customerOf: CustomerOfInvoice;
-  readonly #wrote: (position: Position) => void;
+  readonly #deps: Deps;
   readonly #stopping = new AbortController();
 
-  constructor(deps: {
-    streams: Streams;
-    partners: PartnerDirectory;
-    log: InvoiceLog;
-    statements: Pick<Statements, 'draft'>;
-    issuing: InvoiceIssuing;
-    customerOf: CustomerOfInvoice;
-    /** Called with the position written by a request that is then refused, so that its caller reads that write. */
-    wrote: (position: Position) => void;
-  }) {
-    this.#streams = deps.streams;
-    this.#partners = deps.partners;
-    this.#log = deps.log;
-    this.#statements = deps.statements;
-    this.#issuing = deps.issuing;
-    this.#customerOf = deps.customerOf;
-    this.#wrote = deps.wrote;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /** Aborts upstream calls of requests; the background worker continues from the stored intent. */
@@ -77,19 +67,19 @@ export class Invoices {
     context: RequestContext,
   ): Promise<InvoiceNow & { readonly isNew: boolean }> {
     if (!isTenantId(customerId)) throw notFound();
-    const partner = await this.#partners.find(partnerId);
+    const partner = await this.#deps.partners.find(partnerId);
     if (partner === undefined) throw notFound();
     const scope = partnerScope(partnerId);
     const id = context.newId();
     const prepare = async ({ state: head, revision }: StreamState<InvoicesState>) => {
       if (invoiceOfWindow(head, window) !== undefined) return undefined;
-      const draft = await this.#statements.draft(partnerId, customerId, window);
+      const draft = await this.#deps.statements.draft(partnerId, customerId, window);
       // The draft must be made of the revision that is decided on.
-      if ((await this.#log.head(scope, customerId)).revision !== revision) throw new Moved();
+      if ((await this.#deps.log.head(scope, customerId)).revision !== revision) throw new Moved();
       return { ...draft, partner: { id: partnerId, name: partner.name } };
     };
     const { events, state, position } = await whileItMoves(() =>
-      this.#streams.of(invoicesStream, scope, customerId).execute(context, {
+      this.#deps.streams.of(invoicesStream, scope, customerId).execute(context, {
         prepare: prepare,
 
         decide: (head, _context, draft) => generateInvoice(head, id, window, draft),
@@ -120,12 +110,14 @@ export class Invoices {
     const isOwn = outcome.events.length > 0;
     if (entry?.state === 'issuing') {
       // A request that did not start the issue waits for a running call but starts none: the worker schedules retries.
-      await (isOwn ? this.#issuing.attempt(one, isFirst, this.#stopping.signal) : this.#issuing.running(one));
+      await (isOwn
+        ? this.#deps.issuing.attempt(one, isFirst, this.#stopping.signal)
+        : this.#deps.issuing.running(one));
     }
     const { state, position } = await this.#on(one, context, () => []);
     const invoice = await this.#invoice(one, state);
     if (invoice.state === 'generated' || invoice.state === 'void') {
-      if (position !== undefined) this.#wrote(position);
+      if (position !== undefined) this.#deps.wrote(position);
       const message = 'The upstream billing system has refused the invoice.';
       throw new DomainError('upstream_refused', message, { reason: invoice.last_error });
     }
@@ -142,12 +134,12 @@ export class Invoices {
   /** Always throws: invoices are frozen from the start. @throws `not_found`, `invoice_locked` */
   async change(partnerId: string, invoiceId: string): Promise<never> {
     const { scope, customerId } = await this.#find(partnerId, invoiceId);
-    const state = liveInvoice(await this.#log.state(scope, customerId), invoiceId)?.state ?? 'void';
+    const state = liveInvoice(await this.#deps.log.state(scope, customerId), invoiceId)?.state ?? 'void';
     throw new DomainError('invoice_locked', 'An invoice is frozen when it is generated.', { state });
   }
 
   async #find(partnerId: string, invoiceId: string): Promise<Issuing> {
-    const customerId = await this.#customerOf(partnerId, invoiceId);
+    const customerId = await this.#deps.customerOf(partnerId, invoiceId);
     if (customerId === undefined) throw notFound();
     return { scope: partnerScope(partnerId), customerId, invoiceId };
   }
@@ -157,12 +149,12 @@ export class Invoices {
     { cause, priorAttempt }: RequestContext,
     decide: (state: InvoicesState) => readonly InvoiceEvent[],
   ) {
-    return this.#streams.of(invoicesStream, scope, customerId).execute({ cause, priorAttempt }, decide);
+    return this.#deps.streams.of(invoicesStream, scope, customerId).execute({ cause, priorAttempt }, decide);
   }
 
   async #invoice({ scope, customerId, invoiceId }: Issuing, state: InvoicesState): Promise<Invoice> {
     const from = liveInvoice(state, invoiceId)?.at;
-    const invoice = await this.#log.invoice(scope, customerId, invoiceId, from);
+    const invoice = await this.#deps.log.invoice(scope, customerId, invoiceId, from);
     if (invoice === undefined) throw notFound();
     return invoice;
   }

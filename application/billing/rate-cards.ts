@@ -25,28 +25,26 @@ export interface NewRateCard {
 /** Also the default of tenants. */
 const DEFAULT_CURRENCY = 'EUR';
 
+interface Deps {
+  readonly streams: Streams;
+  readonly directory: Directory;
+  readonly partners: PartnerDirectory;
+  readonly invoices: Pick<InvoiceBook, 'allLive'>;
+}
+
 /** Rate cards (decisions, section 10); the partner comes from the credential. */
 export class RateCards {
-  readonly #streams: Streams;
-  readonly #directory: Directory;
-  readonly #partners: PartnerDirectory;
-  readonly #invoices: Pick<InvoiceBook, 'allLive'>;
+  readonly #deps: Deps;
 
-  constructor(deps: {
-    streams: Streams;
-    directory: Directory;
-    partners: PartnerDirectory;
-    invoices: Pick<InvoiceBook, 'allLive'>;
-  }) {
-    this.#streams = deps.streams;
-    this.#directory = deps.directory;
-    this.#partners = deps.partners;
-    this.#invoices = deps.invoices;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /** Before the first `replace`: version 0 without prices, in the currency of the partner's home tenant. */
   async get(partnerId: string): Promise<RateCard> {
-    const { state } = await this.#streams.of(rateCardStream, partnerScope(partnerId), RATE_CARD_ID).load();
+    const { state } = await this.#deps.streams
+      .of(rateCardStream, partnerScope(partnerId), RATE_CARD_ID)
+      .load();
     return rateCardOf(state, state.card?.currency ?? (await this.#currencyOf(partnerId)));
   }
 
@@ -57,10 +55,10 @@ export class RateCards {
     context: RequestContext,
   ): Promise<{ card: RateCard; position: Position | undefined }> {
     const fallback = await this.#currencyOf(partnerId);
-    const outcome = await this.#streams
+    const outcome = await this.#deps.streams
       .of(rateCardStream, partnerScope(partnerId), RATE_CARD_ID)
       .execute(context, {
-        prepare: async () => (await this.#invoices.allLive(partnerId)).map(({ currency }) => currency),
+        prepare: async () => (await this.#deps.invoices.allLive(partnerId)).map(({ currency }) => currency),
 
         decide: (state, _context, invoicedIn) => {
           const currency = wanted.currency ?? state.card?.currency ?? fallback;
@@ -71,8 +69,8 @@ export class RateCards {
   }
 
   async #currencyOf(partnerId: string): Promise<string> {
-    const home = (await this.#partners.find(partnerId))?.home_tenant_id ?? undefined;
-    const tenant = home === undefined ? undefined : await this.#directory.tenant(home);
+    const home = (await this.#deps.partners.find(partnerId))?.home_tenant_id ?? undefined;
+    const tenant = home === undefined ? undefined : await this.#deps.directory.tenant(home);
     return tenant?.currency ?? DEFAULT_CURRENCY;
   }
 }

@@ -46,26 +46,22 @@ interface DryRuns {
   readonly cascade: Cascade | undefined;
 }
 
+interface Deps {
+  readonly streams: Streams;
+  readonly schemas: Schemas;
+  readonly records: Records;
+  readonly jobs: Jobs;
+  readonly referrers: Referrers;
+  readonly ids: Ids;
+}
+
 /** Makes previews: the outcome of each row, and the frozen rows (decisions, section 5). */
 export class BulkPreviews {
-  readonly #streams: Streams;
-  readonly #schemas: Schemas;
-  readonly #referrers: Referrers;
-  readonly #ids: Ids;
+  readonly #deps: Deps;
   readonly #uses: { readonly records: Records; readonly jobs: Jobs };
 
-  constructor(deps: {
-    streams: Streams;
-    schemas: Schemas;
-    records: Records;
-    jobs: Jobs;
-    referrers: Referrers;
-    ids: Ids;
-  }) {
-    this.#streams = deps.streams;
-    this.#schemas = deps.schemas;
-    this.#referrers = deps.referrers;
-    this.#ids = deps.ids;
+  constructor(deps: Deps) {
+    this.#deps = deps;
     this.#uses = deps;
   }
 
@@ -84,7 +80,7 @@ export class BulkPreviews {
     };
     const dryRuns = await this.#dryRunAll(asked, rows);
     const sample = await this.#sample(asked, rows, dryRuns);
-    const session = { ...begun, attempt: this.#ids.next() };
+    const session = { ...begun, attempt: this.#deps.ids.next() };
     const { state, position } = await this.#store(tenantId, session, rows, dryRuns, sample, cause);
     const shown = {
       ids: rows.slice(0, CHUNK),
@@ -124,7 +120,7 @@ export class BulkPreviews {
   async #statesOf(tenantId: string, ids: readonly string[]): Promise<readonly RecordState[]> {
     const isId = ids.map(isUuid);
     const asked = isId.every(Boolean) ? ids : ids.filter((_, at) => isId[at]);
-    const found = await this.#streams.loadAll(recordStream, tenantId, asked, { passing: true });
+    const found = await this.#deps.streams.loadAll(recordStream, tenantId, asked, { passing: true });
     let next = 0;
     return isId.map((is) => (is ? found[next++]?.state : undefined) ?? recordStream.initial);
   }
@@ -135,12 +131,12 @@ export class BulkPreviews {
     kinds: Uint8Array,
     refuse: (row: number, refusal: RowRefusal, currentState: string) => void,
   ): Promise<Cascade> {
-    if (!(await this.#referrers.canPointTo(tenantId, entityName))) return { by_entity: [], total: 0 };
+    if (!(await this.#deps.referrers.canPointTo(tenantId, entityName))) return { by_entity: [], total: 0 };
     const plan = new DeletionPlan({
       state: (id) => this.#state(tenantId, id),
-      referrers: (id) => this.#referrers.of(tenantId, id),
+      referrers: (id) => this.#deps.referrers.of(tenantId, id),
       onDelete: async (name, fieldKey) => {
-        const schema = await this.#schemas.known(tenantId, name);
+        const schema = await this.#deps.schemas.known(tenantId, name);
         return schema?.fields.find(({ key }) => key === fieldKey)?.reference?.on_delete;
       },
     });
@@ -186,7 +182,7 @@ export class BulkPreviews {
   ): Promise<{ state: BulkState; position: Position | undefined }> {
     const { id, attempt } = session;
     const append = (decide: (state: BulkState) => readonly BulkEvent[]) =>
-      this.#streams.of(bulkStream, tenantId, id).execute({ cause }, decide);
+      this.#deps.streams.of(bulkStream, tenantId, id).execute({ cause }, decide);
     await append((state) => startPreview(state, session));
     let first = 0;
     const frozen = rowsOf(rows, versions);
@@ -207,7 +203,7 @@ export class BulkPreviews {
   }
 
   async #state(tenantId: string, id: string): Promise<RecordState> {
-    return (await this.#streams.of(recordStream, tenantId, id).load()).state;
+    return (await this.#deps.streams.of(recordStream, tenantId, id).load()).state;
   }
 }
 

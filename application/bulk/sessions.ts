@@ -45,35 +45,23 @@ export interface SessionNow {
 const WAIT_MS = 120_000;
 const POLL_MS = 100;
 
+interface Deps {
+  readonly streams: Streams;
+  readonly schemas: Schemas;
+  readonly selector: RecordSelector;
+  readonly previews: BulkPreviews;
+  readonly runner: BulkRunner;
+  readonly events: EventStore;
+  readonly codec: EventCodec;
+  readonly clock: Clock;
+}
+
 /** Use cases on bulk sessions (specification, Bulk operations; decisions, section 5). */
 export class Bulk {
-  readonly #streams: Streams;
-  readonly #schemas: Schemas;
-  readonly #selector: RecordSelector;
-  readonly #previews: BulkPreviews;
-  readonly #runner: BulkRunner;
-  readonly #events: EventStore;
-  readonly #codec: EventCodec;
-  readonly #clock: Clock;
+  readonly #deps: Deps;
 
-  constructor(deps: {
-    streams: Streams;
-    schemas: Schemas;
-    selector: RecordSelector;
-    previews: BulkPreviews;
-    runner: BulkRunner;
-    events: EventStore;
-    codec: EventCodec;
-    clock: Clock;
-  }) {
-    this.#streams = deps.streams;
-    this.#schemas = deps.schemas;
-    this.#selector = deps.selector;
-    this.#previews = deps.previews;
-    this.#runner = deps.runner;
-    this.#events = deps.events;
-    this.#codec = deps.codec;
-    this.#clock = deps.clock;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /**
@@ -91,7 +79,7 @@ export class Bulk {
       if (state.status !== 'none' && state.status !== 'previewing') return { session: state, position };
     }
     const { entityName, opParams } = request;
-    const { fields } = await this.#schemas.fresh(tenantId, entityName);
+    const { fields } = await this.#deps.schemas.fresh(tenantId, entityName);
     const filter =
       request.selection.kind === 'filter'
         ? parseFilter(request.selection.filterExpr, specsOf(fields))
@@ -104,7 +92,7 @@ export class Bulk {
       selection: selectionOf(request.selection, filter),
       createdBy: context.cause.actor.id,
     };
-    const { state, position, shown } = await this.#previews.make(tenantId, session, rows, context.cause);
+    const { state, position, shown } = await this.#deps.previews.make(tenantId, session, rows, context.cause);
     return { session: sessionIn(state), position, shown };
   }
 
@@ -117,13 +105,13 @@ export class Bulk {
     const session = sessionIn((await this.#now(tenantId, id)).state);
     const countAtCommit = session.status === 'previewed' ? await this.#count(tenantId, session) : undefined;
     const committedBy = context.cause.actor.id;
-    const { state, position } = await this.#streams
+    const { state, position } = await this.#deps.streams
       .of(bulkStream, tenantId, id)
       .execute(context, (present) => startCommit(present, { committedBy, countAtCommit }));
     const started = sessionIn(state);
     if (started.counts.total_resolved >= QUEUED_FROM) return { session: started, position };
     const deadline = performance.now() + WAIT_MS;
-    while (!(await this.#runner.run(tenantId, id)) && !this.#runner.isStopped) {
+    while (!(await this.#deps.runner.run(tenantId, id)) && !this.#deps.runner.isStopped) {
       const present = await this.#now(tenantId, id);
       if (sessionIn(present.state).status !== 'committing' || performance.now() > deadline) break;
       await pause(POLL_MS);
@@ -133,7 +121,7 @@ export class Bulk {
 
   /** @throws `not_found`, `invalid_transition` */
   async cancel(tenantId: string, id: string, context: RequestContext): Promise<SessionNow> {
-    const { state, position } = await this.#streams
+    const { state, position } = await this.#deps.streams
       .of(bulkStream, tenantId, id)
       .execute(context, cancelSession);
     return { session: sessionIn(state), position };
@@ -148,14 +136,17 @@ export class Bulk {
   /** All row errors in the order of the preview. @throws `not_found` */
   async errors(tenantId: string, id: string): Promise<readonly RowError[]> {
     const { session } = await this.session(tenantId, id);
-    return readErrors({ events: this.#events, codec: this.#codec }, tenantId, session);
+    return readErrors({ events: this.#deps.events, codec: this.#deps.codec }, tenantId, session);
   }
 
   async #resolve(tenantId: string, request: BulkRequest, filter: Filter | undefined): Promise<string[]> {
     const { selection, entityName } = request;
     const rows = new Set<string>(selection.kind === 'ids' ? selection.ids : []);
     if (filter !== undefined) {
-      for await (const id of this.#selector.ids(tenantId, entityName, { filter, now: this.#clock.now() })) {
+      for await (const id of this.#deps.selector.ids(tenantId, entityName, {
+        filter,
+        now: this.#deps.clock.now(),
+      })) {
         rows.add(id);
         if (rows.size > MAX_ROWS) break;
       }
@@ -169,11 +160,11 @@ export class Bulk {
     if (selection.kind !== 'filter') return undefined;
     // The preview stored a checked filter.
     const filter = selection.filter as Filter;
-    return this.#selector.count(tenantId, entityName, { filter, now: this.#clock.now() });
+    return this.#deps.selector.count(tenantId, entityName, { filter, now: this.#deps.clock.now() });
   }
 
   #now(tenantId: string, id: string): Promise<{ state: BulkState; position: Position | undefined }> {
-    return this.#streams.of(bulkStream, tenantId, id).refresh();
+    return this.#deps.streams.of(bulkStream, tenantId, id).refresh();
   }
 }
 

@@ -39,6 +39,20 @@ const POLL_MS = 15;
 const TRIES = 8;
 const LOOKED = 200;
 
+interface Deps {
+  readonly streams: Streams;
+  readonly links: RecordLinks;
+  readonly schemas: Schemas;
+  readonly finder: RecordFinder;
+  /** Called with a position that the caller must read, even when the answer is an error. */
+  readonly answered: (tenantId: string, position: Position) => void;
+  /** Records looked at before a deletion starts; default 200. */
+  readonly looked?: number;
+  readonly clock: Clock;
+  /** How long (ms) to wait for another process that works on a deletion; default 3 s. */
+  readonly waitMs?: number;
+}
+
 /**
  * Deletes a record with its cascade in two steps (docs/decisions/0011-references-are-registered-first.md). First all
  * records to delete are marked, so that nothing can newly refer to them. Then a record that must stay and refers to a
@@ -46,38 +60,16 @@ const LOOKED = 200;
  * step.
  */
 export class Deletions {
-  readonly #streams: Streams;
-  readonly #links: RecordLinks;
+  readonly #deps: Deps;
   readonly #marks: DeletionMarks;
-  readonly #schemas: Schemas;
-  readonly #finder: RecordFinder;
-  readonly #answered: (tenantId: string, position: Position) => void;
   readonly #looked: number;
-  readonly #clock: Clock;
   readonly #waitMs: number;
   readonly #running = new Map<string, Promise<unknown>>();
 
-  constructor(deps: {
-    streams: Streams;
-    links: RecordLinks;
-    schemas: Schemas;
-    finder: RecordFinder;
-    /** Called with a position that the caller must read, even when the answer is an error. */
-    answered: (tenantId: string, position: Position) => void;
-    /** Records looked at before a deletion starts; default 200. */
-    looked?: number;
-    clock: Clock;
-    /** How long (ms) to wait for another process that works on a deletion; default 3 s. */
-    waitMs?: number;
-  }) {
-    this.#streams = deps.streams;
-    this.#links = deps.links;
-    this.#clock = deps.clock;
+  constructor(deps: Deps) {
+    this.#deps = deps;
     this.#waitMs = deps.waitMs ?? WAIT_MS;
     this.#marks = new DeletionMarks({ ...deps, waitMs: this.#waitMs });
-    this.#schemas = deps.schemas;
-    this.#finder = deps.finder;
-    this.#answered = deps.answered;
     this.#looked = deps.looked ?? LOOKED;
   }
 
@@ -136,8 +128,8 @@ export class Deletions {
     position: Position,
   ): Promise<Position | undefined> {
     let last: Position | undefined = position;
-    await this.#finder.readTo(tenantId, position);
-    await each(this.#finder.beingDeleted(tenantId, deletionId), async ({ id }) => {
+    await this.#deps.finder.readTo(tenantId, position);
+    await each(this.#deps.finder.beingDeleted(tenantId, deletionId), async ({ id }) => {
       const outcome = await this.#on(tenantId, id, cause, (state) => abandonDeletion(state, deletionId));
       last = latest(last, outcome.position);
     });
@@ -157,11 +149,11 @@ export class Deletions {
     position: Position | undefined,
   ): Promise<Position | undefined> {
     const { deletionId, rootId } = attempt;
-    const root = await this.#links.fresh(tenantId, rootId);
+    const root = await this.#deps.links.fresh(tenantId, rootId);
     // A record without referrers needs no query of the read model.
     if (root.status !== 'deleted' || !root.referenced) return position;
     let last = await this.finish(tenantId, rootId, attempt, cause, position);
-    await each(this.#finder.beingDeleted(tenantId, deletionId), async ({ id }) => {
+    await each(this.#deps.finder.beingDeleted(tenantId, deletionId), async ({ id }) => {
       last = latest(last, await this.finish(tenantId, id, attempt, cause, position));
     });
     return last;
@@ -179,10 +171,10 @@ export class Deletions {
     position: Position | undefined,
   ): Promise<Position | undefined> {
     let last = position;
-    const state = await this.#links.fresh(tenantId, id);
+    const state = await this.#deps.links.fresh(tenantId, id);
     if (state.status !== 'none' && state.referenced) {
-      await this.#finder.readTo(tenantId, position);
-      await each(this.#finder.referrers(tenantId, id), async (referrer) => {
+      await this.#deps.finder.readTo(tenantId, position);
+      await each(this.#deps.finder.referrers(tenantId, id), async (referrer) => {
         const cleared = await this.#on(tenantId, referrer.id, cause, (present) =>
           isPartOf(present, attempt) ? [] : clearReferences(present, id),
         );
@@ -202,11 +194,11 @@ export class Deletions {
     id: string,
     ifVersion: number | undefined,
   ): Promise<void> {
-    const state = await this.#links.fresh(tenantId, id);
+    const state = await this.#deps.links.fresh(tenantId, id);
     startDeletion(state, entityName, { deletionId: '', ifVersion });
     if (state.status !== 'live' || !state.referenced) return;
     const survey = await surveyDeletion(
-      { finder: this.#finder, schemas: this.#schemas },
+      { finder: this.#deps.finder, schemas: this.#deps.schemas },
       tenantId,
       id,
       this.#looked,
@@ -236,9 +228,9 @@ export class Deletions {
   async #isLeftUndecided(tenantId: string, { deletionId, rootId }: Attempt): Promise<boolean> {
     const since = performance.now();
     for (;;) {
-      const state = await this.#links.fresh(tenantId, rootId);
+      const state = await this.#deps.links.fresh(tenantId, rootId);
       if (state.status !== 'deleting' || state.deletion.id !== deletionId) return false;
-      const age = Math.max(this.#clock.now() - state.deletion.startedAt, performance.now() - since);
+      const age = Math.max(this.#deps.clock.now() - state.deletion.startedAt, performance.now() - since);
       if (age >= this.#waitMs) return true;
       await pause(POLL_MS);
     }
@@ -257,7 +249,7 @@ export class Deletions {
     if (position !== undefined) {
       const last = await this.takeBack(tenantId, attempt, cause, position);
       // An error carries no position, but its caller must find the marks removed.
-      if (last !== undefined) this.#answered(tenantId, last);
+      if (last !== undefined) this.#deps.answered(tenantId, last);
     }
     return refusal ?? { outcome: 'contended' };
   }
@@ -283,7 +275,7 @@ export class Deletions {
   }
 
   #on(tenantId: string, id: string, cause: Cause, decide: (state: RecordState) => readonly RecordEvent[]) {
-    return this.#streams.of(recordStream, tenantId, id).execute({ cause }, decide);
+    return this.#deps.streams.of(recordStream, tenantId, id).execute({ cause }, decide);
   }
 }
 

@@ -40,29 +40,21 @@ type Schema = Awaited<ReturnType<Schemas['fresh']>>;
 /** Tries of a write whose links change while they are looked up. */
 const TRIES = 5;
 
+interface Deps {
+  readonly streams: Streams;
+  readonly schemas: Schemas;
+  readonly links: RecordLinks;
+  readonly deletions: Deletions;
+  readonly workflows: PublishedWorkflows;
+  readonly gate: WriterGate;
+}
+
 /** Use cases on records (decisions, section 6); requests, forms and bulk operations all write through it. */
 export class Records {
-  readonly #streams: Streams;
-  readonly #schemas: Schemas;
-  readonly #links: RecordLinks;
-  readonly #deletions: Deletions;
-  readonly #workflows: PublishedWorkflows;
-  readonly #gate: WriterGate;
+  readonly #deps: Deps;
 
-  constructor(deps: {
-    streams: Streams;
-    schemas: Schemas;
-    links: RecordLinks;
-    deletions: Deletions;
-    workflows: PublishedWorkflows;
-    gate: WriterGate;
-  }) {
-    this.#streams = deps.streams;
-    this.#schemas = deps.schemas;
-    this.#links = deps.links;
-    this.#deletions = deps.deletions;
-    this.#workflows = deps.workflows;
-    this.#gate = deps.gate;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /**
@@ -109,12 +101,12 @@ export class Records {
     command: DeleteRecord,
     context: RequestContext,
   ): Promise<Position | undefined> {
-    return this.#deletions.delete(tenantId, entityName, id, command, context);
+    return this.#deps.deletions.delete(tenantId, entityName, id, command, context);
   }
 
   /** @throws `not_found` */
   async get(tenantId: string, entityName: string, id: string): Promise<LiveRecord> {
-    return living(await this.#links.fresh(tenantId, id), entityName);
+    return living(await this.#deps.links.fresh(tenantId, id), entityName);
   }
 
   /** The events that an update would append; writes and registers nothing. @throws as {@link update} */
@@ -134,12 +126,13 @@ export class Records {
   /** Field keys of links without a target. */
   async #missing(tenantId: string, links: readonly Link[]): Promise<ReadonlySet<string>> {
     const missing = new Set<string>();
-    for (const link of links) if (!(await this.#links.exists(tenantId, link))) missing.add(link.fieldKey);
+    for (const link of links)
+      if (!(await this.#deps.links.exists(tenantId, link))) missing.add(link.fieldKey);
     return missing;
   }
 
   async #known(tenantId: string, entityName: string): Promise<SchemaView> {
-    const schema = await this.#schemas.known(tenantId, entityName);
+    const schema = await this.#deps.schemas.known(tenantId, entityName);
     if (schema === undefined) throw notFound();
     return { name: entityName, fields: schema.fields, proposed: schema.proposal?.fields, revision: 0 };
   }
@@ -160,19 +153,19 @@ export class Records {
     const { tenantId, entityName, id, context, before, input, isUpdate = false } = target;
     const { cause, priorAttempt } = context;
     const attempt = async (): Promise<WrittenRecord | 'again'> => {
-      const session = new LinkSession(this.#links, { tenantId, recordId: id, entityName, cause });
-      const schema = await this.#schemas.fresh(tenantId, entityName);
-      const present = before(await this.#links.known(tenantId, id));
+      const session = new LinkSession(this.#deps.links, { tenantId, recordId: id, entityName, cause });
+      const schema = await this.#deps.schemas.fresh(tenantId, entityName);
+      const present = before(await this.#deps.links.known(tenantId, id));
       const resolved = resolve(schema.fields, present, input);
       if (hasWrongTypes(resolved)) checkTypes(resolved, await this.#missing(tenantId, resolved.links));
       await session.open(resolved.links);
       try {
         return written(
-          await this.#streams.of(recordStream, tenantId, id).execute(
+          await this.#deps.streams.of(recordStream, tenantId, id).execute(
             { cause, priorAttempt },
             {
               prepare: async () => {
-                const now = await this.#schemas.fresh(tenantId, entityName);
+                const now = await this.#deps.schemas.fresh(tenantId, entityName);
                 return { schema: now, job: isUpdate ? undefined : await this.#newJob(tenantId, now) };
               },
 
@@ -197,7 +190,7 @@ export class Records {
         throw error;
       }
     };
-    return this.#gate.within(writersOf(tenantId, entityName), async () => {
+    return this.#deps.gate.within(writersOf(tenantId, entityName), async () => {
       for (let tries = 0; tries < TRIES; tries += 1) {
         const result = await attempt();
         if (result !== 'again') return result;
@@ -207,7 +200,7 @@ export class Records {
   }
 
   async #newJob(tenantId: string, { workflow }: Schema): Promise<Job | undefined> {
-    const published = workflow === null ? undefined : await this.#workflows(tenantId, workflow);
+    const published = workflow === null ? undefined : await this.#deps.workflows(tenantId, workflow);
     return workflow === null || published === undefined
       ? undefined
       : { workflow, workflow_version: published.version, state: published.initial };

@@ -65,28 +65,26 @@ const POLL_MS = 100;
 /** Name of the writers of an entity's records, for the {@link WriterGate}. */
 export const writersOf = (tenantId: string, entityName: string): string => `${tenantId}/${entityName}`;
 
+interface Deps {
+  readonly streams: Streams;
+  readonly gate: WriterGate;
+  readonly workflows: PublishedWorkflows;
+  readonly findBroken: FindBroken;
+  readonly pause?: (ms: number) => Promise<void>;
+}
+
 /** Use cases on schemas (decisions, section 6; docs/decisions/0012-schema-changes-are-proposed.md). */
 export class Schemas {
-  readonly #streams: Streams;
-  readonly #gate: WriterGate;
+  readonly #deps: Deps;
   readonly #uses: WorkflowUses;
-  readonly #findBroken: FindBroken;
   readonly #pause: (ms: number) => Promise<void>;
   readonly #running = new Map<string, Promise<unknown>>();
   /** Reads about to start, by stream. */
   readonly #asked = new Map<string, Promise<StreamState<SchemaState>>>();
 
-  constructor(deps: {
-    streams: Streams;
-    gate: WriterGate;
-    workflows: PublishedWorkflows;
-    findBroken: FindBroken;
-    pause?: (ms: number) => Promise<void>;
-  }) {
-    this.#streams = deps.streams;
-    this.#gate = deps.gate;
+  constructor(deps: Deps) {
+    this.#deps = deps;
     this.#uses = new WorkflowUses(deps);
-    this.#findBroken = deps.findBroken;
     this.#pause = deps.pause ?? pause;
   }
 
@@ -96,7 +94,7 @@ export class Schemas {
     const fields = checked(entity.fields);
     const use = { tenantId, entityName: name, cause: context.cause };
     const outcome = await this.#uses.within(use, (held) =>
-      this.#streams.of(schemaStream, tenantId, name).execute(context, {
+      this.#deps.streams.of(schemaStream, tenantId, name).execute(context, {
         prepare: async ({ state }) => {
           if (state.exists) return undefined;
           await held.checkFit(workflow, fields);
@@ -129,7 +127,7 @@ export class Schemas {
     const changeId = context.newId();
     const wanted = { changeId, label, fields, workflow };
     const proposeWith = (held: HeldUse, priorAttempt: RequestContext['priorAttempt']) =>
-      this.#streams.of(schemaStream, tenantId, name).execute(
+      this.#deps.streams.of(schemaStream, tenantId, name).execute(
         { cause: context.cause, priorAttempt },
         {
           prepare: async ({ state }) => {
@@ -194,20 +192,20 @@ export class Schemas {
     cause: Cause,
   ): Promise<ChangedEntity> {
     const settle = (isBroken: boolean) =>
-      this.#streams
+      this.#deps.streams
         .of(schemaStream, tenantId, name)
         .execute({ cause }, (state) =>
           wanted !== undefined && isApplied(state, wanted) ? [] : settleChange(state, changeId, isBroken),
         );
-    await this.#gate.drained(writersOf(tenantId, name));
+    await this.#deps.gate.drained(writersOf(tenantId, name));
     const schema = await this.current(tenantId, name);
     const proposal = schema?.proposal;
     if (schema !== undefined && proposal?.id === changeId) {
       const rules = tightenings(schema.fields, proposal.fields);
-      let broken = await this.#findBroken(tenantId, name, rules);
+      let broken = await this.#deps.findBroken(tenantId, name, rules);
       if (broken === undefined) {
         await this.#pause(OTHERS_MS);
-        broken = await this.#findBroken(tenantId, name, rules);
+        broken = await this.#deps.findBroken(tenantId, name, rules);
       }
       if (broken !== undefined) {
         await settle(true);
@@ -236,7 +234,7 @@ export class Schemas {
   /** The cached schema; an unknown name is read from the store. */
   async known(tenantId: string, name: string): Promise<EntitySchema | undefined> {
     if (!isName(name)) return undefined;
-    const { state } = await this.#streams.of(schemaStream, tenantId, name).load();
+    const { state } = await this.#deps.streams.of(schemaStream, tenantId, name).load();
     return state.exists ? state : this.current(tenantId, name);
   }
 
@@ -248,7 +246,7 @@ export class Schemas {
 
   /** Concurrent calls share a read, which starts after all of them. */
   #refreshed(tenantId: string, name: string): Promise<StreamState<SchemaState>> {
-    const stream = this.#streams.of(schemaStream, tenantId, name);
+    const stream = this.#deps.streams.of(schemaStream, tenantId, name);
     const asked = this.#asked.get(stream.name);
     if (asked !== undefined) return asked;
     const reading = Promise.resolve().then(() => {

@@ -48,30 +48,24 @@ export interface GivenSubmission {
 /** The first event of a submission's record. */
 type Created = AnyEvent & { readonly actor: Cause['actor']; readonly causationId: string };
 
+interface Deps {
+  readonly streams: Streams;
+  readonly events: EventStore;
+  readonly codec: EventCodec;
+  readonly records: Pick<Records, 'create'>;
+  readonly ids: Ids;
+}
+
 /**
  * Submissions of public forms (decisions, section 6, Form). The record is created first, with form and submission as
  * its cause; the submission's own event derives from it, here or in {@link complete}. Both are appended before the
  * answer.
  */
 export class FormSubmissions {
-  readonly #streams: Streams;
-  readonly #events: EventStore;
-  readonly #codec: EventCodec;
-  readonly #records: Pick<Records, 'create'>;
-  readonly #ids: Ids;
+  readonly #deps: Deps;
 
-  constructor(deps: {
-    streams: Streams;
-    events: EventStore;
-    codec: EventCodec;
-    records: Pick<Records, 'create'>;
-    ids: Ids;
-  }) {
-    this.#streams = deps.streams;
-    this.#events = deps.events;
-    this.#codec = deps.codec;
-    this.#records = deps.records;
-    this.#ids = deps.ids;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /**
@@ -85,7 +79,7 @@ export class FormSubmissions {
   ): Promise<{ submissionId: string; position: Position | undefined }> {
     const { tenantId, form, entity, fields } = open;
     const { id, key } = submission;
-    const submissionId = id ?? (key === undefined ? this.#ids.next() : idOfKey(form.id, key));
+    const submissionId = id ?? (key === undefined ? this.#deps.ids.next() : idOfKey(form.id, key));
     if (!isSubmissionId(submissionId)) {
       const issue = { path: 'submission_id', code: 'invalid_format', message: SUBMISSION_ID_RULE };
       throw invalid([issue, ...everyIssue(fields, entity, submission.values)]);
@@ -97,9 +91,9 @@ export class FormSubmissions {
       const issues = submissionIssues(fields, entity, submission.values);
       if (issues.length > 0) throw invalid(issues);
       refuseLarge(firstValues(entity, submission.values));
-      const context = { cause, priorAttempt: undefined, newId: () => this.#ids.next() };
+      const context = { cause, priorAttempt: undefined, newId: () => this.#deps.ids.next() };
       try {
-        await this.#records.create(tenantId, form.entityName, submission.values, context, ids.record);
+        await this.#deps.records.create(tenantId, form.entityName, submission.values, context, ids.record);
       } catch (error) {
         // A concurrent request may have created the same submission.
         if (!(error instanceof DomainError) || error.code !== 'conflict') throw error;
@@ -123,7 +117,7 @@ export class FormSubmissions {
     const formId = formOfActor(created.actor);
     if (record === undefined || formId === undefined) return undefined;
     const submissionId = created.causationId;
-    const { position } = await this.#streams
+    const { position } = await this.#deps.streams
       .of(submissionStream, tenantId, idsOf(tenantId, formId, submissionId).submission)
       .execute({ cause }, (state) =>
         submitForm(state, {
@@ -139,16 +133,16 @@ export class FormSubmissions {
 
   /** The record as stored now. */
   async #record(tenantId: string, id: string): Promise<RecordState> {
-    return (await this.#streams.of(recordStream, tenantId, id).refresh()).state;
+    return (await this.#deps.streams.of(recordStream, tenantId, id).refresh()).state;
   }
 
   /** Usually the stream's first event. */
   async #created(tenantId: string, id: string): Promise<Created | undefined> {
     const stream = streamName(tenantId, recordStream.category, id);
     for (let from = 0; ; ) {
-      const page = await this.#events.readStream(stream, { from, limit: 8 });
+      const page = await this.#deps.events.readStream(stream, { from, limit: 8 });
       for (const stored of page) {
-        const event = this.#codec.decode(stored);
+        const event = this.#deps.codec.decode(stored);
         if (event.type === RecordCreated.type) return event;
       }
       const last = page.at(-1);

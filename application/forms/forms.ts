@@ -59,23 +59,19 @@ export interface OpenForm {
   readonly timeZone: string;
 }
 
+interface Deps {
+  readonly streams: Streams;
+  readonly schemas: Pick<Schemas, 'fresh'>;
+  readonly directory: Directory;
+  readonly slugs: FormSlugs;
+}
+
 /** Use cases on forms (decisions, section 6, Form). */
 export class Forms {
-  readonly #streams: Streams;
-  readonly #schemas: Pick<Schemas, 'fresh'>;
-  readonly #directory: Directory;
-  readonly #slugs: FormSlugs;
+  readonly #deps: Deps;
 
-  constructor(deps: {
-    streams: Streams;
-    schemas: Pick<Schemas, 'fresh'>;
-    directory: Directory;
-    slugs: FormSlugs;
-  }) {
-    this.#streams = deps.streams;
-    this.#schemas = deps.schemas;
-    this.#directory = deps.directory;
-    this.#slugs = deps.slugs;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /**
@@ -85,15 +81,15 @@ export class Forms {
     refuseDuplicates(given.fields);
     const { cause, priorAttempt } = context;
     const [id, claimId] = [context.newId(), context.newId()];
-    await this.#slugs.refuseTaken(tenantId, given.slug, id);
+    await this.#deps.slugs.refuseTaken(tenantId, given.slug, id);
     const definition = await this.#checked(tenantId, given, 'draft');
     const claim = { slug: given.slug, formId: id, claimId };
-    await this.#slugs.take(tenantId, claim, cause);
+    await this.#deps.slugs.take(tenantId, claim, cause);
     return written(
-      await this.#streams.of(formStream, tenantId, id).execute(
+      await this.#deps.streams.of(formStream, tenantId, id).execute(
         { cause, priorAttempt },
         {
-          prepare: () => this.#slugs.holds(tenantId, claim),
+          prepare: () => this.#deps.slugs.holds(tenantId, claim),
 
           decide: (state, _context, isHeld) => {
             if (!isHeld) throw slugLost();
@@ -117,20 +113,20 @@ export class Forms {
     if (change.fields !== undefined) refuseDuplicates(change.fields);
     const { cause, priorAttempt } = context;
     const claimId = context.newId();
-    const before = existingForm(await this.#slugs.form(tenantId, id));
+    const before = existingForm(await this.#deps.slugs.form(tenantId, id));
     const slug = change.slug ?? before.slug;
     const takes = slug !== before.slug;
-    if (takes) await this.#slugs.refuseTaken(tenantId, slug, id);
+    if (takes) await this.#deps.slugs.refuseTaken(tenantId, slug, id);
     await this.#checkedChange(tenantId, before, change);
     const claim = { slug, formId: id, claimId };
-    if (takes) await this.#slugs.take(tenantId, claim, cause);
+    if (takes) await this.#deps.slugs.take(tenantId, claim, cause);
     let left: ExistingForm | undefined;
-    const outcome = await this.#streams.of(formStream, tenantId, id).execute(
+    const outcome = await this.#deps.streams.of(formStream, tenantId, id).execute(
       { cause, priorAttempt },
       {
         prepare: async ({ state }) => ({
           checked: isForm(state) ? await this.#checkedChange(tenantId, state, change) : {},
-          isHeld: takes && (await this.#slugs.holds(tenantId, claim)),
+          isHeld: takes && (await this.#deps.slugs.holds(tenantId, claim)),
         }),
 
         decide: (state, _context, { checked, isHeld }) => {
@@ -152,7 +148,7 @@ export class Forms {
    */
   async publish(tenantId: string, id: string, { cause, priorAttempt }: RequestContext): Promise<WrittenForm> {
     return written(
-      await this.#streams.of(formStream, tenantId, id).execute(
+      await this.#deps.streams.of(formStream, tenantId, id).execute(
         { cause, priorAttempt },
         {
           prepare: async ({ state }) => {
@@ -169,14 +165,14 @@ export class Forms {
   /** Has no effect on an archived form. @throws `not_found` */
   async archive(tenantId: string, id: string, { cause, priorAttempt }: RequestContext): Promise<WrittenForm> {
     return written(
-      await this.#streams.of(formStream, tenantId, id).execute({ cause, priorAttempt }, archiveForm),
+      await this.#deps.streams.of(formStream, tenantId, id).execute({ cause, priorAttempt }, archiveForm),
     );
   }
 
   /** Deletes a form and frees its slug. @throws `not_found` */
   async delete(tenantId: string, id: string, context: RequestContext): Promise<Position | undefined> {
     let left: ExistingForm | undefined;
-    const { position } = await this.#streams
+    const { position } = await this.#deps.streams
       .of(formStream, tenantId, id)
       .execute({ cause: context.cause }, (state) => {
         left = existingForm(state);
@@ -192,20 +188,20 @@ export class Forms {
    */
   async open(tenantId: string, slug: string): Promise<OpenForm> {
     if (!isTenantId(tenantId) || !isSlug(slug)) throw notFound();
-    const { claim } = await this.#slugs.holder(tenantId, slug);
+    const { claim } = await this.#deps.slugs.holder(tenantId, slug);
     if (claim === undefined) throw notFound();
-    const tenant = await this.#directory.tenant(tenantId);
+    const tenant = await this.#deps.directory.tenant(tenantId);
     if (tenant?.status !== 'active') throw notFound();
-    const form = await this.#slugs.form(tenantId, claim.formId);
+    const form = await this.#deps.slugs.form(tenantId, claim.formId);
     if (form.status !== 'published' || form.slug !== slug) throw notFound();
-    const { fields: entity } = await this.#schemas.fresh(tenantId, form.entityName);
+    const { fields: entity } = await this.#deps.schemas.fresh(tenantId, form.entityName);
     const fields = publicFields(form.fields, entity);
     return { tenantId, form, fields, entity, timeZone: tenant.timezone };
   }
 
   /** Frees the slug after the form's event; a claim left by a crash is later found unused. */
   #release(tenantId: string, { id, slug, claimId }: ExistingForm, { cause }: RequestContext): Promise<void> {
-    return this.#slugs.free(tenantId, { slug, formId: id, claimId }, cause);
+    return this.#deps.slugs.free(tenantId, { slug, formId: id, claimId }, cause);
   }
 
   /** The change as stored: every field has a label. */
@@ -241,7 +237,7 @@ export class Forms {
 
   async #entity(tenantId: string, name: string): Promise<readonly Field[]> {
     try {
-      if (isName(name)) return (await this.#schemas.fresh(tenantId, name)).fields;
+      if (isName(name)) return (await this.#deps.schemas.fresh(tenantId, name)).fields;
     } catch (error) {
       if (!(error instanceof DomainError) || error.code !== 'not_found') throw error;
     }

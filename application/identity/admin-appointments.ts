@@ -17,26 +17,20 @@ export interface AppointedAdmin {
   readonly position: Position | undefined;
 }
 
+interface Deps {
+  readonly streams: Streams;
+  readonly directory: Directory;
+  readonly identity: Identity;
+  readonly passwords: Passwords;
+  readonly emailHash: (email: string) => string;
+}
+
 /** Appoints admins on behalf of a platform admin, for a tenant without a usable admin (docs/operations.md). */
 export class AdminAppointments {
-  readonly #streams: Streams;
-  readonly #directory: Directory;
-  readonly #identity: Identity;
-  readonly #passwords: Passwords;
-  readonly #emailHash: (email: string) => string;
+  readonly #deps: Deps;
 
-  constructor(deps: {
-    streams: Streams;
-    directory: Directory;
-    identity: Identity;
-    passwords: Passwords;
-    emailHash: (email: string) => string;
-  }) {
-    this.#streams = deps.streams;
-    this.#directory = deps.directory;
-    this.#identity = deps.identity;
-    this.#passwords = deps.passwords;
-    this.#emailHash = deps.emailHash;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /**
@@ -49,15 +43,15 @@ export class AdminAppointments {
     admin: { readonly email: string; readonly displayName: string; readonly password: string },
     context: RequestContext,
   ): Promise<AppointedAdmin> {
-    const passwordHash = await this.#passwords.hash(admin.password);
+    const passwordHash = await this.#deps.passwords.hash(admin.password);
     const { email, displayName } = admin;
     const newcomer = { id: context.newId(), email, displayName, role: 'admin', passwordHash } as const;
     try {
-      const { user, position } = await this.#identity.createUser(tenantId, newcomer, context);
+      const { user, position } = await this.#deps.identity.createUser(tenantId, newcomer, context);
       return { user, changes: ['created'], position };
     } catch (error) {
       if (!(error instanceof DomainError && error.code === 'already_exists')) throw error;
-      const holder = await this.#directory.emailHolder(tenantId, this.#emailHash(email));
+      const holder = await this.#deps.directory.emailHolder(tenantId, this.#deps.emailHash(email));
       if (holder.status !== 'claimed') throw error;
       return this.#promote(tenantId, holder.userId, { displayName, passwordHash }, context);
     }
@@ -69,17 +63,17 @@ export class AdminAppointments {
     change: { readonly displayName: string; readonly passwordHash: string },
     { cause, priorAttempt }: RequestContext,
   ): Promise<AppointedAdmin> {
-    const user = await this.#directory.freshUser(tenantId, userId);
+    const user = await this.#deps.directory.freshUser(tenantId, userId);
     if (user === undefined) throw notFound();
-    const presentName = await this.#directory.open(user.displayName);
-    const { state, events, position } = await this.#streams
+    const presentName = await this.#deps.directory.open(user.displayName);
+    const { state, events, position } = await this.#deps.streams
       .of(userStream, tenantId, userId)
       .execute({ cause, priorAttempt }, (present) =>
         changeUser(present, { ...change, role: 'admin', status: 'active', presentName }, cause.actor.id),
       );
     if (!state.exists) throw notFound();
     const changes = events.map(appointmentOf).filter((done) => done !== undefined);
-    return { user: await this.#identity.view(state), changes, position };
+    return { user: await this.#deps.identity.view(state), changes, position };
   }
 }
 

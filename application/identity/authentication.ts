@@ -41,37 +41,25 @@ type VerifiedClaims = TenantTokenClaims & { readonly iat: number };
 
 const refused = (): DomainError => new DomainError('invalid_credential', 'The credential is not valid.');
 
+interface Deps {
+  readonly tenantTokens: TokenFamily<TenantTokenClaims>;
+  readonly platformTokens: TokenFamily<PlatformClaims>;
+  readonly apiTokens: Pick<ApiTokenAuthentication, 'authenticate'>;
+  readonly directory: Directory;
+  readonly identity: Identity;
+  readonly ids: Ids;
+  /** The principal of a partner token. */
+  readonly partner: (token: string) => PartnerPrincipal | Promise<PartnerPrincipal>;
+  /** Called with the position of a registration. */
+  readonly answered: (tenantId: string, position: Position) => void;
+}
+
 /** Turns credentials into principals; no other code does. */
 export class Authentication {
-  readonly #tenantTokens: TokenFamily<TenantTokenClaims>;
-  readonly #platformTokens: TokenFamily<PlatformClaims>;
-  readonly #apiTokens: Pick<ApiTokenAuthentication, 'authenticate'>;
-  readonly #directory: Directory;
-  readonly #identity: Identity;
-  readonly #ids: Ids;
-  readonly #partner: (token: string) => PartnerPrincipal | Promise<PartnerPrincipal>;
-  readonly #answered: (tenantId: string, position: Position) => void;
+  readonly #deps: Deps;
 
-  constructor(deps: {
-    tenantTokens: TokenFamily<TenantTokenClaims>;
-    platformTokens: TokenFamily<PlatformClaims>;
-    apiTokens: Pick<ApiTokenAuthentication, 'authenticate'>;
-    directory: Directory;
-    identity: Identity;
-    ids: Ids;
-    /** The principal of a partner token. */
-    partner: (token: string) => PartnerPrincipal | Promise<PartnerPrincipal>;
-    /** Called with the position of a registration. */
-    answered: (tenantId: string, position: Position) => void;
-  }) {
-    this.#tenantTokens = deps.tenantTokens;
-    this.#platformTokens = deps.platformTokens;
-    this.#apiTokens = deps.apiTokens;
-    this.#directory = deps.directory;
-    this.#identity = deps.identity;
-    this.#ids = deps.ids;
-    this.#partner = deps.partner;
-    this.#answered = deps.answered;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /**
@@ -82,11 +70,11 @@ export class Authentication {
     if (token === undefined) throw new DomainError('unauthenticated', 'A credential is required.');
     switch (family) {
       case 'tenant':
-        return looksLikeApiToken(token) ? this.#apiTokens.authenticate(token) : this.#signed(token);
+        return looksLikeApiToken(token) ? this.#deps.apiTokens.authenticate(token) : this.#signed(token);
       case 'platform':
         return this.#platformAdmin(token);
       case 'partner':
-        return this.#partner(token);
+        return this.#deps.partner(token);
       default:
         return family satisfies never;
     }
@@ -94,22 +82,22 @@ export class Authentication {
 
   /** When a tenant token expires (ms); for sockets. */
   expiryOf(token: string): number {
-    return this.#tenantTokens.verify(token).exp * 1000;
+    return this.#deps.tenantTokens.verify(token).exp * 1000;
   }
 
   #platformAdmin(token: string): PlatformAdminPrincipal {
-    const claims = this.#platformTokens.verify(token);
+    const claims = this.#deps.platformTokens.verify(token);
     return { kind: 'platform_admin', adminId: claims.sub, email: claims.email };
   }
 
   #signed(token: string): TenantPrincipal | Promise<TenantPrincipal> {
-    const claims = this.#tenantTokens.verify(token);
-    const tenant = this.#directory.cachedTenant(claims.tenant_id);
-    const user = this.#directory.cachedUser(claims.tenant_id, claims.sub);
+    const claims = this.#deps.tenantTokens.verify(token);
+    const tenant = this.#deps.directory.cachedTenant(claims.tenant_id);
+    const user = this.#deps.directory.cachedUser(claims.tenant_id, claims.sub);
     const extension =
       claims.ext_id === undefined
         ? undefined
-        : this.#directory.cachedExtension(claims.tenant_id, claims.ext_id);
+        : this.#deps.directory.cachedExtension(claims.tenant_id, claims.ext_id);
     if (tenant === 'unknown' || user === 'unknown' || extension === 'unknown' || user === undefined) {
       return this.#load(claims);
     }
@@ -117,24 +105,27 @@ export class Authentication {
   }
 
   async #load(claims: VerifiedClaims): Promise<TenantPrincipal> {
-    const tenant = await this.#directory.tenant(claims.tenant_id);
+    const tenant = await this.#deps.directory.tenant(claims.tenant_id);
     if (tenant === undefined) throw refused();
     const extension =
-      claims.ext_id === undefined ? undefined : await this.#directory.extension(tenant.id, claims.ext_id);
+      claims.ext_id === undefined
+        ? undefined
+        : await this.#deps.directory.extension(tenant.id, claims.ext_id);
     // A token of an inactive extension registers no user.
     if (claims.ext_id !== undefined && (extension === undefined || !scopesOfToken(extension, claims))) {
       throw refused();
     }
     const user =
-      (await this.#directory.user(claims.tenant_id, claims.sub)) ?? (await this.#register(claims, tenant));
+      (await this.#deps.directory.user(claims.tenant_id, claims.sub)) ??
+      (await this.#register(claims, tenant));
     return principalOf(claims, tenant, user, extension);
   }
 
   /** A valid signature suffices: the first request of an unknown `sub` registers an active user. */
   async #register(claims: TenantTokenClaims, tenant: ExistingTenant): Promise<RegisteredUser> {
     if (tenant.status === 'suspended') throw suspended();
-    const id = this.#ids.next();
-    const { user, position } = await this.#identity.registerFromToken(
+    const id = this.#deps.ids.next();
+    const { user, position } = await this.#deps.identity.registerFromToken(
       tenant.id,
       { id: claims.sub, email: claims.email, role: claims.role },
       {
@@ -145,11 +136,11 @@ export class Authentication {
           causationId: id,
         },
         priorAttempt: undefined,
-        newId: () => this.#ids.next(),
+        newId: () => this.#deps.ids.next(),
       },
     );
     // The same request may list the tenant's users and must find this one.
-    if (position !== undefined) this.#answered(tenant.id, position);
+    if (position !== undefined) this.#deps.answered(tenant.id, position);
     return user;
   }
 }

@@ -36,27 +36,21 @@ export interface ImpersonatedLine extends LogRequest {
   readonly requestId: string;
 }
 
+interface Deps {
+  readonly streams: Streams;
+  readonly directory: Directory;
+  readonly tenantTokens: Pick<TokenFamily<TenantClaims>, 'sign'>;
+  readonly clock: Clock;
+  /** Ids of all active admins of a tenant, oldest account first, from the read model. */
+  readonly oldestAdmins: (tenantId: string) => AsyncIterable<string>;
+}
+
 /** Impersonation of a tenant's users (specification, Authentication 3; decisions, section 3). */
 export class Impersonation {
-  readonly #streams: Streams;
-  readonly #directory: Directory;
-  readonly #tenantTokens: Pick<TokenFamily<TenantClaims>, 'sign'>;
-  readonly #clock: Clock;
-  readonly #oldestAdmins: (tenantId: string) => AsyncIterable<string>;
+  readonly #deps: Deps;
 
-  constructor(deps: {
-    streams: Streams;
-    directory: Directory;
-    tenantTokens: Pick<TokenFamily<TenantClaims>, 'sign'>;
-    clock: Clock;
-    /** Ids of all active admins of a tenant, oldest account first, from the read model. */
-    oldestAdmins: (tenantId: string) => AsyncIterable<string>;
-  }) {
-    this.#streams = deps.streams;
-    this.#directory = deps.directory;
-    this.#tenantTokens = deps.tenantTokens;
-    this.#clock = deps.clock;
-    this.#oldestAdmins = deps.oldestAdmins;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /**
@@ -71,7 +65,7 @@ export class Impersonation {
     adminEmail: string,
     context: RequestContext,
   ): Promise<{ token: string; position: Position | undefined }> {
-    const tenant = await this.#directory.tenant(tenantId);
+    const tenant = await this.#deps.directory.tenant(tenantId);
     if (tenant === undefined) throw notFound();
     if (tenant.status === 'suspended') {
       throw new DomainError('tenant_suspended', 'The tenant is suspended.');
@@ -80,14 +74,14 @@ export class Impersonation {
       wanted.userId === undefined
         ? await this.#oldestAdmin(tenantId)
         : await this.#activeUser(tenantId, wanted.userId);
-    const email = await this.#directory.open(user.email);
-    const { events, position } = await this.#streams
+    const email = await this.#deps.directory.open(user.email);
+    const { events, position } = await this.#deps.streams
       .of(impersonationStream, tenantId, user.id)
       .execute(
         { cause: { ...context.cause, impersonatedBy: adminEmail }, priorAttempt: context.priorAttempt },
         () => startImpersonation({ userId: user.id, reason: wanted.reason }),
       );
-    const token = this.#tenantTokens.sign(
+    const token = this.#deps.tenantTokens.sign(
       { sub: user.id, email, tenant_id: tenantId, role: user.role, impersonated_by: adminEmail },
       SHORT_TOKEN_SECONDS,
       issuedAt(events),
@@ -98,11 +92,11 @@ export class Impersonation {
   /** Appends a request to the tenant's log; resolves when it is on disk. */
   async appendLine(line: ImpersonatedLine): Promise<void> {
     const { principal, requestId } = line;
-    await this.#streams
+    await this.#deps.streams
       .of(
         impersonationStream,
         principal.tenantId,
-        impersonationStreamName(principal.userId, this.#clock.now()),
+        impersonationStreamName(principal.userId, this.#deps.clock.now()),
       )
       .execute(
         {
@@ -118,15 +112,15 @@ export class Impersonation {
   }
 
   async #activeUser(tenantId: string, userId: string): Promise<RegisteredUser> {
-    const user = USER_ID.test(userId) ? await this.#directory.user(tenantId, userId) : undefined;
+    const user = USER_ID.test(userId) ? await this.#deps.directory.user(tenantId, userId) : undefined;
     if (user?.status !== 'active') throw notFound();
     return user;
   }
 
   /** The read model orders the admins; the stream confirms that one still is an active admin. */
   async #oldestAdmin(tenantId: string): Promise<RegisteredUser> {
-    for await (const id of this.#oldestAdmins(tenantId)) {
-      const user = await this.#directory.user(tenantId, id);
+    for await (const id of this.#deps.oldestAdmins(tenantId)) {
+      const user = await this.#deps.directory.user(tenantId, id);
       if (user?.status === 'active' && user.role === 'admin') return user;
     }
     throw new DomainError('conflict', 'The tenant has no active admin: name a user with user_id.');

@@ -6,33 +6,29 @@ import { PLATFORM } from '../core/events/stream-name.ts';
 import type { Passwords } from '../ports/passwords.ts';
 import type { Directory } from './directory.ts';
 
+interface Deps {
+  readonly streams: Streams;
+  readonly directory: Directory;
+  readonly passwords: Passwords;
+  readonly emailHash: (email: string) => string;
+}
+
 /** Command-line operations on existing platform admins. */
 export class PlatformAdmins {
-  readonly #streams: Streams;
-  readonly #directory: Directory;
-  readonly #passwords: Passwords;
-  readonly #emailHash: (email: string) => string;
+  readonly #deps: Deps;
 
-  constructor(deps: {
-    streams: Streams;
-    directory: Directory;
-    passwords: Passwords;
-    emailHash: (email: string) => string;
-  }) {
-    this.#streams = deps.streams;
-    this.#directory = deps.directory;
-    this.#passwords = deps.passwords;
-    this.#emailHash = deps.emailHash;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /** The new password applies to later sign-ins; issued tokens stay valid. @throws `not_found` */
   async setPassword(email: string, password: string, context: RequestContext): Promise<void> {
-    const holder = await this.#directory.emailHolder(PLATFORM, this.#emailHash(email));
+    const holder = await this.#deps.directory.emailHolder(PLATFORM, this.#deps.emailHash(email));
     if (holder.status !== 'claimed') {
       throw new DomainError('not_found', 'No platform admin has this e-mail.');
     }
-    const passwordHash = await this.#passwords.hash(password);
-    await this.#streams
+    const passwordHash = await this.#deps.passwords.hash(password);
+    await this.#deps.streams
       .of(platformAdminStream, PLATFORM, holder.userId)
       .execute({ cause: context.cause }, (state) => setPlatformAdminPassword(state, passwordHash));
   }

@@ -49,26 +49,20 @@ export interface Refusal {
   readonly message: string;
 }
 
+interface Deps {
+  readonly streams: Streams;
+  readonly directory: Directory;
+  readonly events: EventStore;
+  readonly entries: Entries;
+  readonly logger: Logger;
+}
+
 /** Applies posting rules to events (decisions, section 9, Posting rule). */
 export class RuleRunner {
-  readonly #streams: Streams;
-  readonly #directory: Directory;
-  readonly #events: EventStore;
-  readonly #entries: Entries;
-  readonly #logger: Logger;
+  readonly #deps: Deps;
 
-  constructor(deps: {
-    streams: Streams;
-    directory: Directory;
-    events: EventStore;
-    entries: Entries;
-    logger: Logger;
-  }) {
-    this.#streams = deps.streams;
-    this.#directory = deps.directory;
-    this.#events = deps.events;
-    this.#entries = deps.entries;
-    this.#logger = deps.logger;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /**
@@ -91,7 +85,7 @@ export class RuleRunner {
         return { code: 'payload_too_large', message: 'The entry is too large.' };
       }
       const { rule, event } = application;
-      this.#logger.error({ err: error, rule_id: rule.id, event_id: event.id }, 'a posting rule failed');
+      this.#deps.logger.error({ err: error, rule_id: rule.id, event_id: event.id }, 'a posting rule failed');
       return { code: 'internal_error', message: 'The rule could not be applied.' };
     }
   }
@@ -121,7 +115,7 @@ export class RuleRunner {
       }),
     );
     // Another process may have succeeded meanwhile, so each checks after its write.
-    if (await this.#entries.isRecorded(source.tenantId, entryIdOf(application), rule.mode)) {
+    if (await this.#deps.entries.isRecorded(source.tenantId, entryIdOf(application), rule.mode)) {
       await this.#onFailure(application, context, resolved(application));
     }
   }
@@ -132,12 +126,12 @@ export class RuleRunner {
     { slot, redraft }: Options,
   ): Promise<void> {
     const { tenantId, payload, kind } = source;
-    const tenant = await this.#directory.tenant(tenantId);
+    const tenant = await this.#deps.directory.tenant(tenantId);
     if (tenant === undefined) throw new DomainError('not_found', 'There is no such tenant.');
     const { timezone, currency } = tenant;
     const outcome = applyRule(rule, { payload, at: event.at, timezone, currency });
     if (!outcome.matches || outcome.entry === undefined) return;
-    await this.#entries.record(
+    await this.#deps.entries.record(
       tenantId,
       {
         id: entryIdOf({ rule, event }),
@@ -155,7 +149,7 @@ export class RuleRunner {
     if (!(await this.#hasFailed(application))) return false;
     const { tenantId } = application.source;
     const id = failureIdOf(application);
-    const { failure } = (await this.#streams.of(postingFailureStream, tenantId, id).refresh()).state;
+    const { failure } = (await this.#deps.streams.of(postingFailureStream, tenantId, id).refresh()).state;
     return failure?.resolvedAt !== undefined;
   }
 
@@ -163,7 +157,7 @@ export class RuleRunner {
   async #hasFailed(application: Application): Promise<boolean> {
     const { category } = postingFailureStream;
     const stream = streamName(application.source.tenantId, category, failureIdOf(application));
-    return (await this.#events.readStream(stream, { limit: 1 })).length > 0;
+    return (await this.#deps.events.readStream(stream, { limit: 1 })).length > 0;
   }
 
   #onFailure(
@@ -173,7 +167,7 @@ export class RuleRunner {
   ): Promise<Outcome<FailureState, PostingFailureEvent>> {
     const { tenantId } = application.source;
     const id = failureIdOf(application);
-    return this.#streams.of(postingFailureStream, tenantId, id).execute({ cause }, decide);
+    return this.#deps.streams.of(postingFailureStream, tenantId, id).execute({ cause }, decide);
   }
 }
 

@@ -35,25 +35,19 @@ export const ASSERTION_SECONDS = 300;
 
 const refused = (): DomainError => new DomainError('invalid_credential', 'The credential is not valid.');
 
-export class PartnerAuthentication {
-  readonly #tokens: TokenFamily<PartnerClaims>;
-  readonly #assertions: TokenFamily<AssertionClaims>;
-  readonly #partners: PartnerDirectory;
-  readonly #streams: Streams;
-  readonly #clock: Clock;
+interface Deps {
+  readonly tokens: TokenFamily<PartnerClaims>;
+  readonly assertions: TokenFamily<AssertionClaims>;
+  readonly partners: PartnerDirectory;
+  readonly streams: Streams;
+  readonly clock: Clock;
+}
 
-  constructor(deps: {
-    tokens: TokenFamily<PartnerClaims>;
-    assertions: TokenFamily<AssertionClaims>;
-    partners: PartnerDirectory;
-    streams: Streams;
-    clock: Clock;
-  }) {
-    this.#tokens = deps.tokens;
-    this.#assertions = deps.assertions;
-    this.#partners = deps.partners;
-    this.#streams = deps.streams;
-    this.#clock = deps.clock;
+export class PartnerAuthentication {
+  readonly #deps: Deps;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /**
@@ -61,12 +55,14 @@ export class PartnerAuthentication {
    * @throws `invalid_credential`, `credential_expired`, `partner_permission_missing` for an unknown partner
    */
   authenticate(token: string): PartnerPrincipal | Promise<PartnerPrincipal> {
-    const claims = this.#tokens.verify(token);
-    return this.#partners.cached(claims.partner_id) === 'unknown' ? this.#load(claims) : principalOf(claims);
+    const claims = this.#deps.tokens.verify(token);
+    return this.#deps.partners.cached(claims.partner_id) === 'unknown'
+      ? this.#load(claims)
+      : principalOf(claims);
   }
 
   async #load(claims: PartnerClaims): Promise<PartnerPrincipal> {
-    if ((await this.#partners.find(claims.partner_id)) === undefined) {
+    if ((await this.#deps.partners.find(claims.partner_id)) === undefined) {
       throw new DomainError('partner_permission_missing', 'There is no such partner.');
     }
     return principalOf(claims);
@@ -82,37 +78,39 @@ export class PartnerAuthentication {
     requestId: string,
   ): Promise<{ token: string; position: Position | undefined }> {
     const { partner_id, sub, email, permissions, jti } = this.#verified(assertion);
-    if ((await this.#partners.find(partner_id)) === undefined) throw refused();
+    if ((await this.#deps.partners.find(partner_id)) === undefined) throw refused();
     const assertionId = createHash('sha256').update(`${partner_id}\n${jti}`).digest('hex');
-    const outcome = await this.#streams.of(assertionStream, partnerScope(partner_id), assertionId).execute(
-      {
-        cause: {
-          actor: { kind: 'partner', id: sub },
-          correlationId: requestId,
-          causationId: requestId,
+    const outcome = await this.#deps.streams
+      .of(assertionStream, partnerScope(partner_id), assertionId)
+      .execute(
+        {
+          cause: {
+            actor: { kind: 'partner', id: sub },
+            correlationId: requestId,
+            causationId: requestId,
+          },
         },
-      },
-      (state) =>
-        exchangeAssertion(state, {
-          partner_id,
-          assertion_id: assertionId,
-          user_id: sub,
-          permissions: [...permissions],
-        }),
-    );
-    const token = this.#tokens.sign({ sub, email, partner_id, permissions }, PARTNER_TOKEN_SECONDS);
+        (state) =>
+          exchangeAssertion(state, {
+            partner_id,
+            assertion_id: assertionId,
+            user_id: sub,
+            permissions: [...permissions],
+          }),
+      );
+    const token = this.#deps.tokens.sign({ sub, email, partner_id, permissions }, PARTNER_TOKEN_SECONDS);
     return { token, position: outcome.position };
   }
 
   #verified(assertion: string): AssertionClaims {
     let claims: AssertionClaims & { readonly iat: number };
     try {
-      claims = this.#assertions.verify(assertion);
+      claims = this.#deps.assertions.verify(assertion);
     } catch (error) {
       // Does not reveal whether the assertion is expired or forged.
       throw error instanceof DomainError ? refused() : error;
     }
-    if (Math.floor(this.#clock.now() / 1000) - claims.iat > ASSERTION_SECONDS) throw refused();
+    if (Math.floor(this.#deps.clock.now() / 1000) - claims.iat > ASSERTION_SECONDS) throw refused();
     return claims;
   }
 }

@@ -48,32 +48,22 @@ interface GivenAdmin {
   readonly display_name: string;
 }
 
+interface Deps {
+  readonly streams: Streams;
+  readonly directory: Directory;
+  readonly identity: Identity;
+  readonly appointments: AdminAppointments;
+  readonly partners: PartnerDirectory;
+  readonly passwords: Passwords;
+  readonly keys: KeyRing;
+}
+
 /** Use cases on tenants, for platform admins (decisions, section 3, Platform). */
 export class Tenancy {
-  readonly #streams: Streams;
-  readonly #directory: Directory;
-  readonly #identity: Identity;
-  readonly #appointments: AdminAppointments;
-  readonly #partners: PartnerDirectory;
-  readonly #passwords: Passwords;
-  readonly #keys: KeyRing;
+  readonly #deps: Deps;
 
-  constructor(deps: {
-    streams: Streams;
-    directory: Directory;
-    identity: Identity;
-    appointments: AdminAppointments;
-    partners: PartnerDirectory;
-    passwords: Passwords;
-    keys: KeyRing;
-  }) {
-    this.#streams = deps.streams;
-    this.#directory = deps.directory;
-    this.#identity = deps.identity;
-    this.#appointments = deps.appointments;
-    this.#partners = deps.partners;
-    this.#passwords = deps.passwords;
-    this.#keys = deps.keys;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /**
@@ -98,9 +88,9 @@ export class Tenancy {
             id: context.newId(),
             email: admin.email,
             displayName: admin.display_name,
-            passwordHash: await this.#passwords.hash(admin.password),
+            passwordHash: await this.#deps.passwords.hash(admin.password),
           };
-    const outcome = await this.#streams.of(tenantStream, PLATFORM, id).execute(context, (state) => {
+    const outcome = await this.#deps.streams.of(tenantStream, PLATFORM, id).execute(context, (state) => {
       const events = createTenant(state, {
         tenantId: id,
         name: settings.name,
@@ -122,10 +112,10 @@ export class Tenancy {
     if (firstAdmin !== undefined) {
       const adminId = adminOf(outcome.events) ?? firstAdmin.id;
       const person = { ...firstAdmin, id: adminId, role: 'admin' as const };
-      const created = await this.#identity.createUser(id, person, context);
+      const created = await this.#deps.identity.createUser(id, person, context);
       position = created.position;
       // A subscriber of any process destroys the key, so it must not stay cached here.
-      this.#keys.forget(firstAdminKeyId(id));
+      this.#deps.keys.forget(firstAdminKeyId(id));
     }
     return { tenant: existing(outcome), position };
   }
@@ -149,7 +139,7 @@ export class Tenancy {
   }> {
     const { sso, admin, ...settings } = change;
     const requirePartner = await this.#partnerCheck(change.partner_id);
-    const outcome = await this.#streams.of(tenantStream, PLATFORM, tenantId).execute(context, {
+    const outcome = await this.#deps.streams.of(tenantStream, PLATFORM, tenantId).execute(context, {
       prepare: (head) => this.#presentSso(head),
 
       decide: (state, _context, present) => {
@@ -161,19 +151,23 @@ export class Tenancy {
     const tenant = existing(outcome);
     if (admin === undefined) return { tenant, admin: undefined, position: outcome.position };
     const { email, password, display_name: displayName } = admin;
-    const appointed = await this.#appointments.appoint(tenantId, { email, password, displayName }, context);
+    const appointed = await this.#deps.appointments.appoint(
+      tenantId,
+      { email, password, displayName },
+      context,
+    );
     return { tenant, admin: appointed, position: appointed.position };
   }
 
   /** The single sign-on settings at the revision that is changed. */
   async #presentSso({ state }: { state: Tenant }): Promise<PresentSso> {
     const sso = state.exists ? state.sso : undefined;
-    return { sso, secret: sso === undefined ? undefined : await this.#keys.open(sso.clientSecret) };
+    return { sso, secret: sso === undefined ? undefined : await this.#deps.keys.open(sso.clientSecret) };
   }
 
   /** Partners are never deleted, so that one found before still exists when the command is decided. */
   async #partnerCheck(partnerId: string | null | undefined): Promise<() => void> {
-    const known = typeof partnerId !== 'string' || (await this.#partners.find(partnerId)) !== undefined;
+    const known = typeof partnerId !== 'string' || (await this.#deps.partners.find(partnerId)) !== undefined;
     return () => {
       if (!known) throw unknownReference('partner_id', 'There is no such partner.');
     };
@@ -181,7 +175,7 @@ export class Tenancy {
 
   /** @throws `not_found` */
   async get(tenantId: string): Promise<ExistingTenant> {
-    const tenant = await this.#directory.tenant(tenantId);
+    const tenant = await this.#deps.directory.tenant(tenantId);
     if (tenant === undefined) throw notFound();
     return tenant;
   }

@@ -41,26 +41,20 @@ const NOBODYS: LinkTarget = {
   expiresAt: '1970-01-01T00:00:00.000Z',
 };
 
+interface Deps {
+  readonly streams: Streams;
+  readonly directory: Directory;
+  readonly jobs: Jobs;
+  readonly clock: Clock;
+  readonly lookUp: LinkLookup;
+}
+
 /** Use cases on public links (specification, Access tokens; decisions, section 6, Public link). */
 export class PublicLinks {
-  readonly #streams: Streams;
-  readonly #directory: Directory;
-  readonly #jobs: Jobs;
-  readonly #clock: Clock;
-  readonly #lookUp: LinkLookup;
+  readonly #deps: Deps;
 
-  constructor(deps: {
-    streams: Streams;
-    directory: Directory;
-    jobs: Jobs;
-    clock: Clock;
-    lookUp: LinkLookup;
-  }) {
-    this.#streams = deps.streams;
-    this.#directory = deps.directory;
-    this.#jobs = deps.jobs;
-    this.#clock = deps.clock;
-    this.#lookUp = deps.lookUp;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /**
@@ -78,11 +72,11 @@ export class PublicLinks {
     expiresAt: string;
     position: Position | undefined;
   }> {
-    await this.#jobs.find(tenantId, jobId);
+    await this.#deps.jobs.find(tenantId, jobId);
     const token = randomBytes(32).toString('base64url');
     const tokenHash = hashOf(token);
     const linkId = context.newId();
-    const outcome = await this.#streams
+    const outcome = await this.#deps.streams
       .of(linkStream, tenantId, jobId)
       .execute(context, (state, at) => createLink(state, { linkId, jobId, tokenHash, ...link }, at));
     const [created] = outcome.events;
@@ -105,8 +99,8 @@ export class PublicLinks {
     linkId: string,
     context: RequestContext,
   ): Promise<Position | undefined> {
-    await this.#jobs.find(tenantId, jobId);
-    const { position } = await this.#streams
+    await this.#deps.jobs.find(tenantId, jobId);
+    const { position } = await this.#deps.streams
       .of(linkStream, tenantId, jobId)
       .execute({ cause: context.cause }, (state) => revokeLink(state, { linkId, jobId }));
     return position;
@@ -117,12 +111,12 @@ export class PublicLinks {
    * @throws `not_found`, with the same message in all cases
    */
   async validate(token: string): Promise<LinkTarget> {
-    const target = (TOKEN.test(token) ? await this.#lookUp(hashOf(token)) : undefined) ?? NOBODYS;
+    const target = (TOKEN.test(token) ? await this.#deps.lookUp(hashOf(token)) : undefined) ?? NOBODYS;
     const { tenantId, jobId, linkId } = target;
     const [tenant, links, hasJob] = await Promise.all([
-      this.#directory.tenant(tenantId),
+      this.#deps.directory.tenant(tenantId),
       this.#linksNow(tenantId, jobId),
-      this.#jobs.find(tenantId, jobId).then(
+      this.#deps.jobs.find(tenantId, jobId).then(
         () => true,
         (error: unknown) => {
           if (error instanceof DomainError && error.code === 'not_found') return false;
@@ -131,14 +125,14 @@ export class PublicLinks {
       ),
     ]);
     const link = links.find(({ id }) => id === linkId);
-    const isGood = link !== undefined && isLive(link, this.#clock.now());
+    const isGood = link !== undefined && isLive(link, this.#deps.clock.now());
     if (!isGood || !hasJob || tenant?.status !== 'active') throw notFound();
     return target;
   }
 
   /** Read from the store, since another node may have changed the links. */
   async #linksNow(tenantId: string, jobId: string): Promise<Links['links']> {
-    const stream = this.#streams.of(linkStream, tenantId, jobId);
+    const stream = this.#deps.streams.of(linkStream, tenantId, jobId);
     const { state, revision } = await stream.refresh();
     if (revision < 0) stream.evict();
     return state.links;

@@ -57,28 +57,24 @@ const MAX_KEPT = MEMORY.workflows.maxBytes / 2;
 const WAIT_MS = 5000;
 const POLL_MS = 25;
 
+interface Deps {
+  readonly streams: Streams;
+  readonly events: EventStore;
+  readonly codec: EventCodec;
+  readonly entitiesUsing: EntitiesUsing;
+  readonly pause?: (ms: number) => Promise<void>;
+}
+
 /** Use cases on workflows, and their published versions for jobs (decisions, section 6, Workflow). */
 export class Workflows {
-  readonly #streams: Streams;
-  readonly #events: EventStore;
-  readonly #codec: EventCodec;
-  readonly #entitiesUsing: EntitiesUsing;
+  readonly #deps: Deps;
   readonly #pause: (ms: number) => Promise<void>;
   /** Published versions by tenant, name and version, oldest first; they never change. */
   readonly #kept = new Map<string, { readonly published: PublishedWorkflow; readonly size: number }>();
   #keptSize = 0;
 
-  constructor(deps: {
-    streams: Streams;
-    events: EventStore;
-    codec: EventCodec;
-    entitiesUsing: EntitiesUsing;
-    pause?: (ms: number) => Promise<void>;
-  }) {
-    this.#streams = deps.streams;
-    this.#events = deps.events;
-    this.#codec = deps.codec;
-    this.#entitiesUsing = deps.entitiesUsing;
+  constructor(deps: Deps) {
+    this.#deps = deps;
     this.#pause = deps.pause ?? pause;
   }
 
@@ -108,7 +104,7 @@ export class Workflows {
    * @throws `not_found`, `validation_failed` with every issue, `conflict` during a change of such an entity
    */
   async publish(tenantId: string, name: string, context: RequestContext): Promise<Changed> {
-    const known = await this.#entitiesUsing(tenantId, name);
+    const known = await this.#deps.entitiesUsing(tenantId, name);
     for (let waited = 0; ; waited += POLL_MS) {
       try {
         return await this.#publish(tenantId, name, known, context);
@@ -130,7 +126,7 @@ export class Workflows {
     known: readonly string[],
     context: RequestContext,
   ): Promise<Changed> {
-    const outcome = await this.#streams.of(workflowStream, tenantId, name).execute(context, {
+    const outcome = await this.#deps.streams.of(workflowStream, tenantId, name).execute(context, {
       prepare: async ({ state }) => {
         if (!state.exists || isPublished(state)) return [];
         const names = new Set([...known, ...state.usedBy]);
@@ -145,7 +141,7 @@ export class Workflows {
 
   /** The present and proposed fields of an entity, where they use the workflow. */
   async #using(tenantId: string, name: string, workflow: string): Promise<readonly UsingEntity[]> {
-    const state = (await this.#streams.of(schemaStream, tenantId, name).refresh()).state;
+    const state = (await this.#deps.streams.of(schemaStream, tenantId, name).refresh()).state;
     if (!state.exists) return [];
     return [state, state.proposal].flatMap((each) =>
       each?.workflow === workflow ? [{ name, fields: specsOf(each.fields) }] : [],
@@ -157,11 +153,11 @@ export class Workflows {
     const known = version === undefined ? undefined : this.#kept.get(keyOf(tenantId, name, version));
     if (known !== undefined) return known.published;
     if (version !== undefined) {
-      const { state } = await this.#streams.of(workflowStream, tenantId, name).load();
+      const { state } = await this.#deps.streams.of(workflowStream, tenantId, name).load();
       if (state.exists && version <= state.versions.length) return this.#of(tenantId, state, version);
     }
     // The cached state may be older than another node's publication.
-    const state = (await this.#streams.of(workflowStream, tenantId, name).refresh()).state;
+    const state = (await this.#deps.streams.of(workflowStream, tenantId, name).refresh()).state;
     return state.exists ? this.#of(tenantId, state, version ?? state.versions.length) : undefined;
   }
 
@@ -183,8 +179,9 @@ export class Workflows {
 
   async #read(tenantId: string, name: string, revision: number): Promise<Definition> {
     const stream = streamName(tenantId, workflowStream.category, name);
-    const [stored] = await this.#events.readStream(stream, { from: revision, limit: 1 });
-    const data = stored === undefined ? undefined : dataOf(WorkflowPublished, this.#codec.decode(stored));
+    const [stored] = await this.#deps.events.readStream(stream, { from: revision, limit: 1 });
+    const data =
+      stored === undefined ? undefined : dataOf(WorkflowPublished, this.#deps.codec.decode(stored));
     if (data === undefined) throw new Error(`${stream}@${revision} is no published workflow`);
     return data.definition;
   }
@@ -207,7 +204,7 @@ export class Workflows {
     context: RequestContext,
     decide: (state: Workflow) => readonly WorkflowEvent[],
   ): Promise<Changed> {
-    const outcome = await this.#streams.of(workflowStream, tenantId, name).execute(context, decide);
+    const outcome = await this.#deps.streams.of(workflowStream, tenantId, name).execute(context, decide);
     return existing(outcome);
   }
 }
