@@ -8,7 +8,7 @@ import {
   type TenantRights,
   type UserPrincipal,
 } from '../../application/core/commands/principal.ts';
-import { DomainError, invalid } from '../../domain/core/errors.ts';
+import { DomainError, invalid, invalidCredential } from '../../domain/core/errors.ts';
 import { grants } from '../../domain/identity/scopes.ts';
 import { hasAssistant } from '../../domain/tenancy/tenant.ts';
 import { planRequired } from '../../domain/webhooks/subscription-limits.ts';
@@ -45,14 +45,12 @@ export const accessFamily = (access: Guarded, operationId: string): CredentialFa
 
 const BEARER = /^bearer +([^\s,]+) *$/i;
 
-const refused = (): DomainError => new DomainError('invalid_credential', 'The credential is not valid.');
-
 /** The token of the only `Authorization` header: intermediaries could read two credentials differently. */
 export const bearerToken = ({ headersDistinct }: IncomingMessage): string | undefined => {
   const { authorization } = headersDistinct;
   if (authorization === undefined) return undefined;
   const token = BEARER.exec(authorization.length === 1 ? (authorization[0] ?? '') : '')?.[1];
-  if (token === undefined) throw refused();
+  if (token === undefined) throw invalidCredential();
   return token;
 };
 
@@ -68,20 +66,20 @@ export const checkAccess = (access: Guarded, principal: Principal): void => {
   switch (principal.kind) {
     case 'user':
       checkLedger(access, principal.rights);
-      if (!access.kinds.includes('user')) throw refused();
+      if (!access.kinds.includes('user')) throw invalidCredential();
       checkPerson(access, principal);
       break;
     case 'extension':
     case 'api_token':
       checkLedger(access, principal.rights);
-      if (!access.kinds.includes('user')) throw refused();
+      if (!access.kinds.includes('user')) throw invalidCredential();
       checkDelegated(access, principal);
       break;
     case 'platform_admin':
-      if (!access.kinds.includes('platform_admin')) throw refused();
+      if (!access.kinds.includes('platform_admin')) throw invalidCredential();
       return;
     case 'partner':
-      if (!access.kinds.includes('partner')) throw refused();
+      if (!access.kinds.includes('partner')) throw invalidCredential();
       if (access.permission !== undefined && !principal.permissions.includes(access.permission)) {
         throw new DomainError('partner_permission_missing', `The permission ${access.permission} is needed.`);
       }

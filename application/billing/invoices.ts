@@ -10,7 +10,7 @@ import {
 } from '../../domain/billing/invoice.ts';
 import type { Invoice } from '../../domain/billing/invoice-view.ts';
 import type { Window } from '../../domain/billing/shapes.ts';
-import { DomainError, notFound } from '../../domain/core/errors.ts';
+import { DomainError, notFound, tooBusy } from '../../domain/core/errors.ts';
 import { partnerScope } from '../../domain/partners/partner.ts';
 import { isTenantId } from '../../domain/tenancy/tenant.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
@@ -174,7 +174,7 @@ const whileItMoves = async <T>(work: () => Promise<T>): Promise<T> => {
       if (!(error instanceof Moved)) throw error;
     }
   }
-  throw new DomainError('unavailable', 'The resource is too busy at the moment.');
+  throw tooBusy();
 };
 
 const generatedBy = (

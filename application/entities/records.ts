@@ -1,4 +1,4 @@
-import { DomainError, notFound } from '../../domain/core/errors.ts';
+import { notFound, tooBusy } from '../../domain/core/errors.ts';
 import {
   type LiveRecord,
   type RecordEvent,
@@ -195,7 +195,7 @@ export class Records {
         const result = await attempt();
         if (result !== 'again') return result;
       }
-      throw new DomainError('unavailable', 'The resource is too busy at the moment.');
+      throw tooBusy();
     });
   }
 

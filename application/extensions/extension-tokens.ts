@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DomainError } from '../../domain/core/errors.ts';
+import { invalidCredential } from '../../domain/core/errors.ts';
 import { EXT_ID, type Extension, scopesOfToken } from '../../domain/extensions/extension.ts';
 import { SCOPES } from '../../domain/identity/scopes.ts';
 import type { RegisteredUser } from '../../domain/identity/user.ts';
@@ -18,8 +18,6 @@ export type ExtensionClaims = z.output<typeof extensionClaims>;
 
 export const EXTENSION_TOKEN_SECONDS = 900;
 
-const refused = (): DomainError => new DomainError('invalid_credential', 'The credential is not valid.');
-
 /**
  * The principal of an extension's token; tenant and user were checked as for a session.
  * @throws `invalid_credential` when the extension is inactive or was deactivated since the token was minted, or when
@@ -32,7 +30,7 @@ export const extensionPrincipal = (
   extension: Extension,
 ): ExtensionPrincipal => {
   const scopes = scopesOfToken(extension, claims);
-  if (scopes === undefined || (claims.role === 'admin' && user.role !== 'admin')) throw refused();
+  if (scopes === undefined || (claims.role === 'admin' && user.role !== 'admin')) throw invalidCredential();
   return {
     kind: 'extension',
     tenantId: tenant.id,

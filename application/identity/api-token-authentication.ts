@@ -1,5 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto';
-import { DomainError } from '../../domain/core/errors.ts';
+import { invalidCredential, tenantSuspended } from '../../domain/core/errors.ts';
 import {
   type ApiToken,
   apiTokenStream,
@@ -27,8 +27,6 @@ import type { TokenUses } from './token-uses.ts';
 
 const MAX_CACHED = 10_000;
 const MAX_CANDIDATES = 1000;
-
-const refused = (): DomainError => new DomainError('invalid_credential', 'The credential is not valid.');
 
 /** The stored hash of a secret tail: SHA-256 in lower-case hex. */
 export const tailHash = (tail: string): string => hash('sha256', tail, 'hex');
@@ -64,7 +62,7 @@ export class ApiTokenAuthentication {
    */
   authenticate(credential: string): ApiTokenPrincipal | Promise<ApiTokenPrincipal> {
     const parts = tokenParts(credential);
-    if (parts === undefined) throw refused();
+    if (parts === undefined) throw invalidCredential();
     const digest = hash('sha256', credential, 'base64');
     const found = this.#verified.get(digest);
     if (found === undefined) return this.#verify(parts, digest);
@@ -87,7 +85,7 @@ export class ApiTokenAuthentication {
         match = { found: candidate, token: state };
       }
     }
-    if (match === undefined) throw refused();
+    if (match === undefined) throw invalidCredential();
     const tenant = await this.#deps.directory.tenant(match.found.tenantId);
     const principal = this.#principal(match.token, tenant);
     this.#verified.set(digest, match.found);
@@ -113,9 +111,9 @@ export class ApiTokenAuthentication {
   }
 
   #principal(token: ApiToken, tenant: ExistingTenant | undefined): ApiTokenPrincipal {
-    if (!token.exists || tenant === undefined) throw refused();
+    if (!token.exists || tenant === undefined) throw invalidCredential();
     const scopes = scopesOfUsable(token, this.#deps.clock.now());
-    if (tenant.status === 'suspended') throw new DomainError('tenant_suspended', 'The tenant is suspended.');
+    if (tenant.status === 'suspended') throw tenantSuspended();
     this.#deps.uses.note(tenant.id, token.id);
     return {
       kind: 'api_token',

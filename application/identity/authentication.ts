@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DomainError } from '../../domain/core/errors.ts';
+import { DomainError, invalidCredential, tenantSuspended } from '../../domain/core/errors.ts';
 import { type Extension, scopesOfToken } from '../../domain/extensions/extension.ts';
 import type { RegisteredUser } from '../../domain/identity/user.ts';
 import type { ExistingTenant } from '../../domain/tenancy/tenant.ts';
@@ -38,8 +38,6 @@ export const tenantTokenLifetime = (claims: TenantTokenClaims): number =>
   claims.ext_id === undefined ? sessionLifetime(claims) : EXTENSION_TOKEN_SECONDS;
 
 type VerifiedClaims = TenantTokenClaims & { readonly iat: number };
-
-const refused = (): DomainError => new DomainError('invalid_credential', 'The credential is not valid.');
 
 interface Deps {
   readonly tenantTokens: TokenFamily<TenantTokenClaims>;
@@ -106,14 +104,14 @@ export class Authentication {
 
   async #load(claims: VerifiedClaims): Promise<TenantPrincipal> {
     const tenant = await this.#deps.directory.tenant(claims.tenant_id);
-    if (tenant === undefined) throw refused();
+    if (tenant === undefined) throw invalidCredential();
     const extension =
       claims.ext_id === undefined
         ? undefined
         : await this.#deps.directory.extension(tenant.id, claims.ext_id);
     // A token of an inactive extension registers no user.
     if (claims.ext_id !== undefined && (extension === undefined || !scopesOfToken(extension, claims))) {
-      throw refused();
+      throw invalidCredential();
     }
     const user =
       (await this.#deps.directory.user(claims.tenant_id, claims.sub)) ??
@@ -123,7 +121,7 @@ export class Authentication {
 
   /** A valid signature suffices: the first request of an unknown `sub` registers an active user. */
   async #register(claims: TenantTokenClaims, tenant: ExistingTenant): Promise<RegisteredUser> {
-    if (tenant.status === 'suspended') throw suspended();
+    if (tenant.status === 'suspended') throw tenantSuspended();
     const id = this.#deps.ids.next();
     const { user, position } = await this.#deps.identity.registerFromToken(
       tenant.id,
@@ -145,22 +143,20 @@ export class Authentication {
   }
 }
 
-const suspended = (): DomainError => new DomainError('tenant_suspended', 'The tenant is suspended.');
-
 const principalOf = (
   claims: VerifiedClaims,
   tenant: ExistingTenant | undefined,
   user: RegisteredUser,
   extension: Extension | undefined,
 ): TenantPrincipal => {
-  if (tenant === undefined || user.status === 'deactivated') throw refused();
+  if (tenant === undefined || user.status === 'deactivated') throw invalidCredential();
   if (claims.ext_id !== undefined) {
-    if (extension === undefined) throw refused();
+    if (extension === undefined) throw invalidCredential();
     const principal = extensionPrincipal(claims, tenant, user, extension);
-    if (tenant.status === 'suspended') throw suspended();
+    if (tenant.status === 'suspended') throw tenantSuspended();
     return principal;
   }
-  if (tenant.status === 'suspended') throw suspended();
+  if (tenant.status === 'suspended') throw tenantSuspended();
   return sessionPrincipal(claims, tenant, user);
 };
 

@@ -1,4 +1,4 @@
-import { DomainError, notFound } from '../../domain/core/errors.ts';
+import { DomainError, notFound, tenantSuspended } from '../../domain/core/errors.ts';
 import {
   impersonationStream,
   impersonationStreamName,
@@ -68,7 +68,7 @@ export class Impersonation {
     const tenant = await this.#deps.directory.tenant(tenantId);
     if (tenant === undefined) throw notFound();
     if (tenant.status === 'suspended') {
-      throw new DomainError('tenant_suspended', 'The tenant is suspended.');
+      throw tenantSuspended();
     }
     const user =
       wanted.userId === undefined

@@ -1,4 +1,4 @@
-import { DomainError } from '../../domain/core/errors.ts';
+import { DomainError, tenantSuspended } from '../../domain/core/errors.ts';
 import { platformAdminStream } from '../../domain/identity/platform-admin.ts';
 import type { RegisteredUser } from '../../domain/identity/user.ts';
 import { isTenantId } from '../../domain/tenancy/tenant.ts';
@@ -61,7 +61,7 @@ export class Login {
       throw new DomainError('tenant_required', 'This account exists in several tenants: name one.');
     }
     const tenant = await this.#deps.directory.tenant(match.tenantId);
-    if (tenant?.status !== 'active') throw new DomainError('tenant_suspended', 'The tenant is suspended.');
+    if (tenant?.status !== 'active') throw tenantSuspended();
     const user = await this.#deps.identity.view(match.user);
     const token = this.#deps.tenantTokens.sign(
       { sub: user.id, email: user.email, tenant_id: match.tenantId, role: user.role },

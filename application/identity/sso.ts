@@ -1,4 +1,4 @@
-import { DomainError, invalid, notFound } from '../../domain/core/errors.ts';
+import { DomainError, invalid, notFound, tenantSuspended } from '../../domain/core/errors.ts';
 import { allowedReturn, type TenantSso } from '../../domain/tenancy/sso.ts';
 import type { ExistingTenant } from '../../domain/tenancy/tenant.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
@@ -169,5 +169,5 @@ export class Sso {
 }
 
 const checkActive = (tenant: ExistingTenant): void => {
-  if (tenant.status === 'suspended') throw new DomainError('tenant_suspended', 'The tenant is suspended.');
+  if (tenant.status === 'suspended') throw tenantSuspended();
 };

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { DomainError } from '../../domain/core/errors.ts';
+import { DomainError, invalidCredential } from '../../domain/core/errors.ts';
 import { isStorableText } from '../../domain/core/text.ts';
 import { assertionStream, exchangeAssertion } from '../../domain/partners/assertion.ts';
 import { partnerScope } from '../../domain/partners/partner.ts';
@@ -32,8 +32,6 @@ export type AssertionClaims = z.output<typeof assertionClaims>;
 
 export const PARTNER_TOKEN_SECONDS = 3600;
 export const ASSERTION_SECONDS = 300;
-
-const refused = (): DomainError => new DomainError('invalid_credential', 'The credential is not valid.');
 
 interface Deps {
   readonly tokens: TokenFamily<PartnerClaims>;
@@ -78,7 +76,7 @@ export class PartnerAuthentication {
     requestId: string,
   ): Promise<{ token: string; position: Position | undefined }> {
     const { partner_id, sub, email, permissions, jti } = this.#verified(assertion);
-    if ((await this.#deps.partners.find(partner_id)) === undefined) throw refused();
+    if ((await this.#deps.partners.find(partner_id)) === undefined) throw invalidCredential();
     const assertionId = createHash('sha256').update(`${partner_id}\n${jti}`).digest('hex');
     const outcome = await this.#deps.streams
       .of(assertionStream, partnerScope(partner_id), assertionId)
@@ -108,9 +106,9 @@ export class PartnerAuthentication {
       claims = this.#deps.assertions.verify(assertion);
     } catch (error) {
       // Does not reveal whether the assertion is expired or forged.
-      throw error instanceof DomainError ? refused() : error;
+      throw error instanceof DomainError ? invalidCredential() : error;
     }
-    if (Math.floor(this.#deps.clock.now() / 1000) - claims.iat > ASSERTION_SECONDS) throw refused();
+    if (Math.floor(this.#deps.clock.now() / 1000) - claims.iat > ASSERTION_SECONDS) throw invalidCredential();
     return claims;
   }
 }

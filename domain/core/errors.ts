@@ -90,3 +90,14 @@ export const invalid = (issues: readonly FieldIssue[]): DomainError =>
 
 /** The same answer, byte for byte, for an unknown id, a malformed id and another tenant's id. */
 export const notFound = (): DomainError => new DomainError('not_found', 'No such resource.');
+
+/** One message for every reason, so that a refusal does not reveal which check failed. */
+export const invalidCredential = (): DomainError =>
+  new DomainError('invalid_credential', 'The credential is not valid.');
+
+export const tenantSuspended = (): DomainError =>
+  new DomainError('tenant_suspended', 'The tenant is suspended.');
+
+/** The command lost races for too long. */
+export const tooBusy = (): DomainError =>
+  new DomainError('unavailable', 'The resource is too busy at the moment.');

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DomainError, notFound } from '../core/errors.ts';
+import { DomainError, invalidCredential, notFound } from '../core/errors.ts';
 import { defineEvent, type EventMeta, type EventOf } from '../core/event.ts';
 import type { DecisionContext, StreamType } from '../core/stream-type.ts';
 import { SCOPES, type Scope } from './scopes.ts';
@@ -170,7 +170,7 @@ export const useApiToken = (state: ApiToken, context: DecisionContext): readonly
  */
 export const scopesOfUsable = (token: MintedApiToken, now: number): readonly Scope[] => {
   if (token.revokedAt !== undefined) {
-    throw new DomainError('invalid_credential', 'The credential is not valid.');
+    throw invalidCredential();
   }
   if (token.expiresAt !== undefined && token.expiresAt <= now) {
     throw new DomainError('credential_expired', 'The credential has expired.');

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DomainError } from '../core/errors.ts';
+import { invalidCredential } from '../core/errors.ts';
 import { defineEvent, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 
@@ -43,6 +43,6 @@ export type ExchangeAssertion = z.output<typeof PartnerAssertionExchanged.schema
 
 /** @throws `invalid_credential` for an assertion already used */
 export const exchangeAssertion = (state: Assertion, data: ExchangeAssertion): readonly AssertionEvent[] => {
-  if (state.used) throw new DomainError('invalid_credential', 'The credential is not valid.');
+  if (state.used) throw invalidCredential();
   return [{ type: 'PartnerAssertionExchanged', data }];
 };

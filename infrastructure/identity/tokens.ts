@@ -3,7 +3,7 @@ import jwt from 'jsonwebtoken';
 import { z } from 'zod';
 import type { Clock } from '../../application/ports/clock.ts';
 import type { TokenFamily } from '../../application/ports/tokens.ts';
-import { DomainError } from '../../domain/core/errors.ts';
+import { DomainError, invalidCredential } from '../../domain/core/errors.ts';
 
 const AHEAD_SECONDS = 60;
 const MAX_TOKEN_LENGTH = 8192;
@@ -13,8 +13,6 @@ const MAX_CACHED = 10_000;
 export type SigningSecrets = readonly [current: string, ...previous: readonly string[]];
 
 const keyOf = (secret: string): KeyObject => createSecretKey(Buffer.from(secret, 'utf8'));
-
-const refused = (): DomainError => new DomainError('invalid_credential', 'The credential is not valid.');
 
 const times = z.object({ iat: z.number().int().nonnegative(), exp: z.number().int().nonnegative() });
 
@@ -41,8 +39,9 @@ export const tokenFamily = <Claims extends object>(
     const payload = signedPayload(token, keys);
     const claims = schema.safeParse(payload);
     const { data: at } = times.safeParse(payload);
-    if (!claims.success || at === undefined) throw refused();
-    if (at.exp - at.iat > lifetimeOf(claims.data) + AHEAD_SECONDS || at.exp < at.iat) throw refused();
+    if (!claims.success || at === undefined) throw invalidCredential();
+    if (at.exp - at.iat > lifetimeOf(claims.data) + AHEAD_SECONDS || at.exp < at.iat)
+      throw invalidCredential();
     return { ...claims.data, ...at };
   };
 
@@ -62,7 +61,7 @@ export const tokenFamily = <Claims extends object>(
         verified.set(token, claims);
       }
       const now = clock.now() / 1000;
-      if (claims.iat > now + AHEAD_SECONDS) throw refused();
+      if (claims.iat > now + AHEAD_SECONDS) throw invalidCredential();
       if (claims.exp <= now) throw new DomainError('credential_expired', 'The credential has expired.');
       return claims;
     },
@@ -71,26 +70,26 @@ export const tokenFamily = <Claims extends object>(
 
 /** The payload of a token with exactly this header and a canonical HS256 signature by one of the keys. */
 const signedPayload = (token: string, keys: readonly KeyObject[]): unknown => {
-  if (token.length > MAX_TOKEN_LENGTH) throw refused();
+  if (token.length > MAX_TOKEN_LENGTH) throw invalidCredential();
   const parts = token.split('.');
   const [header, payload, signature] = parts;
   if (parts.length !== 3 || header === undefined || payload === undefined || signature === undefined)
-    throw refused();
+    throw invalidCredential();
   // Accepts one spelling of the signature, so that a revoked token has no second form; base64url decoders accept
   // several.
   const content = `${header}.${payload}`;
   const key = keys.find((one) =>
     isSame(signature, createHmac('sha256', one).update(content).digest('base64url')),
   );
-  if (key === undefined) throw refused();
+  if (key === undefined) throw invalidCredential();
   let decoded: jwt.Jwt;
   try {
     decoded = jwt.verify(token, key, { algorithms: ['HS256'], complete: true, ignoreExpiration: true });
-    if (hasDuplicateKeys(Buffer.from(payload, 'base64url').toString('utf8'))) throw refused();
+    if (hasDuplicateKeys(Buffer.from(payload, 'base64url').toString('utf8'))) throw invalidCredential();
   } catch {
-    throw refused();
+    throw invalidCredential();
   }
-  if ('crit' in decoded.header || 'b64' in decoded.header) throw refused();
+  if ('crit' in decoded.header || 'b64' in decoded.header) throw invalidCredential();
   return decoded.payload;
 };
 

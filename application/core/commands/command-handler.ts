@@ -1,4 +1,4 @@
-import { DomainError } from '../../../domain/core/errors.ts';
+import { tooBusy } from '../../../domain/core/errors.ts';
 import type { StreamType } from '../../../domain/core/stream-type.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { type EventStore, StoreUnavailable, WrongExpectedRevision } from '../../ports/event-store.ts';
@@ -176,7 +176,7 @@ export class CommandHandler {
     const now = this.#clock.now();
     return rest.filter((waiting) => {
       if (waiting.deadline > now) return true;
-      waiting.reject(new DomainError('unavailable', 'The resource is too busy at the moment.'));
+      waiting.reject(tooBusy());
       return false;
     });
   }
