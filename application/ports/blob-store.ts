@@ -29,6 +29,7 @@ export interface OpenBlob {
   readonly stream: Readable;
 }
 
+/** Bytes of uploaded files; a blob is written once. Methods throw `StoreUnavailable` when the store does not answer. */
 export interface BlobStore {
   /** Stores a stream; resolves when it is on disk. After an error of the source or the store nothing is left. */
   put(ref: BlobRef, source: Readable): Promise<StoredBlob>;

@@ -1,8 +1,3 @@
-/**
- * The assistant's corpus: texts of records and attachments in chunks with embeddings, per tenant. Only `Corpus`
- * (application/assistant) writes it; a backfill can rebuild it. It is no read model, since embeddings are no pure fold.
- */
-
 export const SOURCE_KINDS = ['entity_record', 'attachment'] as const;
 export type SourceKind = (typeof SOURCE_KINDS)[number];
 
@@ -59,7 +54,11 @@ export interface BackfillRun {
   readonly counts: { readonly added: number; readonly updated: number; readonly skipped: number } | null;
 }
 
-/** Every method throws `StoreUnavailable` when the store cannot be reached. */
+/**
+ * The assistant's corpus: texts of records and attachments in chunks with embeddings, per tenant. Only `Corpus`
+ * (application/assistant) writes it; a backfill can rebuild it. It is no read model, since embeddings are no pure fold.
+ * Every method throws `StoreUnavailable` when the store does not answer.
+ */
 export interface CorpusStore {
   /** How long (ms) a change may appear after one with a higher `seq`. */
   readonly settlesWithin: number;

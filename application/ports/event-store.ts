@@ -1,8 +1,3 @@
-/**
- * Append-only streams with one global order. `data` and `metadata` are stored byte for byte, since the hash chain
- * (docs/audit-format.md) covers these bytes.
- */
-
 /** A place in the log: opaque, greater as text for each later event, not necessarily dense. */
 export type Position = string & { readonly __brand: 'Position' };
 
@@ -85,6 +80,10 @@ export interface StreamAppend {
   readonly events: readonly NewEvent[];
 }
 
+/**
+ * Append-only streams with one global order. `data` and `metadata` are stored byte for byte, since the hash chain
+ * (docs/audit-format.md) covers these bytes.
+ */
 export interface EventStore {
   /**
    * Appends all events or none; resolves when they are on disk. A repeat with the same event ids and the same exact or

@@ -1,12 +1,6 @@
 import type { Filter, SortField } from '../../domain/expressions/filter-tree.ts';
 import { type Position, StoreUnavailable } from './event-store.ts';
 
-/**
- * Documents folded from events, with declared indexes and a checkpoint per projection. They live in a generation of a
- * projection (`v1`, or `v1.2` for a rebuild), so that a new one is built beside the active one. Every document belongs
- * to one tenant, and every read names the tenant.
- */
-
 export type JsonValue =
   | string
   | number
@@ -176,6 +170,11 @@ export interface Lease {
   readonly fence: number;
 }
 
+/**
+ * Documents folded from events, with declared indexes and a checkpoint per projection. They live in a generation of a
+ * projection (`v1`, or `v1.2` for a rebuild), so that a new one is built beside the active one. Every document belongs
+ * to one tenant, and every read names the tenant.
+ */
 export interface ReadStore {
   /** Creates collections, indexes and state of a generation. Safe to repeat, also concurrently. */
   prepare(generation: GenerationId, collections: readonly CollectionSpec[]): Promise<void>;

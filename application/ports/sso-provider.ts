@@ -1,5 +1,3 @@
-/** Sign-in at a tenant's identity provider by OpenID Connect: code flow with PKCE (decisions, section 3). */
-
 /** A provider and the client registered there. */
 export interface ProviderSettings {
   /** Unique to these settings; cached provider data is stored under it. */
@@ -33,6 +31,7 @@ export interface ProvidedIdentity {
   readonly name: string | undefined;
 }
 
+/** Sign-in at a tenant's identity provider by OpenID Connect: code flow with PKCE (decisions, section 3). */
 export interface SsoProvider {
   /**
    * Creates the redirect URL with new random values.

@@ -1,7 +1,3 @@
-/**
- * Limits concurrent calls in total and per tenant. Waiting calls are served round-robin over tenants, and within a
- * tenant over its queues.
- */
 export interface SlotLimits {
   readonly total: number;
   readonly perTenant: number;
@@ -16,6 +12,10 @@ interface Waiting {
   readonly queues: Map<string, Grant[]>;
 }
 
+/**
+ * Limits concurrent calls in total and per tenant. Waiting calls are served round-robin over tenants, and within a
+ * tenant over its queues.
+ */
 export class FairLimiter {
   readonly #limits: SlotLimits;
   #taken = 0;

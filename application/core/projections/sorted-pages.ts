@@ -5,11 +5,6 @@ import { compareText } from '../../../domain/expressions/compare.ts';
 import type { SortField } from '../../../domain/expressions/filter-tree.ts';
 import { type OrderKey, ownValue } from '../../../domain/expressions/order-key.ts';
 
-/**
- * Pages of a list sorted by a text of any length, with cursors of bounded size. A cursor holds the start of a long text
- * and the last rows shown; the next page starts after the latest of these rows whose text is unchanged.
- */
-
 /** A row of a searchable collection; see the read store port. */
 export interface SortedRow {
   readonly id: string;
@@ -31,6 +26,10 @@ const HELD = 128;
 const NAMED = 8;
 const LAST_CHARACTER = '\u{10FFFF}';
 
+/**
+ * Pages of a list sorted by a text of any length, with cursors of bounded size. A cursor holds the start of a long text
+ * and the last rows shown; the next page starts after the latest of these rows whose text is unchanged.
+ */
 export const sortedPage = async <D extends SortedRow>(list: SortedList<D>): Promise<Page<D>> => {
   const { sort, after, search } = list;
   if (sort === undefined) return search(after);

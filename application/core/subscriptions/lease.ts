@@ -5,10 +5,6 @@ import { backoffMs, LEASED_WORK } from '../concurrency/retry-policy.ts';
 
 export { pause } from '../concurrency/pause.ts';
 
-/**
- * Runs work while a lease is held, until `signal` aborts: takes the lease, renews it at a third of its life, aborts the
- * work when it is lost. Writes carry the lease's fence, so that a former holder cannot write.
- */
 export interface LeaseOptions {
   readonly store: Pick<ReadStore, 'acquireLease' | 'releaseLease'>;
   readonly logger: Logger;
@@ -16,6 +12,10 @@ export interface LeaseOptions {
   readonly ttlMs: number;
 }
 
+/**
+ * Runs work while a lease is held, until `signal` aborts: takes the lease, renews it at a third of its life, aborts the
+ * work when it is lost. Writes carry the lease's fence, so that a former holder cannot write.
+ */
 export const holdLease = async (
   name: string,
   options: LeaseOptions,
