@@ -38,7 +38,10 @@ export class Assistant {
     this.#deps = deps;
   }
 
-  /** @throws {DomainError} `embedding_model_unavailable`, `unavailable`, `rate_limited`, `assistant_upstream_unexpected` */
+  /**
+   * @throws {DomainError} `embedding_model_unavailable`, `unavailable`, `rate_limited`,
+   * `assistant_upstream_unexpected`
+   */
   ask(tenantId: string, question: Asked, context: RequestContext): Promise<Answer> {
     return this.#admission.admit(tenantId, () => this.#answer(tenantId, question, context));
   }
