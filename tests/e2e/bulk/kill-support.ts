@@ -1,9 +1,7 @@
-import { join } from 'node:path';
 import { expect } from 'chai';
 import { z } from 'zod';
 import type { EventStore } from '../../../application/ports/event-store.ts';
-import { openSqliteEventStore } from '../../../infrastructure/event-store/sqlite/store.ts';
-import { testLogger } from '../../support/fakes.ts';
+import { withLogOf } from '../../support/log-of.ts';
 import { eventually } from '../../support/server.ts';
 import type { TestTenant, World } from '../../support/world.ts';
 import { csvOf, type Session } from './support.ts';
@@ -48,13 +46,7 @@ export class Killer {
   }
 
   async withLog<T>(read: (store: EventStore) => Promise<T>): Promise<T> {
-    const path = join(this.#world.server.dataDir, 'events.db');
-    const store = await openSqliteEventStore({ path, logger: testLogger() });
-    try {
-      return await read(store);
-    } finally {
-      await store.close();
-    }
+    return withLogOf(this.#world.server, read);
   }
 
   /** Asks the log itself: the server is too busy with rows to answer before many more are done. */

@@ -26,6 +26,8 @@ export const startEventStoreDb = async (
 ): Promise<TestEventStoreDb> => {
   let child: ChildProcess;
   let port = 0;
+  // A frozen child does not see that its parent is gone.
+  process.on('exit', () => child.kill('SIGKILL'));
   const start = async (readyAfterMs = 0): Promise<void> => {
     child = fork(MAIN, [String(port), options.path ?? '', String(readyAfterMs)], { stdio: 'inherit' });
     const told = await toldBy(child, 'port');
