@@ -17,7 +17,7 @@ import { filteredScan } from './filtered-scan.ts';
 
 const DEFAULT_LIMIT = 1000;
 /** Events of one call, so that each stays well within its time limit. */
-const PAGE = 1000;
+const PAGE = 1024;
 const SPARE = 16;
 /** A read with a filter may take so many times as long as any other call. */
 const SEARCHING = 4;

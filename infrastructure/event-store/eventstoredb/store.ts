@@ -4,6 +4,7 @@ import {
   type EventStore,
   type ExpectedRevision,
   type NewEvent,
+  type Position,
   StoreUnavailable,
 } from '../../../application/ports/event-store.ts';
 import type { Logger } from '../../../application/ports/logger.ts';
@@ -58,7 +59,11 @@ export function overConnection(connection: Connection, wiring: Wiring): EventSto
   };
 
   // One subscription, however many listen.
-  const live = liveSource({ connection, head, logger }).pipe(
+  const page = async (after: Position, limit: number) => {
+    ensureOpen();
+    return (await scanAll(connection, timeoutMs, { from: after, limit })).events;
+  };
+  const live = liveSource({ connection, head, page, logger }).pipe(
     takeUntil(closed.pipe(filter(Boolean))),
     share(),
   );
