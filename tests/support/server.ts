@@ -50,6 +50,8 @@ export interface ServerOptions {
   readonly dataDir?: string;
   /** Put over the usual environment; undefined takes a variable away. */
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Keeps its events there, whatever `TEST_STORES` says. The caller stops it. */
+  readonly eventStore?: TestEventStoreDb;
 }
 
 export interface Exit {
@@ -212,7 +214,7 @@ const serverOf = async (
 
 export const startServer = async (options: ServerOptions = {}): Promise<Server> => {
   const dataDir = options.dataDir ?? (await newDataFolder());
-  const eventStore = await eventStoreOf(dataDir);
+  const eventStore = options.eventStore ?? (await eventStoreOf(dataDir));
   const launched = launch(dataDir, { ...variablesOf(eventStore), ...options.env });
   const { child, exited } = launched;
   const end = (signal: NodeJS.Signals): Promise<Exit> => {
