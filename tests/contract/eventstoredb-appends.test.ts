@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { GroupCommit } from '../../application/core/commands/group-commit.ts';
 import { KeyRing } from '../../application/core/privacy/key-ring.ts';
-import type { EventStore } from '../../application/ports/event-store.ts';
+import { type EventStore, StoreUnavailable } from '../../application/ports/event-store.ts';
 import { openEventStoreDb } from '../../infrastructure/event-store/eventstoredb/store.ts';
 import { startEventStoreDb, type TestEventStoreDb } from '../support/eventstoredb/start.ts';
 import { memoryKeyStore, silentMetrics } from '../support/fakes.ts';
 import { MASTER_KEY } from '../support/node.ts';
-import { events } from './event-store-parts/helpers.ts';
+import { events, rejection } from './event-store-parts/helpers.ts';
 
 /** What appends are on the wire, by the counts of the test server. */
 describe('Appends to EventStoreDB', () => {
@@ -73,5 +73,18 @@ describe('Appends to EventStoreDB', () => {
     server.thaw();
     await Promise.all([first, second]);
     expect((await server.counts()).peakAppends, 'in flight together').to.equal(2);
+  });
+
+  it('whose time limit has passed are waited for by reads of their stream', async () => {
+    await store.close();
+    store = openEventStoreDb({ url: server.url, timeoutMs: 500 });
+    const [late] = events(1);
+    if (late === undefined) throw new Error('one event');
+    server.freeze();
+    expect(await rejection(store.append('a.late-1', 'no_stream', [late]))).to.be.instanceOf(StoreUnavailable);
+    expect(await rejection(store.readStream('a.late-1'))).to.be.instanceOf(StoreUnavailable);
+    const reading = store.readStream('a.late-1');
+    server.thaw();
+    expect(await reading, 'events of the stream').to.have.length(1);
   });
 });
