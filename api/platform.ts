@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:http';
+import { type StoreWait, waitForStores } from '../application/core/concurrency/store-wait.ts';
 import { CacheBudget } from '../application/core/memory/bounded-cache.ts';
 import { sealedAnswers } from '../application/core/privacy/sealed-answers.ts';
 import { ProjectionRunner } from '../application/core/projections/projection-runner.ts';
@@ -36,6 +37,8 @@ export interface Platform {
   readonly areas: Areas;
   readonly core: Core;
   readonly server: Server;
+  /** Waits for stores as the start has done so far. */
+  readonly wait: StoreWait;
   /** Called when the first run is complete: the server then reports that it is ready. */
   started(): void;
   /** True while the event log holds nothing. */
@@ -52,10 +55,11 @@ const SWEEP_MS = 60_000;
 /** Composes the product and starts its background work. The HTTP server is not listening yet. */
 export const startPlatform = async (options: PlatformOptions): Promise<Platform> => {
   const { config, logger, clock = systemClock } = options;
-  const core = await composeCore(config, secretsOf, logger, clock);
+  const wait = waitForStores(logger);
+  const core = await composeCore(config, secretsOf, logger, clock, wait);
   const { stores, follower, ids, metrics, keys, codec, states, directory, readModels } = core;
   // Repeats erasures of the log before anything is served, since restored key stores may hold destroyed keys.
-  const erased = await core.erasures.reapply();
+  const erased = await wait(() => core.erasures.reapply());
   if (erased > 0) logger.info({ keys: erased }, 'erasures of the log were applied to the key store');
   const lease = { logger, owner: randomUUID(), ttlMs: options.leaseMs ?? LEASE_MS };
   const budget = new CacheBudget(MEMORY.documents);
@@ -81,13 +85,13 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   const feed = new LiveFeed({ events: stores.events, follower, codec, states, keys, logger });
   states.trustWhile(() => feed.isCurrent);
   const envelopes = new Envelopes({ directory, streams: core.streams, keys });
-  const headAtStart = await stores.events.head();
+  const headAtStart = await wait(() => stores.events.head());
   readModels.startsAt(headAtStart);
 
   const stopping = new AbortController();
   const { signal } = stopping;
   const following = Promise.withResolvers<void>();
-  const work: Promise<void>[] = [feed.run(signal, following.resolve)];
+  const work: Promise<void>[] = [wait(() => feed.run(signal, following.resolve))];
   await Promise.race([following.promise, work[0]]);
   // A process that serves requests folds projections in a thread; a worker process does it on its main thread.
   const thread =
@@ -192,7 +196,8 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     started: () => {
       started = true;
     },
-    isEmpty: async () => (await stores.events.head()) === undefined,
+    wait,
+    isEmpty: async () => (await wait(() => stores.events.head())) === undefined,
     stop: async () => {
       clearInterval(sweeper);
       sockets.close();
