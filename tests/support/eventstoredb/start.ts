@@ -69,12 +69,14 @@ export const startEventStoreDb = async (
 
 const toldBy = async (child: ChildProcess, name: 'port' | 'counts'): Promise<unknown> => {
   for (;;) {
+    const told = new AbortController();
+    const { signal } = told;
     const [message]: unknown[] = await Promise.race([
-      once(child, 'message'),
-      once(child, 'exit').then(() => {
+      once(child, 'message', { signal }),
+      once(child, 'exit', { signal }).then(() => {
         throw new Error('the test server ended');
       }),
-    ]);
+    ]).finally(() => told.abort());
     if (typeof message === 'object' && message !== null && name in message) {
       return Object.entries(message).find(([key]) => key === name)?.[1];
     }
