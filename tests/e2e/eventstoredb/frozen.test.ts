@@ -128,9 +128,11 @@ describe('A server whose EventStoreDB is frozen for 7 s under load', () => {
       expect(new Set(frames.map(({ message }) => message.id)).size, 'each once').to.equal(frames.length);
       for (const code of client.codes) expect(code).to.equal(RESUME);
     }
-    const lines = problems(world).slice(before);
-    expect(lines.filter((line) => line.includes('event_id'))).to.deep.equal([]);
-    expect(lines.length, lines.join('\n')).to.be.at.most(60);
+    // Each request that was answered 503 has a line.
+    const lines = problems(world)
+      .slice(before)
+      .filter((line) => !line.includes('"route"'));
+    expect(lines.length, lines.join('\n')).to.be.at.most(10);
   }).timeout(90_000);
 
   const revocations = {
