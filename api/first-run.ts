@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { uuidFromName } from '../application/core/commands/request-context.ts';
-import type { Ids } from '../application/ports/clock.ts';
+import { type RequestContext, uuidFromName } from '../application/core/commands/request-context.ts';
 import { DomainError } from '../domain/core/errors.ts';
 import type { Config } from '../infrastructure/config.ts';
+import type { Core } from './compose/core.ts';
 import type { Platform } from './platform.ts';
 
 /** Sign-ins created at the first start, displayed once. */
@@ -14,61 +14,61 @@ export interface DemoSignIns {
 
 const password = (): string => randomBytes(12).toString('base64url');
 
-const startContext = (ids: Ids, what: string) => {
+/** The context of a step, by its number of tries: a later one finds what an earlier one has stored. */
+const startContext = ({ ids, clock }: Pick<Core, 'ids' | 'clock'>, what: string) => {
   const id = ids.next();
-  return {
-    cause: { actor: { kind: 'system' as const, id: what }, correlationId: id, causationId: id },
-    priorAttempt: undefined,
+  const since = clock.now();
+  return (tries: number): RequestContext => ({
+    cause: { actor: { kind: 'system', id: what }, correlationId: id, causationId: id },
+    priorAttempt: tries === 0 ? undefined : { since },
     newId: () => ids.next(),
-  };
+  });
 };
 
 /** Registers the platform admin of the environment unless it exists (decisions, section 3). */
-export const ensurePlatformAdmin = async ({ areas, core }: Platform, config: Config): Promise<void> => {
+export const ensurePlatformAdmin = async ({ areas, core, wait }: Platform, config: Config): Promise<void> => {
   const { PLATFORM_ADMIN_EMAIL: email, PLATFORM_ADMIN_PASSWORD: secret } = config;
   if (email === undefined || secret === undefined) return;
   const id = uuidFromName(`platform-admin\n${email.toLowerCase()}`);
-  await areas.identity.identity
-    .createPlatformAdmin({ id, email, password: secret }, startContext(core.ids, 'configuration'))
-    .catch((error: unknown) => {
+  const context = startContext(core, 'configuration');
+  const admin = { id, email, password: secret };
+  await wait((tries) => areas.identity.identity.createPlatformAdmin(admin, context(tries))).catch(
+    (error: unknown) => {
       // An earlier start has registered it.
       if (!(error instanceof DomainError && error.code === 'already_exists')) throw error;
-    });
+    },
+  );
 };
 
 /** Creates a demo tenant with two people, and a platform admin unless the environment names one. */
-export const createDemo = async ({ areas, core }: Platform, config: Config): Promise<DemoSignIns> => {
-  const context = startContext(core.ids, 'first-run');
+export const createDemo = async ({ areas, core, wait }: Platform, config: Config): Promise<DemoSignIns> => {
+  const context = startContext(core, 'first-run');
   const platformAdmin =
     config.PLATFORM_ADMIN_EMAIL === undefined
       ? { email: 'root@platform.example', password: password() }
       : undefined;
   if (platformAdmin !== undefined) {
-    await areas.identity.identity.createPlatformAdmin({ id: core.ids.next(), ...platformAdmin }, context);
+    const admin = { id: core.ids.next(), ...platformAdmin };
+    await wait((tries) => areas.identity.identity.createPlatformAdmin(admin, context(tries)));
   }
   const tenant = 'demo';
   const ada = { email: 'ada@demo.example', password: password(), role: 'admin' as const };
   const ben = { email: 'ben@demo.example', password: password(), role: 'operator' as const };
-  await areas.tenancy.tenancy.create(
-    {
-      id: tenant,
-      name: 'Demo',
-      plan: 'enterprise',
-      entitlements: { ledger: true, assistant: true },
-      currency: 'EUR',
-      timezone: 'UTC',
-    },
-    context,
-  );
+  const demo = {
+    id: tenant,
+    name: 'Demo',
+    plan: 'enterprise',
+    entitlements: { ledger: true, assistant: true },
+    currency: 'EUR',
+    timezone: 'UTC',
+  } as const;
+  await wait((tries) => areas.tenancy.tenancy.create(demo, context(tries)));
   for (const [user, displayName] of [
     [ada, 'Ada Demo'],
     [ben, 'Ben Demo'],
   ] as const) {
-    const made = await areas.identity.identity.createUser(
-      tenant,
-      { id: core.ids.next(), displayName, ...user },
-      context,
-    );
+    const person = { id: core.ids.next(), displayName, ...user };
+    const made = await wait((tries) => areas.identity.identity.createUser(tenant, person, context(tries)));
     // A sign-in right after the output then waits for the read model.
     if (made.position !== undefined) core.readModels.answered(tenant, made.position);
   }

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:http';
+import { type StoreWait, waitForStores } from '../application/core/concurrency/store-wait.ts';
 import { CacheBudget } from '../application/core/memory/bounded-cache.ts';
 import { sealedAnswers } from '../application/core/privacy/sealed-answers.ts';
+import { Freshness } from '../application/core/projections/freshness.ts';
 import { ProjectionRunner } from '../application/core/projections/projection-runner.ts';
 import { WaitingReaders } from '../application/core/projections/waiting-readers.ts';
 import { LiveFeed } from '../application/core/subscriptions/live-feed.ts';
@@ -17,6 +19,7 @@ import { projections } from '../projections/all.ts';
 import { type Areas, composeAreas, listOf } from './compose/areas.ts';
 import { type Core, composeCore } from './compose/core.ts';
 import { createHttpApp } from './http/app.ts';
+import type { Check } from './http/health.ts';
 import { fingerprints } from './http/idempotency.ts';
 import { createRateLimits } from './http/rate-limits.ts';
 import { createHttpServer } from './http/server.ts';
@@ -36,6 +39,8 @@ export interface Platform {
   readonly areas: Areas;
   readonly core: Core;
   readonly server: Server;
+  /** Waits for stores as the start has done so far. */
+  readonly wait: StoreWait;
   /** Called when the first run is complete: the server then reports that it is ready. */
   started(): void;
   /** True while the event log holds nothing. */
@@ -52,10 +57,11 @@ const SWEEP_MS = 60_000;
 /** Composes the product and starts its background work. The HTTP server is not listening yet. */
 export const startPlatform = async (options: PlatformOptions): Promise<Platform> => {
   const { config, logger, clock = systemClock } = options;
-  const core = await composeCore(config, secretsOf, logger, clock);
+  const wait = waitForStores(logger);
+  const core = await composeCore(config, secretsOf, logger, clock, wait);
   const { stores, follower, ids, metrics, keys, codec, states, directory, readModels } = core;
   // Repeats erasures of the log before anything is served, since restored key stores may hold destroyed keys.
-  const erased = await core.erasures.reapply();
+  const erased = await wait(() => core.erasures.reapply());
   if (erased > 0) logger.info({ keys: erased }, 'erasures of the log were applied to the key store');
   const lease = { logger, owner: randomUUID(), ttlMs: options.leaseMs ?? LEASE_MS };
   const budget = new CacheBudget(MEMORY.documents);
@@ -81,13 +87,13 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   const feed = new LiveFeed({ events: stores.events, follower, codec, states, keys, logger });
   states.trustWhile(() => feed.isCurrent);
   const envelopes = new Envelopes({ directory, streams: core.streams, keys });
-  const headAtStart = await stores.events.head();
+  const headAtStart = await wait(() => stores.events.head());
   readModels.startsAt(headAtStart);
 
   const stopping = new AbortController();
   const { signal } = stopping;
   const following = Promise.withResolvers<void>();
-  const work: Promise<void>[] = [feed.run(signal, following.resolve)];
+  const work: Promise<void>[] = [wait(() => feed.run(signal, following.resolve))];
   await Promise.race([following.promise, work[0]]);
   // A process that serves requests folds projections in a thread; a worker process does it on its main thread.
   const thread =
@@ -125,8 +131,18 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   }, SWEEP_MS);
   sweeper.unref();
 
-  let caughtUp = false;
   let started = false;
+  /** Whether the read models have had all that was in the log at the start. */
+  let caughtUp = false;
+  const freshness = new Freshness({ feed, readModels });
+  const checkedReadModels = async (): Promise<Check> => {
+    try {
+      caughtUp ||= await readModels.reached(headAtStart);
+      return caughtUp && !(await freshness.isCatchingUp()) ? 'ok' : 'catching_up';
+    } catch {
+      return 'failed';
+    }
+  };
   const limits = createRateLimits(
     { requestsPerMinute: config.RATE_LIMIT_PER_MINUTE, loginsPerMinute: config.LOGIN_LIMIT_PER_MINUTE },
     clock,
@@ -135,17 +151,16 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     routes: config.ROLE === 'worker' ? [] : all.flatMap(({ routes = [] }) => routes),
     authenticate: (token, family) => authentication.authenticate(token, family),
     readiness: async () => {
-      caughtUp ||= await succeeds(async () => {
-        if (!(await readModels.reached(headAtStart))) throw new Error('behind');
-      });
-      return {
-        event_store: await succeeds(() => stores.events.head()),
-        read_store: await succeeds(() => stores.reads.ping()),
-        key_store: await succeeds(() => stores.keys.ping()),
-        blob_store: await succeeds(() => stores.blobs.ping()),
-        read_models: caughtUp,
-        first_run: started,
-      };
+      const [event_store, read_store, key_store, blob_store, read_models] = await Promise.all([
+        checked(() => stores.events.head()),
+        checked(() => stores.reads.ping()),
+        checked(() => stores.keys.ping()),
+        checked(() => stores.blobs.ping()),
+        checkedReadModels(),
+      ]);
+      const stored = { event_store, read_store, key_store, blob_store };
+      const checks = { ...stored, read_models, first_run: started ? 'ok' : 'failed' } as const;
+      return { checks, serves: caughtUp && !Object.values(checks).includes('failed') };
     },
     waitForReads: ({ tenantId, projections: names, minPosition }) => {
       const folded = readModels.waitFor(tenantId, names, minPosition);
@@ -192,9 +207,11 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     started: () => {
       started = true;
     },
-    isEmpty: async () => (await stores.events.head()) === undefined,
+    wait,
+    isEmpty: async () => (await wait(() => stores.events.head())) === undefined,
     stop: async () => {
       clearInterval(sweeper);
+      freshness.stop();
       sockets.close();
       for (const { closing } of all) closing?.();
       await closeServer(server);
@@ -218,11 +235,11 @@ const closeServer = async (server: Server): Promise<void> => {
   clearTimeout(cutOff);
 };
 
-const succeeds = async (check: () => Promise<unknown>): Promise<boolean> => {
+const checked = async (check: () => Promise<unknown>): Promise<Check> => {
   try {
     await check();
-    return true;
+    return 'ok';
   } catch {
-    return false;
+    return 'failed';
   }
 };

@@ -35,15 +35,20 @@ export interface Stores {
  * Opens the configured stores: SQLite in the data folder, EventStoreDB and MongoDB when their addresses are set.
  * Loads their drivers only when they are used.
  */
-export const openStores = async (config: Config, logger: Logger): Promise<Stores> => {
+export const openStores = async (
+  config: Config,
+  logger: Logger,
+  /** Opens a store, again while its server is away. */
+  opened: <S>(open: () => Promise<S>) => Promise<S> = (open) => open(),
+): Promise<Stores> => {
   mkdirSync(config.DATA_DIR, { recursive: true });
   const file = (name: string): string => join(config.DATA_DIR, name);
-  const events = await openEvents(config, logger);
-  const reads = await openReads(config);
-  const keys = await openKeys(config, file('keys.db'));
-  const answers = await openAnswers(config, file('answers.db'));
-  const blobs = await openBlobs(config, file('blobs'));
-  const corpus = await openCorpus(config);
+  const events = await opened(() => openEvents(config, logger));
+  const reads = await opened(() => openReads(config));
+  const keys = await opened(() => openKeys(config, file('keys.db')));
+  const answers = await opened(() => openAnswers(config, file('answers.db')));
+  const blobs = await opened(() => openBlobs(config, file('blobs')));
+  const corpus = await opened(() => openCorpus(config));
   // A cache of this machine, also with remote stores.
   const snapshots = await openSqliteSnapshotStore({ path: file('snapshots.db') });
   const log = config.EVENTSTORE_URL === undefined ? file('events.db') : undefined;

@@ -13,6 +13,8 @@ import { type FileTimes, measureFiles, tableOf } from './support/times.ts';
  *
  * `npm run test:all -- tests/e2e/ledger` runs one folder. `TEST_PROCESSES` is the number of processes at a time
  * (default: one more than there are cores, at most 4: tests wait for servers and timers). `TEST_TIMES=1` prints the processor time and the server starts of each file.
+ * `TEST_STORES=eventstoredb` keeps the events of all servers on the test server of EventStoreDB instead of the embedded
+ * store; without it that is done for the files in `OVER_EVENTSTOREDB`, which run over both.
  */
 
 interface Counts {
@@ -61,9 +63,24 @@ const rank = (files: readonly string[]): number => {
   return found < 0 ? FIRST.length : found;
 };
 
+/**
+ * Files that also run over EventStoreDB's test server: of each area the few that show how it behaves, and one with two
+ * processes or a kill. All others run over it with `TEST_STORES=eventstoredb`, which takes too long for each run.
+ */
+const OVER_EVENTSTOREDB: Readonly<Record<string, readonly string[]>> = {
+  messaging: ['mentions', 'messages', 'unread'],
+  websocket: ['closing', 'envelopes', 'replay'],
+  bulk: ['queued', 'webhooks'],
+  ledger: ['entries', 'posted-entries', 'processes', 'reports'],
+  webhooks: ['deliveries', 'processes'],
+};
+
+type Stores = 'embedded' | 'eventstoredb';
+
 interface Batch {
   readonly files: readonly string[];
   readonly needsMongo: boolean;
+  readonly stores: Stores;
 }
 
 const needsMongo = (file: string): boolean => readFileSync(file, 'utf8').includes('support/mongodb-');
@@ -72,13 +89,15 @@ const needsMongo = (file: string): boolean => readFileSync(file, 'utf8').include
 const batches = (under: string): Batch[] => {
   const files = globSync(`${under}/**/*.test.ts`).sort();
   const folders = Map.groupBy(files, (file) => (needsMongo(file) ? 'MongoDB' : dirname(file)));
-  const parts = [...folders].flatMap(([folder, files]) => {
+  const parts = [...folders].flatMap(([folder, files]): Batch[] => {
     const size = Math.ceil(files.length / Math.ceil(files.length / BATCH));
     return Array.from({ length: Math.ceil(files.length / size) }, (_, n) => ({
       files: files.slice(n * size, (n + 1) * size),
       needsMongo: folder === 'MongoDB',
+      stores: process.env.TEST_STORES === 'eventstoredb' ? 'eventstoredb' : 'embedded',
     }));
   });
+  if (process.env.TEST_STORES === undefined) parts.push(...overEventStoreDb(files));
   return parts.sort(
     (a, b) =>
       Number(a.needsMongo) - Number(b.needsMongo) ||
@@ -87,6 +106,14 @@ const batches = (under: string): Batch[] => {
   );
 };
 
+/** A batch for each area, of those that were asked for. */
+const overEventStoreDb = (asked: readonly string[]): Batch[] =>
+  Object.entries(OVER_EVENTSTOREDB).flatMap(([area, names]) => {
+    const chosen = names.map((name) => `tests/e2e/${area}/${name}.test.ts`);
+    const files = chosen.filter((file) => asked.includes(file));
+    return files.length === 0 ? [] : [{ files, needsMongo: false, stores: 'eventstoredb' as const }];
+  });
+
 /** Node writes its cache of compiled modules when a process exits by itself; most servers of the tests are killed. */
 const fillCompileCache = async (): Promise<void> => {
   await (await startServer()).stop();
@@ -94,9 +121,11 @@ const fillCompileCache = async (): Promise<void> => {
 };
 
 /** Prints the output of a batch when it has ended. A process that ends without an outcome has failed. */
-const inChild = (files: readonly string[]): Promise<Outcome> =>
+const inChild = ({ files, stores }: Batch): Promise<Outcome> =>
   new Promise((resolve) => {
-    const child = fork(import.meta.filename, files, { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
+    const env = { ...process.env, TEST_STORES: stores };
+    const child = fork(import.meta.filename, files, { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
+    const where = stores === 'eventstoredb' ? 'over EventStoreDB (test server): ' : '';
     const output: Buffer[] = [];
     let outcome: Outcome | undefined;
     child.stdout?.on('data', (data: Buffer) => output.push(data));
@@ -105,9 +134,11 @@ const inChild = (files: readonly string[]): Promise<Outcome> =>
       outcome = message;
     });
     child.on('close', (code, signal) => {
+      if (where !== '') process.stdout.write(`\n${where}${files.join(' ')}\n`);
       process.stdout.write(Buffer.concat(output));
       const died = `${files.join(' ')} ended with ${signal ?? code}\n`;
-      resolve(outcome ?? { passed: 0, failed: 1, skipped: 0, failures: [died], times: [] });
+      const ended = outcome ?? { passed: 0, failed: 1, skipped: 0, failures: [died], times: [] };
+      resolve({ ...ended, failures: ended.failures.map((failure) => where + failure) });
     });
   });
 
@@ -121,7 +152,7 @@ const runAll = async (under: string): Promise<void> => {
   const worker = async (): Promise<void> => {
     for (let batch = queue.shift(); batch !== undefined; batch = queue.shift()) {
       if (batch.needsMongo) await mongo;
-      const { passed, failed, skipped, failures, times } = await inChild(batch.files);
+      const { passed, failed, skipped, failures, times } = await inChild(batch);
       reported.push(...failures);
       measured.push(...times);
       total.passed += passed;

@@ -2,6 +2,7 @@ import { createHmac, hkdfSync } from 'node:crypto';
 import { CommandHandler } from '../../application/core/commands/command-handler.ts';
 import { StreamStates } from '../../application/core/commands/stream-states.ts';
 import { Streams } from '../../application/core/commands/streams.ts';
+import { type StoreWait, withoutWait } from '../../application/core/concurrency/store-wait.ts';
 import { EventCodec } from '../../application/core/events/event-codec.ts';
 import { Erasures } from '../../application/core/privacy/erasures.ts';
 import { KeyRing } from '../../application/core/privacy/key-ring.ts';
@@ -53,13 +54,14 @@ export const composeCore = async <S extends Pick<Secrets, 'MASTER_KEY'>>(
   secretsFrom: (config: Config) => S,
   logger: Logger,
   clock: Clock,
+  wait: StoreWait = withoutWait,
 ): Promise<Core<S>> => {
-  const stores = await openStores(config, logger);
+  const stores = await openStores(config, logger, wait);
   const secrets = secretsFrom(config);
   const ids = uuidV7Ids(clock);
   const metrics = createMetrics();
   const keys = new KeyRing(stores.keys, secrets.MASTER_KEY);
-  if (!(await keys.opensStore())) {
+  if (!(await wait(() => keys.opensStore()))) {
     throw new ConfigError('MASTER_KEY is not the one that the data in the key store was sealed with.');
   }
   const codec = new EventCodec(catalogue, keys);

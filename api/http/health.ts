@@ -1,10 +1,19 @@
 import { z } from 'zod';
 import { type Route, route } from './route.ts';
 
-/** Conditions for serving requests by name (stores reachable, read models caught up …). */
-export type Readiness = () => Promise<Readonly<Record<string, boolean>>>;
+export type Check = 'ok' | 'catching_up' | 'failed';
 
-const ready = z.object({ status: z.string(), checks: z.record(z.string(), z.string()) });
+/** Conditions for serving requests by name: stores reachable, read models caught up … */
+export type Readiness = () => Promise<{
+  readonly checks: Readonly<Record<string, Check>>;
+  /** Whether requests are to be sent here: also while the node catches up, once it has been ready. */
+  readonly serves: boolean;
+}>;
+
+const ready = z.object({
+  status: z.enum(['ready', 'catching_up', 'unavailable']),
+  checks: z.record(z.string(), z.enum(['ok', 'catching_up', 'failed'])),
+});
 const notReady = ready.extend({ error: z.literal('unavailable'), message: z.string() });
 
 /** `GET /health/live` reports that the process runs, `GET /health/ready` that it can serve. */
@@ -23,23 +32,21 @@ export const healthRoutes = (readiness: Readiness): readonly Route[] => [
     method: 'get',
     path: '/health/ready',
     operationId: 'healthReady',
-    summary: 'Says that the stores are reached and the read models have caught up',
+    summary: 'Says that the stores are reached and whether the read models have caught up',
     tag: 'Operations',
     access: { kind: 'public' },
     responses: { 200: ready, 503: notReady },
     handle: async () => {
-      const found = await readiness();
-      const checks = Object.fromEntries(
-        Object.entries(found).map(([name, good]) => [name, good ? 'ok' : 'failed']),
-      );
-      if (Object.values(found).every(Boolean)) return { status: 200, body: { status: 'ready', checks } };
-      const body = {
-        error: 'unavailable',
-        message: 'Not ready to serve yet.',
-        status: 'unavailable',
-        checks,
-      };
+      const { checks, serves } = await readiness();
+      const status = statusOf(Object.values(checks));
+      if (serves) return { status: 200, body: { status, checks } };
+      const body = { error: 'unavailable', message: 'Not ready to serve yet.', status, checks };
       return { status: 503, body, headers: { 'Retry-After': '1' } };
     },
   }),
 ];
+
+const statusOf = (checks: readonly Check[]): 'ready' | 'catching_up' | 'unavailable' => {
+  if (checks.includes('failed')) return 'unavailable';
+  return checks.includes('catching_up') ? 'catching_up' : 'ready';
+};

@@ -50,6 +50,8 @@ export interface ServerOptions {
   readonly dataDir?: string;
   /** Put over the usual environment; undefined takes a variable away. */
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Keeps its events there, whatever `TEST_STORES` says. The caller stops it. */
+  readonly eventStore?: TestEventStoreDb;
 }
 
 export interface Exit {
@@ -62,6 +64,8 @@ export interface Server {
   readonly port: number;
   readonly dataDir: string;
   readonly pid: number;
+  /** The test server that keeps its events; undefined over the embedded store. */
+  readonly eventStore: TestEventStoreDb | undefined;
   /** All that the process has written to standard output and standard error. */
   output(): string;
   /** SIGTERM; resolves when the process is gone. */
@@ -82,21 +86,30 @@ export const newDataFolder = async (): Promise<string> => {
   return folder;
 };
 
+/** Whether servers keep their events on a test server instead of the embedded store. */
+const isOverEventStoreDb = process.env.TEST_STORES === 'eventstoredb';
+
 /** Test servers of event stores, one for each data folder. */
 const eventStores = new Map<string, Promise<TestEventStoreDb>>();
 
-/** With `TEST_STORES=eventstoredb` servers keep their events on a test server instead of the embedded store. */
-const storesOf = async (dataDir: string): Promise<ServerOptions['env']> => {
-  if (process.env.TEST_STORES !== 'eventstoredb') return {};
-  const starting = eventStores.get(dataDir) ?? startEventStoreDb();
-  eventStores.set(dataDir, starting);
-  return { EVENTSTORE_URL: (await starting).url };
+const eventStoreOf = (dataDir: string, among = eventStores): Promise<TestEventStoreDb | undefined> => {
+  if (!isOverEventStoreDb) return Promise.resolve(undefined);
+  const starting = among.get(dataDir) ?? startEventStoreDb();
+  among.set(dataDir, starting);
+  return starting;
 };
+
+const variablesOf = (store: TestEventStoreDb | undefined): ServerOptions['env'] =>
+  store === undefined ? {} : { EVENTSTORE_URL: store.url };
 
 /** Processes and their data folders. */
 const running = new Map<ChildProcess, string>();
 /** Servers of {@link startSharedServer} and their folders: they last until this process ends. */
-const shared = { running: new Map<ChildProcess, string>(), folders: [] as string[] };
+const shared = {
+  running: new Map<ChildProcess, string>(),
+  folders: [] as string[],
+  eventStores: new Map<string, Promise<TestEventStoreDb>>(),
+};
 // A run that is cut short must leave no server behind.
 process.on('exit', () => {
   for (const child of [...running.keys(), ...shared.running.keys()]) child.kill('SIGKILL');
@@ -178,7 +191,11 @@ export const startAndExit = async (env: ServerOptions['env']): Promise<Exit & { 
 };
 
 /** Waits for the address that the server logs. */
-const serverOf = async ({ child, exited, output }: ReturnType<typeof launch>, dataDir: string) => {
+const serverOf = async (
+  { child, exited, output }: ReturnType<typeof launch>,
+  dataDir: string,
+  eventStore: TestEventStoreDb | undefined,
+) => {
   const base = await new Promise<string>((resolve, reject) => {
     const fail = (why: string): void => reject(new Error(`the server ${why}:\n${output()}`));
     const timer = setTimeout(() => fail('did not start in time'), START_MS);
@@ -192,19 +209,20 @@ const serverOf = async ({ child, exited, output }: ReturnType<typeof launch>, da
     };
     child.stdout.on('data', look);
   });
-  return { base, port: Number(new URL(base).port), dataDir, pid: child.pid ?? 0, output, exited };
+  return { base, port: Number(new URL(base).port), dataDir, eventStore, pid: child.pid ?? 0, output, exited };
 };
 
 export const startServer = async (options: ServerOptions = {}): Promise<Server> => {
   const dataDir = options.dataDir ?? (await newDataFolder());
-  const launched = launch(dataDir, { ...(await storesOf(dataDir)), ...options.env });
+  const eventStore = options.eventStore ?? (await eventStoreOf(dataDir));
+  const launched = launch(dataDir, { ...variablesOf(eventStore), ...options.env });
   const { child, exited } = launched;
   const end = (signal: NodeJS.Signals): Promise<Exit> => {
     child.kill(signal);
     return exited;
   };
   return {
-    ...(await serverOf(launched, dataDir)),
+    ...(await serverOf(launched, dataDir, eventStore)),
     stop: () => end('SIGTERM'),
     kill: () => end('SIGKILL'),
     signal: (signal) => void child.kill(signal),
@@ -218,7 +236,9 @@ export const startSharedServer = async (env: ServerOptions['env']): Promise<Serv
   const refuse = (): never => {
     throw new Error('This server is shared: a test that ends its server starts one with startWorld().');
   };
-  const server = await serverOf(launch(dataDir, env, true), dataDir);
+  const eventStore = await eventStoreOf(dataDir, shared.eventStores);
+  const launched = launch(dataDir, { ...variablesOf(eventStore), ...env }, true);
+  const server = await serverOf(launched, dataDir, eventStore);
   return { ...server, stop: refuse, kill: refuse, signal: refuse };
 };
 

@@ -117,7 +117,7 @@ const worldOf = async (first: Server, options: ServerOptions): Promise<World> =>
     restart: async (env = {}, leases = 'freed') => {
       await server.exited;
       if (leases === 'freed' && !isInUse(server.dataDir)) freeLeases(server.dataDir);
-      server = await startServer({ dataDir: server.dataDir, env: { ...options.env, ...env } });
+      server = await startServer({ ...options, dataDir: server.dataDir, env: { ...options.env, ...env } });
     },
     ready: async () => {
       await eventually('ready', async () => (await anybody.get('/health/ready')).status === 200, 15_000);

@@ -24,11 +24,14 @@ export const holdLease = async (
 ): Promise<void> => {
   const { store, logger, owner, ttlMs } = options;
   let failures = 0;
+  const began = performance.now();
   while (!signal.aborted) {
     try {
       const lease = await store.acquireLease(name, owner, ttlMs);
       if (lease === undefined) {
-        await pause(ttlMs / 3, signal);
+        // A process that was killed a moment ago has left leases behind that soon run out.
+        const isNew = performance.now() - began < 2 * ttlMs;
+        await pause(isNew ? ttlMs / 20 : ttlMs / 3, signal);
         continue;
       }
       await whileRenewed(lease, options, signal, work);

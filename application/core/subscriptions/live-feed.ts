@@ -127,7 +127,8 @@ export class LiveFeed {
       this.#currentAt = at;
     });
     try {
-      await this.#follower.run({ after: end, signal }, (batch) => this.#take(batch));
+      // Revocations come this way: it waits for no other follower.
+      await this.#follower.run({ after: end, isUrgent: true, signal }, (batch) => this.#take(batch));
     } finally {
       confirming.unsubscribe();
     }

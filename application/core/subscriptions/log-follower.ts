@@ -34,6 +34,8 @@ export interface FollowOptions {
   readonly filter?: EventFilter | undefined;
   /** Most events per batch (default 512). */
   readonly batchSize?: number | undefined;
+  /** Reads ahead of slower followers instead of waiting to share its pages with them. */
+  readonly isUrgent?: boolean | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -75,12 +77,13 @@ export class LogFollower {
     options: FollowOptions,
     handle: (batch: EventBatch) => Promise<void> | void,
   ): Observable<EventBatch> {
-    const { after = '', filter, batchSize = DEFAULT_BATCH, signal } = options;
+    const { after = '', filter, batchSize = DEFAULT_BATCH, isUrgent = false, signal } = options;
     return defer(() => {
       const follower: Follower = {
         selection: select(filter),
         filter,
         limit: batchSize,
+        isUrgent,
         signal,
         place: after,
         caughtUp: false,

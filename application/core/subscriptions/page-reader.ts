@@ -11,6 +11,8 @@ export interface Follower {
   readonly filter: EventFilter | undefined;
   /** Most events per batch. */
   readonly limit: number;
+  /** Waits for nobody. */
+  readonly isUrgent: boolean;
   readonly signal: AbortSignal;
   place: Place;
   /** Whether its last batch ended at the end of the log. */
@@ -104,7 +106,7 @@ export class PageReader {
   }
 
   #mustWait(follower: Follower): boolean {
-    if (follower.caughtUp) return false;
+    if (follower.caughtUp || follower.isUrgent) return false;
     const isGathering = this.#followers.size > 1 && performance.now() - this.#lastBegan < GATHER_MS;
     if (isGathering && follower.batches > 0) return true;
     if (!this.#buffer.isOver) return false;

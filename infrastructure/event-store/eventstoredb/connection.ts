@@ -11,6 +11,7 @@ import {
   type ReadRevision,
   type ResolvedEvent,
 } from '@eventstore/db-client';
+import { type ReadFilter, readFiltered } from './filtered-read.ts';
 
 /** A read in progress. An error listener must be attached at once: without one an error ends the process. */
 export interface ReadSource<E> extends AsyncIterable<E> {
@@ -36,7 +37,8 @@ export interface ReadRange<From> {
 export interface Connection {
   append(stream: string, expected: 'any' | 'no_stream' | bigint, events: EventData[]): Promise<AppendResult>;
   readStream(stream: string, range: ReadRange<ReadRevision>): ReadSource<ResolvedEvent>;
-  readAll(range: ReadRange<ReadPosition>): ReadSource<AllStreamResolvedEvent>;
+  /** @param filter the server's: events that it does not select are not sent */
+  readAll(range: ReadRange<ReadPosition>, filter?: ReadFilter): ReadSource<AllStreamResolvedEvent>;
   subscribe(from: ReadPosition, filter: Filter): SubscriptionSource;
   dispose(): Promise<void>;
 }
@@ -107,8 +109,12 @@ function connectClient(url: string, timeoutMs: number): Connection {
       watched((used) =>
         used.readStream(stream, { fromRevision: from, direction: directionOf(backward), maxCount }),
       ),
-    readAll: ({ from, backward, maxCount }) =>
-      watched((used) => used.readAll({ fromPosition: from, direction: directionOf(backward), maxCount })),
+    readAll: (range, filter) =>
+      watched((used): ReadSource<AllStreamResolvedEvent> => {
+        if (filter !== undefined) return readFiltered(used, range, filter);
+        const { from, backward, maxCount } = range;
+        return used.readAll({ fromPosition: from, direction: directionOf(backward), maxCount });
+      }),
     subscribe: (fromPosition, filter) =>
       watched((used) => used.subscribeToAll({ fromPosition, filter }, { highWaterMark: HIGH_WATER_MARK })),
     dispose: () => client.dispose(),

@@ -1,5 +1,5 @@
 import { ErrorType, excludeSystemEvents, START } from '@eventstore/db-client';
-import { concat, defer, Observable, of, retry, switchMap, timer } from 'rxjs';
+import { concat, defer, Observable, of, retry, tap, timer } from 'rxjs';
 import type { LogGrowth, Position, StoredEvent } from '../../../application/ports/event-store.ts';
 import type { Logger } from '../../../application/ports/logger.ts';
 import { formatPosition } from '../positions.ts';
@@ -10,40 +10,57 @@ export interface LiveSourceDeps {
   readonly connection: Connection;
   /** Position of the last event that is not the server's own. */
   readonly head: () => Promise<Position | undefined>;
+  /** Events after a position; fewer than `limit` where the log ends. */
+  readonly page: (after: Position, limit: number) => Promise<readonly StoredEvent[]>;
   readonly logger?: Logger | undefined;
   /** First pause after a lost connection; doubles up to 50 times this. Default 100 ms. */
   readonly retryMs?: number | undefined;
 }
 
 const LONGEST = 50;
+/** Events in one page of what came between two subscriptions, and pages that are passed on. */
+const PAGE = 1000;
+const PAGES = 16;
 
 /**
- * New events by one live subscription. The server drops a subscription whose buffer of 32 events overflows: that is
- * normal under load, so followers are woken to read pages while it is made again. A lost connection is a fault, with a
- * growing pause and one line in the log.
+ * New events, each once: by one live subscription, and by pages of what came between two of them. The server drops a
+ * subscription whose buffer of 32 events overflows: that is normal under load, so it is made again at once. A lost
+ * connection is a fault, with a growing pause and one line in the log. Where too much came between, followers are woken
+ * to read it themselves.
  */
-export const liveSource = ({
-  connection,
-  head,
-  logger,
-  retryMs = 100,
-}: LiveSourceDeps): Observable<LogGrowth | undefined> => {
-  let failures = 0;
-  const connected = (): void => {
-    if (failures > 0) logger?.info({}, 'the live subscription is back');
-    failures = 0;
-  };
-  const pauseAfter = (error: unknown): Observable<unknown> => {
-    if (isTooSlow(error)) return of(true);
-    if (failures === 0) logger?.warn({ err: error }, 'the live subscription lost its connection');
-    failures += 1;
-    return timer(Math.min(2 ** (failures - 1), LONGEST) * retryMs * (0.5 + Math.random() / 2));
-  };
-  return defer(head).pipe(
-    // What was appended up to here is read in pages.
-    switchMap((end) => concat(of(undefined), newEvents(connection, end ?? formatPosition(0), connected))),
-    retry({ delay: pauseAfter }),
-  );
+export const liveSource = (deps: LiveSourceDeps): Observable<LogGrowth | undefined> => {
+  const { connection, head, page, logger, retryMs = 100 } = deps;
+  return defer(() => {
+    /** Everything up to here was told; undefined before the first subscription. */
+    let told: Position | undefined;
+    let failures = 0;
+    const missed = async function* (): AsyncGenerator<LogGrowth | undefined> {
+      for (let pages = 0; told !== undefined && pages < PAGES; pages += 1) {
+        const events = await page(told, PAGE);
+        if (events.length > 0) yield { after: told, events };
+        if (events.length < PAGE) return;
+      }
+      told = (await head()) ?? formatPosition(0);
+      yield undefined;
+    };
+    const connected = (): void => {
+      if (failures > 0) logger?.info({}, 'the live subscription is back');
+      failures = 0;
+    };
+    const pauseAfter = (error: unknown): Observable<unknown> => {
+      if (isTooSlow(error)) return of(true);
+      if (failures === 0) logger?.warn({ err: error }, 'the live subscription lost its connection');
+      failures += 1;
+      return timer(Math.min(2 ** (failures - 1), LONGEST) * retryMs * (0.5 + Math.random() / 2));
+    };
+    const subscribed = defer(() => newEvents(connection, told ?? formatPosition(0), connected));
+    return concat(defer(missed), subscribed).pipe(
+      tap((growth) => {
+        told = growth?.events.at(-1)?.position ?? told;
+      }),
+      retry({ delay: pauseAfter }),
+    );
+  });
 };
 
 /** Events after `end`; fails when the subscription is over, for whatever reason. */

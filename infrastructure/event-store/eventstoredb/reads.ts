@@ -1,5 +1,5 @@
 import { type AllStreamResolvedEvent, END, type ReadPosition, START } from '@eventstore/db-client';
-import { matches, select } from '../../../application/ports/event-filter.ts';
+import { matches, type Selection, select } from '../../../application/ports/event-filter.ts';
 import type {
   Position,
   ReadAllOptions,
@@ -12,12 +12,15 @@ import { collect } from './calls.ts';
 import { decodeEvent, isSystem, logPosition } from './codec.ts';
 import type { Connection } from './connection.ts';
 import { isMissingStream, unavailable } from './errors.ts';
+import type { ReadFilter } from './filtered-read.ts';
 import { filteredScan } from './filtered-scan.ts';
 
 const DEFAULT_LIMIT = 1000;
 /** Events of one call, so that each stays well within its time limit. */
-const PAGE = 1000;
+const PAGE = 1024;
 const SPARE = 16;
+/** A read with a filter may take so many times as long as any other call. */
+const SEARCHING = 4;
 /** Streams that are read at the same time. */
 const AT_ONCE = 32;
 /** … where they may be too much. */
@@ -95,7 +98,8 @@ async function streamPage(
 }
 
 /**
- * `$all` with the server's filter where there is one to read forward with, else page by page and selected here.
+ * `$all`, with the server's filter where there is one: forward by a subscription, which tells how far it has looked,
+ * backward by reads.
  * @throws {StoreUnavailable}
  */
 export async function scanAll(
@@ -127,14 +131,19 @@ async function scanPages(
   const { from: bound, limit = DEFAULT_LIMIT } = options;
   const backward = options.direction === 'backward';
   const selection = select(options.filter);
+  const filter = selection === undefined ? undefined : readFilter(selection);
+  // A filtered read may look at the whole log before it finds anything.
+  const limitMs = filter === undefined ? timeoutMs : timeoutMs * SEARCHING;
   const found: StoredEvent[] = [];
   let from: ReadPosition = bound ? logPosition(bound) : backward ? END : START;
   let last: Position | undefined = bound;
   let scanned = 0;
+  let spare = 0;
   while (found.length < limit) {
-    // One more than wanted, for the event at the bound, and some for the server's own.
-    const maxCount = selection ? PAGE : Math.min(limit - found.length + SPARE, PAGE);
-    const page = await allPage(connection, timeoutMs, { from, backward, maxCount });
+    // Forward the event at the bound comes once more.
+    const again = !backward && last !== undefined ? 1 : 0;
+    const maxCount = Math.min(limit - found.length + again + spare, PAGE);
+    const page = await allPage(connection, limitMs, { from, backward, maxCount }, filter);
     const before = last;
     for (const { event } of page) {
       if (found.length >= limit) break;
@@ -152,8 +161,17 @@ async function scanPages(
     }
     if (full || scanned >= maxScanned) break;
     from = logPosition(last);
+    // Events of the server itself, or of other types, lay in between: there may be more of them.
+    spare = Math.min(spare * 4 + SPARE, PAGE);
   }
   return { events: found, scanned, next: last, position: last ?? formatPosition(0) };
+}
+
+/** The server filters by one condition; the other is left to the client, and so is exactness of a type. */
+function readFilter({ prefix, types }: Selection): ReadFilter {
+  return prefix === undefined
+    ? { on: 'type', prefixes: [...(types ?? [])] }
+    : { on: 'stream', prefixes: [prefix] };
 }
 
 /** The last event that is not the server's own; there may be many of those after it. */
@@ -169,9 +187,10 @@ async function allPage(
   connection: Connection,
   timeoutMs: number,
   range: Parameters<Connection['readAll']>[0],
+  filter?: ReadFilter,
 ): Promise<AllStreamResolvedEvent[]> {
   try {
-    return await collect('reading the log', timeoutMs, connection.readAll(range));
+    return await collect('reading the log', timeoutMs, connection.readAll(range, filter));
   } catch (error) {
     throw unavailable(error);
   }

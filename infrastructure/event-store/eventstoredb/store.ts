@@ -4,6 +4,7 @@ import {
   type EventStore,
   type ExpectedRevision,
   type NewEvent,
+  type Position,
   StoreUnavailable,
 } from '../../../application/ports/event-store.ts';
 import type { Logger } from '../../../application/ports/logger.ts';
@@ -13,6 +14,7 @@ import { withTimeout } from './calls.ts';
 import { encodeEvent, parsePosition } from './codec.ts';
 import { acquireConnection, type Connection } from './connection.ts';
 import { appendError, mayBeTwin } from './errors.ts';
+import { LateAppends } from './late-appends.ts';
 import { liveSource } from './live-source.ts';
 import { readHead, readStream, readStreams, scanAll } from './reads.ts';
 
@@ -57,8 +59,18 @@ export function overConnection(connection: Connection, wiring: Wiring): EventSto
     return readHead(connection, timeoutMs);
   };
 
+  const late = new LateAppends();
+  const settled = async (streams: readonly string[]): Promise<void> => {
+    const waiting = streams.flatMap((stream) => late.of(stream) ?? []);
+    if (waiting.length === 0) return;
+    await withTimeout('an append before a read', timeoutMs, () => Promise.all(waiting));
+  };
   // One subscription, however many listen.
-  const live = liveSource({ connection, head, logger }).pipe(
+  const page = async (after: Position, limit: number) => {
+    ensureOpen();
+    return (await scanAll(connection, timeoutMs, { from: after, limit })).events;
+  };
+  const live = liveSource({ connection, head, page, logger }).pipe(
     takeUntil(closed.pipe(filter(Boolean))),
     share(),
   );
@@ -67,14 +79,16 @@ export function overConnection(connection: Connection, wiring: Wiring): EventSto
     async append(stream, expected, events) {
       ensureOpen();
       checkAppend(stream, expected, events);
-      return append(connection, timeoutMs, stream, expected, events);
+      return append({ connection, timeoutMs, late }, stream, expected, events);
     },
     async readStream(stream, readOptions = {}) {
       ensureOpen();
+      await settled([stream]);
       return readStream(connection, timeoutMs, stream, readOptions);
     },
     async readStreams(streams, limit, enough) {
       ensureOpen();
+      await settled(streams);
       return readStreams(connection, timeoutMs, streams, limit, enough);
     },
     async readAll(readOptions = {}) {
@@ -103,9 +117,14 @@ export function overConnection(connection: Connection, wiring: Wiring): EventSto
   };
 }
 
+interface AppendDeps {
+  readonly connection: Connection;
+  readonly timeoutMs: number;
+  readonly late: LateAppends;
+}
+
 async function append(
-  connection: Connection,
-  timeoutMs: number,
+  { connection, timeoutMs, late }: AppendDeps,
   stream: string,
   expected: ExpectedRevision,
   events: readonly NewEvent[],
@@ -114,14 +133,14 @@ async function append(
   const encoded = events.map(encodeEvent);
   const deadline = performance.now() + timeoutMs;
   for (;;) {
+    const sending = connection.append(stream, revisionOrWord, encoded);
     try {
-      const result = await withTimeout('an append', timeoutMs, () =>
-        connection.append(stream, revisionOrWord, encoded),
-      );
+      const result = await withTimeout('an append', timeoutMs, () => sending);
       const revision = Number(result.nextExpectedRevision);
       if (result.position) return { revision, position: formatPosition(result.position.commit) };
       return { revision, position: await positionAt(connection, timeoutMs, stream, revision) };
     } catch (error) {
+      if (error instanceof StoreUnavailable) late.add(stream, sending);
       // Ids make the append idempotent: asked again, the server answers as it answered the twin.
       if (!mayBeTwin(error) || performance.now() > deadline) throw appendError(error, stream, expected);
       await setTimeout(TWIN_PAUSE_MS);

@@ -90,7 +90,7 @@ export const testDeps = (routes: readonly Route[], own: Partial<HttpDeps> = {}):
   return {
     routes,
     authenticate,
-    readiness: async () => ({ store: true }),
+    readiness: async () => ({ checks: { store: 'ok' }, serves: true }),
     waitForReads: () => undefined,
     answered: () => undefined,
     logPosition: () => undefined,

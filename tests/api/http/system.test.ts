@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { expect } from 'chai';
 import type { z } from 'zod';
 import { errorAnswer, STATUS_OF } from '../../../api/http/errors.ts';
+import type { Readiness } from '../../../api/http/health.ts';
 import { createMetrics } from '../../../api/http/metrics.ts';
 import { type Reply, route } from '../../../api/http/route.ts';
 import { Router } from '../../../api/http/router.ts';
@@ -55,14 +56,22 @@ describe('Errors', () => {
 
 describe('Health and metrics', () => {
   it('distinguish live from ready', async () => {
-    const checks = { event_store: true, read_models: false };
-    const server = await serve([], { readiness: async () => checks });
+    let found: Awaited<ReturnType<Readiness>> = {
+      checks: { event_store: 'failed', read_models: 'catching_up' },
+      serves: false,
+    };
+    const server = await serve([], { readiness: async () => found });
     expect((await server.request('GET', '/health/live')).json).to.deep.equal({ status: 'live' });
     const not = await server.request('GET', '/health/ready');
     expect(not.status).to.equal(503);
     expect(not.json).to.include({ error: 'unavailable', status: 'unavailable' });
-    expect(not.json.checks).to.deep.equal({ event_store: 'ok', read_models: 'failed' });
-    checks.read_models = true;
+    expect(not.json.checks).to.deep.equal(found.checks);
+    for (const serves of [false, true]) {
+      found = { checks: { event_store: 'ok', read_models: 'catching_up' }, serves };
+      const behind = await server.request('GET', '/health/ready');
+      expect([behind.status, behind.json.status]).to.deep.equal([serves ? 200 : 503, 'catching_up']);
+    }
+    found = { checks: { event_store: 'ok', read_models: 'ok' }, serves: true };
     const ready = await server.request('GET', '/health/ready');
     expect(ready.status).to.equal(200);
     expect(ready.json.status).to.equal('ready');

@@ -87,11 +87,19 @@ export class FakeEventStoreDb implements Connection {
     return this.#source(part, error);
   }
 
-  readAll({ from, backward, maxCount }: Parameters<Connection['readAll']>[0]) {
+  readAll(
+    { from, backward, maxCount }: Parameters<Connection['readAll']>[0],
+    filter?: Parameters<Connection['readAll']>[1],
+  ) {
     const at = commitOf(from);
-    const part = backward
+    const all = backward
       ? this.log.filter(({ position }) => from === 'end' || position.commit < at).reverse()
       : this.log.filter(({ position }) => position.commit >= at);
+    const part = all.filter(({ streamId, type }) => {
+      if (filter === undefined) return true;
+      const name = filter.on === 'stream' ? streamId : type;
+      return filter.prefixes.some((prefix) => name.startsWith(prefix));
+    });
     return this.#source(part.slice(0, maxCount), undefined);
   }
 

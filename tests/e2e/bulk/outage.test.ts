@@ -20,12 +20,21 @@ describe('A bulk commit whose store is out of reach', () => {
   });
   after(endWorld);
 
+  const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
   /** Nobody else can write to the log meanwhile. */
   const outOfReach = async (ms: number): Promise<void> => {
+    const { eventStore } = world.server;
+    if (eventStore !== undefined) {
+      eventStore.freeze();
+      await pause(ms);
+      eventStore.thaw();
+      return;
+    }
     const db = new DatabaseSync(join(world.server.dataDir, 'events.db'), { timeout: 5_000 });
     try {
       db.exec('BEGIN IMMEDIATE');
-      await new Promise((resolve) => setTimeout(resolve, ms));
+      await pause(ms);
       db.exec('ROLLBACK');
     } finally {
       db.close();

@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
 import { z } from 'zod';
 import { ChartOfAccounts } from '../../../application/ledger/chart-of-accounts.ts';
 import { LedgerJournal } from '../../../application/ledger/journal.ts';
-import { openSqliteEventStore } from '../../../infrastructure/event-store/sqlite/store.ts';
 import { systemClock } from '../../../infrastructure/identity/ids.ts';
 import { causeOf } from '../../support/book.ts';
 import type { Answer, Client } from '../../support/client.ts';
+import { openLogOf } from '../../support/log-of.ts';
 import { startNode } from '../../support/node.ts';
 import { sharedWorld, type TestTenant, type World } from '../../support/world.ts';
 
@@ -135,7 +134,7 @@ export const openedBefore = async (
   { id }: TestTenant,
   given: { readonly code: string; readonly name: string },
 ): Promise<void> => {
-  const events = openSqliteEventStore({ path: join(server.dataDir, 'events.db') });
+  const events = openLogOf(server);
   const node = startNode({ events, clock: systemClock });
   const chart = new ChartOfAccounts({ ...node, journal: new LedgerJournal(node) });
   const context = { cause: causeOf(randomUUID()), priorAttempt: undefined, newId: randomUUID };

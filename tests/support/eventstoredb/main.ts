@@ -1,10 +1,16 @@
 import { Server, ServerCredentials } from '@grpc/grpc-js';
+import { noCounts } from './counts.ts';
 import { EventLog } from './event-log.ts';
-import { addServices, noCounts } from './service.ts';
+import { addServices } from './service.ts';
+import { type Pace, usualPace } from './state.ts';
 
-/** The process of the test server: `main.ts <port> <log file> <ms until ready>`. Tells its counts when asked. */
+/**
+ * The process of the test server: `main.ts <port> <log file> <ms until ready>`. Tells its counts when asked, and takes
+ * another pace when told.
+ */
 const [port = '0', path = '', readyAfterMs = '0'] = process.argv.slice(2);
 const counts = noCounts();
+const pace = usualPace();
 const server = new Server({
   'grpc.max_receive_message_length': 16 * 1024 * 1024,
   'grpc.max_send_message_length': 16 * 1024 * 1024,
@@ -12,11 +18,15 @@ const server = new Server({
 addServices(server, {
   log: new EventLog(path === '' ? undefined : path),
   counts,
+  pace,
   readyAt: Date.now() + Number(readyAfterMs),
 });
 server.bindAsync(`127.0.0.1:${port}`, ServerCredentials.createInsecure(), (error, bound) => {
   if (error !== null) throw error;
   process.send?.({ port: bound });
 });
-process.on('message', () => process.send?.({ counts }));
+process.on('message', (told: 'counts' | Partial<Pace>) => {
+  if (told !== 'counts') Object.assign(pace, told);
+  process.send?.({ counts });
+});
 process.on('disconnect', () => process.exit(0));

@@ -6,6 +6,7 @@ import type * as Shared from '@eventstore/db-client/generated/shared_pb.js';
 import type * as Statuses from '@eventstore/db-client/generated/status_pb.js';
 import type * as StreamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type * as Streams from '@eventstore/db-client/generated/streams_pb.js';
+import { Metadata } from '@grpc/grpc-js';
 import type { Message } from 'google-protobuf';
 import type * as Any from 'google-protobuf/google/protobuf/any_pb.js';
 import type { Appended, Expected, LoggedRecord } from './event-log.ts';
@@ -135,3 +136,6 @@ const statusOf = (code: Statuses.Status.AsObject['code'], name: string, detail: 
   details.pack(detail.serializeBinary(), `event_store.client.${name}`);
   return new statusPb.Status().setCode(code).setMessage(name).setDetails(details);
 };
+
+export const failure = (code: number, details: string) =>
+  Object.assign(new Error(details), { code, details, metadata: new Metadata() });

@@ -1,13 +1,16 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import type { Counts } from './service.ts';
+import type { Counts } from './counts.ts';
+import type { Pace } from './state.ts';
 
 /** A server that speaks EventStoreDB's protocol, in a process of its own that can be frozen and killed. */
 export interface TestEventStoreDb {
   /** `esdb://…`, the same after a restart. */
   readonly url: string;
   counts(): Promise<Counts>;
+  /** Makes it slower, or as fast as it was; resolves when it is. */
+  setPace(pace: Partial<Pace>): Promise<void>;
   /** Stops the process without ending it, as a machine that hangs. */
   freeze(): void;
   thaw(): void;
@@ -26,6 +29,8 @@ export const startEventStoreDb = async (
 ): Promise<TestEventStoreDb> => {
   let child: ChildProcess;
   let port = 0;
+  // A frozen child does not see that its parent is gone.
+  process.on('exit', () => child.kill('SIGKILL'));
   const start = async (readyAfterMs = 0): Promise<void> => {
     child = fork(MAIN, [String(port), options.path ?? '', String(readyAfterMs)], { stdio: 'inherit' });
     const told = await toldBy(child, 'port');
@@ -37,16 +42,20 @@ export const startEventStoreDb = async (
     child.kill('SIGKILL');
     await gone;
   };
+  const ask = async (message: 'counts' | Partial<Pace>): Promise<Counts> => {
+    const told = toldBy(child, 'counts');
+    child.send(message);
+    // The process sends what `Counts` says.
+    return (await told) as Counts;
+  };
   await start(options.readyAfterMs);
   return {
     get url() {
       return `esdb://127.0.0.1:${port}?tls=false&keepAliveInterval=-1`;
     },
-    counts: async () => {
-      const told = toldBy(child, 'counts');
-      child.send('counts');
-      // The process sends what `Counts` says.
-      return (await told) as Counts;
+    counts: () => ask('counts'),
+    setPace: async (pace) => {
+      await ask(pace);
     },
     freeze: () => child.kill('SIGSTOP'),
     thaw: () => child.kill('SIGCONT'),
@@ -60,12 +69,14 @@ export const startEventStoreDb = async (
 
 const toldBy = async (child: ChildProcess, name: 'port' | 'counts'): Promise<unknown> => {
   for (;;) {
+    const told = new AbortController();
+    const { signal } = told;
     const [message]: unknown[] = await Promise.race([
-      once(child, 'message'),
-      once(child, 'exit').then(() => {
+      once(child, 'message', { signal }),
+      once(child, 'exit', { signal }).then(() => {
         throw new Error('the test server ended');
       }),
-    ]);
+    ]).finally(() => told.abort());
     if (typeof message === 'object' && message !== null && name in message) {
       return Object.entries(message).find(([key]) => key === name)?.[1];
     }

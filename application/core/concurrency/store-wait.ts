@@ -1,0 +1,43 @@
+import type { Logger } from '../../ports/logger.ts';
+import { isTransient, OutOfReach, RetryPolicy } from './retry-policy.ts';
+
+/** Does a step of the start, again while a store that it needs is away. A step must be safe to run twice. */
+export type StoreWait = <T>(step: (tries: number) => Promise<T>) => Promise<T>;
+
+/** Fails at once: for tools that somebody waits for. */
+export const withoutWait: StoreWait = (step) => step(0);
+
+const WAIT_MS = 60_000;
+
+/**
+ * Waits up to a minute for stores that are away or too slow, and says so once in the log.
+ * @throws the last error of the store after that
+ */
+export const waitForStores = (
+  logger: Logger,
+  monotonic: () => number = () => performance.now(),
+): StoreWait => {
+  const options = { clock: { now: monotonic }, limitMs: WAIT_MS, pauseMs: 200 };
+  const policy = new RetryPolicy(options, new AbortController().signal);
+  let isTold = false;
+  return async (step) => {
+    let last: unknown;
+    const noting = async (tries: number) => {
+      try {
+        return await step(tries);
+      } catch (error) {
+        last = error;
+        if (!isTold && isTransient(error)) {
+          isTold = true;
+          logger.warn({ err: error }, 'a store is away or too slow; the start waits for it up to a minute');
+        }
+        throw error;
+      }
+    };
+    try {
+      return await policy.with(noting);
+    } catch (error) {
+      throw error instanceof OutOfReach ? last : error;
+    }
+  };
+};

@@ -1,0 +1,57 @@
+import { expect } from 'chai';
+import { startEventStoreDb, type TestEventStoreDb } from '../../support/eventstoredb/start.ts';
+import { listen } from '../../support/socket.ts';
+import { endWorld, type Member, startWorld, talk, type World } from '../../support/world.ts';
+import { countedDuring, postAll } from './support.ts';
+
+const ROOMS = 16;
+
+describe('What one process sends and receives over EventStoreDB', () => {
+  let store: TestEventStoreDb;
+  let world: World;
+  let ada: Member;
+  let ben: Member;
+  const rooms: string[] = [];
+
+  before(async () => {
+    store = await startEventStoreDb();
+    world = await startWorld({ eventStore: store });
+    const tenant = await world.tenant();
+    ada = await tenant.person('Ada');
+    ben = await tenant.person('Ben');
+    for (let nth = 0; nth < ROOMS; nth += 1) rooms.push(await talk(ada, ben, await tenant.person(`P${nth}`)));
+  });
+  after(async () => {
+    await endWorld();
+    await store.stop();
+  });
+
+  it('is each event once, over one live subscription, its projections’ thread included', async () => {
+    const socket = await listen(world.server, ben.token);
+    const counted = await countedDuring(store, async () => {
+      await postAll(ada, rooms, { writers: 64, each: 25 });
+      await socket.messages(1600, 20_000);
+    });
+    socket.close();
+    console.log(counted);
+    const { openSubscriptions } = await store.counts();
+    expect(openSubscriptions, 'live subscriptions').to.equal(1);
+    expect(counted.appended).to.be.at.least(1600);
+    const received = counted.subscribed + counted.readOfAll;
+    expect(received).to.be.within(counted.appended, counted.appended * 1.05 + 50);
+  });
+
+  it('is each event once also where the server drops the subscription again and again', async () => {
+    const socket = await listen(world.server, ben.token);
+    const [room = ''] = rooms;
+    const counted = await countedDuring(store, async () => {
+      await postAll(ada, [room], { writers: 128, each: 12 });
+      await socket.messages(1536, 20_000);
+    });
+    socket.close();
+    console.log(counted);
+    expect(counted.drops, 'dropped subscriptions').to.be.greaterThan(0);
+    const received = counted.subscribed + counted.readOfAll;
+    expect(received).to.be.within(counted.appended, counted.appended * 1.05 + 2 * counted.drops + 50);
+  });
+});

@@ -1,0 +1,173 @@
+import { expect } from 'chai';
+import { z } from 'zod';
+import { keyed } from '../../support/client.ts';
+import { startEventStoreDb, type TestEventStoreDb } from '../../support/eventstoredb/start.ts';
+import { eventually } from '../../support/server.ts';
+import { liveMessage } from '../../support/shapes.ts';
+import { type Listening, listen, type MessageEnvelope } from '../../support/socket.ts';
+import {
+  BASE,
+  endWorld,
+  type Member,
+  say,
+  startWorld,
+  type TestTenant,
+  talk,
+  USERS,
+  type World,
+} from '../../support/world.ts';
+
+/** The code with which a client is told to come back by position. */
+const RESUME = 1012;
+const FORBIDDEN = 4403;
+const FROZEN_MS = 7000;
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** A client that comes back by position whenever it is told to; the frames that it got, in their order. */
+const follow = async (world: World, who: Member) => {
+  const frames: MessageEnvelope[] = [];
+  const codes: number[] = [];
+  let last: Listening = await listen(world.server, who.token);
+  let end = false;
+  const position = (): string => last.seen.at(-1)?.position ?? last.readyAt;
+  const running = (async () => {
+    for (;;) {
+      const { code } = await last.closed;
+      frames.push(...last.seen.filter((one) => one.kind === 'message'));
+      if (end) return;
+      codes.push(code);
+      const after = position();
+      last = await eventually(
+        'the way back',
+        () => listen(world.server, who.token, { after }).catch(() => undefined),
+        20_000,
+      );
+    }
+  })();
+  const all = (): readonly MessageEnvelope[] => [
+    ...frames,
+    ...(last.raw.readyState === last.raw.OPEN ? last.seen.filter((one) => one.kind === 'message') : []),
+  ];
+  return {
+    codes,
+    all,
+    finish: async () => {
+      end = true;
+      last.close();
+      await running;
+      return frames;
+    },
+  };
+};
+
+/** Posts until `stopped`, each message again under its key until it is acknowledged; ids of those that were. */
+const post = async (who: Member, room: string, name: string, stopped: () => boolean): Promise<string[]> => {
+  const ids: string[] = [];
+  for (let nth = 0; !stopped(); nth += 1) {
+    const send = () =>
+      who.api.post(`${BASE}/${room}/messages`, { body: `${name}/${nth}` }, keyed(`${name}-${nth}`));
+    let answer = await send();
+    while (answer.status !== 201) {
+      expect(answer.status, answer.text).to.be.oneOf([503, 409]);
+      await pause(200);
+      answer = await send();
+    }
+    ids.push(answer.as(liveMessage, 201).id);
+  }
+  return ids;
+};
+
+describe('A server whose EventStoreDB is frozen for 7 s under load', () => {
+  let store: TestEventStoreDb;
+  let world: World;
+
+  before(async () => {
+    store = await startEventStoreDb();
+    world = await startWorld({ eventStore: store });
+  });
+  after(async () => {
+    await endWorld();
+    await store.stop();
+  });
+
+  const withRoom = async () => {
+    const tenant = await world.tenant();
+    const [ada, ben] = [await tenant.person('Ada'), await tenant.person('Ben')];
+    return { tenant, ada, ben, room: await talk(ada, ben) };
+  };
+
+  it('hands on every message once and in order, or has the clients come back by position', async () => {
+    const places = [await withRoom(), await withRoom()];
+    const clients = await Promise.all(places.map(({ ben }) => follow(world, ben)));
+    let isOver = false;
+    const load = places.map(({ ada, room }, nth) =>
+      Promise.all([0, 1, 2, 3].map((w) => post(ada, room, `${nth}-${w}`, () => isOver))),
+    );
+    await eventually('load', async () => (await store.counts()).appended > 300, 20_000);
+    const before = problems(world).length;
+    store.freeze();
+    await pause(FROZEN_MS);
+    store.thaw();
+    await pause(1500);
+    isOver = true;
+    const acknowledged = (await Promise.all(load)).map((each) => each.flat());
+    for (const [nth, client] of clients.entries()) {
+      const wanted = acknowledged[nth] ?? [];
+      await eventually(
+        'all messages',
+        () => {
+          const seen = new Set(client.all().map(({ message }) => message.id));
+          return wanted.every((id) => seen.has(id));
+        },
+        20_000,
+      );
+      const frames = await client.finish();
+      const positions = frames.map(({ position }) => position);
+      expect(positions, 'order').to.deep.equal(positions.toSorted());
+      expect(new Set(frames.map(({ message }) => message.id)).size, 'each once').to.equal(frames.length);
+      for (const code of client.codes) expect(code).to.equal(RESUME);
+    }
+    // Each request that was answered 503 has a line.
+    const lines = problems(world)
+      .slice(before)
+      .filter((line) => !line.includes('"route"'));
+    expect(lines.length, lines.join('\n')).to.be.at.most(10);
+  }).timeout(90_000);
+
+  const revocations = {
+    'a deactivated user': async ({ admin }: TestTenant, who: Member) => {
+      (await admin.api.patch(`${USERS}/${who.id}`, { status: 'deactivated' })).as(z.unknown());
+    },
+    'a suspended tenant': async ({ id }: TestTenant) => {
+      (await world.platform.patch(`/super/tenants/${id}`, { status: 'suspended' })).as(z.unknown());
+    },
+  };
+  for (const [whose, revoke] of Object.entries(revocations)) {
+    it(`closes sockets of ${whose} at once while frames wait for a slow store`, async () => {
+      const { tenant, ada, ben, room } = await withRoom();
+      const socket = await listen(world.server, ben.token);
+      await say(ada, room, 'before');
+      await socket.messages(1);
+      await store.setPace({ readMs: 2500 });
+      // The node no longer trusts its memory, so the frames of these wait for reads.
+      await pause(1000);
+      const sending = Promise.all([1, 2, 3].map((n) => say(ada, room, `waits ${n}`).catch(() => undefined)));
+      await revoke(tenant, ben);
+      const answered = performance.now();
+      const { code } = await socket.closed;
+      const tookMs = performance.now() - answered;
+      await store.setPace({ readMs: 0 });
+      await sending;
+      expect(code).to.equal(FORBIDDEN);
+      expect(tookMs, 'ms from the answer to the close').to.be.at.most(1500);
+    }).timeout(60_000);
+  }
+});
+
+/** Lines of the log from warnings on. */
+const problems = (world: World): string[] =>
+  world.server
+    .output()
+    .split('\n')
+    .filter((line) => /"level":"(warn|error|fatal)"/.test(line));

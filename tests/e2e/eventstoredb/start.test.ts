@@ -1,0 +1,116 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { z } from 'zod';
+import { startEventStoreDb, type TestEventStoreDb } from '../../support/eventstoredb/start.ts';
+import { eventually, newDataFolder, type Server, startServer } from '../../support/server.ts';
+import { endWorld, type Member, say, startWorld, talk, type World } from '../../support/world.ts';
+import { postAll } from './support.ts';
+
+const health = z.looseObject({ status: z.string() });
+
+const healthOf = async (server: Server) => {
+  const answer = await fetch(`${server.base}/health/ready`);
+  return { code: answer.status, status: health.parse(await answer.json()).status };
+};
+
+const isReady = async (server: Server): Promise<boolean> => (await healthOf(server)).status === 'ready';
+
+const waitLines = (server: Server): number => server.output().split('the start waits for it').length - 1;
+
+describe('A server whose EventStoreDB is away or slow', () => {
+  let folder: string;
+  let store: TestEventStoreDb;
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'eventstoredb-'));
+    store = await startEventStoreDb({ path: join(folder, 'log') });
+  });
+  afterEach(async () => {
+    await endWorld();
+    await store.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  it('waits for it at the start, says so once, and is then ready', async () => {
+    await store.kill();
+    const starting = startServer({ eventStore: store });
+    await new Promise((resolve) => setTimeout(resolve, 3000));
+    await store.restart({ readyAfterMs: 3000 });
+    const server = await starting;
+    await eventually('ready', () => isReady(server), 15_000);
+    expect(waitLines(server)).to.equal(1);
+  }).timeout(60_000);
+
+  it('starts where the first append takes longer than its time limit', async () => {
+    await store.setPace({ commitMs: 6000 });
+    const starting = startServer({ eventStore: store });
+    await eventually('an append', async () => (await store.counts()).appends > 0, 20_000);
+    await new Promise((resolve) => setTimeout(resolve, 5500));
+    await store.setPace({ commitMs: 1 });
+    const server = await starting;
+    await eventually('ready', () => isReady(server), 15_000);
+    expect(waitLines(server)).to.equal(1);
+  }).timeout(60_000);
+
+  it('says catching_up while the store is slow, and goes on', async () => {
+    const world = await startWorld({ eventStore: store });
+    await world.ready();
+    const tenant = await world.tenant();
+    const [ada, ben] = [await tenant.person('Ada'), await tenant.person('Ben')];
+    const room = await talk(ada, ben);
+    await store.setPace({ readMs: 3500 });
+    const behind = await eventually(
+      'catching_up',
+      async () => {
+        const found = await healthOf(world.server);
+        return found.status === 'catching_up' ? found : undefined;
+      },
+      30_000,
+    );
+    expect(behind.code).to.equal(200);
+    await store.setPace({ commitMs: 300, readMs: 600 });
+    await say(ada, room, 'slow, and stored');
+    await store.setPace({ commitMs: 1, readMs: 0 });
+    await eventually('ready', () => isReady(world.server), 15_000);
+  }).timeout(90_000);
+});
+
+describe('A worker over EventStoreDB', () => {
+  let store: TestEventStoreDb;
+  let world: World;
+  let ada: Member;
+  const rooms: string[] = [];
+
+  before(async () => {
+    store = await startEventStoreDb();
+    world = await startWorld({ eventStore: store, dataDir: await newDataFolder(), env: { ROLE: 'api' } });
+  });
+  after(async () => {
+    await endWorld();
+    await store.stop();
+  });
+
+  it('that is killed under load is ready again within 5 s', async () => {
+    const { dataDir } = world.server;
+    const startWorker = () => startServer({ eventStore: store, dataDir, env: { ROLE: 'worker' } });
+    const started = performance.now();
+    const worker = await startWorker();
+    await eventually('the worker', () => isReady(worker), 30_000);
+    const firstMs = performance.now() - started;
+    const tenant = await world.tenant();
+    ada = await tenant.person('Ada');
+    for (let nth = 0; nth < 8; nth += 1) rooms.push(await talk(ada, await tenant.person(`P${nth}`)));
+    const load = postAll(ada, rooms, { writers: 16, each: 150 });
+    await eventually('load', async () => (await store.counts()).appended > 500, 20_000);
+    await worker.kill();
+    const began = performance.now();
+    const next = await startWorker();
+    await eventually('the worker again', () => isReady(next), 30_000);
+    const tookMs = performance.now() - began;
+    await load;
+    // On a machine that is busy with other things a start of nothing takes longer as well.
+    expect(tookMs, 'ms until ready').to.be.at.most(Math.max(5000, 3 * firstMs));
+  }).timeout(90_000);
+});
