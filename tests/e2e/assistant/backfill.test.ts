@@ -74,7 +74,7 @@ describe('The backfill of the corpus', function () {
   /** A person's client on the second node. */
   const onSecond = async (tenant: TestTenant) => (await clientOf(() => second)).with(tenant.admin.token);
 
-  it('counts sources exactly, and a second one adds and updates nothing', async () => {
+  it('counts sources exactly, and a second one changes nothing', async () => {
     const tenant = await plain();
     const { api } = tenant.admin;
     const [first] = await fill(tenant, 12);
@@ -91,7 +91,7 @@ describe('The backfill of the corpus', function () {
     expect(sourcesOf(await ask(api, 'When are the pianos tuned?'))).not.to.deep.equal([]);
   });
 
-  it('updates what was changed while the tenant had no assistant, and nothing outdated is found till then', async () => {
+  it('updates what changed while the tenant had no assistant, and no outdated text is found until then', async () => {
     const tenant = await entitle(world, await plain());
     const { api } = tenant.admin;
     const [first, deleted] = await fill(tenant, 2);
@@ -128,7 +128,7 @@ describe('The backfill of the corpus', function () {
     expect(await backfill(api)).to.deep.equal({ added: 0, updated: 0, skipped: 3 });
   });
 
-  it('is joined by one that arrives while it runs, on the same node and on another', async () => {
+  it('is joined by one that starts while it runs, on the same node or another', async () => {
     const tenant = await plain();
     await fill(tenant, 60);
     await entitleLater(tenant);
@@ -144,7 +144,7 @@ describe('The backfill of the corpus', function () {
     expect(await backfill(there)).to.deep.equal({ added: 0, updated: 0, skipped: 60 });
   });
 
-  it('never puts an older text over a newer one, with edits, deletions and shrinking meanwhile', async () => {
+  it('never replaces a newer text by an older one during edits, deletions and truncations', async () => {
     const tenant = await plain();
     const { api } = tenant.admin;
     const orders = await fill(tenant, 60);
@@ -181,7 +181,7 @@ describe('The backfill of the corpus', function () {
     expect({ added, updated }, 'nothing was left to do').to.deep.equal({ added: 0, updated: 0 });
   });
 
-  it('takes attachments as they come: empty, huge, binary in disguise, in a broken encoding', async () => {
+  it('accepts attachments that are empty, huge, disguised binary or wrongly encoded', async () => {
     const tenant = await plain();
     const { api } = tenant.admin;
     const order = await newOrder(api, { name: 'A place for files' });
@@ -220,7 +220,7 @@ describe('The backfill of the corpus', function () {
     expect(sourcesOf(doors)).to.include(broken.id).and.not.to.include(disguised.id);
   });
 
-  it('ends when the tenant loses the assistant meanwhile', async () => {
+  it('ends when the tenant loses the assistant', async () => {
     const tenant = await plain();
     await fill(tenant, 80);
     await entitle(world, tenant);
@@ -231,7 +231,7 @@ describe('The backfill of the corpus', function () {
     expect(answer.json).to.have.all.keys('error', 'message');
   });
 
-  it('goes on after kill -9 where it was, and loses nothing', async () => {
+  it('continues after kill -9, and loses nothing', async () => {
     const tenant = await plain();
     await fill(tenant, 120);
     await entitle(world, tenant);
@@ -248,7 +248,7 @@ describe('The backfill of the corpus', function () {
     expect(await backfill(tenant.admin.api)).to.deep.equal({ added: 0, updated: 0, skipped: 120 });
   });
 
-  it('is taken over by who waits for it, should its node die', async () => {
+  it('is taken over by a waiting request when its node crashes', async () => {
     const tenant = await plain();
     await fill(tenant, 100);
     await entitle(world, tenant);

@@ -35,7 +35,7 @@ const corpusOf = (dataDir: string, tenant: TestTenant): readonly string[] => {
   }
 };
 
-describe('The corpus of a server that is killed', function () {
+describe('The corpus of a killed server', function () {
   this.timeout(400_000);
   let world: World;
 
@@ -70,7 +70,7 @@ describe('The corpus of a server that is killed', function () {
     ];
   };
 
-  it('equals that of one that never was, wherever it was killed', async () => {
+  it('equals that of a server that was never killed', async () => {
     const [killed, calm] = [await world.tenant(), await world.tenant()];
     for (const tenant of [killed, calm]) await defineOrders(tenant);
     await entitle(world, killed);

@@ -41,7 +41,7 @@ describe('The guide for auditors', () => {
       child.once('close', (code) => resolve({ code, output }));
     });
 
-  it('works as it is written', async () => {
+  it('works as written', async () => {
     const home = await world.tenant();
     const [ada, ben] = [await home.person('Ada'), await home.person('Ben')];
     await say(ada, await talk(ada, ben), 'hello');

@@ -65,7 +65,7 @@ describe('An export over HTTP', function () {
     return length;
   };
 
-  it('holds little in memory for readers that stop reading, who get the whole when they go on', async () => {
+  it('uses little memory for stalled readers, who get the whole export when they continue', async () => {
     const whole = await lengthOf(await begun());
     expect(whole * READERS).to.be.greaterThan(2 * MOST_MIB * 2 ** 20);
     const before = (await memoryOf(world.server)).now;
@@ -84,7 +84,7 @@ describe('An export over HTTP', function () {
     }
   });
 
-  it('ends when its reader vanishes, and leaves nothing behind', async () => {
+  it('ends when its reader disconnects, and leaves nothing behind', async () => {
     const vanish = async (rounds: number): Promise<void> => {
       for (let round = 0; round < rounds; round += 1) {
         const readers = await Promise.all(Array.from({ length: READERS }, begun));

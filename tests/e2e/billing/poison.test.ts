@@ -38,7 +38,7 @@ describe('A customer whose events cannot be counted', () => {
   });
   after(endWorld);
 
-  it('is billed nothing wrong: it has no figures, and other customers have theirs', async () => {
+  it('gets no wrong figures, and other customers get theirs', async () => {
     const { partner, tenants } = await partnerWith(world, 2);
     const [ill, well] = tenants;
     if (ill === undefined || well === undefined) throw new Error('no tenant');

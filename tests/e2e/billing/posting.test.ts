@@ -31,7 +31,7 @@ const RULE = {
 };
 
 /** Decisions, section 9, Sources: `partner_invoice.issued`, in the books of the partner's own tenant. */
-describe('An issued invoice in the books of the partner', () => {
+describe('An issued invoice in the partner’s ledger', () => {
   let world: World;
   let upstream: TestUpstream;
   let north: TestPartner;
@@ -66,7 +66,7 @@ describe('An issued invoice in the books of the partner', () => {
     return entriesOf(home.admin.api, rule, issued, 60_000);
   };
 
-  it('is one posted entry of its amounts, however often it is issued', async () => {
+  it('is one posted entry, however often it is issued', async () => {
     const voided = await newInvoice(1);
     await north.api.post(`${INVOICES}/${voided.id}/void`);
     const made = await newInvoice(3);
@@ -90,7 +90,7 @@ describe('An issued invoice in the books of the partner', () => {
     expect(await allFailures(home.admin.api)).to.deep.equal([]);
   }).timeout(60_000);
 
-  it('is none of another partner’s, nor of one without a tenant of its own', async () => {
+  it('is not posted for another partner, or for one without a tenant of its own', async () => {
     const south = await newPartner(world);
     await priceMessages(south);
     expect((await issue(await newInvoice(1, south), south)).status).to.equal(200);
@@ -100,7 +100,7 @@ describe('An issued invoice in the books of the partner', () => {
     expect(made.map(({ total_debit }) => total_debit)).to.deep.equal([390, 130]);
   }).timeout(60_000);
 
-  it('is one entry also when the server dies as the upstream answers, and as the event comes', async () => {
+  it('is one entry when the server is killed while the upstream answers, or the event is handled', async () => {
     for (const delay of [undefined, 0, 5, 20]) {
       const made = await newInvoice(1);
       const kill = () => world.server.signal('SIGKILL');

@@ -8,7 +8,7 @@ import { cancel, commit, createMany, csvOf, edit, ended, preview, session } from
 
 const ROWS = 3_000;
 
-describe('A bulk commit whose store is out of reach', () => {
+describe('A bulk commit during an outage of its store', () => {
   let world: World;
   let tenant: TestTenant;
   let killer: Killer;
@@ -40,7 +40,7 @@ describe('A bulk commit whose store is out of reach', () => {
     return made.id;
   };
 
-  it('for longer than is borne ends as errored, and says what was done and what was not', async () => {
+  it('above the limit ends as errored, and lists what was done', async () => {
     const entity = await define(tenant.admin, { key: 'n', type: 'integer' });
     const ids = await createMany(tenant.admin, entity, ROWS, () => ({ n: 0 }));
     // A store gives up on a write after five seconds, and the commit on the store after two more.
@@ -63,7 +63,7 @@ describe('A bulk commit whose store is out of reach', () => {
     }
   }).timeout(120_000);
 
-  it('for less goes on', async () => {
+  it('below the limit continues', async () => {
     const entity = await define(tenant.admin, { key: 'n', type: 'integer' });
     const ids = await createMany(tenant.admin, entity, ROWS, () => ({ n: 0 }));
     const id = await begun(1, entity, ids);

@@ -42,7 +42,7 @@ describe('A workflow', () => {
     expect((await attach(name, 'flow')).as(entity).workflow).to.equal('flow');
   });
 
-  it('gives each record a job, once, whoever creates meanwhile', async () => {
+  it('gives each record a job once, also under concurrent creation', async () => {
     const name = await define(admin, ...FIELDS);
     const before = await Promise.all(Array.from({ length: 250 }, () => create(admin, name)));
     const creating = Array.from({ length: 40 }, () => create(admin, name));
@@ -64,7 +64,7 @@ describe('A workflow', () => {
     expect((await read(admin, after)).version).to.equal(1);
   }).timeout(30_000);
 
-  it('is fitted again when fields change', async () => {
+  it('is checked again when fields change', async () => {
     const name = await define(admin, ...FIELDS);
     (await attach(name, 'flow')).as(entity);
     const fields = [{ key: 'title', label: 'T', type: 'text', required: false }];

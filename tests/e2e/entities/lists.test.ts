@@ -16,7 +16,7 @@ describe('Lists of records', () => {
   const nextOf = (link: string | undefined): string | undefined =>
     /^<([^>]+)>; rel="next"$/.exec(link ?? '')?.[1];
 
-  it('of large records end a page early, and the next one goes on', async () => {
+  it('of large records end a page early, and continue', async () => {
     const name = await define(admin, { key: 'n', type: 'integer' }, { key: 'a', type: 'long_text' });
     const a = '😀'.repeat(90_000);
     const ids: string[] = [];
@@ -72,7 +72,7 @@ describe('Lists of records', () => {
     expect(changing).to.deep.equal([none, short, a, b, c, d, e, f, a]);
   }).timeout(60_000);
 
-  it('take no cursor of another list', async () => {
+  it('refuse a cursor of another list', async () => {
     const fields = [
       { key: 's', type: 'text' },
       { key: 'd', type: 'text' },

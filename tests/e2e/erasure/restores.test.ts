@@ -18,7 +18,7 @@ import {
 import { forget, forgotten, GONE, type Known, known, mark, PASSWORD } from './support.ts';
 
 /** Decisions, section 11: an erasure is a fact in the log, and is applied again to whatever keys there are. */
-describe('Erasures and crashes, and backups of before', () => {
+describe('Erasures, crashes and restored backups', () => {
   let world: World;
   let tenant: TestTenant;
 
@@ -51,7 +51,7 @@ describe('Erasures and crashes, and backups of before', () => {
     };
   };
 
-  it('kill -9 in between: whoever is forgotten afterwards is forgotten whole, and the e-mail is free', async function () {
+  it('kill -9 midway: a person forgotten afterwards is forgotten completely, and the e-mail is free', async function () {
     this.timeout(90_000);
     const people: Known[] = [];
     for (let nth = 0; nth < 24; nth += 1) people.push(await known(world, tenant));
@@ -96,7 +96,7 @@ describe('Erasures and crashes, and backups of before', () => {
     }
   });
 
-  it('an old key store beside the present log brings nobody and nothing back', async function () {
+  it('an older key store beside the present log restores nobody and nothing', async function () {
     this.timeout(90_000);
     const person = await known(world, tenant);
     const stays = await known(world, tenant);
@@ -135,7 +135,7 @@ describe('Erasures and crashes, and backups of before', () => {
     }
   });
 
-  it('a whole backup of before knows nothing of it: what the log does not say cannot be known', async function () {
+  it('a complete older backup does not know later erasures', async function () {
     this.timeout(90_000);
     const person = await known(world, tenant);
     await world.server.stop();
@@ -157,7 +157,7 @@ describe('Erasures and crashes, and backups of before', () => {
     expect(await findIn(world.server.dataDir, { name, key })).to.deep.equal([]);
   });
 
-  it('a key store of another course of the log is looked through from the beginning', async function () {
+  it('a key store of another history of the log is checked from the beginning', async function () {
     this.timeout(90_000);
     const person = await known(world, tenant);
     await world.server.stop();

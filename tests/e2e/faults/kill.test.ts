@@ -68,7 +68,7 @@ describe('kill -9 under load', () => {
   };
 
   for (const afterMs of [300, 1700]) {
-    it(`after ${afterMs} ms loses and doubles nothing that was acknowledged`, async () => {
+    it(`after ${afterMs} ms neither loses nor doubles an acknowledged write`, async () => {
       const sent: Sent[] = [];
       const writers = rooms.flatMap((room, r) =>
         members(room).flatMap((who, w) =>
@@ -100,7 +100,7 @@ describe('kill -9 under load', () => {
     });
   }
 
-  it('leaves exactly one notification for each mention', async () => {
+  it('leaves exactly one notification per mention', async () => {
     const ben = people[1];
     if (ben === undefined) throw new Error('nobody');
     const wanted: string[] = [];
@@ -128,7 +128,7 @@ describe('kill -9 under load', () => {
     expect(new Set(found).size).to.equal(found.length);
   });
 
-  it('keeps what was deleted deleted', async () => {
+  it('keeps deleted messages deleted', async () => {
     const [ada] = people;
     const [room] = rooms;
     if (ada === undefined || room === undefined) throw new Error('nobody');

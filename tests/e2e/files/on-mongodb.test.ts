@@ -22,7 +22,7 @@ await describeWithMongo('Files in GridFS', (title, start) => {
     const count = async (name: string): Promise<number> =>
       (await on().db.collection(`blobs.${name}`).find().toArray()).length;
 
-    it('are uploaded, listed, given back whole and in parts, and deleted', async () => {
+    it('are uploaded, listed, downloaded whole and in parts, and deleted', async () => {
       const { world } = on();
       const tenant = await world.tenant();
       const { api, token } = tenant.admin;
@@ -44,7 +44,7 @@ await describeWithMongo('Files in GridFS', (title, start) => {
       });
     });
 
-    it('are one for each Idempotency-Key, go with their record, and leave nothing when cut off', async () => {
+    it('are stored once per Idempotency-Key, deleted with their record, and leave nothing when aborted', async () => {
       const { world } = on();
       const tenant = await world.tenant();
       const { api, token } = tenant.admin;

@@ -34,7 +34,7 @@ describe('The last admin of a tenant', () => {
   };
 
   for (const nodes of ['one node', 'two nodes'] as const) {
-    it(`stays when two admins end each other at the same instant on ${nodes}`, async () => {
+    it(`stays when two admins withdraw each other at the same instant on ${nodes}`, async () => {
       const { world, other } = here();
       const elsewhere = await clientOf(() => other);
       let alone = 0;
@@ -66,7 +66,7 @@ describe('The last admin of a tenant', () => {
   }
 });
 
-describe('The last admin of a tenant, when the process dies', () => {
+describe('The last admin of a tenant under kill -9', () => {
   const here = forSuite(() => bossAndAda(startWorld));
   const PAIRS = 16;
 
@@ -96,7 +96,7 @@ describe('The last admin of a tenant, when the process dies', () => {
     return 0;
   };
 
-  it('stays, and each withdrawal that was stored is finished by the next start', async () => {
+  it('stays, and the next start finishes each stored withdrawal', async () => {
     const { world } = here();
     let cut = 0;
     // Which tenants the kill catches between the two events is the machine's doing: again, until there is one.

@@ -24,7 +24,7 @@ describe('Signing in', () => {
   };
   const fresh = (): string => `${randomName('Someone').replace('_', '.')}@People.example`;
 
-  it('answers a token that works and the person, at both paths', async () => {
+  it('returns a valid token and the person, at both paths', async () => {
     const email = fresh();
     const made = await account(tenant, email);
     for (const path of ['/auth/login', '/api/v1/auth/login']) {
@@ -53,7 +53,7 @@ describe('Signing in', () => {
     }
   });
 
-  it('reads e-mails without regard to case and passwords with', async () => {
+  it('ignores the case of e-mails, but not of passwords', async () => {
     const email = fresh();
     await account(tenant, email);
     for (const spelled of [email.toUpperCase(), email.toLowerCase()]) {
@@ -86,7 +86,7 @@ describe('Signing in', () => {
     expect(texts.size).to.equal(1);
   });
 
-  it('costs the same whether the e-mail exists or not', async () => {
+  it('takes the same time for known and unknown e-mails', async () => {
     const email = fresh();
     await account(tenant, email);
     const time = async (address: string): Promise<number> => {
@@ -105,7 +105,7 @@ describe('Signing in', () => {
     expect(known / unknown).to.be.within(0.75, 1.35);
   });
 
-  it('asks for the tenant where e-mail and password fit several, and takes it', async () => {
+  it('asks for the tenant when several match, and accepts it', async () => {
     const other = await world.tenant();
     const email = fresh();
     await account(tenant, email);
@@ -117,7 +117,7 @@ describe('Signing in', () => {
     expect((await enter({ email, password: 'wrong password', tenant: other.id })).status).to.equal(401);
   });
 
-  it('finds the tenant whose password fits', async () => {
+  it('finds the tenant by the password', async () => {
     const other = await world.tenant();
     const email = fresh();
     await account(tenant, email);
@@ -152,7 +152,7 @@ describe('Signing in', () => {
     (await enter({ email, password: PASSWORD })).as(login);
   });
 
-  it('follows a changed password at once', async () => {
+  it('accepts a changed password at once', async () => {
     const email = fresh();
     const made = await account(tenant, email);
     await tenant.admin.api.patch(`${USERS}/${made.id}`, { password: 'quite another one' });

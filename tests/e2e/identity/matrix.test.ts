@@ -71,7 +71,7 @@ describe('Every route and every kind of credential', () => {
 
   const rowsOf: Table = { ...PLANNED, ...TABLE };
 
-  it('has a row for each route of the document, and no row for what is none', () => {
+  it('has a row for each route of the document, and no other', () => {
     expect(
       routes.filter((route) => rowsOf[route] === undefined),
       'without a row',
@@ -173,7 +173,7 @@ describe('Every route and every kind of credential', () => {
     }).timeout(40_000);
   }
 
-  it('asks for the entitlement: the ledger’s before anything else, the assistant’s last', async () => {
+  it('checks the entitlement: the ledger’s first, the assistant’s last', async () => {
     const api = await mintToken(plain.admin.api, { scopes: ['admin:*'] });
     for (const [token, isPerson] of [
       [plain.admin.token, true],

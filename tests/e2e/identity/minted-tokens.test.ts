@@ -138,7 +138,7 @@ describe('Each JWT that the server mints', () => {
   ];
 
   for (const { kind, mint, key, claims, seconds, opens } of KINDS) {
-    it(`${kind}: HS256 by the family’s key, exactly the documented claims, its lifetime`, async () => {
+    it(`${kind}: HS256 with the family’s key, exactly the documented claims, its lifetime`, async () => {
       const token = await mint();
       const [header = '', payload = '', signature = ''] = token.split('.');
       const read = (part: string): unknown => JSON.parse(Buffer.from(part, 'base64url').toString('utf8'));

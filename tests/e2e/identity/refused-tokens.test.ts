@@ -14,7 +14,7 @@ import { endWorld, type Member, sharedWorld, type TestTenant, type World } from 
 const DAY = 86_400;
 const HEADER = { alg: 'HS256', typ: 'JWT' };
 
-describe('Tokens that nobody should have', () => {
+describe('Invalid tokens', () => {
   let world: World;
   let tenant: TestTenant;
   let ada: Member;

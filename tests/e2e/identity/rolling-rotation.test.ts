@@ -64,7 +64,7 @@ describe('A rotation in two steps', () => {
     expect([...(await outcomes())], when).to.deep.equal([200]);
   };
 
-  it('is noticed by nobody: what either node signs is accepted by both, at each moment', async () => {
+  it('causes no refusal: both nodes accept each other’s tokens at each moment', async () => {
     await allAccepted('before');
     await rotate('--prepare');
     await restartFirst();

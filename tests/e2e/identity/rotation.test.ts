@@ -78,7 +78,7 @@ describe('A rotation of the signing keys', () => {
     (await platform?.get('/super/tenants'))?.status,
   ];
 
-  it('loses nobody: what the key before signed counts until it is taken away', async () => {
+  it('invalidates no token: the previous secret verifies until it is removed', async () => {
     expect(await accepted(KEYS)).to.deep.equal(EXPECTED);
     expect(await accepted(NEW)).to.deep.equal([]);
     const before = await given();
@@ -98,7 +98,7 @@ describe('A rotation of the signing keys', () => {
     expect(await open(during), 'signed with the new key from the first moment on').to.deep.equal([200, 200]);
   });
 
-  it('of one family leaves the others as they are, and its previous key is no key of theirs', async () => {
+  it('of one family does not affect the others', async () => {
     const env = { ...KEYS, ...NO_OLD, PLATFORM_JWT_SECRET_PREVIOUS: NEW.PLATFORM_JWT_SECRET };
     await restart(env);
     expect(await accepted(KEYS)).to.deep.equal(EXPECTED);
@@ -125,7 +125,7 @@ describe('A rotation of the signing keys', () => {
     ],
     ['is the master key', { PLATFORM_JWT_SECRET_PREVIOUS: KEYS.MASTER_KEY }, 'must differ from'],
   ] as const) {
-    it(`does not start with a previous key that ${what}`, async () => {
+    it(`refuses to start with a previous key that ${what}`, async () => {
       const { code, output } = await startAndExit(env);
       expect(code).to.equal(1);
       expect(output).to.contain(message);

@@ -27,7 +27,7 @@ describe('The creation of a tenant', () => {
   const signIn = (id: string) =>
     world.anybody.post('/auth/login', { email: admin.email, password: admin.password, tenant: id });
 
-  it('takes its status', async () => {
+  it('sets its status', async () => {
     const create = (own: object) =>
       world.platform.post('/super/tenants', { id: randomName('t'), name: 'X', ...own });
     expect((await create({})).as(shape, 201).status).to.equal('active');
@@ -47,7 +47,7 @@ describe('The creation of a tenant', () => {
     }
   });
 
-  it('leaves the first admin’s texts under the person’s own key alone', async () => {
+  it('leaves the first admin’s texts under the person’s own key only', async () => {
     const { id } = (
       await world.platform.post('/super/tenants', { id: randomName('t'), name: 'X', admin })
     ).as(shape, 201);
@@ -58,7 +58,7 @@ describe('The creation of a tenant', () => {
     expect(await findIn(world.server.dataDir, secrets)).to.deep.equal([]);
   });
 
-  it('is whole, with its first admin, whenever the process dies', async () => {
+  it('completes with its first admin, at any moment of a crash', async () => {
     const found: string[] = [];
     // How many come through before the kill is the machine's doing: with ever more time, until there are some.
     for (let afterMs = 0; afterMs <= 8 || (found.length <= ENOUGH && afterMs < 100); afterMs += 8) {

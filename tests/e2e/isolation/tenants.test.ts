@@ -147,7 +147,7 @@ describe('Isolation of tenants', () => {
     await endWorld();
   });
 
-  it('has a case for every tenant route of the served document, and none for others', () => {
+  it('has a case for every tenant route of the document, and no other', () => {
     expect(Object.keys(ATTACKS).sort()).to.deep.equal([...routes].sort());
   });
 
@@ -233,7 +233,7 @@ describe('Isolation of tenants', () => {
     return Promise.all(paths.map(async (path) => (await a.admin.api.get(path)).text));
   };
 
-  it('keeps equal user ids of two tenants apart', async () => {
+  it('separates equal user ids of two tenants', async () => {
     const [first, second] = [await world.tenant(), await world.tenant()];
     const twin = async (tenant: TestTenant): Promise<Member> => {
       const person = { ...tenant.admin, id: 'the-same-id', email: 'same@people.example' };

@@ -15,7 +15,7 @@ import {
   withBooks,
 } from './support.ts';
 
-describe('Books in which others post at the same time', function () {
+describe('The ledger under concurrent postings', function () {
   this.timeout(120_000);
   let world: World;
   before(async () => {
@@ -23,7 +23,7 @@ describe('Books in which others post at the same time', function () {
   });
   after(endWorld);
 
-  it('give reports of one moment, and a journal whose accounts are all declared', async () => {
+  it('gives reports of one moment, and a journal with all accounts declared', async () => {
     const { admin } = await withBooks(world);
     const { api } = admin;
     let isOver = false;
@@ -60,7 +60,7 @@ describe('Books in which others post at the same time', function () {
     await Promise.all([...reading, ...posting]);
   });
 
-  it('page through large entries by size, and lose none', async () => {
+  it('lists large entries in pages by size, without loss', async () => {
     const { admin } = await withBooks(world);
     const memo = 'm'.repeat(300);
     const lines = Array.from({ length: 1000 }, (_, nth) =>

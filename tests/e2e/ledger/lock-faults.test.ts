@@ -41,7 +41,7 @@ const writeAround = async (
   return created;
 };
 
-describe('kill -9 as the books are locked', () => {
+describe('kill -9 during a period lock', () => {
   let world: World;
   let worker: Server;
   const startWorker = (dataDir: string) => startServer({ dataDir, env: { ROLE: 'worker' } });
@@ -52,7 +52,7 @@ describe('kill -9 as the books are locked', () => {
   });
   after(endWorld);
 
-  it('leaves each event of a rule its entry in the books, or a failure that a retry makes good', async () => {
+  it('leaves each event of a rule with its entry, or a failure that a retry resolves', async () => {
     const { tenant, entity } = await withSales(world);
     const { api } = tenant.admin;
     await makeRule(api);

@@ -29,7 +29,7 @@ describe('Tokens of mentions', () => {
     });
   }
 
-  it('are made whatever name the token claims, and show the name the person has', async () => {
+  it('are made for any given name, and show the present name', async () => {
     const { tenant, ada } = here();
     const ben = await tenant.person('Ben');
     const id = await talk(ada, ben);
@@ -43,7 +43,7 @@ describe('Tokens of mentions', () => {
     expect((await inbox(ben))[0]?.snippet).to.equal('hi @Benjamin!');
   });
 
-  it('may name somebody with 128 emoji', async () => {
+  it('may hold a name of 128 emoji', async () => {
     const { tenant, ada } = here();
     const ben = await tenant.person('Ben');
     const id = await talk(ada, ben);

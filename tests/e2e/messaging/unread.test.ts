@@ -71,7 +71,7 @@ describe('Unread counts', () => {
     }
   };
 
-  it('are what the definition says after every step of random histories', async () => {
+  it('follow the definition after every step of random histories', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), async (steps) => {
         const { people, id } = await trio();
@@ -102,7 +102,7 @@ describe('Unread counts', () => {
     );
   });
 
-  it('are what the definition says when everybody acts at once', async () => {
+  it('follow the definition under concurrency', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60 }), async (steps) => {
         const { people, id } = await trio();
@@ -116,7 +116,7 @@ describe('Unread counts', () => {
     );
   });
 
-  it('go down when an unread message is deleted, and stay when a read one is', async () => {
+  it('decrease when an unread message is deleted, and not for a read one', async () => {
     const { people, id } = await trio();
     const [a, b] = people;
     if (a === undefined || b === undefined) throw new Error('nobody');

@@ -63,7 +63,7 @@ describe('Backups of the embedded stores', function () {
   const ready = (server: Server) =>
     eventually('ready', async () => (await fetch(`${server.base}/health/ready`)).status === 200, 30_000);
 
-  it('made under load hold everything that was acknowledged before, and are a whole data folder again', async () => {
+  it('made under load hold all acknowledged writes, and restore a complete data folder', async () => {
     const { ada, chat } = made;
     const record = await newRecord(made.tenant);
     const acknowledged: string[] = [];
@@ -121,7 +121,7 @@ describe('Backups of the embedded stores', function () {
     expect([again.code, again.stdout], again.stderr).to.deep.equal([0, '']);
   });
 
-  it('give no answer again to what their log does not hold, and do what they hold once', async () => {
+  it('replay no answer that their log lacks, and execute its request once', async () => {
     const { ada, chat } = made;
     const path = `${BASE}/${chat}/messages`;
     const early = (await ada.api.post(path, { body: 'early' }, keyed('early'))).as(liveMessage, 201);
@@ -160,7 +160,7 @@ describe('Backups of the embedded stores', function () {
     await server.stop();
   });
 
-  it('that were killed in the middle are no backups, wherever the kill comes', async () => {
+  it('that were killed midway are no backups', async () => {
     const record = await newRecord(made.tenant);
     for (let nth = 0; nth < 12; nth += 1) {
       await uploaded(made.tenant.admin.api, record, `${nth}`.repeat(2_000_000));
@@ -190,7 +190,7 @@ describe('Backups of the embedded stores', function () {
     expect(killed).to.be.greaterThan(1);
   });
 
-  it('are refused when a byte, a file or a line of them differs', async () => {
+  it('are refused when a byte, a file or a line differs', async () => {
     const where = await places();
     await backedUp(where);
     const blob = (await readdir(join(where.to, 'blobs'), { recursive: true, withFileTypes: true })).find(
@@ -251,7 +251,7 @@ describe('Backups of the embedded stores', function () {
     }
   });
 
-  it('go into an empty folder alone, with keys of the same log that are not older', async () => {
+  it('are restored to an empty folder only, with keys of the same log that are not older', async () => {
     const [first, second] = [await places(), await places()];
     await backedUp(first);
     await say(made.ada, made.chat, 'after the first');
@@ -307,7 +307,7 @@ describe('Backups of the embedded stores', function () {
     await server.stop();
   });
 
-  it('of keys from before an erasure bring nothing back beside a later log', async () => {
+  it('of keys from before an erasure restore nothing beside a later log', async () => {
     const [before, after] = [await places(), await places()];
     const person = await known(world, made.tenant);
     await backedUp(before);
@@ -327,7 +327,7 @@ describe('Backups of the embedded stores', function () {
     await server.stop();
   });
 
-  it('are refused where a store is not embedded', async () => {
+  it('are refused when a store is not embedded', async () => {
     const { to, keys } = await places();
     for (const [name, value] of [
       ['MONGODB_URL', 'mongodb://localhost:1'],
@@ -340,7 +340,7 @@ describe('Backups of the embedded stores', function () {
     }
   });
 
-  it('show the text of messages again that were not taken back', async () => {
+  it('restore the text of messages that were not deleted', async () => {
     const where = await places();
     await backedUp(where);
     const before = await allMessages(made.ada, made.chat);

@@ -28,7 +28,7 @@ describe('The first start', () => {
   const enter = (api: Client, path: string, email: string, password: string) =>
     api.post(path, { email, password });
 
-  it('with nothing set prints sign-ins that work, once, and keeps its keys for itself', async () => {
+  it('with nothing set prints valid sign-ins once, and stores its secrets privately', async () => {
     const dataDir = await newDataFolder();
     const server = await startServer({ dataDir, env: unset });
     const printed = signIns(server);
@@ -71,7 +71,7 @@ describe('The first start', () => {
     await server.stop();
   });
 
-  it('makes nothing without DEMO, nor in production', async () => {
+  it('creates nothing without DEMO, nor in production', async () => {
     for (const env of [{ DEMO: '0' }, { DEMO: undefined, NODE_ENV: 'production' }]) {
       const server = await startServer({ env });
       expect(signIns(server)).to.deep.equal([]);
@@ -79,7 +79,7 @@ describe('The first start', () => {
     }
   });
 
-  it('adds nothing to a store that holds something', async () => {
+  it('adds nothing to a store with data', async () => {
     const dataDir = await newDataFolder();
     const plain = await startServer({ dataDir });
     await plain.stop();

@@ -57,7 +57,7 @@ describe('Files at rest', function () {
 
   for (const umask of [0o000, 0o022]) {
     const name = umask.toString(8).padStart(3, '0');
-    it(`are for their owner alone, whatever the umask: ${name}`, async () => {
+    it(`are readable by their owner only, whatever the umask: ${name}`, async () => {
       const parent = await newDataFolder();
       const place = (name: string): string => join(parent, name);
       const env = { MASTER_KEY: undefined, AUDIT_HEADS: place('heads') };
@@ -118,7 +118,7 @@ describe('Files at rest', function () {
     });
   }
 
-  it('in a folder that others may read are warned of once, and the folder stays as it is', async () => {
+  it('in a folder readable by others cause one warning, and the folder stays unchanged', async () => {
     const dataDir = join(await newDataFolder(), 'data');
     await mkdir(dataDir);
     await chmod(dataDir, 0o755);

@@ -20,7 +20,7 @@ const blocksOf = (section: string): string[][] => {
 describe('The procedure for backups of embedded stores', () => {
   after(endWorld);
 
-  it('works as it is written', async function () {
+  it('works as written', async function () {
     this.timeout(180_000);
     const [before = [], after = []] = blocksOf('### Embedded stores');
     expect([before.length, after.length]).to.deep.equal([2, 2]);

@@ -79,7 +79,7 @@ describe('Dead letters', () => {
     for (const each of all.slice(0, 5)) expect(verifies(each, hook.secret)).to.equal(true);
   });
 
-  it('are replayed all in order, each once; what fails again goes to the back of the log', async () => {
+  it('are replayed in order, each once; failed ones go to the end of the log', async () => {
     const receiver = await startReceiver(() => 500);
     const hook = await subscribe(tenant.admin, receiver.url);
     const dead = await deadOnes(hook.id, 4);
@@ -110,7 +110,7 @@ describe('Dead letters', () => {
     expect(await replayAll(hook.id), 'the log is empty').to.equal(0);
   }).timeout(30_000);
 
-  it('pause the subscription at the tenth distinct one, and a success starts the count anew', async () => {
+  it('pause the subscription at the tenth distinct one, and a success restarts the count', async () => {
     const receiver = await startReceiver(() => 500);
     const hook = await subscribe(tenant.admin, receiver.url);
     const count = async (wanted: number) => {
@@ -152,7 +152,7 @@ describe('Dead letters', () => {
     });
   }).timeout(60_000);
 
-  it('come later where the receiver asks for time, at most twice as late', async () => {
+  it('are delayed by Retry-After, at most to twice the delay', async () => {
     const slow = await startWorld({ env: { ...OPEN, WEBHOOK_RETRY_SECONDS: '0.5,0.5,0.5,0.5' } });
     const own = await paidTenant(slow);
     const receiver = await startReceiver((one, response) => {

@@ -47,7 +47,7 @@ describe('Webhooks by HTTPS', () => {
     await names.stop();
   });
 
-  it('go to who proves to be the host, with every header, and are tried five times', async () => {
+  it('are sent to a server with a valid certificate, with every header, up to five times', async () => {
     const receiver = await startSecureReceiver(() => 503);
     const hook = await subscribe(tenant.admin, receiver.url);
     const id = await addRecord(tenant.admin, 'crate', 'Zürich 😀 \u2028');
@@ -71,7 +71,7 @@ describe('Webhooks by HTTPS', () => {
     });
   });
 
-  it('send nothing to who does not', async () => {
+  it('send nothing to a server without a valid certificate', async () => {
     let calls = 0;
     const hear = (): void => {
       calls += 1;
@@ -93,7 +93,7 @@ describe('Webhooks by HTTPS', () => {
     expect(calls).to.equal(0);
   });
 
-  it('outlive receivers of every bad kind, which count as failures', async () => {
+  it('survive misbehaving receivers, which count as failures', async () => {
     const inside = await startSecureReceiver();
     let written = 0;
     const megabyte = Buffer.alloc(1024 * 1024, 'x');
@@ -208,7 +208,7 @@ describe('Webhooks by HTTPS', () => {
     await ofStatus(tenant.admin, fine.id, 'delivered', 1);
   }).timeout(90_000);
 
-  it('are judged at each attempt by the addresses that the name has then', async () => {
+  it('check the name’s present addresses at each attempt', async () => {
     const receiver = await startSecureReceiver(() => 500, { host: 'moves.example' });
     for (const moved of [['10.0.0.1'], ['127.0.0.1', '169.254.169.254'], ['::1'], ['::ffff:127.0.0.1']]) {
       addresses = ['127.0.0.1'];
@@ -242,7 +242,7 @@ describe('Webhooks by HTTPS', () => {
     addresses = ['127.0.0.1'];
   }).timeout(40_000);
 
-  it('are tried again where the name has no answer for a while', async () => {
+  it('are retried while the name cannot be looked up', async () => {
     const receiver = await startSecureReceiver(() => 200, { host: 'hooks.example' });
     addresses = ['127.0.0.1'];
     const hook = await subscribe(tenant.admin, receiver.url);

@@ -21,7 +21,7 @@ import {
 } from './support.ts';
 
 /** One instruction each: where exactly the process is when it dies is known, not hoped for. */
-describe('A webhook delivery whose server dies', () => {
+describe('A webhook delivery whose server is killed', () => {
   let world: World;
   let tenant: TestTenant;
 
@@ -74,7 +74,7 @@ describe('A webhook delivery whose server dies', () => {
     expect(numbers(receiver.received)).to.deep.equal(['1']);
   }).timeout(60_000);
 
-  it('after the send and before the answer, and after a 2xx and before it is recorded: is sent again, the same', async () => {
+  it('after the send and before the answer, and after a 2xx and before it is recorded: is sent again unchanged', async () => {
     for (const answer of ['none', 'a 2xx whose body is still to come'] as const) {
       const receiver = await startSecureReceiver((_one, response) => {
         if (answer !== 'none') {
@@ -101,7 +101,7 @@ describe('A webhook delivery whose server dies', () => {
     }
   }).timeout(60_000);
 
-  it('the moment that its answer has gone out: is delivered, and seen twice at most, under one id', async () => {
+  it('once its answer has gone out: is delivered, at most twice, under one id', async () => {
     const receiver = await startSecureReceiver();
     const hook = await subscribe(tenant.admin, receiver.url);
     for (let round = 0; round < 4; round += 1) {
@@ -124,11 +124,11 @@ describe('A webhook delivery whose server dies', () => {
   }).timeout(90_000);
 });
 
-describe('Webhook deliveries of a busy server that dies', () => {
+describe('Webhook deliveries of a busy server that is killed', () => {
   after(endWorld);
   afterEach(closeReceivers);
 
-  it('with half of a batch recorded and half not: are all made, and of a subscription sixteen at most twice', async () => {
+  it('with half of a batch recorded: are all made, at most sixteen per subscription twice', async () => {
     const COUNT = 90;
     const KILLS = [1, 25, 26, 40];
     const world = await startWorld({ env: { ...OPEN, WEBHOOK_TIMEOUT_MS: '60000' } });
@@ -193,7 +193,7 @@ describe('A webhook delivery of two nodes', () => {
   after(endWorld);
   afterEach(closeReceivers);
 
-  it('is recorded once when the node that sent it was frozen and another has sent it meanwhile', async () => {
+  it('is recorded once when its node was frozen and another has sent it', async () => {
     const env = { ...(await secureEnvironment()), WEBHOOK_TIMEOUT_MS: '60000' };
     const dataDir = await newDataFolder();
     // The first to start holds the lease.

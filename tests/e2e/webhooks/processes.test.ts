@@ -19,7 +19,7 @@ describe('Webhooks of two processes', () => {
   afterEach(closeReceivers);
   after(endWorld);
 
-  it('send each delivery once, pause at one what the other sends, and share one cap', async () => {
+  it('send each delivery once, pause across processes, and share one limit', async () => {
     const receiver = await startReceiver();
     const hook = await subscribe(tenant.admin, receiver.url);
     const there = { ...tenant.admin, api: tenant.admin.api.at(other) };
@@ -48,7 +48,7 @@ describe('Webhooks of two processes', () => {
     expect(statuses.filter((status) => status === 422)).to.have.length(15);
   }).timeout(40_000);
 
-  it('go on at the other when the one that sends is killed', async () => {
+  it('continue at the other when the sender is killed', async () => {
     const receiver = await startReceiver();
     const hook = await subscribe(tenant.admin, receiver.url);
     await test(tenant.admin, hook.id);
