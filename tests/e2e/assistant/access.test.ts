@@ -185,7 +185,7 @@ describe('The assistant without an embedding model', function () {
     await world.server.stop();
     await world.restart(MODEL);
     await world.ready();
-    // Nothing but meaning connects the two, so it has a vector: without a backfill.
+    // Found only by its vector, which it gets without a backfill.
     const meant = 'At what time does the shopping arcade shut?';
     await askUntil(tenant.admin, meant, (found) => sourcesOf(found).length > 0);
     const { added, updated, skipped } = await backfill(api);

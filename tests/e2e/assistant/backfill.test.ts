@@ -26,7 +26,7 @@ const WORDS = ['gondolas', 'harmonicas', 'igloos', 'kimonos', 'lanterns', 'zithe
 const promiseOf = (n: number): string =>
   `Lot ${n} is ${n + 3} ${THINGS[n % THINGS.length]} by week ${n % 52}.`;
 
-/** Made before the tenant has the assistant, so that a backfill finds them all. */
+/** Creates records before the tenant has the assistant, for a backfill to find. */
 const fill = async (tenant: TestTenant, count: number) => {
   const made = [];
   for (let n = 0; n < count; n += 1)
@@ -53,25 +53,22 @@ describe('The backfill of the corpus', function () {
     return tenant;
   };
 
-  /**
-   * Waits until whoever keeps the corpus has passed by all that was done so far: he goes by the log, and what another tenant
-   * does now is found.
-   */
+  /** Waits until the corpus has caught up with the log: another tenant's new record is found. */
   const passed = async (): Promise<void> => {
-    // A word of its own each time: of many that are alike only the first are shown.
+    // A unique word each time, since only the first of similar passages are returned.
     const word = WORDS.pop();
     if (word === undefined) throw new Error('one more word is needed');
     const later = await newOrder(witness.admin.api, { name: `The ${word}`, promise: word });
     await askUntil(witness.admin, word, (found) => sourcesOf(found).includes(later.id));
   };
 
-  /** What was done before has then been done without an assistant. */
+  /** Entitles the tenant after its records were created. */
   const entitleLater = async (tenant: TestTenant): Promise<void> => {
     await passed();
     await entitle(world, tenant);
   };
 
-  /** A person's client on the second node. */
+  /** A client of a person on the second node. */
   const onSecond = async (tenant: TestTenant) => (await clientOf(() => second)).with(tenant.admin.token);
 
   it('counts sources exactly, and a second one changes nothing', async () => {
@@ -242,7 +239,8 @@ describe('The backfill of the corpus', function () {
     await world.restart();
     await world.ready();
     const { added, updated, skipped } = await backfill(tenant.admin.api);
-    // Updated is what the subscriber, which begins a little before where it was killed, has stored without vectors yet.
+    // The subscriber restarts slightly before the kill, and finds sources stored without vectors, which count as
+    // updated.
     expect(added + updated + skipped).to.equal(120);
     expect(skipped, 'what was done stayed done').to.be.greaterThan(0);
     expect(await backfill(tenant.admin.api)).to.deep.equal({ added: 0, updated: 0, skipped: 120 });

@@ -20,7 +20,7 @@ import {
 
 const ADMIN = z.object({ email: z.string() }).parse(platformClaims()).email;
 
-/** What one tenant sends to be in the way of the others. */
+/** Requests of one tenant that could delay others. */
 describe('The assistant under attack', function () {
   this.timeout(300_000);
   let world: World;
@@ -35,7 +35,7 @@ describe('The assistant under attack', function () {
   });
   after(endWorld);
 
-  /** The longest that somebody else's request took while the work went on. */
+  /** The longest time of another request during the work. */
   const longestWait = async (work: Promise<unknown>): Promise<number> => {
     let longest = 0;
     let done = false;
@@ -70,7 +70,7 @@ describe('The assistant under attack', function () {
     expect((await other.admin.api.get('/health/ready')).status).to.equal(200);
   });
 
-  /** Once it is indexed, what comes after it is. */
+  /** Waits for a file that was uploaded last. */
   const found = async (filename: string): Promise<void> => {
     const name = `Order after ${filename.replace('.', ' ')}`;
     const { id } = await newOrder(other.admin.api, { name, promise: `It came after ${filename}.` });

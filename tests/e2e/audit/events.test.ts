@@ -26,7 +26,7 @@ const EVENTS = '/api/v1/tenant/audit/events';
 const PROOF = '/api/v1/tenant/audit/proof';
 const NDJSON = 'application/x-ndjson';
 
-/** Strict, so that a key too many is seen. */
+/** Strict, to detect additional keys. */
 const audited = z.strictObject({
   position: z.string(),
   stream: z.string(),
@@ -65,7 +65,7 @@ describe('The replay of events', () => {
     });
     call.on('end', () => {
       received.push(body);
-      // The first is not taken, so that it has to come again.
+      // Refuses the first one, which must then be repeated.
       response.writeHead(received.length === 1 ? 503 : 204).end();
     });
   });
@@ -342,7 +342,7 @@ describe('The replay of events', () => {
 
   describe('at once', () => {
     it('is marked incomplete when the server stops, and does not delay the stop', async () => {
-      // Far more than the sockets between the two can hold.
+      // Far more than the sockets' buffers hold.
       const body = 'x'.repeat(9_900);
       for (let nth = 0; nth < 800; nth += 20) {
         await Promise.all(Array.from({ length: 20 }, () => say(ada, room, body)));

@@ -200,7 +200,7 @@ describe('Time travel', () => {
     };
     const post = async (date: string, debit: string, credit: string, amount: number): Promise<string> => {
       const { id } = await posted(api, { date, lines: move(debit, credit, amount) });
-      // Nothing else writes here: where the log ends is this posting's end.
+      // Nothing else writes here, so the log ends with this posting.
       await moment(await api.patch(`${ACCOUNTS}/1000`, { name: `Cash ${told.length}` }));
       return id;
     };

@@ -26,7 +26,7 @@ const refusal = z.object({
   details: z.object({ reason: z.string() }),
 });
 
-/** Decisions, section 10, Issue: against an upstream with every fault that such a one has. */
+/** Decisions, section 10, Issue: an upstream with every kind of fault. */
 describe('Issuing to an upstream billing system', () => {
   let world: World;
   let upstream: TestUpstream;
@@ -91,7 +91,7 @@ describe('Issuing to an upstream billing system', () => {
     expect(await read(north, made)).to.deep.equal({ ...made, last_error: 'HTTP 400: no, ***' });
     (await issue(made)).as(invoice);
     const other = await newInvoice();
-    // A key changes nothing: it is refused, and with the same key again as well.
+    // A repetition with the same key is refused as well.
     const headers = { 'idempotency-key': randomUUID() };
     upstream.fail({ status: 422 }, { status: 403 });
     for (let round = 0; round < 2; round += 1) {

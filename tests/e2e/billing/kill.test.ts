@@ -17,7 +17,7 @@ import {
   send,
 } from './invoice-support.ts';
 
-/** Only the connection may fail: a wrong answer must not be mistaken for the kill. */
+/** Accepts only a failed connection, since a wrong answer is no kill. */
 const unlessKilled = async <T>(work: Promise<T>): Promise<T | undefined> => {
   try {
     return await work;
@@ -111,7 +111,7 @@ describe('Issuing and kill -9', () => {
         await asked.catch(() => undefined);
         await world.server.exited;
       });
-      // The kill may have come before anything was begun.
+      // The kill may precede the start.
       await issue(made);
       await endsOnce(made);
     }

@@ -7,7 +7,7 @@ import { create, define, pointing, remove } from '../entities/support.ts';
 import { publicPath, published, send } from '../forms/support.ts';
 import { defineEntity, startJob } from '../workflow/support.ts';
 
-/** Decisions, section 10, Meters: the ways in which one request is several events, or none that counts. */
+/** Decisions, section 10, Meters: requests with several events, or with none that counts. */
 describe('Metering', () => {
   let world: World;
   before(async () => {
@@ -31,7 +31,7 @@ describe('Metering', () => {
   };
   type Customer = Awaited<ReturnType<typeof customer>>;
 
-  /** Each count is that of the events behind it, none of them twice. */
+  /** Checks counts against the listed events, without duplicates. */
   const expectCounts = async (of: Customer, wanted: Readonly<Record<string, number>>): Promise<void> => {
     expect(await counts(of)).to.deep.equal(wanted);
     for (const [meter, quantity] of Object.entries(wanted)) {

@@ -48,7 +48,7 @@ const reconciliation = z.object({
 });
 
 type Line = z.output<typeof line>;
-/** meter, quantity, included, billable, wholesale, retail; `late` beside late ones */
+/** meter, quantity, included, billable, wholesale, retail; `late` on late lines */
 const short = (lines: readonly Line[]) =>
   lines
     .filter(({ meter }) => meter !== 'active_users')
@@ -65,8 +65,8 @@ const MESSAGES = 'messages_sent';
 const RECORDS = 'records_created';
 
 /**
- * A month of a partner with three customers; every figure was worked out by hand. Messages cost 50 and sell for 80, two
- * of each month are included; records cost 12.5 and sell for 20.005.
+ * A month of a partner with three customers; figures computed by hand. Messages cost 50 and sell for 80, two of each
+ * month are included; records cost 12.5 and sell for 20.005.
  */
 describe('A month of a partner with three customers', () => {
   let world: World;
@@ -107,7 +107,7 @@ describe('A month of a partner with three customers', () => {
     if (found === undefined) throw new Error('no statement');
     return found;
   };
-  /** By customer in the order of these three: wholesale, retail, invoiced retail, unbilled retail. */
+  /** By customer, in this order: wholesale, retail, invoiced retail, unbilled retail. */
   const reconciled = async (query = thisMonth) => {
     const answer = (await north.api.get(`${RECONCILIATION}?${query}&scope=customer`)).as(reconciliation);
     const of = ({ id }: TestTenant) => {

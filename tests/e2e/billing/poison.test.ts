@@ -7,7 +7,7 @@ import { eventually } from '../../support/server.ts';
 import { endWorld, startWorld, type World } from '../../support/world.ts';
 import { GENERATE, priceMessages, send } from './invoice-support.ts';
 
-/** An event that no build can read, in a customer's stream. */
+/** Writes an unreadable event to a customer's stream. */
 const poison = async (dataDir: string, tenantId: string): Promise<void> => {
   const events = openSqliteEventStore({ path: join(dataDir, 'events.db') });
   const metadata = {

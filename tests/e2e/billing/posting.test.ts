@@ -15,7 +15,7 @@ import {
   send,
 } from './invoice-support.ts';
 
-/** What a partner's books say of an invoice: the customer owes retail, the partner owes wholesale. */
+/** Posts an invoice: the customer owes retail, the partner owes wholesale. */
 const RULE = {
   name: 'Invoiced',
   source_kind: 'partner_invoice.issued',
@@ -30,7 +30,7 @@ const RULE = {
   mode: 'post',
 };
 
-/** Decisions, section 9, Sources: `partner_invoice.issued`, in the books of the partner's own tenant. */
+/** Decisions, section 9, Sources: `partner_invoice.issued`, in the ledger of the partner's own tenant. */
 describe('An issued invoice in the partner’s ledger', () => {
   let world: World;
   let upstream: TestUpstream;
@@ -60,7 +60,7 @@ describe('An issued invoice in the partner’s ledger', () => {
     return generate(partner, customer);
   };
   const issue = ({ id }: Invoice, partner = north) => partner.api.post(`${INVOICES}/${id}/issue`);
-  /** All that the rule has made, once it is as many as invoices were issued. */
+  /** The rule's entries, once there is one per issued invoice. */
   const entries = () => {
     issued += 1;
     return entriesOf(home.admin.api, rule, issued, 60_000);
@@ -94,7 +94,7 @@ describe('An issued invoice in the partner’s ledger', () => {
     const south = await newPartner(world);
     await priceMessages(south);
     expect((await issue(await newInvoice(1, south), south)).status).to.equal(200);
-    // What comes after it is there, and it is not.
+    // A later invoice has its entry, and this one has none.
     expect((await issue(await newInvoice(1))).status).to.equal(200);
     const made = await entries();
     expect(made.map(({ total_debit }) => total_debit)).to.deep.equal([390, 130]);

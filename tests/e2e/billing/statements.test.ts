@@ -142,7 +142,7 @@ describe('Partner statements', () => {
     expect(first?.window).to.deep.equal({ from: month(0), to: month(1), open: true });
     expect(first).to.deep.include({ currency: 'EUR', rate_card_version: 1 });
     const last = new Date(Date.parse(month(1)) - 1).toISOString().slice(0, 10);
-    // 4.5 and 7.5: each to its even neighbour.
+    // 4.5 and 7.5, each rounded to the even neighbour.
     expect(first?.lines.find(({ meter }) => meter === 'messages_sent')).to.deep.equal({
       meter: 'messages_sent',
       quantity: 5,
@@ -336,7 +336,7 @@ describe('Partner statements', () => {
     expect((await statementsOf(south, NEVER)).map(({ customer }) => customer.id)).to.deep.equal([]);
     const people = await usageOf(south, tenant.id, 'active_users', FOREVER);
     expect(people.map(({ actor }) => actor.id)).to.deep.equal([ada.id]);
-    // A former customer's invoice, generated later, is of the former partner's time.
+    // A former customer's invoice, generated later, covers the former partner's time.
     const generated = await south.api.post(GENERATE, { customer_id: tenant.id });
     expect(generated.as(invoice, 201).totals.retail).to.equal(10);
   });

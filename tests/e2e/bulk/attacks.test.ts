@@ -192,7 +192,7 @@ describe('Bulk sessions under attack', () => {
       const done = await committed(tenant.admin, made.id);
       const rows = (await csvOf(tenant.admin, made.id)).map((row) => row.split(',').slice(0, 3));
       expect(rows[0]).to.deep.equal([moved, 'b', 'invalid_fsm_from_state']);
-      // What a single transition would do decides: the job's own version of the workflow.
+      // As for a single transition, the job's own version of the workflow decides.
       const single = await startJob(tenant.admin, name, { title: 't', amount: 8 });
       expect((await move(tenant.admin, single, 'go')).status).to.equal(422);
       expect(done.result?.errored).to.equal(rows.length);

@@ -20,7 +20,7 @@ describe('A bulk commit during an outage of its store', () => {
   });
   after(endWorld);
 
-  /** Nobody else can write to the log meanwhile. */
+  /** Locks the log against other writers. */
   const outOfReach = async (ms: number): Promise<void> => {
     const db = new DatabaseSync(join(world.server.dataDir, 'events.db'), { timeout: 5_000 });
     try {
@@ -43,7 +43,7 @@ describe('A bulk commit during an outage of its store', () => {
   it('above the limit ends as errored, and lists what was done', async () => {
     const entity = await define(tenant.admin, { key: 'n', type: 'integer' });
     const ids = await createMany(tenant.admin, entity, ROWS, () => ({ n: 0 }));
-    // A store gives up on a write after five seconds, and the commit on the store after two more.
+    // The store gives up a write after five seconds, and the commit gives up the store after two more.
     const id = await begun(1, entity, ids);
     await outOfReach(14_000);
     const { status, result } = await ended(tenant.admin, id, 60_000);

@@ -119,7 +119,7 @@ describe('Bulk sessions', () => {
       expect(done.result).to.include({ succeeded: 0, skipped: 0, errored: 100_000 });
       const rows = await csvOf(tenant.admin, made.id);
       expect(rows).to.have.length(100_000);
-      // A cell that a spreadsheet would take for a formula begins with an apostrophe.
+      // A cell that looks like a formula begins with an apostrophe.
       for (const i of [0, 999, 54_321, 99_999]) {
         expect(rows[i]).to.match(new RegExp(`^"'=no record, ""${i}""",,record_not_found,`));
       }
@@ -545,7 +545,7 @@ describe('Bulk sessions', () => {
         if (path === SESSIONS) continue;
         expect((await other.admin.api.request(method, path, body)).status, path).to.equal(404);
       }
-      // Another tenant's record is a row like one that does not exist, whatever names it.
+      // Another tenant's record is a row like an unknown one, whoever names it.
       const theirs = await define(other.admin, { key: 'n', type: 'integer' });
       const unknown = randomUUID();
       for (const operation of [DELETE, edit({ n: 1 }), transition('send')]) {

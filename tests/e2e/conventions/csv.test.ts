@@ -40,7 +40,7 @@ describe('Every CSV of the product in an independent parser', function () {
   });
   after(endWorld);
 
-  /** The text as the product keeps it; undefined where it takes none such. */
+  /** The text as stored; undefined when it is refused. */
   const kept = async (post: () => Promise<{ status: number; json: unknown }>, key: string) => {
     const { status, json } = await post();
     return status < 300 ? z.looseObject({ [key]: z.string() }).parse(json)[key] : undefined;

@@ -6,7 +6,7 @@ import { adaAndBen, forSuite } from '../../support/suite.ts';
 import { allMessages } from '../../support/unread-model.ts';
 import { BASE, startWorld, USERS } from '../../support/world.ts';
 
-/** Decisions, section 1: a crash in between changes nothing, the repeated request has its effect exactly once. */
+/** Decisions, section 1: after a crash the repeated request has its effect exactly once. */
 describe('Idempotency-Key and kill -9', () => {
   const here = forSuite(() => adaAndBen(startWorld));
 
@@ -20,7 +20,7 @@ describe('Idempotency-Key and kill -9', () => {
         ada.api.post(`${BASE}/${id}/messages`, { body: `for ${key}` }, keyed(key));
       const answered = new Map<string, string>();
       let arrived = 0;
-      // Killed as soon as some answers are there: the others are anywhere between arrival and answer.
+      // Kills after some answers: other requests are at any point between arrival and answer.
       const flight = keys.map((key) =>
         send(key).then(
           (answer) => {

@@ -74,7 +74,7 @@ describe('Records of two processes on one data folder', () => {
   it('follow a schema that the other process has narrowed', async () => {
     for (let round = 0; round < 4; round += 1) {
       const name = await define(here, { key: 'size', type: 'integer' });
-      // In every other round what would stand against the change comes while it is under way.
+      // In every other round a conflicting record is written during the change.
       const writing = Array.from({ length: 30 }, async (_, i) => {
         const size = i % 3 === 0 ? 1 : 100;
         if (size === 1 && round % 2 === 1) await new Promise((resolve) => setTimeout(resolve, 150 + i * 8));

@@ -16,7 +16,7 @@ import {
   remove,
 } from './support.ts';
 
-/** Decisions, section 6: references, and what becomes of them when a record is deleted. */
+/** Decisions, section 6: references, and their effects on deletion. */
 describe('References', () => {
   let world: World;
   let tenant: TestTenant;
@@ -62,7 +62,7 @@ describe('References', () => {
     expect([refused.status, refused.error]).to.deep.equal([409, 'in_use']);
     expect(z.object({ message: z.string() }).parse(refused.json).message).to.include(referrer.id);
     expect(refused.json).to.have.nested.property('details.field', 'keeper');
-    // It lives on, as it was.
+    // It is unchanged.
     expect(await read(ada, target)).to.deep.equal(target);
     expect((await change(ada, target, { name: 'x' })).as(record).version).to.equal(2);
     await create(ada, order, { keeper: target.id });

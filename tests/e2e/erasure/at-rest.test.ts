@@ -18,7 +18,7 @@ import {
   type World,
 } from '../../support/world.ts';
 
-/** Decisions, section 11: sealed at rest; and nothing personal or secret in the logs, at their most talkative. */
+/** Decisions, section 11: data is sealed at rest, and logs hold nothing personal or secret at any level. */
 describe('Data at rest and in logs', () => {
   let world: World;
   const mark = (what: string): string => `${what}${randomBytes(12).toString('hex')}`;
@@ -109,7 +109,7 @@ describe('Data at rest and in logs', () => {
     }
   };
 
-  /** Requests that are refused: what they hold is not to be logged either. */
+  /** Refused requests, whose content must not be logged either. */
   const mistakes = async (ada: Member, id: string): Promise<void> => {
     const { anybody } = world;
     await anybody.post('/auth/login', { email: secret('wrongEmail'), password: secret('wrongPassword') });

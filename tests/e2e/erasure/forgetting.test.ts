@@ -82,7 +82,7 @@ describe('A forgotten person', () => {
     await forgotten(tenant.admin, person);
     expect([await statusOf(loaded), await statusOf(test)]).to.deep.equal([401, 401]);
     expect(await statusOf(minted)).to.equal(200);
-    // What the extension is for everybody stays; somebody else loads it.
+    // The extension stays installed; another person loads it.
     expect(await statusOf(await loadExtension(tenant.admin.api, extId))).to.equal(200);
     expect(findInText((await tenant.admin.api.get(EXTENSIONS)).text, person.traces)).to.deep.equal([]);
   });
@@ -123,7 +123,7 @@ describe('A forgotten person', () => {
     const next = (await tenant.admin.api.post(USERS, body)).as(user, 201);
     expect(next.id).not.to.equal(person.id);
     expect((await signIn(person.email)).as(login).user.id).to.equal(next.id);
-    // Repeated with its key, the request that made the first one takes nothing back.
+    // A repetition of the request that created the first person restores nothing.
     const again = await tenant.admin.api.post(
       USERS,
       { email: person.email, display_name: person.name, role: 'operator', password: PASSWORD },

@@ -17,7 +17,7 @@ import {
 } from '../../support/world.ts';
 import { forget, forgotten, GONE, type Known, known, mark, PASSWORD } from './support.ts';
 
-/** Decisions, section 11: an erasure is a fact in the log, and is applied again to whatever keys there are. */
+/** Decisions, section 11: an erasure is an event, applied again to any restored keys. */
 describe('Erasures, crashes and restored backups', () => {
   let world: World;
   let tenant: TestTenant;
@@ -38,7 +38,7 @@ describe('Erasures, crashes and restored backups', () => {
   const files = async (folder: string, name: string): Promise<string[]> =>
     (await readdir(folder)).filter((file) => file.startsWith(name) && file.includes('.db'));
 
-  /** Of a server that is stopped. */
+  /** Backs up a stopped server; returns the restore. */
   const backup = async (name: string): Promise<() => Promise<void>> => {
     const { dataDir } = world.server;
     const kept = await newDataFolder();
@@ -119,10 +119,10 @@ describe('Erasures, crashes and restored backups', () => {
       [],
     );
 
-    // Twice: the second start finds an old key store again, which has been brought up to the log before.
+    // Twice: the second start finds an older key store that was brought up to the log before.
     for (let nth = 0; nth < 2; nth += 1) {
       await world.restart();
-      // Not ready yet, and already without them.
+      // Already erased before the server is ready.
       expect(await findIn(world.server.dataDir, traces)).to.deep.equal([]);
       await world.ready();
       expect((await listed()).find(({ id }) => id === person.id)).to.deep.include(GONE);
@@ -149,7 +149,7 @@ describe('Erasures, crashes and restored backups', () => {
     await world.ready();
     const back = (await listed()).find(({ id }) => id === person.id);
     expect(back).to.deep.include({ display_name: person.name, status: 'active' });
-    // The key store is of the same time as the log: the next erasure counts as ever.
+    // The key store is as old as the log, so the next erasure applies normally.
     await forgotten(tenant.admin, person);
     const next = { email: person.email, display_name: 'Next', role: 'operator' };
     (await tenant.admin.api.post(USERS, next)).as(user, 201);
@@ -166,7 +166,7 @@ describe('Erasures, crashes and restored backups', () => {
     await world.ready();
     for (let nth = 0; nth < 3; nth += 1) await known(world, tenant);
     await world.server.kill();
-    // Here the key store learns how far it has been brought.
+    // The key store records its position here.
     await world.restart();
     await world.ready();
     await world.server.stop();

@@ -138,7 +138,7 @@ describe('Two processes on one data folder', () => {
             expect(times).to.deep.equal([...times].sort());
             return true;
           });
-          // Each node opens what the other sealed: the key on disk is the one that the text is sealed with.
+          // Each node opens what the other sealed, since the sealing key is on disk.
           for (const api of [ada.api, ada.api.at(other)]) {
             const page = (await api.get(`${BASE}/${room}/messages?limit=200`)).as(messages);
             const bodies = page.map((one) => ('body' in one ? one.body : undefined)).sort();
@@ -157,7 +157,7 @@ describe('Two processes on one data folder', () => {
               );
             const [near, far] = i % 2 ? [ben.api, ben.api.at(other)] : [ben.api.at(other), ben.api];
             const one = request(near);
-            // The gap between them goes through every state that the first can be in.
+            // Various gaps, so that the second request meets every state of the first.
             for (let turns = 0; turns < i * 3; turns += 1)
               await new Promise((resolve) => setImmediate(resolve));
             const [first, second] = await Promise.all([one, request(far)]);

@@ -20,7 +20,7 @@ describe('SIGTERM', () => {
   });
   after(endWorld);
 
-  /** A request of which the last byte is kept back: in flight for as long as we like. */
+  /** A request whose last byte is withheld, to keep it open. */
   const slowRequest = (body: string) => {
     const text = JSON.stringify({ body });
     const socket = connect(world.server.port, '127.0.0.1');
@@ -56,7 +56,7 @@ describe('SIGTERM', () => {
     const answers = await Promise.all(quick);
     const { code, signal } = await world.server.exited;
     expect([code, signal]).to.deep.equal([0, null]);
-    // Ten seconds is the promise; connections that clients keep alive must not use it up.
+    // Kept-alive connections must not use up the ten seconds.
     expect(performance.now() - began).to.be.lessThan(9000);
     const acknowledged = answers.flatMap((answer) => (answer ? [answer.as(liveMessage, 201).id] : []));
     expect(acknowledged.length).to.be.greaterThan(0);

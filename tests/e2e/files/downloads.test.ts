@@ -134,7 +134,7 @@ describe('Downloading files', () => {
     expect(answers.map(({ status }) => status).sort()).to.deep.equal([204, ...Array(7).fill(404)]);
   });
 
-  /** A download whose reader takes the first bytes and then nothing. */
+  /** A download whose reader stalls after the first bytes. */
   const begin = (id: string) =>
     new Promise<{ rest: () => Promise<number>; abort: () => void }>((resolve, reject) => {
       const { world, ann } = here();

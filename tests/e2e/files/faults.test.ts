@@ -61,7 +61,7 @@ describe('Files under faults', () => {
     );
     expect(answers.map(({ status }) => status)).to.deep.equal(Array(20).fill(201));
     const { highest } = await memoryOf(world.server);
-    // Held in memory they would be 500 MiB.
+    // Buffered in memory they would be 500 MiB.
     expect(highest - before.now, 'MiB').to.be.lessThan(200);
     const digest = sha256(content);
     for (const { json } of answers) expect(json).to.have.property('sha256', digest);
@@ -73,7 +73,7 @@ describe('Files under faults', () => {
     const kept = await uploaded(ann.api, own, 'kept');
     const begun = beginUpload(world.server, ann.token, own, randomBytes(3_000_000));
     await eventually('it is being written', async () => (await halves()) === 1);
-    // What a process leaves that dies between the bytes and the event: a blob under an id that no event speaks of.
+    // The leftover of a process killed between bytes and event: a blob with an id that no event names.
     const { whole } = await blobsIn(world.server.dataDir);
     await world.server.kill();
     begun.abort();
@@ -116,7 +116,7 @@ describe('Files under faults', () => {
           );
           return true;
         } catch (error) {
-          // Only the connection may fail: a wrong answer must not be mistaken for the kill.
+          // Only the connection may fail: a wrong answer is no kill.
           if (error instanceof TypeError) return false;
           throw error;
         }
@@ -172,7 +172,7 @@ describe('Files under faults', () => {
   it('an upload during a stop completes or leaves nothing', async () => {
     const { world, tenant, ann, record } = here();
     const own = await newRecord(tenant, record.entity);
-    // Those that were killed before left theirs, which are too young to be swept.
+    // Leftovers of earlier kills are too recent to be removed.
     const left = await halves();
     const begun = beginUpload(world.server, ann.token, own, randomBytes(1_000_000));
     await eventually('it is being written', async () => (await halves()) === left + 1);

@@ -171,7 +171,7 @@ describe('Forms', () => {
       const first = (await make()).as(form, 201);
       const { slug } = first;
       taken(await make({ slug }));
-      // What is taken is said before what is wrong with the fields.
+      // A taken slug is reported before invalid fields.
       taken(await make({ slug, entity_name: 'nothing_here' }));
       await act(admin, first.id, 'archive');
       taken(await make({ slug }));
@@ -332,7 +332,7 @@ describe('Forms', () => {
     expect(put.status).to.equal(200);
     const shown = await world.anybody.get(publicPath(tenant, made));
     expect(shown.json).to.have.nested.property('fields.length', 1);
-    // It may still be renamed and closed, and is mended by the full list.
+    // It can still be renamed and archived, and fixed by a full list of fields.
     expect((await admin.api.patch(`${FORMS}/${made.id}`, { title: 'Renamed' })).status).to.equal(200);
     const same = await admin.api.patch(`${FORMS}/${made.id}`, { fields: made.fields });
     expect(issuesOf(same.json)).to.deep.equal(['fields.1.field_key unknown_field']);

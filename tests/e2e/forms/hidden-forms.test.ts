@@ -5,7 +5,7 @@ import { forSuite } from '../../support/suite.ts';
 import { ENTITIES, type FieldInput, fieldsOf, issuesOf } from '../entities/support.ts';
 import { act, draft, FORMS, form, publicPath, published, send, VALUES, withClaims } from './support.ts';
 
-/** Decisions, section 6, Form: what strangers do not get to see. */
+/** Decisions, section 6, Form: forms hidden from the public. */
 describe('Public forms', () => {
   const here = forSuite(withClaims);
 

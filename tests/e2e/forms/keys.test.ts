@@ -14,7 +14,7 @@ import {
   submitted,
 } from './support.ts';
 
-/** Decisions, section 1, Idempotency-Key: also of strangers. */
+/** Decisions, section 1, Idempotency-Key, for public requests. */
 describe('Submissions with an Idempotency-Key', () => {
   let world: World;
   let tenant: TestTenant;
@@ -124,7 +124,7 @@ describe('Submissions with an Idempotency-Key', () => {
     const first = (await keyed(key, ANN)).as(submitted, 201);
     const theirs = await keyed(key, { values: { name: 'Other' } }, publicPath(tenant, other));
     expect(theirs.as(submitted, 201)).not.to.deep.equal(first);
-    // A credential makes no caller of a stranger, and a caller's own key is its own.
+    // A credential does not change a public request's scope, and a caller's own key is separate.
     const same = await keyed(key, ANN, path, tenant.admin.api);
     expect(same.as(submitted, 201)).to.deep.equal(first);
     const own = await tenant.admin.api.post(
@@ -175,7 +175,7 @@ describe('Submissions with an Idempotency-Key', () => {
         answered.set(key, submission_id);
         return true;
       } catch (error) {
-        // Only the connection may fail: a wrong answer must not be mistaken for the kill.
+        // Only the connection may fail: a wrong answer is no kill.
         if (error instanceof TypeError) return false;
         throw error;
       }

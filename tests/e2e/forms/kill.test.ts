@@ -39,7 +39,7 @@ describe('Submissions and kill -9', () => {
           try {
             (await send(world.anybody, path, { name: id }, id)).as(submitted, 201);
           } catch (error) {
-            // Only the connection may fail: a wrong answer must not be mistaken for the kill.
+            // Only the connection may fail: a wrong answer is no kill.
             if (error instanceof TypeError) return;
             throw error;
           }

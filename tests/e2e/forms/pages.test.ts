@@ -215,7 +215,7 @@ describe('The page of a public form', () => {
     expectSafe(sent.page);
     expect(await recordsOf(tenant.admin, form.entity_name)).to.have.length(before);
 
-    // It goes to the same place, as the same submission.
+    // It is sent to the same address, as the same submission.
     const again = formOn(sent.page, `${path}/submissions`);
     expect(again).to.deep.equal({ action: `${path}/submissions`, hidden });
     const mended = { ...again.hidden, name: 'Mended', terms: 'true' };
@@ -306,12 +306,12 @@ describe('The page of a public form', () => {
     for (const { page } of [shown, refused]) {
       expect(page.match(/<\/textarea>/g)).to.have.length(1);
       expect(page.match(/<\/title>/g)).to.have.length(1);
-      // No attribute is one that a value has brought along.
+      // No attribute comes from a value.
       for (const [tag] of page.matchAll(/<[a-z][^>]*>/g)) {
         expect(tag.replaceAll(/="[^"]*"/g, ''), tag).not.to.match(/\bon\w+|\bsrc\b/);
       }
     }
-    // Kept as it was written: it is for whoever shows it to escape it.
+    // Stored as written: escaping is up to the client.
     const sent = await sendForm(world.server, `${at}/submissions`, { text: evil });
     expect([sent.status, await latest(own)]).to.deep.equal([201, { text: evil, tick: false }]);
     expectSafe(sent.page.replaceAll(/onerror=alert/g, ''));

@@ -23,7 +23,7 @@ import {
   withClaims,
 } from './support.ts';
 
-/** Decisions, section 6, Form: what strangers see and send. */
+/** Decisions, section 6, Form: the public view and submissions. */
 describe('Public forms', () => {
   const here = forSuite(withClaims);
 
@@ -154,7 +154,7 @@ describe('Public forms', () => {
         const body = { values: VALUES, submission_id: wrong };
         const answer = await world.anybody.post(`${path}/submissions`, body);
         expect(answer.as(validationFailed, 400).details.field).to.equal('submission_id');
-        // What is wrong with the values is told with it; that the form is not there comes after it.
+        // Issues of the values are reported too; a missing form comes later.
         const both = await world.anybody.post(`${path}/submissions`, { ...body, values: { amount: 'x' } });
         expect([both.status, ...issuesOf(both.json)]).to.deep.equal([
           400,
@@ -330,7 +330,7 @@ describe('Public forms', () => {
         expect(page).to.contain(`try again in ${wait} second`).and.to.contain('Nothing is lost');
         expectSafe(page);
       }
-      // Looking at forms, and what the tenant does, goes on.
+      // Reading forms and the tenant's own requests are not limited.
       expect((await world.anybody.get(path)).status).to.equal(200);
     });
   });

@@ -11,7 +11,7 @@ import { endWorld, startWorld, type World } from '../../support/world.ts';
 
 const NO_KEYS = Object.fromEntries(Object.keys(KEYS).map((name) => [name, undefined]));
 
-/** `npm run admin`, run as operators run it. */
+/** Runs `npm run admin` like an operator. */
 describe('The operators’ command line', () => {
   let world: World;
   let env: Record<string, string>;
@@ -69,7 +69,7 @@ describe('The operators’ command line', () => {
     await eventually('the sign-in', async () => (await signIn('second@platform.example', password)) === 200);
     expect(await signIn('second@platform.example', ROOT.password)).to.equal(401);
 
-    // The same e-mail again, spelled otherwise: nothing is changed.
+    // The same e-mail in another spelling changes nothing.
     const again = await admin(
       ['create-platform-admin', '--email', 'second@platform.EXAMPLE'],
       env,
@@ -105,12 +105,12 @@ describe('The operators’ command line', () => {
       PLATFORM_ADMIN_EMAIL: ROOT.email,
       PLATFORM_ADMIN_PASSWORD: 'a-changed-password',
     };
-    // A start with another password does not change it: this does.
+    // Restarting with another password does not change it; the command does.
     const done = await admin(['set-platform-admin-password', '--email', ROOT.email.toUpperCase()], changed);
     expect([done.code, done.stdout], done.stderr).to.deep.equal([0, '']);
     await eventually('the new one', async () => (await signIn(ROOT.email, 'a-changed-password')) === 200);
     expect(await signIn(ROOT.email, ROOT.password)).to.equal(401);
-    // The environment's password is its admin's, and nobody else's.
+    // The environment's password belongs to its admin only.
     const other = await admin(
       ['set-platform-admin-password', '--email', 'second@platform.example'],
       changed,
@@ -234,7 +234,7 @@ describe('The operators’ command line', () => {
       'PARTNER_EXCHANGE_SECRET',
     ];
     names.forEach((name, i) => {
-      // Who was told that it was done finds it done; who was refused finds nothing changed.
+      // Successful rotations are visible; refused ones changed nothing.
       const done = ended[i]?.code === 0;
       expect(after[`${name}_PREVIOUS`], name).to.equal(done ? before[name] : undefined);
       expect(after[name] === before[name], name).to.equal(!done);
@@ -265,7 +265,7 @@ describe('The operators’ command line', () => {
     expect((await read()).TENANT_JWT_SECRET_PREVIOUS).to.equal(after.TENANT_JWT_SECRET);
   }).timeout(90_000);
 
-  /** The variables that a command has printed, over those that were set. */
+  /** Merges the variables that a command has printed. */
   const set = (variables: Record<string, string>, stdout: string): Record<string, string> => ({
     ...variables,
     ...Object.fromEntries(

@@ -177,7 +177,7 @@ describe('API tokens', () => {
       expect(await outcome(there)).to.deep.equal(ACCEPTED);
       await revoke(minted.id);
       await eventually('the refusal', async () => (await outcome(there))[0] === 401, 1000);
-      // And the other way round: what the other one mints works here at once.
+      // And vice versa: a token minted at the other node works here at once.
       const fresh = await mintToken(ada.api.at(other));
       expect(await outcome(as(fresh.token))).to.deep.equal(ACCEPTED);
     });

@@ -10,7 +10,7 @@ const ME = '/api/v1/tenant/me';
 const HEADER = { alg: 'HS256', typ: 'JWT' };
 const KEY = KEYS.TENANT_JWT_SECRET;
 
-/** Beyond `credentials/refused-tokens`: what a token’s header asks for, odd claims, and what a refusal gives away. */
+/** Beyond `refused-tokens`: headers of tokens, unusual claims, and what refusals reveal. */
 describe('Claims and headers of tokens', () => {
   let world: World;
   let tenant: TestTenant;

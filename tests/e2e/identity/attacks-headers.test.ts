@@ -13,7 +13,7 @@ import {
 
 const ME = '/api/v1/tenant/me';
 
-/** Bytes on a socket that want to be somebody else's request. Each person is known by the answer of `/me`. */
+/** Raw bytes that try to pass as another person's request. The answer of `/me` identifies each person. */
 describe('Smuggled headers', () => {
   let world: World;
   let home: TestTenant;
@@ -32,7 +32,7 @@ describe('Smuggled headers', () => {
   const request = (lines: readonly string[], line = `GET ${ME} HTTP/1.1`, body = ''): string =>
     `${[line, 'Host: api.example', ...lines, 'Connection: close'].join('\r\n')}\r\n\r\n${body}`;
   const send = (bytes: string): Promise<RawAnswer[]> => sendRaw(world.server, Buffer.from(bytes, 'latin1'));
-  /** The ids of the people in whose name requests were answered; the codes of those that were refused. */
+  /** Ids of people whose requests were answered, and codes of refused requests. */
   const seen = (answers: readonly RawAnswer[]) =>
     answers.map(({ status, body, error }) => (status === 200 ? user.loose().parse(body).id : error));
 
@@ -195,7 +195,7 @@ describe('Smuggled headers', () => {
     ] as const) {
       const answers = seen(await send(`${first}${request([bearer(ada)])}`));
       expect(answers[0], first.slice(0, 40)).to.equal(refusedWith);
-      // The connection may be closed; what was in the body is not read as a request.
+      // The connection may close; bytes of the body are not read as a request.
       expect(answers.slice(1), first.slice(0, 40)).to.be.deep.oneOf([[], [ada.id]]);
     }
     const upgrade = ['Upgrade: websocket', 'Connection: Upgrade', 'Sec-WebSocket-Version: 13'];

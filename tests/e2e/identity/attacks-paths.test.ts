@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { type RawAnswer, sendRaw } from '../../support/raw.ts';
 import { endWorld, type Member, sharedWorld, type World } from '../../support/world.ts';
 
-/** Each route has one spelling: whoever checks paths in front of the server sees what the server sees. */
+/** Each route has one spelling, so that a proxy's checks of paths match the server's. */
 describe('Respelled request targets', () => {
   let world: World;
   let eve: Member;

@@ -8,7 +8,7 @@ import { endWorld, sharedWorld, type TestTenant, type World } from '../../suppor
 import { type Kind, oneOfEach, requestTo, servedRoutes } from './matrix-support.ts';
 import { PLANNED, TABLE } from './matrix-table.ts';
 
-/** The specification’s first rule, on every route of the served document: the tenant is the credential’s. */
+/** The specification's first rule, on every route of the document: the tenant is the credential's. */
 describe('A request that names another tenant', () => {
   let world: World;
   let home: TestTenant;
@@ -26,7 +26,7 @@ describe('A request that names another tenant', () => {
     const rules = { ...PLANNED, ...TABLE };
     routes = (await servedRoutes(world)).flatMap((route) => {
       const rule = rules[route];
-      // An upload that is no form is 415 before its fields count: see `tests/api/http/uploads.test.ts`.
+      // An upload that is no form is 415 before its fields are read: see `tests/api/http/uploads.test.ts`.
       if (rule?.family !== 'tenant' || (route.startsWith('POST') && route.endsWith('/files'))) return [];
       return [{ route, scoped: rule.scope !== undefined }];
     });

@@ -42,14 +42,14 @@ describe('The event log', () => {
   const newest = async (limit = 1): Promise<LogLine[]> =>
     (await logPage(home.admin.api, `${EVENT_LOG}?limit=${limit}`)).lines;
 
-  /** The lines that a call leaves, oldest first. */
+  /** The lines of a call, oldest first. */
   const linesOf = async (call: () => Promise<Answer>): Promise<{ answer: Answer; lines: LogLine[] }> => {
     const [before] = await newest();
     const answer = await call();
     const lines: LogLine[] = [];
     for (const line of await newest(50)) {
       if (line.position === before?.position) break;
-      // What subscribers append because of a request comes when it comes.
+      // Subscribers append their events later.
       if (line.request_id === answer.header('x-request-id')) lines.unshift(line);
     }
     return { answer, lines };
@@ -99,7 +99,7 @@ describe('The event log', () => {
       action,
       subject,
     });
-    /** Without what differs from run to run. */
+    /** Without members that differ between runs. */
     const shown = ({ at: _at, position: _position, request_id: _id, ...line }: LogLine) => line;
 
     it('has one line for each read, with its resource', async () => {
@@ -190,7 +190,7 @@ describe('The event log', () => {
       const conversation = { kind: 'conversation', id: room };
       const [sent, ...more] = lines.map(shown);
       expect(sent).to.deep.equal(by(ada, 'message_sent', conversation));
-      // The notification comes later, and keeps the admin too.
+      // The notification comes later, and also names the admin.
       expect(more.every(({ action }) => action === 'notification_raised')).to.equal(true);
       await eventually('the notification', async () => {
         const found = (await newest(20)).find(
@@ -316,7 +316,7 @@ describe('The event log', () => {
       (await wholeLog(tenant.admin.api)).map(({ position }) => position);
     const [first, second] = [await ids(one), await ids(other)];
     expect(first.filter((position) => second.includes(position))).to.deep.equal([]);
-    // Another tenant's place in the log shows one's own lines from there on, and nothing else.
+    // A cursor of another tenant gives one's own lines from that position.
     const { next } = await logPage(one.admin.api, `${EVENT_LOG}?limit=1`);
     const { lines } = await logPage(other.admin.api, next ?? '');
     for (const line of lines) expect(second).to.include(line.position);

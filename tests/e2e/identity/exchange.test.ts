@@ -66,7 +66,7 @@ describe('The exchange of the partner portal', () => {
     for (const iat of [now() - 290, now() + 50]) {
       (await exchange(assertion(north.id, { iat, exp: now() + 100 }))).as(exchanged);
     }
-    // How long it says to live does not matter: its age does.
+    // Its age counts, not its stated expiry.
     (await exchange(assertion(north.id, { exp: now() + 86_400 }))).as(exchanged);
   });
 

@@ -115,7 +115,7 @@ describe('Impersonation', () => {
       }
     }
     expect((await world.anybody.post(`/super/impersonate/${home.id}`)).error).to.equal('unauthenticated');
-    // A token whose role only says so is signed with the wrong key.
+    // A token that only claims the role is signed with the wrong key.
     const forged = tenantToken(home.admin, { role: 'super_admin', impersonated_by: undefined });
     expect((await world.anybody.with(forged).post(`/super/impersonate/${home.id}`)).status).to.equal(401);
     expect((await world.anybody.with(token).get('/super/tenants')).status).to.equal(401);

@@ -94,14 +94,14 @@ describe('Signing in', () => {
       await enter({ email: address, password: 'not the password' });
       return performance.now() - began;
     };
-    // The fastest of many, measured in alternation: other load on the machine only adds time, so more rounds help.
+    // The fastest of many alternating measurements: load only adds time, so more rounds help.
     let [known, unknown] = [Infinity, Infinity];
     const alike = () => known / unknown > 0.75 && known / unknown < 1.35;
     for (let i = 0; i < 10 || (i < 60 && !alike()); i += 1) {
       known = Math.min(known, await time(email));
       unknown = Math.min(unknown, await time(fresh()));
     }
-    // Three verifications either way: one that is skipped would show as a third.
+    // Each takes three verifications: a skipped one would show as a third.
     expect(known / unknown).to.be.within(0.75, 1.35);
   });
 
@@ -146,7 +146,7 @@ describe('Signing in', () => {
     await world.platform.patch(`/super/tenants/${home.id}`, { status: 'suspended' });
     const suspended = await enter({ email, password: PASSWORD });
     expect([suspended.status, suspended.error]).to.deep.equal([403, 'tenant_suspended']);
-    // Only who knows the password learns of the suspension.
+    // Only a caller with the password learns of the suspension.
     expect((await enter({ email, password: 'wrong password' })).status).to.equal(401);
     await world.platform.patch(`/super/tenants/${home.id}`, { status: 'active' });
     (await enter({ email, password: PASSWORD })).as(login);

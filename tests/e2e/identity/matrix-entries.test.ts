@@ -6,12 +6,12 @@ import { endWorld, sharedWorld, type TestTenant, type World } from '../../suppor
 import { KINDS, type Kind, oneOfEach, requestTo, servedRoutes } from './matrix-support.ts';
 import { PLANNED, TABLE } from './matrix-table.ts';
 
-/** The eight kinds at the entries that take no bearer, and at places where no credential belongs. */
+/** The eight kinds of credential at entries without a bearer, and in places where none belongs. */
 describe('Every kind of credential', () => {
   let world: World;
   let home: TestTenant;
   let credentials: Record<Kind, string>;
-  /** Those that ask for a credential. */
+  /** Routes that require a credential. */
   let guarded: string[];
 
   before(async function () {
@@ -58,7 +58,7 @@ describe('Every kind of credential', () => {
         ['/auth/login', home.id],
         ['/super/auth/login', undefined],
       ] as const) {
-        // Longer than a password may be is 400 as well.
+        // Above the maximum length of a password it is also 400.
         const answer = await world.anybody.post(path, { email: home.admin.email, password: token, tenant });
         expect(answer.status, path).to.be.oneOf([400, 401]);
       }

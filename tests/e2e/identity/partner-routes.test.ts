@@ -13,7 +13,7 @@ interface Call {
   readonly billing: boolean;
 }
 
-/** What holds of every route of the partner portal, those of the served document: nobody has to add a case. */
+/** Rules of every route of the partner portal, taken from the document, so that new routes are covered. */
 describe('Every route of the partner portal', () => {
   let world: World;
   let home: TestTenant;

@@ -64,7 +64,7 @@ describe('The billing profile', () => {
     expect([again.status, again.text]).to.deep.equal([200, first.text]);
     expect(again.header('idempotency-replayed')).to.equal('true');
     expect((await read(north)).item_description).to.equal('between');
-    // Keys are the partner's own.
+    // Idempotency keys are per partner.
     expect((await put(south, { ...MINE, item_description: 'theirs' }, headers)).status).to.equal(200);
   });
 
@@ -134,7 +134,7 @@ describe('The billing profile', () => {
       });
       expect(await read(south)).to.deep.equal(MINE);
       expect(await read(north)).to.deep.equal({ ...mine, item_description: 'x' });
-      // Somebody with the same id at both is a different person.
+      // The same id at both partners is a different person.
       const twin = world.anybody.with(partnerToken(south.id, { sub: 'nora' }));
       expect((await twin.get(PROFILE)).as(profile)).to.deep.equal(MINE);
     });

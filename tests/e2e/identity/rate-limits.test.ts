@@ -19,7 +19,7 @@ describe('Rate limits', () => {
   let ada: Member;
 
   before(async () => {
-    // Set up without limits, then served with them.
+    // Set up without limits, then restarted with them.
     world = await startWorld();
     tenant = await world.tenant();
     ada = await tenant.person('Ada');
@@ -45,7 +45,7 @@ describe('Rate limits', () => {
   it('allow a burst of a fifth of the minute, then give the wait', async () => {
     const answers = await Promise.all(Array.from({ length: 40 }, () => ada.api.get(BASE)));
     const passed = answers.filter((answer) => answer.status === 200).length;
-    // Twelve at once, and one more for each second that the requests took.
+    // Twelve at once, and one more per second of the requests.
     expect(passed).to.be.within(12, 15);
     expect(answers.filter(limited)).to.have.length(40 - passed);
   });
@@ -80,14 +80,14 @@ describe('Rate limits', () => {
     }
     expect(answers.map(({ status }) => status)).to.deep.equal([401, 401, 401, 429, 429, 429]);
     expect(answers.filter(limited)).to.have.length(3);
-    // X-Forwarded-For counts only behind TRUST_PROXY.
+    // X-Forwarded-For is read only with TRUST_PROXY.
     const headers = { 'x-forwarded-for': '203.0.113.10' };
     const right = { email: 'known@people.example', password: 'the password' };
     expect(limited(await world.anybody.post('/auth/login', right, { headers }))).to.equal(true);
   });
 
   describe('on logins with one e-mail', () => {
-    // Behind a proxy, so that one machine can speak for many addresses.
+    // Behind a proxy, so that one machine can use many addresses.
     beforeEach(async () => {
       await world.server.stop();
       await world.restart({ LOGIN_LIMIT_PER_MINUTE: '3', TRUST_PROXY: 'loopback' });
@@ -118,7 +118,7 @@ describe('Rate limits', () => {
         ),
       );
       const passed = answers.filter(({ status }) => status === 401).length;
-      // Thirty at once, and one more for each two seconds that the requests took.
+      // Thirty at once, and one more per two seconds of the requests.
       expect(passed).to.be.within(30, 35);
       expect(answers.filter(limited)).to.have.length(45 - passed);
       expect((await login('198.51.100.7', 'other@people.example', 'x')).status).to.equal(401);

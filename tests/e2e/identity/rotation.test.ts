@@ -21,7 +21,7 @@ const OLD = {
 };
 const NO_OLD = Object.fromEntries(Object.keys(OLD).map((name) => [name, undefined]));
 
-/** Decisions, section 3: one key per family, and an overlap while it is replaced. */
+/** Decisions, section 3: one secret per family, with an overlap while it is replaced. */
 describe('A rotation of the signing keys', () => {
   let world: World;
   let ada: Member;
@@ -45,7 +45,7 @@ describe('A rotation of the signing keys', () => {
   type Keys = { readonly [name in keyof typeof NEW]: string };
   const EXPECTED = ['tenant', 'platform', 'partner', 'exchange'];
 
-  /** The families whose credentials by these keys are accepted. */
+  /** The families whose credentials with these secrets are accepted. */
   const accepted = async (keys: Keys): Promise<string[]> => {
     const { anybody } = world;
     const asks: Readonly<Record<string, () => Promise<{ status: number; error: string | undefined }>>> = {
@@ -64,7 +64,7 @@ describe('A rotation of the signing keys', () => {
     return found;
   };
 
-  /** What the server itself signs now; each opens its door. */
+  /** Tokens that the server now signs; each is accepted. */
   const given = async (): Promise<Client[]> => {
     const { anybody } = world;
     const person = { email: ada.email, password: PASSWORD, tenant: ada.tenantId };

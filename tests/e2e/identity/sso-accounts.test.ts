@@ -3,7 +3,7 @@ import { login, user as userShape, users } from '../../support/shapes.ts';
 import { type TestTenant, USERS } from '../../support/world.ts';
 import { signIn, tenantAt, withProvider } from './sso-support.ts';
 
-/** Which user somebody is who comes from the provider. */
+/** The user that a provider's identity belongs to. */
 describe('Accounts of single sign-on', () => {
   const scene = withProvider();
 
@@ -22,7 +22,7 @@ describe('Accounts of single sign-on', () => {
       name: 'G',
     });
     expect(entered).to.include({ id: admin.id, role: 'admin', display_name: 'Grace', email: admin.email });
-    // The link stays with the person when the provider says something else of the e-mail later.
+    // The link stays even if the provider later changes the e-mail.
     expect(await enter({ sub: 'grace' })).to.deep.equal(entered);
   });
 
@@ -132,7 +132,7 @@ describe('Accounts of single sign-on', () => {
     const gone = (await allUsers()).filter(({ id }) => seen.has(id) || id === first.id);
     expect(gone).to.have.length(4);
     for (const each of gone) expect(each).to.deep.include({ email: '[erased]', status: 'deactivated' });
-    // Linked to an account that an admin had made, and forgotten: a new one, too.
+    // Linked to an account that an admin had created, then forgotten: also a new person.
     const grace = await tenant.person('Gone Grace', 'admin');
     const linked = { sub: 'gone-grace', email: grace.email, email_verified: true };
     expect((await enter(linked)).id).to.equal(grace.id);

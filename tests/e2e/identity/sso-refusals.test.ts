@@ -13,7 +13,7 @@ import {
   withProvider,
 } from './sso-support.ts';
 
-/** What must not get in, and what happens when the provider cannot help. */
+/** Refused sign-ins, and failures of the provider. */
 describe('Single sign-on refuses', () => {
   const scene = withProvider();
 
@@ -90,7 +90,7 @@ describe('Single sign-on refuses', () => {
     const victim = newBrowser(world);
     await victim.visit(startOf(world, tenant));
     refused(await victim.visit(callback));
-    // Not used up by the attempts of others.
+    // Not used up by others' attempts.
     expect((await attacker.visit(callback)).status).to.equal(200);
   });
 
@@ -117,7 +117,7 @@ describe('Single sign-on refuses', () => {
       if (state !== undefined) url.searchParams.set('state', state);
       refused(await browser.visit(url.href));
     }
-    // The cookie of one sign-in under the name of the other's.
+    // The cookie of one sign-in under the name of another.
     const [name] = browser.cookies
       .filter((cookie) => cookie.name.startsWith('sso_'))
       .map((cookie) => cookie.name);
@@ -198,7 +198,7 @@ describe('Single sign-on refuses', () => {
       refused(await browser.visit(mixed.href));
       expect(a).not.to.equal(b);
     }
-    // What is completed belongs to the tenant that it began at, whatever the address says.
+    // A completed sign-in belongs to the tenant where it began, whatever the address.
     foreign.searchParams.set('tenant', tenant.id);
     expect(login.parse((await browser.visit(foreign.href)).json).user.tenant_id).to.equal(there.id);
   });

@@ -6,7 +6,7 @@ import { tenant as shape, validationFailed } from '../../support/shapes.ts';
 import { endWorld, startWorld, type World } from '../../support/world.ts';
 import { APP, callbackOf, configure, newBrowser, settings, signIn, startOf } from './sso-support.ts';
 
-/** Decisions, section 3: what a platform admin sets, and what a server knows of its own address. */
+/** Decisions, section 3: settings by platform admins, and the server's own address. */
 describe('Settings of single sign-on', () => {
   let world: World;
   let provider: IdentityProvider;
@@ -36,7 +36,7 @@ describe('Settings of single sign-on', () => {
     expect((await configure(world, { id }, { ...other, client_secret: 's' })).sso).to.deep.equal(other);
     const list = (await world.platform.get('/super/tenants?limit=200')).as(shape.array());
     expect(list.find((each) => each.id === id)?.sso).to.deep.equal(other);
-    // What names something else leaves them as they are.
+    // Changes of other members leave them unchanged.
     expect((await world.platform.patch(path, { name: 'Y' })).as(shape).sso).to.deep.equal(other);
     expect((await configure(world, { id }, null)).sso).to.equal(null);
     expect((await configure(world, { id }, null)).sso).to.equal(null);
@@ -137,7 +137,7 @@ describe('Settings of single sign-on', () => {
     await production.stop();
   });
 
-  /** What a fresh server with `env` says of itself to the provider, and what its cookie looks like. */
+  /** The address that a new server with `env` gives the provider, and its cookie. */
   const begun = async (env: Record<string, string>, headers: Record<string, string> = {}) => {
     const server = await startServer({ env });
     const id = randomName('t');

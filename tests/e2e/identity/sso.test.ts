@@ -16,7 +16,7 @@ import {
   withProvider,
 } from './sso-support.ts';
 
-/** Decisions, section 3, single sign-on: the whole way, with a real provider. */
+/** Decisions, section 3, single sign-on: the complete flow with a real provider. */
 describe('Single sign-on', () => {
   const scene = withProvider(startWorld);
 
@@ -184,7 +184,7 @@ describe('Single sign-on', () => {
     await world.restart({ LOG_LEVEL: 'trace' });
     const browser = newBrowser(world);
     const secrets = [settings(provider).client_secret];
-    // The port is another one now, so the provider has to be told of another callback.
+    // The port has changed, so the provider needs the new callback.
     const fresh = await startProvider({ redirectUri: callbackOf(world) });
     await configure(world, tenant, settings(fresh));
     const callback = await sentBack(world, fresh, tenant, ada, browser);
@@ -193,7 +193,7 @@ describe('Single sign-on', () => {
     for (const { value } of browser.cookies) secrets.push(value);
     const { token } = login.parse((await browser.visit(callback)).json);
     secrets.push(token);
-    // Refused, with all of it in the address once more; then with the provider gone.
+    // Refused with all of it in the address again; then without the provider.
     expect((await browser.visit(callback)).status).to.equal(401);
     const lost = newBrowser(world);
     const unanswered = await sentBack(world, fresh, tenant, ada, lost);

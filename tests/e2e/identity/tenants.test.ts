@@ -168,7 +168,7 @@ describe('Tenants', () => {
     await eventually(
       'the new generations',
       async () => {
-        // Reads never stop meanwhile.
+        // Reads work meanwhile.
         expect(await allMessages(ben, id)).to.deep.equal(before);
         return (await states()).every(
           ({ generation, state }) => generation.endsWith('.1') && state === 'active',

@@ -33,7 +33,7 @@ describe('The test token', () => {
 
   const as = (token: string) => world.anybody.with(token);
   const mint = async (api = ada.api): Promise<string> => (await api.post(TEST_TOKEN)).as(bearer, 201).token;
-  /** How many mints the log has on record for a person. */
+  /** Logged mints of a person. */
   const trail = (person: Member): string[] => {
     const db = new DatabaseSync(join(world.server.dataDir, 'events.db'), { readOnly: true });
     try {

@@ -99,7 +99,7 @@ describe('Tokens', () => {
       .with(platformToken({ iat: now() - 60, exp: now() - 1 }))
       .get('/super/tenants');
     expect(expired.error).to.equal('credential_expired');
-    // The admin's record is not looked up: an operations tool may mint with a synthetic sub.
+    // The admin's record is not looked up: an operations tool may use a synthetic `sub`.
     expect(
       (await world.anybody.with(platformToken({ sub: randomUUID() })).get('/super/tenants')).status,
     ).to.equal(200);
@@ -134,7 +134,7 @@ describe('Tokens', () => {
       'admin_required',
     );
     expect((await boss.api.get('/api/v1/tenant/me')).as(user.loose()).role).to.equal('operator');
-    // A token with the lower role stays low when the user is raised.
+    // A token with the lower role keeps it when the user is promoted.
     const low = tenantToken({ ...boss, role: 'operator' });
     await home.admin.api.patch(`${USERS}/${boss.id}`, { role: 'admin' });
     expect((await world.anybody.with(low).post(USERS, {})).error).to.equal('admin_required');

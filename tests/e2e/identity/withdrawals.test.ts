@@ -29,7 +29,7 @@ import {
   type World,
 } from '../../support/world.ts';
 
-/** Rights that were taken away count on the next request, on open sockets, and on other nodes. */
+/** Withdrawn rights are refused on the next request, on open sockets, and on other nodes. */
 describe('Withdrawals', () => {
   let world: World;
   let other: Server;
@@ -179,7 +179,7 @@ describe('Withdrawals', () => {
   });
 
   describe('the WebSocket refuses two credentials that differ', () => {
-    /** An upgrade with exactly these headers; the status and the error of the answer. */
+    /** Sends an upgrade with these headers; returns status and error. */
     const upgrade = (query: string, ...authorization: string[]): Promise<[number, string | undefined]> =>
       new Promise((resolve, reject) => {
         const headers = [

@@ -16,7 +16,7 @@ import {
   type World,
 } from '../../support/world.ts';
 
-/** What a credential was good for when its request began counts for nothing when the request is done. */
+/** Rights are checked again when a slow request's body has arrived. */
 describe('Rights withdrawn during a request', () => {
   let world: World;
   let tenant: TestTenant;
@@ -27,7 +27,7 @@ describe('Rights withdrawn during a request', () => {
   });
   after(endWorld);
 
-  /** Sends all but the body's end, does something, sends the rest, and gives the answer. */
+  /** Sends all but the end of the body, runs `meanwhile`, sends the rest, and returns the answer. */
   const slowly = async (
     token: string,
     path: string,
@@ -46,7 +46,7 @@ describe('Rights withdrawn during a request', () => {
       `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\n` +
         `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(text)}\r\n\r\n${text[0]}`,
     );
-    // The server has looked at the credential when it answers a later request of another connection.
+    // A later answer on another connection shows that the server has checked the credential.
     const began = Date.now();
     await eventually('the head to be old', () => Date.now() - began > 100);
     await meanwhile();

@@ -241,7 +241,7 @@ describe('The period lock', () => {
         expect(refused(answer)).to.deep.include({ status: 422, error: 'period_locked' });
     }
     await lock(null);
-    // Those refused are drafts as before, and go through now.
+    // Refused ones are drafts again, and are posted now.
     const left = drafts.filter((_, nth) => answers[nth]?.status !== 200);
     for (const { id } of left) expect((await api.post(`${ENTRIES}/${id}/post`)).status).to.equal(200);
     const numbers = (await api.get(`${ENTRIES}?state=posted&limit=200`))

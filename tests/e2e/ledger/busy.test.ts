@@ -30,7 +30,7 @@ describe('The ledger under concurrent postings', function () {
     const post = async (who: number): Promise<void> => {
       for (let nth = 0; !isOver; nth += 1) {
         const code = `N${who}-${nth}`;
-        // What is new is in one collection, what is posted in others: a report must see both, or neither.
+        // New accounts and postings are in different collections: a report must see both, or neither.
         if (nth % 3 === 0) await api.post(ACCOUNTS, { code, name: `New ${code}`, type: 'Asset' });
         const date = ['2026-02-10', '2026-01-15', '2026-03-15'][nth % 3];
         await posted(api, { date, lines: move(nth % 3 === 0 ? code : '1000', '4000', 100) });

@@ -50,7 +50,7 @@ describe('kill -9 during postings and reversals', () => {
       );
       expect([...now.values()].filter((each) => each.number === number)).to.have.length(1);
     }
-    // Every request once more, with its key: each has its one effect, whether it had it before or not.
+    // Repeats every request with its key: each has its effect once.
     for (const { id, path, key } of calls) {
       const again = entry.parse((await api.post(path, {}, key)).json);
       const before = answered.get(id);

@@ -86,7 +86,7 @@ describe('Posting rules', () => {
       for (const each of gross) await create(tenant.admin, entity, { gross: each });
       const entries = await entriesOf(api(), made, gross.length);
       expect(entries.map(movesOf)).to.deep.equal([
-        // 2.5, 7.5 and 12.5 go to the even neighbour.
+        // 2.5, 7.5 and 12.5 round to the even neighbour.
         ['1200 20 0', '2100 0 2', '4000 0 18'],
         ['1200 60 0', '2100 0 8', '4000 0 52'],
         ['1200 100 0', '2100 0 12', '4000 0 88'],

@@ -13,7 +13,7 @@ import {
   withSales,
 } from './rules-support.ts';
 
-/** One entry for each event, and nothing that is neither. */
+/** Expects one entry per event, and no other. */
 const eachOnce = (sources: readonly (string | undefined)[], count: number): void => {
   expect(sources).to.have.length(count);
   expect(new Set(sources).size, 'one entry for a rule and an event').to.equal(count);
@@ -50,7 +50,7 @@ describe('Posting rules and kill -9', () => {
       await world.restart();
       await world.ready();
     }
-    // What was not answered may be there as well: what is there counts.
+    // Unanswered ones may exist as well.
     const found: unknown[] = [];
     let path: string | undefined = `${at(entity)}?limit=200`;
     while (path !== undefined) {

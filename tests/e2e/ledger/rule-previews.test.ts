@@ -121,7 +121,7 @@ describe('Posting rules', () => {
         active: false,
         lines: [{ ...SALE.lines[0], amount: { path: 'values.__proto__.total' } }, SALE.lines[1]],
       });
-      // A name that is there is a name like any other; one that is not leads nowhere.
+      // An own member may have any name; an inherited one is not found.
       expect((await preview(proto.id, odd)).as(previewed).entry?.total_debit).to.equal(5);
       expect((await preview(proto.id, { values: {} })).error).to.equal('constraint_violated');
     });

@@ -15,7 +15,7 @@ import {
   withBooks,
 } from './support.ts';
 
-/** A small company's year: every figure below was worked out by hand, in cents. */
+/** A small company's year: figures computed by hand, in cents. */
 
 const CHART = [
   { code: '1000', name: 'Bank', type: 'Asset' },
@@ -124,7 +124,7 @@ describe('A small company’s year', () => {
   });
   after(endWorld);
 
-  /** Net debit of each account that is not at zero, as hledger finds it in the exported journal. */
+  /** Net debit of each account with a balance, computed by hledger from the exported journal. */
   const secondOpinion = async (): Promise<Record<string, number>> => {
     const journal = (await api().get(`${GL}/journal.hledger`)).text;
     const found = hledgerBalances(journal, '2026-12-31');

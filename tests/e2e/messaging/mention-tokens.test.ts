@@ -57,7 +57,7 @@ describe('Tokens of mentions', () => {
     const id = await talk(ada, odd);
     const sent = await say(ada, id, `x ${token({ name: 'odd', id: odd.id })}`);
     expect(sent.body).to.match(new RegExp(`^x @\\[[^\\[\\]\\r\\n]{1,128}\\]\\(user:${odd.id}\\)$`));
-    // What was read can be sent again and means the same.
+    // A text that was read can be sent again with the same mention.
     await say(ada, id, sent.body);
     expect(await inboxOf(odd, 2)).to.have.length(2);
   });

@@ -14,7 +14,7 @@ describe('Notifications', () => {
     (await who.api.get(`${NOTIFICATIONS}/unread-count`)).as(unreadCount).unread;
   const mark = (who: Member, body: unknown) => who.api.post(`${NOTIFICATIONS}/mark-read`, body);
 
-  /** Somebody with `size` unread notifications, newest first. */
+  /** A person with `size` unread notifications, newest first. */
   const mentioned = async (size: number) => {
     const who = await here().tenant.person('Ben');
     const id = await talk(here().ada, who);

@@ -16,7 +16,7 @@ import {
 interface Step {
   readonly kind: 'send' | 'read' | 'delete' | 'edit';
   readonly who: number;
-  /** Which of the own messages a change is for. */
+  /** Index of the own message to change. */
   readonly pick: number;
 }
 
@@ -76,7 +76,7 @@ describe('Unread counts', () => {
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), async (steps) => {
         const { people, id } = await trio();
         const sent: Message[] = [];
-        // A second model that knows no times: what was sent after the reading.
+        // A second model without times: messages sent after the read.
         const unread = new Map(people.map((person) => [person.id, new Set<string>()]));
         for (const one of steps) {
           const before = sent.length;

@@ -17,7 +17,7 @@ import { BASE, endWorld, say, startWorld, USERS, type World } from '../../suppor
 import { forgotten, GONE, known } from '../erasure/support.ts';
 import { command, copyOf, envOf, type Filled, filled, verify } from './support.ts';
 
-/** Embedded stores are copied while servers run on them, and become a data folder again. */
+/** Embedded stores are copied while servers write to them, then restored. */
 describe('Backups of the embedded stores', function () {
   this.timeout(180_000);
   let world: World;
@@ -50,7 +50,7 @@ describe('Backups of the embedded stores', function () {
     const { code, stdout, stderr } = await restored(where, ...more);
     expect([code, stdout], stderr).to.deep.equal([0, '']);
   };
-  /** Calls of a server beside the world's, by the same people. */
+  /** Clients of a second server for the same people. */
   const at =
     (server: Server) =>
     async (path: string, token: string): Promise<unknown> => {
@@ -89,7 +89,7 @@ describe('Backups of the embedded stores', function () {
       ['answers.db', 'backup.json', 'blobs', 'blobs.txt', 'events.db'].toSorted(),
     );
     expect((await readdir(where.keys)).toSorted()).to.deep.equal(['backup.json', 'keys.db']);
-    // What opens the texts is not beside them, in whatever form.
+    // No form of the keys is beside the data.
     expect(await findIn(where.to, KEYS)).to.deep.equal([]);
     await world.server.stop();
 
@@ -129,7 +129,7 @@ describe('Backups of the embedded stores', function () {
     await backedUp(where);
     const late = (await ada.api.post(path, { body: 'late' }, keyed('late'))).as(liveMessage, 201);
     await world.server.stop();
-    // The answers are copied after the log: here so long after it that one has come in between.
+    // Answers are copied after the log, here late enough for another answer in between.
     const between = await copyOf(world.server.dataDir);
     for (const end of ['', '-wal', '-shm']) await rm(join(between, `events.db${end}`), { force: true });
     await cp(join(where.to, 'events.db'), join(between, 'events.db'));
@@ -154,7 +154,7 @@ describe('Backups of the embedded stores', function () {
     };
     expect(await send('early')).to.deep.equal({ id: early.id, replayed: 'true' });
     const second = await send('late');
-    // Done now, as the same use of the key: what hangs on its id is as it was.
+    // Executed now as the same use of the key, so the derived id is equal.
     expect(second).to.deep.equal({ id: late.id, replayed: null });
     expect(await send('late')).to.deep.equal({ id: late.id, replayed: 'true' });
     await server.stop();
@@ -183,7 +183,7 @@ describe('Backups of the embedded stores', function () {
       expect(refused.code).to.equal(1);
       expect(refused.stderr).to.equal(`${where.to} holds no whole backup: backup.json is not there.\n`);
       expect(existsSync(where.into)).to.equal(false);
-      // Nor is it taken up: a backup begins in an empty folder.
+      // Nor is it continued: a backup needs an empty folder.
       const more = await command(world.server.dataDir, 'backup', '--to', where.to, '--keys-to', where.keys);
       expect([more.code, more.stderr]).to.deep.equal([1, `${where.to} is not empty.\n`]);
     }
@@ -296,7 +296,7 @@ describe('Backups of the embedded stores', function () {
     }
     await refused(first, /must not lie in the data folder/, '--keys-into', join(first.into, 'keys'));
     expect(existsSync(first.into)).to.equal(false);
-    // Keys may be newer, and may have a place of their own.
+    // Keys may be newer, and in a folder of their own.
     await mkdir(first.into, { recursive: true });
     const keysInto = join(first.to, '..', 'key-store');
     await restore({ ...first, keys: second.keys }, '--keys-into', keysInto);

@@ -7,7 +7,7 @@ import { cleanUp, KEYS, newDataFolder, type Server, startServer } from '../../su
 import { login, users } from '../../support/shapes.ts';
 import { USERS } from '../../support/world.ts';
 
-/** Decisions, section 12, DEMO: sign-ins made in an empty store and printed once. */
+/** Decisions, section 12, DEMO: sign-ins created in an empty store and printed once. */
 describe('The first start', () => {
   after(cleanUp);
 
@@ -57,7 +57,7 @@ describe('The first start', () => {
     const again = await startServer({ dataDir, env: unset });
     expect(signIns(again)).to.deep.equal([]);
     for (const { password } of printed) expect(again.output()).not.to.contain(password);
-    // Keys and people are those of the first start.
+    // Secrets and people are those of the first start.
     const later = await clientOf(() => again);
     expect((await later.with(tokens[0]).get(USERS)).status).to.equal(200);
     for (const { email, password } of printed.slice(1))

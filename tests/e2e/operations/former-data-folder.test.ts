@@ -18,21 +18,21 @@ import { ENTRIES, entry } from '../ledger/support.ts';
 import { JOBS } from '../workflow/support.ts';
 
 /**
- * A data folder that a former version has written (tests/fixtures/former-data): with every type of event of its time,
- * and with the answers of that version.
+ * A data folder of a former version (tests/fixtures/former-data), with every event type and the answers of that
+ * version.
  */
 
 const EVENTS = '/api/v1/tenant/audit/events';
 const PROOF = '/api/v1/tenant/audit/proof';
 const NDJSON = { headers: { accept: 'application/x-ndjson' } };
 
-/** Says of a window whether the clock is in it. */
+/** Members that say whether the clock is within a window. */
 const TIMELY = new Set(['open']);
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** What a former answer says, of an answer that may say more. */
+/** The parts of an answer that a former answer has. */
 const within = (former: unknown, now: unknown): unknown => {
   if (Array.isArray(former) && Array.isArray(now)) {
     return now.map((item, index) => (index < former.length ? within(former[index], item) : item));
@@ -60,7 +60,7 @@ const head = z.looseObject({ public_key: z.string() });
 const publicKeyOf = (proof: string): string =>
   head.parse(JSON.parse(proof.slice(0, proof.indexOf('\n')))).public_key;
 
-/** Reads that were for admins alone and are for every person now (decisions, section 3). */
+/** Reads formerly for admins, now for every person (decisions, section 3). */
 const ALLOWED_SINCE = new Set(['/api/v1/tenant/extensions']);
 
 for (const name of fixtures()) {

@@ -8,7 +8,7 @@ import { endWorld, startWorld, type World } from '../../support/world.ts';
 
 type Secret = keyof typeof KEYS;
 
-/** Commands that open data, with the one secret that each of them uses. */
+/** Commands that open data, each with the one secret that it uses. */
 const COMMANDS: readonly { readonly args: readonly string[]; readonly uses?: Secret }[] = [
   { args: ['verify-data', '--no-read-models'], uses: 'MASTER_KEY' },
   { args: ['create-platform-admin', '--email', 'grace@platform.example'], uses: 'MASTER_KEY' },
@@ -19,7 +19,7 @@ const COMMANDS: readonly { readonly args: readonly string[]; readonly uses?: Sec
   { args: ['compare-read-models', '--projection', 'users'] },
 ];
 
-/** A command asks only for the secrets that it uses itself, and names the one that is missing. */
+/** A command requires only the secrets that it uses, and names a missing one. */
 describe('The secrets of the operators’ commands', function () {
   this.timeout(90_000);
   let world: World;

@@ -11,12 +11,12 @@ import { eventually } from '../../support/server.ts';
 import { BASE, endWorld, say, startWorld, type World } from '../../support/world.ts';
 import { chained, command, copyOf, envOf, type Filled, filled, spoil, tableOf, verify } from './support.ts';
 
-/** Operators hold a data folder against itself: files, log, chains, keys, read models. */
+/** Checks a data folder for consistency: files, log, chains, keys, read models. */
 describe('A check of a data folder', function () {
   this.timeout(180_000);
   let world: World;
   let made: Filled;
-  /** As it is after the server has stopped. */
+  /** The folder after the server has stopped. */
   let dataDir: string;
 
   before(async () => {
@@ -70,7 +70,7 @@ describe('A check of a data folder', function () {
     return stdout.trimEnd().split('\n');
   };
 
-  /** A stream with several events, and places in it. */
+  /** A stream with several events, and their positions. */
   const chatStream = (db: DatabaseSync) => {
     const name = `${made.tenant.id}.conversation-${made.chat}`;
     const at = (revision: number): number => {
@@ -87,7 +87,7 @@ describe('A check of a data folder', function () {
   it('names the event with a flipped byte', async () => {
     const folder = await copyOf(dataDir);
     const path = join(folder, 'events.db');
-    // One text, not in an index and not in the write-ahead log.
+    // One text, in no index and not in the write-ahead log.
     spoil(folder, 'events.db', () => undefined);
     const bytes = readFileSync(path);
     const target = Buffer.from(`"message_id":"${made.sent[2]?.id}"`);

@@ -35,7 +35,7 @@ describe('Dead letters', () => {
     const answer = await tenant.admin.api.post(`${WEBHOOKS}/${id}/replay-dlq`);
     return answer.as(z.strictObject({ replayed: z.int() }), 202).replayed;
   };
-  /** One after the other, oldest first. @param before dead ones that are there already */
+  /** Dead letters, oldest first. @param before number of earlier ones */
   const deadOnes = async (hookId: string, count: number, before = 0): Promise<Delivery[]> => {
     for (let made = 1; made <= count; made += 1) {
       await test(tenant.admin, hookId);
@@ -93,7 +93,7 @@ describe('Dead letters', () => {
     receiver.behave(() => 500);
     const later = await test(tenant.admin, hook.id);
     await ofStatus(tenant.admin, hook.id, 'dead', 2);
-    // `b` died again before the other did, and goes to the back now.
+    // `b` failed again before the other, and goes to the end now.
     receiver.received.length = 0;
     expect(await replayAll(hook.id)).to.equal(2);
     await eventually('both', () => receiver.received.length === 2);

@@ -216,7 +216,7 @@ describe('Webhook deliveries', () => {
   it('carry a record of nearly maximum event size', async () => {
     const receiver = await startReceiver();
     const hook = await subscribe(tenant.admin, receiver.url);
-    // Its own event holds each of these characters as two, and a body kept in another event would hold four.
+    // Its event stores each of these characters as two; a body within another event would need four.
     const text = '"\\'.repeat(49_000);
     const values = { title: 'Large', text, more: text, noise: randomBytes(60_000).toString('base64') };
     const made = await tenant.admin.api.post(`${ENTITIES}/crate/records`, { values });

@@ -37,7 +37,7 @@ describe('Webhooks and kill -9', () => {
     await world.ready();
   };
 
-  /** Record ids by delivery; every delivery must have had one body, whatever happened. */
+  /** Record ids by delivery; checks that every delivery had one body. */
   const bodiesOf = (receiver: Receiver): Map<string, string> => {
     const bodies = new Map<string, string>();
     for (const { envelope, body, headers } of receiver.received) {
@@ -51,9 +51,9 @@ describe('Webhooks and kill -9', () => {
 
   it('lose and double no event, at any moment of a crash', async () => {
     let sinceDeath = 0;
-    // Killed at each stage: as the call arrives, while it is answered, and between calls.
+    // Killed at each stage: when the call arrives, during its answer, and between calls.
     let doom: (() => void) | undefined;
-    // Not before something was written in each of its lives.
+    // Not before something was written since each start.
     const acknowledged = new Set<string>();
     let wanted = 0;
     const receiver = await startReceiver((_one, response) => {

@@ -201,7 +201,7 @@ describe('Webhooks by HTTPS', () => {
       expect(dead?.last_error?.isWellFormed(), kind).to.equal(true);
     }
     expect(inside.received, 'nobody follows a redirect').to.deep.equal([]);
-    // Five attempts, of each what fits into buffers on the way.
+    // Five attempts, each with the contents of buffers on the way.
     expect(written).to.be.below(60 * megabyte.length);
     const fine = await subscribe(tenant.admin, inside.url);
     await test(tenant.admin, fine.id);
@@ -234,7 +234,7 @@ describe('Webhooks by HTTPS', () => {
       expect(names.asked.slice(asked)).to.include('moves.example A');
       await tenant.admin.api.delete(`${WEBHOOKS}/${hook.id}`);
     }
-    // A name that has such an address already is not saved.
+    // A name with such an address is refused when it is saved.
     addresses = ['192.168.1.1'];
     const refused = await tenant.admin.api.post(WEBHOOKS, { url: receiver.url, events: '*' });
     expect([refused.status, refused.error]).to.deep.equal([422, 'url_refused']);

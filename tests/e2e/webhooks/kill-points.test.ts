@@ -20,7 +20,7 @@ import {
   test,
 } from './support.ts';
 
-/** One instruction each: where exactly the process is when it dies is known, not hoped for. */
+/** Kills at one exact step each. */
 describe('A webhook delivery whose server is killed', () => {
   let world: World;
   let tenant: TestTenant;
@@ -46,7 +46,7 @@ describe('A webhook delivery whose server is killed', () => {
   it('after the event is stored and before the delivery exists: is made and sent once', async () => {
     const receiver = await startSecureReceiver();
     const hook = await subscribe(tenant.admin, receiver.url);
-    // A process that stores events and makes no deliveries of them.
+    // A process that stores events but creates no deliveries.
     await revive({ ROLE: 'api' });
     const made: string[] = [];
     for (let nth = 0; nth < 5; nth += 1) made.push(await addRecord(tenant.admin, 'crate', `${nth}`));
@@ -62,7 +62,7 @@ describe('A webhook delivery whose server is killed', () => {
     const port = await startMuteListener(() => connected.resolve());
     const hook = await subscribe(tenant.admin, `https://127.0.0.1:${port}/hook`);
     const id = await test(tenant.admin, hook.id);
-    // It has connected and cannot send: nobody shakes hands.
+    // Connected, but without a TLS handshake.
     await connected.promise;
     await world.server.kill();
     await closeRawReceivers();
@@ -86,7 +86,7 @@ describe('A webhook delivery whose server is killed', () => {
       const hook = await subscribe(tenant.admin, receiver.url);
       const id = await test(tenant.admin, hook.id);
       await eventually('the call', () => receiver.received.length === 1);
-      // Time for what was answered to come there; it cannot be recorded before its body has ended.
+      // Time for the answer to arrive; it cannot be recorded before its body has ended.
       await new Promise((resolve) => setTimeout(resolve, 200));
       await world.server.kill();
       receiver.behave(() => 200);
@@ -111,7 +111,7 @@ describe('A webhook delivery whose server is killed', () => {
         response.writeHead(204).end(() => setTimeout(() => server.signal('SIGKILL'), round));
         return undefined;
       });
-      // The answer to the request may die with the process.
+      // The answer may be lost with the process.
       await test(tenant.admin, hook.id).catch(() => undefined);
       await server.exited;
       receiver.behave(() => 204);
@@ -134,14 +134,14 @@ describe('Webhook deliveries of a busy server that is killed', () => {
     const world = await startWorld({ env: { ...OPEN, WEBHOOK_TIMEOUT_MS: '60000' } });
     const tenant = await paidTenant(world);
     await plainEntity(tenant, 'crate');
-    // Nobody is answered until all deliveries are there.
+    // Answers nothing until all deliveries have arrived.
     const held: ServerResponse[] = [];
     let arrivals = 0;
     let deadly = Number.POSITIVE_INFINITY;
     let isOpen = false;
     const behave = (_one: Received, response: ServerResponse): number | undefined => {
       arrivals += 1;
-      // Of this one no answer ever goes out, so that one at least is not recorded.
+      // Never answered, so that at least one is not recorded.
       if (arrivals === deadly) {
         isOpen = false;
         world.server.signal('SIGKILL');
@@ -214,7 +214,7 @@ describe('A webhook delivery of two nodes', () => {
     expect(done).to.deep.include({ id, attempts: 1, response_code: 200 });
     late[0]?.();
     frozen.signal('SIGCONT');
-    // It hears the 500 and has lost its lease; what it does about that is over before it answers this.
+    // It gets the 500 and has lost its lease; it handles both before it answers this.
     await eventually('the other', async () => (await fetch(`${frozen.base}/health/ready`)).ok, 15_000);
     const there = { ...tenant.admin, api: tenant.admin.api.at(frozen) };
     const next = await test(there, hook.id);

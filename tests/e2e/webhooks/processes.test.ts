@@ -4,7 +4,7 @@ import { closeReceivers, startReceiver } from '../../support/webhook-receiver.ts
 import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
 import { deliveries, OPEN, ofStatus, paidTenant, subscribe, test, WEBHOOKS } from './support.ts';
 
-/** Two processes on one data folder: one sends, and whichever it is, what the other was told counts. */
+/** Two processes on one data folder: one sends, and writes of both apply. */
 describe('Webhooks of two processes', () => {
   let world: World;
   let other: Server;
@@ -31,7 +31,7 @@ describe('Webhooks of two processes', () => {
     for (const at of [tenant.admin, there]) {
       for (let i = 0; i < 4; i += 1) await test(at, hook.id);
       await at.api.patch(`${WEBHOOKS}/${hook.id}`, { state: 'paused' });
-      // What was under way ends, and a moment is needed to hear of it.
+      // Open calls end, and the change needs a moment to arrive.
       await new Promise((resolve) => setTimeout(resolve, 400));
       const before = receiver.received.length;
       await new Promise((resolve) => setTimeout(resolve, 400));

@@ -40,14 +40,14 @@ describe('Webhooks under concurrent changes', () => {
     await eventually('an attempt', () => receiver.received.length === 1);
     await suspended(own, 'suspended');
     const calls = receiver.received.length;
-    // One that was under way may still end; its retry would be due long before this is over.
+    // An open call may still end; its retry would be due long before this is over.
     await new Promise((resolve) => setTimeout(resolve, 1200));
     expect(receiver.received.length - calls).to.be.at.most(1);
     const stopped = receiver.received.length;
     await world.server.kill();
     await world.restart();
     await world.ready();
-    // Others go on beside them.
+    // Other tenants' deliveries continue.
     const other = await startReceiver();
     const theirs = await subscribe(tenant.admin, other.url);
     await test(tenant.admin, theirs.id);
@@ -96,7 +96,7 @@ describe('Webhooks under concurrent changes', () => {
       },
       15_000,
     );
-    // A further request comes to its end only after what the two have asked for.
+    // A further request ends only after the two replays.
     receiver.behave(() => 200);
     await own.admin.api.post(path);
     const done = await ofStatus(own.admin, hook.id, 'delivered', 6, 15_000);
@@ -124,7 +124,7 @@ describe('Webhooks under concurrent changes', () => {
     await api.patch(path, { state: 'active' });
     await test(tenant.admin, hook.id);
     const one = await eventually('the test', () => receiver.received[0]);
-    // One of the five signs, and the one before it beside it.
+    // One of the five signs, along with its predecessor.
     expect(secrets.filter((secret) => verifies(one, secret))).to.have.length(1);
     expect(secrets.filter((secret) => verifies(one, secret, 'x-service-signature-previous'))).to.have.length(
       1,

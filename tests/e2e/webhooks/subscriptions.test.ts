@@ -208,7 +208,7 @@ describe('Webhook subscriptions', () => {
     expect(waiting?.status).to.equal('pending');
     const replay = await tenant.admin.api.post(`${WEBHOOKS}/deliveries/${waiting?.id}/replay`);
     expect([replay.status, replay.error]).to.deep.equal([409, 'subscription_paused']);
-    // One that was under way may still end.
+    // An open call may still end.
     await new Promise((resolve) => setTimeout(resolve, 150));
     const before = receiver.received.length;
     await new Promise((resolve) => setTimeout(resolve, 300));

@@ -106,14 +106,14 @@ describe('Sockets', () => {
     const got = await eager.messages(sent.length, 10_000);
     expect(got.map((one) => one.message.id).sort()).to.deep.equal([...sent].sort());
     lazy.raw.resume();
-    // The close frame stands behind what was not read; a peer that was cut off first sees 1006.
+    // The close frame follows unread data; a peer that is cut off first sees 1006.
     expect((await lazy.closed).code).to.be.oneOf([4413, 1006]);
     eager.close();
   });
 
   it('that disappear are dropped', async () => {
     const { world, ada } = here();
-    // Those of the tests before are closed, and may still be on their way out.
+    // Sockets of earlier tests may still be closing.
     await eventually('no socket', async () => (await openCount()) === 0);
     const socket = await listen(world.server, ada.token);
     expect(await openCount()).to.equal(1);

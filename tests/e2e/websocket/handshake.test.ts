@@ -94,7 +94,7 @@ describe('The WebSocket handshake', () => {
       const options: ListenOptions = { after };
       const answer = await refusal(world.server, ada.token, options);
       expect([answer.status, answer.error]).to.deep.equal([400, 'validation_failed']);
-      // Who may not connect learns nothing of the position.
+      // A refused caller learns nothing about the position.
       expect((await refusal(world.server, 'x', options)).status).to.equal(401);
     });
   }

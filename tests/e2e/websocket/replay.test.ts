@@ -39,7 +39,7 @@ describe('Replay after a position', () => {
     const { world, ada, ben, id } = here();
     const answer = await ada.api.post(`${BASE}/${id}/messages`, { body: 'before' });
     const written = answer.header('x-event-position') ?? '';
-    // Ready may name a place before the last writes: then these follow live.
+    // `ready` may name a position before the last writes, which then follow live.
     const readyAt = await eventually('the head', async () => {
       const socket = await listen(world.server, ben.token);
       await leave(socket);
@@ -76,7 +76,7 @@ describe('Replay after a position', () => {
       const socket = await back(after);
       await socket.messages(10);
       await leave(socket);
-      // What came between the last look and the closing counts: a client reads until the end.
+      // Includes frames that arrived just before the close.
       const part = socket.seen.filter((one) => one.kind === 'message');
       got.push(...part);
       after = part.at(-1)?.position ?? after;

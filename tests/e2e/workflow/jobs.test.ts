@@ -142,7 +142,7 @@ describe('Jobs', () => {
       error: 'guard_rejected',
       details: { from: 'submitted', to: 'approved', guard: 'Small enough' },
     });
-    // The record as it is at that moment: a correction counts.
+    // The record's present values apply.
     await ada.api.patch(`/api/v1/tenant/entities/expense/records/${id}`, { values: { amount: 999 } });
     (await move(boss, id, 'approve')).as(job);
     for (const own of [{}, { payload: {} }, { payload: { receipt: null } }]) {

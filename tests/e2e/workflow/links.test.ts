@@ -200,7 +200,7 @@ describe('Public links', () => {
     const refused = answers.filter(({ status }) => status === 429);
     expect(refused.length).to.be.within(8, 12);
     expect(refused.every(({ error }) => error === 'rate_limited')).to.equal(true);
-    // Nobody's sign-in is held up by that.
+    // It does not limit sign-ins.
     expect((await ada.api.get(`${JOBS}/${id}/links`)).status).to.equal(200);
   });
 });

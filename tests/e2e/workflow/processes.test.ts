@@ -15,7 +15,7 @@ const LOOP: Definition = {
   ],
 };
 
-/** Decisions, section 6, Job: a lost race is a conflict, whichever process lost it. */
+/** Decisions, section 6, Job: a lost race is a conflict at either process. */
 describe('Jobs on two processes', () => {
   let world: World;
   let other: Server;

@@ -5,7 +5,7 @@ import { randomName } from '../../support/server.ts';
 import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
 import { defineEntity, EXPENSES, JOBS, job, readJob, startJob, WORKFLOWS } from './support.ts';
 
-/** Decisions, section 3: who may do what to workflows, jobs and links. */
+/** Decisions, section 3: rights on workflows, jobs and links. */
 describe('Scopes of workflows and jobs', () => {
   let world: World;
   let tenant: TestTenant;

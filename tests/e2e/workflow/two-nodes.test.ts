@@ -20,7 +20,7 @@ const record = z.looseObject({ id: z.string(), job_id: z.string() });
 const link = z.looseObject({ token: z.string() });
 const named = z.looseObject({ name: z.string() });
 
-/** What one process has answered holds at once at the other one, although nobody asks it to wait. */
+/** An answered write of one process applies at the other at once, without a position. */
 describe('Workflows on two processes', () => {
   let world: World;
   let other: Server;
@@ -75,7 +75,7 @@ describe('Workflows on two processes', () => {
     const made = await entity({ workflow: name });
     (await put(here, `${WORKFLOWS}/${name}`, flow('record.amount == 1'))).as(workflow);
     const removing = here.api.patch(`${ENTITIES}/${made}`, { fields: FIELDS.slice(0, 1) });
-    // Whoever comes first, the other one is refused.
+    // The later one is refused.
     const answers = await Promise.all([removing, publishAt(there, name)]);
     expect(answers.map(({ status }) => status).toSorted()).to.deep.equal([200, 400]);
   });
@@ -84,7 +84,7 @@ describe('Workflows on two processes', () => {
     for (let round = 0; round < ROUNDS; round += 1) {
       const [name, made] = [fresh(), await entity()];
       (await here.api.post(WORKFLOWS, { name, ...flow() })).as(workflow, 201);
-      // The other one has seen the draft.
+      // The other process has read the draft.
       expect((await there.api.patch(`${ENTITIES}/${made}`, { workflow: name })).status).to.equal(422);
       (await publishAt(here, name)).as(workflow);
       (await there.api.patch(`${ENTITIES}/${made}`, { workflow: name })).as(named);
