@@ -21,7 +21,7 @@ import {
 
 const NOT_ENTITLED = [403, 'assistant_not_entitled'];
 
-describe('Who has the assistant', function () {
+describe('Access to the assistant', function () {
   this.timeout(120_000);
   let world: World;
 
@@ -47,7 +47,7 @@ describe('Who has the assistant', function () {
     ['enterprise', false, true],
     ['enterprise', true, true],
   ] as const) {
-    it(`${plan} ${addOn ? 'with' : 'without'} the add-on: ${has ? 'has it' : 'has it not'}`, async () => {
+    it(`is ${has ? 'granted' : 'refused'} to ${plan} ${addOn ? 'with' : 'without'} the add-on`, async () => {
       const tenant = await world.tenant();
       const settings = { plan, entitlements: { assistant: addOn } };
       (await world.platform.patch(`/super/tenants/${tenant.id}`, settings)).as(tenantShape);
@@ -61,7 +61,7 @@ describe('Who has the assistant', function () {
     });
   }
 
-  it('is looked up at each request: withdrawn and given back', async () => {
+  it('follows the entitlement at each request', async () => {
     const tenant = await entitledTenant(world);
     for (const [plan, status] of [
       ['free', 403],
@@ -73,7 +73,7 @@ describe('Who has the assistant', function () {
     }
   });
 
-  it('serves operators as well, and refuses the entitlement before it looks at the body', async () => {
+  it('is granted to operators, and refused before the body is checked', async () => {
     const tenant = await entitledTenant(world);
     const otto = await tenant.person('Otto');
     expect((await ask(otto.api, 'Is anybody there?')).retrieved_chunks).to.deep.equal([]);
@@ -82,7 +82,7 @@ describe('Who has the assistant', function () {
     expect(refusal(await plain.admin.api.post(ASK, { message: '' }))).to.deep.equal(NOT_ENTITLED);
   });
 
-  it('keeps tenants apart, in results and in counts', async () => {
+  it('is separated by tenant, in results and in counts', async () => {
     const [a, b] = [await entitledTenant(world), await entitledTenant(world)];
     await defineOrders(a);
     await defineOrders(b);
@@ -102,7 +102,7 @@ describe('Who has the assistant', function () {
     expect(await backfill(b.admin.api)).to.deep.equal({ added: 0, updated: 0, skipped: 1 });
   });
 
-  it('sees on one node what was written through another, and not what was deleted there', async () => {
+  it('finds on one node what was written on another, and not what was deleted there', async () => {
     const tenant = await entitledTenant(world);
     await defineOrders(tenant);
     const second = await startServer({ dataDir: world.server.dataDir, env: MODEL });
@@ -118,7 +118,7 @@ describe('Who has the assistant', function () {
     await second.stop();
   });
 
-  it('indexes what was written just before kill -9', async () => {
+  it('finds what was written just before kill -9', async () => {
     const tenant = await entitledTenant(world);
     await defineOrders(tenant);
     const made = [];
@@ -140,7 +140,7 @@ describe('Who has the assistant', function () {
     expect(await backfill(tenant.admin.api)).to.deep.equal({ added: 0, updated: 0, skipped: made.length });
   });
 
-  it('stops in time while it is busy with the corpus', async () => {
+  it('does not delay a stop while the corpus is built', async () => {
     const tenant = await entitledTenant(world);
     await defineOrders(tenant);
     const order = await newOrder(tenant.admin.api, { name: 'A long read' });
@@ -172,7 +172,7 @@ describe('The assistant without an embedding model', function () {
   });
   after(endWorld);
 
-  it('answers 503 on its two routes, and everything else goes on', async () => {
+  it('answers 503 on its two routes, and the rest of the server works', async () => {
     const { api } = tenant.admin;
     const kept = await newOrder(api, { name: 'Kept', promise: 'Pears for the market hall.' });
     const gone = await newOrder(api, { name: 'Gone', promise: 'Quinces for the market hall.' });
@@ -185,7 +185,7 @@ describe('The assistant without an embedding model', function () {
     await world.server.stop();
     await world.restart(MODEL);
     await world.ready();
-    // Nothing but meaning connects the two, so it has a vector: without a backfill.
+    // Found only by its vector, which it gets without a backfill.
     const meant = 'At what time does the shopping arcade shut?';
     await askUntil(tenant.admin, meant, (found) => sourcesOf(found).length > 0);
     const { added, updated, skipped } = await backfill(api);

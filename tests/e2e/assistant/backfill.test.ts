@@ -26,7 +26,7 @@ const WORDS = ['gondolas', 'harmonicas', 'igloos', 'kimonos', 'lanterns', 'zithe
 const promiseOf = (n: number): string =>
   `Lot ${n} is ${n + 3} ${THINGS[n % THINGS.length]} by week ${n % 52}.`;
 
-/** Made before the tenant has the assistant, so that a backfill finds them all. */
+/** Creates records before the tenant has the assistant, for a backfill to find. */
 const fill = async (tenant: TestTenant, count: number) => {
   const made = [];
   for (let n = 0; n < count; n += 1)
@@ -53,28 +53,25 @@ describe('The backfill of the corpus', function () {
     return tenant;
   };
 
-  /**
-   * Waits until whoever keeps the corpus has passed by all that was done so far: he goes by the log, and what another tenant
-   * does now is found.
-   */
+  /** Waits until the corpus has caught up with the log: another tenant's new record is found. */
   const passed = async (): Promise<void> => {
-    // A word of its own each time: of many that are alike only the first are shown.
+    // A unique word each time, since only the first of similar passages are returned.
     const word = WORDS.pop();
     if (word === undefined) throw new Error('one more word is needed');
     const later = await newOrder(witness.admin.api, { name: `The ${word}`, promise: word });
     await askUntil(witness.admin, word, (found) => sourcesOf(found).includes(later.id));
   };
 
-  /** What was done before has then been done without an assistant. */
+  /** Entitles the tenant after its records were created. */
   const entitleLater = async (tenant: TestTenant): Promise<void> => {
     await passed();
     await entitle(world, tenant);
   };
 
-  /** A person's client on the second node. */
+  /** A client of a person on the second node. */
   const onSecond = async (tenant: TestTenant) => (await clientOf(() => second)).with(tenant.admin.token);
 
-  it('counts sources exactly, and a second one adds and updates nothing', async () => {
+  it('counts sources exactly, and a second one changes nothing', async () => {
     const tenant = await plain();
     const { api } = tenant.admin;
     const [first] = await fill(tenant, 12);
@@ -91,7 +88,7 @@ describe('The backfill of the corpus', function () {
     expect(sourcesOf(await ask(api, 'When are the pianos tuned?'))).not.to.deep.equal([]);
   });
 
-  it('updates what was changed while the tenant had no assistant, and nothing outdated is found till then', async () => {
+  it('updates what changed while the tenant had no assistant, and no outdated text is found until then', async () => {
     const tenant = await entitle(world, await plain());
     const { api } = tenant.admin;
     const [first, deleted] = await fill(tenant, 2);
@@ -128,7 +125,7 @@ describe('The backfill of the corpus', function () {
     expect(await backfill(api)).to.deep.equal({ added: 0, updated: 0, skipped: 3 });
   });
 
-  it('is joined by one that arrives while it runs, on the same node and on another', async () => {
+  it('is joined by one that starts while it runs, on the same node or another', async () => {
     const tenant = await plain();
     await fill(tenant, 60);
     await entitleLater(tenant);
@@ -144,7 +141,7 @@ describe('The backfill of the corpus', function () {
     expect(await backfill(there)).to.deep.equal({ added: 0, updated: 0, skipped: 60 });
   });
 
-  it('never puts an older text over a newer one, with edits, deletions and shrinking meanwhile', async () => {
+  it('never replaces a newer text by an older one during edits, deletions and truncations', async () => {
     const tenant = await plain();
     const { api } = tenant.admin;
     const orders = await fill(tenant, 60);
@@ -181,7 +178,7 @@ describe('The backfill of the corpus', function () {
     expect({ added, updated }, 'nothing was left to do').to.deep.equal({ added: 0, updated: 0 });
   });
 
-  it('takes attachments as they come: empty, huge, binary in disguise, in a broken encoding', async () => {
+  it('accepts attachments that are empty, huge, disguised binary or wrongly encoded', async () => {
     const tenant = await plain();
     const { api } = tenant.admin;
     const order = await newOrder(api, { name: 'A place for files' });
@@ -220,7 +217,7 @@ describe('The backfill of the corpus', function () {
     expect(sourcesOf(doors)).to.include(broken.id).and.not.to.include(disguised.id);
   });
 
-  it('ends when the tenant loses the assistant meanwhile', async () => {
+  it('ends when the tenant loses the assistant', async () => {
     const tenant = await plain();
     await fill(tenant, 80);
     await entitle(world, tenant);
@@ -231,7 +228,7 @@ describe('The backfill of the corpus', function () {
     expect(answer.json).to.have.all.keys('error', 'message');
   });
 
-  it('goes on after kill -9 where it was, and loses nothing', async () => {
+  it('continues after kill -9, and loses nothing', async () => {
     const tenant = await plain();
     await fill(tenant, 120);
     await entitle(world, tenant);
@@ -242,13 +239,14 @@ describe('The backfill of the corpus', function () {
     await world.restart();
     await world.ready();
     const { added, updated, skipped } = await backfill(tenant.admin.api);
-    // Updated is what the subscriber, which begins a little before where it was killed, has stored without vectors yet.
+    // The subscriber restarts slightly before the kill, and finds sources stored without vectors, which count as
+    // updated.
     expect(added + updated + skipped).to.equal(120);
     expect(skipped, 'what was done stayed done').to.be.greaterThan(0);
     expect(await backfill(tenant.admin.api)).to.deep.equal({ added: 0, updated: 0, skipped: 120 });
   });
 
-  it('is taken over by who waits for it, should its node die', async () => {
+  it('is taken over by a waiting request when its node crashes', async () => {
     const tenant = await plain();
     await fill(tenant, 100);
     await entitle(world, tenant);

@@ -20,8 +20,8 @@ import {
 
 const ADMIN = z.object({ email: z.string() }).parse(platformClaims()).email;
 
-/** What one tenant sends to be in the way of the others. */
-describe('The assistant under hostile use', function () {
+/** Requests of one tenant that could delay others. */
+describe('The assistant under attack', function () {
   this.timeout(300_000);
   let world: World;
   let tenant: TestTenant;
@@ -35,7 +35,7 @@ describe('The assistant under hostile use', function () {
   });
   after(endWorld);
 
-  /** The longest that somebody else's request took while the work went on. */
+  /** The longest time of another request during the work. */
   const longestWait = async (work: Promise<unknown>): Promise<number> => {
     let longest = 0;
     let done = false;
@@ -51,7 +51,7 @@ describe('The assistant under hostile use', function () {
     return longest;
   };
 
-  it('does not stand still for files that are made to take long', async () => {
+  it('stays responsive for files that are slow to process', async () => {
     const { api } = tenant.admin;
     const order = await newOrder(api, { name: 'A place for files' });
     const files = {
@@ -70,14 +70,14 @@ describe('The assistant under hostile use', function () {
     expect((await other.admin.api.get('/health/ready')).status).to.equal(200);
   });
 
-  /** Once it is indexed, what comes after it is. */
+  /** Waits for a file that was uploaded last. */
   const found = async (filename: string): Promise<void> => {
     const name = `Order after ${filename.replace('.', ' ')}`;
     const { id } = await newOrder(other.admin.api, { name, promise: `It came after ${filename}.` });
     await askUntil(other.admin, name, (answer) => sourcesOf(answer).includes(id));
   };
 
-  it('takes up another tenant’s record while one’s enormous file is being embedded', async () => {
+  it('indexes another tenant’s record while an enormous file is being embedded', async () => {
     const order = await newOrder(tenant.admin.api, { name: 'An enormous file' });
     const lines = Array.from(
       { length: 15_000 },
@@ -91,7 +91,7 @@ describe('The assistant under hostile use', function () {
     expect(sourcesOf(word), 'found by its words meanwhile').not.to.deep.equal([]);
   });
 
-  it('refuses a flood of questions of one tenant, and goes on answering another’s', async () => {
+  it('refuses a flood of questions from one tenant, and answers another’s', async () => {
     const flood = Array.from({ length: 120 }, (_, n) =>
       tenant.admin.api.post(ASK, {
         message: `What is the promise number ${n}? ${'chairs and more '.repeat(200)}`,
@@ -104,7 +104,7 @@ describe('The assistant under hostile use', function () {
     expect((await tenant.admin.api.post(ASK, { message: 'And now?' })).status).to.equal(200);
   });
 
-  it('is not held up by characters that become many, nor by a megabyte of talk so far', async () => {
+  it('is not delayed by characters that expand, or by a long conversation', async () => {
     const { api } = tenant.admin;
     for (const unit of ['\ufdfa', '\u3300', '😀', '\u0301', '漢'])
       expect((await api.post(ASK, { message: unit.repeat(4000) })).status, unit).to.equal(200);
@@ -120,7 +120,7 @@ describe('The assistant under hostile use', function () {
     expect(wait).to.be.lessThan(5000);
   });
 
-  it('takes every text that may be a question, and refuses what none of our stores could keep', async () => {
+  it('accepts every storable question, and refuses others', async () => {
     const { api } = tenant.admin;
     for (const message of [' ', '\n\t', '?', '\u200b', '\u202e', '__proto__', 'constructor toString'])
       expect((await api.post(ASK, { message })).status, JSON.stringify(message)).to.equal(200);
@@ -135,7 +135,7 @@ describe('The assistant under hostile use', function () {
     expect(refusal(elsewhere)).to.deep.equal([403, 'tenant_mismatch']);
   });
 
-  it('answers a keyed backfill once, however often it is sent', async () => {
+  it('answers a keyed backfill once', async () => {
     const { api } = other.admin;
     const headers = { 'idempotency-key': 'one-backfill' };
     const first = await api.post(BACKFILL, undefined, { headers });
@@ -148,7 +148,7 @@ describe('The assistant under hostile use', function () {
     expect(counts.added + counts.updated).to.be.lessThan(2);
   });
 
-  it('says in the log that a platform admin asked as somebody else', async () => {
+  it('logs the platform admin who asks under impersonation', async () => {
     const acting = await impersonate(world, tenant.id);
     const asked = await acting.api.post(ASK, { message: 'Who is asking?' });
     expect(asked.status).to.equal(200);
@@ -156,7 +156,7 @@ describe('The assistant under hostile use', function () {
     expect(log.text).to.include('assistant_question_asked').and.to.include(ADMIN);
   });
 
-  it('writes no question, answer, passage or talk into the log, at the most talkative level', async () => {
+  it('logs no question, answer, passage or conversation at any level', async () => {
     const { api } = tenant.admin;
     const order = await newOrder(api, {
       name: 'Xylograph',

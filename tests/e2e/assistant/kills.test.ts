@@ -15,7 +15,7 @@ import {
   ORDERS,
 } from './support.ts';
 
-/** What the corpus of a tenant holds, without the ids of sources. */
+/** The corpus of a tenant without ids of sources. */
 const corpusOf = (dataDir: string, tenant: TestTenant): readonly string[] => {
   const db = new DatabaseSync(join(dataDir, 'corpus.db'), { readOnly: true });
   try {
@@ -25,7 +25,7 @@ const corpusOf = (dataDir: string, tenant: TestTenant): readonly string[] => {
     return rows
       .map(({ kind, title, model, texts, vectors }) => {
         const found = vectors instanceof Uint8Array ? new Float32Array(new Uint8Array(vectors).buffer) : [];
-        // Batches of other sizes round the last digits otherwise.
+        // Batches of other sizes round the last digits differently.
         const rounded = Array.from(found, (value) => value.toFixed(3).replace('-0.000', '0.000'));
         return JSON.stringify([kind, title, model, texts, rounded.length, rounded.slice(0, 4)]);
       })
@@ -35,7 +35,7 @@ const corpusOf = (dataDir: string, tenant: TestTenant): readonly string[] => {
   }
 };
 
-describe('The corpus of a server that is killed', function () {
+describe('The corpus of a killed server', function () {
   this.timeout(400_000);
   let world: World;
 
@@ -49,7 +49,7 @@ describe('The corpus of a server that is killed', function () {
     (_, n) => `Clause ${n} speaks of ${n * 7} things in ${n % 91} ways.`,
   );
 
-  /** The same for every tenant, so that their corpora end alike. */
+  /** The same steps for every tenant, so that their corpora end equal. */
   const steps = (tenant: TestTenant): readonly (() => Promise<unknown>)[] => {
     const { api } = tenant.admin;
     const made: Awaited<ReturnType<typeof newOrder>>[] = [];
@@ -70,7 +70,7 @@ describe('The corpus of a server that is killed', function () {
     ];
   };
 
-  it('equals that of one that never was, wherever it was killed', async () => {
+  it('equals that of a server that was never killed', async () => {
     const [killed, calm] = [await world.tenant(), await world.tenant()];
     for (const tenant of [killed, calm]) await defineOrders(tenant);
     await entitle(world, killed);
@@ -82,7 +82,7 @@ describe('The corpus of a server that is killed', function () {
       await world.restart();
       await world.ready();
     }
-    // Of this one everything is taken in by one backfill.
+    // One backfill indexes all of this one.
     for (const step of steps(calm)) await step();
     await entitle(world, calm);
     await backfill(calm.admin.api);

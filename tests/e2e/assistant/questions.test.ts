@@ -32,7 +32,7 @@ describe('Questions to the assistant', function () {
   });
   after(endWorld);
 
-  it('are answered from records, with the record named and its words quoted', async () => {
+  it('are answered from records, with their names and quotes', async () => {
     const { api } = tenant.admin;
     const lyon = await newOrder(api, {
       name: 'Bakery in Lyon',
@@ -50,13 +50,13 @@ describe('Questions to the assistant', function () {
     expect(await ask(api, LYON), 'the same question').to.deep.equal(found);
   });
 
-  it('that nothing answers are told so, with no chunks', async () => {
+  it('without an answer are told so, with no chunks', async () => {
     const found = await ask(tenant.admin.api, 'Which volcano erupted on Iceland in the year 1783?');
     expect(found.retrieved_chunks).to.deep.equal([]);
     expect(found.reply).to.match(/nothing/);
   });
 
-  it('see what was changed, and not what it was before', async () => {
+  it('find changed texts, and not the former ones', async () => {
     const { api } = tenant.admin;
     const order = await newOrder(api, {
       name: 'Library in Porto',
@@ -69,7 +69,7 @@ describe('Questions to the assistant', function () {
     expect(found.reply).not.to.include('cherry');
   });
 
-  it('find text, Markdown and CSV attachments, and nothing of what is deleted', async () => {
+  it('find text, Markdown and CSV attachments, and nothing deleted', async () => {
     const { api } = tenant.admin;
     const order = await newOrder(api, { name: 'Hotel in Nice' });
     const table = 'Room,Curtains,Price\n12,"Heavy, green velvet",340\n14,White linen,120\n';
@@ -93,7 +93,7 @@ describe('Questions to the assistant', function () {
     expect(gone.reply).not.to.include('velvet');
   });
 
-  it('may go on from earlier ones, which the client sends along', async () => {
+  it('may continue earlier ones, which the client sends along', async () => {
     const { api } = tenant.admin;
     const order = await newOrder(api, { name: 'Zurich opera house', chairs: 1300 });
     const first = 'Tell me about the order of the Zurich opera house';
@@ -105,7 +105,7 @@ describe('Questions to the assistant', function () {
     expect(sourcesOf(await ask(api, 'And how many chairs is it?', history))[0]).to.equal(order.id);
   });
 
-  it('quote a text that gives orders, and do nothing that it says', async () => {
+  it('quote instructions in a text without following them', async () => {
     const { api } = tenant.admin;
     const order = await newOrder(api, {
       name: 'Harbour office in Gdansk',
@@ -117,7 +117,7 @@ describe('Questions to the assistant', function () {
     expect((await api.get(`${ENTITIES}/${ORDERS}/records/${order.id}`)).status).to.equal(200);
   });
 
-  it('are refused when they are not as they should be', async () => {
+  it('are refused when invalid', async () => {
     const { api } = tenant.admin;
     const broken = [
       {},
@@ -139,7 +139,7 @@ describe('Questions to the assistant', function () {
     expect((await api.post(ASK, longest)).status).to.equal(200);
   });
 
-  it('answer once for an Idempotency-Key, and count once', async () => {
+  it('are answered and counted once for an Idempotency-Key', async () => {
     const { api } = tenant.admin;
     const headers = { 'idempotency-key': 'one-question' };
     const first = await api.post(ASK, { message: LYON }, { headers });
@@ -157,7 +157,7 @@ describe('Questions to the assistant', function () {
     ]);
   });
 
-  it('leave nothing in the log but that they were asked', async () => {
+  it('leave in the log only that they were asked', async () => {
     const { api } = tenant.admin;
     const asked = await api.post(ASK, { message: 'Who painted the zebra crossing of Timbuktu?' });
     expect(asked.header('x-event-position')).to.be.a('string');
@@ -167,7 +167,7 @@ describe('Questions to the assistant', function () {
     expect(log.text).not.to.include('zebra');
   });
 
-  it('see other entities too, and records without any text are no matter', async () => {
+  it('find other entities too, and ignore records without text', async () => {
     await newRecord(tenant);
     await newOrder(tenant.admin.api, {});
     const { added, skipped } = await backfill(tenant.admin.api);

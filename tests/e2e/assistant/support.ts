@@ -5,7 +5,7 @@ import { tenant as tenantShape, uuid } from '../../support/shapes.ts';
 import type { TestRecord } from '../../support/uploads.ts';
 import type { Member, TestTenant, World } from '../../support/world.ts';
 
-/** The assistant as callers see it (specification, Assistant; decisions, section 7). */
+/** The assistant's API (specification, Assistant; decisions, section 7). */
 
 export const ASK = '/api/v1/tenant/ai/assistant/ask';
 export const BACKFILL = '/api/v1/tenant/rag/backfill';
@@ -36,7 +36,7 @@ export const counts = z.strictObject({
 
 const withId = z.looseObject({ id: z.string() });
 
-/** The plan `enterprise`, which has the assistant. */
+/** Sets the plan `enterprise`, which includes the assistant. */
 export const entitle = async (world: World, tenant: TestTenant): Promise<TestTenant> => {
   (await world.platform.patch(`/super/tenants/${tenant.id}`, { plan: 'enterprise' })).as(tenantShape);
   return tenant;
@@ -87,7 +87,7 @@ export const sourcesOf = ({ retrieved_chunks }: AskAnswer): string[] => [
   ...new Set(retrieved_chunks.map(({ source_id }) => source_id)),
 ];
 
-/** Asks until the answer is grounded in the source; the corpus follows writes a moment later. */
+/** Asks until the answer uses the source; the corpus follows writes with a delay. */
 export const askUntil = (
   person: Member,
   message: string,

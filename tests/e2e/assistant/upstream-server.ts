@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net';
 import { z } from 'zod';
 
-/** A server that speaks the OpenAI protocol as far as a chat completion goes, and breaks it on request. */
+/** A server of the OpenAI protocol's chat completions, which fails on request. */
 
 export const chatRequest = z.looseObject({
   model: z.string(),

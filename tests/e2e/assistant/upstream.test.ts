@@ -50,7 +50,7 @@ describe('The assistant with a language model upstream', function () {
     await endWorld();
   });
 
-  it('is asked once, with the passages as data, the talk so far, and the key', async () => {
+  it('is asked once, with the passages as data, the conversation and the key', async () => {
     upstream.behave(completes('  You promised forty chairs (Order: Bakery in Lyon).  '));
     const history = [
       { role: 'user', content: 'Hello' },
@@ -142,7 +142,7 @@ describe('The assistant with a language model upstream', function () {
     ['sends too much', sends(200, `{"choices":"${'x'.repeat(3_000_000)}"}`), unexpected],
   ];
   for (const [what, behaviour, expected] of refusals) {
-    it(`answers ${expected.join(' ')} when the upstream ${what}, and goes on`, async () => {
+    it(`gives ${expected.join(' ')} when the upstream ${what}, and stays usable`, async () => {
       upstream.behave(behaviour);
       const answer = await tenant.admin.api.post(ASK, { message: QUESTION });
       expect(refusal(answer)).to.deep.equal(expected);
@@ -153,7 +153,7 @@ describe('The assistant with a language model upstream', function () {
     });
   }
 
-  it('counts no question that was not answered, and a key may be used again for it', async () => {
+  it('counts only answered questions, and releases the key of others', async () => {
     const headers = { 'idempotency-key': 'a-question-that-fails' };
     const asked = async () =>
       (await tenant.admin.api.get('/api/v1/tenant/audit/event-log?limit=200')).text.split(
@@ -168,7 +168,7 @@ describe('The assistant with a language model upstream', function () {
     expect(await asked()).to.equal(before + 1);
   });
 
-  it('never shows the key: not in a reply that repeats it, nor in the log', async () => {
+  it('never reveals the upstream’s key, in replies or in the log', async () => {
     upstream.behave(({ headers }, response) =>
       completes(`You sent ${headers.authorization ?? 'nothing'}`)(
         { path: '', headers, body: { model: '', messages: [] } },

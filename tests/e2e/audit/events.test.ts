@@ -26,7 +26,7 @@ const EVENTS = '/api/v1/tenant/audit/events';
 const PROOF = '/api/v1/tenant/audit/proof';
 const NDJSON = 'application/x-ndjson';
 
-/** Strict, so that a key too many is seen. */
+/** Strict, to detect additional keys. */
 const audited = z.strictObject({
   position: z.string(),
   stream: z.string(),
@@ -65,7 +65,7 @@ describe('The replay of events', () => {
     });
     call.on('end', () => {
       received.push(body);
-      // The first is not taken, so that it has to come again.
+      // Refuses the first one, which must then be repeated.
       response.writeHead(received.length === 1 ? 503 : 204).end();
     });
   });
@@ -111,7 +111,7 @@ describe('The replay of events', () => {
           .map((line) => audited.parse(JSON.parse(line)));
   const events = async (query = ''): Promise<Audited[]> => parsed(await exported(query));
 
-  it('has every event of the tenant and of nobody else, in the order of the log, chained', async () => {
+  it('has every event of the tenant only, in log order, chained', async () => {
     const all = await events();
     expect(all.length).to.be.greaterThan(10);
     const positions = all.map(({ position }) => position);
@@ -123,7 +123,7 @@ describe('The replay of events', () => {
     }
   });
 
-  it('shows texts opened beside the exact stored ones, and no credential', async () => {
+  it('shows opened texts beside the stored ones, and no credential', async () => {
     const [message] = await events('?type=MessageSent');
     expect(message?.data).to.include({ body: 'Message “0”', sender_user_id: ada.id });
     expect(message?.sealed.data).to.match(/"body":"v1:/);
@@ -136,7 +136,7 @@ describe('The replay of events', () => {
     expect(whole).not.to.include(password);
   });
 
-  it('shows an erased text as [erased], and its stored bytes as they were', async () => {
+  it('shows an erased text as [erased], and its stored bytes unchanged', async () => {
     const sent = await say(ada, room, 'soon gone');
     const [before] = (await events(`?stream=${home.id}.conversation-${room}`)).slice(-1);
     await ada.api.delete(`${BASE}/${room}/messages/${sent.id}`);
@@ -148,7 +148,7 @@ describe('The replay of events', () => {
     expect(after?.sealed).to.deep.equal(before?.sealed);
   });
 
-  it('is the same events in pages as in one piece, whatever the size of a page', async () => {
+  it('has the same events in pages of any size as at once', async () => {
     const all = await events();
     for (const size of [1, 3, 200]) {
       const found: Audited[] = [];
@@ -164,7 +164,7 @@ describe('The replay of events', () => {
     }
   });
 
-  it('goes on after a position, in pages and in one piece, and what was had before is the same bytes', async () => {
+  it('continues after a position, in pages or at once, and repeats earlier bytes exactly', async () => {
     const whole = await exported();
     const middle = parsed(whole)[4]?.position ?? '';
     const rest = await exported(`?after=${middle}`);
@@ -180,7 +180,7 @@ describe('The replay of events', () => {
     expect((await events()).map(({ position }) => position)).to.include(at);
   });
 
-  it('selects by stream, category, type, actor and time, by each and by all', async () => {
+  it('selects by stream, category, type, actor and time, alone and combined', async () => {
     const all = await events();
     const conversation = `${home.id}.conversation-${room}`;
     const of = (keep: (event: Audited) => boolean) => all.filter(keep).map(({ id }) => id);
@@ -207,7 +207,7 @@ describe('The replay of events', () => {
     expect(await ids(query)).to.deep.equal(both(found));
   });
 
-  it('selects nothing by what is unknown, another’s or empty', async () => {
+  it('selects nothing by unknown, foreign or empty values', async () => {
     for (const query of [
       'stream=nowhere',
       'stream=',
@@ -233,7 +233,7 @@ describe('The replay of events', () => {
     }
   });
 
-  it('refuses what is no position, instant or limit, in both forms', async () => {
+  it('refuses invalid positions, instants and limits, in both forms', async () => {
     const outside = ['from=9999-12-31T23:59:59-14:00', 'to=9999-12-31T23:59:59-14:00'];
     for (const query of [
       'after=x',
@@ -262,7 +262,7 @@ describe('The replay of events', () => {
       return path;
     };
 
-    it('is verified without the server, also after a text was erased', async () => {
+    it('is verified without the server, also after an erasure', async () => {
       const proof = await home.admin.api.get(PROOF);
       const head = proof.as(signedHead);
       expect(head.tenant_id).to.equal(home.id);
@@ -286,7 +286,7 @@ describe('The replay of events', () => {
       ).to.deep.include({ verified: true });
     });
 
-    it('covers what was answered before', async () => {
+    it('covers everything answered before', async () => {
       for (let nth = 0; nth < 10; nth += 1) {
         const answer = await ada.api.post(`${BASE}/${room}/messages`, { body: `covered ${nth}` });
         const head = (await home.admin.api.get(PROOF)).as(signedHead);
@@ -294,7 +294,7 @@ describe('The replay of events', () => {
       }
     });
 
-    it('leaves each head in the folder outside, those too that nobody asked for', async () => {
+    it('stores each head in the outer folder, also periodic ones', async () => {
       const head = (await home.admin.api.get(PROOF)).as(signedHead);
       const file = join(folder, 'heads', `${home.id}.ndjson`);
       const heads = async () => parsedHeads(await readFile(file, 'utf8').catch(() => ''));
@@ -321,7 +321,7 @@ describe('The replay of events', () => {
             .split('\n')
             .map((line) => signedHead.parse(JSON.parse(line)));
 
-    it('is signed with the same key after a restart, and with the operator’s where there is one', async () => {
+    it('is signed with the same key after a restart, or with the operator’s', async () => {
       const before = (await home.admin.api.get(PROOF)).as(signedHead);
       await world.server.stop();
       await world.restart({ AUDIT_HEADS: `http://127.0.0.1:${await listening}/heads` });
@@ -340,9 +340,9 @@ describe('The replay of events', () => {
     }).timeout(60_000);
   });
 
-  describe('in one piece', () => {
-    it('is ended as incomplete by a server that stops, and does not hold it up', async () => {
-      // Far more than the sockets between the two can hold.
+  describe('at once', () => {
+    it('is marked incomplete when the server stops, and does not delay the stop', async () => {
+      // Far more than the sockets' buffers hold.
       const body = 'x'.repeat(9_900);
       for (let nth = 0; nth < 800; nth += 20) {
         await Promise.all(Array.from({ length: 20 }, () => say(ada, room, body)));

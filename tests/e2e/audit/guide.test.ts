@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { hasPython } from '../../support/verifiers.ts';
 import { endWorld, say, sharedWorld, talk, type World } from '../../support/world.ts';
 
-/** The commands of docs/audit.md, as they stand there. */
+/** The commands of docs/audit.md, verbatim. */
 const blocks = [
   ...readFileSync('docs/audit.md', 'utf8').matchAll(/<!-- audit -->\n```sh\n([\s\S]*?)```/g),
 ].map(([, text = '']) => text);
@@ -28,7 +28,7 @@ describe('The guide for auditors', () => {
 
   const run = (script: string, env: Readonly<Record<string, string>>) =>
     new Promise<{ code: number | null; output: string }>((resolve, reject) => {
-      // Files go to a folder of their own.
+      // Redirects files to a folder of the test.
       const moved = script.replaceAll(/\b(proof|events)\.ndjson/g, (name) => join(folder, name));
       const child = spawn('bash', ['-c', `set -e\n${moved}`], { env: { ...process.env, ...env } });
       let output = '';
@@ -41,7 +41,7 @@ describe('The guide for auditors', () => {
       child.once('close', (code) => resolve({ code, output }));
     });
 
-  it('works as it is written', async () => {
+  it('works as written', async () => {
     const home = await world.tenant();
     const [ada, ben] = [await home.person('Ada'), await home.person('Ben')];
     await say(ada, await talk(ada, ben), 'hello');

@@ -12,7 +12,7 @@ import { hasPython } from '../../support/verifiers.ts';
 
 const root = join(import.meta.dirname, '../../..');
 
-/** Both verifiers as one file each, in an empty folder, as an auditor gets them. */
+/** Both verifiers as one file each, in an empty folder, as auditors get them. */
 describe('A verifier without the product', function () {
   this.timeout(60_000);
   let home: string;
@@ -65,7 +65,7 @@ describe('A verifier without the product', function () {
     ...(python ? [{ name: 'verify.py', command: 'python3', program: join(root, 'docs/verify.py') }] : []),
   ];
 
-  it('is one file that needs Node alone', async () => {
+  it('is one file that needs only Node', async () => {
     const text = await readFile(join(home, 'verify.mjs'), 'utf8');
     const imported = [...text.matchAll(/(?:from|import|require)\s*\(?\s*"([^"]+)"/g)].map(
       ([, name = '']) => name,
@@ -75,7 +75,7 @@ describe('A verifier without the product', function () {
     expect(await readdir(folder)).to.deep.equal([]);
   });
 
-  it('verifies an export, and ends with 1 for one that was cut off', () => {
+  it('verifies an export, and exits with 1 for a truncated one', () => {
     for (const { name, command, program } of programsOf()) {
       const run = (...args: string[]) => spawned(command, program, args);
       const head = ['--proof', '../proof.ndjson', '--public-key', key];
@@ -84,7 +84,7 @@ describe('A verifier without the product', function () {
     }
   });
 
-  it('ends with 2 and one sentence for every reason that is not about the data', async () => {
+  it('exits with 2 and one sentence for every reason other than the data', async () => {
     await writeFile(
       join(home, 'not-a-key.pem'),
       '-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n',
@@ -124,7 +124,7 @@ describe('A verifier without the product', function () {
     }
   });
 
-  it('ends with 2 where its verdict, or the sentence in its place, cannot be written', function () {
+  it('exits with 2 when its output cannot be written', function () {
     if (!existsSync('/dev/full')) this.skip();
     const full = openSync('/dev/full', 'w');
     for (const { name, command, program } of programsOf()) {

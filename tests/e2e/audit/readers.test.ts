@@ -14,10 +14,10 @@ import {
 const EVENTS = '/api/v1/tenant/audit/events';
 const NDJSON = 'application/x-ndjson';
 const MESSAGES = 2000;
-/** With the text, its sealed form and what is around it, a line is more than twice as long. */
+/** A line is more than twice as long, with the text, its sealed form and the rest. */
 const BODY = 'x'.repeat(9_900);
 const READERS = 16;
-/** Pieces of some megabytes, and what is not collected yet; all exports together would take more than twice as much. */
+/** Some megabytes per export and uncollected garbage; all exports in memory would be more than twice as much. */
 const MOST_MIB = 120;
 
 /** Decisions, section 11. */
@@ -38,7 +38,7 @@ describe('An export over HTTP', function () {
   });
   after(endWorld);
 
-  /** The answer as it begins. */
+  /** Resolves when the answer starts. */
   const begun = (): Promise<IncomingMessage> =>
     new Promise((resolve, reject) => {
       const call = request(
@@ -65,13 +65,13 @@ describe('An export over HTTP', function () {
     return length;
   };
 
-  it('holds little in memory for readers that stop reading, who get the whole when they go on', async () => {
+  it('uses little memory for stalled readers, who get the whole export when they continue', async () => {
     const whole = await lengthOf(await begun());
     expect(whole * READERS).to.be.greaterThan(2 * MOST_MIB * 2 ** 20);
     const before = (await memoryOf(world.server)).now;
     const readers = await Promise.all(Array.from({ length: READERS }, begun));
     await Promise.all(readers.map(firstOf));
-    // Others are answered all the while; what piles up would have done so long before.
+    // Other requests are answered meanwhile.
     for (let nth = 0; nth < 200; nth += 1) {
       expect((await ada.api.get('/api/v1/tenant/messaging/conversations')).status).to.equal(200);
     }
@@ -84,7 +84,7 @@ describe('An export over HTTP', function () {
     }
   });
 
-  it('ends when its reader vanishes, and leaves nothing behind', async () => {
+  it('ends when its reader disconnects, and leaves nothing behind', async () => {
     const vanish = async (rounds: number): Promise<void> => {
       for (let round = 0; round < rounds; round += 1) {
         const readers = await Promise.all(Array.from({ length: READERS }, begun));
@@ -92,10 +92,10 @@ describe('An export over HTTP', function () {
         for (const reader of readers) reader.destroy();
       }
     };
-    // What a process of this kind takes anyway it has after the first of them.
+    // Excludes memory that the process needs after the first of them.
     await vanish(3);
     const before = (await memoryOf(world.server)).now;
-    // Each has had some megabytes read for it.
+    // Each has read some megabytes.
     await vanish(6);
     expect((await memoryOf(world.server)).now - before).to.be.lessThan(MOST_MIB);
     expect(await lengthOf(await begun())).to.be.greaterThan(MESSAGES * BODY.length);

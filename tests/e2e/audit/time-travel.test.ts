@@ -49,7 +49,7 @@ describe('Time travel', () => {
   const positionOf = (answer: { header(name: string): string | undefined }): string =>
     answer.header('x-event-position') ?? '';
 
-  it('shows a person as known before and after each change, by place and by time, until forgotten', async () => {
+  it('shows a person before and after each change, by position and by time, until forgotten', async () => {
     const person = await known(world, tenant);
     const stream = `${tenant.id}.user-${person.id}`;
     const begun = await stateAt(stream);
@@ -85,7 +85,7 @@ describe('Time travel', () => {
     expect((await stateAt(stream, begun.position)).state).to.deep.include({ status: 'active' });
   });
 
-  it('shows streams of every kind as JSON, without what is secret', async () => {
+  it('shows streams of every kind as JSON without secrets', async () => {
     const ben = await tenant.person('Ben');
     const chat = await talk(tenant.admin, ben);
     const entity = await define(tenant.admin, { key: 'title', type: 'text' });
@@ -132,7 +132,7 @@ describe('Time travel', () => {
     for (const hidden of [secret, link.token, token, 'hash', 'v1:']) expect(text).not.to.contain(hidden);
   });
 
-  it('answers what is none of the tenant’s, unknown, or not begun yet with the same 404', async () => {
+  it('answers foreign, unknown and not yet existing streams with the same 404', async () => {
     const other = await world.tenant();
     const ben = await tenant.person('Ben');
     const stream = `${tenant.id}.user-${ben.id}`;
@@ -157,7 +157,7 @@ describe('Time travel', () => {
     );
   });
 
-  it('refuses what is no place in this log, or where the log has not come', async () => {
+  it('refuses invalid positions and those after the end of the log', async () => {
     const stream = `${tenant.id}.user-${tenant.admin.id}`;
     for (const at of ['', 'x', '12', '2026-01-01', '2026-13-01T00:00:00Z', '0fffffffffffffff', 'C:1/P:1']) {
       const answer = await ask(stream, at);
@@ -173,7 +173,7 @@ describe('Time travel', () => {
     }
   });
 
-  it('gives each report as it was given then: backdated entries, reversals and new names of later are not in it', async () => {
+  it('repeats each report as it was given then, without later backdated entries, reversals and names', async () => {
     const books = await withBooks(world);
     const { api } = books.admin;
     const paths = [
@@ -200,7 +200,7 @@ describe('Time travel', () => {
     };
     const post = async (date: string, debit: string, credit: string, amount: number): Promise<string> => {
       const { id } = await posted(api, { date, lines: move(debit, credit, amount) });
-      // Nothing else writes here: where the log ends is this posting's end.
+      // Nothing else writes here, so the log ends with this posting.
       await moment(await api.patch(`${ACCOUNTS}/1000`, { name: `Cash ${told.length}` }));
       return id;
     };

@@ -6,7 +6,7 @@ import { PORTAL } from '../../support/partners.ts';
 import type { Server } from '../../support/server.ts';
 import { say, type TestTenant, talk, type World } from '../../support/world.ts';
 
-/** Partners with customers whose usage is billed. */
+/** Partners and customers with billed usage. */
 
 export const RATE_CARD = `${PORTAL}/billing/rate-card`;
 export const INVOICES = `${PORTAL}/billing/invoices`;
@@ -68,7 +68,7 @@ export const newCustomer = async (world: World, partner: TestPartner): Promise<T
   return tenant;
 };
 
-/** Usage: so many messages of the admin. */
+/** Creates usage: messages of the admin. */
 export const send = async (tenant: TestTenant, messages: number): Promise<void> => {
   const other = await tenant.person('Someone');
   const conversation = await talk(tenant.admin, other);
@@ -99,7 +99,7 @@ export const monthAhead = (ahead: number): string => {
 
 const eventData = z.object({ invoice_id: z.string() });
 
-/** Types of the events of each invoice, from the event log's file. */
+/** Types of an invoice's events, from the log's file. */
 export const eventsOf = ({ dataDir }: Server, invoiceId: string): readonly string[] => {
   const database = new DatabaseSync(join(dataDir, 'events.db'), { readOnly: true });
   try {

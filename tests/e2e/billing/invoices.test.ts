@@ -37,7 +37,7 @@ describe('Invoices of a partner', () => {
     return made;
   };
 
-  it('freeze this calendar month, unless a window is given', async () => {
+  it('cover the present calendar month unless a window is given', async () => {
     const acme = await customer(3);
     const made = await generate(north, acme);
     expect(made.window).to.deep.equal({ from: monthAhead(0), to: monthAhead(1) });
@@ -57,7 +57,7 @@ describe('Invoices of a partner', () => {
     expect(await read(north, made)).to.deep.equal(made);
   });
 
-  it('are one for each window, also when it is asked for at once, or written otherwise', async () => {
+  it('are generated once per window, also concurrently and for other spellings', async () => {
     const acme = await customer(1);
     const day = monthAhead(0).slice(0, 10);
     const ways = [
@@ -73,7 +73,7 @@ describe('Invoices of a partner', () => {
     expect(new Set(answers.map(({ text }) => text)).size).to.equal(1);
   });
 
-  it('give the same answer to a request that is repeated with its key', async () => {
+  it('repeat their answer for an Idempotency-Key', async () => {
     const acme = await customer(1);
     const headers = { 'idempotency-key': randomUUID() };
     const first = await north.api.post(GENERATE, { customer_id: acme.id }, { headers });
@@ -104,7 +104,7 @@ describe('Invoices of a partner', () => {
     expect([ahead.status, ahead.error]).to.deep.equal([422, 'nothing_to_invoice']);
   });
 
-  it('are not made of nothing, of what is included, or of what has no price', async () => {
+  it('need billable usage with a price', async () => {
     const idle = await newCustomer(world, north);
     const refused = await north.api.post(GENERATE, { customer_id: idle.id });
     expect([refused.status, refused.error]).to.deep.equal([422, 'nothing_to_invoice']);
@@ -118,7 +118,7 @@ describe('Invoices of a partner', () => {
     expect((await generate(free, user)).totals.retail).to.equal(80);
   });
 
-  it('refuse what is no window and no customer, before they look for it', async () => {
+  it('refuse an invalid window before an unknown customer', async () => {
     const acme = await customer(1);
     const bad = [
       {},
@@ -138,7 +138,7 @@ describe('Invoices of a partner', () => {
     }
   });
 
-  it('are nobody else’s: unknown, malformed and another partner’s are one 404, byte for byte', async () => {
+  it('are a 404 with the same bytes when unknown, malformed or another partner’s', async () => {
     const acme = await customer(1);
     const made = await generate(north, acme);
     const theirs = await newCustomer(world, south);
@@ -166,7 +166,7 @@ describe('Invoices of a partner', () => {
     expect((await read(north, made)).state).to.equal('generated');
   });
 
-  it('stay with the partner who made them when the customer goes to another', async () => {
+  it('stay with their partner after a hand-over', async () => {
     const acme = await customer(1);
     const made = await generate(north, acme);
     await world.platform.patch(`/super/tenants/${acme.id}`, { partner_id: south.id });
@@ -178,7 +178,7 @@ describe('Invoices of a partner', () => {
     (await north.api.post(`${INVOICES}/${made.id}/issue`)).as(invoice);
   });
 
-  it('never change: not with card, profile or names, and not by PATCH', async () => {
+  it('never change with card, profile or names, or by PATCH', async () => {
     const partner = await newPartner(world);
     await priceMessages(partner);
     const acme = await newCustomer(world, partner);
@@ -211,7 +211,7 @@ describe('Invoices of a partner', () => {
     expect((await partner.api.patch(path, {})).as(locked, 409).details.state).to.equal('issued');
   });
 
-  it('free their window when they are void, for the next revision', async () => {
+  it('free their window when void, for the next revision', async () => {
     const acme = await customer(2);
     const first = await generate(north, acme);
     const path = `${INVOICES}/${first.id}`;
@@ -231,7 +231,7 @@ describe('Invoices of a partner', () => {
     expect((await read(north, first)).totals.retail).to.equal(160);
   });
 
-  it('cannot be void when they are issued, and are issued once', async () => {
+  it('cannot be voided when issued, and are issued once', async () => {
     const acme = await customer(1);
     const made = await generate(north, acme);
     const issued = await north.api.post(`${INVOICES}/${made.id}/issue`);
@@ -242,7 +242,7 @@ describe('Invoices of a partner', () => {
     expect(refused.as(locked, 409).details.state).to.equal('issued');
   });
 
-  it('are listed, newest first, by customer and state, page by page', async () => {
+  it('are listed newest first, by customer and state, in pages', async () => {
     const partner = await newPartner(world);
     await priceMessages(partner);
     const made = [];
@@ -272,7 +272,7 @@ describe('Invoices of a partner', () => {
     }
   });
 
-  it('are a page to print, with names as text and nothing that runs', async () => {
+  it('are printable pages, with names as text and without scripts', async () => {
     const partner = await newPartner(world);
     await priceMessages(partner);
     const evil = '<script>alert(1)</script>&"';

@@ -26,7 +26,7 @@ const refusal = z.object({
   details: z.object({ reason: z.string() }),
 });
 
-/** Decisions, section 10, Issue: against an upstream with every fault that such a one has. */
+/** Decisions, section 10, Issue: an upstream with every kind of fault. */
 describe('Issuing to an upstream billing system', () => {
   let world: World;
   let upstream: TestUpstream;
@@ -61,7 +61,7 @@ describe('Issuing to an upstream billing system', () => {
       withinMs,
     );
 
-  it('sends what was frozen, with key and token, and keeps the reference', async () => {
+  it('sends the frozen content with key and token, and stores the reference', async () => {
     const made = await newInvoice();
     const answer = await issue(made);
     const issued = answer.as(invoice);
@@ -83,7 +83,7 @@ describe('Issuing to an upstream billing system', () => {
     expect(callsFor(made)).to.have.length(1);
   });
 
-  it('is refused definitely: the invoice is generated again, with the reason', async () => {
+  it('can be refused: the invoice is generated again, with the reason', async () => {
     const made = await newInvoice();
     upstream.fail({ status: 400, body: JSON.stringify({ message: `no, ${TOKEN}` }) });
     const refused = (await issue(made)).as(refusal, 422);
@@ -91,7 +91,7 @@ describe('Issuing to an upstream billing system', () => {
     expect(await read(north, made)).to.deep.equal({ ...made, last_error: 'HTTP 400: no, ***' });
     (await issue(made)).as(invoice);
     const other = await newInvoice();
-    // A key changes nothing: it is refused, and with the same key again as well.
+    // A repetition with the same key is refused as well.
     const headers = { 'idempotency-key': randomUUID() };
     upstream.fail({ status: 422 }, { status: 403 });
     for (let round = 0; round < 2; round += 1) {
@@ -102,7 +102,7 @@ describe('Issuing to an upstream billing system', () => {
     (await north.api.post(`${INVOICES}/${other.id}/void`)).as(invoice);
   });
 
-  it('is issuing while the answer is lost, cannot be void, and ends with one document', async () => {
+  it('waits for a lost answer, prevents voiding, and ends with one document', async () => {
     const made = await newInvoice();
     upstream.fail('accept and drop', { status: 503 });
     const waiting = (await issue(made)).as(invoice, 202);
@@ -130,7 +130,7 @@ describe('Issuing to an upstream billing system', () => {
     ['a success without a reference', { status: 201, body: '{"reference":""}', accepts: true }],
     ['more than anybody reads', { status: 200, body: ' '.repeat(200_000) }],
   ] as const) {
-    it(`takes ${what} for no answer, and goes on`, async () => {
+    it(`treats ${what} as no answer, and retries`, async () => {
       const made = await newInvoice();
       upstream.fail(fault);
       (await issue(made)).as(invoice, 202);
@@ -140,7 +140,7 @@ describe('Issuing to an upstream billing system', () => {
     }).timeout(60_000);
   }
 
-  it('goes on through five failures', async () => {
+  it('succeeds after five failures', async () => {
     const made = await newInvoice();
     upstream.fail(...Array.from({ length: 5 }, () => ({ status: 500 })));
     (await issue(made)).as(invoice, 202);
@@ -148,7 +148,7 @@ describe('Issuing to an upstream billing system', () => {
     expect(callsFor(made)).to.have.length(6);
   }).timeout(120_000);
 
-  it('is one document for many who issue at once', async () => {
+  it('sends one document for concurrent requests', async () => {
     const made = await newInvoice();
     const answers = await Promise.all(Array.from({ length: 8 }, () => issue(made)));
     for (const { status } of answers) expect([200, 202]).to.include(status);
@@ -156,7 +156,7 @@ describe('Issuing to an upstream billing system', () => {
     expect(callsFor(made)).to.have.length(1);
   }).timeout(60_000);
 
-  it('or void, whoever comes first', async () => {
+  it('or voiding wins, whichever comes first', async () => {
     for (let round = 0; round < 5; round += 1) {
       const made = await newInvoice();
       const [issued, voided] = await Promise.all([
@@ -168,7 +168,7 @@ describe('Issuing to an upstream billing system', () => {
     }
   }).timeout(60_000);
 
-  it('answers while the upstream is silent, and goes on later', async () => {
+  it('answers while the upstream is silent, and continues later', async () => {
     const made = await newInvoice();
     upstream.fail('accept and hang');
     const began = performance.now();
@@ -177,7 +177,7 @@ describe('Issuing to an upstream billing system', () => {
     await issuedInTime(made);
   }).timeout(60_000);
 
-  it('leaves the token nowhere: not in the log, not in what is stored', async () => {
+  it('leaves the token out of log and stores', async () => {
     expect(world.server.output()).not.to.include(TOKEN);
     const folder = world.server.dataDir;
     const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) =>

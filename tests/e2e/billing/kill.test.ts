@@ -17,7 +17,7 @@ import {
   send,
 } from './invoice-support.ts';
 
-/** Only the connection may fail: a wrong answer must not be mistaken for the kill. */
+/** Accepts only a failed connection, since a wrong answer is no kill. */
 const unlessKilled = async <T>(work: Promise<T>): Promise<T | undefined> => {
   try {
     return await work;
@@ -88,7 +88,7 @@ describe('Issuing and kill -9', () => {
     ['after the upstream has taken it, before its answer', 'accept and hang'],
     ['as its answer comes', 'none'],
   ] as const) {
-    it(`ends issued, with one document, when the server dies ${when}`, async () => {
+    it(`ends issued, with one document, when the server is killed ${when}`, async () => {
       const made = await newInvoice();
       upstream.fail(fault);
       upstream.onCall(() => world.server.signal('SIGKILL'));
@@ -101,7 +101,7 @@ describe('Issuing and kill -9', () => {
     }).timeout(120_000);
   }
 
-  it('ends so from any moment of the request, and of the background’s calls', async () => {
+  it('ends issued from any moment of the request and of background calls', async () => {
     for (const delay of [0, 4, 12, 25]) {
       const made = await newInvoice();
       upstream.fail('accept and drop');
@@ -111,7 +111,7 @@ describe('Issuing and kill -9', () => {
         await asked.catch(() => undefined);
         await world.server.exited;
       });
-      // The kill may have come before anything was begun.
+      // The kill may precede the start.
       await issue(made);
       await endsOnce(made);
     }
@@ -123,7 +123,7 @@ describe('Issuing and kill -9', () => {
     await endsOnce(made);
   }).timeout(240_000);
 
-  it('goes on after an orderly end as well, and answers the request that waits for the upstream', async () => {
+  it('continues after a clean stop, which answers requests that wait for the upstream', async () => {
     const made = await newInvoice();
     upstream.fail('accept and hang');
     upstream.onCall(() => world.server.signal('SIGTERM'));
@@ -135,7 +135,7 @@ describe('Issuing and kill -9', () => {
 describe('Generating and the embedded recorder, and kill -9', () => {
   after(endWorld);
 
-  it('have one invoice for each window, and one document for each that is issued', async () => {
+  it('have one invoice per window, and one document per issued invoice', async () => {
     const world = await startWorld();
     const north = await newPartner(world);
     await priceMessages(north);

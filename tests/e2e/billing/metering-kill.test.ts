@@ -12,7 +12,7 @@ import {
   type World,
 } from '../../support/world.ts';
 
-/** Counts are those of the log, at whatever moment the server dies. */
+/** Counts equal the log's, at any moment of a kill. */
 describe('Metering and kill -9', () => {
   let world: World;
   let partner: TestPartner;
@@ -33,14 +33,14 @@ describe('Metering and kill -9', () => {
   });
   after(endWorld);
 
-  /** Writes until the server is gone. */
+  /** Writes until the server is killed. */
   const write = async (who: Member): Promise<void> => {
     for (;;) {
       try {
         const answer = await who.api.post(`${BASE}/${room}/messages`, { body: 'counted' });
         expect(answer.status).to.equal(201);
       } catch (error) {
-        // Only the connection may fail: a wrong answer must not be mistaken for the kill.
+        // Only the connection may fail: a wrong answer is no kill.
         if (error instanceof TypeError) return;
         throw error;
       }
@@ -62,7 +62,7 @@ describe('Metering and kill -9', () => {
         expect(written.length).to.be.greaterThan(0);
         const lines = await linesOf(partner, tenant.id);
         expect(lines.get('messages_sent')?.quantity).to.equal(written.length);
-        // Who begins the conversation and makes the people, and whoever came to write before the kill.
+        // The creator of the conversation and the people, and all who wrote before the kill.
         const active = new Set([tenant.admin.id, ada.id, ...written.map((each) => each.sender_user_id)]);
         expect(lines.get('active_users')?.quantity).to.equal(active.size);
         const events = await usageOf(partner, tenant.id, 'messages_sent', '&limit=200');

@@ -7,7 +7,7 @@ import { create, define, pointing, remove } from '../entities/support.ts';
 import { publicPath, published, send } from '../forms/support.ts';
 import { defineEntity, startJob } from '../workflow/support.ts';
 
-/** Decisions, section 10, Meters: the ways in which one request is several events, or none that counts. */
+/** Decisions, section 10, Meters: requests with several events, or with none that counts. */
 describe('Metering', () => {
   let world: World;
   before(async () => {
@@ -31,7 +31,7 @@ describe('Metering', () => {
   };
   type Customer = Awaited<ReturnType<typeof customer>>;
 
-  /** Each count is that of the events behind it, none of them twice. */
+  /** Checks counts against the listed events, without duplicates. */
   const expectCounts = async (of: Customer, wanted: Readonly<Record<string, number>>): Promise<void> => {
     expect(await counts(of)).to.deep.equal(wanted);
     for (const [meter, quantity] of Object.entries(wanted)) {
@@ -49,7 +49,7 @@ describe('Metering', () => {
     expect((await committed(tenant.admin, id)).result?.succeeded).to.equal(ids.length);
   };
 
-  it('counts each row of a bulk transition once, and no row that is edited or deleted', async () => {
+  it('counts each row of a bulk transition once, and no edited or deleted row', async () => {
     const of = await customer();
     const { tenant } = of;
     await defineEntity(tenant, 'expense');
@@ -65,7 +65,7 @@ describe('Metering', () => {
     await expectCounts(of, { ...before, job_transitions: 5 });
   });
 
-  it('counts nothing for what goes with a record that is deleted', async () => {
+  it('counts nothing for the cascade of a deleted record', async () => {
     const of = await customer();
     const { admin } = of.tenant;
     const order = await define(admin, { key: 'title', type: 'text' });
@@ -76,7 +76,7 @@ describe('Metering', () => {
     await expectCounts(of, { active_users: 1, records_created: 4 });
   });
 
-  it('counts a submission and the record that it makes, and no person: it is anybody’s', async () => {
+  it('counts a submission and its record, and no person', async () => {
     const of = await customer();
     const { tenant } = of;
     const form = await published(tenant, [{ key: 'name', type: 'text' }]);
@@ -89,7 +89,7 @@ describe('Metering', () => {
     await expectCounts(of, { active_users: 1, records_created: 3, forms_submitted: 3 });
   });
 
-  it('counts a message that is edited or deleted later once, and one whose key comes twice', async () => {
+  it('counts a message once, also when it is edited, deleted or repeated with its key', async () => {
     const of = await customer();
     const { tenant } = of;
     const ada = await tenant.person('Ada');
@@ -104,7 +104,7 @@ describe('Metering', () => {
     await expectCounts(of, { active_users: 2, messages_sent: 2 });
   });
 
-  it('has what was used just before, with the position of it, and no position that is none', async () => {
+  it('includes the latest usage, with its position', async () => {
     const of = await customer();
     const { partner, tenant } = of;
     const ada = await tenant.person('Ada');
@@ -128,7 +128,7 @@ describe('Metering', () => {
     }
   });
 
-  it('takes no cursor of another meter, another customer or another list', async () => {
+  it('refuses a cursor of another meter, customer or list', async () => {
     const of = await customer();
     const { partner, tenant } = of;
     const ada = await tenant.person('Ada');

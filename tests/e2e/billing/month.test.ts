@@ -48,7 +48,7 @@ const reconciliation = z.object({
 });
 
 type Line = z.output<typeof line>;
-/** meter, quantity, included, billable, wholesale, retail; `late` beside late ones */
+/** meter, quantity, included, billable, wholesale, retail; `late` on late lines */
 const short = (lines: readonly Line[]) =>
   lines
     .filter(({ meter }) => meter !== 'active_users')
@@ -65,8 +65,8 @@ const MESSAGES = 'messages_sent';
 const RECORDS = 'records_created';
 
 /**
- * A month of a partner with three customers; every figure was worked out by hand. Messages cost 50 and sell for 80, two
- * of each month are included; records cost 12.5 and sell for 20.005.
+ * A month of a partner with three customers; figures computed by hand. Messages cost 50 and sell for 80, two of each
+ * month are included; records cost 12.5 and sell for 20.005.
  */
 describe('A month of a partner with three customers', () => {
   let world: World;
@@ -107,7 +107,7 @@ describe('A month of a partner with three customers', () => {
     if (found === undefined) throw new Error('no statement');
     return found;
   };
-  /** By customer in the order of these three: wholesale, retail, invoiced retail, unbilled retail. */
+  /** By customer, in this order: wholesale, retail, invoiced retail, unbilled retail. */
   const reconciled = async (query = thisMonth) => {
     const answer = (await north.api.get(`${RECONCILIATION}?${query}&scope=customer`)).as(reconciliation);
     const of = ({ id }: TestTenant) => {
@@ -117,7 +117,7 @@ describe('A month of a partner with three customers', () => {
     return { acme: of(acme), brook: of(brook), cove: of(cove), totals: answer.totals };
   };
 
-  it('is used, and the statements say so', async () => {
+  it('is counted in statements', async () => {
     await price({ wholesale: '50', retail: '80', included: 2 });
     await send(acme, 5);
     await records(acme, 3);
@@ -156,7 +156,7 @@ describe('A month of a partner with three customers', () => {
     expect(behind.as(z.array(z.object({})))).to.have.length(5);
   });
 
-  it('is invoiced: what was frozen, what came late, what was void', async () => {
+  it('is invoiced, with late usage and void invoices', async () => {
     await north.api.request('PUT', PROFILE, {
       item_name_template: '{{meter}} of {{customer}}',
       item_description: '{{quantity}} for {{partner}}',
@@ -208,7 +208,7 @@ describe('A month of a partner with three customers', () => {
     expect(await read(north, first)).to.deep.equal(first);
   });
 
-  it('is issued, and adds up: statements, reconciliation and invoices say the same', async () => {
+  it('is issued, with equal sums in statements, reconciliation and invoices', async () => {
     const live = (await north.api.get(`${INVOICES}?state=generated`)).as(z.array(invoice));
     expect(live).to.have.length(3);
     for (const { id } of live) (await north.api.post(`${INVOICES}/${id}/issue`)).as(invoice);

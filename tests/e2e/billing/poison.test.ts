@@ -7,7 +7,7 @@ import { eventually } from '../../support/server.ts';
 import { endWorld, startWorld, type World } from '../../support/world.ts';
 import { GENERATE, priceMessages, send } from './invoice-support.ts';
 
-/** An event that no build can read, in a customer's stream. */
+/** Writes an unreadable event to a customer's stream. */
 const poison = async (dataDir: string, tenantId: string): Promise<void> => {
   const events = openSqliteEventStore({ path: join(dataDir, 'events.db') });
   const metadata = {
@@ -38,7 +38,7 @@ describe('A customer whose events cannot be counted', () => {
   });
   after(endWorld);
 
-  it('is billed nothing wrong: it has no figures, and other customers have theirs', async () => {
+  it('gets no wrong figures, and other customers get theirs', async () => {
     const { partner, tenants } = await partnerWith(world, 2);
     const [ill, well] = tenants;
     if (ill === undefined || well === undefined) throw new Error('no tenant');

@@ -15,7 +15,7 @@ import {
   send,
 } from './invoice-support.ts';
 
-/** What a partner's books say of an invoice: the customer owes retail, the partner owes wholesale. */
+/** Posts an invoice: the customer owes retail, the partner owes wholesale. */
 const RULE = {
   name: 'Invoiced',
   source_kind: 'partner_invoice.issued',
@@ -30,8 +30,8 @@ const RULE = {
   mode: 'post',
 };
 
-/** Decisions, section 9, Sources: `partner_invoice.issued`, in the books of the partner's own tenant. */
-describe('An issued invoice in the books of the partner', () => {
+/** Decisions, section 9, Sources: `partner_invoice.issued`, in the ledger of the partner's own tenant. */
+describe('An issued invoice in the partner’s ledger', () => {
   let world: World;
   let upstream: TestUpstream;
   let north: TestPartner;
@@ -60,13 +60,13 @@ describe('An issued invoice in the books of the partner', () => {
     return generate(partner, customer);
   };
   const issue = ({ id }: Invoice, partner = north) => partner.api.post(`${INVOICES}/${id}/issue`);
-  /** All that the rule has made, once it is as many as invoices were issued. */
+  /** The rule's entries, once there is one per issued invoice. */
   const entries = () => {
     issued += 1;
     return entriesOf(home.admin.api, rule, issued, 60_000);
   };
 
-  it('is one posted entry of its amounts, however often it is issued', async () => {
+  it('is one posted entry, however often it is issued', async () => {
     const voided = await newInvoice(1);
     await north.api.post(`${INVOICES}/${voided.id}/void`);
     const made = await newInvoice(3);
@@ -90,17 +90,17 @@ describe('An issued invoice in the books of the partner', () => {
     expect(await allFailures(home.admin.api)).to.deep.equal([]);
   }).timeout(60_000);
 
-  it('is none of another partner’s, nor of one without a tenant of its own', async () => {
+  it('is not posted for another partner, or for one without a tenant of its own', async () => {
     const south = await newPartner(world);
     await priceMessages(south);
     expect((await issue(await newInvoice(1, south), south)).status).to.equal(200);
-    // What comes after it is there, and it is not.
+    // A later invoice has its entry, and this one has none.
     expect((await issue(await newInvoice(1))).status).to.equal(200);
     const made = await entries();
     expect(made.map(({ total_debit }) => total_debit)).to.deep.equal([390, 130]);
   }).timeout(60_000);
 
-  it('is one entry also when the server dies as the upstream answers, and as the event comes', async () => {
+  it('is one entry when the server is killed while the upstream answers, or the event is handled', async () => {
     for (const delay of [undefined, 0, 5, 20]) {
       const made = await newInvoice(1);
       const kill = () => world.server.signal('SIGKILL');

@@ -44,7 +44,7 @@ describe('Invoices on two processes', () => {
     return (await on(which).post(GENERATE, { customer_id: customer.id })).as(invoice, 201);
   };
 
-  it('are made once for each window', async () => {
+  it('are generated once per window', async () => {
     for (let round = 0; round < 3; round += 1) {
       const customer = await newCustomer(world, north);
       await send(customer, 1);
@@ -56,7 +56,7 @@ describe('Invoices on two processes', () => {
     }
   }).timeout(60_000);
 
-  it('are of one window, where twenty ask at once for windows that overlap', async () => {
+  it('cover one of twenty overlapping windows requested at once', async () => {
     const customer = await newCustomer(world, north);
     await send(customer, 1);
     const answers = await Promise.all(
@@ -72,7 +72,7 @@ describe('Invoices on two processes', () => {
     expect(listed.json).to.deep.equal([made]);
   }).timeout(60_000);
 
-  it('are known at once to the other process', async () => {
+  it('are visible to the other process at once', async () => {
     for (let round = 0; round < 6; round += 1) {
       const made = await generated(round);
       const path = `${INVOICES}/${made.id}`;
@@ -86,7 +86,7 @@ describe('Invoices on two processes', () => {
     }
   }).timeout(60_000);
 
-  it('are issued with one call, whoever asks', async () => {
+  it('are issued with one call, whichever process gets the request', async () => {
     for (let round = 0; round < 3; round += 1) {
       const made = await generated(round);
       const answers = await Promise.all(
@@ -98,7 +98,7 @@ describe('Invoices on two processes', () => {
     }
   }).timeout(120_000);
 
-  it('are gone on with by the one that is left', async () => {
+  it('are issued by the remaining process', async () => {
     const made = await generated(0);
     upstream.fail({ status: 503 }, 'accept and drop', { status: 503 });
     (await on(1).post(`${INVOICES}/${made.id}/issue`)).as(invoice, 202);

@@ -25,7 +25,7 @@ describe('The rate card', () => {
   const put = (body: unknown, headers: Record<string, string> = {}) =>
     north.api.request('PUT', RATE_CARD, body, { headers });
 
-  it('prices nothing before the first one, which may say which version it replaces', async () => {
+  it('has no prices before the first version, which may expect version 0', async () => {
     const answer = await north.api.get(RATE_CARD);
     expect(answer.as(rateCard)).to.deep.equal({ version: 0, currency: 'EUR', rates: {}, updated_at: null });
     expect(answer.header('etag')).to.equal('"0"');
@@ -33,7 +33,7 @@ describe('The rate card', () => {
     expect((await put({ rates: RATES }, { 'if-match': '"0"' })).as(rateCard).version).to.equal(1);
   });
 
-  it('is in the currency of the partner’s own tenant unless it says otherwise', async () => {
+  it('uses the currency of the partner’s own tenant by default', async () => {
     const home = await world.tenant();
     await world.platform.patch(`/super/tenants/${home.id}`, { currency: 'CHF' });
     await world.platform.patch(`/super/partners/${north.id}`, { home_tenant_id: home.id });
@@ -43,7 +43,7 @@ describe('The rate card', () => {
     expect((await put({ rates: {} })).as(rateCard).currency).to.equal('USD');
   });
 
-  it('is replaced as a whole, read at once, and kept', async () => {
+  it('is replaced as a whole, and read at once', async () => {
     const first = await put({ currency: 'EUR', rates: RATES });
     expect(first.as(rateCard)).to.deep.include({ version: 1, currency: 'EUR', rates: RATES });
     expect(first.header('etag')).to.equal('"1"');
@@ -70,7 +70,7 @@ describe('The rate card', () => {
     expect((await putCard(north, {}, { 'if-match': '*' })).version).to.equal(3);
   });
 
-  it('lets one of many who replace the same version win, and readers see one card', async () => {
+  it('lets one of many replacements of the same version win, with one card for readers', async () => {
     await putCard(north, RATES);
     const cards = Array.from({ length: 20 }, (_, nth) => ({
       active_users: { wholesale: String(nth), retail: String(nth) },
@@ -88,14 +88,14 @@ describe('The rate card', () => {
     }
   });
 
-  it('is changed once by a key that comes twice', async () => {
+  it('changes once for an Idempotency-Key', async () => {
     const headers = { 'idempotency-key': 'one' };
     const first = await put({ rates: RATES }, headers);
     expect((await put({ rates: RATES }, headers)).text).to.equal(first.text);
     expect((await north.api.get(RATE_CARD)).as(rateCard).version).to.equal(1);
   });
 
-  it('refuses what is no card, and changes nothing', async () => {
+  it('refuses invalid cards, and changes nothing', async () => {
     const rate = { wholesale: '1', retail: '2' };
     const wrong: readonly unknown[] = [
       {},
@@ -146,7 +146,7 @@ describe('The rate card', () => {
     expect((await north.api.get(RATE_CARD)).as(rateCard).version).to.equal(0);
   });
 
-  it('is each partner’s own', async () => {
+  it('is separate for each partner', async () => {
     await putCard(north, RATES);
     const { partner: south } = await partnerWith(world, 0);
     expect((await south.api.get(RATE_CARD)).as(rateCard).version).to.equal(0);

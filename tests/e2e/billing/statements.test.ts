@@ -38,7 +38,7 @@ describe('Partner statements', () => {
     await endWorld();
   });
 
-  it('count what the product does, each event by one meter and with the events behind it', async () => {
+  it('count usage, each event by one meter, and list the events', async () => {
     const { partner, tenants } = await partnerWith(world, 1);
     const [tenant] = tenants;
     if (tenant === undefined) throw new Error('no tenant');
@@ -93,7 +93,7 @@ describe('Partner statements', () => {
     expect(await types('jobs_started')).to.deep.equal(['RecordCreated', 'RecordCreated']);
   });
 
-  it('leave out who acts as somebody else', async () => {
+  it('exclude impersonators', async () => {
     const { partner, tenants } = await partnerWith(world, 1);
     const [tenant] = tenants;
     if (tenant === undefined) throw new Error('no tenant');
@@ -110,7 +110,7 @@ describe('Partner statements', () => {
     expect(message?.actor).to.deep.equal({ kind: 'user', id: ben.id });
   });
 
-  it('price with the card in force, in the words of the profile, and list every customer', async () => {
+  it('use the present card and the profile’s texts, and list every customer', async () => {
     const { partner, tenants } = await partnerWith(world, 2);
     const [tenant, quiet] = tenants;
     if (tenant === undefined || quiet === undefined) throw new Error('no tenant');
@@ -142,7 +142,7 @@ describe('Partner statements', () => {
     expect(first?.window).to.deep.equal({ from: month(0), to: month(1), open: true });
     expect(first).to.deep.include({ currency: 'EUR', rate_card_version: 1 });
     const last = new Date(Date.parse(month(1)) - 1).toISOString().slice(0, 10);
-    // 4.5 and 7.5: each to its even neighbour.
+    // 4.5 and 7.5, each rounded to the even neighbour.
     expect(first?.lines.find(({ meter }) => meter === 'messages_sent')).to.deep.equal({
       meter: 'messages_sent',
       quantity: 5,
@@ -166,7 +166,7 @@ describe('Partner statements', () => {
     expect(csv.text).to.contain(",messages_sent,5,2,3,1.5,2.5,4,8,'=SUM(A1)");
   });
 
-  it('sum up in reconciliation, losses too', async () => {
+  it('agree with reconciliation, also for losses', async () => {
     const { partner, tenants } = await partnerWith(world, 2);
     for (const tenant of tenants) {
       const [ada, ben] = [await tenant.person('Ada'), await tenant.person('Ben')];
@@ -213,7 +213,7 @@ describe('Partner statements', () => {
     expect((await partner.api.get(`${RECONCILIATION}?scope=site`)).status).to.equal(400);
   });
 
-  it('are of the window that is asked for', async () => {
+  it('cover the requested window', async () => {
     const { partner, tenants } = await partnerWith(world, 1);
     const [tenant] = tenants;
     if (tenant === undefined) throw new Error('no tenant');
@@ -259,7 +259,7 @@ describe('Partner statements', () => {
     }
   });
 
-  it('are nobody else’s: a customer of another partner is as unknown as a malformed one', async () => {
+  it('are the same 404 for another partner’s customer and a malformed id', async () => {
     const { partner: north, tenants } = await partnerWith(world, 1);
     const { partner: south } = await partnerWith(world, 1);
     const [tenant] = tenants;
@@ -295,7 +295,7 @@ describe('Partner statements', () => {
     expect(page.as(usage)).to.have.length(1);
   });
 
-  it('are of each partner’s own time when a customer goes to another partner, and back', async () => {
+  it('cover each partner’s own time when a customer is handed over and back', async () => {
     const { partner: north, tenants } = await partnerWith(world, 1);
     const [tenant] = tenants;
     if (tenant === undefined) throw new Error('no tenant');
@@ -336,7 +336,7 @@ describe('Partner statements', () => {
     expect((await statementsOf(south, NEVER)).map(({ customer }) => customer.id)).to.deep.equal([]);
     const people = await usageOf(south, tenant.id, 'active_users', FOREVER);
     expect(people.map(({ actor }) => actor.id)).to.deep.equal([ada.id]);
-    // A former customer's invoice, generated later, is of the former partner's time.
+    // A former customer's invoice, generated later, covers the former partner's time.
     const generated = await south.api.post(GENERATE, { customer_id: tenant.id });
     expect(generated.as(invoice, 201).totals.retail).to.equal(10);
   });
@@ -351,7 +351,7 @@ describe('Partner statements', () => {
     expect(lines.get('active_users')?.retail).to.equal(1_000_000_000);
   });
 
-  it('are kept through a rebuild of the counts', async () => {
+  it('survive a rebuild of the counts', async () => {
     const { partner, tenants } = await partnerWith(world, 1);
     const [tenant] = tenants;
     if (tenant === undefined) throw new Error('no tenant');

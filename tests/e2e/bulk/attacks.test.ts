@@ -54,7 +54,7 @@ describe('Bulk sessions under attack', () => {
       headers: { 'content-type': 'application/json' },
     });
 
-  describe('take no key for something else', () => {
+  describe('treat keys as data', () => {
     const json = (selection: string, params: string): string =>
       `{"entity_name":"${entity}","operation":"edit","selection":${selection},"op_params":${params}}`;
     const edited = (field: string) => `{"kind":"edit","fields":[${field}]}`;
@@ -76,7 +76,7 @@ describe('Bulk sessions under attack', () => {
       }
     });
 
-    it('in a filter, which would select more than was asked for', async () => {
+    it('in a filter, which would otherwise select more', async () => {
       for (const filter of [
         '{"__proto__":{"$eq":1}}',
         '{"n":1,"__proto__":{"$eq":1}}',
@@ -106,7 +106,7 @@ describe('Bulk sessions under attack', () => {
     });
   });
 
-  describe('bound what they take', () => {
+  describe('limit their input', () => {
     it('filters by length, nodes and depth', async () => {
       for (const filter of [
         `n == 1 ${'|| n == 1 '.repeat(500)}`,
@@ -144,8 +144,8 @@ describe('Bulk sessions under attack', () => {
     });
   });
 
-  describe('decide each row anew at the commit', () => {
-    it('where the entity was changed in between', async () => {
+  describe('decide each row again at the commit', () => {
+    it('when the entity was changed since', async () => {
       const own = await define(
         tenant.admin,
         { key: 'a', type: 'text' },
@@ -175,7 +175,7 @@ describe('Bulk sessions under attack', () => {
       expect((await csvOf(tenant.admin, gone.id))[0]).to.contain(`${id},,unknown_field,`);
     });
 
-    it('where others moved a record, or the workflow was published anew', async () => {
+    it('when records were moved, or the workflow published again', async () => {
       const name = 'moved';
       await defineEntity(tenant, name, { definition: flow('record.amount < 10') });
       const ids = await createMany(tenant.admin, name, 3, (amount) => ({ title: 't', amount: amount * 4 }));
@@ -192,7 +192,7 @@ describe('Bulk sessions under attack', () => {
       const done = await committed(tenant.admin, made.id);
       const rows = (await csvOf(tenant.admin, made.id)).map((row) => row.split(',').slice(0, 3));
       expect(rows[0]).to.deep.equal([moved, 'b', 'invalid_fsm_from_state']);
-      // What a single transition would do decides: the job's own version of the workflow.
+      // As for a single transition, the job's own version of the workflow decides.
       const single = await startJob(tenant.admin, name, { title: 't', amount: 8 });
       expect((await move(tenant.admin, single, 'go')).status).to.equal(422);
       expect(done.result?.errored).to.equal(rows.length);
@@ -201,7 +201,7 @@ describe('Bulk sessions under attack', () => {
       expect((await readJob(tenant.admin, dear)).state).to.be.oneOf(['a', 'b']);
     });
 
-    it('of previews that are made while rows are being changed', async () => {
+    it('of previews made while rows are being changed', async () => {
       const own = await define(tenant.admin, { key: 'n', type: 'integer' });
       const ids = await createMany(tenant.admin, own, 200, () => ({ n: 0 }));
       const changes = ids.map((id, i) => change(tenant.admin, { entity_name: own, id }, { n: (i % 2) + 1 }));
@@ -220,8 +220,8 @@ describe('Bulk sessions under attack', () => {
     });
   });
 
-  describe('go on once they are committed', () => {
-    it('although the admin is deactivated and the tenant is suspended', async () => {
+  describe('continue once committed', () => {
+    it('although the admin is deactivated and the tenant suspended', async () => {
       const other = await world.tenant();
       const boss = await other.person('Boss', 'admin');
       const own = await define(other.admin, { key: 'n', type: 'integer' });
@@ -239,7 +239,7 @@ describe('Bulk sessions under attack', () => {
       expect(done.committed_by).to.equal(boss.id);
     }).timeout(60_000);
 
-    it('and say who acted for whom', async () => {
+    it('and log the impersonator', async () => {
       const { id } = await create(tenant.admin, entity, { n: 1 });
       const { api } = await impersonate(world, tenant.id, { user_id: tenant.admin.id });
       const made = await preview({ ...tenant.admin, api }, entity, edit({ n: 77 }), [id]);
@@ -251,7 +251,7 @@ describe('Bulk sessions under attack', () => {
       expect(metadata.parse(JSON.parse(last?.metadata ?? '')).$causationId).to.equal(`bulk:${made.id}:${id}`);
     });
 
-    it('in the order of their tenants, however many one of them has', async () => {
+    it('in turn by tenant, however many one of them has', async () => {
       const flood = await world.tenant();
       const many = await define(flood.admin, { key: 'n', type: 'integer' });
       await createMany(flood.admin, many, 1_000, () => ({ n: 0 }));

@@ -6,12 +6,12 @@ import { eventually } from '../../support/server.ts';
 import type { TestTenant, World } from '../../support/world.ts';
 import { csvOf, type Session } from './support.ts';
 
-/** Kills the process that works on a session, and reads in the log itself what that left. */
+/** Kills the process that works on a session, and reads the result from the log. */
 
-/** Rounds of all kinds together: a session each, killed once to three times and compared with an undisturbed one. */
+/** Total of rounds: each a session, killed one to three times and compared with an undisturbed one. */
 export const KILL_ROUNDS = Number(process.env.BULK_KILL_ROUNDS ?? 6);
 
-/** How one round of several is to be worked through: all rows are the same, but for the names of their entities. */
+/** One of several equal runs; only names of entities differ. */
 export interface Side {
   readonly entity: string;
   readonly ids: readonly string[];
@@ -52,7 +52,7 @@ export class Killer {
     return withLogOf(this.#world.server, read);
   }
 
-  /** Asks the log itself: the server is too busy with rows to answer before many more are done. */
+  /** Reads the log, since the server is busy with rows. */
   rowIsDone(id: string, type: string, since: number): Promise<void> {
     return this.withLog(async (store) => {
       const stream = `${this.#tenant.id}.record-${id}`;
@@ -62,7 +62,7 @@ export class Killer {
     });
   }
 
-  /** How many runs the session has seen, and whether it has ended. */
+  /** Number of runs that the session has seen, and whether it has ended. */
   look(sessionId: string): Promise<{ readonly runs: number; readonly hasEnded: boolean }> {
     return this.withLog(async (store) => {
       const types: string[] = [];
@@ -78,8 +78,8 @@ export class Killer {
   }
 
   /**
-   * Kills the process as soon as `isUnderWay`, and those that take over once or twice more, anywhere between their
-   * start and their end. @returns how many kills hit a process that was at the rows
+   * Kills the process once `isUnderWay`, then its successors once or twice at random moments. @returns the number of
+   * kills during row processing
    */
   async fireAt(sessionId: string, isUnderWay: () => Promise<void>): Promise<number> {
     let hits = 0;
@@ -88,7 +88,7 @@ export class Killer {
     for (let nth = 0; nth < most; nth += 1) {
       if (nth === 0) {
         await isUnderWay();
-        // Somewhere within the work of a few rows.
+        // Within the time of a few rows.
         await pause(random(40));
       } else if (Math.random() < 0.5) await pause(random(1500));
       else {
@@ -108,12 +108,12 @@ export class Killer {
     return hits;
   }
 
-  /** Every process that was killed at the rows shows as one run, and whoever ended the work as one more. */
+  /** Expects one run per kill during row processing, and one that ended the work. */
   async expectRuns(sessionId: string, hits: number): Promise<void> {
     expect((await this.look(sessionId)).runs, 'runs that the log knows').to.equal(hits + 1);
   }
 
-  /** How many events each record has. */
+  /** Number of events of each record. */
   lengths(ids: readonly string[]): Promise<number[]> {
     const lengthOf = async (store: EventStore, id: string): Promise<number> => {
       const stream = `${this.#tenant.id}.record-${id}`;
@@ -132,8 +132,8 @@ export class Killer {
   }
 
   /**
-   * The events of each record from some length on, and where they came from; ids by where their records stand, and
-   * both entities under one name.
+   * Events of each record after some length, with their sources; ids as indexes of their records, and one name for
+   * both entities.
    */
   histories(
     { entity, ids }: Side,
@@ -157,7 +157,7 @@ export class Killer {
     });
   }
 
-  /** What a session says of itself, with ids by where their records stand. */
+  /** A session's own facts, with ids as indexes of their records. */
   async plain({ id, result }: Session, { ids }: Side) {
     const index = indexed(ids);
     const rows = await csvOf(this.#tenant.admin, id);
@@ -168,7 +168,7 @@ export class Killer {
   }
 }
 
-/** Runs rounds until so many of them were hit by a kill; one that ended first is no round. */
+/** Repeats rounds until enough of them were killed; one that ended first does not count. */
 export const rounds = async (count: number, round: (nth: number) => Promise<number>): Promise<void> => {
   let hit = 0;
   for (let nth = 0; hit < count; nth += 1) {

@@ -20,7 +20,7 @@ import {
   transition,
 } from './support.ts';
 
-/** A transition that is made twice is seen: it leads back. */
+/** Leads back, so that a repeated transition is detected. */
 const LOOP: Definition = {
   initial: 'a',
   states: [
@@ -35,7 +35,7 @@ const LOOP: Definition = {
 
 const ROWS = 1_200;
 const EACH = Math.ceil(KILL_ROUNDS / 3);
-const PATIENCE_MS = 60_000 + EACH * 60_000;
+const TIMEOUT_MS = 60_000 + EACH * 60_000;
 const LONG = 120_000;
 
 const random = (most: number): number => Math.floor(Math.random() * most);
@@ -56,8 +56,8 @@ describe(`kill -9 while a bulk session is committed, ${KILL_ROUNDS} rounds`, () 
     preview(tenant.admin, side.entity, operation, selected);
 
   /**
-   * The same on both sides, one of them under fire: afterwards their sessions, their rows' events and where each event
-   * came from are the same. @returns how many kills hit
+   * Runs both sides, one with kills, then compares sessions, events of rows and their sources. @returns the number of
+   * kills
    */
   const compare = async (
     [torn, twin]: readonly [Side, Side],
@@ -68,7 +68,7 @@ describe(`kill -9 while a bulk session is committed, ${KILL_ROUNDS} rounds`, () 
     const since = { torn: await killer.lengths(torn.ids), twin: await killer.lengths(twin.ids) };
     const made = await previewed(torn, operation, select(torn));
     expect((await commit(tenant.admin, made.id)).status).to.equal(202);
-    // Of the first two thirds, a row that is changed (the others are 3 of ten, or were made so before).
+    // A changed row of the first two thirds (those at 3 of ten are unchanged).
     const aim = 10 * random(ROWS / 15) + 4;
     const hits = await killer.fireAt(made.id, () =>
       killer.rowIsDone(torn.ids[aim] ?? '', type, since.torn[aim] ?? 0),
@@ -95,7 +95,7 @@ describe(`kill -9 while a bulk session is committed, ${KILL_ROUNDS} rounds`, () 
     return hits;
   };
 
-  it('each transition is made once, none is lost, and the counts add up', async () => {
+  it('each transition is made once, and the counts add up', async () => {
     const sideOf = async (entity: string): Promise<Side> => {
       await defineEntity(tenant, entity, { definition: LOOP });
       const ids = await createMany(tenant.admin, entity, ROWS, (i) => ({ title: `${i}`, amount: i % 10 }));
@@ -104,9 +104,9 @@ describe(`kill -9 while a bulk session is committed, ${KILL_ROUNDS} rounds`, () 
     };
     const sides = [await sideOf('torn_jobs'), await sideOf('twin_jobs')] as const;
     await rounds(EACH, () => compare(sides, 'JobTransitioned', transition('flip'), ({ ids }) => ids));
-  }).timeout(PATIENCE_MS);
+  }).timeout(TIMEOUT_MS);
 
-  it('each edit is made once, also where it changes what the filter asks for', async () => {
+  it('each edit is made once, also when it changes the filtered field', async () => {
     const sideOf = async (): Promise<Side> => {
       const entity = await define(tenant.admin, { key: 'n', type: 'integer' });
       return { entity, ids: await createMany(tenant.admin, entity, ROWS, () => ({ n: 0 })) };
@@ -117,18 +117,18 @@ describe(`kill -9 while a bulk session is committed, ${KILL_ROUNDS} rounds`, () 
         return compare(sides, 'RecordUpdated', edit({ n: nth + 1 }), () => ({ filter: { n: nth } }));
       }
       for (const { entity, ids } of sides) {
-        // Rows that are left alone.
+        // Rows that stay unchanged.
         const own = Array.from({ length: ROWS / 10 }, (_, i) => ids[i * 10 + 3] ?? '');
         const answers = own.map((id) => change(tenant.admin, { entity_name: entity, id }, { n: nth + 1 }));
         for (const answer of await Promise.all(answers)) answer.as(z.unknown());
       }
       return compare(sides, 'RecordUpdated', edit({ n: nth + 1 }), ({ ids }) => ids);
     });
-  }).timeout(PATIENCE_MS);
+  }).timeout(TIMEOUT_MS);
 
   /**
-   * Records, of which some are pointed to: by ones that go with them, that are cleared, that keep them. To each that goes
-   * point two more, of which one goes along and one is cleared.
+   * Records with referrers that cascade, clear or restrict. Each cascading referrer has two of its own, one that
+   * cascades and one that clears.
    */
   const family = async (): Promise<Side & { readonly parents: readonly string[] }> => {
     const entity = await define(tenant.admin, { key: 'n', type: 'integer' });
@@ -161,13 +161,13 @@ describe(`kill -9 while a bulk session is committed, ${KILL_ROUNDS} rounds`, () 
     return { entity, ids: [...parents, ...children, ...grandchildren], parents };
   };
 
-  it('each deletion is made once, with all that goes with it, and counted', async () => {
+  it('each deletion is made and counted once, with its cascade', async () => {
     await rounds(EACH, async () => {
       const torn = await family();
       const twin = await family();
       const made = await previewed(torn, DELETE, torn.parents);
       expect((await commit(tenant.admin, made.id)).status).to.equal(202);
-      // Not one that is kept: those are the only even ones.
+      // An odd index, since only parents with even ones can be restricted.
       const aim = torn.parents[2 * random(350) + 1] ?? '';
       const hits = await killer.fireAt(made.id, () => killer.rowIsDone(aim, 'RecordDeleted', 0));
       const done = await ended(tenant.admin, made.id, LONG);
@@ -180,7 +180,7 @@ describe(`kill -9 while a bulk session is committed, ${KILL_ROUNDS} rounds`, () 
         const kinds = result?.cascade_applied?.by_entity.map(({ action, count }) => `${action} ${count}`);
         expect(kinds).to.have.members(['delete 17', 'clear 17', 'delete 17', 'clear 17']);
       }
-      // An attempt that a kill cut off may be given up and made again: its marks come and go.
+      // An attempt cut off by a kill may be abandoned and repeated, so its marks are ignored.
       const lasting = async (side: Side) =>
         (await killer.histories(side)).events.map((events) =>
           events.map(({ type }) => type).filter((type) => !type.startsWith('RecordDeletion')),
@@ -188,9 +188,9 @@ describe(`kill -9 while a bulk session is committed, ${KILL_ROUNDS} rounds`, () 
       expect(await lasting(torn)).to.deep.equal(await lasting(twin));
       return hits;
     });
-  }).timeout(PATIENCE_MS);
+  }).timeout(TIMEOUT_MS);
 
-  it('a commit within a request is taken up by another process', async () => {
+  it('a commit within a request is taken over by another process', async () => {
     const entity = 'small';
     await defineEntity(tenant, entity, { definition: LOOP });
     const ids = await createMany(tenant.admin, entity, 900, (i) => ({ title: `${i}`, amount: 1 }));
@@ -210,5 +210,5 @@ describe(`kill -9 while a bulk session is committed, ${KILL_ROUNDS} rounds`, () 
       expect((await readSession(tenant.admin, made.id)).status).to.equal('committed');
       return hits;
     });
-  }).timeout(PATIENCE_MS);
+  }).timeout(TIMEOUT_MS);
 });

@@ -8,7 +8,7 @@ import { cancel, commit, createMany, csvOf, edit, ended, preview, session } from
 
 const ROWS = 3_000;
 
-describe('A bulk commit whose store is out of reach', () => {
+describe('A bulk commit during an outage of its store', () => {
   let world: World;
   let tenant: TestTenant;
   let killer: Killer;
@@ -22,7 +22,7 @@ describe('A bulk commit whose store is out of reach', () => {
 
   const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-  /** Nobody else can write to the log meanwhile. */
+  /** Locks the log against other writers, or freezes its server. */
   const outOfReach = async (ms: number): Promise<void> => {
     const { eventStore } = world.server;
     if (eventStore !== undefined) {
@@ -49,10 +49,10 @@ describe('A bulk commit whose store is out of reach', () => {
     return made.id;
   };
 
-  it('for longer than is borne ends as errored, and says what was done and what was not', async () => {
+  it('above the limit ends as errored, and lists what was done', async () => {
     const entity = await define(tenant.admin, { key: 'n', type: 'integer' });
     const ids = await createMany(tenant.admin, entity, ROWS, () => ({ n: 0 }));
-    // A store gives up on a write after five seconds, and the commit on the store after two more.
+    // The store gives up a write after five seconds, and the commit gives up the store after two more.
     const id = await begun(1, entity, ids);
     await outOfReach(14_000);
     const { status, result } = await ended(tenant.admin, id, 60_000);
@@ -72,7 +72,7 @@ describe('A bulk commit whose store is out of reach', () => {
     }
   }).timeout(120_000);
 
-  it('for less goes on', async () => {
+  it('below the limit continues', async () => {
     const entity = await define(tenant.admin, { key: 'n', type: 'integer' });
     const ids = await createMany(tenant.admin, entity, ROWS, () => ({ n: 0 }));
     const id = await begun(1, entity, ids);

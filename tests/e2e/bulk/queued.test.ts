@@ -42,11 +42,11 @@ describe('Bulk commits by number of rows, on two processes', () => {
     const done = answer.as(session, 200);
     expect(done.status).to.equal('committed');
     expect(done.result).to.include({ succeeded: 999, skipped: 0, errored: 0 });
-    // The writes are read by whoever was answered.
+    // A caller who was answered reads the writes.
     expect((await read(tenant.admin, { entity_name: entity, id: ids.at(-1) ?? '' })).values.n).to.equal(1);
   });
 
-  it('are queued from 1,000 on, show their progress, and are refused anything else meanwhile', async () => {
+  it('are queued from 1,000, show their progress, and refuse other commands meanwhile', async () => {
     const made = await preview(tenant.admin, entity, edit({ n: 2 }), 'true');
     const started = (await commit(tenant.admin, made.id)).as(session, 202);
     expect(started).to.include({ id: made.id, status: 'committing' });
@@ -63,7 +63,7 @@ describe('Bulk commits by number of rows, on two processes', () => {
     }
   });
 
-  it('let one of those win who commit at both processes', async () => {
+  it('let one of two concurrent commits win', async () => {
     for (const rows of [ids.slice(0, 20), ids]) {
       const n = 3 + rows.length;
       const made = await preview(tenant.admin, entity, edit({ n }), rows);
@@ -82,7 +82,7 @@ describe('Bulk commits by number of rows, on two processes', () => {
     }
   });
 
-  it('go on at the other process when the one that runs them is killed', async () => {
+  it('continue at the other process when their process is killed', async () => {
     const made = await preview(tenant.admin, entity, edit({ n: 9 }), ids);
     (await commit(tenant.admin, made.id)).as(session, 202);
     const there = tenant.admin.api.at(other);
@@ -99,7 +99,7 @@ describe('Bulk commits by number of rows, on two processes', () => {
     expect((await readSession(tenant.admin, made.id)).status).to.equal('committed');
   }).timeout(60_000);
 
-  it('have their effect once for an Idempotency-Key', async () => {
+  it('have one effect for an Idempotency-Key', async () => {
     const headers = { 'idempotency-key': 'the-preview' };
     const body = bodyOf(entity, edit({ n: 12 }), ids.slice(0, 10));
     const made = (await tenant.admin.api.post(`${BULK}/preview`, body, { headers })).as(session, 201);
@@ -112,7 +112,7 @@ describe('Bulk commits by number of rows, on two processes', () => {
     for (const answer of answers) expect(answer.as(session).status).to.equal('committed');
   });
 
-  it('of other tenants’ sessions are not held up', async () => {
+  it('are not delayed by other tenants’ sessions', async () => {
     const second = await world.tenant();
     const own = await define(second.admin, { key: 'n', type: 'integer' });
     await createMany(second.admin, own, 10, () => ({ n: 0 }));

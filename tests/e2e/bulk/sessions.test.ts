@@ -46,7 +46,7 @@ describe('Bulk sessions', () => {
     Promise.all(titles.map((title) => create(tenant.admin, entity, { title })));
 
   describe('previews', () => {
-    it('say what would become of each row, and write nothing to it', async () => {
+    it('show the outcome of each row, and write none', async () => {
       const [one, two, three] = await records('one', 'two', 'three');
       if (!one || !two || !three) throw new Error('no records');
       const made = await preview(tenant.admin, entity, edit({ title: 'two', n: null }), [
@@ -88,7 +88,7 @@ describe('Bulk sessions', () => {
       expect(rows.map((row) => row.split(',')[0])).to.deep.equal(unknown);
     });
 
-    it('of a filter freeze what it selects, in either form', async () => {
+    it('of a filter freeze its matches, in either form', async () => {
       const own = await define(tenant.admin, { key: 'n', type: 'integer' });
       const ids = await createMany(tenant.admin, own, 30, (n) => ({ n }));
       const text = await preview(tenant.admin, own, edit({ n: 0 }), 'n >= 10');
@@ -111,7 +111,7 @@ describe('Bulk sessions', () => {
       expect((await preview(tenant.admin, own, DELETE, 'true')).preview.total_resolved).to.equal(ids.length);
     });
 
-    it('take up to 100,000 rows', async () => {
+    it('accept up to 100,000 rows', async () => {
       const ids = Array.from({ length: 100_000 }, (_, i) => `=no record, "${i}"`);
       const made = await preview(tenant.admin, entity, edit({ n: 1 }), ids);
       expect(made.preview).to.include({ total_resolved: 100_000, would_error: 100_000 });
@@ -119,13 +119,13 @@ describe('Bulk sessions', () => {
       expect(done.result).to.include({ succeeded: 0, skipped: 0, errored: 100_000 });
       const rows = await csvOf(tenant.admin, made.id);
       expect(rows).to.have.length(100_000);
-      // A cell that a spreadsheet would take for a formula begins with an apostrophe.
+      // A cell that looks like a formula begins with an apostrophe.
       for (const i of [0, 999, 54_321, 99_999]) {
         expect(rows[i]).to.match(new RegExp(`^"'=no record, ""${i}""",,record_not_found,`));
       }
     }).timeout(60_000);
 
-    it('refuse what is malformed', async () => {
+    it('refuse malformed requests', async () => {
       const ids = [randomUUID()];
       const good = bodyOf(entity, edit({ n: 1 }), ids);
       const field = { field_key: 'n', new_value: 1 };
@@ -165,7 +165,7 @@ describe('Bulk sessions', () => {
   });
 
   describe('commits', () => {
-    it('edit each row as a single edit would, as the admin', async () => {
+    it('edit each row like a single edit by the admin', async () => {
       const [one, two] = await records('first', 'second');
       if (!one || !two) throw new Error('no records');
       const made = await preview(tenant.admin, entity, edit({ title: 'second', n: 5 }), [one.id, two.id]);
@@ -181,7 +181,7 @@ describe('Bulk sessions', () => {
       expect(await csvOf(tenant.admin, made.id)).to.deep.equal([]);
     });
 
-    it('leave rows alone that are as they should be, and decide changed ones again', async () => {
+    it('skip rows with equal values, and decide changed ones again', async () => {
       const [same, changed, gone, late] = await records('same', 'changed', 'gone', 'late');
       if (!same || !changed || !gone || !late) throw new Error('no records');
       const made = await preview(
@@ -203,7 +203,7 @@ describe('Bulk sessions', () => {
       ]);
     });
 
-    it('of a filter touch what was frozen and still matches, and nothing else', async () => {
+    it('of a filter change only frozen rows that still match', async () => {
       const own = await define(tenant.admin, { key: 'n', type: 'integer' }, { key: 'mark', type: 'text' });
       const ids = await createMany(tenant.admin, own, 5, () => ({ n: 1 }));
       const made = await preview(tenant.admin, own, edit({ mark: 'yes' }), 'n == 1');
@@ -225,14 +225,14 @@ describe('Bulk sessions', () => {
       }
     });
 
-    it('that change what the filter asks for still do all rows', async () => {
+    it('that change the filtered field process all rows', async () => {
       const own = await define(tenant.admin, { key: 'n', type: 'integer' });
       await createMany(tenant.admin, own, 50, () => ({ n: 1 }));
       const made = await preview(tenant.admin, own, edit({ n: 2 }), 'n == 1');
       expect((await committed(tenant.admin, made.id)).result).to.include({ succeeded: 50, errored: 0 });
     });
 
-    it('lose no race: what others change at the same time is kept, and so is what the session does', async () => {
+    it('keep concurrent changes and their own', async () => {
       const own = await define(tenant.admin, { key: 'n', type: 'integer' }, { key: 'mark', type: 'text' });
       const ids = await createMany(tenant.admin, own, 150, () => ({ n: 0 }));
       const byId = await preview(tenant.admin, own, edit({ mark: 'by id' }), ids.slice(0, 75));
@@ -256,7 +256,7 @@ describe('Bulk sessions', () => {
       }
     });
 
-    it('give each of the eight codes', async () => {
+    it('report each of the eight codes', async () => {
       const flow = `f_${entity}`.slice(0, 40);
       await defineEntity(tenant, flow, {
         definition: {
@@ -355,7 +355,7 @@ describe('Bulk sessions', () => {
   });
 
   describe('deletions', () => {
-    it('count all of a cascade of three levels, and end after it', async () => {
+    it('count a cascade of three levels, and end after it', async () => {
       const top = await define(tenant.admin, { key: 'n', type: 'integer' });
       const middle = await define(tenant.admin, pointing('of', top, 'cascade'));
       const bottom = await define(
@@ -384,7 +384,7 @@ describe('Bulk sessions', () => {
         expect((await tenant.admin.api.get(at(name))).as(z.array(record))).to.deep.equal([]);
     });
 
-    it('take along, clear and restrict as single ones, and count it', async () => {
+    it('cascade, clear and restrict like single deletions, and count them', async () => {
       const parent = await define(tenant.admin, { key: 'title', type: 'text' });
       const child = await define(
         tenant.admin,
@@ -437,7 +437,7 @@ describe('Bulk sessions', () => {
       await read(tenant.admin, held);
     });
 
-    it('of both a record and the one that restricts it go through, in whichever order they are given', async () => {
+    it('succeed for a record and its restricting one, in either order', async () => {
       const own = await define(tenant.admin, { key: 'title', type: 'text' });
       (
         await tenant.admin.api.patch(`/api/v1/tenant/entities/${own}`, {
@@ -480,7 +480,7 @@ describe('Bulk sessions', () => {
       }
     };
 
-    it('lead from previewed to cancelled or committed, and nowhere else', async () => {
+    it('lead from previewed to cancelled or committed only', async () => {
       const [row] = await records('state');
       const ids = [row?.id ?? ''];
       const one = await preview(tenant.admin, entity, edit({ n: 1 }), ids);
@@ -494,7 +494,7 @@ describe('Bulk sessions', () => {
       expect((await read(tenant.admin, { entity_name: entity, id: row?.id ?? '' })).version).to.equal(2);
     });
 
-    it('let exactly one of those win who commit and cancel at once', async () => {
+    it('let exactly one of a concurrent commit and cancel win', async () => {
       for (let round = 0; round < 8; round += 1) {
         const [row] = await records(`race ${round}`);
         const made = await preview(tenant.admin, entity, edit({ n: round + 1 }), [row?.id ?? '']);
@@ -511,7 +511,7 @@ describe('Bulk sessions', () => {
       }
     });
 
-    it('are listed newest first, by pages', async () => {
+    it('are listed newest first, in pages', async () => {
       const other = await world.tenant();
       const own = await define(other.admin, { key: 'n', type: 'integer' });
       const made: string[] = [];
@@ -545,7 +545,7 @@ describe('Bulk sessions', () => {
         if (path === SESSIONS) continue;
         expect((await other.admin.api.request(method, path, body)).status, path).to.equal(404);
       }
-      // Another tenant's record is a row like one that does not exist, whatever names it.
+      // Another tenant's record is a row like an unknown one, whoever names it.
       const theirs = await define(other.admin, { key: 'n', type: 'integer' });
       const unknown = randomUUID();
       for (const operation of [DELETE, edit({ n: 1 }), transition('send')]) {

@@ -3,7 +3,7 @@ import { eventually } from '../../support/server.ts';
 import { uuid } from '../../support/shapes.ts';
 import type { Member } from '../../support/world.ts';
 
-/** Bulk sessions as callers see them: strict, so that a key too many is seen. */
+/** The API of bulk sessions; strict, to detect additional keys. */
 
 export const BULK = '/api/v1/tenant/bulk-ops';
 export const SESSIONS = `${BULK}/sessions`;
@@ -168,7 +168,7 @@ export const cancel = (who: Member, id: string) => who.api.post(`${SESSIONS}/${i
 export const readSession = async (who: Member, id: string): Promise<Session> =>
   (await who.api.get(`${SESSIONS}/${id}`)).as(session);
 
-/** Commits, and waits where it is queued. */
+/** Commits, and waits for a queued commit. */
 export const committed = async (who: Member, id: string, withinMs = 30_000): Promise<Session> => {
   const answer = await commit(who, id);
   if (answer.status === 200) return answer.as(session);
@@ -199,7 +199,7 @@ export const csvOf = async (who: Member, id: string): Promise<string[]> => {
   return rows;
 };
 
-/** Many records at once, in their order. */
+/** Creates many records concurrently; returns them in order. */
 export const createMany = async (
   who: Member,
   entity: string,

@@ -35,7 +35,7 @@ describe('Webhooks of bulk operations', () => {
   afterEach(closeReceivers);
   after(endWorld);
 
-  /** Events and records of all that was delivered, once what was written last is: deliveries follow the log. */
+  /** Events and records of all deliveries, once the last write was delivered: deliveries follow the log. */
   const told = async (receiver: Receiver, hook: string): Promise<string[]> => {
     const { id } = await create(tenant.admin, marks);
     const isLast = () => receiver.received.some(({ envelope }) => envelope.data.entity_id === id);
@@ -43,7 +43,7 @@ describe('Webhooks of bulk operations', () => {
     const isOver = async () =>
       (await deliveries(tenant.admin, hook)).every(({ status }) => status === 'delivered');
     await eventually('all deliveries', isOver, 60_000);
-    // A request may come twice after a kill; under one id it is one delivery.
+    // A request may be repeated after a kill; one id is one delivery.
     const bodies = new Map(receiver.received.map(({ envelope }) => [envelope.id, envelope]));
     expect((await deliveries(tenant.admin, hook)).map((each) => each.id)).to.have.members([...bodies.keys()]);
     return [...bodies.values()]
@@ -54,7 +54,7 @@ describe('Webhooks of bulk operations', () => {
 
   const each = (event: string, ids: readonly string[]): string[] => ids.map((id) => `${event} ${id}`);
 
-  it('are one of each row that was changed, and none of others', async () => {
+  it('are sent once for each changed row, and for no other', async () => {
     const entity = await define(tenant.admin, { key: 'n', type: 'integer' });
     const child = await define(
       tenant.admin,
@@ -112,7 +112,7 @@ describe('Webhooks of bulk operations', () => {
     expect(await told(receiver, hook.id)).to.deep.equal(soFar.sort());
   }).timeout(60_000);
 
-  it('are one of each row also where the process is killed', async () => {
+  it('are sent once for each row after kill -9', async () => {
     const killer = new Killer(world, tenant);
     const entity = await define(tenant.admin, { key: 'n', type: 'integer' });
     const ids = await createMany(tenant.admin, entity, TORN, () => ({ n: 0 }));

@@ -5,13 +5,13 @@ import { adaAndBen, forSuite } from '../../support/suite.ts';
 import { BASE } from '../../support/world.ts';
 
 /** Decisions, sections 1 and 2. */
-describe('Bodies of requests', () => {
+describe('Request bodies', () => {
   const here = forSuite(adaAndBen);
 
   const codeOf = (answer: Answer): [number, string | undefined] => [answer.status, answer.error];
   const messagesPath = (): string => `${BASE}/${here().id}/messages`;
 
-  it('answer 413 to a body above 1 MiB, and read one just below', async () => {
+  it('get 413 above 1 MiB, and are read just below', async () => {
     const { ada } = here();
     for (const size of [1024 * 1024 + 1, 2 * 1024 * 1024]) {
       const answer = await ada.api.post(messagesPath(), undefined, { raw: 'x'.repeat(size) });
@@ -30,7 +30,7 @@ describe('Bodies of requests', () => {
     'application/json; charset=latin1',
     'application/jsonx',
   ]) {
-    it(`answer 415 to ${type}`, async () => {
+    it(`get 415 for ${type}`, async () => {
       const { ada } = here();
       const answer = await ada.api.post(messagesPath(), undefined, {
         raw: '{"body":"x"}',
@@ -49,7 +49,7 @@ describe('Bodies of requests', () => {
     '{"body":"\n"}',
     '{"body":NaN}',
   ]) {
-    it(`answer 400 malformed_json to ${JSON.stringify(raw)}`, async () => {
+    it(`get 400 malformed_json for ${JSON.stringify(raw)}`, async () => {
       const { ada } = here();
       expect(codeOf(await ada.api.post(messagesPath(), undefined, { raw }))).to.deep.equal([
         400,
@@ -58,7 +58,7 @@ describe('Bodies of requests', () => {
     });
   }
 
-  it('answer 400 to broken UTF-8 and to JSON that is no object', async () => {
+  it('get 400 for broken UTF-8 and for JSON other than an object', async () => {
     const { ada } = here();
     const broken = new Uint8Array(
       Buffer.concat([Buffer.from('{"body":"'), Buffer.from([0xc3, 0x28]), Buffer.from('"}')]),

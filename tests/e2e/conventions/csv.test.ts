@@ -30,7 +30,7 @@ const INVOICED = ['invoiced_wholesale', 'invoiced_retail', 'unbilled_wholesale',
 
 const texts = (count: number) => fc.sample(hardText, count);
 
-describe('Every CSV of the product, read by another reader', function () {
+describe('Every CSV of the product in an independent parser', function () {
   this.timeout(60_000);
   let world: World;
   let books: TestTenant;
@@ -40,13 +40,13 @@ describe('Every CSV of the product, read by another reader', function () {
   });
   after(endWorld);
 
-  /** The text as the product keeps it; undefined where it takes none such. */
+  /** The text as stored; undefined when it is refused. */
   const kept = async (post: () => Promise<{ status: number; json: unknown }>, key: string) => {
     const { status, json } = await post();
     return status < 300 ? z.looseObject({ [key]: z.string() }).parse(json)[key] : undefined;
   };
 
-  it('is tested here', async () => {
+  it('has a test here', async () => {
     const { paths } = (await world.anybody.get('/openapi.json')).as(openapi);
     const found = Object.entries(paths).filter(([, methods]) =>
       Object.values(methods).some(({ responses }) => JSON.stringify(responses).includes('text/csv')),
@@ -54,7 +54,7 @@ describe('Every CSV of the product, read by another reader', function () {
     expect(found.map(([path]) => path).sort()).to.deep.equal(TESTED);
   });
 
-  it('has the record ids of errors.csv, whatever is in them, and runs none', async () => {
+  it('has the record ids of errors.csv, none of them a formula', async () => {
     const entity = await define(books.admin, { key: 'n', type: 'integer' });
     const ids = [...new Set(['a\nb', 'a\rb', ' =1', '\t@x', '\u00a0+1', '＝1', ...texts(400)])];
     const { id } = await preview(books.admin, entity, edit({ n: 1 }), ids);
@@ -69,7 +69,7 @@ describe('Every CSV of the product, read by another reader', function () {
     }
   });
 
-  it('has the texts of entries.csv and trial-balance.csv, and its amounts as numbers', async () => {
+  it('has the texts of entries.csv and trial-balance.csv, and amounts as numbers', async () => {
     const { api } = books.admin;
     const names = new Map<string, string>();
     for (const [nth, text] of texts(40).entries()) {

@@ -6,11 +6,11 @@ import { adaAndBen, forSuite } from '../../support/suite.ts';
 import { allMessages } from '../../support/unread-model.ts';
 import { BASE, startWorld, USERS } from '../../support/world.ts';
 
-/** Decisions, section 1: a crash in between changes nothing, the repeated request has its effect exactly once. */
+/** Decisions, section 1: after a crash the repeated request has its effect exactly once. */
 describe('Idempotency-Key and kill -9', () => {
   const here = forSuite(() => adaAndBen(startWorld));
 
-  it('gives one message per key, whenever the process dies', async () => {
+  it('gives one message per key, at any moment of a crash', async () => {
     const { world, ada, ben, id } = here();
     const texts = new Set<string>();
     let cut = 0;
@@ -20,7 +20,7 @@ describe('Idempotency-Key and kill -9', () => {
         ada.api.post(`${BASE}/${id}/messages`, { body: `for ${key}` }, keyed(key));
       const answered = new Map<string, string>();
       let arrived = 0;
-      // Killed as soon as some answers are there: the others are anywhere between arrival and answer.
+      // Kills after some answers: other requests are at any point between arrival and answer.
       const flight = keys.map((key) =>
         send(key).then(
           (answer) => {
@@ -51,7 +51,7 @@ describe('Idempotency-Key and kill -9', () => {
     expect(new Set(found)).to.deep.equal(texts);
   }).timeout(90_000);
 
-  it('never leads to a stale read: what was answered before or replayed after is there, or 503', async () => {
+  it('prevents stale reads: answered writes are visible, or the read is 503', async () => {
     const { world, ada, id } = here();
     const key = randomUUID();
     const first = await ada.api.post(`${BASE}/${id}/messages`, { body: 'before' }, keyed(key));
@@ -65,7 +65,7 @@ describe('Idempotency-Key and kill -9', () => {
     expect(last?.id).to.equal(first.as(liveMessage, 201).id);
   });
 
-  it('gives one user per key, whenever the process dies', async () => {
+  it('gives one user per key, at any moment of a crash', async () => {
     const { world, tenant } = here();
     const keys = Array.from({ length: 40 }, () => randomUUID());
     const create = (key: string) => {

@@ -87,7 +87,7 @@ describe('Idempotency-Key on every kind of write', () => {
     });
   }
 
-  it('keeps nothing of a request that could be guessed from what is kept', async () => {
+  it('stores nothing from which a request could be guessed', async () => {
     const { world, tenant } = here();
     const body = {
       email: 'guessed@people.example',

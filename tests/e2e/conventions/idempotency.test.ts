@@ -28,7 +28,7 @@ describe('Idempotency-Key', () => {
     expect(await sentWith('once')).to.have.length(1);
   });
 
-  it('is refused with 422 for anything else', async () => {
+  it('is refused with 422 for another request', async () => {
     const { tenant, ada, id } = here();
     const key = randomUUID();
     await send(ada, { body: 'mine', list: [1, 2] }, key);
@@ -70,7 +70,7 @@ describe('Idempotency-Key', () => {
     }
   });
 
-  it('lets two at once, or twenty, have one effect and one answer', async () => {
+  it('gives concurrent requests one effect and one answer', async () => {
     const { ada } = here();
     for (const size of [2, 20]) {
       const key = randomUUID();
@@ -84,7 +84,7 @@ describe('Idempotency-Key', () => {
     }
   });
 
-  it('does not keep a refusal', async () => {
+  it('is released after a refusal', async () => {
     const { ada } = here();
     const key = randomUUID();
     (await send(ada, { body: '' }, key)).as(validationFailed, 400);
@@ -104,7 +104,7 @@ describe('Idempotency-Key', () => {
       expect((await send(ada, { body: 'x' }, key)).status).to.equal(201);
   });
 
-  it('is ignored where nothing is written', async () => {
+  it('is ignored on reads', async () => {
     const { ada } = here();
     const key = randomUUID();
     for (let i = 0; i < 2; i += 1) {
@@ -113,7 +113,7 @@ describe('Idempotency-Key', () => {
     }
   });
 
-  it('gives no deleted text back', async () => {
+  it('does not replay deleted text', async () => {
     const { ada, id } = here();
     const key = randomUUID();
     const first = await send(ada, { body: 'a text to forget' }, key);
@@ -136,7 +136,7 @@ describe('Idempotency-Key', () => {
     expect((await allMessages(ada, id)).filter((one) => one.id === mid)).to.have.length(1);
   });
 
-  it('keeps answers over a restart', async () => {
+  it('survives a restart', async () => {
     const { world, tenant, ada } = here();
     const key = randomUUID();
     const first = await send(ada, { body: 'before the restart' }, key);

@@ -6,7 +6,7 @@ import { BASE, say, USERS } from '../../support/world.ts';
 
 /**
  * Decisions, section 2: credential 401, kind and role 403, body 413, 415, 400 and tenant_mismatch, existence 404,
- * participation and ownership 403, state 409. Each request is wrong in several ways; the first one counts.
+ * participation and ownership 403, state 409. Each request is wrong in several ways; the first one applies.
  */
 describe('The order of checks', () => {
   const here = forSuite(async () => {

@@ -7,7 +7,7 @@ import { BASE, NOTIFICATIONS, say, token, USERS } from '../../support/world.ts';
 describe('Positions', () => {
   const here = forSuite(adaAndBen);
 
-  it('are on every write, those that change nothing included, and grow', async () => {
+  it('are on every write, also without a change, and grow', async () => {
     const { world, tenant, ada, ben, id } = here();
     const sent = await say(ada, id, 'x');
     const path = `${BASE}/${id}/messages/${sent.id}`;
@@ -42,14 +42,14 @@ describe('Positions', () => {
     }
   });
 
-  it('are on a marking of somebody who was never notified', async () => {
+  it('are on a mark-read of a person without notifications', async () => {
     const { tenant } = here();
     const nobody = await tenant.person('Nobody');
     const answer = await nobody.api.post(`${NOTIFICATIONS}/mark-read`, { all: true });
     expect(answer.header('x-event-position') ?? 'none').to.match(/^[0-9a-f]{16}$/);
   });
 
-  it('are never needed by the same caller: what was answered is read at once', async () => {
+  it('are not needed by the same caller: answered writes are read at once', async () => {
     const { ada, ben, id } = here();
     for (let i = 0; i < 50; i += 1) {
       const sent = await say(i % 2 ? ada : ben, id, `at once ${i}`);
@@ -87,7 +87,7 @@ describe('Positions', () => {
     });
   }
 
-  it('that the log has not reached are 503 read_model_behind after five seconds', async () => {
+  it('after the end of the log are 503 read_model_behind after five seconds', async () => {
     const { ada } = here();
     const began = performance.now();
     const headers = { 'x-min-position': '00000000ffffffff' };

@@ -6,7 +6,7 @@ import { adaAndBen, forSuite } from '../../support/suite.ts';
 import { BASE, NOTIFICATIONS, say, USERS } from '../../support/world.ts';
 
 /** Decisions, sections 1 and 2. */
-describe('Conventions of requests', () => {
+describe('Requests', () => {
   const here = forSuite(async () => {
     const start = await adaAndBen();
     return { ...start, mid: (await say(start.ada, start.id, 'hello')).id };
@@ -15,7 +15,7 @@ describe('Conventions of requests', () => {
   const codeOf = (answer: Answer): [number, string | undefined] => [answer.status, answer.error];
   const messagesPath = (): string => `${BASE}/${here().id}/messages`;
 
-  it('give ids as lower-case UUIDs: version 7, and 5 where made from a natural key', async () => {
+  it('get ids as lower-case UUIDs: version 7, or 5 when derived from a natural key', async () => {
     const { ada, ben, mid } = here();
     expect(uuid.parse(mid).charAt(14)).to.equal('7');
     const started = await ada.api.post(BASE, { participant_user_ids: [ben.id] });
@@ -23,7 +23,7 @@ describe('Conventions of requests', () => {
     expect(ada.id.charAt(14)).to.equal('7');
   });
 
-  it('ignore keys they do not know', async () => {
+  it('may have unknown keys, which are ignored', async () => {
     const { ada, ben, id } = here();
     const answer = await ada.api.post(messagesPath(), {
       body: 'x',
@@ -53,7 +53,7 @@ describe('Conventions of requests', () => {
     ['GET', '/api/v1/tenant/me', {}],
   ];
 
-  it('refuse another tenant_id in body and query with 403, whatever else is wrong', async () => {
+  it('are refused with 403 for another tenant_id in body or query, whatever else is wrong', async () => {
     const { world, tenant, ada } = here();
     const other = (await world.tenant()).id;
     for (const [method, path, body] of calls()) {
@@ -80,7 +80,7 @@ describe('Conventions of requests', () => {
     expect(codeOf(nowhere)).to.deep.equal([403, 'tenant_mismatch']);
   });
 
-  it('accept the own tenant_id and null', async () => {
+  it('may have the own tenant_id or null', async () => {
     const { tenant, ada } = here();
     for (const [method, path, body] of calls()) {
       const own = await ada.api.request(
@@ -94,7 +94,7 @@ describe('Conventions of requests', () => {
     }
   });
 
-  it('answer malformed ids as unknown ones, byte for byte', async () => {
+  it('with malformed ids get the same bytes as with unknown ones', async () => {
     const { tenant, ada, id, mid } = here();
     const malformed = [
       'x',
@@ -146,7 +146,7 @@ describe('Conventions of requests', () => {
     ['POST', '/openapi.json', 'GET, HEAD, OPTIONS'],
     ['DELETE', '/super/tenants/x', 'GET, HEAD, OPTIONS, PATCH'],
   ] as const) {
-    it(`answer 405 with Allow to ${method} ${path}`, async () => {
+    it(`get 405 with Allow for ${method} ${path}`, async () => {
       const { ada } = here();
       const answer = await ada.api.request(method, path);
       expect(codeOf(answer)).to.deep.equal([405, 'method_not_allowed']);
@@ -154,7 +154,7 @@ describe('Conventions of requests', () => {
     });
   }
 
-  it('answer 404 to paths that are not there', async () => {
+  it('get 404 for unknown paths', async () => {
     const { ada } = here();
     for (const path of [
       '/',
@@ -169,7 +169,7 @@ describe('Conventions of requests', () => {
     }
   });
 
-  it('echo a good X-Request-Id and replace a bad one', async () => {
+  it('keep a valid X-Request-Id and replace an invalid one', async () => {
     const { world, ada } = here();
     for (const given of ['a', 'A.b-c_9', 'x'.repeat(128)]) {
       const answer = await ada.api.get(BASE, { headers: { 'x-request-id': given } });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Answer } from '../../support/client.ts';
 
-/** The second answer is the first one again, and says so. */
+/** Checks that the second answer replays the first, with the header that says so. */
 export const expectReplay = (first: Answer, second: Answer): void => {
   expect([second.status, second.text]).to.deep.equal([first.status, first.text]);
   expect(first.header('idempotency-replayed')).to.equal(undefined);

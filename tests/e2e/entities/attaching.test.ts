@@ -4,7 +4,7 @@ import { endWorld, type Member, sharedWorld, type TestTenant, type World } from 
 import { publish } from '../workflow/support.ts';
 import { at, change, create, define, ENTITIES, entity, type Record, read, records } from './support.ts';
 
-/** Decisions, section 6: a workflow that an entity gets later. */
+/** Decisions, section 6: a workflow attached to an existing entity. */
 describe('A workflow', () => {
   let world: World;
   let tenant: TestTenant;
@@ -42,7 +42,7 @@ describe('A workflow', () => {
     expect((await attach(name, 'flow')).as(entity).workflow).to.equal('flow');
   });
 
-  it('gives each record a job, once, whoever creates meanwhile', async () => {
+  it('gives each record a job once, also under concurrent creation', async () => {
     const name = await define(admin, ...FIELDS);
     const before = await Promise.all(Array.from({ length: 250 }, () => create(admin, name)));
     const creating = Array.from({ length: 40 }, () => create(admin, name));
@@ -54,7 +54,7 @@ describe('A workflow', () => {
     for (const made of [...before, ...meanwhile]) {
       expect((await withJob(made)).version).to.equal(made.state === null ? 2 : 1);
     }
-    // Detached, new records have none; those that have one keep it.
+    // After the workflow is detached, new records have no job; existing jobs stay.
     (await attach(name, null)).as(entity);
     expect((await create(admin, name)).state).to.equal(null);
     expect((await read(admin, after)).state).to.equal('draft');
@@ -64,7 +64,7 @@ describe('A workflow', () => {
     expect((await read(admin, after)).version).to.equal(1);
   }).timeout(30_000);
 
-  it('is fitted again when fields change', async () => {
+  it('is checked again when fields change', async () => {
     const name = await define(admin, ...FIELDS);
     (await attach(name, 'flow')).as(entity);
     const fields = [{ key: 'title', label: 'T', type: 'text', required: false }];

@@ -3,7 +3,7 @@ import { eventually } from '../../support/eventually.ts';
 import { endWorld, type Member, startWorld, type World } from '../../support/world.ts';
 import { at, create, define, pointing, records, remove } from './support.ts';
 
-describe('kill -9 in the middle of a deletion', () => {
+describe('kill -9 during a deletion', () => {
   let world: World;
   let ada: Member;
   let customer: string;
@@ -53,7 +53,7 @@ describe('kill -9 in the middle of a deletion', () => {
   };
 
   for (const ms of [8, 60, 140, 250]) {
-    it(`after ${ms} ms leaves all or nothing of it, and no reference to what is gone`, async () => {
+    it(`after ${ms} ms leaves all or nothing, and no dangling reference`, async () => {
       const { root, goes, stays } = await family();
       const deleting = remove(ada, root).then(
         ({ status }) => status,
@@ -74,7 +74,7 @@ describe('kill -9 in the middle of a deletion', () => {
     }).timeout(60_000);
   }
 
-  it('that must not be leaves everything', async () => {
+  it('that is restricted leaves everything', async () => {
     const { root, goes } = await family();
     const last = await create(ada, keeper, { order: goes.at(-1)?.id });
     const deleting = remove(ada, root).catch(() => undefined);

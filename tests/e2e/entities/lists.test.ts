@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { endWorld, type Member, sharedWorld, type World } from '../../support/world.ts';
 import { at, create, define, issuesOf, records } from './support.ts';
 
-/** Lists of records (decisions, sections 1 and 6): how large a page is, and what its cursor is good for. */
+/** Lists of records (decisions, sections 1 and 6): sizes of pages, and validity of cursors. */
 describe('Lists of records', () => {
   let world: World;
   let admin: Member;
@@ -16,7 +16,7 @@ describe('Lists of records', () => {
   const nextOf = (link: string | undefined): string | undefined =>
     /^<([^>]+)>; rel="next"$/.exec(link ?? '')?.[1];
 
-  it('of large records end a page early, and the next one goes on', async () => {
+  it('of large records end a page early, and continue', async () => {
     const name = await define(admin, { key: 'n', type: 'integer' }, { key: 'a', type: 'long_text' });
     const a = '😀'.repeat(90_000);
     const ids: string[] = [];
@@ -65,14 +65,14 @@ describe('Lists of records', () => {
     }
     const changing = await pages('body', 4, async (page) => {
       if (page > 0) return;
-      // The last row that was shown goes, and the one before moves behind all others.
+      // The last row shown is deleted, and the one before moves to the end.
       await admin.api.delete(at(name, b));
       await admin.api.patch(at(name, a), { values: { body: `${long}z` } });
     });
     expect(changing).to.deep.equal([none, short, a, b, c, d, e, f, a]);
   }).timeout(60_000);
 
-  it('take no cursor of another list', async () => {
+  it('refuse a cursor of another list', async () => {
     const fields = [
       { key: 's', type: 'text' },
       { key: 'd', type: 'text' },

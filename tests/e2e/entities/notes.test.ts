@@ -38,7 +38,7 @@ describe('Notes', () => {
     (await who.api.post(path(of), { body })).as(note, 201);
   const bell = async (who: Member) => (await who.api.get(NOTIFICATIONS)).as(notifications);
 
-  it('are answered, and listed oldest first, page by page', async () => {
+  it('are listed oldest first, in pages', async () => {
     const own = await create(ada, entity);
     const made = [await add(ada, 'one', own), await add(ben, 'two', own), await add(ada, 'three', own)];
     expect(made[1]).to.deep.include({
@@ -53,13 +53,13 @@ describe('Notes', () => {
     expect((await ben.api.get(next)).as(notes)).to.deep.equal(made.slice(2));
   });
 
-  it('change neither version nor values of their record', async () => {
+  it('leave version and values of their record unchanged', async () => {
     const own = await create(ada, entity);
     await add(ada, 'x', own);
     expect((await ada.api.get(at(entity, own.id))).json).to.deep.equal(own);
   });
 
-  it('notify everybody they mention, each once, never their author', async () => {
+  it('notify each mentioned person once, and never the author', async () => {
     const body = `${token(ben)} and ${token(ben)} and ${token(ada)} ${'x'.repeat(200)}`;
     const made = await add(ada, body);
     expect(made.body).to.equal(body);
@@ -80,7 +80,7 @@ describe('Notes', () => {
     expect((await bell(ada)).filter(({ note_id }) => note_id === made.id)).to.deep.equal([]);
   });
 
-  it('leave alone who is deactivated or of another tenant', async () => {
+  it('do not notify deactivated and foreign people', async () => {
     const former = await tenant.person('Former');
     const stranger = await (await world.tenant()).person('Stranger');
     const state = { status: 'deactivated' };
@@ -92,7 +92,7 @@ describe('Notes', () => {
     expect(await bell(stranger)).to.deep.equal([]);
   });
 
-  it('show the present name of whom they mention', async () => {
+  it('show the present name of mentioned people', async () => {
     const cleo = await tenant.person('Cleo');
     const made = await add(ada, `Hello ${token(cleo)}`);
     await tenant.admin.api.patch(`/api/v1/tenant/users/${cleo.id}`, { display_name: 'Kleopatra' });
@@ -100,14 +100,14 @@ describe('Notes', () => {
     expect(listed?.body).to.equal(`Hello @[Kleopatra](user:${cleo.id})`);
   });
 
-  it('are refused where their body is none', async () => {
+  it('are refused without a valid body', async () => {
     for (const body of ['', ' \n ', 'x'.repeat(10_001), 'a\u0000b', '\ud800', 7, null, undefined]) {
       expect((await ada.api.post(path(), { body })).status).to.equal(400);
     }
     expect((await ada.api.post(path(), { body: '😀'.repeat(10_000) })).status).to.equal(201);
   });
 
-  it('are found with their record, and nowhere else', async () => {
+  it('are found under their record only', async () => {
     const other = await define(tenant.admin);
     for (const of of [
       { entity_name: entity, id: randomUUID() },
@@ -144,7 +144,7 @@ describe('Notes', () => {
     });
   });
 
-  it('have one effect per Idempotency-Key, the notification too', async () => {
+  it('have one effect per Idempotency-Key, including notifications', async () => {
     const headers = { 'idempotency-key': randomUUID() };
     const body = { body: `once, ${token(ben)}` };
     const [one, two] = await Promise.all([

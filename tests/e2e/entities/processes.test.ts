@@ -49,7 +49,7 @@ describe('Records of two processes on one data folder', () => {
       headers: { 'x-min-position': after },
     });
 
-  it('never dangle, wherever they are written and deleted', async () => {
+  it('never dangle, whichever process writes and deletes', async () => {
     const node = await defineNodes();
     for (let round = 0; round < 12; round += 1) {
       const target = await create(here, node);
@@ -71,10 +71,10 @@ describe('Records of two processes on one data folder', () => {
     }
   }).timeout(60_000);
 
-  it('keep to a schema that was narrowed at the other one', async () => {
+  it('follow a schema that the other process has narrowed', async () => {
     for (let round = 0; round < 4; round += 1) {
       const name = await define(here, { key: 'size', type: 'integer' });
-      // In every other round what would stand against the change comes while it is under way.
+      // In every other round a conflicting record is written during the change.
       const writing = Array.from({ length: 30 }, async (_, i) => {
         const size = i % 3 === 0 ? 1 : 100;
         if (size === 1 && round % 2 === 1) await new Promise((resolve) => setTimeout(resolve, 150 + i * 8));
@@ -99,7 +99,7 @@ describe('Records of two processes on one data folder', () => {
     }
   }).timeout(60_000);
 
-  it('may be changed at both at once, and count every change', async () => {
+  it('can be changed at both concurrently, and count every change', async () => {
     const name = await define(here, { key: 'size', type: 'integer' });
     const made = await create(here, name);
     await Promise.all(

@@ -120,7 +120,7 @@ describe('Records', () => {
       ],
     ];
     for (const [type, good, bad] of ROWS) {
-      it(`of type ${type} are kept as they are written, or refused`, async () => {
+      it(`of type ${type} are stored as written, or refused`, async () => {
         const { task } = here();
         const more = type === 'reference' ? { reference: { entity_name: task, on_delete: 'clear' } } : {};
         for (const [value, as = value] of good) expect(await kept(type, value, more)).to.deep.equal(as);
@@ -140,7 +140,7 @@ describe('Records', () => {
       expect(await kept('reference', right.id, more)).to.equal(right.id);
     });
 
-    it('of a user may be anybody of the tenant, and nobody of another', async () => {
+    it('of a user name any person of the tenant only', async () => {
       const { world, ada } = here();
       const stranger = await (await world.tenant()).person('Stranger');
       expect(await kept('user', ada.id)).to.equal(ada.id);

@@ -21,7 +21,7 @@ describe('Records', () => {
 
   const ifMatch = (tag: string) => ({ headers: { 'if-match': tag } });
 
-  it('are answered with their defaults, and read back as they were', async () => {
+  it('are returned with their defaults, and read back unchanged', async () => {
     const { admin, ada, task } = here();
     const answer = await ada.api.post(at(task), { values: { title: 'Buy milk', owner: ada.id, size: null } });
     const made = answer.as(record, 201);
@@ -54,7 +54,7 @@ describe('Records', () => {
   });
 
   describe('with wrong values', () => {
-    it('are refused with every issue, as a 400 when one is of the wrong kind', async () => {
+    it('are refused with every issue, as 400 when one has the wrong type', async () => {
       const { tenant, ada, task } = here();
       const values = {
         size: 'big',
@@ -81,7 +81,7 @@ describe('Records', () => {
       ]);
     });
 
-    it('are refused with every issue, as a 422 when each is of the right kind', async () => {
+    it('are refused with every issue, as 422 when each has the right type', async () => {
       const { ada, task } = here();
       const values = { title: 'x'.repeat(21), size: 11, owner: randomUUID() };
       const answer = await ada.api.post(at(task), { values });
@@ -115,7 +115,7 @@ describe('Records', () => {
       });
     }
 
-    it('are told of 1,000 issues, however many there are, and of a long key its beginning', async () => {
+    it('list at most 1,000 issues, and truncate long keys', async () => {
       const { ada, task } = here();
       const made = await create(ada, task, { title: 'x' });
       const many = Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`k${i}`, i]));
@@ -133,7 +133,7 @@ describe('Records', () => {
       expect(await read(ada, made)).to.deep.equal(made);
     });
 
-    it('are refused with more than an event holds, which is told', async () => {
+    it('are refused above the size of an event, which is named', async () => {
       const { admin, ada } = here();
       const keys = ['a', 'b', 'c', 'd', 'e', 'f'];
       const wide = await define(admin, ...keys.map((key) => ({ key, type: 'long_text' })));
@@ -167,7 +167,7 @@ describe('Records', () => {
       expect(await read(ada, made)).to.deep.equal(changed);
     });
 
-    it('to equal values are the same record, without a new event', async () => {
+    it('to equal values are unchanged, without an event', async () => {
       const { ada, task } = here();
       const values = {
         title: 'x',
@@ -189,7 +189,7 @@ describe('Records', () => {
       expect((await change(ada, made, { extra: { a: 2 } })).as(record).version).to.equal(2);
     });
 
-    it('go by If-Match', async () => {
+    it('honour If-Match', async () => {
       const { ada, task } = here();
       const made = await create(ada, task, { title: 'x' });
       expect((await change(ada, made, { size: 1 }, ifMatch('"1"'))).status).to.equal(200);
@@ -204,7 +204,7 @@ describe('Records', () => {
       expect((await remove(ada, made, ifMatch('"3"'))).status).to.equal(204);
     });
 
-    it('let one of many with the same If-Match through', async () => {
+    it('let one of many with the same If-Match win', async () => {
       const { ada, task } = here();
       const made = await create(ada, task, { title: 'x' });
       const answers = await Promise.all(
@@ -214,7 +214,7 @@ describe('Records', () => {
       expect((await read(ada, made)).version).to.equal(2);
     });
 
-    it('count every change in their version, whoever changes at the same time', async () => {
+    it('count every concurrent change in their version', async () => {
       const { ada, task } = here();
       const made = await create(ada, task, { title: 'x' });
       await Promise.all(Array.from({ length: 20 }, (_, i) => change(ada, made, { title: `v${i}` })));
@@ -273,7 +273,7 @@ describe('Records', () => {
       expect(await found(f('true'))).to.have.length(4);
     });
 
-    it('are sorted by a field, the other way with a minus, and by times', async () => {
+    it('are sorted by a field, descending with a minus, and by times', async () => {
       expect((await found('sort=d')).filter((i) => i !== 2)).to.deep.equal([3, 1, 0]);
       expect((await found('sort=-d')).filter((i) => i !== 2)).to.deep.equal([0, 1, 3]);
       expect(await found('sort=created_at')).to.deep.equal([0, 1, 2, 3]);
@@ -281,7 +281,7 @@ describe('Records', () => {
       expect((await found('sort=n'))[0]).to.equal(1);
     });
 
-    it('page without a gap or a repetition, sorted and filtered too', async () => {
+    it('have pages without gap or duplicate, also sorted and filtered', async () => {
       const { ada } = here();
       for (const query of ['', 'sort=n', 'sort=-d', f('n >= 1'), `${f('n >= 1')}&sort=w`]) {
         const seen: string[] = [];
@@ -295,7 +295,7 @@ describe('Records', () => {
       }
     });
 
-    it('are refused a filter or an order that is none', async () => {
+    it('refuse an invalid filter or order', async () => {
       const { ada } = here();
       for (const filter of ['', 'nope == 1', 'n == "x"', 'n ==', '{', '{}', 'j > 1']) {
         const answer = await ada.api.get(`${at(list)}?${f(filter)}`);

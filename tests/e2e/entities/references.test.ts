@@ -16,7 +16,7 @@ import {
   remove,
 } from './support.ts';
 
-/** Decisions, section 6: references, and what becomes of them when a record is deleted. */
+/** Decisions, section 6: references, and their effects on deletion. */
 describe('References', () => {
   let world: World;
   let tenant: TestTenant;
@@ -55,14 +55,14 @@ describe('References', () => {
   };
   const count = async (name: string) => (await ada.api.get(`${at(name)}?limit=200`)).as(records).length;
 
-  it('keep a record that must stay from being left alone', async () => {
+  it('prevent the deletion of a record that they restrict', async () => {
     const target = await create(ada, customer);
     const referrer = await create(ada, order, { keeper: target.id });
     const refused = await remove(ada, target);
     expect([refused.status, refused.error]).to.deep.equal([409, 'in_use']);
     expect(z.object({ message: z.string() }).parse(refused.json).message).to.include(referrer.id);
     expect(refused.json).to.have.nested.property('details.field', 'keeper');
-    // It lives on, as it was.
+    // It is unchanged.
     expect(await read(ada, target)).to.deep.equal(target);
     expect((await change(ada, target, { name: 'x' })).as(record).version).to.equal(2);
     await create(ada, order, { keeper: target.id });
@@ -70,7 +70,7 @@ describe('References', () => {
     expect((await remove(ada, target)).status, 'another one keeps it').to.equal(409);
   });
 
-  it('let go when the referrer is deleted or points elsewhere', async () => {
+  it('are released when the referrer is deleted or changed', async () => {
     const target = await create(ada, customer);
     const one = await create(ada, order, { keeper: target.id });
     const two = await create(ada, order, { keeper: target.id });
@@ -82,7 +82,7 @@ describe('References', () => {
     expect((await remove(ada, target)).status).to.equal(404);
   });
 
-  it('are cleared, as a change of their own', async () => {
+  it('are cleared by a change of the referrer', async () => {
     const target = await create(ada, customer);
     const referrer = await create(ada, order, { billed_to: target.id, title: 'kept' });
     expect((await remove(ada, target)).status).to.equal(204);
@@ -91,7 +91,7 @@ describe('References', () => {
     expect(cleared.version).to.equal(2);
   });
 
-  it('take their records along, over several entities', async () => {
+  it('cascade over several entities', async () => {
     const target = await create(ada, customer);
     const orders = await Promise.all([1, 2, 3].map(() => create(ada, order, { customer: target.id })));
     const lines = await Promise.all(
@@ -102,7 +102,7 @@ describe('References', () => {
     expect(await count(line)).to.equal(0);
   });
 
-  it('keep all of it when one at the end of the chain must stay', async () => {
+  it('prevent a whole cascade when the end of the chain is restricted', async () => {
     const target = await create(ada, customer);
     const owned = await create(ada, order, { customer: target.id });
     const [one, two] = [
@@ -119,14 +119,14 @@ describe('References', () => {
     await gone(target, owned, one, two);
   });
 
-  it('of a record that goes along itself keep nothing', async () => {
+  it('of a record in the cascade restrict nothing', async () => {
     const target = await create(ada, customer);
     const both = await create(ada, order, { customer: target.id, keeper: target.id });
     expect((await remove(ada, target)).status).to.equal(204);
     await gone(target, both);
   });
 
-  it('may go in a circle, and to themselves', async () => {
+  it('may be circular, or to the record itself', async () => {
     const node = await define(admin, { key: 'n', type: 'integer' });
     const fields = [
       { key: 'n', label: 'n', type: 'integer', required: false },
@@ -150,7 +150,7 @@ describe('References', () => {
     await gone(alone);
   });
 
-  it('cannot be made to what is deleted', async () => {
+  it('to a deleted record are refused', async () => {
     const target = await create(ada, customer);
     const referrer = await create(ada, order, {});
     await remove(ada, target);
@@ -161,7 +161,7 @@ describe('References', () => {
     for (const { error } of answers) expect(error).to.equal('constraint_violated');
   });
 
-  it('to another tenant’s record are refused like those to nothing', async () => {
+  it('to another tenant’s record are refused like unknown ones', async () => {
     const stranger = (await world.tenant()).admin;
     const definition = { name: customer, label: 'Customers', fields: [] };
     expect((await stranger.api.post('/api/v1/tenant/entities', definition)).status).to.equal(201);
@@ -172,7 +172,7 @@ describe('References', () => {
     expect((await remove(stranger, theirs)).status).to.equal(204);
   });
 
-  it('take a thousand along and clear a thousand', async () => {
+  it('cascade to a thousand records, and clear a thousand', async () => {
     const target = await create(ada, customer);
     const all = Array.from({ length: 1000 }, (_, i) => i);
     for (let from = 0; from < 1000; from += 100) {
@@ -198,7 +198,7 @@ describe('References', () => {
     expect((await ada.api.get(`${at(order)}?filter=${goes}`)).as(records)).to.have.length(0);
   }).timeout(90_000);
 
-  it('never dangle, whoever points to what is being deleted', async () => {
+  it('never dangle when created during a deletion', async () => {
     for (let round = 0; round < 10; round += 1) {
       const target = await create(ada, customer);
       const seats = await Promise.all([1, 2, 3, 4].map(() => create(ada, order, {})));
@@ -224,7 +224,7 @@ describe('References', () => {
     }
   }).timeout(30_000);
 
-  it('let many delete a whole ring at once, from every side', async () => {
+  it('allow concurrent deletions of a ring', async () => {
     const node = await define(admin, { key: 'n', type: 'integer' });
     const next = { label: 'next', required: false, ...pointing('next', node, 'cascade') };
     await admin.api.patch(`/api/v1/tenant/entities/${node}`, { fields: [next] });

@@ -37,7 +37,7 @@ describe('Schemas', () => {
   const fieldsNow = async (name: string) =>
     (await admin.api.get(`${ENTITIES}/${name}`)).as(entity).fields.map(({ key }) => key);
 
-  it('are answered, read and listed as they were defined', async () => {
+  it('are returned, read and listed as defined', async () => {
     const name = randomName('e');
     const fields = [
       { key: 'a', label: 'A', type: 'text', required: true, max_length: 10, default: 'x' },
@@ -53,7 +53,7 @@ describe('Schemas', () => {
     expect((await operator.api.get(`${ENTITIES}?limit=200`)).as(entities)).to.deep.include(made);
   });
 
-  it('page through the list', async () => {
+  it('are listed in pages', async () => {
     const own = await world.tenant();
     const made: string[] = [];
     for (let i = 0; i < 5; i += 1) made.push(await define(own.admin, { key: 'a', type: 'text' }));
@@ -67,7 +67,7 @@ describe('Schemas', () => {
     expect(seen).to.deep.equal(made);
   });
 
-  it('are changed by admins alone, and read by everybody', async () => {
+  it('are changed by admins only, and read by all users', async () => {
     const name = await define(admin, { key: 'a', type: 'text' });
     const body = { name: randomName('e'), label: 'L', fields: [] };
     expect((await operator.api.post(ENTITIES, body)).error).to.equal('admin_required');
@@ -76,7 +76,7 @@ describe('Schemas', () => {
     );
   });
 
-  it('have one name each', async () => {
+  it('have unique names', async () => {
     const name = await define(admin);
     const again = await admin.api.post(ENTITIES, { name, label: 'L', fields: [] });
     expect([again.status, again.error]).to.deep.equal([409, 'already_exists']);
@@ -139,14 +139,14 @@ describe('Schemas', () => {
     });
   }
 
-  it('refuse a name that is none, and unknown keys of their own', async () => {
+  it('refuse an invalid name and unknown keys', async () => {
     for (const name of ['A', '1a', 'a-b', '', 'a'.repeat(64), 7]) {
       expect((await post([], { name })).status, String(name)).to.equal(400);
     }
     expect((await post([], { icon: 'x' })).status).to.equal(400);
   });
 
-  it('refuse references to an entity that does not exist, all at once', async () => {
+  it('refuse references to unknown entities, all at once', async () => {
     const answer = await post(fieldsOf(pointing('a', 'nothing', 'clear'), pointing('b', 'nowhere', 'clear')));
     expect([answer.status, answer.error]).to.deep.equal([422, 'constraint_violated']);
     expect(issuesOf(answer.json)).to.deep.equal([
@@ -205,7 +205,7 @@ describe('Schemas', () => {
         expect(await fieldsNow(name)).to.deep.equal(START.map(({ key }) => key));
       });
 
-      it(`${what} where no record stands against it`, async () => {
+      it(`${what} when no record prevents it`, async () => {
         const name = await define(admin, ...START);
         const gone = await create(operator, name, HELD);
         expect((await remove(operator, gone)).status).to.equal(204);
@@ -214,7 +214,7 @@ describe('Schemas', () => {
       });
     }
 
-    it('refuse to require what some record does not have, and may when all have it', async () => {
+    it('require a field only when all records have it', async () => {
       const name = await define(admin, ...START);
       const bare = await create(operator, name, { size: 1 });
       const fields = withField('title', { required: true });
@@ -224,7 +224,7 @@ describe('Schemas', () => {
       expect((await change(operator, bare, { title: null })).status).to.equal(400);
     });
 
-    it('tighten where every value fits', async () => {
+    it('tighten rules only when every value fits', async () => {
       const name = await define(admin, ...START);
       await create(operator, name, HELD);
       const fields = withField('size', { min: 7, max: 7 });
@@ -234,7 +234,7 @@ describe('Schemas', () => {
       ).to.equal(422);
     });
 
-    it('are one at a time, and each repeated one is the same again', async () => {
+    it('run one at a time, and may be repeated', async () => {
       const name = await define(admin, ...START);
       const fields = withField('size', { min: 7, max: 7 });
       const both = await Promise.all([patch(name, { fields }), patch(name, { fields })]);
@@ -254,7 +254,7 @@ describe('Schemas', () => {
       expect(second.as(entity)).to.deep.equal(first.as(entity));
     });
 
-    it('refused under an Idempotency-Key may be tried again under it', async () => {
+    it('release their Idempotency-Key when refused', async () => {
       const name = await define(admin, ...START);
       const held = await create(operator, name, HELD);
       const headers = { 'idempotency-key': 'again' };
@@ -267,7 +267,7 @@ describe('Schemas', () => {
       expect((await send()).as(entity)).to.deep.equal(done);
     });
 
-    it('never leave a record that breaks them, whoever writes at the same time', async () => {
+    it('leave no record that breaks them under concurrent writes', async () => {
       for (let round = 0; round < 6; round += 1) {
         const name = await define(admin, ...START);
         const writing = Array.from({ length: 24 }, (_, i) =>

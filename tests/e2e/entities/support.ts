@@ -5,7 +5,7 @@ import { uuid } from '../../support/shapes.ts';
 import { bossAndAda } from '../../support/suite.ts';
 import type { Member } from '../../support/world.ts';
 
-/** Entities, records and notes as callers see them: strict, so that a key too many is seen. */
+/** The API of entities, records and notes; strict, to detect additional keys. */
 
 export const ENTITIES = '/api/v1/tenant/entities';
 
@@ -79,7 +79,7 @@ export type FieldInput = { readonly key: string; readonly type: string } & Reado
 export const fieldsOf = (...fields: readonly FieldInput[]) =>
   fields.map((each) => ({ label: each.key, required: false, ...each }));
 
-/** A new entity under a name of its own; its name. */
+/** Defines an entity under a unique name; returns the name. */
 export const define = async (admin: Member, ...fields: readonly FieldInput[]): Promise<string> => {
   const name = randomName('e');
   const answer = await admin.api.post(ENTITIES, { name, label: 'An entity', fields: fieldsOf(...fields) });
@@ -87,7 +87,7 @@ export const define = async (admin: Member, ...fields: readonly FieldInput[]): P
   return name;
 };
 
-/** The admin of a tenant, Ada, an operator, and the entity `task`, which has fields of many kinds. */
+/** A tenant's admin, Ada, an operator, and the entity `task`, with fields of many types. */
 export const adaWithTasks = async () => {
   const { boss: admin, ...rest } = await bossAndAda();
   const task = await define(

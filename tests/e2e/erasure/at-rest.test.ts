@@ -18,8 +18,8 @@ import {
   type World,
 } from '../../support/world.ts';
 
-/** Decisions, section 11: sealed at rest; and nothing personal or secret in the logs, at their most talkative. */
-describe('What is written to disk and to the logs', () => {
+/** Decisions, section 11: data is sealed at rest, and logs hold nothing personal or secret at any level. */
+describe('Data at rest and in logs', () => {
   let world: World;
   const mark = (what: string): string => `${what}${randomBytes(12).toString('hex')}`;
   const secrets: Record<string, string> = {
@@ -109,7 +109,7 @@ describe('What is written to disk and to the logs', () => {
     }
   };
 
-  /** Requests that are refused: what they hold is not to be logged either. */
+  /** Refused requests, whose content must not be logged either. */
   const mistakes = async (ada: Member, id: string): Promise<void> => {
     const { anybody } = world;
     await anybody.post('/auth/login', { email: secret('wrongEmail'), password: secret('wrongPassword') });
@@ -130,7 +130,7 @@ describe('What is written to disk and to the logs', () => {
     await refusal(world.server, ada.token, { after: 'x' });
   };
 
-  it('is no file with a message, a name, an e-mail, a password or a key, while running, stopped and started again', async () => {
+  it('holds no message, name, e-mail, password or key, while running, stopped and restarted', async () => {
     const tokens = Object.fromEntries(bearer.map((each, i) => [`token ${i}`, each.split('.')[2] ?? '']));
     const all = { ...secrets, ...tokens };
     expect(await findIn(world.server.dataDir, all)).to.deep.equal([]);
@@ -144,7 +144,7 @@ describe('What is written to disk and to the logs', () => {
     for (const output of [first, world.server.output()]) expect(findInText(output, all)).to.deep.equal([]);
   });
 
-  it('is searched in earnest: the tenant’s id is found', async () => {
+  it('is searched completely: the tenant’s id is found', async () => {
     const { dataDir } = world.server;
     expect(await findIn(dataDir, { known: 'sso-person' })).not.to.deep.equal([]);
   });

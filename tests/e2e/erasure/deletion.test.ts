@@ -36,7 +36,7 @@ describe('After a deletion', () => {
   const marked = (): string => `forgetme ${randomBytes(12).toString('hex')}`;
   const pathOf = (mid: string): string => `${BASE}/${id}/messages/${mid}`;
 
-  it('neither text nor key is in any file, and nothing brings the text back', async function () {
+  it('neither text nor key is in any file, and nothing restores the text', async function () {
     this.timeout(40_000);
     const [text, edited] = [marked(), marked()];
     const { readyAt } = await listen(world.server, ben.token);
@@ -81,7 +81,7 @@ describe('After a deletion', () => {
     expect(await findIn(world.server.dataDir, traces), 'after a rebuild').to.deep.equal([]);
   });
 
-  it('that was answered, kill -9 leaves no key in any file', async () => {
+  it('kill -9 leaves no key in any file', async () => {
     const sent = await Promise.all(Array.from({ length: 20 }, () => say(ada, id, marked())));
     const keys = sent.map((one) => wrappedKeyOf(world.server.dataDir, one.id));
     await Promise.all(sent.map((one) => ada.api.delete(pathOf(one.id))));
@@ -90,7 +90,7 @@ describe('After a deletion', () => {
     expect(await findIn(world.server.dataDir, traces)).to.deep.equal([]);
   });
 
-  it('that was cut off by kill -9, a message is whole or gone for good', async function () {
+  it('interrupted by kill -9, a message is whole or deleted for good', async function () {
     this.timeout(40_000);
     const sent = await Promise.all(Array.from({ length: 60 }, () => say(ada, id, marked())));
     const keys = new Map(sent.map((one) => [one.id, wrappedKeyOf(world.server.dataDir, one.id)]));

@@ -32,7 +32,7 @@ import { DELETE, preview } from '../bulk/support.ts';
 import { forget, forgotten, GONE, type Known, known, mark, PASSWORD } from './support.ts';
 
 /** Decisions, section 11: `POST /users/:id/forget`. */
-describe('A person who is forgotten', () => {
+describe('A forgotten person', () => {
   let world: World;
   let tenant: TestTenant;
 
@@ -45,7 +45,7 @@ describe('A person who is forgotten', () => {
   const signIn = (email: string, password = PASSWORD) =>
     world.anybody.post('/auth/login', { email, password, tenant: tenant.id });
 
-  it('is deactivated for good: every credential is refused on the next request, and sockets close', async () => {
+  it('is deactivated for good: credentials are refused from the next request, and sockets close', async () => {
     const person = await known(world, tenant, 'admin');
     const minted = tenantToken(person);
     const socket = await listen(world.server, person.token);
@@ -66,7 +66,7 @@ describe('A person who is forgotten', () => {
     expect(listed.find(({ id }) => id === person.id)).to.deep.include({ role: 'admin', ...GONE });
   });
 
-  it('takes along what acts for the person: a test token and a loaded extension; API tokens go on', async () => {
+  it('loses test tokens and loaded extensions, but not API tokens', async () => {
     const person = await known(world, tenant, 'admin');
     const extId = `ext_${person.id.slice(0, 8)}`;
     await activeExtension(person.api, extId);
@@ -82,12 +82,12 @@ describe('A person who is forgotten', () => {
     await forgotten(tenant.admin, person);
     expect([await statusOf(loaded), await statusOf(test)]).to.deep.equal([401, 401]);
     expect(await statusOf(minted)).to.equal(200);
-    // What the extension is for everybody stays; somebody else loads it.
+    // The extension stays installed; another person loads it.
     expect(await statusOf(await loadExtension(tenant.admin.api, extId))).to.equal(200);
     expect(findInText((await tenant.admin.api.get(EXTENSIONS)).text, person.traces)).to.deep.equal([]);
   });
 
-  it('is not oneself, and is somebody of the tenant; asked for again it is the same answer', async () => {
+  it('must exist and not be the caller; repeating it gives the same answer', async () => {
     const person = await known(world, tenant);
     const own = await forget(tenant.admin, tenant.admin);
     expect([own.status, own.error]).to.deep.equal([409, 'conflict']);
@@ -111,7 +111,7 @@ describe('A person who is forgotten', () => {
     expect((await tenant.admin.api.get('/api/v1/tenant/me')).as(user.loose()).status).to.equal('active');
   });
 
-  it('frees the e-mail for somebody else at once, who is nobody that was before', async () => {
+  it('frees the e-mail at once, for a new person', async () => {
     const person = await known(world, tenant);
     await forgotten(tenant.admin, person);
     const body = {
@@ -123,7 +123,7 @@ describe('A person who is forgotten', () => {
     const next = (await tenant.admin.api.post(USERS, body)).as(user, 201);
     expect(next.id).not.to.equal(person.id);
     expect((await signIn(person.email)).as(login).user.id).to.equal(next.id);
-    // Repeated with its key, the request that made the first one takes nothing back.
+    // A repetition of the request that created the first person restores nothing.
     const again = await tenant.admin.api.post(
       USERS,
       { email: person.email, display_name: person.name, role: 'operator', password: PASSWORD },
@@ -134,7 +134,7 @@ describe('A person who is forgotten', () => {
     expect((await signIn(person.email)).as(login).user.id).to.equal(next.id);
   });
 
-  it('is neither in any file nor in any answer, whatever the person did and was part of', async function () {
+  it('is in no file and no answer, whatever the person did', async function () {
     this.timeout(120_000);
     const person = await known(world, tenant);
     const [renamed, second] = [mark('Forgetrenamed'), mark('forgetpassword')];
@@ -221,7 +221,7 @@ describe('A person who is forgotten', () => {
     for (const output of [first, world.server.output()]) expect(findInText(output, traces)).to.deep.equal([]);
   });
 
-  it('is whole or gone, whoever changes the person or signs in at the same moment', async function () {
+  it('is whole or forgotten under concurrent changes and sign-ins', async function () {
     this.timeout(120_000);
     const people: Known[] = [];
     for (let nth = 0; nth < 8; nth += 1) people.push(await known(world, tenant));
@@ -254,7 +254,7 @@ describe('A person who is forgotten', () => {
     expect(await findIn(world.server.dataDir, traces)).to.deep.equal([]);
   });
 
-  it('is so at the other nodes too: for requests, on sockets, and in what they show', async () => {
+  it('is forgotten at other nodes too, in requests, sockets and answers', async () => {
     const other = await startServer({ dataDir: world.server.dataDir });
     const there = (bearer: string, path: string) =>
       fetch(`${other.base}${path}`, { headers: { authorization: `Bearer ${bearer}` } });
@@ -283,7 +283,7 @@ describe('A person who is forgotten', () => {
     ).to.deep.equal([]);
   });
 
-  it('is not the oldest admin any more, and comes back by nothing that made the first one', async () => {
+  it('is not the oldest admin any more, and is not recreated as the first one', async () => {
     const email = `${mark('forgetfirst')}@people.example`;
     const admin = { email, password: PASSWORD, display_name: mark('Forgetfirst') };
     const id = `${tenant.id}x`;

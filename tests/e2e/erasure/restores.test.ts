@@ -17,8 +17,8 @@ import {
 } from '../../support/world.ts';
 import { forget, forgotten, GONE, type Known, known, mark, PASSWORD } from './support.ts';
 
-/** Decisions, section 11: an erasure is a fact in the log, and is applied again to whatever keys there are. */
-describe('Erasures and crashes, and backups of before', () => {
+/** Decisions, section 11: an erasure is an event, applied again to any restored keys. */
+describe('Erasures, crashes and restored backups', () => {
   let world: World;
   let tenant: TestTenant;
 
@@ -38,7 +38,7 @@ describe('Erasures and crashes, and backups of before', () => {
   const files = async (folder: string, name: string): Promise<string[]> =>
     (await readdir(folder)).filter((file) => file.startsWith(name) && file.includes('.db'));
 
-  /** Of a server that is stopped. */
+  /** Backs up a stopped server; returns the restore. */
   const backup = async (name: string): Promise<() => Promise<void>> => {
     const { dataDir } = world.server;
     const kept = await newDataFolder();
@@ -51,7 +51,7 @@ describe('Erasures and crashes, and backups of before', () => {
     };
   };
 
-  it('kill -9 in between: whoever is forgotten afterwards is forgotten whole, and the e-mail is free', async function () {
+  it('kill -9 midway: a person forgotten afterwards is forgotten completely, and the e-mail is free', async function () {
     this.timeout(90_000);
     const people: Known[] = [];
     for (let nth = 0; nth < 24; nth += 1) people.push(await known(world, tenant));
@@ -96,7 +96,7 @@ describe('Erasures and crashes, and backups of before', () => {
     }
   });
 
-  it('an old key store beside the present log brings nobody and nothing back', async function () {
+  it('an older key store beside the present log restores nobody and nothing', async function () {
     this.timeout(90_000);
     const person = await known(world, tenant);
     const stays = await known(world, tenant);
@@ -119,10 +119,10 @@ describe('Erasures and crashes, and backups of before', () => {
       [],
     );
 
-    // Twice: the second start finds an old key store again, which has been brought up to the log before.
+    // Twice: the second start finds an older key store that was brought up to the log before.
     for (let nth = 0; nth < 2; nth += 1) {
       await world.restart();
-      // Not ready yet, and already without them.
+      // Already erased before the server is ready.
       expect(await findIn(world.server.dataDir, traces)).to.deep.equal([]);
       await world.ready();
       expect((await listed()).find(({ id }) => id === person.id)).to.deep.include(GONE);
@@ -135,7 +135,7 @@ describe('Erasures and crashes, and backups of before', () => {
     }
   });
 
-  it('a whole backup of before knows nothing of it: what the log does not say cannot be known', async function () {
+  it('a complete older backup does not know later erasures', async function () {
     this.timeout(90_000);
     const person = await known(world, tenant);
     await world.server.stop();
@@ -149,7 +149,7 @@ describe('Erasures and crashes, and backups of before', () => {
     await world.ready();
     const back = (await listed()).find(({ id }) => id === person.id);
     expect(back).to.deep.include({ display_name: person.name, status: 'active' });
-    // The key store is of the same time as the log: the next erasure counts as ever.
+    // The key store is as old as the log, so the next erasure applies normally.
     await forgotten(tenant.admin, person);
     const next = { email: person.email, display_name: 'Next', role: 'operator' };
     (await tenant.admin.api.post(USERS, next)).as(user, 201);
@@ -157,7 +157,7 @@ describe('Erasures and crashes, and backups of before', () => {
     expect(await findIn(world.server.dataDir, { name, key })).to.deep.equal([]);
   });
 
-  it('a key store of another course of the log is looked through from the beginning', async function () {
+  it('a key store of another history of the log is checked from the beginning', async function () {
     this.timeout(90_000);
     const person = await known(world, tenant);
     await world.server.stop();
@@ -166,7 +166,7 @@ describe('Erasures and crashes, and backups of before', () => {
     await world.ready();
     for (let nth = 0; nth < 3; nth += 1) await known(world, tenant);
     await world.server.kill();
-    // Here the key store learns how far it has been brought.
+    // The key store records its position here.
     await world.restart();
     await world.ready();
     await world.server.stop();

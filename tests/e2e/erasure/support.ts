@@ -4,25 +4,25 @@ import { wrappedPersonKey } from '../../support/files.ts';
 import { user } from '../../support/shapes.ts';
 import { type Member, type TestTenant, USERS, type World } from '../../support/world.ts';
 
-/** People who are to be forgotten. */
+/** People to forget. */
 
 export const PASSWORD = 'a-password-of-the-tests';
 
-/** What is shown of everybody who was forgotten, whoever it was. */
+/** The public form of every forgotten person. */
 export const GONE = { email: '[erased]', display_name: '[erased]', status: 'deactivated' } as const;
 
 export const mark = (what: string): string => `${what}${randomBytes(12).toString('hex')}`;
 
 export interface Known extends Member {
-  /** Everything that must not be found again. */
+  /** Texts that must not be found afterwards. */
   readonly traces: Readonly<Record<string, string | Buffer>>;
-  /** Of the request that made the person. */
+  /** Key of the request that created the person. */
   readonly idempotencyKey: string;
 }
 
 const made = z.object({ id: z.string() });
 
-/** A person whose name, e-mail and password are found nowhere else; made by a keyed request. */
+/** A person with unique name, e-mail and password, created by a keyed request. */
 export const known = async (
   world: World,
   tenant: TestTenant,

@@ -34,11 +34,11 @@ describe('kill -9 under load', () => {
   interface Sent {
     readonly text: string;
     readonly room: string;
-    /** Undefined when no answer came. */
+    /** Undefined without an answer. */
     id: string | undefined;
   }
 
-  /** Writes until the server is gone; keeps what was tried and what was acknowledged. */
+  /** Writes until the server is killed; records attempted and acknowledged messages. */
   const write = async (who: Member, room: string, label: string, sent: Sent[]): Promise<void> => {
     for (let i = 0; ; i += 1) {
       const text = `${label} ${i} ${i % 10 === 0 ? token(people[1] ?? who) : ''}`.trim();
@@ -50,7 +50,7 @@ describe('kill -9 under load', () => {
         if (i % 7 === 0) await who.api.post(`${BASE}/${room}/read`);
         if (i % 11 === 0) await who.api.delete(`${BASE}/${room}/messages/${one.id}`);
       } catch (error) {
-        // Only the connection may fail: a wrong answer must not be mistaken for the kill.
+        // Only the connection may fail: a wrong answer is no kill.
         if (error instanceof TypeError) return;
         throw error;
       }
@@ -68,7 +68,7 @@ describe('kill -9 under load', () => {
   };
 
   for (const afterMs of [300, 1700]) {
-    it(`after ${afterMs} ms loses and doubles nothing that was acknowledged`, async () => {
+    it(`after ${afterMs} ms neither loses nor doubles an acknowledged write`, async () => {
       const sent: Sent[] = [];
       const writers = rooms.flatMap((room, r) =>
         members(room).flatMap((who, w) =>
@@ -100,7 +100,7 @@ describe('kill -9 under load', () => {
     });
   }
 
-  it('leaves exactly one notification for each mention', async () => {
+  it('leaves exactly one notification per mention', async () => {
     const ben = people[1];
     if (ben === undefined) throw new Error('nobody');
     const wanted: string[] = [];
@@ -120,7 +120,7 @@ describe('kill -9 under load', () => {
           next = /^<([^>]+)>/.exec(answer.header('link') ?? '')?.[1];
         }
         const count = (await ben.api.get(`${NOTIFICATIONS}/unread-count`)).as(unreadCount);
-        // Sent and never acknowledged, or deleted since: these mention as well, and may still be arriving.
+        // Sent without an acknowledgement, or deleted since: these also mention, and may arrive later.
         return wanted.every((id) => ids.includes(id)) && count.unread === ids.length ? ids : undefined;
       },
       10_000,
@@ -128,7 +128,7 @@ describe('kill -9 under load', () => {
     expect(new Set(found).size).to.equal(found.length);
   });
 
-  it('keeps what was deleted deleted', async () => {
+  it('keeps deleted messages deleted', async () => {
     const [ada] = people;
     const [room] = rooms;
     if (ada === undefined || room === undefined) throw new Error('nobody');

@@ -42,7 +42,7 @@ describe('Two processes on one data folder', () => {
       });
       after(endWorld);
 
-      it('serve reads and notifications of what the other one folds', async () => {
+      it('serve what the other one folds', async () => {
         for (let i = 0; i < 10; i += 1) {
           const sent = await say(ada, id, `hello ${i}`);
           const [last] = (await ben.api.get(`${BASE}/${id}/messages?limit=1`)).as(messages);
@@ -55,7 +55,7 @@ describe('Two processes on one data folder', () => {
       });
 
       if (second === 'all') {
-        it('read at one what was sent through the other, with X-Min-Position', async () => {
+        it('read with X-Min-Position what was sent at the other', async () => {
           const there = ben.api.at(other);
           for (let i = 0; i < 30; i += 1) {
             const [from, to] = i % 2 ? [ada.api, there] : [there, ada.api];
@@ -68,7 +68,7 @@ describe('Two processes on one data folder', () => {
           }
         });
 
-        it('show at one the name that was given through the other, with X-Min-Position', async () => {
+        it('show with X-Min-Position a name that was changed at the other', async () => {
           const there = ben.api.at(other);
           for (let i = 0; i < 10; i += 1) {
             const name = `Ben the ${i}.`;
@@ -80,7 +80,7 @@ describe('Two processes on one data folder', () => {
           }
         });
 
-        it('give the envelope on a WebSocket of the other, both ways', async () => {
+        it('send envelopes to a WebSocket of the other, both ways', async () => {
           const here = await listen(world.server, ben.token);
           const there = await listen(other, ben.token);
           const sent = [await say(ada, id, 'from here')];
@@ -93,7 +93,7 @@ describe('Two processes on one data folder', () => {
           }
         });
 
-        it('refuse at the other within a second whom the one deactivated, and close their sockets', async () => {
+        it('refuse within a second a person deactivated at the other, and close their sockets', async () => {
           const cy = await tenant.person('Cy');
           const there = cy.api.at(other);
           expect((await there.get(BASE)).status).to.equal(200);
@@ -103,7 +103,7 @@ describe('Two processes on one data folder', () => {
           expect((await socket.closed).code).to.equal(4403);
         });
 
-        it('let one idempotency key have one effect at both', async () => {
+        it('give an idempotency key one effect at both', async () => {
           for (let i = 0; i < 10; i += 1) {
             const headers = { 'idempotency-key': `crossing-${i}` };
             const send = (who: Member['api']) =>
@@ -122,7 +122,7 @@ describe('Two processes on one data folder', () => {
           }
         });
 
-        it('write to one conversation at the same time, and no message is lost or doubled', async () => {
+        it('write to one conversation concurrently without losing or doubling a message', async () => {
           const room = await talk(ada, tenant.admin);
           const sent = await Promise.all(
             Array.from({ length: 100 }, async (_, i) => {
@@ -138,7 +138,7 @@ describe('Two processes on one data folder', () => {
             expect(times).to.deep.equal([...times].sort());
             return true;
           });
-          // Each node opens what the other sealed: the key on disk is the one that the text is sealed with.
+          // Each node opens what the other sealed, since the sealing key is on disk.
           for (const api of [ada.api, ada.api.at(other)]) {
             const page = (await api.get(`${BASE}/${room}/messages?limit=200`)).as(messages);
             const bodies = page.map((one) => ('body' in one ? one.body : undefined)).sort();
@@ -146,7 +146,7 @@ describe('Two processes on one data folder', () => {
           }
         });
 
-        it('send one message for one key that reaches both, however close together', async () => {
+        it('send one message for a key that reaches both at once', async () => {
           const room = await talk(ben, tenant.admin);
           for (let i = 0; i < 60; i += 1) {
             const request = (api: Member['api']) =>
@@ -157,7 +157,7 @@ describe('Two processes on one data folder', () => {
               );
             const [near, far] = i % 2 ? [ben.api, ben.api.at(other)] : [ben.api.at(other), ben.api];
             const one = request(near);
-            // The gap between them goes through every state that the first can be in.
+            // Various gaps, so that the second request meets every state of the first.
             for (let turns = 0; turns < i * 3; turns += 1)
               await new Promise((resolve) => setImmediate(resolve));
             const [first, second] = await Promise.all([one, request(far)]);
@@ -170,7 +170,7 @@ describe('Two processes on one data folder', () => {
         });
       }
 
-      it('go on when the one that folds is killed: another takes over', async function () {
+      it('take over when the one that folds is killed', async function () {
         this.timeout(40_000);
         await other.kill();
         if (first === 'api') other = await startServer({ dataDir, env: { ROLE: 'worker' } });

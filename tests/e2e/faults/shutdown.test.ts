@@ -20,7 +20,7 @@ describe('SIGTERM', () => {
   });
   after(endWorld);
 
-  /** A request of which the last byte is kept back: in flight for as long as we like. */
+  /** A request whose last byte is withheld, to keep it open. */
   const slowRequest = (body: string) => {
     const text = JSON.stringify({ body });
     const socket = connect(world.server.port, '127.0.0.1');
@@ -40,7 +40,7 @@ describe('SIGTERM', () => {
     return { finish: () => socket.write(text.slice(-1)), ended };
   };
 
-  it('answers what is in flight, keeps it, and exits with 0 within ten seconds', async () => {
+  it('answers open requests, keeps their writes, and exits with 0 within ten seconds', async () => {
     const slow = slowRequest('begun before the signal');
     const quick = Array.from({ length: 40 }, (_, i) =>
       ada.api.post(`${BASE}/${id}/messages`, { body: `quick ${i}` }).catch((error: unknown) => {
@@ -56,7 +56,7 @@ describe('SIGTERM', () => {
     const answers = await Promise.all(quick);
     const { code, signal } = await world.server.exited;
     expect([code, signal]).to.deep.equal([0, null]);
-    // Ten seconds is the promise; connections that clients keep alive must not use it up.
+    // Kept-alive connections must not use up the ten seconds.
     expect(performance.now() - began).to.be.lessThan(9000);
     const acknowledged = answers.flatMap((answer) => (answer ? [answer.as(liveMessage, 201).id] : []));
     expect(acknowledged.length).to.be.greaterThan(0);
@@ -67,7 +67,7 @@ describe('SIGTERM', () => {
     expect(history.some((one) => 'body' in one && one.body === 'begun before the signal')).to.equal(true);
   });
 
-  it('is not held up for ten seconds by a request that never ends', async () => {
+  it('is not delayed by an endless request', async () => {
     const slow = slowRequest('never');
     await ada.api.get(BASE);
     const began = performance.now();
@@ -78,7 +78,7 @@ describe('SIGTERM', () => {
     await world.restart();
   });
 
-  it('leaves leases behind for nobody: the next start serves at once', async () => {
+  it('releases leases: the next start serves at once', async () => {
     await world.server.stop();
     const reads = new DatabaseSync(join(world.server.dataDir, 'read-models.db'), { readOnly: true });
     const leases = reads.prepare('SELECT name, owner FROM leases').all();
@@ -89,7 +89,7 @@ describe('SIGTERM', () => {
     await world.ready();
   });
 
-  it('twice, or SIGINT, ends the same way', async () => {
+  it('twice, or SIGINT, has the same effect', async () => {
     world.server.signal('SIGINT');
     world.server.signal('SIGTERM');
     expect((await world.server.exited).code).to.equal(0);
@@ -97,7 +97,7 @@ describe('SIGTERM', () => {
   });
 });
 
-describe('A start that cannot be', () => {
+describe('A start with invalid configuration', () => {
   for (const [what, env, name] of [
     ['a short key', { TENANT_JWT_SECRET: 'short' }, 'TENANT_JWT_SECRET'],
     [

@@ -23,7 +23,7 @@ describe('Downloading files', () => {
   const get = (id: string, headers: Record<string, string> = {}, method = 'GET') =>
     download(here().world.server, here().ann.token, id, { headers, method });
 
-  it('never shows a page, a picture or a script in the browser', async () => {
+  it('never displays a page, picture or script in the browser', async () => {
     const { ann, record } = here();
     const page = '<!doctype html><script>alert(document.domain)</script>';
     for (const [type, shown] of [
@@ -49,7 +49,7 @@ describe('Downloading files', () => {
     }
   });
 
-  it('says how large the file is and what its digest is, by HEAD as well', async () => {
+  it('gives size and digest, also for HEAD', async () => {
     const { world, ann, record } = here();
     const content = randomBytes(200_000);
     const made = await uploaded(ann.api, record, content);
@@ -93,7 +93,7 @@ describe('Downloading files', () => {
     expect((await get(made.id, { range: 'bytes=0-9', 'if-range': `"${made.sha256}"` })).status).to.equal(206);
   });
 
-  it('answers an unknown, a malformed, a deleted and a foreign id with the same bytes', async () => {
+  it('answers unknown, malformed, deleted and foreign ids with the same bytes', async () => {
     const { world, ann, record } = here();
     const gone = await uploaded(ann.api, record, 'gone');
     expect((await ann.api.delete(`${FILES}/${gone.id}`)).status).to.equal(204);
@@ -113,7 +113,7 @@ describe('Downloading files', () => {
     expect((await download(world.server, other.admin.token, foreign.id)).status).to.equal(200);
   });
 
-  it('takes a deleted file off the list and its bytes off the disk, and leaves the others', async () => {
+  it('removes a deleted file from list and disk, and keeps the others', async () => {
     const { world, tenant, ann, record } = here();
     const own = await newRecord(tenant, record.entity);
     const [kept, gone] = [await uploaded(ann.api, own, 'kept'), await uploaded(ann.api, own, 'gone')];
@@ -127,14 +127,14 @@ describe('Downloading files', () => {
     expect(whole.some((path) => path.includes(gone.id))).to.equal(false);
   });
 
-  it('lets one of many who delete the same file do it', async () => {
+  it('lets one of many concurrent deletions win', async () => {
     const { ann, record } = here();
     const { id } = await uploaded(ann.api, record, 'x');
     const answers = await Promise.all(Array.from({ length: 8 }, () => ann.api.delete(`${FILES}/${id}`)));
     expect(answers.map(({ status }) => status).sort()).to.deep.equal([204, ...Array(7).fill(404)]);
   });
 
-  /** A download whose reader takes the first bytes and then nothing. */
+  /** A download whose reader stalls after the first bytes. */
   const begin = (id: string) =>
     new Promise<{ rest: () => Promise<number>; abort: () => void }>((resolve, reject) => {
       const { world, ann } = here();
@@ -156,7 +156,7 @@ describe('Downloading files', () => {
       outgoing.end();
     });
 
-  it('ends with the reader: aborted downloads leave no descriptor open', async () => {
+  it('leaves no descriptor open when aborted', async () => {
     const { world, ann, record } = here();
     const made = await uploaded(ann.api, record, randomBytes(20_000_000));
     const readers = await Promise.all(Array.from({ length: 10 }, () => begin(made.id)));
@@ -166,7 +166,7 @@ describe('Downloading files', () => {
     expect((await get(made.id)).bytes.length).to.equal(20_000_000);
   });
 
-  it('may be finished when the file is deleted meanwhile', async () => {
+  it('can complete when the file is deleted meanwhile', async () => {
     const { world, ann, record } = here();
     const made = await uploaded(ann.api, record, randomBytes(20_000_000));
     const reader = await begin(made.id);
@@ -176,7 +176,7 @@ describe('Downloading files', () => {
     await eventually('all closed', async () => (await openBlobs(world.server)) === 0);
   });
 
-  it('is 404 at once for files of a deleted record, and their bytes go', async () => {
+  it('is 404 at once for files of a deleted record, whose bytes are deleted', async () => {
     const { world, tenant, ann, record } = here();
     const own = await newRecord(tenant, record.entity);
     const made: File[] = [];

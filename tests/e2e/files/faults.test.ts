@@ -24,7 +24,7 @@ import {
 } from '../../support/uploads.ts';
 import { annAndRecord } from './support.ts';
 
-describe('Files, when things go wrong', () => {
+describe('Files under faults', () => {
   const here = forSuite(annAndRecord);
 
   const halves = async (): Promise<number> => (await blobsIn(here().world.server.dataDir)).half.length;
@@ -34,7 +34,7 @@ describe('Files, when things go wrong', () => {
     for (const path of paths) await utimes(path, old, old);
   };
 
-  it('nothing is left of uploads whose client goes away', async () => {
+  it('uploads of disconnected clients leave nothing', async () => {
     const { world, ann, record } = here();
     const before = (await blobsIn(world.server.dataDir)).whole;
     const begun = Array.from({ length: 5 }, () =>
@@ -48,7 +48,7 @@ describe('Files, when things go wrong', () => {
     await eventually('all closed', async () => (await openBlobs(world.server)) === 0);
   });
 
-  it('memory stays bounded while twenty upload 25 MiB at once', async () => {
+  it('memory stays bounded during twenty concurrent uploads of 25 MiB', async () => {
     const { world, ann, record } = here();
     const content = randomBytes(FILE_LIMIT);
     await uploaded(ann.api, record, content);
@@ -61,19 +61,19 @@ describe('Files, when things go wrong', () => {
     );
     expect(answers.map(({ status }) => status)).to.deep.equal(Array(20).fill(201));
     const { highest } = await memoryOf(world.server);
-    // Held in memory they would be 500 MiB.
+    // Buffered in memory they would be 500 MiB.
     expect(highest - before.now, 'MiB').to.be.lessThan(200);
     const digest = sha256(content);
     for (const { json } of answers) expect(json).to.have.property('sha256', digest);
   }).timeout(60_000);
 
-  it('kill -9 in the middle loses nothing that was answered, and what it left is swept up', async () => {
+  it('kill -9 loses no answered upload, and its leftovers are removed', async () => {
     const { world, tenant, ann, record } = here();
     const own = await newRecord(tenant, record.entity);
     const kept = await uploaded(ann.api, own, 'kept');
     const begun = beginUpload(world.server, ann.token, own, randomBytes(3_000_000));
     await eventually('it is being written', async () => (await halves()) === 1);
-    // What a process leaves that dies between the bytes and the event: a blob under an id that no event speaks of.
+    // The leftover of a process killed between bytes and event: a blob with an id that no event names.
     const { whole } = await blobsIn(world.server.dataDir);
     await world.server.kill();
     begun.abort();
@@ -116,7 +116,7 @@ describe('Files, when things go wrong', () => {
           );
           return true;
         } catch (error) {
-          // Only the connection may fail: a wrong answer must not be mistaken for the kill.
+          // Only the connection may fail: a wrong answer is no kill.
           if (error instanceof TypeError) return false;
           throw error;
         }
@@ -146,7 +146,7 @@ describe('Files, when things go wrong', () => {
     }
   }).timeout(60_000);
 
-  it('no file outlives its record, however uploads and deletion race', async () => {
+  it('no file outlives its record when uploads and deletions race', async () => {
     const { world, tenant, ann, record } = here();
     const own = await newRecord(tenant, record.entity);
     const answers: Promise<Answer>[] = [];
@@ -169,10 +169,10 @@ describe('Files, when things go wrong', () => {
     for (const { id } of made) expect((await download(world.server, ann.token, id)).status).to.equal(404);
   });
 
-  it('an upload under way when the server stops is finished or leaves nothing', async () => {
+  it('an upload during a stop completes or leaves nothing', async () => {
     const { world, tenant, ann, record } = here();
     const own = await newRecord(tenant, record.entity);
-    // Those that were killed before left theirs, which are too young to be swept.
+    // Leftovers of earlier kills are too recent to be removed.
     const left = await halves();
     const begun = beginUpload(world.server, ann.token, own, randomBytes(1_000_000));
     await eventually('it is being written', async () => (await halves()) === left + 1);

@@ -22,7 +22,7 @@ await describeWithMongo('Files in GridFS', (title, start) => {
     const count = async (name: string): Promise<number> =>
       (await on().db.collection(`blobs.${name}`).find().toArray()).length;
 
-    it('are uploaded, listed, given back whole and in parts, and deleted', async () => {
+    it('are uploaded, listed, downloaded whole and in parts, and deleted', async () => {
       const { world } = on();
       const tenant = await world.tenant();
       const { api, token } = tenant.admin;
@@ -38,13 +38,13 @@ await describeWithMongo('Files in GridFS', (title, start) => {
       expect(part.bytes.equals(content.subarray(1_000_000, 2_000_000))).to.equal(true);
       expect((await api.delete(`${FILES}/${made.id}`)).status).to.equal(204);
       expect((await download(world.server, token, made.id)).status).to.equal(404);
-      // The request and the subscriber both see to it; whoever comes second does not wait for the first.
+      // The request and the subscriber both delete; the later one does not wait for the earlier.
       await eventually('nothing is left', async () => {
         return (await count('files')) + (await count('chunks')) + (await count('unfinished')) === 0;
       });
     });
 
-    it('are one for each Idempotency-Key, go with their record, and leave nothing when cut off', async () => {
+    it('are stored once per Idempotency-Key, deleted with their record, and leave nothing when aborted', async () => {
       const { world } = on();
       const tenant = await world.tenant();
       const { api, token } = tenant.admin;

@@ -24,7 +24,7 @@ import { annAndRecord } from './support.ts';
 describe('Uploading files', () => {
   const here = forSuite(annAndRecord);
 
-  it('answers with what the file is, and gives the same bytes back', async () => {
+  it('answers with the file’s facts, and returns the same bytes', async () => {
     const { world, ann, record } = here();
     const content = randomBytes(300_000);
     const began = Date.now();
@@ -39,7 +39,7 @@ describe('Uploading files', () => {
     expect((await download(world.server, ann.token, made.id)).bytes).to.deep.equal(content);
   });
 
-  it('takes 25 MiB exactly, and not one byte more', async () => {
+  it('accepts exactly 25 MiB', async () => {
     const { world, ann, record } = here();
     const content = randomBytes(FILE_LIMIT + 1);
     const exact = content.subarray(0, FILE_LIMIT);
@@ -52,7 +52,7 @@ describe('Uploading files', () => {
     expect(await blobsIn(world.server.dataDir)).to.deep.equal(before);
   });
 
-  it('takes an empty file', async () => {
+  it('accepts an empty file', async () => {
     const { world, ann, record } = here();
     const made = await uploaded(ann.api, record, '', { filename: 'empty.txt' });
     expect(made).to.include({ size: 0, sha256: sha256(''), filename: 'empty.txt' });
@@ -72,7 +72,7 @@ describe('Uploading files', () => {
     ["';DROP TABLE files;--.csv", "';DROP TABLE files;--.csv"],
     ['<img src=x onerror=alert(1)>.png', '<img src=x onerror=alert(1)>.png'],
   ] as const) {
-    it(`keeps ${JSON.stringify(sent).slice(0, 40)} as ${JSON.stringify(kept).slice(0, 40)}`, async () => {
+    it(`stores ${JSON.stringify(sent).slice(0, 40)} as ${JSON.stringify(kept).slice(0, 40)}`, async () => {
       const { world, ann, record } = here();
       const made = await uploaded(ann.api, record, 'x', { filename: sent });
       expect(made.filename).to.equal(kept);
@@ -85,13 +85,13 @@ describe('Uploading files', () => {
     });
   }
 
-  it('calls a file without a name file', async () => {
+  it('names a file without a name “file”', async () => {
     const { ann, record } = here();
     const type = 'application/octet-stream';
     expect((await uploaded(ann.api, record, 'x', { filename: '', type })).filename).to.equal('file');
   });
 
-  it('keeps a content type that is none as bytes', async () => {
+  it('stores an invalid content type as bytes', async () => {
     const { ann, record } = here();
     expect((await uploaded(ann.api, record, 'x', { type: 'text/csv; charset=utf-8' })).content_type).to.equal(
       'text/csv',
@@ -100,7 +100,7 @@ describe('Uploading files', () => {
     expect(made.content_type).to.equal('application/octet-stream');
   });
 
-  it('refuses what is no upload, and stores nothing of it', async () => {
+  it('refuses other bodies, and stores nothing', async () => {
     const { world, ann, record } = here();
     const before = await blobsIn(world.server.dataDir);
     const send = (raw: Uint8Array | string, type: string, to = record) =>
@@ -132,7 +132,7 @@ describe('Uploading files', () => {
     expect(await blobsIn(world.server.dataDir)).to.deep.equal(before);
   });
 
-  it('lists the files of a record, newest first, page by page', async () => {
+  it('lists the files of a record newest first, in pages', async () => {
     const { tenant, ann, record } = here();
     const own = await newRecord(tenant, record.entity);
     const made: File[] = [];
@@ -158,7 +158,7 @@ describe('Uploading files', () => {
     expect((await ann.api.get(filesOf(empty))).as(files)).to.deep.equal([]);
   });
 
-  it('takes many at once, each with its own bytes', async () => {
+  it('accepts many concurrently, each with its own bytes', async () => {
     const { tenant, ann, record } = here();
     const own = await newRecord(tenant, record.entity);
     const contents = Array.from({ length: 25 }, (_, i) =>
@@ -201,7 +201,7 @@ describe('Uploading files', () => {
     expect(String((await download(world.server, ann.token, made.id)).bytes)).to.equal('the same');
   });
 
-  it('asks API tokens for the scope, of each route', async () => {
+  it('requires the scope of each route from API tokens', async () => {
     const { world, tenant, record } = here();
     const own = await newRecord(tenant, record.entity);
     const mint = async (...scopes: string[]) => {

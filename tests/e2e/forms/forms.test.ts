@@ -39,7 +39,7 @@ describe('Forms', () => {
   const read = async (id: string) => (await admin.api.get(`${FORMS}/${id}`)).as(form);
   const open = async (slug: string) => (await world.anybody.get(publicPath(tenant, { slug }))).status;
 
-  it('begin as drafts that nobody else sees, with the entity’s labels unless they have their own', async () => {
+  it('begin as hidden drafts, with the entity’s labels unless they have their own', async () => {
     const slug = newSlug();
     const answer = await make({
       slug,
@@ -60,7 +60,7 @@ describe('Forms', () => {
     expect(await open(slug)).to.equal(404);
   });
 
-  it('are published, changed while they are, archived, opened again and deleted', async () => {
+  it('are published, changed, archived, published again and deleted', async () => {
     const { id, slug } = (await make()).as(form, 201);
     const step = async (what: 'publish' | 'archive') => (await act(admin, id, what)).as(form);
     const first = await step('publish');
@@ -100,7 +100,7 @@ describe('Forms', () => {
     expect((await act(admin, id, 'archive')).as(form).status).to.equal('archived');
   });
 
-  it('are not changed by what is the same', async () => {
+  it('are not changed by equal values', async () => {
     const made = (await make()).as(form, 201);
     const { slug, title, entity_name, fields } = made;
     const again = await admin.api.patch(`${FORMS}/${made.id}`, { slug, title, entity_name, fields });
@@ -138,7 +138,7 @@ describe('Forms', () => {
     ['a person', { fields: [{ field_key: 'owner' }] }, 'fields.0.field_key type_mismatch'],
     ['json', { fields: [{ field_key: 'extra' }] }, 'fields.0.field_key type_mismatch'],
   ] as const) {
-    it(`are refused over ${what}, when made and when changed`, async () => {
+    it(`are refused for ${what}, when created and when changed`, async () => {
       const { id } = (await make()).as(form, 201);
       for (const answer of [await make(own), await admin.api.patch(`${FORMS}/${id}`, own)]) {
         expect([answer.status, answer.error]).to.deep.equal([422, 'constraint_violated']);
@@ -147,7 +147,7 @@ describe('Forms', () => {
     });
   }
 
-  it('are published only with every field that the entity requires and gives no default', async () => {
+  it('are published only with every required field without a default', async () => {
     const { id } = (await make({ fields: [{ field_key: 'amount' }] })).as(form, 201);
     const refused = await act(admin, id, 'publish');
     expect([refused.status, refused.error]).to.deep.equal([422, 'constraint_violated']);
@@ -167,11 +167,11 @@ describe('Forms', () => {
       expect(answer.json).to.have.nested.property('details.field', 'slug');
     };
 
-    it('are each one form’s, also while it is archived, until it has another or is deleted', async () => {
+    it('are unique, also for archived forms, until changed or deleted', async () => {
       const first = (await make()).as(form, 201);
       const { slug } = first;
       taken(await make({ slug }));
-      // What is taken is said before what is wrong with the fields.
+      // A taken slug is reported before invalid fields.
       taken(await make({ slug, entity_name: 'nothing_here' }));
       await act(admin, first.id, 'archive');
       taken(await make({ slug }));
@@ -186,14 +186,14 @@ describe('Forms', () => {
       expect((await make({ slug })).status).to.equal(201);
     });
 
-    it('move a published form: the old address is gone, the new one is there', async () => {
+    it('move a published form from the old address to the new one', async () => {
       const made = await published(tenant, [{ key: 'name', type: 'text' }]);
       const slug = newSlug();
       await admin.api.patch(`${FORMS}/${made.id}`, { slug });
       expect([await open(made.slug), await open(slug)]).to.deep.equal([404, 200]);
     });
 
-    it('are given to one of several who ask at once', async () => {
+    it('are given to one of several concurrent forms', async () => {
       for (let round = 0; round < 3; round += 1) {
         const slug = newSlug();
         const answers = await Promise.all(Array.from({ length: 8 }, () => make({ slug })));
@@ -204,7 +204,7 @@ describe('Forms', () => {
       }
     });
 
-    it('are given to one of several forms that change to it at once', async () => {
+    it('are given to one of several forms that change concurrently', async () => {
       const made = await Promise.all(Array.from({ length: 4 }, async () => (await make()).as(form, 201)));
       const slug = newSlug();
       const answers = await Promise.all(made.map(({ id }) => admin.api.patch(`${FORMS}/${id}`, { slug })));
@@ -214,7 +214,7 @@ describe('Forms', () => {
       expect(new Set(slugs).size).to.equal(4);
     });
 
-    it('are each tenant’s own', async () => {
+    it('are separate for each tenant', async () => {
       const other = await world.tenant();
       const mine = await published(tenant, [{ key: 'name', type: 'text' }], { title: 'Mine' });
       const theirs = await published(other, [{ key: 'name', type: 'text' }], {
@@ -230,7 +230,7 @@ describe('Forms', () => {
       }
     });
 
-    it('may be said again by a repeated request, which makes no second form', async () => {
+    it('are kept by a repeated request, which creates no second form', async () => {
       const slug = newSlug();
       const body = { slug, title: 'Once', entity_name: entity, fields: [{ field_key: 'name' }] };
       const headers = { 'idempotency-key': slug };
@@ -259,13 +259,13 @@ describe('Forms', () => {
     expect(seen).to.deep.equal(made);
   });
 
-  describe('by others than admins', () => {
+  describe('for other users than admins', () => {
     let made: Form;
     before(async () => {
       made = (await make()).as(form, 201);
     });
 
-    it('are read by everybody of the tenant, and changed by admins alone', async () => {
+    it('are readable, but changed only by admins', async () => {
       const ada = await tenant.person('Ada');
       expect((await ada.api.get(FORMS)).status).to.equal(200);
       expect((await ada.api.get(`${FORMS}/${made.id}`)).as(form)).to.deep.equal(await read(made.id));
@@ -307,13 +307,13 @@ describe('Forms', () => {
       ],
       [['data:write'], [403, 403, 403, 403, 403, 403, 403]],
     ] as const) {
-      it(`an API token with ${scopes.join(', ')} may do what its scopes say`, async () => {
+      it(`allow an API token with ${scopes.join(', ')} what its scopes say`, async () => {
         const { token } = await mintToken(admin.api, { scopes });
         expect(await statuses(token)).to.deep.equal(expected);
       });
     }
 
-    it('an extension with forms:read reads', async () => {
+    it('are readable for an extension with forms:read', async () => {
       const id = 'form-reader';
       await activeExtension(admin.api, id, { scopes: ['forms:read'] });
       const token = await loadExtension(admin.api, id);
@@ -321,7 +321,7 @@ describe('Forms', () => {
     });
   });
 
-  it('keep up with their entity: what is gone from it is not asked for any more', async () => {
+  it('follow their entity: removed fields are no longer asked for', async () => {
     const made = await published(tenant, [
       { key: 'name', type: 'text', required: true },
       { key: 'later', type: 'text' },
@@ -332,7 +332,7 @@ describe('Forms', () => {
     expect(put.status).to.equal(200);
     const shown = await world.anybody.get(publicPath(tenant, made));
     expect(shown.json).to.have.nested.property('fields.length', 1);
-    // It may still be renamed and closed, and is mended by the full list.
+    // It can still be renamed and archived, and fixed by a full list of fields.
     expect((await admin.api.patch(`${FORMS}/${made.id}`, { title: 'Renamed' })).status).to.equal(200);
     const same = await admin.api.patch(`${FORMS}/${made.id}`, { fields: made.fields });
     expect(issuesOf(same.json)).to.deep.equal(['fields.1.field_key unknown_field']);

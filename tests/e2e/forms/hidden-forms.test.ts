@@ -5,11 +5,11 @@ import { forSuite } from '../../support/suite.ts';
 import { ENTITIES, type FieldInput, fieldsOf, issuesOf } from '../entities/support.ts';
 import { act, draft, FORMS, form, publicPath, published, send, VALUES, withClaims } from './support.ts';
 
-/** Decisions, section 6, Form: what strangers do not get to see. */
+/** Decisions, section 6, Form: forms hidden from the public. */
 describe('Public forms', () => {
   const here = forSuite(withClaims);
 
-  describe('that nobody may see', () => {
+  describe('that are hidden', () => {
     const strip = (answer: Answer) => ({
       status: answer.status,
       text: answer.text,
@@ -32,7 +32,7 @@ describe('Public forms', () => {
       ];
     };
 
-    it('are the same 404, byte for byte, whatever is wrong', async () => {
+    it('are 404 with the same bytes for every reason', async () => {
       const { world, tenant, claim } = here();
       const unknown = await both(`/public/forms/${tenant.id}/no-such-form`);
       for (const { status, text } of unknown) {
@@ -79,7 +79,7 @@ describe('Public forms', () => {
     });
   });
 
-  it('whose entity has grown past them get the record’s own errors, and never a 500', async () => {
+  it('whose entity has new required fields return the record’s errors, and never a 500', async () => {
     const { world, tenant } = here();
     const made = await published(tenant, [{ key: 'name', type: 'text' }]);
     const at = publicPath(tenant, made);

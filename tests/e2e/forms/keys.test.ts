@@ -14,7 +14,7 @@ import {
   submitted,
 } from './support.ts';
 
-/** Decisions, section 1, Idempotency-Key: also of strangers. */
+/** Decisions, section 1, Idempotency-Key, for public requests. */
 describe('Submissions with an Idempotency-Key', () => {
   let world: World;
   let tenant: TestTenant;
@@ -35,7 +35,7 @@ describe('Submissions with an Idempotency-Key', () => {
     api.post(`${at}/submissions`, body, { headers: { 'idempotency-key': key } });
   const ANN = { values: { name: 'Ann' } };
 
-  it('are one, at once and again, and answered alike', async () => {
+  it('are made once and answered alike, concurrently and later', async () => {
     const before = await count();
     const key = randomUUID();
     const answers = await Promise.all(Array.from({ length: 10 }, () => keyed(key, ANN)));
@@ -63,7 +63,7 @@ describe('Submissions with an Idempotency-Key', () => {
     expect(await count()).to.equal(before);
   });
 
-  it('keep the submission_id that they are given', async () => {
+  it('keep their submission_id', async () => {
     const [key, submission_id] = [randomUUID(), randomUUID()];
     for (let i = 0; i < 2; i += 1) {
       const answer = await keyed(key, { ...ANN, submission_id });
@@ -74,7 +74,7 @@ describe('Submissions with an Idempotency-Key', () => {
     expect(await count()).to.equal(before);
   });
 
-  it('are refused with a key that is none', async () => {
+  it('are refused with an invalid key', async () => {
     const before = await count();
     for (const key of ['', 'a b', 'x'.repeat(256)]) {
       const answer = await keyed(key, ANN);
@@ -83,7 +83,7 @@ describe('Submissions with an Idempotency-Key', () => {
     expect(await count()).to.equal(before);
   });
 
-  it('may come again corrected, in JSON and as a form', async () => {
+  it('may be corrected under the key, in JSON and as a form', async () => {
     const key = randomUUID();
     expect((await keyed(key, { values: {} })).status).to.equal(400);
     const { submission_id } = (await keyed(key, ANN)).as(submitted, 201);
@@ -118,13 +118,13 @@ describe('Submissions with an Idempotency-Key', () => {
     expect(await count()).to.equal(before + 1);
   });
 
-  it('are of one form, and no key of a caller', async () => {
+  it('are scoped to a form, not to a caller', async () => {
     const other = await published(tenant, [{ key: 'name', type: 'text' }]);
     const key = randomUUID();
     const first = (await keyed(key, ANN)).as(submitted, 201);
     const theirs = await keyed(key, { values: { name: 'Other' } }, publicPath(tenant, other));
     expect(theirs.as(submitted, 201)).not.to.deep.equal(first);
-    // A credential makes no caller of a stranger, and a caller's own key is its own.
+    // A credential does not change a public request's scope, and a caller's own key is separate.
     const same = await keyed(key, ANN, path, tenant.admin.api);
     expect(same.as(submitted, 201)).to.deep.equal(first);
     const own = await tenant.admin.api.post(
@@ -146,7 +146,7 @@ describe('Submissions with an Idempotency-Key', () => {
     expect(writes.map(has)).to.deep.equal([false, false, false]);
   });
 
-  it('send no referrer, nor does anything else that is public, errors too', async () => {
+  it('send Referrer-Policy, like every public answer, also errors', async () => {
     for (const at of [
       path,
       `${path}-x`,
@@ -163,7 +163,7 @@ describe('Submissions with an Idempotency-Key', () => {
     expect((await world.anybody.get('/api/v1/tenant/forms')).header('referrer-policy')).to.equal(undefined);
   });
 
-  it('have their effect once each, whenever the process dies', async () => {
+  it('have one effect each at any moment of a crash', async () => {
     const own = await published(tenant, [{ key: 'name', type: 'text', required: true }]);
     const at = publicPath(tenant, own);
     const asked = new Set<string>();
@@ -175,7 +175,7 @@ describe('Submissions with an Idempotency-Key', () => {
         answered.set(key, submission_id);
         return true;
       } catch (error) {
-        // Only the connection may fail: a wrong answer must not be mistaken for the kill.
+        // Only the connection may fail: a wrong answer is no kill.
         if (error instanceof TypeError) return false;
         throw error;
       }

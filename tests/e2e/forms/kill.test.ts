@@ -26,7 +26,7 @@ describe('Submissions and kill -9', () => {
     return found.sort();
   };
 
-  it('are each one record and one event, acknowledged or not, and those sent again too', async () => {
+  it('are one record and one event each, acknowledged or repeated', async () => {
     const path = publicPath(tenant, form);
     const acknowledged = new Set<string>();
     const asked: string[] = [];
@@ -39,7 +39,7 @@ describe('Submissions and kill -9', () => {
           try {
             (await send(world.anybody, path, { name: id }, id)).as(submitted, 201);
           } catch (error) {
-            // Only the connection may fail: a wrong answer must not be mistaken for the kill.
+            // Only the connection may fail: a wrong answer is no kill.
             if (error instanceof TypeError) return;
             throw error;
           }

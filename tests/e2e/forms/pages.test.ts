@@ -58,7 +58,7 @@ describe('The page of a public form', () => {
 
   const latest = async (of: Form = form) => (await recordsOf(tenant.admin, of.entity_name))[0]?.values;
 
-  it('is HTML for whoever would rather have it, and JSON for others', async () => {
+  it('is HTML for clients that prefer it, and JSON for others', async () => {
     for (const [accept, type] of [
       ['text/html', 'text/html'],
       ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', 'text/html'],
@@ -82,7 +82,7 @@ describe('The page of a public form', () => {
     (await world.anybody.get(path)).as(publicForm);
   });
 
-  it('allows its own style and nothing else, and is kept and framed by nobody', async () => {
+  it('allows its own style only, and cannot be cached or framed', async () => {
     for (const at of [path, `/api/v1${path}`]) {
       const { headers, page } = await visit(world.server, at);
       const style = /<style>([\s\S]*?)<\/style>/.exec(page)?.[1] ?? '';
@@ -98,7 +98,7 @@ describe('The page of a public form', () => {
     }
   });
 
-  it('has a language, a title, and for every field the right input with a label of its own', async () => {
+  it('has a language, a title, and a labelled input for each field', async () => {
     const { page } = await visit(world.server, path);
     expect(page).to.match(/^<!doctype html>\n<html lang="en">/);
     expect(page).to.contain('<title>Report damage</title>').and.to.contain('<h1>Report damage</h1>');
@@ -126,7 +126,7 @@ describe('The page of a public form', () => {
     for (const key of ['story', 'people', 'urgent']) expect(shown(key)).not.to.contain('required');
   });
 
-  it('is sent as it is, and its texts become values of their types', async () => {
+  it('submits texts, which become values of their types', async () => {
     const { page } = await visit(world.server, path);
     const { action, hidden } = formOn(page, path);
     expect(action).to.equal(`${path}/submissions`);
@@ -162,7 +162,7 @@ describe('The page of a public form', () => {
     });
   });
 
-  it('takes empty texts for no values', async () => {
+  it('treats empty texts as no values', async () => {
     const { hidden } = formOn((await visit(world.server, path)).page, path);
     const nothing = { story: '', people: ' ', price: '', day: '', moment: '', kind: '' };
     const values = { ...hidden, name: 'Ann', urgent: 'on', news: 'true', terms: 'true', ...nothing };
@@ -170,7 +170,7 @@ describe('The page of a public form', () => {
     expect(await latest()).to.deep.equal({ name: 'Ann', urgent: true, news: true, terms: true });
   });
 
-  it('is one submission when it is sent twice, and another when it is opened again', async () => {
+  it('gives one submission when sent twice, and another when opened again', async () => {
     const before = (await recordsOf(tenant.admin, form.entity_name)).length;
     const send = (hidden: Record<string, string>, name: string) =>
       sendForm(world.server, `${path}/submissions`, { ...hidden, name, terms: 'true' });
@@ -186,7 +186,7 @@ describe('The page of a public form', () => {
     expect(await recordsOf(tenant.admin, form.entity_name)).to.have.length(before + 2);
   });
 
-  it('comes again with what was entered, and says at each field what is wrong with it', async () => {
+  it('returns with the entered values and each field’s problems', async () => {
     const before = (await recordsOf(tenant.admin, form.entity_name)).length;
     const { hidden } = formOn((await visit(world.server, path)).page, path);
     const wrong = {
@@ -215,7 +215,7 @@ describe('The page of a public form', () => {
     expectSafe(sent.page);
     expect(await recordsOf(tenant.admin, form.entity_name)).to.have.length(before);
 
-    // It goes to the same place, as the same submission.
+    // It is sent to the same address, as the same submission.
     const again = formOn(sent.page, `${path}/submissions`);
     expect(again).to.deep.equal({ action: `${path}/submissions`, hidden });
     const mended = { ...again.hidden, name: 'Mended', terms: 'true' };
@@ -223,7 +223,7 @@ describe('The page of a public form', () => {
     expect(await recordsOf(tenant.admin, form.entity_name)).to.have.length(before + 1);
   });
 
-  it('answers 422 for what is of the right kind and refused', async () => {
+  it('answers 422 for a constraint violation', async () => {
     const sent = await sendForm(world.server, `${path}/submissions`, {
       name: 'x'.repeat(41),
       people: '11',
@@ -234,7 +234,7 @@ describe('The page of a public form', () => {
     for (const key of ['name', 'people', 'price']) expect(sent.page).to.contain(`href="#field-${key}"`);
   });
 
-  it('says what belongs to no field: names that the form lacks, a submission_id that is none', async () => {
+  it('reports problems of no field: unknown names, an invalid submission_id', async () => {
     const values = { name: 'x', terms: 'true', secret: 'y', '<b>': 'z' };
     const unknown = await sendForm(world.server, `${path}/submissions`, values);
     expect(unknown.status).to.equal(400);
@@ -250,7 +250,7 @@ describe('The page of a public form', () => {
     expect(page).to.contain('<li>secret: ').and.to.contain('<li>A submission_id has');
   });
 
-  it('refuses several values for one field, and a body that is no form', async () => {
+  it('refuses several values for one field, and a malformed form body', async () => {
     const post = async (body: string) => {
       const headers = { 'content-type': 'application/x-www-form-urlencoded' };
       const response = await fetch(`${world.server.base}${path}/submissions`, {
@@ -273,7 +273,7 @@ describe('The page of a public form', () => {
     expect(performance.now() - zeros).to.be.lessThan(2000);
   });
 
-  it('takes the field of an entity that is called submission_id', async () => {
+  it('accepts an entity’s field called submission_id', async () => {
     const own = await published(tenant, [{ key: 'submission_id', type: 'text' }]);
     const at = publicPath(tenant, own);
     const { hidden, action } = formOn((await visit(world.server, at)).page, at);
@@ -281,7 +281,7 @@ describe('The page of a public form', () => {
     expect(await latest(own)).to.deep.equal({ submission_id: 'a value' });
   });
 
-  it('shows nothing of anybody’s as HTML: titles, labels, options, values', async () => {
+  it('escapes titles, labels, options and values', async () => {
     const evil = `"><script>alert('x')</script><img src=x onerror=alert(1)>&amp;`;
     const own = await published(
       tenant,
@@ -306,18 +306,18 @@ describe('The page of a public form', () => {
     for (const { page } of [shown, refused]) {
       expect(page.match(/<\/textarea>/g)).to.have.length(1);
       expect(page.match(/<\/title>/g)).to.have.length(1);
-      // No attribute is one that a value has brought along.
+      // No attribute comes from a value.
       for (const [tag] of page.matchAll(/<[a-z][^>]*>/g)) {
         expect(tag.replaceAll(/="[^"]*"/g, ''), tag).not.to.match(/\bon\w+|\bsrc\b/);
       }
     }
-    // Kept as it was written: it is for whoever shows it to escape it.
+    // Stored as written: escaping is up to the client.
     const sent = await sendForm(world.server, `${at}/submissions`, { text: evil });
     expect([sent.status, await latest(own)]).to.deep.equal([201, { text: evil, tick: false }]);
     expectSafe(sent.page.replaceAll(/onerror=alert/g, ''));
   });
 
-  it('still answers with a page when the entity demands what the form does not have', async () => {
+  it('answers with a page when the entity requires a field that the form lacks', async () => {
     const own = await published(tenant, [{ key: 'name', type: 'text' }]);
     const at = publicPath(tenant, own);
     const fields = fieldsOf({ key: 'name', type: 'text' }, { key: 'wanted', type: 'text', required: true });
@@ -327,7 +327,7 @@ describe('The page of a public form', () => {
     expect(sent.page).to.contain('<li>wanted: ');
   });
 
-  it('of one tenant shows nothing of another’s, whoever asks', async () => {
+  it('of one tenant shows nothing of another', async () => {
     const other = await world.tenant();
     const theirs = await published(other, [{ key: 'hidden_away', type: 'text' }], {
       slug: form.slug,

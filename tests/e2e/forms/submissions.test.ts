@@ -23,14 +23,14 @@ import {
   withClaims,
 } from './support.ts';
 
-/** Decisions, section 6, Form: what strangers see and send. */
+/** Decisions, section 6, Form: the public view and submissions. */
 describe('Public forms', () => {
   const here = forSuite(withClaims);
 
   const count = async (): Promise<number> =>
     (await recordsOf(here().tenant.admin, here().claim.entity_name)).length;
 
-  it('are shown with what a client needs to ask for the fields, and no more', async () => {
+  it('are shown with exactly what a client needs to render them', async () => {
     const { world, tenant, claim, path } = here();
     for (const at of [path, `/api/v1${path}`]) {
       const answer = await world.anybody.get(at);
@@ -52,7 +52,7 @@ describe('Public forms', () => {
     }
   });
 
-  it('become records, which are there at once', async () => {
+  it('create records, visible at once', async () => {
     const { world, tenant, claim, path } = here();
     const answer = await send(world.anybody, path, { ...VALUES, amount: 3, price: '2.50' });
     const { submission_id } = answer.as(submitted, 201);
@@ -66,7 +66,7 @@ describe('Public forms', () => {
     });
   });
 
-  it('tell of themselves once, with form, submission, record and values', async () => {
+  it('are announced once, with form, submission, record and values', async () => {
     const { world, tenant, claim, path } = here();
     const submission_id = randomUUID();
     await Promise.all([
@@ -90,7 +90,7 @@ describe('Public forms', () => {
     expect(events[0]?.actor).to.deep.equal({ kind: 'public', id: `form:${claim.id}` });
   });
 
-  it('are a line in the tenant’s event log, by nobody in particular', async () => {
+  it('have a line in the tenant’s event log, without a person', async () => {
     const { world, tenant, claim, path } = here();
     await send(world.anybody, path, VALUES, 'in-the-log');
     const [line] = await wholeLog(tenant.admin.api);
@@ -100,8 +100,8 @@ describe('Public forms', () => {
     });
   });
 
-  describe('are one submission for one submission_id', () => {
-    it('when it comes twenty times at once, with other values too', async () => {
+  describe('create one submission per submission_id', () => {
+    it('for twenty concurrent requests, also with other values', async () => {
       const { world, path } = here();
       const before = await count();
       const submission_id = 'twenty-at-once_1';
@@ -114,7 +114,7 @@ describe('Public forms', () => {
       expect(await count()).to.equal(before + 1);
     });
 
-    it('when it comes again with other values, wrong ones too, or after the record is gone', async () => {
+    it('for a repetition with other or invalid values, or after the record’s deletion', async () => {
       const { world, tenant, claim, path } = here();
       const submission_id = randomUUID();
       await send(world.anybody, path, VALUES, submission_id);
@@ -131,7 +131,7 @@ describe('Public forms', () => {
       expect(await count()).to.equal(before);
     });
 
-    it('of one form: another form counts its own', async () => {
+    it('and form: another form has its own', async () => {
       const { world, tenant, path } = here();
       const other = await published(tenant, [{ key: 'name', type: 'text' }]);
       const submission_id = randomUUID();
@@ -140,7 +140,7 @@ describe('Public forms', () => {
       expect(await recordsOf(tenant.admin, other.entity_name)).to.have.length(1);
     });
 
-    it('that was refused before: what is corrected is taken', async () => {
+    it('after a refusal, when it is corrected', async () => {
       const { world, path } = here();
       const submission_id = randomUUID();
       expect((await send(world.anybody, path, {}, submission_id)).status).to.equal(400);
@@ -148,13 +148,13 @@ describe('Public forms', () => {
     });
 
     for (const wrong of ['', 'a b', 'a/b', 'ä', 'x'.repeat(65), 'abc\n', 7, {}]) {
-      it(`and not for ${JSON.stringify(wrong).slice(0, 20)}`, async () => {
+      it(`and none for ${JSON.stringify(wrong).slice(0, 20)}`, async () => {
         const { world, path } = here();
         const before = await count();
         const body = { values: VALUES, submission_id: wrong };
         const answer = await world.anybody.post(`${path}/submissions`, body);
         expect(answer.as(validationFailed, 400).details.field).to.equal('submission_id');
-        // What is wrong with the values is told with it; that the form is not there comes after it.
+        // Issues of the values are reported too; a missing form comes later.
         const both = await world.anybody.post(`${path}/submissions`, { ...body, values: { amount: 'x' } });
         expect([both.status, ...issuesOf(both.json)]).to.deep.equal([
           400,
@@ -224,7 +224,7 @@ describe('Public forms', () => {
     });
   }
 
-  it('do not take __proto__ for anything', async () => {
+  it('ignore __proto__', async () => {
     const { world, path } = here();
     const raw = `{"values":{"name":"Bob","mail":"x","__proto__":{"amount":5}}}`;
     const answer = await world.anybody.post(`${path}/submissions`, undefined, { raw });
@@ -243,7 +243,7 @@ describe('Public forms', () => {
     });
   }
 
-  it('are refused when they are no JSON, too large, or of another type', async () => {
+  it('are refused for invalid JSON, size and type', async () => {
     const { world, path } = here();
     const post = (raw: string, type: string) =>
       world.anybody.post(`${path}/submissions`, undefined, { raw, headers: { 'content-type': type } });
@@ -259,7 +259,7 @@ describe('Public forms', () => {
     expect(long.text.length).to.be.lessThan(2_000);
   });
 
-  it('of more than fits into a record are refused whole, before anything is written', async () => {
+  it('larger than a record are refused whole, before anything is written', async () => {
     const { world, tenant } = here();
     const keys = ['a', 'b', 'c', 'd', 'e'];
     const wide = await published(
@@ -274,7 +274,7 @@ describe('Public forms', () => {
     expect((await send(world.anybody, publicPath(tenant, wide), less, 'large')).status).to.equal(201);
   });
 
-  it('begin the job of an entity with a workflow', async () => {
+  it('start the job of an entity with a workflow', async () => {
     const { world, tenant } = here();
     const entity_name = 'ticket';
     await defineEntity(tenant, entity_name);
@@ -286,7 +286,7 @@ describe('Public forms', () => {
     expect(await readJob(tenant.admin, one?.id ?? '')).to.deep.include({ state: 'draft', entity_name });
   });
 
-  it('need no credential, and see none', async () => {
+  it('need no credential, and ignore one', async () => {
     const { world, tenant, claim, path } = here();
     const answer = await send(world.anybody.with('no token at all'), path, VALUES);
     expect(answer.status).to.equal(201);
@@ -296,8 +296,8 @@ describe('Public forms', () => {
     expect([made?.created_by, latest?.created_by]).to.deep.equal([`form:${claim.id}`, `form:${claim.id}`]);
   });
 
-  describe('with the limit in force', () => {
-    it('are taken 30 times a minute from one address', async () => {
+  describe('with the rate limit', () => {
+    it('are accepted 30 times a minute from one address', async () => {
       const { world, path } = here();
       await world.server.stop();
       await world.restart({ RATE_LIMIT_PER_MINUTE: '600' });
@@ -330,7 +330,7 @@ describe('Public forms', () => {
         expect(page).to.contain(`try again in ${wait} second`).and.to.contain('Nothing is lost');
         expectSafe(page);
       }
-      // Looking at forms, and what the tenant does, goes on.
+      // Reading forms and the tenant's own requests are not limited.
       expect((await world.anybody.get(path)).status).to.equal(200);
     });
   });

@@ -8,7 +8,7 @@ import { uuid } from '../../support/shapes.ts';
 import { type Member, startWorld, type TestTenant } from '../../support/world.ts';
 import { at, define, type FieldInput, records } from '../entities/support.ts';
 
-/** Forms as callers see them: strict, so that a key too many is seen. */
+/** The API of forms; strict, to detect additional keys. */
 
 export const FORMS = '/api/v1/tenant/forms';
 
@@ -64,7 +64,7 @@ export const draft = async (who: Member, own: Draft): Promise<Form> => {
 export const act = (who: Member, id: string, what: 'publish' | 'archive', options?: Options) =>
   who.api.post(`${FORMS}/${id}/${what}`, undefined, options);
 
-/** A form over a new entity, one field each, published. */
+/** A published form over a new entity with one field each. */
 export const published = async (
   tenant: TestTenant,
   entity: readonly FieldInput[],
@@ -94,7 +94,7 @@ const submittedData = z.strictObject({
 });
 const metadata = z.looseObject({ actor: z.looseObject({ kind: z.string(), id: z.string() }) });
 
-/** Every `FormSubmitted` of a tenant, from the log itself. */
+/** Every `FormSubmitted` of a tenant, from the log. */
 export const submissionsIn = ({ dataDir }: Server, tenantId: string) => {
   const db = new DatabaseSync(join(dataDir, 'events.db'), { readOnly: true });
   try {
@@ -113,7 +113,7 @@ export const submissionsIn = ({ dataDir }: Server, tenantId: string) => {
   }
 };
 
-/** A published form of a tenant, the values that it asks for, and more. */
+/** A published form of a tenant, with its entity and values. */
 export const withClaims = async () => {
   const world = await startWorld();
   const tenant = await world.tenant();
@@ -146,7 +146,7 @@ export const VALUES = { name: 'Bob', mail: 'bob@people.example' };
 
 // Pages
 
-/** A browser without scripts: what it gets is HTML, also where something is wrong. */
+/** A browser without scripts: every answer must be HTML, also errors. */
 export const visit = async (server: Server, path: string): Promise<Response & { page: string }> => {
   const response = await fetch(server.base + path, { headers: { accept: BROWSER } });
   return Object.assign(response, { page: await response.text() });
@@ -167,7 +167,7 @@ export const sendForm = async (
   return Object.assign(response, { page: await response.text() });
 };
 
-/** Where the page's form goes, and the hidden values that go with it. */
+/** Action of the page's form, and its hidden values. */
 export const formOn = (page: string, at: string): { action: string; hidden: Record<string, string> } => {
   const action = /<form method="post" action="([^"]+)"/.exec(page)?.[1];
   if (action === undefined) throw new Error('no form on the page');
@@ -188,7 +188,7 @@ export const inputOf = (page: string, key: string): string => {
 
 export const expectSafe = (page: string): void => {
   expect(page).not.to.match(/<script|<img|onerror=|javascript:/i);
-  // Every tag that opens is one of ours.
+  // Every opening tag is one of the page's own.
   const tags = new Set([...page.matchAll(/<([a-z][a-z0-9]*)/gi)].map(([, name]) => name?.toLowerCase()));
   for (const tag of tags) expect(OURS, `<${tag}>`).to.include(tag);
 };

@@ -5,7 +5,7 @@ import { changedTenant, login, user, users, validationFailed } from '../../suppo
 import { adaAndTwoServers, forSuite } from '../../support/suite.ts';
 import { type TestTenant, USERS } from '../../support/world.ts';
 
-describe('An admin whom a platform admin appoints', () => {
+describe('An appointed admin', () => {
   const here = forSuite(adaAndTwoServers);
 
   const password = 'the password of the appointed';
@@ -27,7 +27,7 @@ describe('An admin whom a platform admin appoints', () => {
     return here().world.anybody.with(answer.as(login).token);
   };
 
-  it('is a new user for a new e-mail, who signs in at once and reads what was written', async () => {
+  it('is a new user for a new e-mail, who signs in at once and reads earlier writes', async () => {
     const tenant = await here().world.tenant();
     const email = newEmail();
     const { changes, ...made } = await appoint(tenant, { email, password, display_name: 'Cy' });
@@ -37,7 +37,7 @@ describe('An admin whom a platform admin appoints', () => {
     expect((await api.get(USERS)).as(users)).to.deep.include(made);
   });
 
-  it('is the user who has the e-mail: promoted, reactivated, with the given name and password', async () => {
+  it('is the user with the e-mail: promoted, reactivated, with the given name and password', async () => {
     const tenant = await here().world.tenant();
     const ben = await tenant.person('Ben');
     await tenant.admin.api.patch(`${USERS}/${ben.id}`, { status: 'deactivated' });
@@ -51,14 +51,14 @@ describe('An admin whom a platform admin appoints', () => {
     );
   });
 
-  it('who is an admin already gets the password alone', async () => {
+  it('who is an admin already gets only the password', async () => {
     const tenant = await here().world.tenant();
     const ben = await tenant.person('Ben', 'admin');
     const { changes } = await appoint(tenant, { email: ben.email, password, display_name: 'Ben' });
     expect(changes).to.deep.equal(['password_set']);
   });
 
-  it('is appointed once by a request that is repeated, on either node', async () => {
+  it('is appointed once by a repeated request, on either node', async () => {
     const { world, other } = here();
     const tenant = await world.tenant();
     const admin = { email: newEmail(), password, display_name: 'Cy' };
@@ -85,7 +85,7 @@ describe('An admin whom a platform admin appoints', () => {
     expect(all.filter(({ email }) => email === admin.email).map(({ id }) => id)).to.deep.equal([appointed]);
   });
 
-  it('comes with other changes of the tenant, and not at all when these are refused', async () => {
+  it('is appointed with other changes of the tenant, or not at all when these are refused', async () => {
     const tenant = await here().world.tenant();
     const admin = { email: newEmail(), password, display_name: 'Cy' };
     const refused = await patch(tenant, { partner_id: 'nobody', admin });
@@ -97,7 +97,7 @@ describe('An admin whom a platform admin appoints', () => {
     expect((await patch(tenant, { name: 'Other' })).as(changedTenant)).not.to.have.property('admin');
   });
 
-  it('has an e-mail, a name and a password; the tenant exists', async () => {
+  it('needs an e-mail, a name, a password and an existing tenant', async () => {
     const tenant = await here().world.tenant();
     const whole = { email: newEmail(), password, display_name: 'Cy' };
     for (const [own, field] of [
@@ -113,7 +113,7 @@ describe('An admin whom a platform admin appoints', () => {
     expect([nowhere.status, nowhere.error]).to.deep.equal([404, 'not_found']);
   });
 
-  it('is not appointed by people of the tenant', async () => {
+  it('cannot be appointed by people of the tenant', async () => {
     const { tenant, ada } = here();
     const admin = { email: newEmail(), password, display_name: 'Cy' };
     expect((await ada.api.patch(`/super/tenants/${tenant.id}`, { admin })).status).to.equal(401);

@@ -11,7 +11,7 @@ import { endWorld, startWorld, type World } from '../../support/world.ts';
 
 const NO_KEYS = Object.fromEntries(Object.keys(KEYS).map((name) => [name, undefined]));
 
-/** `npm run admin`, run as operators run it. */
+/** Runs `npm run admin` like an operator. */
 describe('The operators’ command line', () => {
   let world: World;
   let env: Record<string, string>;
@@ -25,7 +25,7 @@ describe('The operators’ command line', () => {
   const signIn = async (email: string, password: string): Promise<number> =>
     (await world.anybody.post('/super/auth/login', { email, password })).status;
 
-  it('shows its commands, and ends with 2 for what it does not understand', async () => {
+  it('lists its commands, and exits with 2 for unknown ones', async () => {
     const help = await admin(['--help'], env);
     expect([help.code, help.stderr]).to.deep.equal([0, '']);
     for (const name of [
@@ -69,7 +69,7 @@ describe('The operators’ command line', () => {
     await eventually('the sign-in', async () => (await signIn('second@platform.example', password)) === 200);
     expect(await signIn('second@platform.example', ROOT.password)).to.equal(401);
 
-    // The same e-mail again, spelled otherwise: nothing is changed.
+    // The same e-mail in another spelling changes nothing.
     const again = await admin(
       ['create-platform-admin', '--email', 'second@platform.EXAMPLE'],
       env,
@@ -86,7 +86,7 @@ describe('The operators’ command line', () => {
       expect(findInText(stderr, { password, ...KEYS })).to.deep.equal([]);
   }).timeout(40_000);
 
-  it('lets one of two through that create the same admin at once', async () => {
+  it('lets one of two concurrent creations of an admin win', async () => {
     const passwords = ['first-of-the-two', 'second-of-the-two'];
     const ended = await Promise.all(
       passwords.map((one) => admin(['create-platform-admin', '--email', 'twin@platform.example'], env, one)),
@@ -105,12 +105,12 @@ describe('The operators’ command line', () => {
       PLATFORM_ADMIN_EMAIL: ROOT.email,
       PLATFORM_ADMIN_PASSWORD: 'a-changed-password',
     };
-    // A start with another password does not change it: this does.
+    // Restarting with another password does not change it; the command does.
     const done = await admin(['set-platform-admin-password', '--email', ROOT.email.toUpperCase()], changed);
     expect([done.code, done.stdout], done.stderr).to.deep.equal([0, '']);
     await eventually('the new one', async () => (await signIn(ROOT.email, 'a-changed-password')) === 200);
     expect(await signIn(ROOT.email, ROOT.password)).to.equal(401);
-    // The environment's password is its admin's, and nobody else's.
+    // The environment's password belongs to its admin only.
     const other = await admin(
       ['set-platform-admin-password', '--email', 'second@platform.example'],
       changed,
@@ -130,7 +130,7 @@ describe('The operators’ command line', () => {
     expect(await signIn(ROOT.email, 'a-changed-password')).to.equal(200);
   }).timeout(40_000);
 
-  it('takes no password that is too short or missing', async () => {
+  it('refuses a password that is too short or missing', async () => {
     for (const input of ['', 'short\n', `${'x'.repeat(201)}\n`]) {
       const { code, stdout } = await admin(
         ['create-platform-admin', '--email', 'x@platform.example'],
@@ -142,7 +142,7 @@ describe('The operators’ command line', () => {
     expect(await signIn('x@platform.example', 'short')).to.equal(401);
   }).timeout(40_000);
 
-  it('stops for a master key that is not the data’s', async () => {
+  it('refuses a master key other than the data’s', async () => {
     const wrong = { ...env, MASTER_KEY: 'another-master-key-0123456789-0123456789' };
     const { code, stderr } = await admin(
       ['create-platform-admin', '--email', 'y@platform.example'],
@@ -153,7 +153,7 @@ describe('The operators’ command line', () => {
     expect(stderr).to.contain('MASTER_KEY').and.not.to.contain(wrong.MASTER_KEY);
   });
 
-  it('mints an assertion that the exchange takes once, and prints nothing else', async () => {
+  it('mints an assertion that the exchange accepts once, and prints nothing else', async () => {
     const { id } = await newPartner(world);
     const mint = ['mint-partner-assertion', '--partner', id, '--email', 'nora@partner.example'];
     for (const [more, permissions] of [
@@ -183,7 +183,7 @@ describe('The operators’ command line', () => {
 
   const kept = z.record(z.string(), z.string());
 
-  it('rotates the kept keys: servers take both from the next start on, until the previous one is dropped', async () => {
+  it('rotates stored secrets: servers accept both from the next start until the previous one is dropped', async () => {
     const own = await startWorld({ env: NO_KEYS });
     const { dataDir } = own.server;
     const file = async () =>
@@ -217,7 +217,7 @@ describe('The operators’ command line', () => {
     await own.server.stop();
   }).timeout(60_000);
 
-  it('loses no key when several rotate at once', async () => {
+  it('loses no secret under concurrent rotations', async () => {
     const dataDir = await newDataFolder();
     await admin(['create-platform-admin', '--email', 'a@b.example'], { DATA_DIR: dataDir }, 'long-enough-1');
     const path = join(dataDir, 'development-secrets.json');
@@ -234,7 +234,7 @@ describe('The operators’ command line', () => {
       'PARTNER_EXCHANGE_SECRET',
     ];
     names.forEach((name, i) => {
-      // Who was told that it was done finds it done; who was refused finds nothing changed.
+      // Successful rotations are visible; refused ones changed nothing.
       const done = ended[i]?.code === 0;
       expect(after[`${name}_PREVIOUS`], name).to.equal(done ? before[name] : undefined);
       expect(after[name] === before[name], name).to.equal(!done);
@@ -242,7 +242,7 @@ describe('The operators’ command line', () => {
     expect(ended.some(({ code }) => code === 0)).to.equal(true);
   }).timeout(40_000);
 
-  it('rotates one family once, however many try at once, and not again while a previous key counts', async () => {
+  it('rotates one family once under concurrency, and not while a previous secret is valid', async () => {
     const dataDir = await newDataFolder();
     await admin(['create-platform-admin', '--email', 'a@b.example'], { DATA_DIR: dataDir }, 'long-enough-1');
     const path = join(dataDir, 'development-secrets.json');
@@ -265,7 +265,7 @@ describe('The operators’ command line', () => {
     expect((await read()).TENANT_JWT_SECRET_PREVIOUS).to.equal(after.TENANT_JWT_SECRET);
   }).timeout(90_000);
 
-  /** The variables that a command has printed, over those that were set. */
+  /** Merges the variables that a command has printed. */
   const set = (variables: Record<string, string>, stdout: string): Record<string, string> => ({
     ...variables,
     ...Object.fromEntries(
@@ -276,7 +276,7 @@ describe('The operators’ command line', () => {
     ),
   });
 
-  it('prints both steps of a prepared rotation where the key comes from the environment', async () => {
+  it('prints both steps of a prepared rotation when the secret comes from the environment', async () => {
     const run = (variables: Record<string, string>, ...more: string[]) =>
       admin(['rotate-key', '--family', 'tenant', ...more], variables);
     const first = await run(env, '--prepare');
@@ -305,7 +305,7 @@ describe('The operators’ command line', () => {
     );
   }).timeout(90_000);
 
-  it('prints what to set where the key comes from the environment', async () => {
+  it('prints what to set when the secret comes from the environment', async () => {
     const { code, stdout, stderr } = await admin(['rotate-key', '--family', 'tenant'], env);
     expect(code).to.equal(0);
     const lines = stdout.trimEnd().split('\n');

@@ -57,7 +57,7 @@ describe('API tokens as credentials', () => {
     });
   }
 
-  it('are refused with a space in them or behind a second one', async () => {
+  it('are refused with a space in them or after another one', async () => {
     const { world, token } = here();
     for (const authorization of [
       `Bearer ${token.slice(0, 16)} ${token.slice(16)}`,
@@ -70,7 +70,7 @@ describe('API tokens as credentials', () => {
     }
   });
 
-  it('open nothing that is for persons, whatever their scopes', async () => {
+  it('allow nothing that is for persons, whatever their scopes', async () => {
     const { token } = here();
     for (const [method, path] of PERSONS_ONLY) {
       const answer = await as(token).request(method, path, method === 'POST' ? {} : undefined);
@@ -78,7 +78,7 @@ describe('API tokens as credentials', () => {
     }
   });
 
-  it('open no token and no extension administration, not even their own revocation', async () => {
+  it('allow no administration of tokens or extensions, not even their own revocation', async () => {
     const { token, id } = here();
     for (const [method, path, body] of [
       ['POST', API_TOKENS, { name: 'x', scopes: ['data:read'] }],
@@ -103,7 +103,7 @@ describe('API tokens as credentials', () => {
     expect(await outcome(as(token))).to.deep.equal(ACCEPTED);
   });
 
-  it('are of no other family, and not for the WebSocket', async () => {
+  it('are refused for other families and the WebSocket', async () => {
     const { world, token } = here();
     expect((await as(token).get('/super/tenants')).error).to.equal('invalid_credential');
     for (const by of ['query', 'header', 'subprotocol'] as const) {
@@ -112,7 +112,7 @@ describe('API tokens as credentials', () => {
     }
   });
 
-  it('outlive the account of who made them', async () => {
+  it('outlive the account of their creator', async () => {
     const { tenant, ada } = here();
     const gone = await tenant.person('Gone', 'admin');
     const minted = await mintToken(gone.api);
@@ -132,7 +132,7 @@ describe('API tokens as credentials', () => {
     expect(await outcome(as(minted.token))).to.deep.equal(ACCEPTED);
   });
 
-  it('that are random are refused by the hundred, and those in use go on', async () => {
+  it('at random are refused by the hundred, while valid ones work', async () => {
     const { token } = here();
     const answers = await Promise.all(
       Array.from({ length: 300 }, (_, i) => outcome(as(`svc_pat_${String(i).padStart(51, 'z')}`))),

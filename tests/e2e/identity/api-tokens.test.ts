@@ -23,7 +23,7 @@ describe('API tokens', () => {
   const revoke = (id: string) => here().ada.api.delete(`${API_TOKENS}/${id}`);
 
   describe('minting', () => {
-    it('answers with the whole token once; the list never shows it', async () => {
+    it('returns the whole token once; the list never shows it', async () => {
       const { ada } = here();
       const minted = await mintToken(ada.api, { name: 'Reports', scopes: ['data:read', 'files:read'] });
       expect(minted).to.include({ name: 'Reports', prefix: minted.token.slice(8, 16) });
@@ -54,7 +54,7 @@ describe('API tokens', () => {
       expect((await mintToken(ada.api, { expires_in: 'never' })).expires_at).to.equal(null);
     });
 
-    it('takes each scope once', async () => {
+    it('removes duplicate scopes', async () => {
       const { ada } = here();
       const { scopes } = await mintToken(ada.api, { scopes: ['admin:*', 'data:read', 'admin:*'] });
       expect(scopes).to.deep.equal(['admin:*', 'data:read']);
@@ -79,7 +79,7 @@ describe('API tokens', () => {
       });
     }
 
-    it('with an Idempotency-Key makes one token, and shows its secret once', async () => {
+    it('with an Idempotency-Key creates one token, and shows its secret once', async () => {
       const { ada } = here();
       const send = () =>
         ada.api.post(
@@ -98,7 +98,7 @@ describe('API tokens', () => {
   });
 
   describe('the list', () => {
-    it('is the tenant’s alone, newest first, page by page, and read at once', async () => {
+    it('is separate per tenant, newest first, in pages, and read at once', async () => {
       const { world } = here();
       const home = await world.tenant();
       const minted: string[] = [];
@@ -117,7 +117,7 @@ describe('API tokens', () => {
       expect(seen).to.deep.equal(minted);
     });
 
-    it('shows when a token was used last, and not for one that was refused', async () => {
+    it('shows the last use, and ignores refused requests', async () => {
       const { world } = here();
       const home = await world.tenant();
       const [used, unused] = [await mintToken(home.admin.api), await mintToken(home.admin.api)];
@@ -134,7 +134,7 @@ describe('API tokens', () => {
   });
 
   describe('revoking', () => {
-    it('acts on the next request; the record stays, and doing it again changes nothing', async () => {
+    it('applies from the next request; the record stays, and repeating it changes nothing', async () => {
       const { ada } = here();
       const [minted, kept] = [await mintToken(ada.api), await mintToken(ada.api)];
       expect(await outcome(as(minted.token))).to.deep.equal(ACCEPTED);
@@ -148,7 +148,7 @@ describe('API tokens', () => {
       expect(await outcome(as(kept.token))).to.deep.equal(ACCEPTED);
     });
 
-    it('is served without the prefix as well', async () => {
+    it('is also served without the prefix', async () => {
       const { ada } = here();
       const minted = await mintToken(ada.api);
       expect((await ada.api.delete(`/tenant/api-tokens/${minted.id}`)).as(listedToken).id).to.equal(
@@ -157,7 +157,7 @@ describe('API tokens', () => {
       expect(await outcome(as(minted.token))).to.deep.equal(REFUSED);
     });
 
-    it('is 404 for an unknown, a malformed and another tenant’s id, which goes on to work', async () => {
+    it('is 404 for unknown, malformed and foreign ids, whose tokens stay valid', async () => {
       const { world } = here();
       const home = await world.tenant();
       const theirs = await mintToken(home.admin.api);
@@ -169,7 +169,7 @@ describe('API tokens', () => {
       expect(await outcome(as(theirs.token))).to.deep.equal(ACCEPTED);
     });
 
-    it('at one node acts at the other within a second, also on a token that it knew', async () => {
+    it('at one node applies at the other within a second, also to a cached token', async () => {
       const { other, ada } = here();
       const minted = await mintToken(ada.api);
       const there = as(minted.token).at(other);
@@ -177,7 +177,7 @@ describe('API tokens', () => {
       expect(await outcome(there)).to.deep.equal(ACCEPTED);
       await revoke(minted.id);
       await eventually('the refusal', async () => (await outcome(there))[0] === 401, 1000);
-      // And the other way round: what the other one mints works here at once.
+      // And vice versa: a token minted at the other node works here at once.
       const fresh = await mintToken(ada.api.at(other));
       expect(await outcome(as(fresh.token))).to.deep.equal(ACCEPTED);
     });
@@ -197,7 +197,7 @@ describe('API tokens', () => {
       }
     });
 
-    it('and not to mint for a platform admin who acts as one, also by way of a test token', async () => {
+    it('and not to mint under impersonation, also with a test token', async () => {
       const { ada } = here();
       for (const own of [{}, { token_use: 'api_test' }]) {
         const api = as(

@@ -10,7 +10,7 @@ const ME = '/api/v1/tenant/me';
 const HEADER = { alg: 'HS256', typ: 'JWT' };
 const KEY = KEYS.TENANT_JWT_SECRET;
 
-/** Beyond `credentials/refused-tokens`: what a token’s header asks for, odd claims, and what a refusal gives away. */
+/** Beyond `refused-tokens`: headers of tokens, unusual claims, and what refusals reveal. */
 describe('Claims and headers of tokens', () => {
   let world: World;
   let tenant: TestTenant;
@@ -40,7 +40,7 @@ describe('Claims and headers of tokens', () => {
     { zip: 'DEF' },
     { typ: 'at+jwt' },
   ];
-  it('name no key: what a header asks for is not looked at, whether it is signed with ours or with theirs', async () => {
+  it('select no key: headers are ignored, signed with our key or the attacker’s', async () => {
     for (const own of ASKED_FOR) {
       const header = { ...HEADER, ...own };
       for (const key of ['x', '', '\0', KEYS.MASTER_KEY]) {
@@ -97,7 +97,7 @@ describe('Claims and headers of tokens', () => {
     });
   }
 
-  it('may be as deep as fits: a thousand levels are a claim that nobody reads', async () => {
+  it('may nest a thousand levels, which are ignored', async () => {
     const deep = `"more":${'['.repeat(1000)}${']'.repeat(1000)}`;
     expect((await me(behind(deep))).status).to.be.oneOf([200, 401]);
     expect(coded(await me(rawToken(HEADER, '['.repeat(3000), KEY)))).to.deep.equal([
@@ -106,13 +106,13 @@ describe('Claims and headers of tokens', () => {
     ]);
   });
 
-  it('of an extension do not become a person’s without the claim that makes them one', async () => {
+  it('of an extension do not become a person’s without its claims', async () => {
     const [header = '', , signature = ''] = extensionToken(ada, 'crm').split('.');
     const payload = Buffer.from(JSON.stringify(tenantClaims(ada))).toString('base64url');
     expect(coded(await me(`${header}.${payload}.${signature}`))).to.deep.equal([401, 'invalid_credential']);
   });
 
-  it('are refused with the same bytes whatever is wrong with them', async () => {
+  it('are refused with the same bytes for every reason', async () => {
     const { token: revoked, id } = await mintToken(ada.api);
     const { token: good } = await mintToken(ada.api);
     await ada.api.delete(`${API_TOKENS}/${id}`);

@@ -13,7 +13,7 @@ import {
 
 const ME = '/api/v1/tenant/me';
 
-/** Bytes on a socket that want to be somebody else's request. Each person is known by the answer of `/me`. */
+/** Raw bytes that try to pass as another person's request. The answer of `/me` identifies each person. */
 describe('Smuggled headers', () => {
   let world: World;
   let home: TestTenant;
@@ -32,15 +32,15 @@ describe('Smuggled headers', () => {
   const request = (lines: readonly string[], line = `GET ${ME} HTTP/1.1`, body = ''): string =>
     `${[line, 'Host: api.example', ...lines, 'Connection: close'].join('\r\n')}\r\n\r\n${body}`;
   const send = (bytes: string): Promise<RawAnswer[]> => sendRaw(world.server, Buffer.from(bytes, 'latin1'));
-  /** The ids of the people in whose name requests were answered; the codes of those that were refused. */
+  /** Ids of people whose requests were answered, and codes of refused requests. */
   const seen = (answers: readonly RawAnswer[]) =>
     answers.map(({ status, body, error }) => (status === 200 ? user.loose().parse(body).id : error));
 
-  it('is sane: one good request is answered in its name', async () => {
+  it('have a control: one valid request is answered', async () => {
     expect(seen(await send(request([bearer(ada)])))).to.deep.equal([ada.id]);
   });
 
-  it('in two Authorization headers open nothing, in either order, in whatever case, also when both are equal', async () => {
+  it('in two Authorization headers are refused, in any order and case, even when equal', async () => {
     for (const [one, other] of [
       [bearer(ada), bearer(eve)],
       [bearer(eve), bearer(ada)],
@@ -58,7 +58,7 @@ describe('Smuggled headers', () => {
     }
   });
 
-  it('in one header open nothing: joined, doubled, quoted, with parameters', async () => {
+  it('in one header are refused: joined, doubled, quoted, with parameters', async () => {
     for (const value of [
       `Bearer ${ada.token}, Bearer ${eve.token}`,
       `Bearer ${ada.token},${eve.token}`,
@@ -80,7 +80,7 @@ describe('Smuggled headers', () => {
     }
   });
 
-  it('behind a fold, a stray line end, a NUL or another control character are no header', async () => {
+  it('after a fold, a bare line end, a NUL or another control character are refused', async () => {
     for (const line of [
       `Authorization: Bearer\r\n ${ada.token}`,
       `X-Fold: a\r\n ${bearer(ada)}`,
@@ -118,7 +118,7 @@ describe('Smuggled headers', () => {
     expect((await send(request([...many, bearer(ada)])))[0]?.status).to.be.oneOf([401, 431]);
   });
 
-  it('in the trailer of a chunked body are no credential', async () => {
+  it('in the trailer of a chunked body are ignored', async () => {
     for (const trailer of [bearer(ada), `${bearer(ada)}\r\n${bearer(eve)}`]) {
       const body = `2\r\n{}\r\n0\r\n${trailer}\r\n\r\n`;
       const lines = ['Transfer-Encoding: chunked', 'Trailer: Authorization'];
@@ -126,7 +126,7 @@ describe('Smuggled headers', () => {
     }
   });
 
-  it('do not hide a second request in a body whose end two readers could see at different places', async () => {
+  it('hide no second request in a body of ambiguous length', async () => {
     const hidden = request([bearer(eve)]);
     const length = `Content-Length: ${hidden.length + 5}`;
     for (const lines of [
@@ -164,7 +164,7 @@ describe('Smuggled headers', () => {
     }
   });
 
-  it('of one request are none of the next on the same connection', async () => {
+  it('of one request do not affect the next on the connection', async () => {
     const keep = (lines: readonly string[]) => request(lines).replace('Connection: close\r\n', '');
     const bytes = [keep([bearer(ada)]), keep([bearer(eve)]), keep([]), keep([bearer(ada)]), request([])];
     expect(seen(await send(bytes.join('')))).to.deep.equal([
@@ -176,7 +176,7 @@ describe('Smuggled headers', () => {
     ]);
   });
 
-  it('in a body that was refused unread, or behind an upgrade that was refused, are no request', async () => {
+  it('in an unread body, or after a refused upgrade, are no request', async () => {
     const hidden = request([bearer(eve)]);
     const keep = (lines: readonly string[], path = USERS, body = hidden) =>
       request(lines, `POST ${path} HTTP/1.1`, body).replace('Connection: close\r\n', '');
@@ -195,7 +195,7 @@ describe('Smuggled headers', () => {
     ] as const) {
       const answers = seen(await send(`${first}${request([bearer(ada)])}`));
       expect(answers[0], first.slice(0, 40)).to.equal(refusedWith);
-      // The connection may be closed; what was in the body is not read as a request.
+      // The connection may close; bytes of the body are not read as a request.
       expect(answers.slice(1), first.slice(0, 40)).to.be.deep.oneOf([[], [ada.id]]);
     }
     const upgrade = ['Upgrade: websocket', 'Connection: Upgrade', 'Sec-WebSocket-Version: 13'];
@@ -211,7 +211,7 @@ describe('Smuggled headers', () => {
     }
   });
 
-  it('that name two hosts, or no host, are 400, also at the handshake of the WebSocket', async () => {
+  it('with two or no hosts are 400, also at the handshake of the WebSocket', async () => {
     const socket = ['Upgrade: websocket', 'Connection: Upgrade', 'Sec-WebSocket-Version: 13'];
     const key = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==';
     for (const hosts of [
@@ -233,7 +233,7 @@ describe('Smuggled headers', () => {
     }
   });
 
-  it('with letters that only look like an API token’s are none', async () => {
+  it('with look-alike letters of an API token are refused', async () => {
     const { token } = await mintToken(home.admin.api);
     const sent = (given: string) => send(request([`Authorization: Bearer ${given}`]));
     expect(seen(await sent(token))).to.deep.equal(['tenant_session_required']);
@@ -251,12 +251,12 @@ describe('Smuggled headers', () => {
     }
   });
 
-  it('of a cookie do not disagree with a bearer: it is not read', async () => {
+  it('of a cookie are ignored beside a bearer', async () => {
     const cookie = `Cookie: token=${eve.token}; Authorization=Bearer ${eve.token}`;
     expect(seen(await send(request([cookie, bearer(ada)])))).to.deep.equal([ada.id]);
   });
 
-  it('that proxies and frameworks listen to change neither who asks nor what is asked for', async () => {
+  it('for proxies and frameworks change neither the caller nor the request', async () => {
     const { id } = await mintToken(home.admin.api);
     const plain = (await home.admin.api.get(ME)).text;
     const headers = {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { type RawAnswer, sendRaw } from '../../support/raw.ts';
 import { endWorld, type Member, sharedWorld, type World } from '../../support/world.ts';
 
-/** Each route has one spelling: whoever checks paths in front of the server sees what the server sees. */
+/** Each route has one spelling, so that a proxy's checks of paths match the server's. */
 describe('Respelled request targets', () => {
   let world: World;
   let eve: Member;
@@ -23,7 +23,7 @@ describe('Respelled request targets', () => {
   };
   const root = (): string => world.platform.token ?? '';
 
-  it('is sane: the plain one is there for who may', async () => {
+  it('have a control: the plain one works', async () => {
     expect((await send('/super/tenants', root())).status).to.equal(200);
     expect((await send('/super/tenants', eve.token)).status).to.equal(401);
     expect((await send('/api/v1/tenant/me', eve.token)).status).to.equal(200);
@@ -76,7 +76,7 @@ describe('Respelled request targets', () => {
     '/docs/..%5c..%5cpackage.json',
     '/docs/%2fetc%2fpasswd',
   ]) {
-    it(`${target} is no route, for whoever asks`, async () => {
+    it(`${target} is no route for any caller`, async () => {
       for (const token of [undefined, eve.token, root()]) {
         const answer = await send(target, token);
         expect([answer.status, answer.error]).to.deep.equal([404, 'not_found']);
@@ -98,7 +98,7 @@ describe('Respelled request targets', () => {
     '*',
     '?',
   ]) {
-    it(`${target} as a whole URL opens nothing without the right credential`, async () => {
+    it(`${target} as a whole URL needs the right credential`, async () => {
       for (const token of [undefined, eve.token]) {
         const answer = await send(target, token);
         expect(answer.status).to.be.oneOf([400, 401, 404]);
@@ -106,7 +106,7 @@ describe('Respelled request targets', () => {
     });
   }
 
-  it('of the WebSocket are none either', async () => {
+  it('of the WebSocket are refused too', async () => {
     const upgrade = [
       'Upgrade: websocket',
       'Connection: Upgrade',
@@ -134,7 +134,7 @@ describe('Respelled request targets', () => {
     }
   });
 
-  it('and methods: one that is not there is not answered as another', async () => {
+  it('and methods: an unknown one is not served as another', async () => {
     for (const method of [
       'TRACE',
       'PROPFIND',
@@ -159,7 +159,7 @@ describe('Respelled request targets', () => {
     expect(tunnel?.status ?? 0).to.be.oneOf([0, 400, 404, 405]);
   });
 
-  it('never let a page of another origin in: no answer allows one, and no cookie is a credential', async () => {
+  it('never allow another origin: no CORS header, and no cookie as a credential', async () => {
     for (const origin of ['https://evil.example', 'null', 'http://127.0.0.1']) {
       const lines = [`Origin: ${origin}`, 'Cookie: session=1'];
       for (const answer of [

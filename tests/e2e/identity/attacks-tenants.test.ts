@@ -8,7 +8,7 @@ import { endWorld, sharedWorld, type TestTenant, type World } from '../../suppor
 import { type Kind, oneOfEach, requestTo, servedRoutes } from './matrix-support.ts';
 import { PLANNED, TABLE } from './matrix-table.ts';
 
-/** The specification’s first rule, on every route of the served document: the tenant is the credential’s. */
+/** The specification's first rule, on every route of the document: the tenant is the credential's. */
 describe('A request that names another tenant', () => {
   let world: World;
   let home: TestTenant;
@@ -26,7 +26,7 @@ describe('A request that names another tenant', () => {
     const rules = { ...PLANNED, ...TABLE };
     routes = (await servedRoutes(world)).flatMap((route) => {
       const rule = rules[route];
-      // An upload that is no form is 415 before its fields count: see `tests/api/http/uploads.test.ts`.
+      // An upload that is no form is 415 before its fields are read: see `tests/api/http/uploads.test.ts`.
       if (rule?.family !== 'tenant' || (route.startsWith('POST') && route.endsWith('/files'))) return [];
       return [{ route, scoped: rule.scope !== undefined }];
     });
@@ -49,7 +49,7 @@ describe('A request that names another tenant', () => {
   const MISMATCH = [403, 'tenant_mismatch'] as const;
   const coded = ({ status, error }: Answer) => [status, error];
 
-  it('in the query is refused, however it is spelled and however often it is there', async () => {
+  it('in the query is refused, in any spelling and number', async () => {
     for (const { route, kind } of calls()) {
       for (const query of [
         `?tenant_id=${other.id}`,
@@ -66,7 +66,7 @@ describe('A request that names another tenant', () => {
     }
   }).timeout(60_000);
 
-  it('in the body is refused, whatever kind of value it is', async () => {
+  it('in the body is refused, for any type of value', async () => {
     for (const { route, kind } of calls()) {
       if (requestTo(route).body === undefined) continue;
       for (const tenant_id of [other.id, '', 0, false, [], {}, [home.id, other.id], { $ne: '' }]) {
@@ -78,7 +78,7 @@ describe('A request that names another tenant', () => {
     }
   }).timeout(60_000);
 
-  it('in a nested key, another spelling of the name or a prototype changes nothing', async () => {
+  it('in a nested key, another spelling or a prototype has no effect', async () => {
     const raw = `{"email":"n@people.example","display_name":"N","role":"operator","__proto__":{"tenant_id":"${other.id}"},"constructor":{"prototype":{"tenant_id":"${other.id}"}},"Tenant_Id":"${other.id}","tenantId":"${other.id}","tenant":"${other.id}","nested":{"tenant_id":"${other.id}"}}`;
     const { token } = home.admin;
     const answer = await world.anybody.with(token).post('/api/v1/tenant/users', undefined, { raw });
@@ -88,7 +88,7 @@ describe('A request that names another tenant', () => {
     expect((await world.anybody.with(token).get('/api/v1/tenant/me')).status).to.equal(200);
   });
 
-  it('by the name of the platform, of a partner, or of what every object has finds nobody', async () => {
+  it('by the name of the platform, of a partner, or of an inherited member is refused', async () => {
     const partner = await newPartner(world);
     const REFUSED = [401, 'invalid_credential'] as const;
     for (const name of ['platform', `partner_${partner.id}`, 'constructor', '__proto__', 'toString']) {

@@ -42,20 +42,20 @@ describe('The event log', () => {
   const newest = async (limit = 1): Promise<LogLine[]> =>
     (await logPage(home.admin.api, `${EVENT_LOG}?limit=${limit}`)).lines;
 
-  /** The lines that a call leaves, oldest first. */
+  /** The lines of a call, oldest first. */
   const linesOf = async (call: () => Promise<Answer>): Promise<{ answer: Answer; lines: LogLine[] }> => {
     const [before] = await newest();
     const answer = await call();
     const lines: LogLine[] = [];
     for (const line of await newest(50)) {
       if (line.position === before?.position) break;
-      // What subscribers append because of a request comes when it comes.
+      // Subscribers append their events later.
       if (line.request_id === answer.header('x-request-id')) lines.unshift(line);
     }
     return { answer, lines };
   };
 
-  it('has a line for each event: who, what, where, and under which request', async () => {
+  it('has a line for each event: actor, action, resource and request', async () => {
     const headers = { 'x-request-id': 'a-request' };
     const { answer, lines } = await linesOf(() =>
       ada.api.post(`${BASE}/${room}/messages`, { body: 'hello' }, { headers }),
@@ -71,7 +71,7 @@ describe('The event log', () => {
     ]);
   });
 
-  it('has no line for reads and refusals of somebody who is themself', async () => {
+  it('has no line for reads and refusals without impersonation', async () => {
     for (const call of [
       () => ada.api.get(USERS),
       () => ada.api.get(`${BASE}/${randomUUID()}/messages`),
@@ -84,7 +84,7 @@ describe('The event log', () => {
     }
   });
 
-  describe('of somebody who is impersonated', () => {
+  describe('under impersonation', () => {
     let admin: Client;
     let operator: Client;
 
@@ -99,10 +99,10 @@ describe('The event log', () => {
       action,
       subject,
     });
-    /** Without what differs from run to run. */
+    /** Without members that differ between runs. */
     const shown = ({ at: _at, position: _position, request_id: _id, ...line }: LogLine) => line;
 
-    it('has one line for each read, with what was read', async () => {
+    it('has one line for each read, with its resource', async () => {
       for (const [path, action, subject] of [
         ['/api/v1/tenant/me', 'me', undefined],
         [`${USERS}?limit=2`, 'list_users', undefined],
@@ -116,7 +116,7 @@ describe('The event log', () => {
       }
     });
 
-    it('has one line for each refusal, whatever refused it', async () => {
+    it('has one line for each refusal of any kind', async () => {
       const request = (answer: Answer) => ({ kind: 'request', id: answer.header('x-request-id') ?? '' });
       const conversation = { kind: 'conversation', id: room };
       const missing = randomUUID();
@@ -182,7 +182,7 @@ describe('The event log', () => {
       }
     });
 
-    it('has the events of a write and no line beside them', async () => {
+    it('has the events of a write and no further line', async () => {
       const { answer, lines } = await linesOf(() =>
         operator.post(`${BASE}/${room}/messages`, { body: `hello ${mention(ben)}` }),
       );
@@ -190,7 +190,7 @@ describe('The event log', () => {
       const conversation = { kind: 'conversation', id: room };
       const [sent, ...more] = lines.map(shown);
       expect(sent).to.deep.equal(by(ada, 'message_sent', conversation));
-      // The notification comes later, and keeps the admin too.
+      // The notification comes later, and also names the admin.
       expect(more.every(({ action }) => action === 'notification_raised')).to.equal(true);
       await eventually('the notification', async () => {
         const found = (await newest(20)).find(
@@ -201,7 +201,7 @@ describe('The event log', () => {
       });
     });
 
-    it('has a line for a write that changes nothing, and for an answer that is repeated', async () => {
+    it('has a line for a write without a change, and for a replayed answer', async () => {
       const equal = await linesOf(() => admin.patch(`${USERS}/${ada.id}`, { display_name: 'Ada' }));
       expect(equal.answer.status).to.equal(200);
       expect(equal.lines.map(({ action }) => action)).to.deep.equal(['change_user']);
@@ -213,7 +213,7 @@ describe('The event log', () => {
       expect(again.lines.map(({ action }) => action)).to.deep.equal(['send_message']);
     });
 
-    it('has the lines of tokens that were made under it: a test token’s and an extension’s', async () => {
+    it('has lines for requests with test and extension tokens minted under it', async () => {
       const mint = async (path: string): Promise<Client> => {
         const answer = await admin.post(path);
         expect(answer.status, answer.text).to.equal(201);
@@ -239,7 +239,7 @@ describe('The event log', () => {
       });
     });
 
-    it('has a line for an API token that it cannot mint', async () => {
+    it('has a line for the refusal to mint an API token', async () => {
       const { answer, lines } = await linesOf(() =>
         admin.post('/api/v1/tenant/api-tokens', { name: 'x', scopes: ['admin:*'] }),
       );
@@ -252,7 +252,7 @@ describe('The event log', () => {
       expect(lines.map(({ action }) => action)).to.deep.equal(['list_event_log']);
     });
 
-    it('has a line for a socket that is opened, and for one that is refused', async () => {
+    it('has a line for an opened socket, and for a refused one', async () => {
       const { token } = await impersonate(world, home.id, { user_id: ben.id });
       const opened = async () => (await wholeLog(home.admin.api, '&action=open_socket')).length;
       const before = await opened();
@@ -266,7 +266,7 @@ describe('The event log', () => {
       expect(await opened()).to.equal(before + 2);
     });
 
-    it('holds no text of a body, of a query or of a path that is none of an id', async () => {
+    it('holds no text of bodies and queries, and only ids of paths', async () => {
       const secrets = {
         body: 'a body that nobody reads again',
         refused: 'a name that was refused',
@@ -296,7 +296,7 @@ describe('The event log', () => {
     expect((await world.anybody.with(token).get(EVENT_LOG)).error).to.equal('tenant_session_required');
   });
 
-  it('never mixes two tenants, also where one’s name begins the other’s', async () => {
+  it('separates tenants, also with a common prefix', async () => {
     const [one, other] = [await world.tenant(), await world.tenant()];
     const [x, y] = [await one.person('X'), await other.person('Y')];
     await talk(one.admin, x);
@@ -316,13 +316,13 @@ describe('The event log', () => {
       (await wholeLog(tenant.admin.api)).map(({ position }) => position);
     const [first, second] = [await ids(one), await ids(other)];
     expect(first.filter((position) => second.includes(position))).to.deep.equal([]);
-    // Another tenant's place in the log shows one's own lines from there on, and nothing else.
+    // A cursor of another tenant gives one's own lines from that position.
     const { next } = await logPage(one.admin.api, `${EVENT_LOG}?limit=1`);
     const { lines } = await logPage(other.admin.api, next ?? '');
     for (const line of lines) expect(second).to.include(line.position);
   });
 
-  it('is paged without a gap or a repetition while events are appended', async () => {
+  it('has pages without gap or duplicate while events are appended', async () => {
     const tenant = await world.tenant();
     const [x, y] = [await tenant.person('X'), await tenant.person('Y')];
     const id = await talk(x, y);
@@ -350,7 +350,7 @@ describe('The event log', () => {
     }
   });
 
-  it('is filtered by actor, action and time; what is unknown selects nothing', async () => {
+  it('is filtered by actor, action and time; unknown values select nothing', async () => {
     await (await impersonate(world, home.id)).api.get(USERS);
     const all = await wholeLog(home.admin.api);
     const filtered = async (query: string) => await wholeLog(home.admin.api, `&${query}`);

@@ -38,7 +38,7 @@ describe('The exchange of the partner portal', () => {
 
   const exchange = (text: unknown, api: Client = world.anybody) => api.post(EXCHANGE, { assertion: text });
 
-  it('gives a token with exactly the documented claims, which opens the portal', async () => {
+  it('gives a token with exactly the documented claims, which the portal accepts', async () => {
     const permissions = [BILLING, 'other'];
     const answer = (await exchange(assertion(north.id, { permissions, more: 'x' }))).as(exchanged);
     const [head = '', body = ''] = answer.token.split('.');
@@ -62,11 +62,11 @@ describe('The exchange of the partner portal', () => {
     });
   });
 
-  it('takes an assertion that is nearly five minutes old or a moment ahead', async () => {
+  it('accepts an assertion nearly five minutes old or slightly ahead', async () => {
     for (const iat of [now() - 290, now() + 50]) {
       (await exchange(assertion(north.id, { iat, exp: now() + 100 }))).as(exchanged);
     }
-    // How long it says to live does not matter: its age does.
+    // Its age counts, not its stated expiry.
     (await exchange(assertion(north.id, { exp: now() + 86_400 }))).as(exchanged);
   });
 
@@ -120,14 +120,14 @@ describe('The exchange of the partner portal', () => {
     });
   }
 
-  it('wants an assertion that is a text', async () => {
+  it('requires the assertion as a text', async () => {
     for (const body of [{}, { assertion: 7 }, { assertion: null }]) {
       const answer = await world.anybody.post(EXCHANGE, body);
       expect(answer.as(validationFailed, 400).details.field).to.equal('assertion');
     }
   });
 
-  it('takes each jti once, whatever else the assertion says, and per partner', async () => {
+  it('accepts each jti once per partner', async () => {
     const south = await newPartner(world);
     const jti = randomUUID();
     const first = assertion(north.id, { jti });
@@ -144,7 +144,7 @@ describe('The exchange of the partner portal', () => {
     (await exchange(assertion(south.id, { jti }))).as(exchanged);
   });
 
-  it('gives one token for an assertion that reaches two servers at once', async () => {
+  it('gives one token for an assertion sent to two servers at once', async () => {
     for (let round = 0; round < 20; round += 1) {
       const text = assertion(north.id);
       const answers = await Promise.all(
@@ -155,7 +155,7 @@ describe('The exchange of the partner portal', () => {
     }
   });
 
-  it('keeps no e-mail, no assertion and no token on disk', async () => {
+  it('stores no e-mail, assertion or token on disk', async () => {
     const email = `${randomUUID()}@partner.example`;
     const text = assertion(north.id, { email, sub: randomUUID() });
     const { token } = (await exchange(text)).as(exchanged);
@@ -163,7 +163,7 @@ describe('The exchange of the partner portal', () => {
     expect(world.server.output()).not.to.contain(text).and.not.to.contain(email);
   });
 
-  it('is counted by the login limit of the address', async () => {
+  it('counts for the login limit of the address', async () => {
     const server = await startServer({ env: { LOGIN_LIMIT_PER_MINUTE: '3' } });
     const api = world.anybody.at(server);
     const statuses: number[] = [];
@@ -172,7 +172,7 @@ describe('The exchange of the partner portal', () => {
     await server.stop();
   });
 
-  it('remembers what was used when the server is killed right after the answer', async () => {
+  it('remembers used assertions after kill -9 right after the answer', async () => {
     const own = await startWorld();
     const partner = await newPartner(own);
     for (let i = 0; i < 3; i += 1) {
@@ -192,7 +192,7 @@ describe('The exchange of the partner portal', () => {
       expect((await north.api.get(PROFILE)).status).to.equal(200);
     });
 
-    it('need the permission for billing, and for nothing else', async () => {
+    it('need the permission for billing only', async () => {
       for (const permissions of [[], ['other'], ['Partner-Billing'], ['partner-billing ']]) {
         const api = world.anybody.with(partnerToken(north.id, { permissions }));
         expect((await api.get(`${PORTAL}/me`)).as(session).permissions).to.deep.equal(permissions);
@@ -202,7 +202,7 @@ describe('The exchange of the partner portal', () => {
       }
     });
 
-    it('of an unknown partner may do nothing', async () => {
+    it('of an unknown partner are refused', async () => {
       for (const id of ['nobody', 'a.b-c', '', 'platform']) {
         const api = world.anybody.with(partnerToken(id));
         for (const path of [`${PORTAL}/me`, PROFILE]) {
@@ -244,13 +244,13 @@ describe('The exchange of the partner portal', () => {
       });
     }
 
-    it('run out', async () => {
+    it('expire', async () => {
       const token = signed({ ...claims(), iat: now() - 3600, exp: now() - 1 }, own);
       expect((await world.anybody.with(token).get(`${PORTAL}/me`)).error).to.equal('credential_expired');
       expect((await world.anybody.get(`${PORTAL}/me`)).error).to.equal('unauthenticated');
     });
 
-    it('open nothing of tenants and of the platform, nor theirs the portal', async () => {
+    it('are refused by tenants and the platform, and their tokens by the portal', async () => {
       const home = await world.tenant();
       for (const path of ['/api/v1/tenant/me', '/api/v1/tenant/users', '/super/tenants']) {
         expect((await north.api.get(path)).error).to.equal('invalid_credential');

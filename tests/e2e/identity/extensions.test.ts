@@ -47,7 +47,7 @@ describe('Extensions', () => {
       expect((await elsewhere.admin.api.get(EXTENSIONS)).json).to.deep.equal([]);
     });
 
-    it('once at a time; uninstalled they may be installed again', async () => {
+    it('once at a time; after uninstalling again', async () => {
       const { ada } = here();
       (await ada.api.post(EXTENSIONS, manifestOf('once'))).as(extension, 201);
       const twice = await ada.api.post(EXTENSIONS, manifestOf('once', { version: '2' }));
@@ -60,7 +60,7 @@ describe('Extensions', () => {
       expect(again.as(extension, 201)).to.include({ version: '2', state: 'inactive' });
     });
 
-    it('by one of twenty who do it at once', async () => {
+    it('by one of twenty concurrent requests', async () => {
       const { other, ada } = here();
       const answers = await Promise.all(
         Array.from({ length: 20 }, (_, i) =>
@@ -95,7 +95,7 @@ describe('Extensions', () => {
     }
   });
 
-  it('are activated and deactivated, again and again', async () => {
+  it('are activated and deactivated repeatedly', async () => {
     const { ada } = here();
     (await ada.api.post(EXTENSIONS, manifestOf('switch'))).as(extension, 201);
     for (const [action, state] of [
@@ -128,7 +128,7 @@ describe('Extensions', () => {
     expect(await outcome(as(await loadExtension(home.admin.api, 'theirs')))).to.deep.equal(ACCEPTED);
   });
 
-  it('are changed by admins, and listed and changed by none of their own tokens', async () => {
+  it('are managed by admins, and not by their own tokens', async () => {
     const { tenant, ada } = here();
     await activeExtension(ada.api, 'greedy', { scopes: ['admin:*'] });
     const own = as(await loadExtension(ada.api, 'greedy'));
@@ -177,7 +177,7 @@ describe('Extensions', () => {
       expect(await outcome(as(token))).to.deep.equal(ACCEPTED);
     });
 
-    it('are given to an operator as an operator’s, who finds the extension in the list', async () => {
+    it('of an operator have the operator’s role, and the list is readable', async () => {
       const { tenant, ada } = here();
       const ben = await tenant.person('Ben');
       await activeExtension(ada.api, 'desk', { scopes: ['data:read', 'workflow:read'] });
@@ -196,7 +196,7 @@ describe('Extensions', () => {
     });
 
     for (const end of ['deactivated', 'uninstalled'] as const) {
-      it(`of an operator count no longer from the instant the extension is ${end}`, async () => {
+      it(`of an operator end at the instant the extension is ${end}`, async () => {
         const { tenant, other, ada } = here();
         const ben = await tenant.person('Ben');
         const extId = `desk-${end}`;
@@ -212,14 +212,14 @@ describe('Extensions', () => {
       });
     }
 
-    it('keep who impersonates', async () => {
+    it('keep the impersonator', async () => {
       const { ada } = here();
       const impersonated_by = 'root@platform.example';
       const session = as(tenantToken(ada, { impersonated_by, exp: now() + 3600 }));
       expect(claimsOf(await loadExtension(session, 'crm'))).to.include({ impersonated_by });
     });
 
-    it('are given by active ones alone', async () => {
+    it('are minted for active ones only', async () => {
       const { ada } = here();
       (await ada.api.post(EXTENSIONS, manifestOf('asleep'))).as(extension, 201);
       const answer = await act('asleep', 'token');
@@ -227,7 +227,7 @@ describe('Extensions', () => {
       expect(answer.json).to.have.deep.property('details', { state: 'inactive', allowed: ['active'] });
     });
 
-    it('are accepted when they are given, also after many quick rounds: else they are 503', async () => {
+    it('are valid once minted, also after many quick rounds, or minting is 503', async () => {
       const { ada } = here();
       (await ada.api.post(EXTENSIONS, manifestOf('flicker'))).as(extension, 201);
       for (let round = 0; ; round += 1) {
@@ -294,7 +294,7 @@ describe('Extensions', () => {
       expect(await outcome(as(token))).to.deep.equal([401, 'credential_expired']);
     });
 
-    it('are not for the WebSocket', async () => {
+    it('are refused by the WebSocket', async () => {
       const { world, ada } = here();
       for (const by of ['query', 'header', 'subprotocol'] as const) {
         const answer = await refusal(world.server, await loadExtension(ada.api, 'crm'), { by });
@@ -302,7 +302,7 @@ describe('Extensions', () => {
       }
     });
 
-    it('of another tenant’s extension with the same id are that tenant’s', async () => {
+    it('of another tenant’s extension with the same id belong to that tenant', async () => {
       const { world, ada } = here();
       const home = await world.tenant();
       expect(await outcome(as(extensionToken(home.admin, 'crm')))).to.deep.equal(REFUSED);
@@ -313,7 +313,7 @@ describe('Extensions', () => {
       expect(await outcome(as(extensionToken(ada, 'crm')))).to.deep.equal(ACCEPTED);
     });
 
-    it('register an unknown person like a session, but not for an extension that is not active', async () => {
+    it('register an unknown person like a session, but not for an inactive extension', async () => {
       const { ada } = here();
       const fresh = { ...ada, id: 'sso|fresh-1', email: 'fresh@people.example' };
       (await ada.api.post(EXTENSIONS, manifestOf('sleepy'))).as(extension, 201);

@@ -52,7 +52,7 @@ describe('Impersonation', () => {
     }
   });
 
-  it('acts as the given user, with that user’s role and no more', async () => {
+  it('acts as the given user, with that user’s role only', async () => {
     const { token, api } = await impersonate(world, home.id, { user_id: operator.id, reason: 'ticket 7' });
     expect(impersonationClaims.parse(claimsOf(token))).to.deep.include({
       sub: operator.id,
@@ -63,7 +63,7 @@ describe('Impersonation', () => {
     expect((await api.patch(`${USERS}/${operator.id}`, { role: 'admin' })).error).to.equal('admin_required');
   });
 
-  it('takes the next admin when the oldest is one no longer, and says so when there is none', async () => {
+  it('takes the next admin when the oldest is demoted, and is refused without any', async () => {
     const tenant = await world.tenant();
     const second = await tenant.person('Second', 'admin');
     const third = await tenant.person('Third', 'admin');
@@ -81,7 +81,7 @@ describe('Impersonation', () => {
     expect(await mint(empty.id)).to.deep.include({ status: 409, error: 'conflict' });
   });
 
-  it('knows neither a tenant nor a user that is not there, not active or another tenant’s', async () => {
+  it('is refused for unknown, inactive and foreign tenants and users', async () => {
     const other = await world.tenant();
     const gone = await home.person('Gone');
     await home.admin.api.patch(`${USERS}/${gone.id}`, { status: 'deactivated' });
@@ -106,7 +106,7 @@ describe('Impersonation', () => {
     expect((await api.get('/api/v1/tenant/me')).error).to.equal('tenant_suspended');
   });
 
-  it('is for platform admins: neither a tenant’s token nor an impersonation’s begins one', async () => {
+  it('needs a platform admin: tokens of tenants and of impersonations are refused', async () => {
     const { api, token } = await impersonate(world, home.id);
     for (const caller of [home.admin.api, operator.api, api]) {
       for (const path of ['/super/impersonate', '/api/v1/super/impersonate']) {
@@ -115,13 +115,13 @@ describe('Impersonation', () => {
       }
     }
     expect((await world.anybody.post(`/super/impersonate/${home.id}`)).error).to.equal('unauthenticated');
-    // A token whose role only says so is signed with the wrong key.
+    // A token that only claims the role is signed with the wrong key.
     const forged = tenantToken(home.admin, { role: 'super_admin', impersonated_by: undefined });
     expect((await world.anybody.with(forged).post(`/super/impersonate/${home.id}`)).status).to.equal(401);
     expect((await world.anybody.with(token).get('/super/tenants')).status).to.equal(401);
   });
 
-  it('is one line of the tenant’s log, there before the token is given out', async () => {
+  it('is logged in the tenant’s log before the token is returned', async () => {
     const tenant = await world.tenant();
     const headers = { 'x-request-id': 'the-mint' };
     const answer = await world.platform.post(
@@ -140,7 +140,7 @@ describe('Impersonation', () => {
     });
   });
 
-  it('shows the present e-mail of a platform admin who is known', async () => {
+  it('shows the present e-mail of a known platform admin', async () => {
     const tenant = await world.tenant();
     const login = await world.anybody.post('/super/auth/login', {
       email: 'root@platform.example',
@@ -153,7 +153,7 @@ describe('Impersonation', () => {
     expect(line?.impersonated_by).to.equal('Root@Platform.example');
   });
 
-  it('with an Idempotency-Key begins once, and gives its token once', async () => {
+  it('with an Idempotency-Key begins once, and shows its token once', async () => {
     const tenant = await world.tenant();
     const headers = { 'idempotency-key': 'k-1' };
     const ask = () => world.platform.post(`/super/impersonate/${tenant.id}`, {}, { headers });
@@ -165,7 +165,7 @@ describe('Impersonation', () => {
     expect((await wholeLog(tenant.admin.api, '&action=impersonation_started')).length).to.equal(1);
   });
 
-  it('registers nobody by itself, and keeps the admin’s e-mail where a minted token does', async () => {
+  it('registers nobody, and keeps the admin’s e-mail like a minted token', async () => {
     const tenant = await world.tenant();
     const person = {
       tenantId: tenant.id,
@@ -185,7 +185,7 @@ describe('Impersonation', () => {
     expect(registered?.impersonated_by).to.equal('tool@platform.example');
   });
 
-  it('names the platform admin of the very token', async () => {
+  it('names the platform admin of the presented token', async () => {
     const tenant = await world.tenant();
     const other = world.anybody.with(platformToken({ email: 'second@platform.example' }));
     const { token } = (await other.post(`/super/impersonate/${tenant.id}`)).as(impersonationToken);

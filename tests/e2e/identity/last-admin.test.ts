@@ -34,7 +34,7 @@ describe('The last admin of a tenant', () => {
   };
 
   for (const nodes of ['one node', 'two nodes'] as const) {
-    it(`stays when two admins end each other at the same instant on ${nodes}`, async () => {
+    it(`stays when two admins withdraw each other at the same instant on ${nodes}`, async () => {
       const { world, other } = here();
       const elsewhere = await clientOf(() => other);
       let alone = 0;
@@ -43,7 +43,7 @@ describe('The last admin of a tenant', () => {
         const ann = tenant.admin;
         const made = await tenant.person('Ben', 'admin');
         const ben = nodes === 'one node' ? made : { ...made, api: elsewhere.with(made.token) };
-        // Both nodes know both people.
+        // Both nodes have cached both people.
         for (const person of [ann, ben]) expect(await isAdmin(person)).to.equal(true);
         const how = ENDS[nth % ENDS.length] ?? 'demotes';
         const answers = await Promise.all([end(ann, ben, how), end(ben, ann, how)]);
@@ -53,7 +53,7 @@ describe('The last admin of a tenant', () => {
           `${how}: ${statuses.join(' and ')}`,
         ).to.have.length(1);
         const refused = answers.find(({ status }) => status > 299);
-        // Too late for the check of its credential it is 401 or 403, else it lost the race.
+        // After the check of its credential it is 401 or 403, before it is 409.
         expect(refused?.status).to.be.oneOf([401, 403, 409]);
         await eventually('one admin', async () => {
           const admins = await Promise.all([ann, ben].map(isAdmin));
@@ -66,7 +66,7 @@ describe('The last admin of a tenant', () => {
   }
 });
 
-describe('The last admin of a tenant, when the process dies', () => {
+describe('The last admin of a tenant under kill -9', () => {
   const here = forSuite(() => bossAndAda(startWorld));
   const PAIRS = 16;
 
@@ -86,7 +86,7 @@ describe('The last admin of a tenant, when the process dies', () => {
     return { ann: tenant.admin, ben: await tenant.person('Ben', 'admin'), how };
   };
 
-  /** By whoever of the two may still ask. */
+  /** Asked by either of the two who still may. */
   const activeAdmins = async (...people: readonly Member[]): Promise<number> => {
     for (const person of people) {
       const answer = await person.api.get(USERS);
@@ -96,10 +96,10 @@ describe('The last admin of a tenant, when the process dies', () => {
     return 0;
   };
 
-  it('stays, and each withdrawal that was stored is finished by the next start', async () => {
+  it('stays, and the next start finishes each stored withdrawal', async () => {
     const { world } = here();
     let cut = 0;
-    // Which tenants the kill catches between the two events is the machine's doing: again, until there is one.
+    // Repeats until a kill separates the two events of some tenant.
     for (let round = 0; round < 10 && cut === 0; round += 1) {
       const pairs = await Promise.all(
         Array.from({ length: PAIRS }, (_, nth) => pair(ENDS[nth % ENDS.length] ?? 'demotes')),

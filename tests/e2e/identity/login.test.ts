@@ -24,7 +24,7 @@ describe('Signing in', () => {
   };
   const fresh = (): string => `${randomName('Someone').replace('_', '.')}@People.example`;
 
-  it('answers a token that works and the person, at both paths', async () => {
+  it('returns a valid token and the person, at both paths', async () => {
     const email = fresh();
     const made = await account(tenant, email);
     for (const path of ['/auth/login', '/api/v1/auth/login']) {
@@ -53,7 +53,7 @@ describe('Signing in', () => {
     }
   });
 
-  it('reads e-mails without regard to case and passwords with', async () => {
+  it('ignores the case of e-mails, but not of passwords', async () => {
     const email = fresh();
     await account(tenant, email);
     for (const spelled of [email.toUpperCase(), email.toLowerCase()]) {
@@ -86,7 +86,7 @@ describe('Signing in', () => {
     expect(texts.size).to.equal(1);
   });
 
-  it('costs the same whether the e-mail exists or not', async () => {
+  it('takes the same time for known and unknown e-mails', async () => {
     const email = fresh();
     await account(tenant, email);
     const time = async (address: string): Promise<number> => {
@@ -94,18 +94,18 @@ describe('Signing in', () => {
       await enter({ email: address, password: 'not the password' });
       return performance.now() - began;
     };
-    // The fastest of many, measured in alternation: other load on the machine only adds time, so more rounds help.
+    // The fastest of many alternating measurements: load only adds time, so more rounds help.
     let [known, unknown] = [Infinity, Infinity];
     const alike = () => known / unknown > 0.75 && known / unknown < 1.35;
     for (let i = 0; i < 10 || (i < 60 && !alike()); i += 1) {
       known = Math.min(known, await time(email));
       unknown = Math.min(unknown, await time(fresh()));
     }
-    // Three verifications either way: one that is skipped would show as a third.
+    // Each takes three verifications: a skipped one would show as a third.
     expect(known / unknown).to.be.within(0.75, 1.35);
   });
 
-  it('asks for the tenant where e-mail and password fit several, and takes it', async () => {
+  it('asks for the tenant when several match, and accepts it', async () => {
     const other = await world.tenant();
     const email = fresh();
     await account(tenant, email);
@@ -117,7 +117,7 @@ describe('Signing in', () => {
     expect((await enter({ email, password: 'wrong password', tenant: other.id })).status).to.equal(401);
   });
 
-  it('finds the tenant whose password fits', async () => {
+  it('finds the tenant by the password', async () => {
     const other = await world.tenant();
     const email = fresh();
     await account(tenant, email);
@@ -146,13 +146,13 @@ describe('Signing in', () => {
     await world.platform.patch(`/super/tenants/${home.id}`, { status: 'suspended' });
     const suspended = await enter({ email, password: PASSWORD });
     expect([suspended.status, suspended.error]).to.deep.equal([403, 'tenant_suspended']);
-    // Only who knows the password learns of the suspension.
+    // Only a caller with the password learns of the suspension.
     expect((await enter({ email, password: 'wrong password' })).status).to.equal(401);
     await world.platform.patch(`/super/tenants/${home.id}`, { status: 'active' });
     (await enter({ email, password: PASSWORD })).as(login);
   });
 
-  it('follows a changed password at once', async () => {
+  it('accepts a changed password at once', async () => {
     const email = fresh();
     const made = await account(tenant, email);
     await tenant.admin.api.patch(`${USERS}/${made.id}`, { password: 'quite another one' });

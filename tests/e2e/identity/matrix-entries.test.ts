@@ -6,12 +6,12 @@ import { endWorld, sharedWorld, type TestTenant, type World } from '../../suppor
 import { KINDS, type Kind, oneOfEach, requestTo, servedRoutes } from './matrix-support.ts';
 import { PLANNED, TABLE } from './matrix-table.ts';
 
-/** The eight kinds at the entries that take no bearer, and at places where no credential belongs. */
+/** The eight kinds of credential at entries without a bearer, and in places where none belongs. */
 describe('Every kind of credential', () => {
   let world: World;
   let home: TestTenant;
   let credentials: Record<Kind, string>;
-  /** Those that ask for a credential. */
+  /** Routes that require a credential. */
   let guarded: string[];
 
   before(async function () {
@@ -48,7 +48,7 @@ describe('Every kind of credential', () => {
       }
     });
 
-    it(`${kind}: as the partner portal’s assertion, as a password, and as a sign-on’s code`, async () => {
+    it(`${kind}: as the partner portal’s assertion, as a password, and as a single sign-on code`, async () => {
       const token = credentials[kind];
       expect(coded(await world.anybody.post(EXCHANGE, { assertion: token }))).to.deep.equal([
         401,
@@ -58,7 +58,7 @@ describe('Every kind of credential', () => {
         ['/auth/login', home.id],
         ['/super/auth/login', undefined],
       ] as const) {
-        // Longer than a password may be is 400 as well.
+        // Above the maximum length of a password it is also 400.
         const answer = await world.anybody.post(path, { email: home.admin.email, password: token, tenant });
         expect(answer.status, path).to.be.oneOf([400, 401]);
       }
@@ -69,7 +69,7 @@ describe('Every kind of credential', () => {
     });
   }
 
-  it('is nothing in a query, a cookie, a body or another header of any route', async () => {
+  it('is ignored in a query, a cookie, a body or another header of any route', async () => {
     const NAMES = ['token', 'access_token', 'authorization', 'Authorization', 'bearer', 'jwt', 'api_key'];
     for (const kind of KINDS) {
       const token = credentials[kind];
@@ -92,7 +92,7 @@ describe('Every kind of credential', () => {
     }
   }).timeout(60_000);
 
-  it('is asked for by HEAD as by GET', async () => {
+  it('is required for HEAD as for GET', async () => {
     for (const route of guarded.filter((one) => one.startsWith('GET '))) {
       const url = world.server.base + requestTo(route).path;
       for (const kind of [undefined, 'link', 'tenant'] as const) {
@@ -109,7 +109,7 @@ describe('Every kind of credential', () => {
     }
   }).timeout(40_000);
 
-  it('but the portal’s assertion, which is no bearer anywhere', async () => {
+  it('except the portal’s assertion, which is never a bearer', async () => {
     const { id } = await newPartner(world);
     const api = world.anybody.with(assertion(id));
     for (const path of [`${PORTAL}/me`, '/api/v1/tenant/me', '/super/tenants']) {

@@ -10,7 +10,7 @@ import { defineEntity, JOBS, startJob } from '../workflow/support.ts';
 
 const documentShape = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) });
 
-/** `METHOD path` of every route of the served document. */
+/** `METHOD path` of every route of the document. */
 export const servedRoutes = async (world: World): Promise<string[]> => {
   const { paths } = documentShape.parse((await world.anybody.get('/openapi.json')).json);
   return Object.entries(paths).flatMap(([path, item]) =>
@@ -18,7 +18,7 @@ export const servedRoutes = async (world: World): Promise<string[]> => {
   );
 };
 
-/** Method and path of a route, its parameters filled with what is not there. */
+/** Method and path of a route, with unknown ids as parameters. */
 export const requestTo = (route: string): { method: string; path: string; body: object | undefined } => {
   const [method = '', template = ''] = route.split(' ');
   const path = template.replaceAll(/\{(\w+)\}/g, (_all, name: string) => {
@@ -52,7 +52,7 @@ export const KINDS = [
 ] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** A valid credential of each kind, with all that it may hold; all of `home` that are a tenant's. */
+/** A valid credential of each kind with all rights; those of tenants belong to `home`. */
 export const oneOfEach = async (world: World, home: TestTenant): Promise<Record<Kind, string>> => {
   await activeExtension(home.admin.api, 'all', { scopes: SCOPES });
   return {

@@ -1,23 +1,23 @@
 import type { Scope } from '../../../domain/identity/scopes.ts';
 
 /**
- * Who may call which route, from the specification (Authentication, Enforcement rules) and decisions, section 3; never
- * from the code. Whoever adds a route adds its row: a served route without one fails the test.
+ * Allowed callers of each route, from the specification (Authentication, Enforcement rules) and decisions, section 3,
+ * never from the code. A new route needs a row: the test fails for a route without one.
  */
 export type Rule =
   | { readonly family: 'public' }
   | { readonly family: 'platform' }
-  /** `billing`: `partner-billing` is needed. */
+  /** `billing`: requires `partner-billing`. */
   | { readonly family: 'partner'; readonly billing: boolean }
   | {
       readonly family: 'tenant';
-      /** Of persons. */
+      /** Persons only. */
       readonly role: 'any' | 'admin';
-      /** Of extensions and API tokens; without one neither may call. */
+      /** Extensions and API tokens; without a scope neither is allowed. */
       readonly scope?: Scope;
-      /** What an API token is told where it may not call; `tenant_session_required` unless given. */
+      /** Error of an API token that is not allowed; default `tenant_session_required`. */
       readonly apiToken?: 'delegated_credential_refused';
-      /** `session`: no extension and no test token either. `keys`: no platform admin who acts as somebody else. */
+      /** `session`: also refuses extensions and test tokens. `keys`: refuses impersonators. */
       readonly mints?: 'session' | 'keys';
       readonly entitlement?: 'ledger' | 'assistant';
     };
@@ -34,7 +34,7 @@ const DELEGATION: Rule = { ...ADMIN, apiToken: 'delegated_credential_refused' };
 const LOADING: Rule = { ...PERSON, apiToken: 'delegated_credential_refused' };
 const scoped = (scope: Scope, role: 'any' | 'admin' = 'any'): Rule => ({ family: 'tenant', role, scope });
 
-/** One rule for routes `METHOD path`; `{…}` stands for a parameter. */
+/** One rule for several routes `METHOD path`; `{…}` is a parameter. */
 const rows = (rule: Rule, base: string, ...routes: readonly string[]): Table =>
   Object.fromEntries(
     routes.map((route) => {
@@ -43,7 +43,7 @@ const rows = (rule: Rule, base: string, ...routes: readonly string[]): Table =>
     }),
   );
 
-/** For paths that the specification gives without the prefix: they are served with it as well (section 1). */
+/** Paths that the specification gives without the prefix; they are served with it as well (section 1). */
 const both = (rule: Rule, base: string, ...routes: readonly string[]): Table => ({
   ...rows(rule, base, ...routes),
   ...rows(rule, `/api/v1${base}`, ...routes),
@@ -175,8 +175,5 @@ export const TABLE: Table = {
   ...rows(ASSISTANT, TENANT, 'POST /ai/assistant/ask', 'POST /rag/backfill'),
 };
 
-/**
- * Rows of the documents whose routes need not be served yet. Each is checked from the moment it is; then it belongs
- * into the table above.
- */
+/** Rows of routes that need not exist yet, checked once they do; then they belong in the table above. */
 export const PLANNED: Table = {};

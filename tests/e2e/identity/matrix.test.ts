@@ -10,7 +10,7 @@ import { type Kind, oneOfEach, requestTo, servedRoutes } from './matrix-support.
 import { PLANNED, type Rule, TABLE, type Table } from './matrix-table.ts';
 
 type TenantRule = Rule & { family: 'tenant' };
-/** Status, code and what `details.required` names; `in`: not refused for who asks. */
+/** Status, code and `details.required`; `in`: allowed. */
 type Outcome = 'in' | readonly [status: number, error: string, required?: string];
 
 const STRANGER: Outcome = [401, 'invalid_credential'];
@@ -22,7 +22,7 @@ const familyOnly = (rule: Rule, family: Rule['family']): Outcome =>
   rule.family === family ? 'in' : STRANGER;
 const person = (role: 'admin' | 'operator') => (rule: Rule) =>
   tenantOnly(rule, (row) => (row.role === 'any' || role === 'admin' ? 'in' : [403, 'admin_required']));
-/** `held`: with the scope that the route asks for, or with all but that and the wildcard. */
+/** `held`: with the required scope, or with all but that and the wildcard. */
 const delegated = (kind: 'api_token' | 'extension', held: 'with' | 'without') => (rule: Rule) =>
   tenantOnly(rule, (row) => {
     if (row.scope !== undefined) return held === 'with' ? 'in' : [403, 'scope_missing', row.scope];
@@ -30,18 +30,18 @@ const delegated = (kind: 'api_token' | 'extension', held: 'with' | 'without') =>
     return refused === undefined ? [403, 'tenant_session_required'] : DELEGATED;
   });
 
-/** The eight kinds and nobody, and what each route of the served document answers to them. */
+/** The eight kinds and no credential, at each route of the document. */
 describe('Every route and every kind of credential', () => {
   let world: World;
   let home: TestTenant;
-  /** Neither ledger nor assistant. */
+  /** Without ledger and assistant. */
   let plain: TestTenant;
   let operator: Member;
   let routes: string[];
   let credentials: Record<Kind, string>;
-  /** A partner's, without the permission for billing. */
+  /** Token of a partner without the permission for billing. */
   let bare: string;
-  /** By scope: an API token and an extension's token with it alone, and with all others but the wildcard. */
+  /** By scope: tokens of an API token and an extension with only it, and with all others but the wildcard. */
   const byScope = new Map<Scope, Record<'api_token' | 'extension', Record<'with' | 'without', string>>>();
 
   before(async function () {
@@ -71,7 +71,7 @@ describe('Every route and every kind of credential', () => {
 
   const rowsOf: Table = { ...PLANNED, ...TABLE };
 
-  it('has a row for each route of the document, and no row for what is none', () => {
+  it('has a row for each route of the document, and no other', () => {
     expect(
       routes.filter((route) => rowsOf[route] === undefined),
       'without a row',
@@ -100,7 +100,7 @@ describe('Every route and every kind of credential', () => {
     return details === undefined ? [status, error] : [status, error, details.required];
   };
 
-  /** Sends the credential to every served route; the routes where the answer is not what the row says. */
+  /** Sends the credential to every route; returns routes whose answer differs from the row. */
   const wrongRoutes = async (
     tokenFor: (rule: Rule) => string | undefined,
     expected: (rule: Rule) => Outcome,
@@ -111,7 +111,7 @@ describe('Every route and every kind of credential', () => {
       if (rule === undefined) continue;
       const answer = await send(route, tokenFor(rule));
       if (rule.family === 'public') {
-        // A public route does not look at a bearer: neither a good nor a bad one changes anything.
+        // A public route ignores a bearer, valid or not.
         const bare = await send(route, undefined);
         if (bare.status !== answer.status || bare.error !== answer.error) wrong.push([route, answer.status]);
         continue;
@@ -173,7 +173,7 @@ describe('Every route and every kind of credential', () => {
     }).timeout(40_000);
   }
 
-  it('asks for the entitlement: the ledger’s before anything else, the assistant’s last', async () => {
+  it('checks the entitlement: the ledger’s first, the assistant’s last', async () => {
     const api = await mintToken(plain.admin.api, { scopes: ['admin:*'] });
     for (const [token, isPerson] of [
       [plain.admin.token, true],

@@ -24,14 +24,14 @@ interface MintedKind {
   readonly kind: string;
   readonly mint: () => Promise<string>;
   readonly key: string;
-  /** Exactly the documented ones, but the times. */
+  /** The documented claims, without times. */
   readonly claims: z.ZodRawShape;
   readonly seconds: number;
-  /** A route that it opens. */
+  /** A route that accepts it. */
   readonly opens: string;
 }
 
-/** Specification, Authentication 1 to 4 and 7: what the server itself mints, of each kind of JWT. */
+/** Specification, Authentication 1 to 4 and 7: every kind of JWT that the server mints. */
 describe('Each JWT that the server mints', () => {
   let world: World;
   let tenant: TestTenant;
@@ -138,7 +138,7 @@ describe('Each JWT that the server mints', () => {
   ];
 
   for (const { kind, mint, key, claims, seconds, opens } of KINDS) {
-    it(`${kind}: HS256 by the family’s key, exactly the documented claims, its lifetime`, async () => {
+    it(`${kind}: HS256 with the family’s key, exactly the documented claims, its lifetime`, async () => {
       const token = await mint();
       const [header = '', payload = '', signature = ''] = token.split('.');
       const read = (part: string): unknown => JSON.parse(Buffer.from(part, 'base64url').toString('utf8'));
@@ -150,7 +150,7 @@ describe('Each JWT that the server mints', () => {
       expect(iat).to.be.within(now() - 30, now() + 1);
 
       expect((await world.anybody.with(token).get(opens)).status).to.equal(200);
-      // Minted elsewhere with the key: the same claims open the same, and with another family's key nothing.
+      // Minted elsewhere with the key: the same claims are accepted, and refused with another family's key.
       const again = signed({ ...rest, iat: now(), exp: now() + 60 }, key);
       expect((await world.anybody.with(again).get(opens)).status).to.equal(200);
       for (const other of Object.values(KEYS).filter((one) => one !== key)) {

@@ -13,7 +13,7 @@ interface Call {
   readonly billing: boolean;
 }
 
-/** What holds of every route of the partner portal, those of the served document: nobody has to add a case. */
+/** Rules of every route of the partner portal, taken from the document, so that new routes are covered. */
 describe('Every route of the partner portal', () => {
   let world: World;
   let home: TestTenant;
@@ -55,7 +55,7 @@ describe('Every route of the partner portal', () => {
     }
   };
 
-  it('wants a partner’s credential, and no other family’s', async () => {
+  it('requires a partner’s credential, and refuses other families', async () => {
     await expectEach(routes, world.anybody, [401, 'unauthenticated']);
     for (const token of [home.admin.token, world.platform.token, 'x']) {
       await expectEach(routes, world.anybody.with(token), [401, 'invalid_credential']);
@@ -67,13 +67,13 @@ describe('Every route of the partner portal', () => {
     await expectEach(routes, nobody, [403, 'partner_permission_missing']);
   });
 
-  it('wants the permission for billing', async () => {
+  it('requires the permission for billing', async () => {
     const bare = world.anybody.with(partnerToken(north.id, { permissions: [`${BILLING}s`] }));
     const billing = routes.filter((call) => call.billing);
     await expectEach(billing, bare, [403, 'partner_permission_missing']);
   });
 
-  it('takes no partner from a query or a body', async () => {
+  it('refuses a partner in a query or a body', async () => {
     const south = await newPartner(world);
     for (const id of [south.id, north.id]) {
       const asked = routes.map((call) => ({ ...call, path: `${call.path}?partner_id=${id}` }));

@@ -25,7 +25,7 @@ describe('Partners', () => {
     expect(details).to.have.nested.property('issues[0].code', 'unknown_reference');
   };
 
-  it('are read and listed at both paths as they were created', async () => {
+  it('are read and listed at both paths as created', async () => {
     const home = await world.tenant();
     for (const own of [{}, { home_tenant_id: null }, { home_tenant_id: home.id }]) {
       const made = (await create(own)).as(partner, 201);
@@ -39,7 +39,7 @@ describe('Partners', () => {
     }
   });
 
-  it('are listed oldest first, page by page', async () => {
+  it('are listed oldest first, in pages', async () => {
     const made: string[] = [];
     for (let i = 0; i < 5; i += 1) made.push((await create()).as(partner, 201).id);
     const seen: string[] = [];
@@ -53,7 +53,7 @@ describe('Partners', () => {
     expect(new Set(seen).size).to.equal(seen.length);
   });
 
-  it('are changed in what is named, and equal values change nothing', async () => {
+  it('change only in the given members, and not by equal values', async () => {
     const home = await world.tenant();
     const { id, created_at } = (await create()).as(partner, 201);
     const path = `/super/partners/${id}`;
@@ -78,7 +78,7 @@ describe('Partners', () => {
     expect((await token.get(`${PORTAL}/me`)).as(session).partner).to.deep.equal({ id, name: 'Shown' });
   });
 
-  it('exist once, also when five create one at two servers', async () => {
+  it('are created once, also by five concurrent requests at two servers', async () => {
     const id = randomName('p');
     const answers = await Promise.all(
       Array.from({ length: 6 }, (_, i) =>
@@ -121,7 +121,7 @@ describe('Partners', () => {
     });
   }
 
-  it('have a home that is a tenant', async () => {
+  it('need an existing home tenant', async () => {
     const { id } = (await create()).as(partner, 201);
     for (const home_tenant_id of [randomName('t'), 'platform', 'partner_x', 'No Slug', '']) {
       const refused = unknownReference('home_tenant_id');
@@ -131,13 +131,13 @@ describe('Partners', () => {
       refused(await world.platform.patch(`/super/partners/${id}`, { name: 'half', home_tenant_id }));
     }
     expect((await world.platform.get(`/super/partners/${id}`)).as(partner).name).to.equal('Größe & Söhne');
-    // What is not there, or there already, counts first.
+    // Unknown and existing ids are reported first.
     const nowhere = { name: 'x', home_tenant_id: 'nowhere' };
     expect((await world.platform.patch('/super/partners/nobody', nowhere)).status).to.equal(404);
     expect((await create({ id, home_tenant_id: 'nowhere' })).status).to.equal(409);
   });
 
-  it('must be there before a tenant is theirs', async () => {
+  it('must exist before a tenant is assigned', async () => {
     const { id } = (await create()).as(partner, 201);
     const refused = unknownReference('partner_id');
     const fresh = randomName('t');
@@ -158,7 +158,7 @@ describe('Partners', () => {
     expect(taken.status).to.equal(409);
   });
 
-  it('are known at the other server at once, also where nobody was a moment ago', async () => {
+  it('are visible at the other server at once, also after a miss', async () => {
     const there = world.platform.at(other);
     for (let i = 0; i < 10; i += 1) {
       const [id, tenant] = [randomName('p'), randomName('t')];
@@ -177,7 +177,7 @@ describe('Partners', () => {
     }
   });
 
-  it('are for platform admins', async () => {
+  it('are managed by platform admins only', async () => {
     const home = await world.tenant();
     const { id } = (await create()).as(partner, 201);
     for (const path of ['/super/partners', '/api/v1/super/partners', `/super/partners/${id}`]) {

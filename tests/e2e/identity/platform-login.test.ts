@@ -15,7 +15,7 @@ describe('Signing in as a platform admin', () => {
 
   const fresh = (): string => `${randomName('Someone').replace('_', '.')}@People.example`;
 
-  it('lets the platform admin of the environment in, at both paths', async () => {
+  it('accepts the platform admin of the environment, at both paths', async () => {
     const shape = z.strictObject({
       token: z.string(),
       token_type: z.literal('Bearer'),

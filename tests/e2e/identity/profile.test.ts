@@ -32,14 +32,14 @@ describe('The billing profile', () => {
     who.api.request('PUT', PROFILE, body, { headers });
   const read = async (who: TestPartner) => (await who.api.get(PROFILE)).as(profile);
 
-  it('has sensible texts before the first change, which may be saved', async () => {
+  it('has valid default texts', async () => {
     const first = await read(north);
     expect(first.item_name_template).to.contain('{{meter}}');
     expect((await put(north, first)).as(profile)).to.deep.equal(first);
     expect(await read(north)).to.deep.equal(first);
   });
 
-  it('is replaced, read at once, and kept', async () => {
+  it('is replaced, and read at once', async () => {
     expect((await put(north, MINE)).as(profile)).to.deep.equal(MINE);
     expect(await read(north)).to.deep.equal(MINE);
     await world.server.stop();
@@ -56,7 +56,7 @@ describe('The billing profile', () => {
     expect(changed.header('x-event-position')).not.to.equal(first.header('x-event-position'));
   });
 
-  it('is changed once by a key that comes twice', async () => {
+  it('changes once for an Idempotency-Key', async () => {
     const headers = { 'idempotency-key': 'one' };
     const first = await put(north, MINE, headers);
     await put(north, { ...MINE, item_description: 'between' });
@@ -64,7 +64,7 @@ describe('The billing profile', () => {
     expect([again.status, again.text]).to.deep.equal([200, first.text]);
     expect(again.header('idempotency-replayed')).to.equal('true');
     expect((await read(north)).item_description).to.equal('between');
-    // Keys are the partner's own.
+    // Idempotency keys are per partner.
     expect((await put(south, { ...MINE, item_description: 'theirs' }, headers)).status).to.equal(200);
   });
 
@@ -85,7 +85,7 @@ describe('The billing profile', () => {
     });
   }
 
-  it('takes texts at their limits', async () => {
+  it('accepts texts at their limits', async () => {
     const widest = { item_name_template: '😀'.repeat(200), item_description: 'ü'.repeat(1000) };
     expect((await put(north, widest)).as(profile)).to.deep.equal(widest);
     expect((await put(north, { ...MINE, item_description: '' })).status).to.equal(200);
@@ -98,7 +98,7 @@ describe('The billing profile', () => {
     ['{{{customer}}}', '{customer'],
   ] as const) {
     for (const field of ['item_name_template', 'item_description'] as const) {
-      it(`refuses ${template} in ${field}, and says what and where`, async () => {
+      it(`refuses ${template} in ${field}, with the variable and the field`, async () => {
         const before = await read(north);
         const answer = (await put(north, { ...MINE, [field]: template })).as(errorWithDetails, 422);
         expect([answer.error, answer.details]).to.deep.equal([
@@ -111,7 +111,7 @@ describe('The billing profile', () => {
   }
 
   describe('of another partner', () => {
-    it('is neither read nor changed, whatever a request says', async () => {
+    it('is neither readable nor changeable', async () => {
       await put(south, MINE);
       const mine = { item_name_template: 'north', item_description: '' };
       await put(north, mine);
@@ -134,12 +134,12 @@ describe('The billing profile', () => {
       });
       expect(await read(south)).to.deep.equal(MINE);
       expect(await read(north)).to.deep.equal({ ...mine, item_description: 'x' });
-      // Somebody with the same id at both is a different person.
+      // The same id at both partners is a different person.
       const twin = world.anybody.with(partnerToken(south.id, { sub: 'nora' }));
       expect((await twin.get(PROFILE)).as(profile)).to.deep.equal(MINE);
     });
 
-    it('cannot be named: partner_id in a body or query is refused, one’s own too', async () => {
+    it('cannot be named: partner_id in a body or query is refused, even the own one', async () => {
       const before = await read(north);
       const issue = z.object({
         error: z.literal('validation_failed'),
@@ -160,7 +160,7 @@ describe('The billing profile', () => {
       expect((await put(north, { ...MINE, partner_id: null })).status).to.equal(200);
     });
 
-    it('stays whole while both are changed at the same time', async () => {
+    it('stays separate when both change at the same time', async () => {
       await Promise.all(
         [north, south].flatMap((who) =>
           Array.from({ length: 10 }, (_, i) =>

@@ -19,7 +19,7 @@ describe('Rate limits', () => {
   let ada: Member;
 
   before(async () => {
-    // Set up without limits, then served with them.
+    // Set up without limits, then restarted with them.
     world = await startWorld();
     tenant = await world.tenant();
     ada = await tenant.person('Ada');
@@ -42,15 +42,15 @@ describe('Rate limits', () => {
     return true;
   };
 
-  it('let a burst of a fifth of the minute through, then say when to come back', async () => {
+  it('allow a burst of a fifth of the minute, then give the wait', async () => {
     const answers = await Promise.all(Array.from({ length: 40 }, () => ada.api.get(BASE)));
     const passed = answers.filter((answer) => answer.status === 200).length;
-    // Twelve at once, and one more for each second that the requests took.
+    // Twelve at once, and one more per second of the requests.
     expect(passed).to.be.within(12, 15);
     expect(answers.filter(limited)).to.have.length(40 - passed);
   });
 
-  it('count per caller, whatever token and address they use', async () => {
+  it('count per caller, across tokens and addresses', async () => {
     const another = world.anybody.with(tenantToken(ada, { more: 1 }));
     const headers = { 'x-forwarded-for': '203.0.113.9' };
     const answers = await Promise.all(Array.from({ length: 5 }, () => another.get(BASE, { headers })));
@@ -59,20 +59,20 @@ describe('Rate limits', () => {
     expect((await world.platform.get('/super/tenants')).status).to.equal(200);
   });
 
-  it('come behind the credential: a bad one is 401', async () => {
+  it('follow authentication: an invalid credential is 401', async () => {
     const bad = world.anybody.with('x');
     const answers = await Promise.all(Array.from({ length: 30 }, () => bad.get(BASE)));
     for (const answer of answers) expect(answer.status).to.equal(401);
   });
 
-  it('leave health, metrics and the document alone', async () => {
+  it('ignore health, metrics and the document', async () => {
     for (const path of ['/health/live', '/health/ready', '/openapi.json', '/metrics']) {
       const answers = await Promise.all(Array.from({ length: 15 }, () => world.anybody.get(path)));
       for (const answer of answers) expect(answer.status, path).to.equal(200);
     }
   });
 
-  it('stop logins of one address, platform logins too, whatever the e-mail', async () => {
+  it('apply to logins from one address, platform logins too, whatever the e-mail', async () => {
     const answers: Answer[] = [];
     for (let i = 0; i < 6; i += 1) {
       const path = i % 2 ? '/auth/login' : '/super/auth/login';
@@ -80,14 +80,14 @@ describe('Rate limits', () => {
     }
     expect(answers.map(({ status }) => status)).to.deep.equal([401, 401, 401, 429, 429, 429]);
     expect(answers.filter(limited)).to.have.length(3);
-    // X-Forwarded-For counts only behind TRUST_PROXY.
+    // X-Forwarded-For is read only with TRUST_PROXY.
     const headers = { 'x-forwarded-for': '203.0.113.10' };
     const right = { email: 'known@people.example', password: 'the password' };
     expect(limited(await world.anybody.post('/auth/login', right, { headers }))).to.equal(true);
   });
 
   describe('on logins with one e-mail', () => {
-    // Behind a proxy, so that one machine can speak for many addresses.
+    // Behind a proxy, so that one machine can use many addresses.
     beforeEach(async () => {
       await world.server.stop();
       await world.restart({ LOGIN_LIMIT_PER_MINUTE: '3', TRUST_PROXY: 'loopback' });
@@ -102,7 +102,7 @@ describe('Rate limits', () => {
       ['IPv4 network of 24 bits', '203.0.113.1', '203.0.113.200', '198.51.100.7'],
       ['IPv6 network of 48 bits', '2001:db8:1:1::1', '2001:db8:1:2::1', '2001:db8:2::1'],
     ] as const) {
-      it(`stop those of one ${what}, and let the owner in from any other`, async () => {
+      it(`apply to one ${what}, and let the owner in from any other`, async () => {
         for (const email of SPELLINGS) {
           expect((await login(attacker, email, 'not it')).status).to.equal(401);
         }
@@ -111,20 +111,20 @@ describe('Rate limits', () => {
       });
     }
 
-    it('stop those of all networks together at ten times as many', async () => {
+    it('apply to all networks together at ten times the limit', async () => {
       const answers = await Promise.all(
         Array.from({ length: 45 }, (_, i) =>
           login(`203.0.${i}.1`, SPELLINGS[i % 3] ?? EMAIL, 'not it', '/super/auth/login'),
         ),
       );
       const passed = answers.filter(({ status }) => status === 401).length;
-      // Thirty at once, and one more for each two seconds that the requests took.
+      // Thirty at once, and one more per two seconds of the requests.
       expect(passed).to.be.within(30, 35);
       expect(answers.filter(limited)).to.have.length(45 - passed);
       expect((await login('198.51.100.7', 'other@people.example', 'x')).status).to.equal(401);
     });
 
-    it('are a platform admin’s too: the owner comes in from another network', async () => {
+    it('apply to platform admins too: the owner signs in from another network', async () => {
       for (let i = 0; i < 4; i += 1) {
         const answer = await login('203.0.113.1', ROOT.email, 'not it', '/super/auth/login');
         expect(answer.status).to.equal(i < 3 ? 401 : 429);
@@ -134,7 +134,7 @@ describe('Rate limits', () => {
     });
   });
 
-  it('are 600 and 10 a minute unless configured', async () => {
+  it('are 600 and 10 a minute by default', async () => {
     const server = await startServer({
       env: { RATE_LIMIT_PER_MINUTE: undefined, LOGIN_LIMIT_PER_MINUTE: undefined },
     });

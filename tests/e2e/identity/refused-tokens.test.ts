@@ -14,7 +14,7 @@ import { endWorld, type Member, sharedWorld, type TestTenant, type World } from 
 const DAY = 86_400;
 const HEADER = { alg: 'HS256', typ: 'JWT' };
 
-describe('Tokens that nobody should have', () => {
+describe('Invalid tokens', () => {
   let world: World;
   let tenant: TestTenant;
   let ada: Member;
@@ -36,7 +36,7 @@ describe('Tokens that nobody should have', () => {
     return [header, payload, signature];
   };
   const payloadText = (extra: string): string => `${JSON.stringify(claims()).slice(0, -1)},${extra}}`;
-  /** The same bytes, another spelling: the last character of 43 carries two bits that mean nothing. */
+  /** Another spelling of the same bytes: the last of 43 characters has two unused bits. */
   const respelled = (): string => {
     const last = ada.token.at(-1) ?? '';
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';

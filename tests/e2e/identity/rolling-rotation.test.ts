@@ -9,13 +9,13 @@ const NO_KEYS = Object.fromEntries(Object.keys(SIGNING).map((name) => [name, und
 const PASSWORD = 'the-password-of-ada';
 const ME = '/api/v1/tenant/me';
 
-/** Servers that are restarted one after the other know different keys for a while. */
+/** Servers restarted one after another have different secrets for a while. */
 describe('A rotation in two steps', () => {
   let world: World;
   let other: Server;
   let ada: Member;
   let folder: string;
-  /** Keys that others than the tests have made: the tests’ own tokens count nowhere here, so people sign in. */
+  /** Secrets unknown to the tests, so that people must sign in. */
   const tokens: string[] = [];
 
   before(async () => {
@@ -46,7 +46,7 @@ describe('A rotation in two steps', () => {
     expect(ended.code, ended.stderr).to.equal(0);
   };
 
-  /** Signs in at both, and tells what becomes of every token so far at both. */
+  /** Signs in at both, and returns the statuses of every token so far at both. */
   const outcomes = async (): Promise<Set<number>> => {
     const person = { email: ada.email, password: PASSWORD, tenant: ada.tenantId };
     for (const at of [world.server, other]) {
@@ -64,7 +64,7 @@ describe('A rotation in two steps', () => {
     expect([...(await outcomes())], when).to.deep.equal([200]);
   };
 
-  it('is noticed by nobody: what either node signs is accepted by both, at each moment', async () => {
+  it('causes no refusal: both nodes accept each other’s tokens at each moment', async () => {
     await allAccepted('before');
     await rotate('--prepare');
     await restartFirst();

@@ -21,7 +21,7 @@ const OLD = {
 };
 const NO_OLD = Object.fromEntries(Object.keys(OLD).map((name) => [name, undefined]));
 
-/** Decisions, section 3: one key per family, and an overlap while it is replaced. */
+/** Decisions, section 3: one secret per family, with an overlap while it is replaced. */
 describe('A rotation of the signing keys', () => {
   let world: World;
   let ada: Member;
@@ -45,7 +45,7 @@ describe('A rotation of the signing keys', () => {
   type Keys = { readonly [name in keyof typeof NEW]: string };
   const EXPECTED = ['tenant', 'platform', 'partner', 'exchange'];
 
-  /** The families whose credentials by these keys are accepted. */
+  /** The families whose credentials with these secrets are accepted. */
   const accepted = async (keys: Keys): Promise<string[]> => {
     const { anybody } = world;
     const asks: Readonly<Record<string, () => Promise<{ status: number; error: string | undefined }>>> = {
@@ -64,7 +64,7 @@ describe('A rotation of the signing keys', () => {
     return found;
   };
 
-  /** What the server itself signs now; each opens its door. */
+  /** Tokens that the server now signs; each is accepted. */
   const given = async (): Promise<Client[]> => {
     const { anybody } = world;
     const person = { email: ada.email, password: PASSWORD, tenant: ada.tenantId };
@@ -78,7 +78,7 @@ describe('A rotation of the signing keys', () => {
     (await platform?.get('/super/tenants'))?.status,
   ];
 
-  it('loses nobody: what the key before signed counts until it is taken away', async () => {
+  it('invalidates no token: the previous secret verifies until it is removed', async () => {
     expect(await accepted(KEYS)).to.deep.equal(EXPECTED);
     expect(await accepted(NEW)).to.deep.equal([]);
     const before = await given();
@@ -98,7 +98,7 @@ describe('A rotation of the signing keys', () => {
     expect(await open(during), 'signed with the new key from the first moment on').to.deep.equal([200, 200]);
   });
 
-  it('of one family leaves the others as they are, and its previous key is no key of theirs', async () => {
+  it('of one family does not affect the others', async () => {
     const env = { ...KEYS, ...NO_OLD, PLATFORM_JWT_SECRET_PREVIOUS: NEW.PLATFORM_JWT_SECRET };
     await restart(env);
     expect(await accepted(KEYS)).to.deep.equal(EXPECTED);
@@ -125,7 +125,7 @@ describe('A rotation of the signing keys', () => {
     ],
     ['is the master key', { PLATFORM_JWT_SECRET_PREVIOUS: KEYS.MASTER_KEY }, 'must differ from'],
   ] as const) {
-    it(`does not start with a previous key that ${what}`, async () => {
+    it(`refuses to start with a previous key that ${what}`, async () => {
       const { code, output } = await startAndExit(env);
       expect(code).to.equal(1);
       expect(output).to.contain(message);

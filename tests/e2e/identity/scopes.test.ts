@@ -5,7 +5,7 @@ import type { Client } from '../../support/client.ts';
 import { activeExtension, extensionToken, mintToken } from '../../support/delegation.ts';
 import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
 
-/** The table of decisions, section 3, as far as routes stand in it: what each asks of extensions and API tokens. */
+/** The table of decisions, section 3: scopes that routes require of extensions and API tokens. */
 const ID = '01900000-0000-7000-8000-000000000000';
 const ENTITIES = '/api/v1/tenant/entities';
 const RECORDS = `${ENTITIES}/unknown/records`;
@@ -57,7 +57,7 @@ describe('Scopes', () => {
   after(endWorld);
 
   for (const [method, path, required] of TABLE) {
-    it(`open ${method} ${path.replace('/api/v1/tenant', '')} with ${required} or admin:*, and with no other`, async () => {
+    it(`allow ${method} ${path.replace('/api/v1/tenant', '')} with ${required} or admin:*, and with no other`, async () => {
       for (const [held, both] of clients) {
         for (const client of both) {
           const answer = await client.request(
@@ -75,7 +75,7 @@ describe('Scopes', () => {
     });
   }
 
-  it('of an extension’s token do not go beyond the installed manifest', async () => {
+  it('of an extension’s token are limited to the installed manifest', async () => {
     await activeExtension(tenant.admin.api, 'reader', { scopes: ['data:read'] });
     for (const scopes of [['admin:*'], ['data:write', 'admin:*', 'workflow:admin']]) {
       const client = world.anybody.with(extensionToken(tenant.admin, 'reader', { scopes }));

@@ -3,7 +3,7 @@ import { login, user as userShape, users } from '../../support/shapes.ts';
 import { type TestTenant, USERS } from '../../support/world.ts';
 import { signIn, tenantAt, withProvider } from './sso-support.ts';
 
-/** Which user somebody is who comes from the provider. */
+/** The user that a provider's identity belongs to. */
 describe('Accounts of single sign-on', () => {
   const scene = withProvider();
 
@@ -12,7 +12,7 @@ describe('Accounts of single sign-on', () => {
 
   const allUsers = async () => (await scene().tenant.admin.api.get(`${USERS}?limit=200`)).as(users);
 
-  it('are linked to the user with the e-mail that the provider has verified, whose role stays', async () => {
+  it('are linked to the user with the verified e-mail, whose role stays', async () => {
     const { tenant } = scene();
     const admin = await tenant.person('Grace', 'admin');
     const entered = await enter({
@@ -22,11 +22,11 @@ describe('Accounts of single sign-on', () => {
       name: 'G',
     });
     expect(entered).to.include({ id: admin.id, role: 'admin', display_name: 'Grace', email: admin.email });
-    // The link stays with the person when the provider says something else of the e-mail later.
+    // The link stays even if the provider later changes the e-mail.
     expect(await enter({ sub: 'grace' })).to.deep.equal(entered);
   });
 
-  it('are not linked by an e-mail that is not verified, and do not take it over', async () => {
+  it('are not linked by an unverified e-mail, and do not claim it', async () => {
     const { world, provider, tenant } = scene();
     const victim = await tenant.person('Victim', 'admin');
     const leaver = await tenant.person('Leaver');
@@ -51,7 +51,7 @@ describe('Accounts of single sign-on', () => {
     expect(rightful.id).to.equal(victim.id);
   });
 
-  it('do not wait with a foreign address for its owner: who verifies it later is somebody else', async () => {
+  it('with an unverified address are not its later owner’s', async () => {
     const { tenant } = scene();
     const email = 'late@owner.example';
     const squatter = await enter({ sub: 'squatter', email, email_verified: false, name: 'S' });
@@ -71,7 +71,7 @@ describe('Accounts of single sign-on', () => {
     expect(answer.error).to.equal('already_exists');
   });
 
-  it('are not made without a usable e-mail', async () => {
+  it('are not created without a usable e-mail', async () => {
     const { world, provider, tenant } = scene();
     const before = await allUsers();
     for (const claims of [
@@ -90,7 +90,7 @@ describe('Accounts of single sign-on', () => {
     expect(await allUsers()).to.deep.equal(before);
   });
 
-  it('that are deactivated stay outside, whether linked or not yet', async () => {
+  it('that are deactivated stay refused, linked or not', async () => {
     const { world, provider, tenant } = scene();
     const linked = await enter({ sub: 'leaver', email: 'leaver@corp.example', email_verified: true });
     const other = await tenant.person('Other leaver');
@@ -111,7 +111,7 @@ describe('Accounts of single sign-on', () => {
     expect((await enter({ sub: 'leaver' })).id).to.equal(linked.id);
   });
 
-  it('of somebody who was forgotten are a new person at the next sign-in, and nothing of the old one comes back', async () => {
+  it('of a forgotten person are a new person at the next sign-in, without former data', async () => {
     const { tenant } = scene();
     const account = { sub: 'returner', email: 'returner@corp.example', email_verified: true, name: 'Rita' };
     const seen = new Set<string>();
@@ -132,7 +132,7 @@ describe('Accounts of single sign-on', () => {
     const gone = (await allUsers()).filter(({ id }) => seen.has(id) || id === first.id);
     expect(gone).to.have.length(4);
     for (const each of gone) expect(each).to.deep.include({ email: '[erased]', status: 'deactivated' });
-    // Linked to an account that an admin had made, and forgotten: a new one, too.
+    // Linked to an account that an admin had created, then forgotten: also a new person.
     const grace = await tenant.person('Gone Grace', 'admin');
     const linked = { sub: 'gone-grace', email: grace.email, email_verified: true };
     expect((await enter(linked)).id).to.equal(grace.id);
@@ -140,14 +140,14 @@ describe('Accounts of single sign-on', () => {
     expect(await enter(linked)).to.deep.include({ role: 'operator', email: grace.email });
   });
 
-  it('follow the role that the tenant has given, at each sign-in', async () => {
+  it('follow the tenant’s role at each sign-in', async () => {
     const { tenant } = scene();
     const entered = await enter({ sub: 'rising', email: 'rising@corp.example', email_verified: true });
     await tenant.admin.api.patch(`${USERS}/${entered.id}`, { role: 'admin' });
     expect((await enter({ sub: 'rising' })).role).to.equal('admin');
   });
 
-  it('are separate in each tenant, also of one provider', async () => {
+  it('are separate in each tenant, also with one provider', async () => {
     const { world, provider } = scene();
     const person = { sub: 'both', email: 'both@corp.example', email_verified: true };
     const here = await enter(person);

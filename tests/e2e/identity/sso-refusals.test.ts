@@ -13,7 +13,7 @@ import {
   withProvider,
 } from './sso-support.ts';
 
-/** What must not get in, and what happens when the provider cannot help. */
+/** Refused sign-ins, and failures of the provider. */
 describe('Single sign-on refuses', () => {
   const scene = withProvider();
 
@@ -30,7 +30,7 @@ describe('Single sign-on refuses', () => {
 
   const start = (path: string) => scene().world.anybody.get(path, { redirect: 'manual' });
 
-  it('unknown tenants, malformed ones and those without it, all alike', async () => {
+  it('unknown tenants, malformed ones and those without it, with the same answer', async () => {
     const { world } = scene();
     const without = await world.tenant();
     const bodies = new Set<string>();
@@ -82,7 +82,7 @@ describe('Single sign-on refuses', () => {
     expect(twice.status).to.equal(400);
   });
 
-  it('a callback from another browser, and one without any cookie', async () => {
+  it('a callback from another browser or without a cookie', async () => {
     const { world, provider, tenant } = scene();
     const attacker = newBrowser(world);
     const callback = await sentBack(world, provider, tenant, ann, attacker);
@@ -90,11 +90,11 @@ describe('Single sign-on refuses', () => {
     const victim = newBrowser(world);
     await victim.visit(startOf(world, tenant));
     refused(await victim.visit(callback));
-    // Not used up by the attempts of others.
+    // Not used up by others' attempts.
     expect((await attacker.visit(callback)).status).to.equal(200);
   });
 
-  it('a callback that was used before, with the cookie and without', async () => {
+  it('a used callback, with and without the cookie', async () => {
     const { world, provider, tenant } = scene();
     const browser = newBrowser(world);
     const callback = await sentBack(world, provider, tenant, ann, browser);
@@ -117,7 +117,7 @@ describe('Single sign-on refuses', () => {
       if (state !== undefined) url.searchParams.set('state', state);
       refused(await browser.visit(url.href));
     }
-    // The cookie of one sign-in under the name of the other's.
+    // The cookie of one sign-in under the name of another.
     const [name] = browser.cookies
       .filter((cookie) => cookie.name.startsWith('sso_'))
       .map((cookie) => cookie.name);
@@ -130,7 +130,7 @@ describe('Single sign-on refuses', () => {
     refused(await renamed.visit(url.href));
   });
 
-  it('a cookie that was changed in any part', async () => {
+  it('a changed cookie', async () => {
     const { world, provider, tenant } = scene();
     const browser = newBrowser(world);
     const callback = await sentBack(world, provider, tenant, ann, browser);
@@ -174,7 +174,7 @@ describe('Single sign-on refuses', () => {
     refused(await browser.visit(first.href));
   });
 
-  it('an answer that another issuer claims to have given', async () => {
+  it('an answer of another issuer', async () => {
     const { world, provider, tenant } = scene();
     const browser = newBrowser(world);
     const url = new URL(await sentBack(world, provider, tenant, ann, browser));
@@ -182,7 +182,7 @@ describe('Single sign-on refuses', () => {
     refused(await browser.visit(url.href));
   });
 
-  it('one tenant’s sign-in as another’s', async () => {
+  it('one tenant’s sign-in at another', async () => {
     const { world, provider, tenant } = scene();
     const other = await startProvider({ redirectUri: callbackOf(world) });
     const there = await tenantAt(world, other);
@@ -198,12 +198,12 @@ describe('Single sign-on refuses', () => {
       refused(await browser.visit(mixed.href));
       expect(a).not.to.equal(b);
     }
-    // What is completed belongs to the tenant that it began at, whatever the address says.
+    // A completed sign-in belongs to the tenant where it began, whatever the address.
     foreign.searchParams.set('tenant', tenant.id);
     expect(login.parse((await browser.visit(foreign.href)).json).user.tenant_id).to.equal(there.id);
   });
 
-  it('what the provider refuses, without repeating what it says', async () => {
+  it('what the provider refuses, without repeating its message', async () => {
     const { world, provider, tenant } = scene();
     for (const error of ['access_denied', 'login_required', 'server_error', '<script>']) {
       const browser = newBrowser(world);
@@ -232,7 +232,7 @@ describe('Single sign-on refuses', () => {
     expect(page.json).to.include({ error: 'unavailable' });
   };
 
-  it('with 503 while the provider is away, and goes on where it was', async () => {
+  it('with 503 while the provider is down, and works again afterwards', async () => {
     const { world } = scene();
     const fleeting = await startProvider({ redirectUri: callbackOf(world) });
     const there = await tenantAt(world, fleeting);
@@ -248,7 +248,7 @@ describe('Single sign-on refuses', () => {
     unavailable(await browser.visit(startOf(world, never)));
   });
 
-  it('with 503 a provider that fails, redirects, rambles, or talks nonsense', async () => {
+  it('with 503 a provider that fails, redirects, or sends invalid answers', async () => {
     const { world, provider } = scene();
     const bad = await listen((request, response) => {
       if (request.url?.startsWith('/moved/')) {
@@ -266,7 +266,7 @@ describe('Single sign-on refuses', () => {
     }
   });
 
-  it('with 503 a provider that says that it is another one', async () => {
+  it('with 503 a provider of another issuer', async () => {
     const { world, provider } = scene();
     const lying = await world.tenant();
     const issuer = provider.issuer.replace('127.0.0.1', 'localhost');

@@ -6,7 +6,7 @@ import { tenant as shape, validationFailed } from '../../support/shapes.ts';
 import { endWorld, startWorld, type World } from '../../support/world.ts';
 import { APP, callbackOf, configure, newBrowser, settings, signIn, startOf } from './sso-support.ts';
 
-/** Decisions, section 3: what a platform admin sets, and what a server knows of its own address. */
+/** Decisions, section 3: settings by platform admins, and the server's own address. */
 describe('Settings of single sign-on', () => {
   let world: World;
   let provider: IdentityProvider;
@@ -26,7 +26,7 @@ describe('Settings of single sign-on', () => {
   const newTenant = async (own: Record<string, unknown> = {}) =>
     (await world.platform.post('/super/tenants', { id: randomName('t'), name: 'X', ...own })).as(shape, 201);
 
-  it('are none at first, are set, replaced as a whole, and removed', async () => {
+  it('are absent at first, then set, replaced as a whole, and removed', async () => {
     const { id, sso } = await newTenant();
     expect(sso).to.equal(null);
     const path = `/super/tenants/${id}`;
@@ -36,14 +36,14 @@ describe('Settings of single sign-on', () => {
     expect((await configure(world, { id }, { ...other, client_secret: 's' })).sso).to.deep.equal(other);
     const list = (await world.platform.get('/super/tenants?limit=200')).as(shape.array());
     expect(list.find((each) => each.id === id)?.sso).to.deep.equal(other);
-    // What names something else leaves them as they are.
+    // Changes of other members leave them unchanged.
     expect((await world.platform.patch(path, { name: 'Y' })).as(shape).sso).to.deep.equal(other);
     expect((await configure(world, { id }, null)).sso).to.equal(null);
     expect((await configure(world, { id }, null)).sso).to.equal(null);
     expect((await newTenant({ sso: whole })).sso).to.deep.equal(shown);
   });
 
-  it('keep the secret that is not given again, for the same client alone', async () => {
+  it('keep an omitted secret, for the same client only', async () => {
     const tenant = await world.tenant();
     await configure(world, tenant, settings(provider));
     const { client_secret: _secret, ...rest } = settings(provider);
@@ -73,7 +73,7 @@ describe('Settings of single sign-on', () => {
     expect(missing.as(validationFailed, 400).details.field).to.equal('sso.client_secret');
   });
 
-  it('are refused when they are not safe, and change nothing', async () => {
+  it('are refused when unsafe, and change nothing', async () => {
     const { id } = await newTenant();
     for (const [own, field] of [
       [{ issuer: 'http://login.example' }, 'sso.issuer'],
@@ -105,7 +105,7 @@ describe('Settings of single sign-on', () => {
     expect((await world.platform.patch('/super/tenants/nowhere', { sso: whole })).status).to.equal(404);
   });
 
-  it('never show the secret: in no answer, no file, no log', async () => {
+  it('never reveal the secret, in answers, files or logs', async () => {
     const secret = { secret: whole.client_secret };
     const { id } = await newTenant();
     const keyed = { headers: { 'idempotency-key': 'configure-once' } };
@@ -123,7 +123,7 @@ describe('Settings of single sign-on', () => {
     expect(findInText(world.server.output(), secret)).to.deep.equal([]);
   });
 
-  it('take plain http on this machine while trying out, and never in production', async () => {
+  it('accept plain http on loopback, but not in production', async () => {
     const issuer = 'http://localhost:9999';
     const { id } = await newTenant();
     expect((await configure(world, { id }, { ...whole, issuer })).sso).to.include({ issuer });
@@ -137,7 +137,7 @@ describe('Settings of single sign-on', () => {
     await production.stop();
   });
 
-  /** What a fresh server with `env` says of itself to the provider, and what its cookie looks like. */
+  /** The address that a new server with `env` gives the provider, and its cookie. */
   const begun = async (env: Record<string, string>, headers: Record<string, string> = {}) => {
     const server = await startServer({ env });
     const id = randomName('t');
@@ -156,13 +156,13 @@ describe('Settings of single sign-on', () => {
     return answer;
   };
 
-  it('know the server by PUBLIC_URL, with a cookie for https alone', async () => {
+  it('use PUBLIC_URL, with a cookie for https only', async () => {
     const found = await begun({ PUBLIC_URL: 'https://platform.example/' }, { host: 'elsewhere.example' });
     expect(found.redirectUri).to.equal('https://platform.example/auth/sso/callback');
     expect(found.cookie).to.match(/^__Secure-sso_[0-9a-f]{24}=.+; Secure; SameSite=Lax$/);
   });
 
-  it('know the server by its Host, and by a proxy that is trusted', async () => {
+  it('use Host, or a trusted proxy’s headers', async () => {
     const forwarded = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'platform.example' };
     const direct = await begun({}, forwarded);
     expect(direct.redirectUri).to.equal(`${direct.base}/auth/sso/callback`);
@@ -172,7 +172,7 @@ describe('Settings of single sign-on', () => {
     expect(behind.cookie).to.contain('; Secure');
   });
 
-  it('are under the limits of logins, at both ends', async () => {
+  it('have the rate limits of logins, at both ends', async () => {
     const tenant = await world.tenant();
     await configure(world, tenant, settings(provider));
     await world.server.stop();

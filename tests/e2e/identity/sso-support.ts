@@ -28,7 +28,7 @@ export const settings = (provider: { issuer: string }) => ({
   return_origins: [APP],
 });
 
-/** A new tenant whose people come in through `provider`. */
+/** A new tenant with single sign-on by `provider`. */
 export const tenantAt = async (world: World, provider: { issuer: string }): Promise<TestTenant> => {
   const tenant = await world.tenant();
   await configure(world, tenant, settings(provider));
@@ -37,7 +37,7 @@ export const tenantAt = async (world: World, provider: { issuer: string }): Prom
 
 export const newBrowser = (world: World): Browser => new Browser(world.anybody, () => world.server.base);
 
-/** Signs `account` in at `tenant` with a browser, to the last page. */
+/** Signs `account` in at `tenant` with a browser, up to the last page. */
 export const signIn = (
   world: World,
   provider: IdentityProvider,
@@ -49,7 +49,7 @@ export const signIn = (
   return browser.follow(startOf(world, tenant));
 };
 
-/** The address of the callback with code and state, to which the provider sends the browser: not visited yet. */
+/** The callback with code and state that the provider redirects to, not visited yet. */
 export const sentBack = async (
   world: World,
   provider: IdentityProvider,
@@ -67,8 +67,8 @@ export const sentBack = async (
 };
 
 /**
- * For a suite: a world, a provider that sends back to it, and a tenant whose people come in through it.
- * @param start `startWorld` for tests that end their server
+ * For a suite: a world, a provider that redirects to it, and a tenant that uses it.
+ * @param start `startWorld` for tests that stop their server
  */
 export const withProvider = (start: () => Promise<World> = sharedWorld) =>
   forSuite(

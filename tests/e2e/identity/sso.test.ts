@@ -16,13 +16,13 @@ import {
   withProvider,
 } from './sso-support.ts';
 
-/** Decisions, section 3, single sign-on: the whole way, with a real provider. */
+/** Decisions, section 3, single sign-on: the complete flow with a real provider. */
 describe('Single sign-on', () => {
   const scene = withProvider(startWorld);
 
   const ada = { sub: 'ada-1', email: 'Ada@corp.example', email_verified: true, name: 'Ada Lovelace' };
 
-  it('makes an operator of a newcomer, and answers like login', async () => {
+  it('registers a new person as an operator, and answers like a login', async () => {
     const { world, provider, tenant } = scene();
     const page = await signIn(world, provider, tenant, ada);
     expect(page.status).to.equal(200);
@@ -38,7 +38,7 @@ describe('Single sign-on', () => {
     expect(list.find(({ id }) => id === user.id)).to.include({ role: 'operator', status: 'active' });
   });
 
-  it('knows who comes again, also with another e-mail and name', async () => {
+  it('recognises a returning person, also with another e-mail and name', async () => {
     const { world, provider, tenant } = scene();
     const first = login.parse((await signIn(world, provider, tenant, ada)).json);
     const moved = { ...ada, email: 'other@corp.example', name: 'Other' };
@@ -48,7 +48,7 @@ describe('Single sign-on', () => {
     expect(list.filter(({ email }) => email.endsWith('@corp.example'))).to.have.length(1);
   });
 
-  it('sends the browser to an allowed return_to, the token in the fragment', async () => {
+  it('sends the browser to an allowed return_to, with the token in the fragment', async () => {
     const { world, provider, tenant } = scene();
     const browser = newBrowser(world);
     const callback = await sentBack(world, provider, tenant, ada, browser, `${APP}/deep?x=1&y=ä`);
@@ -65,7 +65,7 @@ describe('Single sign-on', () => {
     expect((await world.anybody.with(token).get('/api/v1/tenant/me')).status).to.equal(200);
   });
 
-  it('asks the provider with state, nonce, PKCE and the scopes', async () => {
+  it('requests with state, nonce, PKCE and scopes', async () => {
     const { world, provider, tenant } = scene();
     for (const prefix of ['', '/api/v1']) {
       const path = `${prefix}/auth/sso/${tenant.id}/start`;
@@ -87,7 +87,7 @@ describe('Single sign-on', () => {
     }
   });
 
-  it('is refused by the provider without the PKCE challenge: it is really used', async () => {
+  it('is refused by the provider without the PKCE challenge', async () => {
     const { world, provider, tenant } = scene();
     const browser = newBrowser(world);
     provider.next = ada;
@@ -100,7 +100,7 @@ describe('Single sign-on', () => {
     expect(page.status).to.equal(401);
   });
 
-  it('keeps the sign-in in a sealed cookie for the callback alone, and takes it away', async () => {
+  it('keeps the sign-in in a sealed cookie for the callback only, and removes it', async () => {
     const { world, provider, tenant } = scene();
     const browser = newBrowser(world);
     const begun = await browser.visit(startOf(world, tenant, `${APP}/x`));
@@ -127,7 +127,7 @@ describe('Single sign-on', () => {
     }
   });
 
-  it('lets two tabs sign in side by side', async () => {
+  it('allows two tabs to sign in at once', async () => {
     const { world, provider, tenant } = scene();
     const browser = newBrowser(world);
     const first = await sentBack(world, provider, tenant, ada, browser);
@@ -136,7 +136,7 @@ describe('Single sign-on', () => {
     expect((await browser.visit(first)).status).to.equal(200);
   });
 
-  it('makes one user of one person who comes in many times at once', async () => {
+  it('registers one user for concurrent sign-ins of one person', async () => {
     const { world, provider, tenant } = scene();
     const bob = { sub: 'bob', email: 'bob@corp.example', email_verified: true, name: 'Bob' };
     const callbacks = await Promise.all(
@@ -152,7 +152,7 @@ describe('Single sign-on', () => {
     expect(list.filter(({ email }) => email === bob.email)).to.have.length(1);
   });
 
-  it('takes providers that want the secret in the form, and those that put everything into the ID token', async () => {
+  it('supports providers that need the secret in the form, or put all claims into the ID token', async () => {
     const { world } = scene();
     for (const options of [{ authentication: 'client_secret_post' as const }, { fullTokens: true }]) {
       const other = await startProvider({ redirectUri: callbackOf(world), ...options });
@@ -161,7 +161,7 @@ describe('Single sign-on', () => {
     }
   });
 
-  it('uses a changed configuration at once, and ends what began under the one before', async () => {
+  it('uses a changed configuration at once, and ends earlier sign-ins', async () => {
     const { world, provider } = scene();
     const moving = await tenantAt(world, provider);
     const browser = newBrowser(world);
@@ -178,13 +178,13 @@ describe('Single sign-on', () => {
     expect((await browser.visit(startOf(world, moving))).status).to.equal(404);
   });
 
-  it('keeps what is secret out of the log, also when everything is logged', async () => {
+  it('logs no secret at any level', async () => {
     const { world, provider, tenant } = scene();
     await world.server.stop();
     await world.restart({ LOG_LEVEL: 'trace' });
     const browser = newBrowser(world);
     const secrets = [settings(provider).client_secret];
-    // The port is another one now, so the provider has to be told of another callback.
+    // The port has changed, so the provider needs the new callback.
     const fresh = await startProvider({ redirectUri: callbackOf(world) });
     await configure(world, tenant, settings(fresh));
     const callback = await sentBack(world, fresh, tenant, ada, browser);
@@ -193,7 +193,7 @@ describe('Single sign-on', () => {
     for (const { value } of browser.cookies) secrets.push(value);
     const { token } = login.parse((await browser.visit(callback)).json);
     secrets.push(token);
-    // Refused, with all of it in the address once more; then with the provider gone.
+    // Refused with all of it in the address again; then without the provider.
     expect((await browser.visit(callback)).status).to.equal(401);
     const lost = newBrowser(world);
     const unanswered = await sentBack(world, fresh, tenant, ada, lost);

@@ -7,8 +7,7 @@ import { eventually, randomName } from '../../support/server.ts';
 import { login, tenant as shape, validationFailed } from '../../support/shapes.ts';
 import { endWorld, startWorld, type World } from '../../support/world.ts';
 
-/** Decisions, section 3, Platform. */
-/** Tenants that have come to be although the process died. */
+/** Number of tenants to find that were completed after a kill. */
 const ENOUGH = 4;
 
 describe('The creation of a tenant', () => {
@@ -27,7 +26,7 @@ describe('The creation of a tenant', () => {
   const signIn = (id: string) =>
     world.anybody.post('/auth/login', { email: admin.email, password: admin.password, tenant: id });
 
-  it('takes its status', async () => {
+  it('sets its status', async () => {
     const create = (own: object) =>
       world.platform.post('/super/tenants', { id: randomName('t'), name: 'X', ...own });
     expect((await create({})).as(shape, 201).status).to.equal('active');
@@ -47,7 +46,7 @@ describe('The creation of a tenant', () => {
     }
   });
 
-  it('leaves the first admin’s texts under the person’s own key alone', async () => {
+  it('leaves the first admin’s texts under the person’s own key only', async () => {
     const { id } = (
       await world.platform.post('/super/tenants', { id: randomName('t'), name: 'X', admin })
     ).as(shape, 201);
@@ -58,9 +57,9 @@ describe('The creation of a tenant', () => {
     expect(await findIn(world.server.dataDir, secrets)).to.deep.equal([]);
   });
 
-  it('is whole, with its first admin, whenever the process dies', async () => {
+  it('completes with its first admin, at any moment of a crash', async () => {
     const found: string[] = [];
-    // How many come through before the kill is the machine's doing: with ever more time, until there are some.
+    // Repeats with later kills until enough tenants got through.
     for (let afterMs = 0; afterMs <= 8 || (found.length <= ENOUGH && afterMs < 100); afterMs += 8) {
       const ids = Array.from({ length: 12 }, () => randomName('t'));
       const creating = ids.map((id) =>
@@ -69,7 +68,7 @@ describe('The creation of a tenant', () => {
           if (!(error instanceof TypeError)) throw error;
         }),
       );
-      // Passwords are hashed first, which takes the time: the kill comes in the midst of what follows.
+      // Hashing passwords takes the time; the kill hits the steps after it.
       await Promise.race(creating);
       setTimeout(() => world.server.signal('SIGKILL'), afterMs);
       await Promise.all(creating);
@@ -85,12 +84,12 @@ describe('The creation of a tenant', () => {
       expect(again.error).to.equal('already_exists');
     }
     expect(found.length).to.be.greaterThan(ENOUGH);
-    // A key whose tenant never came to be seals nothing.
+    // The key of an abandoned tenant seals nothing.
     await eventually('the end of the first keys', () => found.every((id) => firstKeys(id) === 0), 15_000);
     expect(destroyedKeys('')).to.be.at.least(found.length);
   }).timeout(120_000);
 
-  /** Keys that seal first admins in first events, of one tenant or (with an empty id) of all. */
+  /** Keys of first admins in first events, of one tenant or (with an empty id) of all. */
   const keysWhere = (id: string, condition: string): number => {
     const db = new DatabaseSync(join(world.server.dataDir, 'keys.db'), { readOnly: true });
     try {

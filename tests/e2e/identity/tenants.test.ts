@@ -17,7 +17,7 @@ describe('Tenants', () => {
   const create = (own: Record<string, unknown> = {}) =>
     world.platform.post('/super/tenants', { id: randomName('t'), name: 'X', ...own });
 
-  it('have defaults, and are read and listed at both paths as they were created', async () => {
+  it('have defaults, and are read and listed at both paths as created', async () => {
     const made = (await create()).as(shape, 201);
     expect(made).to.deep.include({
       plan: 'free',
@@ -34,7 +34,7 @@ describe('Tenants', () => {
     }
   });
 
-  it('take every setting, and a PATCH of entitlements merges', async () => {
+  it('accept every setting, and a PATCH merges entitlements', async () => {
     const north = await world.platform.post('/super/partners', { id: 'north', name: 'North' });
     expect(north.status).to.equal(201);
     const settings = {
@@ -113,7 +113,7 @@ describe('Tenants', () => {
     }
   });
 
-  it('exist once', async () => {
+  it('are created once', async () => {
     const id = randomName('t');
     const answers = await Promise.all(Array.from({ length: 5 }, () => create({ id })));
     expect(answers.filter(({ status }) => status === 201)).to.have.length(1);
@@ -153,7 +153,7 @@ describe('Tenants', () => {
     }),
   );
 
-  it('see nothing of a rebuild of their read models, but that they stay right', async () => {
+  it('are not affected by a rebuild of their read models', async () => {
     const home = await world.tenant();
     const [ada, ben] = [await home.person('Ada'), await home.person('Ben')];
     const id = await talk(ada, ben);
@@ -168,7 +168,7 @@ describe('Tenants', () => {
     await eventually(
       'the new generations',
       async () => {
-        // Reads never stop meanwhile.
+        // Reads work meanwhile.
         expect(await allMessages(ben, id)).to.deep.equal(before);
         return (await states()).every(
           ({ generation, state }) => generation.endsWith('.1') && state === 'active',

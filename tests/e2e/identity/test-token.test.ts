@@ -33,7 +33,7 @@ describe('The test token', () => {
 
   const as = (token: string) => world.anybody.with(token);
   const mint = async (api = ada.api): Promise<string> => (await api.post(TEST_TOKEN)).as(bearer, 201).token;
-  /** How many mints the log has on record for a person. */
+  /** Logged mints of a person. */
   const trail = (person: Member): string[] => {
     const db = new DatabaseSync(join(world.server.dataDir, 'events.db'), { readOnly: true });
     try {
@@ -61,7 +61,7 @@ describe('The test token', () => {
     expect(Number(exp) - Number(iat)).to.equal(3600);
   });
 
-  it('does what the admin’s session does: the hard refusals are not for it', async () => {
+  it('has the rights of the admin’s session, except the hard refusals', async () => {
     const api = as(await mint());
     expect((await api.get('/api/v1/tenant/me')).status).to.equal(200);
     expect((await api.get(BASE)).status).to.equal(200);
@@ -73,7 +73,7 @@ describe('The test token', () => {
     (await listen(world.server, api.token ?? '')).close();
   });
 
-  it('keeps who impersonates', async () => {
+  it('keeps the impersonator', async () => {
     const impersonated_by = 'root@platform.example';
     const token = await mint(as(tenantToken(ada, { impersonated_by, exp: now() + 3600 })));
     expect(claimsOf(token)).to.include({ impersonated_by, token_use: 'api_test' });
@@ -97,7 +97,7 @@ describe('The test token', () => {
     expect((await world.anybody.post(TEST_TOKEN)).status).to.equal(401);
   });
 
-  it('falls with the role of the admin', async () => {
+  it('ends with the role of the admin', async () => {
     const cy = await tenant.person('Cy', 'admin');
     const api = as(await mint(cy.api));
     expect((await api.get(API_TOKENS)).status).to.equal(200);
@@ -105,7 +105,7 @@ describe('The test token', () => {
     expect((await api.get(API_TOKENS)).error).to.equal('admin_required');
   });
 
-  it('leaves one event for each mint, before the answer, and none for a refusal', async () => {
+  it('appends one event per mint, before the answer, and none for a refusal', async () => {
     const cy = await tenant.person('Dee', 'admin');
     expect(trail(cy)).to.deep.equal([]);
     const tokens: string[] = [];
@@ -120,7 +120,7 @@ describe('The test token', () => {
     expect(events.join()).not.to.contain(tokens[0]?.split('.')[1]);
   });
 
-  it('is shown once for an Idempotency-Key, has one event then, and is in no file and no log', async () => {
+  it('is shown once for an Idempotency-Key, with one event, and is in no file or log', async () => {
     const eve = await tenant.person('Eve', 'admin');
     const send = () => eve.api.post(TEST_TOKEN, undefined, { headers: { 'idempotency-key': 'test-1' } });
     const { token } = (await send()).as(bearer, 201);

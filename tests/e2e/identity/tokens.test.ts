@@ -39,14 +39,14 @@ describe('Tokens', () => {
   const me = (token: string) => world.anybody.with(token).get('/api/v1/tenant/me');
   const claims = () => tenantClaims(ada);
 
-  it('that have expired are credential_expired, the very second they do', async () => {
+  it('are credential_expired from the second of their expiry', async () => {
     for (const exp of [now() - DAY, now() - 1, now()]) {
       const answer = await me(tenantToken(ada, { iat: exp - 60, exp }));
       expect([answer.status, answer.error]).to.deep.equal([401, 'credential_expired']);
     }
   });
 
-  it('are taken when another system minted them with exactly the documented claims', async () => {
+  it('minted by another system with exactly the documented claims are accepted', async () => {
     for (const own of [
       {},
       { iat: now() + 30, exp: now() + 90 },
@@ -67,19 +67,19 @@ describe('Tokens', () => {
     ['two tokens', 'Bearer a, Bearer b', 'invalid_credential'],
     ['a bearer with a space in it', 'Bearer a b', 'invalid_credential'],
   ] as const) {
-    it(`are asked for when Authorization has ${what}`, async () => {
+    it(`are required when Authorization has ${what}`, async () => {
       const headers: Record<string, string> = header === undefined ? {} : { authorization: header };
       const answer = await world.anybody.get(BASE, { headers });
       expect([answer.status, answer.error]).to.deep.equal([401, error]);
     });
   }
 
-  it('in the query are no credential of a REST request', async () => {
+  it('in the query are ignored in REST requests', async () => {
     const answer = await world.anybody.get(`${BASE}?token=${ada.token}&access_token=${ada.token}`);
     expect([answer.status, answer.error]).to.deep.equal([401, 'unauthenticated']);
   });
 
-  it('of one family open no door of the other', async () => {
+  it('of one family are refused by the other', async () => {
     const refusals = [
       await world.platform.get(BASE),
       await world.platform.post(USERS, {}),
@@ -99,7 +99,7 @@ describe('Tokens', () => {
       .with(platformToken({ iat: now() - 60, exp: now() - 1 }))
       .get('/super/tenants');
     expect(expired.error).to.equal('credential_expired');
-    // The admin's record is not looked up: an operations tool may mint with a synthetic sub.
+    // The admin's record is not looked up: an operations tool may use a synthetic `sub`.
     expect(
       (await world.anybody.with(platformToken({ sub: randomUUID() })).get('/super/tenants')).status,
     ).to.equal(200);
@@ -134,7 +134,7 @@ describe('Tokens', () => {
       'admin_required',
     );
     expect((await boss.api.get('/api/v1/tenant/me')).as(user.loose()).role).to.equal('operator');
-    // A token with the lower role stays low when the user is raised.
+    // A token with the lower role keeps it when the user is promoted.
     const low = tenantToken({ ...boss, role: 'operator' });
     await home.admin.api.patch(`${USERS}/${boss.id}`, { role: 'admin' });
     expect((await world.anybody.with(low).post(USERS, {})).error).to.equal('admin_required');

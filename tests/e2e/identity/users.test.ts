@@ -18,7 +18,7 @@ describe('Users', () => {
     ...own,
   });
 
-  it('are created by admins, keep the e-mail as it was written, and are listed for everybody, oldest first', async () => {
+  it('are created by admins, keep the e-mail as written, and are listed oldest first', async () => {
     const { boss, ada } = here();
     const body = newcomer();
     const made = (await boss.api.post(USERS, body)).as(user, 201);
@@ -33,7 +33,7 @@ describe('Users', () => {
     }
   });
 
-  it('page by Link without a gap or a repetition', async () => {
+  it('are listed in pages without gap or duplicate', async () => {
     const { world } = here();
     const home = await world.tenant();
     await Promise.all(Array.from({ length: 13 }, () => home.admin.api.post(USERS, newcomer())));
@@ -48,7 +48,7 @@ describe('Users', () => {
     expect(new Set(seen).size).to.equal(14);
   });
 
-  it('have an e-mail of their own within the tenant, without regard to case', async () => {
+  it('have a unique e-mail within the tenant, ignoring case', async () => {
     const { world, boss } = here();
     const body = newcomer();
     (await boss.api.post(USERS, body)).as(user, 201);
@@ -60,7 +60,7 @@ describe('Users', () => {
     (await (await world.tenant()).admin.api.post(USERS, body)).as(user, 201);
   });
 
-  it('have an e-mail of their own when ten race for it', async () => {
+  it('have a unique e-mail under ten concurrent requests', async () => {
     const { boss } = here();
     const email = fresh();
     const answers = await Promise.all(
@@ -88,7 +88,7 @@ describe('Users', () => {
     }
   });
 
-  it('are changed field by field, equal values are no change, and unknown ones are 404', async () => {
+  it('change field by field, not by equal values, and unknown ones are 404', async () => {
     const { boss } = here();
     const made = (await boss.api.post(USERS, newcomer())).as(user, 201);
     let wanted = made;
@@ -154,7 +154,7 @@ describe('Users', () => {
     (await boss.api.post(USERS, newcomer({ password: '😀'.repeat(200) }))).as(user, 201);
   });
 
-  it('see themselves at /me, with who impersonates them', async () => {
+  it('see themselves at /me, with the impersonator', async () => {
     const { world, tenant, ada } = here();
     const shape = user.extend({ tenant_id: z.string(), impersonated_by: z.string().optional() });
     const plain = (await ada.api.get('/api/v1/tenant/me')).as(shape);

@@ -29,7 +29,7 @@ import {
   type World,
 } from '../../support/world.ts';
 
-/** Rights that were taken away count on the next request, on open sockets, and on other nodes. */
+/** Withdrawn rights are refused on the next request, on open sockets, and on other nodes. */
 describe('Withdrawals', () => {
   let world: World;
   let other: Server;
@@ -56,7 +56,7 @@ describe('Withdrawals', () => {
     extensionToken(person, 'crm'),
   ];
 
-  it('of an account end every token that names it, at once, and not those of others', async () => {
+  it('of an account end all its tokens at once, and no others', async () => {
     const ada = await tenant.person('Ada', 'admin');
     const tokens = [...jwts(ada), await loadExtension(ada.api, 'crm')];
     for (const token of tokens) expect((await outcome(as(token)))[0]).to.be.oneOf([200, 403]);
@@ -67,7 +67,7 @@ describe('Withdrawals', () => {
     for (const token of tokens) expect((await outcome(as(token)))[0]).to.be.oneOf([200, 403]);
   });
 
-  it('of the admin’s role take it from sessions, and end extension tokens that claim it', async () => {
+  it('of the admin’s role end admin sessions, and extension tokens that claim it', async () => {
     const ada = await tenant.person('Ada', 'admin');
     const loaded = await loadExtension(ada.api, 'crm');
     const asOperator = extensionToken(ada, 'crm', { role: 'operator' });
@@ -90,7 +90,7 @@ describe('Withdrawals', () => {
     expect((await ada.api.get(BASE)).status).to.equal(200);
   });
 
-  it('of a tenant refuse everybody in it with tenant_suspended', async () => {
+  it('of a tenant refuse all its people with tenant_suspended', async () => {
     const home = await world.tenant();
     await activeExtension(home.admin.api, 'crm');
     const minted = await mintToken(home.admin.api);
@@ -101,13 +101,13 @@ describe('Withdrawals', () => {
     expect((await outcome(root.api))[0]).to.equal(200);
   });
 
-  describe('of an extension take its tokens with it', () => {
+  describe('of an extension end its tokens', () => {
     const act = (extId: string, action: 'activate' | 'deactivate') =>
       root.api.post(`${EXTENSIONS}/${extId}/${action}`);
     const remove = (extId: string) => root.api.delete(`${EXTENSIONS}/${extId}`);
 
     for (const end of ['deactivated', 'uninstalled'] as const) {
-      it(`when ${end}, for ever, however fast they are back`, async () => {
+      it(`when ${end}, for good, however soon it is back`, async () => {
         const extId = `brief-${end}`;
         await activeExtension(root.api, extId);
         const dead: string[] = [];
@@ -137,7 +137,7 @@ describe('Withdrawals', () => {
   });
 
   describe('close open sockets with 4403', () => {
-    it('of one whose role was lowered, who may come back with what is left; and of nobody else', async () => {
+    it('of a person with a lowered role, who may reconnect, and of nobody else', async () => {
       const [ada, ben] = [await tenant.person('Ada', 'admin'), await tenant.person('Ben')];
       const room = await talk(ada, ben);
       const sockets = [await listen(world.server, ada.token), await listen(other, ada.token)];
@@ -152,7 +152,7 @@ describe('Withdrawals', () => {
       }
     });
 
-    it('but not of one whose role was raised or who got another name', async () => {
+    it('but not of a person with a raised role or another name', async () => {
       const [ada, ben] = [await tenant.person('Ada'), await tenant.person('Ben')];
       const room = await talk(ada, ben);
       const socket = await listen(world.server, ada.token);
@@ -162,7 +162,7 @@ describe('Withdrawals', () => {
       socket.close();
     });
 
-    it('of one who was deactivated and of a suspended tenant, at the other node too', async () => {
+    it('of a deactivated person and of a suspended tenant, at the other node too', async () => {
       const ada = await tenant.person('Ada');
       const home = await world.tenant();
       const sockets = [
@@ -178,8 +178,8 @@ describe('Withdrawals', () => {
     });
   });
 
-  describe('the WebSocket refuses two credentials that disagree', () => {
-    /** An upgrade with exactly these headers; the status and the error of the answer. */
+  describe('the WebSocket refuses two credentials that differ', () => {
+    /** Sends an upgrade with these headers; returns status and error. */
     const upgrade = (query: string, ...authorization: string[]): Promise<[number, string | undefined]> =>
       new Promise((resolve, reject) => {
         const headers = [
@@ -205,7 +205,7 @@ describe('Withdrawals', () => {
         asked.end();
       });
 
-    it('in two Authorization headers, one header, or a repeated parameter, whichever is the right one', async () => {
+    it('in two Authorization headers, one header, or a repeated parameter, in any order', async () => {
       const token = root.token;
       const stranger = (await world.tenant()).admin.token;
       const good = `Bearer ${token}`;

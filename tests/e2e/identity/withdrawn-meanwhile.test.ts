@@ -16,8 +16,8 @@ import {
   type World,
 } from '../../support/world.ts';
 
-/** What a credential was good for when its request began counts for nothing when the request is done. */
-describe('Rights withdrawn while a request is under way', () => {
+/** Rights are checked again when a slow request's body has arrived. */
+describe('Rights withdrawn during a request', () => {
   let world: World;
   let tenant: TestTenant;
 
@@ -27,7 +27,7 @@ describe('Rights withdrawn while a request is under way', () => {
   });
   after(endWorld);
 
-  /** Sends all but the body's end, does something, sends the rest, and gives the answer. */
+  /** Sends all but the end of the body, runs `meanwhile`, sends the rest, and returns the answer. */
   const slowly = async (
     token: string,
     path: string,
@@ -46,7 +46,7 @@ describe('Rights withdrawn while a request is under way', () => {
       `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\n` +
         `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(text)}\r\n\r\n${text[0]}`,
     );
-    // The server has looked at the credential when it answers a later request of another connection.
+    // A later answer on another connection shows that the server has checked the credential.
     const began = Date.now();
     await eventually('the head to be old', () => Date.now() - began > 100);
     await meanwhile();
@@ -65,7 +65,7 @@ describe('Rights withdrawn while a request is under way', () => {
     password: 'a-back-door-1',
   });
 
-  it('an account’s: 401, and nothing is done', async () => {
+  it('of an account: 401, without an effect', async () => {
     const evil = await tenant.person('Evil', 'admin');
     const wanted = newUser();
     const answer = await slowly(evil.token, USERS, wanted, change(evil, { status: 'deactivated' }));
@@ -74,7 +74,7 @@ describe('Rights withdrawn while a request is under way', () => {
     expect((await world.anybody.post('/auth/login', login)).status).to.equal(401);
   });
 
-  it('a role’s: 403', async () => {
+  it('of a role: 403', async () => {
     const evil = await tenant.person('Evil', 'admin');
     const wanted = { name: 'x', scopes: ['admin:*'], expires_in: 'never' };
     const answer = await slowly(evil.token, API_TOKENS, wanted, change(evil, { role: 'operator' }));
@@ -82,7 +82,7 @@ describe('Rights withdrawn while a request is under way', () => {
     expect(answer.text).not.to.contain('svc_pat_');
   });
 
-  it('an API token’s: 401', async () => {
+  it('of an API token: 401', async () => {
     const minted = await mintToken(tenant.admin.api, { scopes: ['admin:*'] });
     const wanted = { name: 'late', label: 'Late', fields: [] };
     const answer = await slowly(minted.token, '/api/v1/tenant/entities', wanted, async () => {
@@ -92,13 +92,13 @@ describe('Rights withdrawn while a request is under way', () => {
     expect((await tenant.admin.api.get('/api/v1/tenant/entities/late')).status).to.equal(404);
   });
 
-  it('nothing’s: a slow request is done as any other', async () => {
+  it('are not assumed: a slow request succeeds otherwise', async () => {
     const admin = await tenant.person('Slow', 'admin');
     const answer = await slowly(admin.token, USERS, newUser(), async () => undefined);
     expect(answer.status, answer.text).to.equal(201);
   });
 
-  it('an account’s, while its sockets open: none of them stays', async () => {
+  it('of an account while its sockets open: none of them stays', async () => {
     const evil = await tenant.person('Evil', 'operator');
     const impersonated = tenantToken(evil, { impersonated_by: 'root@platform.example', exp: now() + 3600 });
     const room = await talk(tenant.admin, evil);
@@ -137,7 +137,7 @@ describe('An impersonation', () => {
   const impersonating = (person: Member) =>
     world.anybody.with(tenantToken(person, { impersonated_by: 'root@platform.example', exp: now() + 3600 }));
 
-  it('makes no way in that outlives it: no password, no admin', async () => {
+  it('creates nothing that outlives it: no password, no admin', async () => {
     const ben = await tenant.person('Ben');
     const api = impersonating(tenant.admin);
     const person = { email: 'new@people.example', display_name: 'New', role: 'operator' };

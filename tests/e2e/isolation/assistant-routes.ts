@@ -2,9 +2,9 @@ import { ASK, BACKFILL } from '../assistant/support.ts';
 import type { Attack } from './routes.ts';
 
 /**
- * Attacks on the assistant. Nothing names a thing of another tenant but the tenant itself; the question is one that A's
- * texts answer word for word, and the same for both tries, since its words alone decide what is found of B's own. That they
- * are found for A is shown in `tests/e2e/assistant/access.test.ts`.
+ * Attacks on the assistant. Only the tenant can be named, so A's texts answer the question word for word. Both tries
+ * use the same question, since its words decide what is found of B's own. `tests/e2e/assistant/access.test.ts` shows
+ * that A finds them.
  */
 export const ASSISTANT_ROUTES: Readonly<Record<string, Attack>> = {
   'POST /api/v1/tenant/ai/assistant/ask': ({ tenant }) => [

@@ -13,7 +13,7 @@ import { TIME_TRAVEL_ROUTES } from './time-travel-routes.ts';
 import { WEBHOOK_ROUTES } from './webhook-routes.ts';
 import { WORKFLOW } from './workflow-routes.ts';
 
-/** What tenant A has, or, with made-up ids, what nobody has. */
+/** Resources of tenant A, or, with made-up ids, of nobody. */
 export interface Things {
   readonly conversation: string;
   readonly message: string;
@@ -26,10 +26,10 @@ export interface Things {
   /** Names. */
   readonly workflow: string;
   readonly entity: string;
-  /** Also the id of its record. */
+  /** Id of the job and of its record. */
   readonly job: string;
   readonly link: string;
-  /** Of the record. */
+  /** A file of the record. */
   readonly file: string;
   readonly form: string;
   /** The code of an account, a posted entry, and a draft. */
@@ -39,11 +39,11 @@ export interface Things {
   readonly postingRule: string;
   readonly postingFailure: string;
   readonly webhook: string;
-  /** Of the webhook, delivered. */
+  /** A delivery of the webhook. */
   readonly delivery: string;
-  /** Previewed. */
+  /** A previewed session. */
   readonly bulkSession: string;
-  /** A cursor of one of A's lists, and one that only looks like it. */
+  /** A cursor of one of A's lists, or an imitation. */
   readonly cursor: string;
 }
 
@@ -79,14 +79,14 @@ export interface Call {
   readonly options?: Options;
 }
 
-/** Calls of one route by somebody of tenant B, made of A's ids; `own` are things of B's to combine them with. */
+/** Calls of one route by a person of tenant B with A's ids; `own` are B's resources to combine them with. */
 export type Attack = (foreign: Things, own: Things, caller: Member) => readonly Call[];
 
 const messagesOf = (conversation: string): string => `${BASE}/${conversation}/messages`;
 
 /**
- * Every tenant route and how it could be given another tenant's ids. A route of the served document that is not
- * here makes the test fail: whoever adds a route adds its attack.
+ * Every tenant route, with ways to pass another tenant's ids. A new route needs an attack: the test fails for a route
+ * without one.
  */
 export const ATTACKS: Readonly<Record<string, Attack>> = {
   ...DELEGATION,
@@ -179,8 +179,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
 };
 
 /**
- * Routes that are no tenant's: their isolation is by the key family, tested with the credentials, and
- * that of partners from each other with their routes (`tests/e2e/identity`).
+ * Routes of no tenant: key families isolate them, tested with credentials and partner routes (`tests/e2e/identity`).
  */
 export const OUTSIDE =
   /^\w+ (\/api\/v1)?\/(auth\/login|auth\/sso\/.*|super\/.*|partner-portal\/.*|public\/.*|health\/.*|metrics|openapi\.json|docs(\/.*)?)$/;

@@ -32,15 +32,15 @@ import { ATTACKS, type Call, nothing, OUTSIDE, type Things } from './routes.ts';
 
 const documentShape = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) });
 
-/** Their answers follow the tenant's own records, a moment later. */
+/** Routes whose answers follow the tenant's own records with a delay. */
 const FOLLOWING: ReadonlySet<string> = new Set([
   'POST /api/v1/tenant/ai/assistant/ask',
   'POST /api/v1/tenant/rag/backfill',
 ]);
 
 /**
- * The specification's second rule: what belongs to another tenant is answered like what does not exist, byte for
- * byte. The routes are those of the served document.
+ * The specification's second rule: another tenant's resource is answered like an unknown one, byte for byte, on every
+ * route of the document.
  */
 describe('Isolation of tenants', () => {
   let world: World;
@@ -97,7 +97,7 @@ describe('Isolation of tenants', () => {
     const [failure] = await failuresOf(tenant.admin.api, rule, 1);
     await tenant.admin.api.patch(`${RULES}/${rule.id}`, { active: false });
     await world.platform.patch(`/super/tenants/${tenant.id}`, { plan: 'enterprise' });
-    // What was made before is in the corpus from now on.
+    // The corpus holds everything created before.
     await tenant.admin.api.post(BACKFILL);
     const receiver = await startReceiver();
     const { id: webhook } = await subscribe(tenant.admin, receiver.url, {
@@ -147,14 +147,14 @@ describe('Isolation of tenants', () => {
     await endWorld();
   });
 
-  it('has a case for every tenant route of the served document, and none for others', () => {
+  it('has a case for every tenant route of the document, and no other', () => {
     expect(Object.keys(ATTACKS).sort()).to.deep.equal([...routes].sort());
   });
 
   const send = (api: Client, { method, path, body, options }: Call): Promise<Answer> =>
     api.request(method, path, body, options);
 
-  /** Everything of an answer but what names the request itself or the moment. */
+  /** The answer without parts that identify the request or its time. */
   const visible = (answer: Answer) => ({
     status: answer.status,
     text: answer.text,
@@ -163,7 +163,7 @@ describe('Isolation of tenants', () => {
       .map(([name, value]) => `${name}: ${value}`),
   });
 
-  /** What depends on the given id as text only: the request's own path in a Link. */
+  /** Removes the given id where it is only text: the request's own path in a Link. */
   const neutral = (seen: ReturnType<typeof visible>, things: Things): string =>
     Object.values(things).reduce((text, id) => text.replaceAll(id, '<id>'), JSON.stringify(seen));
 
@@ -173,7 +173,7 @@ describe('Isolation of tenants', () => {
     return { answer, got, wanted: neutral(visible(await send(api, expected)), unknown) };
   };
 
-  /** The two answers while B's own corpus, which follows earlier attacks a moment later, stands still around them. */
+  /** Both answers between two equal reads of B's corpus, which follows earlier attacks with a delay. */
   const atRest = (caller: Member, call: Call, expected: Call, unknown: Things) =>
     eventually('a corpus that stands still', async () => {
       const before = neutral(visible(await send(caller.api, expected)), unknown);
@@ -202,7 +202,7 @@ describe('Isolation of tenants', () => {
     });
   }
 
-  /** All that A's people see. */
+  /** Everything that B's people see. */
   const snapshot = async (): Promise<unknown> => {
     const paths = [
       BASE,
@@ -233,7 +233,7 @@ describe('Isolation of tenants', () => {
     return Promise.all(paths.map(async (path) => (await a.admin.api.get(path)).text));
   };
 
-  it('keeps equal user ids of two tenants apart', async () => {
+  it('separates equal user ids of two tenants', async () => {
     const [first, second] = [await world.tenant(), await world.tenant()];
     const twin = async (tenant: TestTenant): Promise<Member> => {
       const person = { ...tenant.admin, id: 'the-same-id', email: 'same@people.example' };

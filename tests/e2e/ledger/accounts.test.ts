@@ -31,7 +31,7 @@ describe('The chart of accounts', () => {
   const open = (body: object) =>
     tenant.admin.api.post(ACCOUNTS, { code: 'X', name: 'An account', type: 'Asset', ...body });
 
-  it('takes an account of each type, by any person', async () => {
+  it('accepts accounts of each type from any person', async () => {
     const operator = await tenant.person('Olga');
     for (const type of ['Asset', 'Liability', 'Equity', 'Revenue', 'Expense']) {
       const made = (await operator.api.post(ACCOUNTS, { code: `t.${type}`, name: type, type })).as(
@@ -44,7 +44,7 @@ describe('The chart of accounts', () => {
     }
   });
 
-  it('takes types as they are written, and no others', async () => {
+  it('accepts types in their exact spelling only', async () => {
     for (const type of ['asset', 'ASSET', 'Assets', 'Income', '', null, 1]) {
       const answer = await open({ type });
       expect(answer.status, String(type)).to.equal(400);
@@ -53,7 +53,7 @@ describe('The chart of accounts', () => {
     }
   });
 
-  it('takes codes of 1 to 32 letters, digits, dots, underscores and hyphens, the first a letter or digit', async () => {
+  it('accepts codes of 1 to 32 letters, digits, dots, underscores and hyphens, beginning with a letter or digit', async () => {
     const wrong = ['', ' 1', '1 ', 'ä', 'a b', 'x'.repeat(33), '-', '_1', '.', '..', '__proto__', 1000, null];
     for (const code of wrong) {
       expect((await open({ code })).status, JSON.stringify(code)).to.equal(400);
@@ -69,7 +69,7 @@ describe('The chart of accounts', () => {
     }
   });
 
-  it('keeps accounts whose code began with another character before', async () => {
+  it('keeps older accounts whose code begins with another character', async () => {
     const books = await withBooks(world, []);
     const { api } = books.admin;
     for (const code of ['.', '..', '_cash', '__proto__']) {
@@ -84,7 +84,7 @@ describe('The chart of accounts', () => {
     expect(renamed.as(account)).to.include({ code: '_cash', name: 'Cash' });
   });
 
-  it('takes names of 1 to 200 characters that are not blank, and of 300 bytes in JSON', async () => {
+  it('accepts names of 1 to 200 characters that are not blank, up to 300 bytes in JSON', async () => {
     for (const name of [
       '',
       '  ',
@@ -101,7 +101,7 @@ describe('The chart of accounts', () => {
     }
   });
 
-  it('has each code once, without regard to case', async () => {
+  it('has unique codes, ignoring case', async () => {
     (await open({ code: 'Abc' })).as(account, 201);
     for (const code of ['Abc', 'abc', 'ABC']) {
       expect(refused(await open({ code }))).to.deep.equal({
@@ -116,7 +116,7 @@ describe('The chart of accounts', () => {
     );
   });
 
-  it('gives a code to one of many who want it at once', async () => {
+  it('gives a code to one of many concurrent requests', async () => {
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, nth) => open({ code: nth % 2 === 0 ? 'Race' : 'rACE' })),
     );
@@ -149,7 +149,7 @@ describe('The chart of accounts', () => {
     }
   });
 
-  it('keeps code and type once a line was posted', async () => {
+  it('fixes code and type once a line is posted', async () => {
     await open({ code: 'U1', type: 'Asset' });
     await open({ code: 'U2', type: 'Revenue' });
     const { id } = await drafted(tenant.admin.api, { lines: move('U1', 'U2', 1) });
@@ -182,7 +182,7 @@ describe('The chart of accounts', () => {
   });
 });
 
-describe('The lock of the books', () => {
+describe('The period lock', () => {
   let world: World;
   let tenant: TestTenant;
   before(async () => {
@@ -193,7 +193,7 @@ describe('The lock of the books', () => {
 
   const lock = (locked_through: unknown) => tenant.admin.api.request('PUT', LOCK, { locked_through });
 
-  it('is open at first, and the admin’s to set', async () => {
+  it('is open at first, and set by admins', async () => {
     const operator = await tenant.person('Olga');
     expect((await operator.api.get(LOCK)).json).to.deep.equal({ locked_through: null });
     expect((await operator.api.request('PUT', LOCK, { locked_through: '2026-01-31' })).error).to.equal(
@@ -205,7 +205,7 @@ describe('The lock of the books', () => {
     expect((await lock(null)).json).to.deep.equal({ locked_through: null });
   });
 
-  it('stops postings and mirrors on its day and before, and no drafts', async () => {
+  it('refuses postings and mirrors up to its day, but not drafts', async () => {
     const { api } = tenant.admin;
     const before = await posted(api, { date: '2026-01-10' });
     await lock('2026-01-31');
@@ -227,7 +227,7 @@ describe('The lock of the books', () => {
     expect((await api.post(`${ENTRIES}/${late.id}/post`)).error).to.equal('period_locked');
   });
 
-  it('is kept to by everybody who posts at the same moment', async () => {
+  it('holds for concurrent postings', async () => {
     const { api } = tenant.admin;
     await lock(null);
     const drafts = await Promise.all(Array.from({ length: 20 }, () => drafted(api, { date: '2026-05-31' })));
@@ -241,7 +241,7 @@ describe('The lock of the books', () => {
         expect(refused(answer)).to.deep.include({ status: 422, error: 'period_locked' });
     }
     await lock(null);
-    // Those refused are drafts as before, and go through now.
+    // Refused ones are drafts again, and are posted now.
     const left = drafts.filter((_, nth) => answers[nth]?.status !== 200);
     for (const { id } of left) expect((await api.post(`${ENTRIES}/${id}/post`)).status).to.equal(200);
     const numbers = (await api.get(`${ENTRIES}?state=posted&limit=200`))
@@ -294,7 +294,7 @@ describe('The entitlement of the ledger', () => {
     ['GET', `${REPORTS}/balance-sheet`],
   ];
 
-  it('is needed on every route that the interface document has', async () => {
+  it('is required on every route of the document', async () => {
     const document = paths.parse((await world.anybody.get('/openapi.json')).json);
     const served = Object.entries(document.paths)
       .filter(([path]) => /\/tenant\/(gl|reports)\//.test(path))
@@ -307,7 +307,7 @@ describe('The entitlement of the ledger', () => {
     expect(tried.sort()).to.deep.equal(served.sort());
   });
 
-  it('is needed on every route, before anything else is looked at', async () => {
+  it('is required before any other check', async () => {
     const operator = await tenant.person('Olga');
     for (const who of [tenant.admin, operator]) {
       for (const [method, path] of CALLS) {
@@ -321,7 +321,7 @@ describe('The entitlement of the ledger', () => {
     }
   });
 
-  it('counts at once, both ways', async () => {
+  it('applies at once when granted or withdrawn', async () => {
     await entitle(world, tenant);
     expect((await tenant.admin.api.get(ACCOUNTS)).json).to.deep.equal([]);
     await entitle(world, tenant, false);

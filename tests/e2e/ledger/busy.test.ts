@@ -15,7 +15,7 @@ import {
   withBooks,
 } from './support.ts';
 
-describe('Books in which others post at the same time', function () {
+describe('The ledger under concurrent postings', function () {
   this.timeout(120_000);
   let world: World;
   before(async () => {
@@ -23,14 +23,14 @@ describe('Books in which others post at the same time', function () {
   });
   after(endWorld);
 
-  it('give reports of one moment, and a journal whose accounts are all declared', async () => {
+  it('gives reports of one moment, and a journal with all accounts declared', async () => {
     const { admin } = await withBooks(world);
     const { api } = admin;
     let isOver = false;
     const post = async (who: number): Promise<void> => {
       for (let nth = 0; !isOver; nth += 1) {
         const code = `N${who}-${nth}`;
-        // What is new is in one collection, what is posted in others: a report must see both, or neither.
+        // New accounts and postings are in different collections: a report must see both, or neither.
         if (nth % 3 === 0) await api.post(ACCOUNTS, { code, name: `New ${code}`, type: 'Asset' });
         const date = ['2026-02-10', '2026-01-15', '2026-03-15'][nth % 3];
         await posted(api, { date, lines: move(nth % 3 === 0 ? code : '1000', '4000', 100) });
@@ -60,7 +60,7 @@ describe('Books in which others post at the same time', function () {
     await Promise.all([...reading, ...posting]);
   });
 
-  it('page through large entries by size, and lose none', async () => {
+  it('lists large entries in pages by size, without loss', async () => {
     const { admin } = await withBooks(world);
     const memo = 'm'.repeat(300);
     const lines = Array.from({ length: 1000 }, (_, nth) =>

@@ -25,7 +25,7 @@ describe('Ledger entries', () => {
     here().admin.api.post(ENTRIES, { date: '2026-03-15', lines: move('1000', '4000', 100), ...body });
 
   describe('a draft', () => {
-    it('is refused when it is too large to be posted', async () => {
+    it('is refused when it is too large to post', async () => {
       const line = { account_code: '1000', memo: '\u0001'.repeat(90) };
       const lines = Array.from({ length: 1000 }, (_, nth) => ({
         ...line,
@@ -38,7 +38,7 @@ describe('Ledger entries', () => {
       });
     });
 
-    it('is made with lines, by any person', async () => {
+    it('is created with lines, by any person', async () => {
       const { admin, operator } = here();
       const made = (
         await operator.api.post(ENTRIES, {
@@ -70,7 +70,7 @@ describe('Ledger entries', () => {
       expect(await read(admin.api, made.id)).to.deep.equal(made);
     });
 
-    it('takes its currency, and days of the calendar only', async () => {
+    it('uses its currency, and real days only', async () => {
       const { admin } = here();
       expect((await drafted(admin.api, { currency: 'JPY' })).currency).to.equal('JPY');
       expect((await drafted(admin.api, { date: '2028-02-29' })).date).to.equal('2028-02-29');
@@ -91,7 +91,7 @@ describe('Ledger entries', () => {
       expect((await admin.api.post(ENTRIES, { lines: move('1000', '4000', 1) })).status).to.equal(400);
     });
 
-    it('refuses what is no amount', async () => {
+    it('refuses invalid amounts', async () => {
       const { world, admin } = here();
       const wrong: object[] = [
         { debit: 0 },
@@ -144,7 +144,7 @@ describe('Ledger entries', () => {
       expect(lines).to.have.length(1000);
     });
 
-    it('takes totals up to 2^53 - 1', async () => {
+    it('accepts totals up to 2^53 - 1', async () => {
       const { admin } = here();
       const largest = await posted(admin.api, { currency: 'XTS', lines: move('1000', '4000', MAX) });
       expect(largest.total_debit).to.equal(MAX);
@@ -152,7 +152,7 @@ describe('Ledger entries', () => {
       expect(refused(await draft({ lines }))).to.deep.include({ status: 400, error: 'validation_failed' });
     });
 
-    it('refuses lines that do not balance, and says by how much', async () => {
+    it('refuses unbalanced lines, with the difference', async () => {
       const lines = [
         { account_code: '1000', debit: 101 },
         { account_code: '4000', credit: 100 },
@@ -164,7 +164,7 @@ describe('Ledger entries', () => {
       });
     });
 
-    it('refuses another currency, and accounts that are not there or not active', async () => {
+    it('refuses another currency, and unknown or inactive accounts', async () => {
       const { admin } = here();
       const mixed = [
         { account_code: '1000', debit: 1, currency: 'USD' },
@@ -189,14 +189,14 @@ describe('Ledger entries', () => {
       });
     });
 
-    it('names accounts without regard to case', async () => {
+    it('names accounts in any case', async () => {
       const { admin } = here();
       await admin.api.post(ACCOUNTS, { code: 'Bank.Main', name: 'Bank', type: 'Asset' });
       const made = await drafted(admin.api, { lines: move('bank.MAIN', '4000', 1) });
       expect(made.lines[0]).to.include({ account_code: 'Bank.Main', account_name: 'Bank' });
     });
 
-    it('is changed, even out of balance until it is posted', async () => {
+    it('can be changed, even out of balance until it is posted', async () => {
       const { admin } = here();
       const { id } = await drafted(admin.api, { memo: 'as it was' });
       const lines = [
@@ -248,7 +248,7 @@ describe('Ledger entries', () => {
     });
   });
 
-  it('knows nothing of an unknown id', async () => {
+  it('is not found for an unknown id', async () => {
     const { admin } = here();
     for (const id of [randomUUID(), 'no-id', 'A0000000-0000-4000-8000-000000000000']) {
       for (const [method, path] of [

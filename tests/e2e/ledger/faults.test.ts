@@ -4,14 +4,14 @@ import { eventually } from '../../support/server.ts';
 import { endWorld, startWorld, type World } from '../../support/world.ts';
 import { drafted, ENTRIES, type Entry, entry, posted, withBooks } from './support.ts';
 
-describe('kill -9 in the middle of postings and reversals', () => {
+describe('kill -9 during postings and reversals', () => {
   let world: World;
   before(async () => {
     world = await startWorld();
   });
   after(endWorld);
 
-  it('leaves every entry draft or in the books, each number once, and nothing of what was answered undone', async () => {
+  it('leaves every entry drafted or posted, each number once, and every answered write in place', async () => {
     const tenant = await withBooks(world);
     const { api } = tenant.admin;
     const originals = await Promise.all(Array.from({ length: 40 }, () => posted(api)));
@@ -50,7 +50,7 @@ describe('kill -9 in the middle of postings and reversals', () => {
       );
       expect([...now.values()].filter((each) => each.number === number)).to.have.length(1);
     }
-    // Every request once more, with its key: each has its one effect, whether it had it before or not.
+    // Repeats every request with its key: each has its effect once.
     for (const { id, path, key } of calls) {
       const again = entry.parse((await api.post(path, {}, key)).json);
       const before = answered.get(id);

@@ -17,7 +17,7 @@ import { ENTRIES, entry, LOCK } from './support.ts';
 const ROUNDS = 10;
 const WRITERS = 6;
 
-/** Creates records side by side; acts after some of them, and creates more until that is done. @returns how many */
+/** Creates records concurrently, runs an action after some of them, and continues until it ends. @returns how many */
 const writeAround = async (
   api: Client,
   entity: string,
@@ -41,7 +41,7 @@ const writeAround = async (
   return created;
 };
 
-describe('kill -9 as the books are locked', () => {
+describe('kill -9 during a period lock', () => {
   let world: World;
   let worker: Server;
   const startWorker = (dataDir: string) => startServer({ dataDir, env: { ROLE: 'worker' } });
@@ -52,7 +52,7 @@ describe('kill -9 as the books are locked', () => {
   });
   after(endWorld);
 
-  it('leaves each event of a rule its entry in the books, or a failure that a retry makes good', async () => {
+  it('leaves each event of a rule with its entry, or a failure that a retry resolves', async () => {
     const { tenant, entity } = await withSales(world);
     const { api } = tenant.admin;
     await makeRule(api);
@@ -60,7 +60,7 @@ describe('kill -9 as the books are locked', () => {
       expect((await api.request('PUT', LOCK, { locked_through })).status).to.equal(200);
     };
     const seen = new Map<string, 'posted' | Failure>();
-    /** The newest of each list, until all that was created has its outcome. */
+    /** The newest of each list, once every created record has its outcome. */
     const outcomes = (count: number) =>
       eventually(
         'an outcome of each event',

@@ -45,7 +45,7 @@ describe('Ledger entries', () => {
       expect((await read(admin.api, waiting.id)).lines[0]?.account_name).to.equal('After');
     });
 
-    it('refuses an account that was deactivated meanwhile', async () => {
+    it('refuses an account deactivated since the draft', async () => {
       const { admin } = here();
       await admin.api.post(ACCOUNTS, { code: 'N2', name: 'Closing', type: 'Asset' });
       const { id } = await drafted(admin.api, { lines: move('N2', '4000', 1) });
@@ -58,7 +58,7 @@ describe('Ledger entries', () => {
       expect((await admin.api.post(`${ENTRIES}/${id}/post`)).status).to.equal(200);
     });
 
-    it('leaves an entry that nothing can change', async () => {
+    it('makes an entry immutable', async () => {
       const { admin } = here();
       const done = await posted(admin.api);
       for (const answer of [
@@ -72,7 +72,7 @@ describe('Ledger entries', () => {
       expect(await read(admin.api, done.id)).to.deep.equal(done);
     });
 
-    it('is won by one of many callers', async () => {
+    it('succeeds for one of many concurrent callers', async () => {
       const { admin } = here();
       const { id } = await drafted(admin.api, {});
       const answers = await Promise.all(
@@ -101,7 +101,7 @@ describe('Ledger entries', () => {
   });
 
   describe('reversing', () => {
-    it('writes a mirror, and links both', async () => {
+    it('posts a mirror, and links both', async () => {
       const { admin } = here();
       const original = await posted(admin.api, {
         lines: [
@@ -138,7 +138,7 @@ describe('Ledger entries', () => {
       });
     });
 
-    it('dates the mirror today, or as a later original', async () => {
+    it('dates the mirror today, or at the original’s later date', async () => {
       const { admin } = here();
       const today = new Date().toISOString().slice(0, 10);
       const past = await posted(admin.api, { date: '2020-01-31' });
@@ -180,7 +180,7 @@ describe('Ledger entries', () => {
       }
     });
 
-    it('may be dated ahead', async () => {
+    it('may be dated in the future', async () => {
       const { admin } = here();
       const { id } = await posted(admin.api);
       const mirror = (await admin.api.post(`${ENTRIES}/${id}/reverse`, { date: '2999-12-31' })).as(
@@ -190,7 +190,7 @@ describe('Ledger entries', () => {
       expect(mirror).to.include({ state: 'posted', date: '2999-12-31' });
     });
 
-    it('may use accounts that are not active any more', async () => {
+    it('may use inactive accounts', async () => {
       const { admin } = here();
       await admin.api.post(ACCOUNTS, { code: 'N3', name: 'Gone', type: 'Asset' });
       const { id } = await posted(admin.api, { lines: move('N3', '4000', 1) });
@@ -198,7 +198,7 @@ describe('Ledger entries', () => {
       expect((await admin.api.post(`${ENTRIES}/${id}/reverse`, {})).status).to.equal(201);
     });
 
-    it('is won by one of many callers', async () => {
+    it('succeeds for one of many concurrent callers', async () => {
       const { admin } = here();
       const { id } = await posted(admin.api);
       const answers = await Promise.all(
@@ -209,7 +209,7 @@ describe('Ledger entries', () => {
       expect(lost.every(({ status, error }) => status === 409 && error === 'immutable')).to.equal(true);
     });
 
-    it('of a draft that is being posted has one order', async () => {
+    it('of a draft that is being posted is ordered', async () => {
       const { admin } = here();
       for (let round = 0; round < 10; round += 1) {
         const { id } = await drafted(admin.api, {});

@@ -3,7 +3,7 @@ import { newDataFolder, type Server, startServer } from '../../support/server.ts
 import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
 import { ACCOUNTS, drafted, ENTRIES, entry, LOCK, move, refused, withBooks } from './support.ts';
 
-describe('Books on two processes', () => {
+describe('The ledger on two processes', () => {
   let world: World;
   let other: Server;
   let tenant: TestTenant;
@@ -18,7 +18,7 @@ describe('Books on two processes', () => {
 
   const on = (which: number) => (which % 2 === 0 ? tenant.admin.api : tenant.admin.api.at(other));
 
-  it('give each number once, and each entry to one winner', async () => {
+  it('gives each number once, and each entry to one caller', async () => {
     const drafts = await Promise.all(Array.from({ length: 60 }, () => drafted(tenant.admin.api, {})));
     const answers = await Promise.all(
       drafts.flatMap(({ id }) => [0, 1].map((which) => on(which).post(`${ENTRIES}/${id}/post`))),
@@ -32,7 +32,7 @@ describe('Books on two processes', () => {
     expect(numbers).to.deep.equal(drafts.map((_, nth) => nth + 1));
   }).timeout(60_000);
 
-  it('see at once what the other process has written', async () => {
+  it('shows at once what the other process has written', async () => {
     for (let nth = 0; nth < 10; nth += 1) {
       const code = `P${nth}`;
       await on(nth).post(ACCOUNTS, { code, name: 'New', type: 'Asset' });
@@ -48,7 +48,7 @@ describe('Books on two processes', () => {
     }
   }).timeout(60_000);
 
-  it('keep to a lock that the other process has set', async () => {
+  it('follows a lock that the other process has set', async () => {
     const { id } = await drafted(on(0), {});
     await on(1).request('PUT', LOCK, { locked_through: '2026-12-31' });
     expect((await on(0).post(`${ENTRIES}/${id}/post`)).error).to.equal('period_locked');

@@ -69,7 +69,7 @@ describe('Ledger reports', () => {
     });
   });
 
-  it('include both ends of a range, and begin with nothing where it has no beginning', async () => {
+  it('include both ends of a range, and start at zero without a beginning', async () => {
     const through = (await get('trial-balance?to=2026-01-15')).as(trialBalance);
     expect(through.from).to.equal(null);
     expect(through.totals).to.include({ opening_debit: 0, debit: 130_000, closing_debit: 130_000 });
@@ -94,7 +94,7 @@ describe('Ledger reports', () => {
     expect(quiet).to.deep.include({ revenue: [], expenses: [], net_income: 0 });
   });
 
-  it('give a balance sheet that balances in the middle of a year', async () => {
+  it('give a balance sheet that balances within a year', async () => {
     expect((await get('balance-sheet?as_of=2026-03-31')).as(balanceSheet)).to.deep.equal({
       currency: 'EUR',
       as_of: '2026-03-31',
@@ -112,14 +112,14 @@ describe('Ledger reports', () => {
     });
   });
 
-  it('lead from a line to its entries', async () => {
+  it('link a line to its entries', async () => {
     const found = await tenant.admin.api.get(
       `${ENTRIES}?account=5000&from=2026-01-01&to=2026-06-30&state=posted`,
     );
     expect(found.json).to.have.length(2);
   });
 
-  it('have lines that are what their entries add up to', async () => {
+  it('have lines that equal the sums of their entries', async () => {
     const books = await withBooks(world);
     const { api } = books.admin;
     const first = await posted(api, { date: '2026-02-01', lines: move('1200', '4000', 700) });
@@ -143,7 +143,7 @@ describe('Ledger reports', () => {
     }
   });
 
-  it('count a reversed entry and its mirror each on its day', async () => {
+  it('count a reversed entry and its mirror on their own days', async () => {
     const books = await withBooks(world);
     const { api } = books.admin;
     const { id } = await posted(api, { date: '2026-01-10', lines: move('5000', '1000', 700) });
@@ -162,7 +162,7 @@ describe('Ledger reports', () => {
     ]);
   });
 
-  it('are of one currency each', async () => {
+  it('cover one currency each', async () => {
     const books = await withBooks(world);
     await posted(books.admin.api, { currency: 'USD', lines: move('1000', '3000', 5) });
     const sheet = async (query: string) =>
@@ -174,7 +174,7 @@ describe('Ledger reports', () => {
     }
   });
 
-  it('are all zeros over empty books, and balanced', async () => {
+  it('are zero and balanced for an empty ledger', async () => {
     const books = await withBooks(world);
     const report = async (path: string) => books.admin.api.get(`${REPORTS}/${path}`);
     const balance = (await report('trial-balance')).as(trialBalance);
@@ -183,7 +183,7 @@ describe('Ledger reports', () => {
     expect((await report('balance-sheet')).as(balanceSheet)).to.include({ total_equity: 0, balanced: true });
   });
 
-  it('go from this calendar year to today where nothing else is asked, by the tenant’s clock', async () => {
+  it('cover this calendar year up to today by default, by the tenant’s clock', async () => {
     const dayIn = (timeZone: string) => new Intl.DateTimeFormat('en-CA', { timeZone }).format(new Date());
     for (const timezone of ['Pacific/Kiritimati', 'Pacific/Pago_Pago', 'UTC']) {
       const books = await withBooks(world, []);
@@ -199,7 +199,7 @@ describe('Ledger reports', () => {
     }
   });
 
-  it('refuse days that are none, and ranges that end before they begin', async () => {
+  it('refuse invalid days and ranges', async () => {
     for (const path of [
       'trial-balance?from=2026-02-30',
       'trial-balance?from=2026-02-02&to=2026-02-01',
@@ -212,7 +212,7 @@ describe('Ledger reports', () => {
     }
   });
 
-  it('stay exact beyond what a number holds', async () => {
+  it('stay exact beyond the range of a number', async () => {
     const books = await withBooks(world);
     for (let nth = 0; nth < 2; nth += 1) await posted(books.admin.api, { lines: move('1000', '4000', MAX) });
     const answer = await books.admin.api.get(`${REPORTS}/trial-balance`);
@@ -238,7 +238,7 @@ describe('Ledger reports', () => {
       ]);
     });
 
-    it('entries, filtered, and with nothing that a spreadsheet would run', async () => {
+    it('entries, filtered, and without formulas', async () => {
       const books = await withBooks(world);
       const { api } = books.admin;
       await openedBefore(world, books, { code: '-1', name: '=cmd()' });
@@ -267,7 +267,7 @@ describe('Ledger reports', () => {
       expect((await api.get(`${ENTRIES}.csv?state=nonsense`)).status).to.equal(400);
     });
 
-    it('the books as a plain-text journal, by number and without drafts', async () => {
+    it('the journal as plain text, by number and without drafts', async () => {
       const books = await withBooks(world);
       const { api } = books.admin;
       await posted(api, {
@@ -304,7 +304,7 @@ describe('Ledger reports', () => {
       );
     });
 
-    it('are whole however many pages they have', async () => {
+    it('are complete for any number of pages', async () => {
       const books = await withBooks(world);
       const { api } = books.admin;
       const many = 230;

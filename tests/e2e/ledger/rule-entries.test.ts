@@ -24,7 +24,7 @@ describe('Posting rules', () => {
   const today = () => new Date().toISOString().slice(0, 10);
 
   describe('make entries', () => {
-    it('of what happens from then on, posted under the rule’s name', async () => {
+    it('of later events, posted under the rule’s name', async () => {
       const { tenant, entity } = here();
       await create(tenant.admin, entity, { total: 1 });
       const made = await makeRule(api());
@@ -47,7 +47,7 @@ describe('Posting rules', () => {
       await off(made.id);
     });
 
-    it('as drafts, where the rule says so', async () => {
+    it('as drafts, when the rule says so', async () => {
       const { tenant, entity } = here();
       const made = await makeRule(api(), { mode: 'draft' });
       await create(tenant.admin, entity, { total: 5 });
@@ -56,7 +56,7 @@ describe('Posting rules', () => {
       await off(made.id);
     });
 
-    it('where the condition holds; what cannot be evaluated does not hold', async () => {
+    it('when the condition holds, and not when it cannot be evaluated', async () => {
       const { tenant, entity } = here();
       const made = await makeRule(api(), {
         when: `payload.entity_name == "${entity}" && payload.values.total >= 100 && !has(payload.values.title)`,
@@ -86,7 +86,7 @@ describe('Posting rules', () => {
       for (const each of gross) await create(tenant.admin, entity, { gross: each });
       const entries = await entriesOf(api(), made, gross.length);
       expect(entries.map(movesOf)).to.deep.equal([
-        // 2.5, 7.5 and 12.5 go to the even neighbour.
+        // 2.5, 7.5 and 12.5 round to the even neighbour.
         ['1200 20 0', '2100 0 2', '4000 0 18'],
         ['1200 60 0', '2100 0 8', '4000 0 52'],
         ['1200 100 0', '2100 0 12', '4000 0 88'],
@@ -98,7 +98,7 @@ describe('Posting rules', () => {
       await off(made.id);
     });
 
-    it('without lines of zero, and none at all where all are zero', async () => {
+    it('without zero lines, and none when all lines are zero', async () => {
       const { tenant, entity } = here();
       const made = await makeRule(api(), {
         lines: [
@@ -113,7 +113,7 @@ describe('Posting rules', () => {
       await off(made.id);
     });
 
-    it('on the day that the payload names, in the tenant’s time zone', async () => {
+    it('on the payload’s day, in the tenant’s time zone', async () => {
       const { world } = here();
       const { tenant: far, entity: things } = await withSales(world);
       await world.platform.patch(`/super/tenants/${far.id}`, { timezone: 'Pacific/Kiritimati' });
@@ -129,7 +129,7 @@ describe('Posting rules', () => {
       expect(dates).to.deep.equal(['2027-01-01', '2026-12-31']);
     });
 
-    it('of each kind of source, with the data that webhooks get', async () => {
+    it('of each source, with the data of webhooks', async () => {
       const { tenant, entity } = here();
       const kinds = [
         'entity.created',
@@ -174,7 +174,7 @@ describe('Posting rules', () => {
       await off(changed);
     });
 
-    it('each of its own where several match, and none of one another’s', async () => {
+    it('each when several match, and none from entries of other rules', async () => {
       const { tenant, entity } = here();
       const rules = [];
       for (const name of ['one', 'two']) rules.push(await makeRule(api(), { name }));
@@ -185,7 +185,7 @@ describe('Posting rules', () => {
       for (const { id } of rules) await off(id);
     });
 
-    it('of a bulk commit, each row once and in the order of the rows', async () => {
+    it('of a bulk commit, each row once and in order', async () => {
       const { tenant, entity } = here();
       const ids = await createMany(tenant.admin, entity, 50, (i) => ({ title: `${i}` }));
       const made = await makeRule(api(), { source_kind: 'entity.updated' });
@@ -199,7 +199,7 @@ describe('Posting rules', () => {
     }).timeout(60_000);
   });
 
-  it('do not apply while the tenant has no ledger, and fail at nothing', async () => {
+  it('only with the ledger entitlement, and without failures otherwise', async () => {
     const { world } = here();
     const { tenant: other, entity: things } = await withSales(world);
     const made = await makeRule(other.admin.api);
@@ -213,7 +213,7 @@ describe('Posting rules', () => {
     expect((await other.admin.api.get(`${ENTRIES}?limit=1`)).status).to.equal(200);
   });
 
-  it('are of forms too', async () => {
+  it('of forms too', async () => {
     const { world, tenant } = here();
     const form = await publishedForm(tenant, [{ key: 'total', type: 'integer' }]);
     const made = await makeRule(api(), { source_kind: 'form.submitted' });

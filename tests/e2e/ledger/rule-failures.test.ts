@@ -15,7 +15,7 @@ import {
 } from './rules-support.ts';
 import { ACCOUNTS, LOCK, refused } from './support.ts';
 
-describe('What a posting rule fails at', () => {
+describe('A failure of a posting rule', () => {
   let world: World;
   let tenant: TestTenant;
   let entity: string;
@@ -37,7 +37,7 @@ describe('What a posting rule fails at', () => {
     return one;
   };
 
-  it('is listed, with why, and stops neither the source nor other rules nor other tenants', async () => {
+  it('is listed with its reason, and affects no source, rule or tenant', async () => {
     const { tenant: other, entity: things } = await withSales(world);
     const failing = await makeRule(api(), { date: 'values.day' });
     const well = await makeRule(api(), {
@@ -82,7 +82,7 @@ describe('What a posting rule fails at', () => {
     expect(await failuresOf(other.admin.api, theirs, 0)).to.deep.equal([]);
   });
 
-  it('is an account that went, too; each attempt counts, and the one that succeeds resolves it', async () => {
+  it('covers a missing account; attempts count, and a success resolves it', async () => {
     const rule = await makeRule(api());
     await account('1200', false);
     await create(tenant.admin, entity, { total: 5 });
@@ -101,7 +101,7 @@ describe('What a posting rule fails at', () => {
     expect(await failuresOf(api(), rule, 1)).to.deep.equal([resolved]);
   });
 
-  it('is tried again with the rule as it is now', async () => {
+  it('is retried with the present rule', async () => {
     const rule = await makeRule(api());
     await create(tenant.admin, entity, { gross: '1.50' });
     const { id } = oneOf(await failuresOf(api(), rule, 1));
@@ -111,7 +111,7 @@ describe('What a posting rule fails at', () => {
     expect(movesOf(oneOf(await entriesOf(api(), rule, 1)))).to.deep.equal(['1200 150 0', '4000 0 150']);
   });
 
-  it('is resolved without an entry where the rule does not match any more', async () => {
+  it('is resolved without an entry when the rule no longer matches', async () => {
     const rule = await makeRule(api());
     await create(tenant.admin, entity, {});
     await create(tenant.admin, entity, { total: -1 });
@@ -123,7 +123,7 @@ describe('What a posting rule fails at', () => {
     expect(await entriesOf(api(), rule, 0)).to.deep.equal([]);
   });
 
-  it('makes one entry, whether 20 callers retry at once or the rule is changed between', async () => {
+  it('gives one entry under 20 concurrent retries and changes of the rule', async () => {
     const rule = await makeRule(api(), { date: 'values.day' });
     await lock('2026-03-31');
     for (let nth = 0; nth < 3; nth += 1) {
@@ -149,7 +149,7 @@ describe('What a posting rule fails at', () => {
     expect(after.every(({ resolved_at }) => resolved_at !== undefined)).to.equal(true);
   }).timeout(60_000);
 
-  it('is tried once for one key', async () => {
+  it('is retried once for one key', async () => {
     const rule = await makeRule(api());
     await create(tenant.admin, entity, {});
     const { id } = oneOf(await failuresOf(api(), rule, 1));
@@ -159,7 +159,7 @@ describe('What a posting rule fails at', () => {
     expect((await retry(id)).as(failure).attempts).to.equal(3);
   });
 
-  it('is found by its id alone', async () => {
+  it('is found by its id', async () => {
     for (const id of [randomUUID(), 'x']) {
       expect(refused(await retry(id))).to.deep.equal({ status: 404, error: 'not_found' });
     }

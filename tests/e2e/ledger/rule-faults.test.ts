@@ -13,7 +13,7 @@ import {
   withSales,
 } from './rules-support.ts';
 
-/** One entry for each event, and nothing that is neither. */
+/** Expects one entry per event, and no other. */
 const eachOnce = (sources: readonly (string | undefined)[], count: number): void => {
   expect(sources).to.have.length(count);
   expect(new Set(sources).size, 'one entry for a rule and an event').to.equal(count);
@@ -26,7 +26,7 @@ describe('Posting rules and kill -9', () => {
   });
   after(endWorld);
 
-  it('make one entry of each event and miss none, whenever the server dies', async () => {
+  it('make one entry for each event, at any moment of a crash', async () => {
     const { tenant, entity } = await withSales(world);
     const { api } = tenant.admin;
     const posting = await makeRule(api);
@@ -50,7 +50,7 @@ describe('Posting rules and kill -9', () => {
       await world.restart();
       await world.ready();
     }
-    // What was not answered may be there as well: what is there counts.
+    // Unanswered ones may exist as well.
     const found: unknown[] = [];
     let path: string | undefined = `${at(entity)}?limit=200`;
     while (path !== undefined) {
@@ -78,7 +78,7 @@ describe('Posting rules and kill -9', () => {
     expect(numbers).to.deep.equal(Array.from({ length: count }, (_, nth) => nth + 1));
   }).timeout(240_000);
 
-  it('make one entry of each row of a bulk commit, and of each retry', async () => {
+  it('make one entry for each row of a bulk commit, and for each retry', async () => {
     const { tenant, entity } = await withSales(world);
     const { api } = tenant.admin;
     const rows = 1_200;
@@ -132,7 +132,7 @@ describe('Posting rules on two processes', () => {
   });
   after(endWorld);
 
-  it('make one entry of each event, wherever it happens and whoever dies', async () => {
+  it('make one entry for each event of either process, after any crash', async () => {
     const { tenant, entity } = await withSales(world);
     const { api } = tenant.admin;
     const rule = await makeRule(api.at(other));

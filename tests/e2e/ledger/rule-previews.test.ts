@@ -19,7 +19,7 @@ describe('Posting rules', () => {
   describe('are previewed', () => {
     const preview = async (id: string, payload: unknown) => api().post(`${RULES}/${id}/preview`, { payload });
 
-    it('with the entry that they would make, and nothing of it is saved', async () => {
+    it('with the entry that they would make, which is not stored', async () => {
       const made = await makeRule(api(), {
         active: false,
         when: 'payload.values.total > 1',
@@ -65,14 +65,14 @@ describe('Posting rules', () => {
       expect(await failuresOf(api(), made, 0)).to.deep.equal([]);
     });
 
-    it('without an entry, where there is nothing to write down', async () => {
+    it('without an entry, when there is nothing to post', async () => {
       const made = await makeRule(api(), { active: false });
       expect((await preview(made.id, { values: { total: 0 } })).as(previewed)).to.deep.equal({
         matches: true,
       });
     });
 
-    it('with what they would fail with', async () => {
+    it('with their failure', async () => {
       const made = await makeRule(api(), { active: false, date: 'values.day' });
       const day = '2026-03-04';
       const bad: readonly (readonly [object, string])[] = [
@@ -110,7 +110,7 @@ describe('Posting rules', () => {
       });
     });
 
-    it('with a payload, of a rule that is there', async () => {
+    it('with a payload, for an existing rule', async () => {
       const made = await makeRule(api(), { active: false });
       for (const body of [{}, { payload: null }, { payload: [] }, { payload: {}, more: 1 }]) {
         expect((await api().post(`${RULES}/${made.id}/preview`, body)).error).to.equal('validation_failed');
@@ -121,7 +121,7 @@ describe('Posting rules', () => {
         active: false,
         lines: [{ ...SALE.lines[0], amount: { path: 'values.__proto__.total' } }, SALE.lines[1]],
       });
-      // A name that is there is a name like any other; one that is not leads nowhere.
+      // An own member may have any name; an inherited one is not found.
       expect((await preview(proto.id, odd)).as(previewed).entry?.total_debit).to.equal(5);
       expect((await preview(proto.id, { values: {} })).error).to.equal('constraint_violated');
     });

@@ -15,7 +15,7 @@ describe('The guide to posting rules', () => {
   });
   after(endWorld);
 
-  it('has an example that does what it says', async () => {
+  it('has a working example', async () => {
     const [, section = ''] = readFileSync(GUIDE, 'utf8').split('## Posting rules');
     const [body, payload, lines] = [...section.matchAll(/```json\n([^`]+)```/g)].map(
       ([, json = '']): unknown => JSON.parse(json),

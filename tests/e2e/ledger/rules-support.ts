@@ -6,7 +6,7 @@ import { sharedWorld, type TestTenant, type World } from '../../support/world.ts
 import { define } from '../entities/support.ts';
 import { ENTRIES, type Entry, entry, entryLines, GL, withBooks } from './support.ts';
 
-/** Posting rules as callers see them: strict, so that a key too many is seen. */
+/** The API of posting rules; strict, to detect additional keys. */
 
 export const RULES = `${GL}/posting-rules`;
 export const FAILURES = `${GL}/posting-failures`;
@@ -81,7 +81,7 @@ export const SALE = {
   ],
 } as const;
 
-/** Lines of an amount that the rule itself says. */
+/** Lines of a fixed amount. */
 export const FIXED = (amount: number | string) => [
   { account_code: '1000', side: 'debit', amount: { fixed: amount } },
   { account_code: '4000', side: 'credit', amount: { fixed: amount } },
@@ -90,7 +90,7 @@ export const FIXED = (amount: number | string) => [
 export const makeRule = async (api: Client, body: object = {}): Promise<Rule> =>
   (await api.post(RULES, { ...SALE, ...body })).as(rule, 201);
 
-/** Books, and an entity whose records have amounts. */
+/** A ledger, and an entity whose records have amounts. */
 export const withSales = async (world: World): Promise<{ tenant: TestTenant; entity: string }> => {
   const tenant = await withBooks(world);
   const entity = await define(
@@ -104,7 +104,7 @@ export const withSales = async (world: World): Promise<{ tenant: TestTenant; ent
   return { tenant, entity };
 };
 
-/** For a suite: a world, a tenant with books and sales, its admin's client, and a way to switch a rule off. */
+/** For a suite: a world, a tenant with ledger and sales, its admin's client, and a function that deactivates a rule. */
 export const salesSuite = () => {
   const here = forSuite(async () => {
     const world = await sharedWorld();
@@ -132,7 +132,7 @@ export const allEntries = (api: Client): Promise<Entry[]> =>
 export const allFailures = (api: Client): Promise<Failure[]> =>
   pages(api, `${FAILURES}?limit=200`, failure.array());
 
-/** Entries that a rule made, by number, once there are so many; what is to be posted is a draft for a moment. */
+/** A rule's entries by number, once there are enough; an entry is a draft for a moment before it is posted. */
 export const entriesOf = (
   api: Client,
   { id, mode = 'post' }: Pick<Rule, 'id'> & Partial<Rule>,

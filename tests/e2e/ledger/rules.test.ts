@@ -8,8 +8,8 @@ import { ACCOUNTS, refused } from './support.ts';
 describe('Posting rules', () => {
   const { here, api, off } = salesSuite();
 
-  describe('are made', () => {
-    it('by any person, with what they say', async () => {
+  describe('are created', () => {
+    it('by any person, and returned unchanged', async () => {
       const { tenant } = here();
       const operator = await tenant.person('Olga');
       const body = {
@@ -31,14 +31,14 @@ describe('Posting rules', () => {
       expect((await operator.api.get(RULES)).as(rule.array())[0]).to.deep.equal(made);
     });
 
-    it('active, and of drafts, unless said otherwise', async () => {
+    it('active and drafting by default', async () => {
       const { mode: _mode, ...body } = SALE;
       const made = (await api().post(RULES, body)).as(rule, 201);
       expect(made).to.include({ active: true, mode: 'draft' });
       await off(made.id);
     });
 
-    it('of what can be said only', async () => {
+    it('with valid content only', async () => {
       const line = (amount: unknown) => [{ account_code: '1200', side: 'debit', amount }, SALE.lines[1]];
       const bad: readonly (readonly [object, string])[] = [
         [{ source_kind: 'entity.moved' }, 'source_kind'],
@@ -85,7 +85,7 @@ describe('Posting rules', () => {
       expect((await api().post(RULES, inLine)).error).to.equal('validation_failed');
     });
 
-    it('with accounts that are there and active', async () => {
+    it('with existing, active accounts', async () => {
       const other = (code: string) => ({ lines: [{ ...SALE.lines[0], account_code: code }, SALE.lines[1]] });
       expect(refused(await api().post(RULES, { ...SALE, ...other('nobody') }))).to.deep.equal({
         status: 422,
@@ -110,7 +110,7 @@ describe('Posting rules', () => {
     });
   });
 
-  it('are changed, and equal values change nothing', async () => {
+  it('change, but not by equal values', async () => {
     const made = await makeRule(api(), { active: false, when: 'true' });
     const same = (await api().patch(`${RULES}/${made.id}`, { ...SALE, active: false })).as(rule);
     expect(same).to.deep.equal(made);
@@ -146,7 +146,7 @@ describe('Posting rules', () => {
     expect((await other.admin.api.get(next)).as(rule.array())).to.deep.equal([made[0]]);
   });
 
-  it('know their sources', async () => {
+  it('list their sources', async () => {
     const source = z.strictObject({
       kind: z.string(),
       title: z.string().min(1),
@@ -169,7 +169,7 @@ describe('Posting rules', () => {
     );
   });
 
-  it('are of one tenant alone', async () => {
+  it('are separate for each tenant', async () => {
     const { world } = here();
     const { tenant: other, entity: things } = await withSales(world);
     const made = await makeRule(api());

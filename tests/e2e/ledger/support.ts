@@ -9,7 +9,7 @@ import { openLogOf } from '../../support/log-of.ts';
 import { startNode } from '../../support/node.ts';
 import { sharedWorld, type TestTenant, type World } from '../../support/world.ts';
 
-/** Tenants with books. */
+/** Tenants with a ledger. */
 
 export const GL = '/api/v1/tenant/gl';
 export const ACCOUNTS = `${GL}/accounts`;
@@ -117,7 +117,7 @@ export const entitle = async (world: World, tenant: TestTenant, ledger = true): 
   if (answer.status !== 200) throw new Error(`not entitled: ${answer.text}`);
 };
 
-/** A tenant that has the ledger, and accounts in it. */
+/** A tenant with the ledger, and accounts in it. */
 export const withBooks = async (
   world: World,
   chart: readonly { code: string; name: string; type: string }[] = CHART,
@@ -128,7 +128,7 @@ export const withBooks = async (
   return tenant;
 };
 
-/** Opens an account past the server's checks, as it may be in a data folder of an earlier version. */
+/** Opens an account without the server's checks, as in a data folder of an earlier version. */
 export const openedBefore = async (
   { server }: World,
   { id }: TestTenant,
@@ -142,7 +142,7 @@ export const openedBefore = async (
   await events.close();
 };
 
-/** A tenant with books, its admin, and Olga, an operator. */
+/** A tenant with a ledger, its admin, and Olga, an operator. */
 export const olgaWithBooks = async () => {
   const world = await sharedWorld();
   const tenant = await withBooks(world);

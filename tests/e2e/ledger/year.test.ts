@@ -15,7 +15,7 @@ import {
   withBooks,
 } from './support.ts';
 
-/** A small company's year: every figure below was worked out by hand, in cents. */
+/** A small company's year: figures computed by hand, in cents. */
 
 const CHART = [
   { code: '1000', name: 'Bank', type: 'Asset' },
@@ -124,7 +124,7 @@ describe('A small company’s year', () => {
   });
   after(endWorld);
 
-  /** Net debit of each account that is not at zero, as hledger finds it in the exported journal. */
+  /** Net debit of each account with a balance, computed by hledger from the exported journal. */
   const secondOpinion = async (): Promise<Record<string, number>> => {
     const journal = (await api().get(`${GL}/journal.hledger`)).text;
     const found = hledgerBalances(journal, '2026-12-31');
@@ -136,7 +136,7 @@ describe('A small company’s year', () => {
     );
   };
 
-  it('has a profit, with what came back and what was reversed taken off', async () => {
+  it('has a profit, less returns and reversals', async () => {
     const pnl = (await report('pnl?from=2026-01-01&to=2026-12-31')).as(profitAndLoss);
     expect(pnl).to.deep.equal({
       currency: 'EUR',
@@ -154,7 +154,7 @@ describe('A small company’s year', () => {
     expect(april.net_income).to.equal(18_000);
   });
 
-  it('balances in the middle and at its end', async () => {
+  it('balances within it and at its end', async () => {
     const middle = (await report('balance-sheet?as_of=2026-06-30')).as(balanceSheet);
     expect(middle).to.deep.include({
       balanced: true,
@@ -181,7 +181,7 @@ describe('A small company’s year', () => {
     expect(end.equity).to.deep.equal([line('3000', 6_000_000), line('3900', 250_000)]);
   });
 
-  it('has a trial balance that opens, moves and closes', async () => {
+  it('has a trial balance with opening, movement and closing', async () => {
     const trial = (await report('trial-balance?from=2026-01-02&to=2026-12-31')).as(trialBalance);
     const bank = trial.accounts.find(({ code }) => code === '1000');
     expect(bank).to.include({
@@ -202,7 +202,7 @@ describe('A small company’s year', () => {
     expect(trial.balanced).to.equal(true);
   });
 
-  it('is the same to hledger, account by account', async function () {
+  it('equals hledger’s, account by account', async function () {
     if (hledgerVersion() === undefined) this.skip();
     const trial = (await report('trial-balance?to=2026-12-31')).as(trialBalance);
     const ours = trial.accounts
@@ -211,7 +211,7 @@ describe('A small company’s year', () => {
     expect(await secondOpinion()).to.deep.equal(Object.fromEntries(ours));
   });
 
-  it('is closed: its profit is retained, nothing else moves, and the books are locked', async () => {
+  it('is closed: its profit is retained, nothing else changes, and the period is locked', async () => {
     const before = (await report('balance-sheet?as_of=2026-12-31')).as(balanceSheet);
     await book('2026-12-31', 'Year end', CLOSING);
     const locked = await api().request('PUT', LOCK, { locked_through: '2026-12-31' });

@@ -34,7 +34,7 @@ describe('Conversations', () => {
   const sha256 = (text: string): string => createHash('sha256').update(text, 'utf8').digest('hex');
 
   describe('starting a conversation', () => {
-    it('answers 201 with the record, then 200 with the same for equal people in any order', async () => {
+    it('answers 201 with the record, then 200 with the same for the same people in any order', async () => {
       const created = (await start(ada, [ben.id, cy.id])).as(conversation, 201);
       const people = [ada.id, ben.id, cy.id].sort();
       expect(created.dm_key).to.equal(sha256(people.join(',')));
@@ -55,13 +55,13 @@ describe('Conversations', () => {
       }
     });
 
-    it('keeps a different set of people apart', async () => {
+    it('separates different sets of people', async () => {
       const pair = (await start(ada, [ben.id])).as(conversation, 201);
       expect(pair.dm_key).to.equal(sha256([ada.id, ben.id].sort().join(',')));
       expect(pair.id).not.to.equal((await start(ada, [ben.id, cy.id])).as(conversation, 200).id);
     });
 
-    it('shows how far each has read when it existed', async () => {
+    it('shows the last read of each participant of an existing one', async () => {
       const id = await talk(ada, cy);
       await cy.api.post(`${BASE}/${id}/read`);
       const [mine, theirs] = (await start(ada, [cy.id]))
@@ -88,7 +88,7 @@ describe('Conversations', () => {
       });
     }
 
-    it('takes 50 people and not 51', async () => {
+    it('accepts 50 people and not 51', async () => {
       const many: Member[] = [];
       for (let i = 0; i < 50; i += 1) many.push(await tenant.person(`Person ${i}`));
       const ids = many.map(({ id }) => id);
@@ -98,7 +98,7 @@ describe('Conversations', () => {
       (await start(ada, [...ids.slice(1), ...ids.slice(1), ada.id])).as(conversation, 200);
     });
 
-    it('answers 404 for anybody who is no active user of the tenant, each with the same bytes', async () => {
+    it('answers 404 with the same bytes for anyone but active users of the tenant', async () => {
       const gone = await tenant.person('Gone');
       await tenant.admin.api.patch(`${USERS}/${gone.id}`, { status: 'deactivated' });
       const stranger = await (await world.tenant()).person('Stranger');
@@ -122,7 +122,7 @@ describe('Conversations', () => {
       expect(texts.size).to.equal(1);
     });
 
-    it('gives twenty who race one 201, nineteen 200 and one id', async () => {
+    it('answers twenty concurrent requests with one 201, nineteen 200 and one id', async () => {
       const dee = await tenant.person('Dee');
       const eve = await tenant.person('Eve');
       const answers = await Promise.all(
@@ -135,7 +135,7 @@ describe('Conversations', () => {
   });
 
   describe('the list of conversations', () => {
-    it('has the newest activity first, its time and the unread count, of the caller only', async () => {
+    it('has the newest activity first, with its time and the caller’s unread count', async () => {
       const own = await world.tenant();
       const [fay, gus, hal] = [await own.person('Fay'), await own.person('Gus'), await own.person('Hal')];
       const first = await talk(fay, gus);
@@ -154,7 +154,7 @@ describe('Conversations', () => {
       expect((await list(await own.person('Ida'))).length).to.equal(0);
     });
 
-    it('pages without a gap or a repetition by Link', async () => {
+    it('has pages without gap or duplicate by Link', async () => {
       const own = await world.tenant();
       const caller = await own.person('Caller');
       const ids: string[] = [];

@@ -29,7 +29,7 @@ describe('Tokens of mentions', () => {
     });
   }
 
-  it('are made whatever name the token claims, and show the name the person has', async () => {
+  it('are made for any given name, and show the present name', async () => {
     const { tenant, ada } = here();
     const ben = await tenant.person('Ben');
     const id = await talk(ada, ben);
@@ -43,7 +43,7 @@ describe('Tokens of mentions', () => {
     expect((await inbox(ben))[0]?.snippet).to.equal('hi @Benjamin!');
   });
 
-  it('may name somebody with 128 emoji', async () => {
+  it('may hold a name of 128 emoji', async () => {
     const { tenant, ada } = here();
     const ben = await tenant.person('Ben');
     const id = await talk(ada, ben);
@@ -57,7 +57,7 @@ describe('Tokens of mentions', () => {
     const id = await talk(ada, odd);
     const sent = await say(ada, id, `x ${token({ name: 'odd', id: odd.id })}`);
     expect(sent.body).to.match(new RegExp(`^x @\\[[^\\[\\]\\r\\n]{1,128}\\]\\(user:${odd.id}\\)$`));
-    // What was read can be sent again and means the same.
+    // A text that was read can be sent again with the same mention.
     await say(ada, id, sent.body);
     expect(await inboxOf(odd, 2)).to.have.length(2);
   });

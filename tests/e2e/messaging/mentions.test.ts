@@ -30,7 +30,7 @@ describe('Mentions', () => {
     expect(await inbox(cy)).to.have.length(2);
   });
 
-  it('leave the sender, the unknown, the deactivated and other tenants alone', async () => {
+  it('do not notify the sender, unknown, deactivated or foreign people', async () => {
     const { world, tenant, ada } = here();
     const fence = await tenant.person('Fence');
     const gone = await tenant.person('Gone');
@@ -56,7 +56,7 @@ describe('Mentions', () => {
     expect(await inbox(gone)).to.have.length(0);
   });
 
-  it('tell somebody outside the conversation nothing of what was said', async () => {
+  it('reveal nothing of the message to people outside the conversation', async () => {
     const { tenant, ada } = here();
     const [ben, out] = [await tenant.person('Ben'), await tenant.person('Out')];
     const id = await talk(ada, ben);
@@ -74,7 +74,7 @@ describe('Mentions', () => {
     for (const who of people) expect(await inboxOf(who, 1)).to.have.length(1);
   });
 
-  it('are not made anew by an edit', async () => {
+  it('are not repeated by an edit', async () => {
     const { tenant, ada } = here();
     const [ben, cy, fence] = [
       await tenant.person('Ben'),
@@ -90,7 +90,7 @@ describe('Mentions', () => {
     expect(await inbox(cy)).to.have.length(0);
   });
 
-  it('lose their snippet, and nothing else, when the message is deleted', async () => {
+  it('lose only their snippet when the message is deleted', async () => {
     const { tenant, ada } = here();
     const ben = await tenant.person('Ben');
     const id = await talk(ada, ben);

@@ -15,7 +15,7 @@ describe('Messages', () => {
     (await who.api.get(`${BASE}/${here().id}/messages${query}`)).as(messages);
 
   describe('a message', () => {
-    it('is read back by every participant as it was answered', async () => {
+    it('is read by every participant as answered', async () => {
       const { ada, ben, id } = here();
       const sent = await say(ben, id, 'once');
       for (const who of [ada, ben]) expect((await list(who)).at(-1)).to.deep.equal(sent);
@@ -41,7 +41,7 @@ describe('Messages', () => {
       }
     });
 
-    it('is changed by its sender, who leaves time and place as they were', async () => {
+    it('is changed by its sender, and keeps time and place', async () => {
       const { ada, ben, id } = here();
       const sent = await say(ada, id, 'first');
       const edited = (await ada.api.patch(path(sent.id), { body: 'second' })).as(liveMessage);
@@ -75,7 +75,7 @@ describe('Messages', () => {
       expect(edit.json).to.have.nested.property('details.allowed');
     });
 
-    it('is deleted once when many delete it at the same moment', async () => {
+    it('is deleted once under concurrent deletions', async () => {
       const { ada, id } = here();
       const sent = await say(ada, id, 'raced');
       const answers = await Promise.all(Array.from({ length: 10 }, () => ada.api.delete(path(sent.id))));
@@ -84,8 +84,8 @@ describe('Messages', () => {
     });
   });
 
-  describe('who may do what', () => {
-    it('refuses another participant with not_the_sender', async () => {
+  describe('rights', () => {
+    it('refuse another participant with not_the_sender', async () => {
       const { ada, ben, id } = here();
       const sent = await say(ada, id, 'mine');
       for (const answer of [
@@ -99,7 +99,7 @@ describe('Messages', () => {
       expect([late.status, late.error]).to.deep.equal([403, 'not_the_sender']);
     });
 
-    it('refuses an outsider, an admin included, with not_a_participant', async () => {
+    it('refuse an outsider, even an admin, with not_a_participant', async () => {
       const { tenant, ada, outsider, id } = here();
       const sent = await say(ada, id, 'ours');
       for (const who of [outsider, tenant.admin]) {
@@ -116,7 +116,7 @@ describe('Messages', () => {
       }
     });
 
-    it('answers 404 for an unknown message and for one of another conversation', async () => {
+    it('answer 404 for an unknown message and for one of another conversation', async () => {
       const { ada, outsider } = here();
       const elsewhere = await say(ada, await talk(ada, outsider), 'there');
       for (const mid of [randomUUID(), 'x', elsewhere.id]) {
@@ -129,7 +129,7 @@ describe('Messages', () => {
       }
     });
 
-    it('marks read with 204 and no body', async () => {
+    it('allow mark-read with 204 and no body', async () => {
       const { ben, id } = here();
       const answer = await ben.api.post(`${BASE}/${id}/read`);
       expect([answer.status, answer.text]).to.deep.equal([204, '']);

@@ -14,7 +14,7 @@ describe('Notifications', () => {
     (await who.api.get(`${NOTIFICATIONS}/unread-count`)).as(unreadCount).unread;
   const mark = (who: Member, body: unknown) => who.api.post(`${NOTIFICATIONS}/mark-read`, body);
 
-  /** Somebody with `size` unread notifications, newest first. */
+  /** A person with `size` unread notifications, newest first. */
   const mentioned = async (size: number) => {
     const who = await here().tenant.person('Ben');
     const id = await talk(here().ada, who);
@@ -30,7 +30,7 @@ describe('Notifications', () => {
     return { who, ids };
   };
 
-  it('come newest first, with the limit clamped to 1..200', async () => {
+  it('are listed newest first, with the limit clamped to 1..200', async () => {
     const { who } = await mentioned(205);
     const all = await list(who, '?limit=200');
     const times = all.map(({ created_at }) => created_at);
@@ -123,7 +123,7 @@ describe('Notifications', () => {
     });
   }
 
-  it('are marked exactly once by twenty who mark all at the same moment', async () => {
+  it('are marked exactly once by twenty concurrent mark-alls', async () => {
     const { who } = await mentioned(30);
     const answers = await Promise.all(Array.from({ length: 20 }, () => mark(who, { all: true })));
     const sum = answers.reduce((total, answer) => total + answer.as(marked).marked, 0);
@@ -131,7 +131,7 @@ describe('Notifications', () => {
     expect(await unread(who)).to.equal(0);
   });
 
-  it('are marked exactly once by twenty who mark overlapping ids while more arrive', async () => {
+  it('are marked exactly once by twenty overlapping requests while more arrive', async () => {
     const { ada } = here();
     const { who, ids } = await mentioned(30);
     const id = await talk(ada, who);

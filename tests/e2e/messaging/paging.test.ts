@@ -48,7 +48,7 @@ describe('Paging of messages', () => {
   const idsOf = (page: readonly Message[]) => page.map((message) => message.id);
 
   describe('the list of messages', () => {
-    it('is the newest page, oldest first, of 50 unless asked otherwise', async () => {
+    it('is the newest page, oldest first, of 50 by default', async () => {
       expect(sent).to.have.length(SIZE);
       const { page, next } = await read('');
       expect(page).to.deep.equal(sent.slice(-50));
@@ -77,7 +77,7 @@ describe('Paging of messages', () => {
     }
 
     for (const limit of [1, 7, 50, 115, 200]) {
-      it(`is whole when the older pages of ${limit} are followed`, async () => {
+      it(`is complete in pages of ${limit}`, async () => {
         const seen: Message[] = [];
         let path: string | undefined = `${BASE}/${id}/messages?limit=${limit}`;
         let pages = 0;
@@ -92,7 +92,7 @@ describe('Paging of messages', () => {
       });
     }
 
-    it('is not disturbed by messages that come while the older pages are followed', async () => {
+    it('is not affected by messages sent between pages', async () => {
       const extra = await talk(ada, ben);
       const seen: string[] = [];
       let path: string | undefined = `${BASE}/${extra}/messages?limit=40`;
@@ -106,7 +106,7 @@ describe('Paging of messages', () => {
       expect(seen).to.deep.equal(idsOf(sent.slice(0, SIZE)));
     });
 
-    it('goes on in both directions from any message', async () => {
+    it('continues in both directions from any message', async () => {
       for (const at of [0, 1, 100, SIZE - 1]) {
         const anchor = sent[at]?.id;
         const older = await read(`?limit=5&before=${anchor}`);
@@ -117,7 +117,7 @@ describe('Paging of messages', () => {
       }
     });
 
-    it('takes a deleted message as an anchor', async () => {
+    it('accepts a deleted message as an anchor', async () => {
       const gone = await say(ada, id, 'to go');
       await ada.api.delete(`${BASE}/${id}/messages/${gone.id}`);
       const last = await say(ada, id, 'last');
@@ -126,7 +126,7 @@ describe('Paging of messages', () => {
       sent.push(gone, last);
     });
 
-    it('answers 404 for an anchor that is not in the conversation', async () => {
+    it('answers 404 for an anchor of another conversation', async () => {
       const elsewhere = await say(ada, await talk(ada, await tenant.person('X')), 'there');
       for (const anchor of [randomUUID(), 'x', '', elsewhere.id, id]) {
         for (const side of ['before', 'after']) {

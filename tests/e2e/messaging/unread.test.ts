@@ -16,7 +16,7 @@ import {
 interface Step {
   readonly kind: 'send' | 'read' | 'delete' | 'edit';
   readonly who: number;
-  /** Which of the own messages a change is for. */
+  /** Index of the own message to change. */
   readonly pick: number;
 }
 
@@ -71,12 +71,12 @@ describe('Unread counts', () => {
     }
   };
 
-  it('are what the definition says after every step of random histories', async () => {
+  it('follow the definition after every step of random histories', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), async (steps) => {
         const { people, id } = await trio();
         const sent: Message[] = [];
-        // A second model that knows no times: what was sent after the reading.
+        // A second model without times: messages sent after the read.
         const unread = new Map(people.map((person) => [person.id, new Set<string>()]));
         for (const one of steps) {
           const before = sent.length;
@@ -102,7 +102,7 @@ describe('Unread counts', () => {
     );
   });
 
-  it('are what the definition says when everybody acts at once', async () => {
+  it('follow the definition under concurrency', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60 }), async (steps) => {
         const { people, id } = await trio();
@@ -116,7 +116,7 @@ describe('Unread counts', () => {
     );
   });
 
-  it('go down when an unread message is deleted, and stay when a read one is', async () => {
+  it('decrease when an unread message is deleted, and not for a read one', async () => {
     const { people, id } = await trio();
     const [a, b] = people;
     if (a === undefined || b === undefined) throw new Error('nobody');

@@ -17,7 +17,7 @@ import { BASE, endWorld, say, startWorld, USERS, type World } from '../../suppor
 import { forgotten, GONE, known } from '../erasure/support.ts';
 import { command, copyOf, envOf, type Filled, filled, verify } from './support.ts';
 
-/** Embedded stores are copied while servers run on them, and become a data folder again. */
+/** Embedded stores are copied while servers write to them, then restored. */
 describe('Backups of the embedded stores', function () {
   this.timeout(180_000);
   let world: World;
@@ -50,7 +50,7 @@ describe('Backups of the embedded stores', function () {
     const { code, stdout, stderr } = await restored(where, ...more);
     expect([code, stdout], stderr).to.deep.equal([0, '']);
   };
-  /** Calls of a server beside the world's, by the same people. */
+  /** Clients of a second server for the same people. */
   const at =
     (server: Server) =>
     async (path: string, token: string): Promise<unknown> => {
@@ -63,7 +63,7 @@ describe('Backups of the embedded stores', function () {
   const ready = (server: Server) =>
     eventually('ready', async () => (await fetch(`${server.base}/health/ready`)).status === 200, 30_000);
 
-  it('made under load hold everything that was acknowledged before, and are a whole data folder again', async () => {
+  it('made under load hold all acknowledged writes, and restore a complete data folder', async () => {
     const { ada, chat } = made;
     const record = await newRecord(made.tenant);
     const acknowledged: string[] = [];
@@ -89,7 +89,7 @@ describe('Backups of the embedded stores', function () {
       ['answers.db', 'backup.json', 'blobs', 'blobs.txt', 'events.db'].toSorted(),
     );
     expect((await readdir(where.keys)).toSorted()).to.deep.equal(['backup.json', 'keys.db']);
-    // What opens the texts is not beside them, in whatever form.
+    // No form of the keys is beside the data.
     expect(await findIn(where.to, KEYS)).to.deep.equal([]);
     await world.server.stop();
 
@@ -121,7 +121,7 @@ describe('Backups of the embedded stores', function () {
     expect([again.code, again.stdout], again.stderr).to.deep.equal([0, '']);
   });
 
-  it('give no answer again to what their log does not hold, and do what they hold once', async () => {
+  it('replay no answer that their log lacks, and execute its request once', async () => {
     const { ada, chat } = made;
     const path = `${BASE}/${chat}/messages`;
     const early = (await ada.api.post(path, { body: 'early' }, keyed('early'))).as(liveMessage, 201);
@@ -129,7 +129,7 @@ describe('Backups of the embedded stores', function () {
     await backedUp(where);
     const late = (await ada.api.post(path, { body: 'late' }, keyed('late'))).as(liveMessage, 201);
     await world.server.stop();
-    // The answers are copied after the log: here so long after it that one has come in between.
+    // Answers are copied after the log, here late enough for another answer in between.
     const between = await copyOf(world.server.dataDir);
     for (const end of ['', '-wal', '-shm']) await rm(join(between, `events.db${end}`), { force: true });
     await cp(join(where.to, 'events.db'), join(between, 'events.db'));
@@ -154,13 +154,13 @@ describe('Backups of the embedded stores', function () {
     };
     expect(await send('early')).to.deep.equal({ id: early.id, replayed: 'true' });
     const second = await send('late');
-    // Done now, as the same use of the key: what hangs on its id is as it was.
+    // Executed now as the same use of the key, so the derived id is equal.
     expect(second).to.deep.equal({ id: late.id, replayed: null });
     expect(await send('late')).to.deep.equal({ id: late.id, replayed: 'true' });
     await server.stop();
   });
 
-  it('that were killed in the middle are no backups, wherever the kill comes', async () => {
+  it('that were killed midway are no backups', async () => {
     const record = await newRecord(made.tenant);
     for (let nth = 0; nth < 12; nth += 1) {
       await uploaded(made.tenant.admin.api, record, `${nth}`.repeat(2_000_000));
@@ -183,14 +183,14 @@ describe('Backups of the embedded stores', function () {
       expect(refused.code).to.equal(1);
       expect(refused.stderr).to.equal(`${where.to} holds no whole backup: backup.json is not there.\n`);
       expect(existsSync(where.into)).to.equal(false);
-      // Nor is it taken up: a backup begins in an empty folder.
+      // Nor is it continued: a backup needs an empty folder.
       const more = await command(world.server.dataDir, 'backup', '--to', where.to, '--keys-to', where.keys);
       expect([more.code, more.stderr]).to.deep.equal([1, `${where.to} is not empty.\n`]);
     }
     expect(killed).to.be.greaterThan(1);
   });
 
-  it('are refused when a byte, a file or a line of them differs', async () => {
+  it('are refused when a byte, a file or a line differs', async () => {
     const where = await places();
     await backedUp(where);
     const blob = (await readdir(join(where.to, 'blobs'), { recursive: true, withFileTypes: true })).find(
@@ -251,7 +251,7 @@ describe('Backups of the embedded stores', function () {
     }
   });
 
-  it('go into an empty folder alone, with keys of the same log that are not older', async () => {
+  it('are restored to an empty folder only, with keys of the same log that are not older', async () => {
     const [first, second] = [await places(), await places()];
     await backedUp(first);
     await say(made.ada, made.chat, 'after the first');
@@ -296,7 +296,7 @@ describe('Backups of the embedded stores', function () {
     }
     await refused(first, /must not lie in the data folder/, '--keys-into', join(first.into, 'keys'));
     expect(existsSync(first.into)).to.equal(false);
-    // Keys may be newer, and may have a place of their own.
+    // Keys may be newer, and in a folder of their own.
     await mkdir(first.into, { recursive: true });
     const keysInto = join(first.to, '..', 'key-store');
     await restore({ ...first, keys: second.keys }, '--keys-into', keysInto);
@@ -307,7 +307,7 @@ describe('Backups of the embedded stores', function () {
     await server.stop();
   });
 
-  it('of keys from before an erasure bring nothing back beside a later log', async () => {
+  it('of keys from before an erasure restore nothing beside a later log', async () => {
     const [before, after] = [await places(), await places()];
     const person = await known(world, made.tenant);
     await backedUp(before);
@@ -327,7 +327,7 @@ describe('Backups of the embedded stores', function () {
     await server.stop();
   });
 
-  it('are refused where a store is not embedded', async () => {
+  it('are refused when a store is not embedded', async () => {
     const { to, keys } = await places();
     for (const [name, value] of [
       ['MONGODB_URL', 'mongodb://localhost:1'],
@@ -340,7 +340,7 @@ describe('Backups of the embedded stores', function () {
     }
   });
 
-  it('show the text of messages again that were not taken back', async () => {
+  it('restore the text of messages that were not deleted', async () => {
     const where = await places();
     await backedUp(where);
     const before = await allMessages(made.ada, made.chat);

@@ -7,7 +7,7 @@ import { cleanUp, KEYS, newDataFolder, type Server, startServer } from '../../su
 import { login, users } from '../../support/shapes.ts';
 import { USERS } from '../../support/world.ts';
 
-/** Decisions, section 12, DEMO: sign-ins made in an empty store and printed once. */
+/** Decisions, section 12, DEMO: sign-ins created in an empty store and printed once. */
 describe('The first start', () => {
   after(cleanUp);
 
@@ -28,7 +28,7 @@ describe('The first start', () => {
   const enter = (api: Client, path: string, email: string, password: string) =>
     api.post(path, { email, password });
 
-  it('with nothing set prints sign-ins that work, once, and keeps its keys for itself', async () => {
+  it('with nothing set prints valid sign-ins once, and stores its secrets privately', async () => {
     const dataDir = await newDataFolder();
     const server = await startServer({ dataDir, env: unset });
     const printed = signIns(server);
@@ -57,7 +57,7 @@ describe('The first start', () => {
     const again = await startServer({ dataDir, env: unset });
     expect(signIns(again)).to.deep.equal([]);
     for (const { password } of printed) expect(again.output()).not.to.contain(password);
-    // Keys and people are those of the first start.
+    // Secrets and people are those of the first start.
     const later = await clientOf(() => again);
     expect((await later.with(tokens[0]).get(USERS)).status).to.equal(200);
     for (const { email, password } of printed.slice(1))
@@ -71,7 +71,7 @@ describe('The first start', () => {
     await server.stop();
   });
 
-  it('makes nothing without DEMO, nor in production', async () => {
+  it('creates nothing without DEMO, nor in production', async () => {
     for (const env of [{ DEMO: '0' }, { DEMO: undefined, NODE_ENV: 'production' }]) {
       const server = await startServer({ env });
       expect(signIns(server)).to.deep.equal([]);
@@ -79,7 +79,7 @@ describe('The first start', () => {
     }
   });
 
-  it('adds nothing to a store that holds something', async () => {
+  it('adds nothing to a store with data', async () => {
     const dataDir = await newDataFolder();
     const plain = await startServer({ dataDir });
     await plain.stop();

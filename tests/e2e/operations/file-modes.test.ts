@@ -9,7 +9,7 @@ import { uploaded } from '../../support/uploads.ts';
 import { endWorld, startWorld, type World } from '../../support/world.ts';
 import { generate, INVOICES, newCustomer, priceMessages, send } from '../billing/invoice-support.ts';
 
-/** Starts a child under a umask; this process has it for that moment alone. */
+/** Starts a child with a umask, which this process has only for that moment. */
 const under = <T>(umask: number, start: () => T): T => {
   const before = process.umask(umask);
   try {
@@ -19,7 +19,7 @@ const under = <T>(umask: number, start: () => T): T => {
   }
 };
 
-/** Paths and modes of all that is in the folder, and of itself; what goes away meanwhile is left out. */
+/** Paths and modes of a folder and its contents; skips files deleted meanwhile. */
 const modesIn = async (folder: string): Promise<Map<string, string>> => {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
   const paths = [folder, ...entries.map((entry) => join(entry.parentPath, entry.name))];
@@ -42,7 +42,7 @@ describe('Files at rest', function () {
   this.timeout(120_000);
   afterEach(endWorld);
 
-  /** One of each kind of file: keys, databases, blobs, heads, records of the embedded billing upstream. */
+  /** Writes one of each kind of file: keys, databases, blobs, heads, invoices of the recorder. */
   const writeAll = async (world: World): Promise<void> => {
     const home = await world.tenant();
     await uploaded(home.admin.api, await newRecord(home, await newEntity(home)), 'a file');
@@ -57,7 +57,7 @@ describe('Files at rest', function () {
 
   for (const umask of [0o000, 0o022]) {
     const name = umask.toString(8).padStart(3, '0');
-    it(`are for their owner alone, whatever the umask: ${name}`, async () => {
+    it(`are readable by their owner only, whatever the umask: ${name}`, async () => {
       const parent = await newDataFolder();
       const place = (name: string): string => join(parent, name);
       const env = { MASTER_KEY: undefined, AUDIT_HEADS: place('heads') };
@@ -102,7 +102,7 @@ describe('Files at rest', function () {
         void running.finally(() => {
           isRunning = false;
         });
-        // Commands have files of their own for a moment: locks, and what read models are compared with.
+        // Commands create temporary files: locks, and read models for comparison.
         while (isRunning) expectPrivate(await modesIn(parent));
         const { code, stderr } = await running;
         expect(code, `${args[0]}: ${stderr}`).to.equal(0);
@@ -118,7 +118,7 @@ describe('Files at rest', function () {
     });
   }
 
-  it('in a folder that others may read are warned of once, and the folder stays as it is', async () => {
+  it('in a folder readable by others cause one warning, and the folder stays unchanged', async () => {
     const dataDir = join(await newDataFolder(), 'data');
     await mkdir(dataDir);
     await chmod(dataDir, 0o755);

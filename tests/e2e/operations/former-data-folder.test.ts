@@ -18,21 +18,21 @@ import { ENTRIES, entry } from '../ledger/support.ts';
 import { JOBS } from '../workflow/support.ts';
 
 /**
- * A data folder that a former version has written (tests/fixtures/former-data): with every type of event of its time,
- * and with the answers of that version.
+ * A data folder of a former version (tests/fixtures/former-data), with every event type and the answers of that
+ * version.
  */
 
 const EVENTS = '/api/v1/tenant/audit/events';
 const PROOF = '/api/v1/tenant/audit/proof';
 const NDJSON = { headers: { accept: 'application/x-ndjson' } };
 
-/** Says of a window whether the clock is in it. */
+/** Members that say whether the clock is within a window. */
 const TIMELY = new Set(['open']);
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** What a former answer says, of an answer that may say more. */
+/** The parts of an answer that a former answer has. */
 const within = (former: unknown, now: unknown): unknown => {
   if (Array.isArray(former) && Array.isArray(now)) {
     return now.map((item, index) => (index < former.length ? within(former[index], item) : item));
@@ -60,7 +60,7 @@ const head = z.looseObject({ public_key: z.string() });
 const publicKeyOf = (proof: string): string =>
   head.parse(JSON.parse(proof.slice(0, proof.indexOf('\n')))).public_key;
 
-/** Reads that were for admins alone and are for every person now (decisions, section 3). */
+/** Reads formerly for admins, now for every person (decisions, section 3). */
 const ALLOWED_SINCE = new Set(['/api/v1/tenant/extensions']);
 
 for (const name of fixtures()) {
@@ -93,13 +93,13 @@ for (const name of fixtures()) {
       (await as('platform').patch('/super/tenants/cove', { status })).as(z.looseObject({}));
     };
 
-    it('holds every type of event that there was, each as it was written', async () => {
+    it('holds every event type of its version, as written', async () => {
       const log = await logOf(world.server.dataDir, recorded.log.events);
       expect(recorded.log.types.length).to.be.greaterThan(100);
       expect(log).to.deep.equal(recorded.log);
     });
 
-    it('is read as it was read', async () => {
+    it('is read as before', async () => {
       expect(recorded.answers.length).to.be.greaterThan(200);
       for (const { caller, path, status, body } of recorded.answers) {
         const answer = await as(caller).get(path);
@@ -109,7 +109,7 @@ for (const name of fixtures()) {
       }
     });
 
-    it('has kept no text that was erased', async () => {
+    it('holds no erased text', async () => {
       expect(await findIn(world.server.dataDir, recorded.erased)).to.deep.equal([]);
       const conversation = await as('ada').get(`${BASE}/${idOf('conversation')}/messages?limit=200`);
       expect(conversation.text).to.contain('deleted_at').and.not.to.contain(recorded.erased.message);
@@ -124,7 +124,7 @@ for (const name of fixtures()) {
       return verdictOfArgs(['--export', eventsPath, '--proof', proofPath, '--public-key', publicKey]);
     };
 
-    it('is exported and proven as it was', async () => {
+    it('is exported and verified as before', async () => {
       await suspend('active');
       for (const tenant of recorded.tenants) {
         const [former, formerProof] = [text(`${tenant}.ndjson`), text(`${tenant}.proof.ndjson`)];
@@ -148,7 +148,7 @@ for (const name of fixtures()) {
       await suspend('suspended');
     });
 
-    it('is worked on: streams go on where they ended', async () => {
+    it('continues its streams', async () => {
       const [ada, boss, { keyed }] = [as('ada'), as('acme'), recorded];
       const path = `${BASE}/${idOf('conversation')}/messages`;
       const said = (await ada.post(path, { body: 'A message of a later version' })).as(liveMessage, 201);
@@ -175,7 +175,7 @@ for (const name of fixtures()) {
       expect(resolved).to.have.property('resolved_at');
     });
 
-    it('verifies after a later version has worked on it', async () => {
+    it('verifies after a later version has written to it', async () => {
       const env = { ...recorded.keys, DATA_DIR: world.server.dataDir };
       const { code, stdout, stderr } = await admin(['verify-data'], env, '', 60_000);
       expect([code, stdout], stderr).to.deep.equal([0, '']);
@@ -184,7 +184,7 @@ for (const name of fixtures()) {
 }
 
 describe('The fixtures of former data folders', () => {
-  it('are there', () => {
+  it('exist', () => {
     expect(fixtures()).to.include('2026-11');
   });
 });

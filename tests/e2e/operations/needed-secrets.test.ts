@@ -8,7 +8,7 @@ import { endWorld, startWorld, type World } from '../../support/world.ts';
 
 type Secret = keyof typeof KEYS;
 
-/** Commands that open data, with the one secret that each of them uses. */
+/** Commands that open data, each with the one secret that it uses. */
 const COMMANDS: readonly { readonly args: readonly string[]; readonly uses?: Secret }[] = [
   { args: ['verify-data', '--no-read-models'], uses: 'MASTER_KEY' },
   { args: ['create-platform-admin', '--email', 'grace@platform.example'], uses: 'MASTER_KEY' },
@@ -19,7 +19,7 @@ const COMMANDS: readonly { readonly args: readonly string[]; readonly uses?: Sec
   { args: ['compare-read-models', '--projection', 'users'] },
 ];
 
-/** A command asks only for the secrets that it uses itself, and names the one that is missing. */
+/** A command requires only the secrets that it uses, and names a missing one. */
 describe('The secrets of the operators’ commands', function () {
   this.timeout(90_000);
   let world: World;
@@ -51,7 +51,7 @@ describe('The secrets of the operators’ commands', function () {
 
   for (const { args, uses } of COMMANDS) {
     if (uses === undefined) continue;
-    it(`${args.join(' ')} without ${uses} in production: that one is named`, async () => {
+    it(`${args.join(' ')} without ${uses} in production: the error names it`, async () => {
       const { code, stdout, stderr } = await run(args, { ...without(uses), NODE_ENV: 'production' });
       expect([code, stdout]).to.deep.equal([1, '']);
       const named = Object.keys(KEYS).filter((name) => stderr.includes(name));
@@ -59,7 +59,7 @@ describe('The secrets of the operators’ commands', function () {
     });
   }
 
-  it('a backup needs none, and says which to keep', async () => {
+  it('a backup needs none, and names the one to keep', async () => {
     const folder = await newDataFolder();
     const to = ['--to', join(folder, 'data'), '--keys-to', join(folder, 'keys')];
     const { code, stderr } = await run(['backup', ...to], { NODE_ENV: 'production' });
@@ -67,7 +67,7 @@ describe('The secrets of the operators’ commands', function () {
     expect(stderr).to.contain('Not in it: MASTER_KEY.');
   });
 
-  it('an assertion needs the exchange’s alone', async () => {
+  it('an assertion needs only the exchange’s', async () => {
     const args = ['mint-partner-assertion', '--partner', 'acme', '--email', 'nora@partner.example'];
     const minted = await run(args, only('PARTNER_EXCHANGE_SECRET'));
     expect(minted.code, minted.stderr).to.equal(0);

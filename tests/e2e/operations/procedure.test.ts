@@ -9,7 +9,7 @@ import { download } from '../../support/uploads.ts';
 import { endWorld, startWorld } from '../../support/world.ts';
 import { envOf, filled } from './support.ts';
 
-/** The commands of one section, block by block, as the page has them. */
+/** The commands of one section, block by block, verbatim. */
 const blocksOf = (section: string): string[][] => {
   const page = readFileSync('docs/operations.md', 'utf8');
   const [, text = ''] = page.split(`\n${section}\n`);
@@ -20,7 +20,7 @@ const blocksOf = (section: string): string[][] => {
 describe('The procedure for backups of embedded stores', () => {
   after(endWorld);
 
-  it('works as it is written', async function () {
+  it('works as written', async function () {
     this.timeout(180_000);
     const [before = [], after = []] = blocksOf('### Embedded stores');
     expect([before.length, after.length]).to.deep.equal([2, 2]);

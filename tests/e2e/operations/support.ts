@@ -12,7 +12,7 @@ import { forgotten, known, mark, PASSWORD } from '../erasure/support.ts';
 
 export { mark, PASSWORD };
 
-/** A tenant with something of most kinds in it: texts that stay and texts that were erased, records, files. */
+/** A tenant with data of most kinds, erased texts among them. */
 export interface Filled {
   readonly tenant: TestTenant;
   readonly ada: Member;
@@ -21,9 +21,9 @@ export interface Filled {
   readonly sent: readonly Message[];
   readonly file: File;
   readonly content: string;
-  /** Id of who was forgotten. */
+  /** Id of the forgotten person. */
   readonly gone: string;
-  /** The wrapped key of who was forgotten, as it was before. Not on MongoDB. */
+  /** Wrapped key of the forgotten person before the erasure. Not on MongoDB. */
   readonly goneKey: Buffer;
 }
 
@@ -54,14 +54,14 @@ export const command = (dataDir: string, ...args: readonly string[]): Promise<En
 export const verify = (dataDir: string, ...more: readonly string[]): Promise<Ended> =>
   command(dataDir, 'verify-data', ...more);
 
-/** A data folder that may be spoiled, made of one whose server has stopped. */
+/** Copies the data folder of a stopped server, to be damaged. */
 export const copyOf = async (dataDir: string): Promise<string> => {
   const folder = await newDataFolder();
   await cp(dataDir, folder, { recursive: true });
   return folder;
 };
 
-/** What {@link chained} needs of an event. */
+/** The part of an event that {@link chained} needs. */
 export interface Row {
   readonly stream: string;
   readonly revision: number;
@@ -71,7 +71,7 @@ export interface Row {
   readonly metadata: string;
 }
 
-/** The metadata with the hash that fits, as somebody makes it who knows the format. */
+/** The metadata with a matching hash, as an attacker who knows the format writes it. */
 export const chained = ({ stream, revision, id, type, data, metadata }: Row): string => {
   const previous = /"prev_hash":"([0-9a-f]{64})"/.exec(metadata)?.[1] ?? '';
   const rest = metadata.replace(/"hash":"[0-9a-f]{64}",/, '');
@@ -80,19 +80,19 @@ export const chained = ({ stream, revision, id, type, data, metadata }: Row): st
   return metadata.replace(/"hash":"[0-9a-f]{64}"/, `"hash":"${hash}"`);
 };
 
-/** Changes a database behind everybody's back. */
+/** Changes a database directly. */
 export const spoil = <T>(dataDir: string, file: string, work: (db: DatabaseSync) => T): T => {
   const db = new DatabaseSync(join(dataDir, file));
   try {
     return work(db);
   } finally {
-    // As one file: what follows may look for bytes in it.
+    // One file, since the test searches its bytes.
     db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     db.close();
   }
 };
 
-/** The table of a collection in the generation that answers. */
+/** The table of a collection in the active generation. */
 export const tableOf = (db: DatabaseSync, projection: string, collection: string): string => {
   const row = db
     .prepare(

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { cleanUp, startServer } from '../../support/server.ts';
 
-/** The README's tour, pasted into a shell as a newcomer would. */
+/** The README's tour, pasted into a shell. */
 const README = readFileSync('README.md', 'utf8');
 
 const blocks = [...README.matchAll(/<!-- tour -->\n```sh\n([\s\S]*?)```/g)].map((match) => match[1] ?? '');

@@ -11,12 +11,12 @@ import { eventually } from '../../support/server.ts';
 import { BASE, endWorld, say, startWorld, type World } from '../../support/world.ts';
 import { chained, command, copyOf, envOf, type Filled, filled, spoil, tableOf, verify } from './support.ts';
 
-/** Operators hold a data folder against itself: files, log, chains, keys, read models. */
+/** Checks a data folder for consistency: files, log, chains, keys, read models. */
 describe('A check of a data folder', function () {
   this.timeout(180_000);
   let world: World;
   let made: Filled;
-  /** As it is after the server has stopped. */
+  /** The folder after the server has stopped. */
   let dataDir: string;
 
   before(async () => {
@@ -25,7 +25,7 @@ describe('A check of a data folder', function () {
   });
   after(endWorld);
 
-  it('finds nothing while a server runs on it and people write', async () => {
+  it('finds nothing while a server runs and people write', async () => {
     const stopping = new AbortController();
     const writing = (async () => {
       let sent = 0;
@@ -45,7 +45,7 @@ describe('A check of a data folder', function () {
     expect(checks[1]?.stderr).to.match(/log: \d+ events in \d+ streams/);
   });
 
-  it('finds nothing after a kill, nor after a stop, and changes nothing', async () => {
+  it('finds nothing after a kill or a stop, and changes nothing', async () => {
     await world.server.kill();
     dataDir = world.server.dataDir;
     const killed = await verify(dataDir);
@@ -70,7 +70,7 @@ describe('A check of a data folder', function () {
     return stdout.trimEnd().split('\n');
   };
 
-  /** A stream with several events, and places in it. */
+  /** A stream with several events, and their positions. */
   const chatStream = (db: DatabaseSync) => {
     const name = `${made.tenant.id}.conversation-${made.chat}`;
     const at = (revision: number): number => {
@@ -84,10 +84,10 @@ describe('A check of a data folder', function () {
     return { name, at };
   };
 
-  it('names the event of which one byte was flipped in the file', async () => {
+  it('names the event with a flipped byte', async () => {
     const folder = await copyOf(dataDir);
     const path = join(folder, 'events.db');
-    // One text, not in an index and not in the write-ahead log.
+    // One text, in no index and not in the write-ahead log.
     spoil(folder, 'events.db', () => undefined);
     const bytes = readFileSync(path);
     const target = Buffer.from(`"message_id":"${made.sent[2]?.id}"`);
@@ -101,7 +101,7 @@ describe('A check of a data folder', function () {
     expect(faults).to.deep.equal([`changed_event ${name}@3: It does not match its hash.`]);
   });
 
-  it('names a deleted event, whether another follows it or not', async () => {
+  it('names a deleted event, also the last one', async () => {
     const folder = await copyOf(dataDir);
     const { name, last } = spoil(folder, 'events.db', (db) => {
       const chat = chatStream(db);
@@ -123,7 +123,7 @@ describe('A check of a data folder', function () {
     );
   });
 
-  it('names the end of a log that was cut off, and a stream that was dropped', async () => {
+  it('names the end of a truncated log, and a dropped stream', async () => {
     const folder = await copyOf(dataDir);
     const dropped = spoil(folder, 'events.db', (db) => {
       const row = db
@@ -154,7 +154,7 @@ describe('A check of a data folder', function () {
     ).to.equal(true);
   });
 
-  it('names an event that was changed and given a hash that fits, and one that no build could have written', async () => {
+  it('names a changed event with a recomputed hash, and one that no version could have written', async () => {
     const folder = await copyOf(dataDir);
     const { name, last } = spoil(folder, 'events.db', (db) => {
       const { name, at } = chatStream(db);
@@ -215,7 +215,7 @@ describe('A check of a data folder', function () {
     expect(fault.startsWith(`unreadable_event ${name}@${last}: `), fault).to.equal(true);
   });
 
-  it('names each document that was changed, lost, put there, spoiled or taken out of its index', async () => {
+  it('names each document that was changed, lost, added, damaged or removed from its index', async () => {
     const folder = await copyOf(dataDir);
     const ids = made.sent.map(({ id }) => id);
     spoil(folder, 'read-models.db', (db) => {
@@ -249,7 +249,7 @@ describe('A check of a data folder', function () {
     expect([others.code, others.stdout]).to.deep.equal([0, '']);
   });
 
-  it('names checkpoints that the log has not reached', async () => {
+  it('names checkpoints after the end of the log', async () => {
     const folder = await copyOf(dataDir);
     spoil(folder, 'read-models.db', (db) => {
       db.exec(`UPDATE generations SET checkpoint = '00000000ffffffff' WHERE projection = 'users'`);
@@ -263,7 +263,7 @@ describe('A check of a data folder', function () {
     ]);
   });
 
-  it('names keys that are lost, and that were changed', async () => {
+  it('names lost and changed keys', async () => {
     const folder = await copyOf(dataDir);
     const person = (id: string) => `${made.tenant.id}/person-${id}`;
     spoil(folder, 'keys.db', (db) => {
@@ -281,7 +281,7 @@ describe('A check of a data folder', function () {
     ]);
   });
 
-  it('names a file that is none, and one whose index has lost a row', async () => {
+  it('names a file that is no database, and one whose index lacks a row', async () => {
     const folder = await copyOf(dataDir);
     spoil(folder, 'events.db', (db) => db.exec('DELETE FROM type_blocks WHERE block = 0'));
     writeFileSync(join(folder, 'answers.db'), 'this is no database, whatever its name says'.repeat(100));
@@ -291,7 +291,7 @@ describe('A check of a data folder', function () {
     expect(stdout).to.contain('the index of the log lacks type MessageSent');
   });
 
-  it('names the erasure whose key is there still, and every key under another MASTER_KEY', async () => {
+  it('names the erasure whose key still exists, and every key under another MASTER_KEY', async () => {
     const folder = await copyOf(dataDir);
     const id = `${made.tenant.id}/person-${made.gone}`;
     spoil(folder, 'keys.db', (db) => {
@@ -310,7 +310,7 @@ describe('A check of a data folder', function () {
     for (const line of stdout.trimEnd().split('\n')) expect(line).to.match(/^unreadable_key /);
   });
 
-  it('refuses a folder without a log, and what it does not understand', async () => {
+  it('refuses a folder without a log, and unknown options', async () => {
     const empty = join(await copyOf(dataDir), 'empty');
     await mkdir(empty);
     for (const name of ['verify-data', 'compare-read-models']) {
@@ -322,7 +322,7 @@ describe('A check of a data folder', function () {
     expect((await command(dataDir, 'verify-data', '--fast')).code).to.equal(2);
   });
 
-  it('clears away what a killed comparison has left, and lets one run at a time', async () => {
+  it('removes leftovers of a killed check, and runs once at a time', async () => {
     const folder = await copyOf(dataDir);
     const scratch = join(folder, 'scratch');
     const child = spawn(process.execPath, [MAIN, 'compare-read-models'], {

@@ -35,7 +35,7 @@ describe('Dead letters', () => {
     const answer = await tenant.admin.api.post(`${WEBHOOKS}/${id}/replay-dlq`);
     return answer.as(z.strictObject({ replayed: z.int() }), 202).replayed;
   };
-  /** One after the other, oldest first. @param before dead ones that are there already */
+  /** Dead letters, oldest first. @param before number of earlier ones */
   const deadOnes = async (hookId: string, count: number, before = 0): Promise<Delivery[]> => {
     for (let made = 1; made <= count; made += 1) {
       await test(tenant.admin, hookId);
@@ -79,7 +79,7 @@ describe('Dead letters', () => {
     for (const each of all.slice(0, 5)) expect(verifies(each, hook.secret)).to.equal(true);
   });
 
-  it('are replayed all in order, each once; what fails again goes to the back of the log', async () => {
+  it('are replayed in order, each once; failed ones go to the end of the log', async () => {
     const receiver = await startReceiver(() => 500);
     const hook = await subscribe(tenant.admin, receiver.url);
     const dead = await deadOnes(hook.id, 4);
@@ -93,7 +93,7 @@ describe('Dead letters', () => {
     receiver.behave(() => 500);
     const later = await test(tenant.admin, hook.id);
     await ofStatus(tenant.admin, hook.id, 'dead', 2);
-    // `b` died again before the other did, and goes to the back now.
+    // `b` failed again before the other, and goes to the end now.
     receiver.received.length = 0;
     expect(await replayAll(hook.id)).to.equal(2);
     await eventually('both', () => receiver.received.length === 2);
@@ -110,7 +110,7 @@ describe('Dead letters', () => {
     expect(await replayAll(hook.id), 'the log is empty').to.equal(0);
   }).timeout(30_000);
 
-  it('pause the subscription at the tenth distinct one, and a success starts the count anew', async () => {
+  it('pause the subscription at the tenth distinct one, and a success restarts the count', async () => {
     const receiver = await startReceiver(() => 500);
     const hook = await subscribe(tenant.admin, receiver.url);
     const count = async (wanted: number) => {
@@ -152,7 +152,7 @@ describe('Dead letters', () => {
     });
   }).timeout(60_000);
 
-  it('come later where the receiver asks for time, at most twice as late', async () => {
+  it('are delayed by Retry-After, at most to twice the delay', async () => {
     const slow = await startWorld({ env: { ...OPEN, WEBHOOK_RETRY_SECONDS: '0.5,0.5,0.5,0.5' } });
     const own = await paidTenant(slow);
     const receiver = await startReceiver((one, response) => {

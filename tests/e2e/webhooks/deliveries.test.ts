@@ -43,7 +43,7 @@ describe('Webhook deliveries', () => {
     return one;
   };
 
-  it('carry the headers and the signature that the specification names', async () => {
+  it('carry the headers and the signature of the specification', async () => {
     const receiver = await startReceiver();
     const hook = await subscribe(tenant.admin, receiver.url);
     const before = Math.floor(Date.now() / 1000);
@@ -77,7 +77,7 @@ describe('Webhook deliveries', () => {
     expect([listed?.last_error, listed?.next_attempt_at]).to.deep.equal([null, null]);
   });
 
-  it('tell of records and jobs what the decisions say, and of nothing that was not asked for', async () => {
+  it('announce subscribed events of records and jobs only', async () => {
     const receiver = await startReceiver();
     const all = await subscribe(tenant.admin, `${receiver.url}?all`, { events: '*' });
     await subscribe(tenant.admin, `${receiver.url}?jobs`, { events: ['job.transition'] });
@@ -119,7 +119,7 @@ describe('Webhook deliveries', () => {
     expect(new Set(ids).size, 'each delivery has an id of its own').to.equal(6);
   });
 
-  it('tell of what strangers submit by a form, once for the submission and once for its record', async () => {
+  it('announce form submissions, once for the submission and once for its record', async () => {
     const receiver = await startReceiver();
     const hook = await subscribe(tenant.admin, receiver.url);
     const fields = [{ field_key: 'title', label: 'Title', required: true }];
@@ -142,7 +142,7 @@ describe('Webhook deliveries', () => {
     });
   });
 
-  it('are tried five times and no more, under one id, with one body, then dead', async () => {
+  it('are attempted five times under one id with one body, then dead-lettered', async () => {
     const receiver = await startReceiver((_one, response) => {
       response.writeHead(500, { 'content-type': 'text/plain' }).end(`broken ${'x'.repeat(40_000)}`);
       return undefined;
@@ -185,7 +185,7 @@ describe('Webhook deliveries', () => {
     expect(receiver.at('/elsewhere')).to.deep.equal([]);
   });
 
-  it('fail when nobody answers in time, or nobody is there', async () => {
+  it('fail on a timeout and without a server', async () => {
     const silent = await startReceiver(() => undefined);
     const one = await subscribe(tenant.admin, silent.url);
     const gone = await startReceiver();
@@ -200,7 +200,7 @@ describe('Webhook deliveries', () => {
     }
   }).timeout(30_000);
 
-  it('send the fixed test event for a test', async () => {
+  it('send the fixed test event on request', async () => {
     const receiver = await startReceiver();
     const hook = await subscribe(tenant.admin, receiver.url, { events: ['job.transition'] });
     const id = await test(tenant.admin, hook.id);
@@ -213,10 +213,10 @@ describe('Webhook deliveries', () => {
     expect(verifies(one, hook.secret)).to.equal(true);
   });
 
-  it('carry a record that is nearly as large as an event may be', async () => {
+  it('carry a record of nearly maximum event size', async () => {
     const receiver = await startReceiver();
     const hook = await subscribe(tenant.admin, receiver.url);
-    // Its own event holds each of these characters as two, and a body kept in another event would hold four.
+    // Its event stores each of these characters as two; a body within another event would need four.
     const text = '"\\'.repeat(49_000);
     const values = { title: 'Large', text, more: text, noise: randomBytes(60_000).toString('base64') };
     const made = await tenant.admin.api.post(`${ENTITIES}/crate/records`, { values });
@@ -227,7 +227,7 @@ describe('Webhook deliveries', () => {
     expect(verifies(one, hook.secret)).to.equal(true);
   });
 
-  it('end as failed when the guard refuses the URL as it is by then', async () => {
+  it('end as failed when the guard now refuses the URL', async () => {
     const closed = await startWorld();
     const away = await paidTenant(closed);
     const names = await subscribe(away.admin, 'https://receiver.example.com/hook');

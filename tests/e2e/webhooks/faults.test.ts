@@ -37,7 +37,7 @@ describe('Webhooks and kill -9', () => {
     await world.ready();
   };
 
-  /** Record ids by delivery; every delivery must have had one body, whatever happened. */
+  /** Record ids by delivery; checks that every delivery had one body. */
   const bodiesOf = (receiver: Receiver): Map<string, string> => {
     const bodies = new Map<string, string>();
     for (const { envelope, body, headers } of receiver.received) {
@@ -49,11 +49,11 @@ describe('Webhooks and kill -9', () => {
     return bodies;
   };
 
-  it('lose no event and make no second delivery of one, whenever the server dies', async () => {
+  it('lose and double no event, at any moment of a crash', async () => {
     let sinceDeath = 0;
-    // Killed at each stage: as the call arrives, while it is answered, and between calls.
+    // Killed at each stage: when the call arrives, during its answer, and between calls.
     let doom: (() => void) | undefined;
-    // Not before something was written in each of its lives.
+    // Not before something was written since each start.
     const acknowledged = new Set<string>();
     let wanted = 0;
     const receiver = await startReceiver((_one, response) => {
@@ -118,7 +118,7 @@ describe('Webhooks and kill -9', () => {
     }
   }).timeout(180_000);
 
-  it('keep to the schedule: a retry that was due while the server was down is made, under the next number', async () => {
+  it('keep the schedule: a retry due while the server was down is made, with the next number', async () => {
     const receiver = await startReceiver(() => 500);
     const hook = await subscribe(tenant.admin, receiver.url);
     const id = await test(tenant.admin, hook.id);
@@ -136,7 +136,7 @@ describe('Webhooks and kill -9', () => {
     expect(bodiesOf(receiver).size).to.equal(1);
   }).timeout(90_000);
 
-  it('repeat an attempt that was cut off, under the same number', async () => {
+  it('repeat an interrupted attempt with the same number', async () => {
     const receiver = await startReceiver(() => undefined);
     const hook = await subscribe(tenant.admin, receiver.url);
     const id = await test(tenant.admin, hook.id);
@@ -150,7 +150,7 @@ describe('Webhooks and kill -9', () => {
     expect([...bodiesOf(receiver).keys()]).to.deep.equal([id]);
   }).timeout(40_000);
 
-  it('let calls that are under way end when the server is told to stop, and give up those that take long', async () => {
+  it('let open calls end when the server stops, and abort slow ones', async () => {
     const receiver = await startReceiver((one, response) => {
       if (one.path === '/hook?silent') return undefined;
       setTimeout(() => response.writeHead(200).end(), 700);
@@ -173,7 +173,7 @@ describe('Webhooks and kill -9', () => {
     expect(numbers).to.deep.equal(['1', '1']);
   }).timeout(40_000);
 
-  it('take a replay of dead letters up where it was cut off, in order', async () => {
+  it('resume an interrupted replay of dead letters in order', async () => {
     const receiver = await startReceiver(() => 500);
     const hook = await subscribe(tenant.admin, receiver.url);
     for (let i = 0; i < 8; i += 1) await test(tenant.admin, hook.id);
@@ -201,7 +201,7 @@ describe('Webhooks and kill -9', () => {
     expect(order.length).to.be.at.most(10);
   }).timeout(90_000);
 
-  it('are told apart: a dead endpoint and a slow one hold up nobody', async () => {
+  it('are independent: dead and slow endpoints delay no others', async () => {
     const live = await startReceiver();
     const silent = await startReceiver(() => undefined);
     const other = await paidTenant(world);

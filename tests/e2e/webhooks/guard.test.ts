@@ -34,7 +34,7 @@ describe('The guard of webhooks', () => {
   });
   after(endWorld);
 
-  it('refuses at save what is not called, and says why', async () => {
+  it('refuses forbidden URLs when they are saved, with the reason', async () => {
     const { api } = tenant.admin;
     const { id } = await subscribe(tenant.admin, 'https://9.9.9.9:8443/hook');
     for (const [url, reason] of REFUSED) {
@@ -49,7 +49,7 @@ describe('The guard of webhooks', () => {
     expect((await api.get(`${WEBHOOKS}/${id}`)).json).to.include({ url: 'https://9.9.9.9:8443/hook' });
   });
 
-  it('is whole unless the operator opens it, which the log says at the start', async () => {
+  it('is complete unless the operator opens networks, which the start logs', async () => {
     expect(world.server.output()).not.to.match(/WEBHOOK_ALLOW|SSO_ALLOW/);
     await world.server.stop();
     await world.restart({ ...OPEN, SSO_ALLOWED_NETWORKS: '10.0.0.0/8' });

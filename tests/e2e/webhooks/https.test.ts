@@ -47,7 +47,7 @@ describe('Webhooks by HTTPS', () => {
     await names.stop();
   });
 
-  it('go to who proves to be the host, with every header, and are tried five times', async () => {
+  it('are sent to a server with a valid certificate, with every header, up to five times', async () => {
     const receiver = await startSecureReceiver(() => 503);
     const hook = await subscribe(tenant.admin, receiver.url);
     const id = await addRecord(tenant.admin, 'crate', 'Zürich 😀 \u2028');
@@ -71,7 +71,7 @@ describe('Webhooks by HTTPS', () => {
     });
   });
 
-  it('send nothing to who does not', async () => {
+  it('send nothing to a server without a valid certificate', async () => {
     let calls = 0;
     const hear = (): void => {
       calls += 1;
@@ -93,7 +93,7 @@ describe('Webhooks by HTTPS', () => {
     expect(calls).to.equal(0);
   });
 
-  it('outlive receivers of every bad kind, which count as failures', async () => {
+  it('survive misbehaving receivers, which count as failures', async () => {
     const inside = await startSecureReceiver();
     let written = 0;
     const megabyte = Buffer.alloc(1024 * 1024, 'x');
@@ -201,14 +201,14 @@ describe('Webhooks by HTTPS', () => {
       expect(dead?.last_error?.isWellFormed(), kind).to.equal(true);
     }
     expect(inside.received, 'nobody follows a redirect').to.deep.equal([]);
-    // Five attempts, of each what fits into buffers on the way.
+    // Five attempts, each with the contents of buffers on the way.
     expect(written).to.be.below(60 * megabyte.length);
     const fine = await subscribe(tenant.admin, inside.url);
     await test(tenant.admin, fine.id);
     await ofStatus(tenant.admin, fine.id, 'delivered', 1);
   }).timeout(90_000);
 
-  it('are judged at each attempt by the addresses that the name has then', async () => {
+  it('check the name’s present addresses at each attempt', async () => {
     const receiver = await startSecureReceiver(() => 500, { host: 'moves.example' });
     for (const moved of [['10.0.0.1'], ['127.0.0.1', '169.254.169.254'], ['::1'], ['::ffff:127.0.0.1']]) {
       addresses = ['127.0.0.1'];
@@ -234,7 +234,7 @@ describe('Webhooks by HTTPS', () => {
       expect(names.asked.slice(asked)).to.include('moves.example A');
       await tenant.admin.api.delete(`${WEBHOOKS}/${hook.id}`);
     }
-    // A name that has such an address already is not saved.
+    // A name with such an address is refused when it is saved.
     addresses = ['192.168.1.1'];
     const refused = await tenant.admin.api.post(WEBHOOKS, { url: receiver.url, events: '*' });
     expect([refused.status, refused.error]).to.deep.equal([422, 'url_refused']);
@@ -242,7 +242,7 @@ describe('Webhooks by HTTPS', () => {
     addresses = ['127.0.0.1'];
   }).timeout(40_000);
 
-  it('are tried again where the name has no answer for a while', async () => {
+  it('are retried while the name cannot be looked up', async () => {
     const receiver = await startSecureReceiver(() => 200, { host: 'hooks.example' });
     addresses = ['127.0.0.1'];
     const hook = await subscribe(tenant.admin, receiver.url);

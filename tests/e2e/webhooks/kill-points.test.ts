@@ -20,8 +20,8 @@ import {
   test,
 } from './support.ts';
 
-/** One instruction each: where exactly the process is when it dies is known, not hoped for. */
-describe('A webhook delivery whose server dies', () => {
+/** Kills at one exact step each. */
+describe('A webhook delivery whose server is killed', () => {
   let world: World;
   let tenant: TestTenant;
 
@@ -46,7 +46,7 @@ describe('A webhook delivery whose server dies', () => {
   it('after the event is stored and before the delivery exists: is made and sent once', async () => {
     const receiver = await startSecureReceiver();
     const hook = await subscribe(tenant.admin, receiver.url);
-    // A process that stores events and makes no deliveries of them.
+    // A process that stores events but creates no deliveries.
     await revive({ ROLE: 'api' });
     const made: string[] = [];
     for (let nth = 0; nth < 5; nth += 1) made.push(await addRecord(tenant.admin, 'crate', `${nth}`));
@@ -62,7 +62,7 @@ describe('A webhook delivery whose server dies', () => {
     const port = await startMuteListener(() => connected.resolve());
     const hook = await subscribe(tenant.admin, `https://127.0.0.1:${port}/hook`);
     const id = await test(tenant.admin, hook.id);
-    // It has connected and cannot send: nobody shakes hands.
+    // Connected, but without a TLS handshake.
     await connected.promise;
     await world.server.kill();
     await closeRawReceivers();
@@ -74,7 +74,7 @@ describe('A webhook delivery whose server dies', () => {
     expect(numbers(receiver.received)).to.deep.equal(['1']);
   }).timeout(60_000);
 
-  it('after the send and before the answer, and after a 2xx and before it is recorded: is sent again, the same', async () => {
+  it('after the send and before the answer, and after a 2xx and before it is recorded: is sent again unchanged', async () => {
     for (const answer of ['none', 'a 2xx whose body is still to come'] as const) {
       const receiver = await startSecureReceiver((_one, response) => {
         if (answer !== 'none') {
@@ -86,7 +86,7 @@ describe('A webhook delivery whose server dies', () => {
       const hook = await subscribe(tenant.admin, receiver.url);
       const id = await test(tenant.admin, hook.id);
       await eventually('the call', () => receiver.received.length === 1);
-      // Time for what was answered to come there; it cannot be recorded before its body has ended.
+      // Time for the answer to arrive; it cannot be recorded before its body has ended.
       await new Promise((resolve) => setTimeout(resolve, 200));
       await world.server.kill();
       receiver.behave(() => 200);
@@ -101,7 +101,7 @@ describe('A webhook delivery whose server dies', () => {
     }
   }).timeout(60_000);
 
-  it('the moment that its answer has gone out: is delivered, and seen twice at most, under one id', async () => {
+  it('once its answer has gone out: is delivered, at most twice, under one id', async () => {
     const receiver = await startSecureReceiver();
     const hook = await subscribe(tenant.admin, receiver.url);
     for (let round = 0; round < 4; round += 1) {
@@ -111,7 +111,7 @@ describe('A webhook delivery whose server dies', () => {
         response.writeHead(204).end(() => setTimeout(() => server.signal('SIGKILL'), round));
         return undefined;
       });
-      // The answer to the request may die with the process.
+      // The answer may be lost with the process.
       await test(tenant.admin, hook.id).catch(() => undefined);
       await server.exited;
       receiver.behave(() => 204);
@@ -124,24 +124,24 @@ describe('A webhook delivery whose server dies', () => {
   }).timeout(90_000);
 });
 
-describe('Webhook deliveries of a busy server that dies', () => {
+describe('Webhook deliveries of a busy server that is killed', () => {
   after(endWorld);
   afterEach(closeReceivers);
 
-  it('with half of a batch recorded and half not: are all made, and of a subscription sixteen at most twice', async () => {
+  it('with half of a batch recorded: are all made, at most sixteen per subscription twice', async () => {
     const COUNT = 90;
     const KILLS = [1, 25, 26, 40];
     const world = await startWorld({ env: { ...OPEN, WEBHOOK_TIMEOUT_MS: '60000' } });
     const tenant = await paidTenant(world);
     await plainEntity(tenant, 'crate');
-    // Nobody is answered until all deliveries are there.
+    // Answers nothing until all deliveries have arrived.
     const held: ServerResponse[] = [];
     let arrivals = 0;
     let deadly = Number.POSITIVE_INFINITY;
     let isOpen = false;
     const behave = (_one: Received, response: ServerResponse): number | undefined => {
       arrivals += 1;
-      // Of this one no answer ever goes out, so that one at least is not recorded.
+      // Never answered, so that at least one is not recorded.
       if (arrivals === deadly) {
         isOpen = false;
         world.server.signal('SIGKILL');
@@ -193,7 +193,7 @@ describe('A webhook delivery of two nodes', () => {
   after(endWorld);
   afterEach(closeReceivers);
 
-  it('is recorded once when the node that sent it was frozen and another has sent it meanwhile', async () => {
+  it('is recorded once when its node was frozen and another has sent it', async () => {
     const env = { ...(await secureEnvironment()), WEBHOOK_TIMEOUT_MS: '60000' };
     const dataDir = await newDataFolder();
     // The first to start holds the lease.
@@ -214,7 +214,7 @@ describe('A webhook delivery of two nodes', () => {
     expect(done).to.deep.include({ id, attempts: 1, response_code: 200 });
     late[0]?.();
     frozen.signal('SIGCONT');
-    // It hears the 500 and has lost its lease; what it does about that is over before it answers this.
+    // It gets the 500 and has lost its lease; it handles both before it answers this.
     await eventually('the other', async () => (await fetch(`${frozen.base}/health/ready`)).ok, 15_000);
     const there = { ...tenant.admin, api: tenant.admin.api.at(frozen) };
     const next = await test(there, hook.id);

@@ -4,7 +4,7 @@ import { closeReceivers, startReceiver } from '../../support/webhook-receiver.ts
 import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
 import { deliveries, OPEN, ofStatus, paidTenant, subscribe, test, WEBHOOKS } from './support.ts';
 
-/** Two processes on one data folder: one sends, and whichever it is, what the other was told counts. */
+/** Two processes on one data folder: one sends, and writes of both apply. */
 describe('Webhooks of two processes', () => {
   let world: World;
   let other: Server;
@@ -19,7 +19,7 @@ describe('Webhooks of two processes', () => {
   afterEach(closeReceivers);
   after(endWorld);
 
-  it('send each delivery once, pause at one what the other sends, and share one cap', async () => {
+  it('send each delivery once, pause across processes, and share one limit', async () => {
     const receiver = await startReceiver();
     const hook = await subscribe(tenant.admin, receiver.url);
     const there = { ...tenant.admin, api: tenant.admin.api.at(other) };
@@ -31,7 +31,7 @@ describe('Webhooks of two processes', () => {
     for (const at of [tenant.admin, there]) {
       for (let i = 0; i < 4; i += 1) await test(at, hook.id);
       await at.api.patch(`${WEBHOOKS}/${hook.id}`, { state: 'paused' });
-      // What was under way ends, and a moment is needed to hear of it.
+      // Open calls end, and the change needs a moment to arrive.
       await new Promise((resolve) => setTimeout(resolve, 400));
       const before = receiver.received.length;
       await new Promise((resolve) => setTimeout(resolve, 400));
@@ -48,7 +48,7 @@ describe('Webhooks of two processes', () => {
     expect(statuses.filter((status) => status === 422)).to.have.length(15);
   }).timeout(40_000);
 
-  it('go on at the other when the one that sends is killed', async () => {
+  it('continue at the other when the sender is killed', async () => {
     const receiver = await startReceiver();
     const hook = await subscribe(tenant.admin, receiver.url);
     await test(tenant.admin, hook.id);

@@ -16,7 +16,7 @@ import {
   WEBHOOKS,
 } from './support.ts';
 
-describe('Webhooks while something changes', () => {
+describe('Webhooks under concurrent changes', () => {
   let world: World;
   let tenant: TestTenant;
 
@@ -32,7 +32,7 @@ describe('Webhooks while something changes', () => {
     expect((await world.platform.patch(`/super/tenants/${who.id}`, { status })).status).to.equal(200);
   };
 
-  it('wait while their tenant is suspended, and go on when it is active again', async () => {
+  it('wait while their tenant is suspended, and continue when it is active again', async () => {
     const own = await paidTenant(world);
     const receiver = await startReceiver(() => 500);
     const hook = await subscribe(own.admin, receiver.url);
@@ -40,14 +40,14 @@ describe('Webhooks while something changes', () => {
     await eventually('an attempt', () => receiver.received.length === 1);
     await suspended(own, 'suspended');
     const calls = receiver.received.length;
-    // One that was under way may still end; its retry would be due long before this is over.
+    // An open call may still end; its retry would be due long before this is over.
     await new Promise((resolve) => setTimeout(resolve, 1200));
     expect(receiver.received.length - calls).to.be.at.most(1);
     const stopped = receiver.received.length;
     await world.server.kill();
     await world.restart();
     await world.ready();
-    // Others go on beside them.
+    // Other tenants' deliveries continue.
     const other = await startReceiver();
     const theirs = await subscribe(tenant.admin, other.url);
     await test(tenant.admin, theirs.id);
@@ -59,7 +59,7 @@ describe('Webhooks while something changes', () => {
     expect(done).to.deep.include({ id, attempts: stopped + 1 });
   }).timeout(40_000);
 
-  it('are retried where the URL leads by then, with the secret of then', async () => {
+  it('are retried with the present URL and secret', async () => {
     const before = await startReceiver(() => 500);
     const later = await startReceiver();
     const hook = await subscribe(tenant.admin, before.url);
@@ -77,7 +77,7 @@ describe('Webhooks while something changes', () => {
     expect(verifies(one, hook.secret, 'x-service-signature-previous')).to.equal(true);
   });
 
-  it('are replayed once by two requests for the whole dead-letter log at once', async () => {
+  it('are replayed once by two concurrent requests for the whole dead-letter log', async () => {
     const quick = await startWorld({ env: OPEN });
     const own = await paidTenant(quick);
     const receiver = await startReceiver(() => 500);
@@ -96,7 +96,7 @@ describe('Webhooks while something changes', () => {
       },
       15_000,
     );
-    // A further request comes to its end only after what the two have asked for.
+    // A further request ends only after the two replays.
     receiver.behave(() => 200);
     await own.admin.api.post(path);
     const done = await ofStatus(own.admin, hook.id, 'delivered', 6, 15_000);
@@ -107,7 +107,7 @@ describe('Webhooks while something changes', () => {
     );
   }).timeout(60_000);
 
-  it('end in one state whoever pauses, resumes, rotates and deletes at once', async () => {
+  it('end in one state under concurrent pauses, resumes, rotations and deletions', async () => {
     const receiver = await startReceiver();
     const hook = await subscribe(tenant.admin, receiver.url);
     const path = `${WEBHOOKS}/${hook.id}`;
@@ -124,7 +124,7 @@ describe('Webhooks while something changes', () => {
     await api.patch(path, { state: 'active' });
     await test(tenant.admin, hook.id);
     const one = await eventually('the test', () => receiver.received[0]);
-    // One of the five signs, and the one before it beside it.
+    // One of the five signs, along with its predecessor.
     expect(secrets.filter((secret) => verifies(one, secret))).to.have.length(1);
     expect(secrets.filter((secret) => verifies(one, secret, 'x-service-signature-previous'))).to.have.length(
       1,
@@ -146,7 +146,7 @@ describe('Webhooks while something changes', () => {
     });
   }).timeout(30_000);
 
-  it('keep what a smaller plan would no longer allow, until it is paused', async () => {
+  it('stay active above a smaller plan’s limit until they are paused', async () => {
     const own = await paidTenant(world, 'pro');
     await plainEntity(own, 'crate');
     const receiver = await startReceiver();
@@ -164,7 +164,7 @@ describe('Webhooks while something changes', () => {
     expect((await readSubscription(own.admin, first.id)).state).to.equal('paused');
   });
 
-  it('of a dead endpoint, hundreds, do not hold up another subscription of the tenant', async () => {
+  it('of a dead endpoint, hundreds, do not delay another subscription of the tenant', async () => {
     const gone = await startReceiver();
     await gone.close();
     const live = await startReceiver();

@@ -35,7 +35,7 @@ describe('Webhook subscriptions', () => {
 
   const url = 'https://receiver.example.com/hook';
 
-  it('are made by any person, read without their secret, changed and deleted', async () => {
+  it('are created by any person, read without their secret, changed and deleted', async () => {
     const operator = await tenant.person('Olga');
     const made = await subscribe(operator, url, {
       events: ['entity.created', 'job.transition', 'entity.created'],
@@ -108,7 +108,7 @@ describe('Webhook subscriptions', () => {
     expect((await readSubscription(tenant.admin, id)).url).to.equal(url);
   });
 
-  it('are for paid plans, up to the plan’s cap of active ones, whoever races', async () => {
+  it('are for paid plans, up to the plan’s limit of active ones, also under concurrency', async () => {
     for (const [plan, cap] of [
       ['free', 0],
       ['hobby', 1],
@@ -135,7 +135,7 @@ describe('Webhook subscriptions', () => {
     }
   });
 
-  it('do not count while they are paused, and cannot come back above the cap', async () => {
+  it('do not count while paused, and cannot resume above the limit', async () => {
     const own = await paidTenant(world, 'hobby');
     const [one] = [await subscribe(own.admin, url)];
     await own.admin.api.patch(`${WEBHOOKS}/${one.id}`, { state: 'paused' });
@@ -153,7 +153,7 @@ describe('Webhook subscriptions', () => {
     expect([free.status, free.error]).to.deep.equal([403, 'plan_required']);
   });
 
-  it('show a secret once, also to who repeats a keyed request', async () => {
+  it('show a secret once, also for a repeated keyed request', async () => {
     const options = { headers: { 'idempotency-key': 'one-hook' } };
     const first = await tenant.admin.api.post(WEBHOOKS, { url, events: '*' }, options);
     const { secret, ...rest } = first.as(created, 201);
@@ -162,7 +162,7 @@ describe('Webhook subscriptions', () => {
     expect(again.text).not.to.contain(secret);
   });
 
-  it('sign with both secrets for a while after a rotation, then with the new one alone', async () => {
+  it('sign with both secrets for a while after a rotation, then with the new one only', async () => {
     const receiver = await startReceiver();
     const hook = await subscribe(tenant.admin, receiver.url);
     const path = `${WEBHOOKS}/${hook.id}/rotate-secret`;
@@ -183,7 +183,7 @@ describe('Webhook subscriptions', () => {
     });
   });
 
-  it('get nothing of what happens while they are paused, and what waits waits', async () => {
+  it('skip events while paused, and keep waiting deliveries', async () => {
     const receiver = await startReceiver(() => 500);
     const hook = await subscribe(tenant.admin, receiver.url, { events: ['entity.created'] });
     const state = (wanted: string) =>
@@ -208,7 +208,7 @@ describe('Webhook subscriptions', () => {
     expect(waiting?.status).to.equal('pending');
     const replay = await tenant.admin.api.post(`${WEBHOOKS}/deliveries/${waiting?.id}/replay`);
     expect([replay.status, replay.error]).to.deep.equal([409, 'subscription_paused']);
-    // One that was under way may still end.
+    // An open call may still end.
     await new Promise((resolve) => setTimeout(resolve, 150));
     const before = receiver.received.length;
     await new Promise((resolve) => setTimeout(resolve, 300));
@@ -221,7 +221,7 @@ describe('Webhook subscriptions', () => {
     expect(new Set(titles)).to.deep.equal(new Set(['{"title":"while active"}']));
   });
 
-  it('stop for good when they are deleted, with what waited', async () => {
+  it('stop for good when deleted, with waiting deliveries', async () => {
     const receiver = await startReceiver(() => 500);
     const hook = await subscribe(tenant.admin, receiver.url);
     for (let i = 0; i < 6; i += 1) await addRecord(tenant.admin, 'crate', `${i}`);
@@ -236,7 +236,7 @@ describe('Webhook subscriptions', () => {
     expect([replay.status, replay.error]).to.deep.equal([404, 'not_found']);
   });
 
-  it('keep their secrets out of every file and log', async () => {
+  it('store and log no secret in the clear', async () => {
     const receiver = await startReceiver((_one, response) => {
       response.writeHead(500).end('no');
       return undefined;

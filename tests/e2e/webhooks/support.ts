@@ -5,7 +5,7 @@ import { ENTITIES } from '../workflow/support.ts';
 
 export const WEBHOOKS = '/api/v1/tenant/webhooks';
 
-/** Calls to loopback are let through, and nobody waits for hours. */
+/** Allows calls to loopback, with short retries. */
 export const OPEN = {
   WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
   WEBHOOK_ALLOW_HTTP: '1',

@@ -15,7 +15,7 @@ describe('Sockets', () => {
     return Number(/^websockets_open (\d+)$/m.exec(text)?.[1]);
   };
 
-  it('ignore frames of up to 64 KiB, whatever is in them', async () => {
+  it('ignore frames of up to 64 KiB', async () => {
     const { world, ada, ben, id } = here();
     const socket = await listen(world.server, ada.token);
     for (const frame of [
@@ -45,7 +45,7 @@ describe('Sockets', () => {
     }
   });
 
-  it('close with 4401 when the token runs out, and not before', async () => {
+  it('close with 4401 when the token expires, and not before', async () => {
     const { world, ada, ben, id } = here();
     const exp = now() + 2;
     const socket = await listen(world.server, tenantToken(ada, { exp }));
@@ -106,14 +106,14 @@ describe('Sockets', () => {
     const got = await eager.messages(sent.length, 10_000);
     expect(got.map((one) => one.message.id).sort()).to.deep.equal([...sent].sort());
     lazy.raw.resume();
-    // The close frame stands behind what was not read; a peer that was cut off first sees 1006.
+    // The close frame follows unread data; a peer that is cut off first sees 1006.
     expect((await lazy.closed).code).to.be.oneOf([4413, 1006]);
     eager.close();
   });
 
-  it('that vanish without a word are forgotten', async () => {
+  it('that disappear are dropped', async () => {
     const { world, ada } = here();
-    // Those of the tests before are closed, and may still be on their way out.
+    // Sockets of earlier tests may still be closing.
     await eventually('no socket', async () => (await openCount()) === 0);
     const socket = await listen(world.server, ada.token);
     expect(await openCount()).to.equal(1);
@@ -130,7 +130,7 @@ describe('Sockets', () => {
     await world.restart();
   });
 
-  it('that do not answer the closing do not hold the server up', async () => {
+  it('that do not answer the closing do not delay the stop', async () => {
     const { world, ada } = here();
     const socket = await listen(world.server, ada.token);
     socket.raw.pause();

@@ -41,7 +41,7 @@ describe('Envelopes', () => {
     return socket;
   };
 
-  it('of messages go to every socket of every participant, the sender’s own too, shaped as specified', async () => {
+  it('of messages go to every socket of every participant, also the sender’s, in the specified shape', async () => {
     const sockets = [await connect(ada), await connect(ada), await connect(ben)];
     const sent = await say(ada, id, 'hello');
     for (const socket of sockets) {
@@ -57,7 +57,7 @@ describe('Envelopes', () => {
     }
   });
 
-  it('come in order, each once, under load', async () => {
+  it('arrive in order, each once, under load', async () => {
     const sockets = [await connect(ada), await connect(ben)];
     const sent = await Promise.all(
       Array.from({ length: 200 }, (_, i) => say(i % 2 ? ada : ben, id, `n ${i}`)),
@@ -72,11 +72,11 @@ describe('Envelopes', () => {
     expect(list.map((one) => one.id)).to.include.members(sent.map((one) => one.id));
   });
 
-  it('stay away from who does not take part, in this tenant and in others', async () => {
+  it('are not sent to others, in this tenant or another', async () => {
     const elsewhere = await world.tenant();
     const outsiders = [await connect(tenant.admin), await connect(elsewhere.admin)];
     await say(ada, id, `for us, not for @[X](user:${elsewhere.admin.id})`);
-    // Fences: what these get at last shows that nothing came before.
+    // A final envelope for each of them shows that nothing came before.
     const others = [
       [tenant.admin, await talk(tenant.admin, ada)],
       [elsewhere.admin, await talk(elsewhere.admin, await elsewhere.person('Y'))],
@@ -91,7 +91,7 @@ describe('Envelopes', () => {
     }
   });
 
-  it('of notifications are the REST record, for the recipient alone', async () => {
+  it('of notifications are the REST record, for the recipient only', async () => {
     const cy = await tenant.person('Cy');
     const [mine, theirs] = [await connect(ben), await connect(ada)];
     const outside = await connect(cy);
@@ -112,7 +112,7 @@ describe('Envelopes', () => {
     expect(outside.seen.filter((one) => one.kind === 'message')).to.have.length(0);
   });
 
-  it('are not made by edits, deletions, readings and mark-read', async () => {
+  it('are not sent for edits, deletions, reads and mark-read', async () => {
     const socket = await connect(ben);
     const sent = await say(ada, id, 'first');
     await ada.api.patch(`${BASE}/${id}/messages/${sent.id}`, { body: 'changed' });
@@ -128,7 +128,7 @@ describe('Envelopes', () => {
     expect(socket.seen).to.have.length(3);
   });
 
-  it('can be read over REST at the position they carry', async () => {
+  it('can be read over REST at their position', async () => {
     const socket = await connect(ben);
     for (let i = 0; i < 20; i += 1) {
       const sent = await say(ada, id, `at ${i}`);

@@ -10,7 +10,7 @@ describe('The WebSocket handshake', () => {
   const here = forSuite(bossAndAda);
 
   for (const by of ['query', 'header', 'subprotocol'] as const) {
-    it(`takes the token by ${by}`, async () => {
+    it(`accepts the token by ${by}`, async () => {
       const { world, ada } = here();
       const socket = await listen(world.server, ada.token, { by });
       expect(socket.seen).to.have.length(1);
@@ -18,7 +18,7 @@ describe('The WebSocket handshake', () => {
       socket.close();
     });
 
-    it(`refuses a bad token by ${by}`, async () => {
+    it(`refuses an invalid token by ${by}`, async () => {
       const { world, ada } = here();
       expect(await refusal(world.server, `${ada.token}x`, { by })).to.deep.equal({
         status: 401,
@@ -38,7 +38,7 @@ describe('The WebSocket handshake', () => {
     plain.close();
   });
 
-  it('refuses no credential', async () => {
+  it('refuses a missing credential', async () => {
     const { world } = here();
     for (const options of [{}, { protocols: ['bearer'] }, { headers: { authorization: 'Basic abc' } }]) {
       const answer = await refusal(world.server, undefined, options);
@@ -70,7 +70,7 @@ describe('The WebSocket handshake', () => {
     });
   }
 
-  it('takes impersonation and test tokens', async () => {
+  it('accepts impersonation and test tokens', async () => {
     const { world, ada } = here();
     for (const own of [{ impersonated_by: 'root@platform.example' }, { token_use: 'api_test' }]) {
       (await listen(world.server, tenantToken(ada, { ...own, exp: now() + 3600 }))).close();
@@ -94,12 +94,12 @@ describe('The WebSocket handshake', () => {
       const options: ListenOptions = { after };
       const answer = await refusal(world.server, ada.token, options);
       expect([answer.status, answer.error]).to.deep.equal([400, 'validation_failed']);
-      // Who may not connect learns nothing of the position.
+      // A refused caller learns nothing about the position.
       expect((await refusal(world.server, 'x', options)).status).to.equal(401);
     });
   }
 
-  it('is at one path only, and that path is no GET', async () => {
+  it('has one path, which answers no GET', async () => {
     const { world, ada } = here();
     const elsewhere = { ...world.server, base: `${world.server.base}/x` };
     expect((await refusal(elsewhere, ada.token)).status).to.equal(404);

@@ -16,7 +16,7 @@ describe('Replay after a position', () => {
     await socket.closed;
   };
 
-  it('gives what was missed, exactly once and in order, behind ready, then what comes', async () => {
+  it('sends missed envelopes exactly once and in order after ready, then live ones', async () => {
     const { tenant, ada, id } = here();
     const first = await listen(here().world.server, here().ben.token);
     await leave(first);
@@ -35,11 +35,11 @@ describe('Replay after a position', () => {
     await leave(again);
   });
 
-  it('gives nothing at the head and nothing without after', async () => {
+  it('sends nothing at the end of the log, and nothing without after', async () => {
     const { world, ada, ben, id } = here();
     const answer = await ada.api.post(`${BASE}/${id}/messages`, { body: 'before' });
     const written = answer.header('x-event-position') ?? '';
-    // Ready may name a place before the last writes: then these follow live.
+    // `ready` may name a position before the last writes, which then follow live.
     const readyAt = await eventually('the head', async () => {
       const socket = await listen(world.server, ben.token);
       await leave(socket);
@@ -53,7 +53,7 @@ describe('Replay after a position', () => {
     }
   });
 
-  it('gives resync from a position that the log has not reached, and stays live', async () => {
+  it('sends resync for a position after the end of the log, and stays live', async () => {
     const { ada, id } = here();
     const socket = await back('00000000ffffffff');
     expect(await eventually('resync', () => socket.seen[1])).to.include({ kind: 'system', event: 'resync' });
@@ -62,7 +62,7 @@ describe('Replay after a position', () => {
     await leave(socket);
   });
 
-  it('joins what was missed and what comes without a gap or a repetition while writers race', async () => {
+  it('joins missed and live envelopes without gap or duplicate while writers race', async () => {
     const { ada, ben, id } = here();
     const start = (await listen(here().world.server, here().ben.token)).readyAt;
     let writing = true;
@@ -76,7 +76,7 @@ describe('Replay after a position', () => {
       const socket = await back(after);
       await socket.messages(10);
       await leave(socket);
-      // What came between the last look and the closing counts: a client reads until the end.
+      // Includes frames that arrived just before the close.
       const part = socket.seen.filter((one) => one.kind === 'message');
       got.push(...part);
       after = part.at(-1)?.position ?? after;
@@ -106,7 +106,7 @@ describe('Replay after a position', () => {
     await leave(socket);
   });
 
-  it('holds no text that was deleted meanwhile, of messages and of snippets', async () => {
+  it('holds no text deleted since, of messages and snippets', async () => {
     const { world, ada, ben, id } = here();
     const { readyAt } = await listen(world.server, ben.token);
     const gone = await say(ada, id, `a text to forget, ${token(ben)}`);
@@ -152,7 +152,7 @@ describe('Replay after a position', () => {
     await leave(socket);
   });
 
-  it('is 1,000 envelopes at most; for more there is resync, and then what comes', async function () {
+  it('is limited to 1,000 envelopes; above that it sends resync, then live ones', async function () {
     this.timeout(60_000);
     const { world, ada, ben, id } = here();
     const start = (await listen(world.server, ben.token)).readyAt;

@@ -42,7 +42,7 @@ describe('Jobs', () => {
   const override = (who: Member, id: string, to_state: unknown, reason: unknown = 'By mistake.') =>
     who.api.post(`${JOBS}/${id}/override`, { to_state, reason });
 
-  it('begin with their records, in the initial state', async () => {
+  it('start with their records, in the initial state', async () => {
     const id = await begin();
     const found = await readJob(ada, id);
     expect(found).to.deep.include({
@@ -61,7 +61,7 @@ describe('Jobs', () => {
     expect(await readRecord(ada, 'expense', id)).to.include({ state: 'draft', job_id: id });
   });
 
-  it('move, and the record’s state and version go along', async () => {
+  it('move, with the record’s state and version', async () => {
     const id = await begin();
     const before = await readRecord(ada, 'expense', id);
     const moved = (await move(ada, id, 'submit', { expected_state: 'draft' })).as(job);
@@ -83,7 +83,7 @@ describe('Jobs', () => {
     expect((await readJob(boss, id)).allowed_events).to.deep.equal(['approve', 'send_back']);
   });
 
-  it('go their whole way, and end in a final state', async () => {
+  it('run to a final state', async () => {
     const id = await submitted();
     (await move(boss, id, 'approve')).as(job);
     const end = (await move(ada, id, 'pay', { payload: { receipt: 'R-1' } })).as(job);
@@ -98,7 +98,7 @@ describe('Jobs', () => {
     });
   });
 
-  it('are refused an event that the present state does not have, and told what it has', async () => {
+  it('are refused an event without a transition, with the allowed ones', async () => {
     const id = await begin();
     for (const event of ['approve', 'pay', 'nothing', '__proto__', 'constructor']) {
       const refused = (await move(boss, id, event)).as(errorWithDetails, 409);
@@ -110,14 +110,14 @@ describe('Jobs', () => {
     expect((await readJob(ada, id)).version).to.equal(1);
   });
 
-  it('are moved by the roles of the transition alone', async () => {
+  it('are moved only by the roles of the transition', async () => {
     const id = await submitted();
     const refused = await move(ada, id, 'approve');
     expect([refused.status, refused.error]).to.deep.equal([403, 'forbidden']);
     (await move(boss, id, 'approve')).as(job);
   });
 
-  it('stay where they are when they are not in the expected state', async () => {
+  it('do not move from another state than the expected one', async () => {
     const id = await submitted();
     for (const event of ['send_back', 'submit']) {
       const refused = await move(ada, id, event, { expected_state: 'draft' });
@@ -136,13 +136,13 @@ describe('Jobs', () => {
     }
   });
 
-  it('need their guards to hold, and say which did not', async () => {
+  it('need their guards to hold, and name the failed one', async () => {
     const id = await submitted({ title: 'Car', amount: 1000 });
     expect((await move(boss, id, 'approve')).as(errorWithDetails, 422)).to.deep.include({
       error: 'guard_rejected',
       details: { from: 'submitted', to: 'approved', guard: 'Small enough' },
     });
-    // The record as it is at that moment: a correction counts.
+    // The record's present values apply.
     await ada.api.patch(`/api/v1/tenant/entities/expense/records/${id}`, { values: { amount: 999 } });
     (await move(boss, id, 'approve')).as(job);
     for (const own of [{}, { payload: {} }, { payload: { receipt: null } }]) {
@@ -154,7 +154,7 @@ describe('Jobs', () => {
     expect((await readJob(ada, id)).state).to.equal('approved');
   });
 
-  it('count a guard that cannot be evaluated as false', async () => {
+  it('treat a guard that cannot be evaluated as false', async () => {
     const id = await submitted({ title: 'No amount' });
     const refused = await move(boss, id, 'approve');
     expect([refused.status, refused.error]).to.deep.equal([422, 'guard_rejected']);
@@ -183,7 +183,7 @@ describe('Jobs', () => {
     expect((await move(ada, fresh, 'finish')).as(job)).to.include({ state: 'done', final: true });
   });
 
-  it('are overridden by admins to any other state, out of the final one too, with a reason', async () => {
+  it('are overridden by admins to any other state, also from a final one, with a reason', async () => {
     const id = await begin({});
     (await override(boss, id, 'paid', 'Paid in cash.')).as(job);
     const back = (await override(boss, id, 'approved', 'It was not.')).as(job);
@@ -210,7 +210,7 @@ describe('Jobs', () => {
     ]);
   });
 
-  it('are not overridden to the present state, to one that is none, without a reason, or by others', async () => {
+  it('are not overridden to the present or an unknown state, without a reason, or by others', async () => {
     const id = await begin();
     for (const to of ['draft', 'nowhere']) {
       expect((await override(boss, id, to)).as(errorWithDetails, 409)).to.deep.include({
@@ -249,7 +249,7 @@ describe('Jobs', () => {
     });
   }
 
-  it('are not found under other ids, nor once their record is deleted', async () => {
+  it('are not found under other ids, or after their record’s deletion', async () => {
     const id = await submitted();
     expect((await ada.api.delete(`/api/v1/tenant/entities/expense/records/${id}`)).status).to.equal(204);
     for (const wrong of [id, randomUUID(), 'nothing', randomUUID().toUpperCase()]) {
@@ -265,7 +265,7 @@ describe('Jobs', () => {
     expect(listed.map((each) => each.id)).not.to.include(id);
   });
 
-  it('are listed, the one begun last first, by entity, state and workflow', async () => {
+  it('are listed newest first, by entity, state and workflow', async () => {
     const home = await world.tenant();
     const who = home.admin;
     await defineEntity(home, 'one');
@@ -326,7 +326,7 @@ describe('Jobs', () => {
     expect((await readJob(ada, id)).history).to.have.length(1);
   });
 
-  it('let exactly one of two transitions at once through, in every round', async () => {
+  it('let exactly one of two concurrent transitions win, in every round', async () => {
     await defineEntity(tenant, 'raced', {
       definition: {
         ...EXPENSES,
@@ -349,7 +349,7 @@ describe('Jobs', () => {
     }
   });
 
-  it('do not let a transition pass silently on the state that another one left', async () => {
+  it('refuse a transition from a state that another one has left', async () => {
     const loop: Definition = {
       initial: 'a',
       states: [

@@ -55,7 +55,7 @@ describe('Public links', () => {
   const links = async (query = '') => (await ada.api.get(`${JOBS}/${id}/links${query}`)).as(listed);
   const revoke = (link: string, job = id) => ada.api.delete(`${JOBS}/${job}/links/${link}`);
 
-  it('lead to exactly their job, entity and page, without a credential', async () => {
+  it('give access to exactly their job, entity and page, without a credential', async () => {
     const { token, url, expires_at } = await make();
     expect(url).to.equal(`/public/validate/${token}`);
     for (const path of [url, `/api/v1${url}`]) {
@@ -120,7 +120,7 @@ describe('Public links', () => {
     expect((await links())[1]).to.deep.equal(gone);
   });
 
-  it('are refused alike, byte for byte: unknown, revoked, of a deleted record, of a suspended tenant', async () => {
+  it('are refused with the same bytes: unknown, revoked, of a deleted record, of a suspended tenant', async () => {
     const strip = (answer: Answer) => ({
       status: answer.status,
       text: answer.text,
@@ -168,7 +168,7 @@ describe('Public links', () => {
     expect((await validate(link.token)).status).to.equal(200);
   });
 
-  it('show their token once: not to a repeated request', async () => {
+  it('show their token once, and not to a repeated request', async () => {
     const headers = { 'idempotency-key': randomName('k') };
     const path = `${JOBS}/${id}/links`;
     const first = (await ada.api.post(path, { page_slug: 'status' }, { headers })).as(made, 201);
@@ -177,7 +177,7 @@ describe('Public links', () => {
     expect(again.json).to.deep.equal({ id: first.id, expires_at: first.expires_at });
   });
 
-  it('leave no trace of a token in what the server writes', async () => {
+  it('store and log no token', async () => {
     const { token } = await make();
     await validate(token);
     await validate(`${token}x`);
@@ -186,7 +186,7 @@ describe('Public links', () => {
     expect(output).not.to.contain(token);
   });
 
-  it('are made and revoked by everybody of the tenant, and outlive a restart', async () => {
+  it('are created and revoked by any user of the tenant, and survive a restart', async () => {
     const link = await make();
     await world.server.stop();
     await world.restart({ RATE_LIMIT_PER_MINUTE: '600' });
@@ -194,13 +194,13 @@ describe('Public links', () => {
     expect((await validate(link.token)).status).to.equal(200);
   });
 
-  it('are tried 30 times a minute by one address, known and unknown ones together', async () => {
+  it('are limited to 30 tries a minute per address, valid or not', async () => {
     const answers: Answer[] = [];
     for (let i = 0; i < 40; i += 1) answers.push(await validate(`guess-${i}`));
     const refused = answers.filter(({ status }) => status === 429);
     expect(refused.length).to.be.within(8, 12);
     expect(refused.every(({ error }) => error === 'rate_limited')).to.equal(true);
-    // Nobody's sign-in is held up by that.
+    // It does not limit sign-ins.
     expect((await ada.api.get(`${JOBS}/${id}/links`)).status).to.equal(200);
   });
 });

@@ -15,7 +15,7 @@ const LOOP: Definition = {
   ],
 };
 
-/** Decisions, section 6, Job: a lost race is a conflict, whichever process lost it. */
+/** Decisions, section 6, Job: a lost race is a conflict at either process. */
 describe('Jobs on two processes', () => {
   let world: World;
   let other: Server;
@@ -35,7 +35,7 @@ describe('Jobs on two processes', () => {
       event_name: 'flip',
     });
 
-  it('count every transition that was answered with 200 once, and refuse the others as overtaken', async () => {
+  it('count every transition answered with 200 once, and refuse the others as overtaken', async () => {
     let conflicts = 0;
     for (let round = 0; round < 25; round += 1) {
       const id = await startJob(tenant.admin, 'switch');
@@ -54,7 +54,7 @@ describe('Jobs on two processes', () => {
     expect(conflicts).to.be.greaterThan(0);
   });
 
-  it('refuse nobody who comes after the other’s move was answered', async () => {
+  it('do not refuse a caller who comes after the other’s answered move', async () => {
     const id = await startJob(tenant.admin, 'switch');
     for (let i = 0; i < 20; i += 1) {
       expect((await flip(id, i % 2 === 0)).as(job).version).to.equal(i + 2);

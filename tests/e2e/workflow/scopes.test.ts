@@ -5,7 +5,7 @@ import { randomName } from '../../support/server.ts';
 import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
 import { defineEntity, EXPENSES, JOBS, job, readJob, startJob, WORKFLOWS } from './support.ts';
 
-/** Decisions, section 3: who may do what to workflows, jobs and links. */
+/** Decisions, section 3: rights on workflows, jobs and links. */
 describe('Scopes of workflows and jobs', () => {
   let world: World;
   let tenant: TestTenant;
@@ -59,7 +59,7 @@ describe('Scopes of workflows and jobs', () => {
   const SCOPES = ['workflow:read', 'workflow:execute', 'workflow:admin'];
 
   for (const [what, scope, call] of CALLS) {
-    it(`${what} needs ${scope}, and no other scope stands for it`, async () => {
+    it(`${what} needs ${scope} only`, async () => {
       const id = await begin();
       const others = [...SCOPES.filter((each) => each !== scope), 'data:read', 'data:write', 'forms:admin'];
       const refused = await call(await holding(...others), id);
@@ -84,7 +84,7 @@ describe('Scopes of workflows and jobs', () => {
     expect(history.map(({ actor }) => actor.kind)).to.deep.equal(['api_token', 'api_token']);
   });
 
-  it('let an extension do what its scopes say', async () => {
+  it('apply to an extension', async () => {
     const extension = randomName('ext').replace('_', '-');
     await activeExtension(tenant.admin.api, extension, { scopes: ['workflow:execute'] });
     const api = world.anybody.with(await loadExtension(tenant.admin.api, extension));
@@ -97,7 +97,7 @@ describe('Scopes of workflows and jobs', () => {
     });
   });
 
-  it('need a credential at all', async () => {
+  it('need a credential', async () => {
     const id = await begin();
     for (const [, , call] of CALLS.filter(([what]) => what !== 'revoking a link')) {
       expect((await call(world.anybody, id)).error).to.equal('unauthenticated');

@@ -26,7 +26,7 @@ const definition = {
 };
 export type Definition = z.output<z.ZodObject<typeof definition>>;
 
-/** The shapes of the decisions, written here once more: strict, so that a key too many is seen. */
+/** The shapes of the decisions, repeated here; strict, to detect additional keys. */
 export const workflow = z.strictObject({
   name: z.string(),
   status: z.enum(['draft', 'published']),
@@ -68,7 +68,7 @@ export const jobDetail = job.extend({
   allowed_events: z.array(z.string()),
 });
 
-/** An expense's way: submitted, approved by an admin while it is small, paid with a receipt, or sent back. */
+/** An expense's workflow: submitted, approved by an admin if small, paid with a receipt, or sent back. */
 export const EXPENSES: Definition = {
   initial: 'draft',
   states: STATES,
@@ -112,7 +112,7 @@ export const defineEntity = async (
 
 const record = z.looseObject({ id: uuid, job_id: uuid, state: z.string(), version: z.int() });
 
-/** A record, which begins a job; the id of both. */
+/** A record that starts a job; both have this id. */
 export const startJob = async (
   who: Member,
   entity: string,
@@ -128,7 +128,7 @@ export const readRecord = async (who: Member, entity: string, id: string) =>
 export const move = (who: Member, id: string, event_name: string, own: Record<string, unknown> = {}) =>
   who.api.post(`${JOBS}/${id}/transitions`, { event_name, ...own });
 
-/** @param position of a write through another process, which the answer must have seen */
+/** @param position of a write through another process that the answer must include */
 export const readJob = async (who: Member, id: string, position?: string) => {
   const headers = position === undefined ? {} : { 'x-min-position': position };
   return (await who.api.get(`${JOBS}/${id}`, { headers })).as(jobDetail);

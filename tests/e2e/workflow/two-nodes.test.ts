@@ -20,7 +20,7 @@ const record = z.looseObject({ id: z.string(), job_id: z.string() });
 const link = z.looseObject({ token: z.string() });
 const named = z.looseObject({ name: z.string() });
 
-/** What one process has answered holds at once at the other one, although nobody asks it to wait. */
+/** An answered write of one process applies at the other at once, without a position. */
 describe('Workflows on two processes', () => {
   let world: World;
   let other: Server;
@@ -60,7 +60,7 @@ describe('Workflows on two processes', () => {
     }
   });
 
-  it('are published or attached, never both, when both come at once', async () => {
+  it('are either published or attached when both happen at once', async () => {
     for (let round = 0; round < ROUNDS; round += 1) {
       const [name, made] = [await published(), await entity()];
       (await put(here, `${WORKFLOWS}/${name}`, UNFIT)).as(workflow);
@@ -70,21 +70,21 @@ describe('Workflows on two processes', () => {
     }
   });
 
-  it('are not published on a field that is being removed', async () => {
+  it('are not published with a field that is being removed', async () => {
     const name = await published();
     const made = await entity({ workflow: name });
     (await put(here, `${WORKFLOWS}/${name}`, flow('record.amount == 1'))).as(workflow);
     const removing = here.api.patch(`${ENTITIES}/${made}`, { fields: FIELDS.slice(0, 1) });
-    // Whoever comes first, the other one is refused.
+    // The later one is refused.
     const answers = await Promise.all([removing, publishAt(there, name)]);
     expect(answers.map(({ status }) => status).toSorted()).to.deep.equal([200, 400]);
   });
 
-  it('are attached, and begun, as the other one has just published them', async () => {
+  it('are attached and started as just published at the other one', async () => {
     for (let round = 0; round < ROUNDS; round += 1) {
       const [name, made] = [fresh(), await entity()];
       (await here.api.post(WORKFLOWS, { name, ...flow() })).as(workflow, 201);
-      // The other one has seen the draft.
+      // The other process has read the draft.
       expect((await there.api.patch(`${ENTITIES}/${made}`, { workflow: name })).status).to.equal(422);
       (await publishAt(here, name)).as(workflow);
       (await there.api.patch(`${ENTITIES}/${made}`, { workflow: name })).as(named);
@@ -97,7 +97,7 @@ describe('Workflows on two processes', () => {
     }
   });
 
-  it('lead by links that the other one has just made', async () => {
+  it('have links that the other one has just created', async () => {
     const made = await entity({ workflow: await published() });
     const { job_id: id } = (await here.api.post(`${ENTITIES}/${made}/records`, { values: {} })).as(
       record,
@@ -109,7 +109,7 @@ describe('Workflows on two processes', () => {
     }
   });
 
-  it('belong to entities that point to what the other one has just defined', async () => {
+  it('belong to entities that refer to one just defined at the other', async () => {
     for (let round = 0; round < ROUNDS; round += 1) {
       const name = fresh();
       expect((await there.api.get(`${ENTITIES}/${name}`)).status).to.equal(404);

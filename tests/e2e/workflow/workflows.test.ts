@@ -28,7 +28,7 @@ describe('Workflows', () => {
   const [first] = EXPENSES.transitions;
   if (first === undefined) throw new Error('the sample has transitions');
 
-  it('begin as drafts, shown as they were sent', async () => {
+  it('begin as drafts, returned as sent', async () => {
     const { boss } = here();
     const name = fresh();
     const made = (await boss.api.post(WORKFLOWS, { name, ...EXPENSES })).as(workflow, 201);
@@ -43,7 +43,7 @@ describe('Workflows', () => {
     expect(await read(name)).to.deep.equal(made);
   });
 
-  it('have names of their own', async () => {
+  it('have unique names', async () => {
     const { world, boss } = here();
     const name = await create();
     const answer = await boss.api.post(WORKFLOWS, { name, ...EXPENSES });
@@ -84,7 +84,7 @@ describe('Workflows', () => {
     expect(await read(name)).to.deep.equal(two);
   });
 
-  it('are not changed by an equal draft, nor by being published unchanged', async () => {
+  it('are not changed by an equal draft, or by publishing it again', async () => {
     const { boss } = here();
     const name = await create();
     const draft = await read(name);
@@ -96,14 +96,14 @@ describe('Workflows', () => {
     expect(await read(name)).to.deep.equal(one);
   });
 
-  it('let ten who publish at once make one version', async () => {
+  it('get one version from ten concurrent publications', async () => {
     const name = await create();
     const answers = await Promise.all(Array.from({ length: 10 }, () => publish(name)));
     expect(answers.map((answer) => answer.as(workflow).version)).to.deep.equal(Array(10).fill(1));
     expect((await read(name)).version).to.equal(1);
   });
 
-  it('are read by everybody and changed by admins', async () => {
+  it('are read by all users and changed by admins', async () => {
     const { ada } = here();
     const name = await create();
     for (const answer of [
@@ -129,7 +129,7 @@ describe('Workflows', () => {
     }
   });
 
-  it('page without a gap or a repetition, oldest first', async () => {
+  it('are listed in pages without gap or duplicate, oldest first', async () => {
     const { world } = here();
     const home = await world.tenant();
     const names = Array.from({ length: 7 }, (_, i) => `flow_${i}`);
@@ -146,7 +146,7 @@ describe('Workflows', () => {
     expect(seen).to.deep.equal(names);
   });
 
-  it('cannot be renamed, and say nothing wrong when the own name or tenant is sent along', async () => {
+  it('cannot be renamed; the own name and tenant may be sent along', async () => {
     const { tenant, boss } = here();
     const name = await create();
     const answer = await put(boss, `${WORKFLOWS}/${name}`, { ...EXPENSES, name: 'another' });
@@ -250,7 +250,7 @@ describe('Workflows', () => {
     ],
   ];
   for (const [what, own, paths] of unfit) {
-    it(`are kept as a draft but not published with ${what}`, async () => {
+    it(`are saved as a draft but not published with ${what}`, async () => {
       const name = await create(own);
       const refused = (await publish(name)).as(validationFailed, 400);
       expect(refused.details.issues.map(({ path }) => path)).to.deep.equal(paths);
@@ -303,7 +303,7 @@ describe('Workflows', () => {
       expect((await publish(name)).as(workflow).version).to.equal(2);
     });
 
-    it('are attached only where they fit, and only when they are published', async () => {
+    it('are attached only when they fit and are published', async () => {
       const name = await create(flow);
       expect((await entity(fresh(), name, FIELDS)).error).to.equal('constraint_violated');
       (await publish(name)).as(workflow);
