@@ -1,5 +1,5 @@
 import { StoreUnavailable } from '../../../application/ports/event-store.ts';
-import type { ReadSource } from './connection.ts';
+import type { ReadSource } from './read-source.ts';
 
 /**
  * A call with our own time limit: against a frozen server the client's own takes 18 s. What comes after the

@@ -12,12 +12,7 @@ import {
   type ResolvedEvent,
 } from '@eventstore/db-client';
 import { type ReadFilter, readFiltered } from './filtered-read.ts';
-
-/** A read in progress. An error listener must be attached at once: without one an error ends the process. */
-export interface ReadSource<E> extends AsyncIterable<E> {
-  on(event: 'error', listener: (error: Error) => void): unknown;
-  cancel(): Promise<void>;
-}
+import type { ReadRange, ReadSource } from './read-source.ts';
 
 /** A subscription as a paused stream: `readableLength` events lie ready for `read`. */
 export interface SubscriptionSource {
@@ -25,12 +20,6 @@ export interface SubscriptionSource {
   read(): AllStreamResolvedEvent | null;
   on(event: string, listener: (...args: unknown[]) => void): unknown;
   unsubscribe(): Promise<void>;
-}
-
-export interface ReadRange<From> {
-  readonly from: From;
-  readonly backward: boolean;
-  readonly maxCount: number;
 }
 
 /** What the adapter needs of the client; tests put a fake in its place. */

@@ -11,9 +11,9 @@ import {
 } from '@eventstore/db-client';
 import type {
   Connection,
-  ReadSource,
   SubscriptionSource,
 } from '../../../infrastructure/event-store/eventstoredb/connection.ts';
+import type { ReadSource } from '../../../infrastructure/event-store/eventstoredb/read-source.ts';
 
 const CHECKPOINT_EVERY = 8;
 
