@@ -17,12 +17,6 @@ export interface AnswerCodec {
   restore(text: string): unknown;
 }
 
-/** Stores bodies unchanged: for tests, and for answers without personal texts. */
-export const plainAnswerCodec: AnswerCodec = {
-  store: (body) => JSON.stringify(body),
-  restore: (text): unknown => JSON.parse(text),
-};
-
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 const KEY = /^[\x21-\x7e]{1,255}$/;

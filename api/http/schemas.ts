@@ -75,8 +75,6 @@ export const position = z
   .regex(/^[\x21-\x7e]{1,128}$/, 'This is not a position.')
   .meta({ description: 'A place in the event log. Opaque.' });
 
-export const fieldIssue = z.object({ path: z.string(), code: z.string(), message: z.string() });
-
 /** The body of every 4xx and 5xx (specification, Errors). */
 export const errorBody = z
   .object({

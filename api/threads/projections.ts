@@ -27,7 +27,7 @@ export interface ProjectionThread {
 
 const RESTART_MS = 500;
 /** Waking a thread costs as much as a request; a reader that waits for a projection wakes it anyway. */
-const TELL_MS = 10;
+const BATCH_MS = 10;
 
 /** Folds all projections in a worker thread, and restarts it if it ends. */
 export const startProjections = (
@@ -43,7 +43,7 @@ export const startProjections = (
       name,
       new SeenProjection(name, (message) => {
         // A hurried projection looks for the newest events.
-        if (message.kind === 'hurry' && message.waiting && telling !== undefined) tell();
+        if (message.kind === 'hurry' && message.waiting && pending !== undefined) flush();
         post(message);
       }),
     ]),
@@ -51,13 +51,13 @@ export const startProjections = (
   let worker: Worker | undefined;
   let stopping = false;
   let growths: LogGrowth[] = [];
-  let telling: NodeJS.Timeout | undefined;
+  let pending: NodeJS.Timeout | undefined;
   let ended: Promise<void> = Promise.resolve();
 
   const post = (message: ToProjections): void => worker?.postMessage(message);
-  const tell = (): void => {
-    clearTimeout(telling);
-    telling = undefined;
+  const flush = (): void => {
+    clearTimeout(pending);
+    pending = undefined;
     post({ kind: 'appended', growths });
     growths = [];
   };
@@ -99,11 +99,11 @@ export const startProjections = (
     folding: [...seen.values()],
     appended: (growth) => {
       if (growth !== undefined) growths.push(growth);
-      telling ??= setTimeout(tell, TELL_MS);
+      pending ??= setTimeout(flush, BATCH_MS);
     },
     stop: async () => {
       stopping = true;
-      clearTimeout(telling);
+      clearTimeout(pending);
       post({ kind: 'stop' });
       await ended;
     },
@@ -113,16 +113,16 @@ export const startProjections = (
 /** State of a projection folded by the thread, as the main thread knows it. */
 class SeenProjection implements FoldingProjection {
   readonly name: string;
-  readonly #tell: (message: ToProjections) => void;
+  readonly #post: (message: ToProjections) => void;
   readonly #generations = new Map<
     string,
     { checkpoint: Position | undefined; parked: ReadonlySet<string> }
   >();
   readonly #listeners = new Set<() => void>();
 
-  constructor(name: string, tell: (message: ToProjections) => void) {
+  constructor(name: string, post: (message: ToProjections) => void) {
     this.name = name;
-    this.#tell = tell;
+    this.#post = post;
   }
 
   folds(tag: string): boolean {
@@ -138,13 +138,13 @@ class SeenProjection implements FoldingProjection {
   }
 
   nextBatch(ms: number): Promise<void> {
-    if (this.#listeners.size === 0) this.#tell({ kind: 'hurry', projection: this.name, waiting: true });
+    if (this.#listeners.size === 0) this.#post({ kind: 'hurry', projection: this.name, waiting: true });
     return new Promise((resolve) => {
       const done = (): void => {
         clearTimeout(timer);
         this.#listeners.delete(done);
         if (this.#listeners.size === 0) {
-          this.#tell({ kind: 'hurry', projection: this.name, waiting: false });
+          this.#post({ kind: 'hurry', projection: this.name, waiting: false });
         }
         resolve();
       };

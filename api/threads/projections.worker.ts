@@ -27,10 +27,10 @@ const run = async (): Promise<void> => {
   // `startProjections` wrote it in the same release, so it is not validated.
   const { config, lease } = workerData as ThreadData;
   const logger = createLogger(config.LOG_LEVEL);
-  const tell = (message: FromProjections): void => port.postMessage(message);
+  const post = (message: FromProjections): void => port.postMessage(message);
   const events = await openEvents(config, logger);
   const reads = await openReads(config);
-  const progress = new ProgressReports((made) => tell({ kind: 'progress', made }));
+  const progress = new ProgressReports((made) => post({ kind: 'progress', made }));
   const stopping = new AbortController();
   // Shared, so that an event that several projections fold is decoded once.
   const codec = new EventCodec(catalogue);
@@ -55,7 +55,7 @@ const run = async (): Promise<void> => {
         follower,
         codec,
         budget,
-        metrics: metricsBy(tell),
+        metrics: metricsBy(post),
         clock: systemClock,
         // The main thread gets progress by message; the store's copy only serves other processes.
         saveMs: 250,
@@ -63,7 +63,7 @@ const run = async (): Promise<void> => {
           progress.note({ projection: projection.name, ...made, parked: [...made.parked] }),
         onEnd: (tag) => {
           progress.flush();
-          tell({ kind: 'ended', projection: projection.name, tag });
+          post({ kind: 'ended', projection: projection.name, tag });
         },
       }),
     ]),
@@ -94,14 +94,14 @@ const run = async (): Promise<void> => {
 const METRICS_MS = 250;
 
 /** Batches metrics, because each message costs both threads as much as a read. */
-const metricsBy = (tell: (message: FromProjections) => void): Metrics => {
+const metricsBy = (post: (message: FromProjections) => void): Metrics => {
   let metrics: ProjectionMetric[] = [];
   const lags = new Map<string, number>();
   const note = (metric: ProjectionMetric): void => {
     metrics.push(metric);
     if (metrics.length > 1) return;
     setTimeout(() => {
-      tell({ kind: 'metrics', metrics });
+      post({ kind: 'metrics', metrics });
       metrics = [];
     }, METRICS_MS).unref();
   };

@@ -23,13 +23,13 @@ const run = async (): Promise<void> => {
     now: Date.now,
     yieldTick,
   });
-  const tell = (message: FromRetrieval): void => port.postMessage(message);
+  const post = (message: FromRetrieval): void => port.postMessage(message);
   port.on('message', (received: unknown) => {
     const { id, tenantId, query, rules } = toRetrieval.parse(received);
     indexes.search(tenantId, query, rules).then(
-      (passages) => tell({ kind: 'found', id, passages: [...passages] }),
+      (passages) => post({ kind: 'found', id, passages: [...passages] }),
       (error: unknown) =>
-        tell({
+        post({
           kind: 'failed',
           id,
           isUnavailable: error instanceof StoreUnavailable,

@@ -14,7 +14,7 @@ export const MEMORY = {
   /** Pages of the log shared by followers that are further behind. */
   pages: { maxCount: 2048, maxBytes: 32 * MIB },
   /** Known last revisions of streams: entries in each of two generations, and streams that were only read. */
-  heads: { maxCount: 20_000, maxNoted: 1024 },
+  lastRevisions: { maxCount: 20_000, maxNoted: 1024 },
   /** Parsed workflow definitions. */
   workflows: { maxBytes: 32 * MIB },
   /** SQLite page cache of one connection to the read models' file. */

@@ -52,8 +52,6 @@ const COUNTED: ReadonlyMap<string, Counted> = new Map<string, Counted>([
 export const typesOf = (meter: CountMeter): readonly string[] =>
   [...COUNTED].filter(([, { meters }]) => meters.includes(meter)).map(([type]) => type);
 
-export const COUNTED_TYPES: readonly string[] = [...COUNTED.keys()];
-
 /** The meters that an event counts for, without duplicates. */
 export const metersOf = (event: { readonly type: string; readonly data: unknown }): readonly CountMeter[] =>
   COUNTED.get(event.type)?.of(event.data) ?? NONE;

@@ -1,5 +1,5 @@
 import type { Measure } from './pricing.ts';
-import { METERS, type Meter, type Window } from './shapes.ts';
+import type { Meter, Window } from './shapes.ts';
 
 /** Usage in slices of time, and sums of a meter over chosen slices. */
 
@@ -78,5 +78,3 @@ export const less = (all: Measure, billed: Measure): Measure => {
   const quantity = Math.max(0, all.quantity - billed.quantity);
   return { quantity, billable: Math.min(quantity, Math.max(0, all.billable - billed.billable)) };
 };
-
-export const isMeter = (text: string): text is Meter => METERS.some((meter) => meter === text);

@@ -149,9 +149,3 @@ export const changeAccount = (
     },
   ];
 };
-
-/** Accounts sorted by code. */
-export const chartInOrder = (chart: Chart): readonly Account[] =>
-  Object.keys(chart)
-    .sort()
-    .flatMap((key) => chart[key] ?? []);

@@ -6,6 +6,7 @@ import { backup, DatabaseSync } from 'node:sqlite';
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { isBlobId, isTenantId } from '../blob-store/refs.ts';
+import { codeOf } from '../error-code.ts';
 
 export interface Copied {
   readonly size: number;
@@ -101,8 +102,7 @@ const names = async (folder: string): Promise<string[]> => {
 };
 
 /** Whether the file was deleted in the meantime. */
-export const isMissing = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && error.code === 'ENOENT';
+export const isMissing = (error: unknown): boolean => codeOf(error) === 'ENOENT';
 
 /** Copies the blobs that `to` lacks, as they are now. */
 export const copyBlobs = async (from: string, to: string): Promise<void> => {

@@ -3,6 +3,7 @@ import { link, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { BillingUpstream } from '../../application/ports/billing-upstream.ts';
 import { syncFolder } from '../durable-files.ts';
+import { codeOf } from '../error-code.ts';
 
 /**
  * Replaces a billing system when none is configured. Each invoice is a file `<key>.json` in a folder of the data
@@ -46,7 +47,7 @@ export const recorder = ({ path: folder }: { path: string }): BillingUpstream =>
         await syncFolder(folder);
         return { kind: 'found', reference: referenceOf(key) };
       } catch (error) {
-        if (isCode(error, 'ENOENT')) return { kind: 'absent' };
+        if (codeOf(error) === 'ENOENT') return { kind: 'absent' };
         return { kind: 'unknown', message: 'The data folder cannot be read.' };
       }
     },
@@ -84,12 +85,9 @@ const place = async (incoming: string, target: string, document: string): Promis
   }
   try {
     await link(part, target).catch((error: unknown) => {
-      if (!isCode(error, 'EEXIST')) throw error;
+      if (codeOf(error) !== 'EEXIST') throw error;
     });
   } finally {
     await rm(part, { force: true });
   }
 };
-
-const isCode = (error: unknown, code: string): boolean =>
-  error instanceof Error && 'code' in error && error.code === code;

@@ -7,6 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import type { BlobRef, BlobStore } from '../../application/ports/blob-store.ts';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import { syncFolder } from '../durable-files.ts';
+import { codeOf } from '../error-code.ts';
 import { checkRef, guarded, isBlobId, isTenantId, measure } from './refs.ts';
 
 /** Folder of unfinished files. No tenant id begins like this. */
@@ -150,9 +151,6 @@ const unavailable = (error: unknown): unknown =>
   error instanceof Error && 'syscall' in error
     ? new StoreUnavailable('the blob folder cannot be written', { cause: error })
     : error;
-
-const codeOf = (error: unknown): unknown =>
-  error instanceof Error && 'code' in error ? error.code : undefined;
 
 const orMissing = async <T>(work: Promise<T>): Promise<T | undefined> => {
   try {

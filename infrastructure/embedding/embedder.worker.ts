@@ -21,7 +21,7 @@ const run = async (): Promise<void> => {
   const port = parentPort;
   // Messages come from `threadedEmbedder` of the same release, so they are not validated.
   const { modelPackage, dimensions } = workerData as EmbedderThreadData;
-  const tell = (message: FromEmbedder, vectors?: Float32Array<ArrayBuffer>): void =>
+  const post = (message: FromEmbedder, vectors?: Float32Array<ArrayBuffer>): void =>
     port.postMessage(message, vectors === undefined ? [] : [vectors.buffer]);
   let embed: (texts: string[]) => Promise<number[][]>;
   try {
@@ -31,7 +31,7 @@ const run = async (): Promise<void> => {
     // Embeds one text first: it shows whether the model works, and loading makes the first text slow.
     packed(await embed(['ready']), dimensions);
   } catch (error) {
-    tell({ kind: 'unavailable', message: error instanceof Error ? error.message : String(error) });
+    post({ kind: 'unavailable', message: error instanceof Error ? error.message : String(error) });
     port.close();
     return;
   }
@@ -41,13 +41,13 @@ const run = async (): Promise<void> => {
     turn = turn.then(async () => {
       try {
         const vectors = packed(await embed(texts.map(embeddable)), dimensions);
-        tell({ kind: 'embedded', id, vectors }, vectors);
+        post({ kind: 'embedded', id, vectors }, vectors);
       } catch (error) {
-        tell({ kind: 'failed', id, message: error instanceof Error ? error.message : String(error) });
+        post({ kind: 'failed', id, message: error instanceof Error ? error.message : String(error) });
       }
     });
   });
-  tell({ kind: 'loaded' });
+  post({ kind: 'loaded' });
 };
 
 await run();

@@ -122,12 +122,12 @@ class ThreadedEmbedder implements Embedder {
     });
   }
 
-  #ended(id: number, tell: (part: Part) => void): void {
+  #ended(id: number, each: (part: Part) => void): void {
     if (this.#underWay?.id !== id) return;
     const { parts } = this.#underWay;
     this.#underWay = undefined;
     this.#pace.ended();
-    for (const part of parts) tell(part);
+    for (const part of parts) each(part);
     this.#next();
   }
 

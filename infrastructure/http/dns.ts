@@ -1,5 +1,6 @@
 import { Resolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
+import { codeOf } from '../error-code.ts';
 
 /**
  * All addresses of a name as text; empty when it has none.
@@ -15,9 +16,6 @@ export interface NameSources {
 
 /** Codes of a definite answer that the name has no addresses. */
 const NOTHING: ReadonlySet<unknown> = new Set(['ENODATA', 'ENOTFOUND', 'EBADNAME']);
-
-const codeOf = (error: unknown): unknown =>
-  error instanceof Error && 'code' in error ? error.code : undefined;
 
 const inHosts = async (file: string, name: string): Promise<readonly string[]> => {
   const text = await readFile(file, 'utf8').catch(() => '');

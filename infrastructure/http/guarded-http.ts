@@ -33,8 +33,8 @@ export interface GuardOptions {
 
 const CHECK_TIMEOUT_MS = 3_000;
 
-type Verdict = Judged | Refused | Failed;
-type Judged = { readonly kind: 'open'; readonly to: Destination; readonly addresses: readonly string[] };
+type Verdict = Checked | Refused | Failed;
+type Checked = { readonly kind: 'open'; readonly to: Destination; readonly addresses: readonly string[] };
 
 const refused = ({ reason, message }: UrlRefusal): Refused => ({ kind: 'refused', reason, message });
 
@@ -54,13 +54,13 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
   const destinations = remembered((url) => destinationOf(url, { allowHttp }));
 
   /** @throws the signal's reason */
-  const judge = async (url: string, signal: AbortSignal): Promise<Verdict> => {
+  const checkUrl = async (url: string, signal: AbortSignal): Promise<Verdict> => {
     const to = destinations(url);
     if ('reason' in to) return refused(to);
     // Answers the same for all names, so that callers cannot probe internal ones.
     if (to.refusedOutside !== undefined && !closedNetwork) return refused(to.refusedOutside);
     const { host } = to;
-    return judgeAddresses(to, host.kind === 'address' ? [host.address] : await lookUp(host.name, signal));
+    return checkAddresses(to, host.kind === 'address' ? [host.address] : await lookUp(host.name, signal));
   };
 
   /** Empty also when the look-up fails. */
@@ -76,7 +76,7 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
     }
   };
 
-  const judgeAddresses = (to: Destination, addresses: readonly string[]): Verdict => {
+  const checkAddresses = (to: Destination, addresses: readonly string[]): Verdict => {
     if (addresses.length === 0) {
       return to.refusedOutside === undefined
         ? failed('dns', 'The name of the host has no address.')
@@ -92,7 +92,7 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
 
   const kept = new KeptConnections();
 
-  const open = async ({ to, addresses }: Judged, signal: AbortSignal): Promise<Connection> => {
+  const open = async ({ to, addresses }: Checked, signal: AbortSignal): Promise<Connection> => {
     const { url, port, host } = to;
     const socket = await openPinned(
       {
@@ -108,11 +108,11 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
   };
 
   const exchange = async (call: OutboundRequest, signal: AbortSignal): Promise<OutboundAnswer> => {
-    const judged = await judge(call.url, signal);
-    if (judged.kind !== 'open') return judged;
-    const { url } = judged.to;
+    const checked = await checkUrl(call.url, signal);
+    if (checked.kind !== 'open') return checked;
+    const { url } = checked.to;
     const key = call.reuse === undefined ? undefined : `${call.reuse} ${url.origin}`;
-    const found = key === undefined ? undefined : kept.take(key, judged.addresses);
+    const found = key === undefined ? undefined : kept.take(key, checked.addresses);
     if (found !== undefined) {
       try {
         return await over(found, call, url, signal, key);
@@ -121,7 +121,7 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
         if (signal.aborted || !found.isSilent) throw error;
       }
     }
-    return over(await open(judged, signal), call, url, signal, key);
+    return over(await open(checked, signal), call, url, signal, key);
   };
 
   /** Runs one exchange, and keeps the connection only if another exchange can follow. */
@@ -146,9 +146,9 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
   return {
     check: (url) =>
       withDeadline(checkTimeoutMs, undefined, async (signal): Promise<UrlVerdict> => {
-        const judged = await judge(url, signal);
-        if (judged.kind !== 'refused') return { ok: true };
-        return { ok: false, reason: judged.reason, message: judged.message };
+        const checked = await checkUrl(url, signal);
+        if (checked.kind !== 'refused') return { ok: true };
+        return { ok: false, reason: checked.reason, message: checked.message };
       }).catch((error: unknown): UrlVerdict => {
         // Like a name without an answer.
         if (error === TIMED_OUT) return { ok: true };

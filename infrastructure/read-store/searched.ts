@@ -9,6 +9,7 @@ import {
 import type { FilterField, SortField } from '../../domain/expressions/filter-tree.ts';
 import { FIELD_KEY } from '../../domain/expressions/tree.ts';
 import { checkSingle, type IndexPlan, planNamed } from './index-keys.ts';
+import { isDocument } from './stored-values.ts';
 
 /** Builds and checks the parts of searches that both adapters share. */
 
@@ -51,16 +52,13 @@ export function searchedFields(value: JsonObject): JsonObject {
   for (const name of OWN) addPresent(found, name, value[name]);
   const own = value.keys;
   const keys: Record<string, JsonValue> = {};
-  if (isObject(own)) for (const key of Object.keys(own)) addPresent(keys, pathKey({ key }), own[key]);
+  if (isDocument(own)) for (const key of Object.keys(own)) addPresent(keys, pathKey({ key }), own[key]);
   found.keys = keys;
   return found;
 }
 
 /** System fields of filters, besides `id`. */
 const OWN = ['state', 'created_at', 'updated_at'] as const;
-
-const isObject = (value: JsonValue | undefined): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 function addPresent(found: Record<string, JsonValue>, name: string, value: JsonValue | undefined): void {
   if (value === null || value === undefined) return;

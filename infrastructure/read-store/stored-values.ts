@@ -22,7 +22,7 @@ export function parseDocument(text: string): JsonObject {
   return value;
 }
 
-function isDocument(value: unknown): value is JsonObject {
+export function isDocument(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { DatabaseSync, type SQLOutputValue, type StatementSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
+import { codeOf } from '../error-code.ts';
 import { isTransient, resultCode } from './errors.ts';
 
 /** Time (ms) that a write waits for other processes' transactions before a 503. */
@@ -99,7 +100,7 @@ const UNUSABLE: ReadonlySet<number> = new Set([8, 10, 11, 13, 14, 26]);
 
 function asUnavailable(error: unknown): unknown {
   const code = resultCode(error);
-  const closed = error instanceof Error && 'code' in error && error.code === 'ERR_INVALID_STATE';
+  const closed = codeOf(error) === 'ERR_INVALID_STATE';
   if (!closed && !isTransient(error) && (code === undefined || !UNUSABLE.has(code))) return error;
   return new StoreUnavailable(error instanceof Error ? error.message : String(error), { cause: error });
 }

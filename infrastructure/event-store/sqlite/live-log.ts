@@ -27,17 +27,17 @@ export class LiveLog {
     this.reader = new Reader(db, this.state);
     this.#pollMs = pollMs;
     this.#logger = logger;
-    this.#announced = this.state.head;
+    this.#announced = this.state.end;
   }
 
   /** Looks for writes of other processes. @returns the position of the last event, 0 for none */
   refresh(): number {
     this.state.sync();
-    if (this.state.head !== this.#announced) {
-      this.#announced = this.state.head;
+    if (this.state.end !== this.#announced) {
+      this.#announced = this.state.end;
       this.#growth.notify();
     }
-    return this.state.head;
+    return this.state.end;
   }
 
   /** Announces a committed transaction to followers, one tick after its callers are answered. */

@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { numberOf } from '../../sqlite/connection.ts';
 import { Blocks } from './blocks.ts';
-import { Heads } from './heads.ts';
+import { LastRevisions } from './last-revisions.ts';
 import { TypeNames } from './names.ts';
 
 /**
@@ -10,17 +10,17 @@ import { TypeNames } from './names.ts';
  */
 export class LogState {
   readonly types: TypeNames;
-  readonly heads: Heads;
+  readonly lastRevisions: LastRevisions;
   readonly blocks: Blocks;
   /** Position of the last event, 0 for an empty log. */
-  head = 0;
+  end = 0;
   #version = -1;
   readonly #dataVersion: StatementSync;
   readonly #lastPosition: StatementSync;
 
   constructor(db: DatabaseSync) {
     this.types = new TypeNames(db);
-    this.heads = new Heads(db);
+    this.lastRevisions = new LastRevisions(db);
     this.blocks = new Blocks(db, this.types);
     this.#dataVersion = db.prepare('PRAGMA data_version');
     this.#lastPosition = db.prepare('SELECT ifnull(max(position), 0) AS position FROM events');
@@ -34,15 +34,15 @@ export class LogState {
   sync(): boolean {
     const version = numberOf(this.#dataVersion.get(), 'data_version');
     if (version === this.#version) return false;
-    this.heads.clear();
-    this.head = numberOf(this.#lastPosition.get(), 'position');
+    this.lastRevisions.clear();
+    this.end = numberOf(this.#lastPosition.get(), 'position');
     this.#version = version;
     return true;
   }
 
   /** Clears the cache after a rollback. */
   forget(): void {
-    this.heads.clear();
+    this.lastRevisions.clear();
     this.types.clear();
     this.blocks.forget();
     this.#version = -1;

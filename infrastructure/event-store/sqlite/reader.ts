@@ -85,7 +85,7 @@ export class Reader {
       const revision = found[before]?.at(-1)?.revision;
       const stream = streams[before];
       if (stream === undefined || revision === undefined || revision + 1 >= limit) return;
-      this.#state.heads.note(stream, streamId, revision);
+      this.#state.lastRevisions.note(stream, streamId, revision);
     };
     for (const cells of iterateCells(this.#streams, [JSON.stringify(streams), limit])) {
       const nth = numberAt(cells, 0);
@@ -114,19 +114,19 @@ export class Reader {
 
   /** Matches after `after`, up to the cached end of the log. */
   forward(after: number, selection: Selection | undefined, limit: number): Step {
-    const { head, blocks } = this.#state;
-    if (after >= head) return { events: [], scanned: after, atEnd: true };
+    const { end, blocks } = this.#state;
+    if (after >= end) return { events: [], scanned: after, atEnd: true };
     const start = selection ? blocks.skip(after + 1, selection, true) : after + 1;
-    if (start === undefined || start > head) return { events: [], scanned: head, atEnd: true };
-    const last = Math.min(head, selection ? start + WINDOW - 1 : start + limit - 1);
+    if (start === undefined || start > end) return { events: [], scanned: end, atEnd: true };
+    const last = Math.min(end, selection ? start + WINDOW - 1 : start + limit - 1);
     const { events, reached } = this.#scan(start, last, true, selection, limit);
     const scanned = reached ?? last;
-    return { events, scanned, atEnd: scanned >= head };
+    return { events, scanned, atEnd: scanned >= end };
   }
 
   /** Matches before `before`, latest first; `scanned` is the earliest scanned position. */
   backward(before: number, selection: Selection | undefined, limit: number): Step {
-    const latest = Math.min(before - 1, this.#state.head);
+    const latest = Math.min(before - 1, this.#state.end);
     const start = selection && latest > 0 ? this.#state.blocks.skip(latest, selection, false) : latest;
     if (start === undefined || start < 1) return { events: [], scanned: 1, atEnd: true };
     const first = Math.max(1, start - (selection ? WINDOW : limit) + 1);

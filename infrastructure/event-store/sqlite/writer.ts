@@ -59,7 +59,7 @@ export class Writer {
     this.#begin.run();
     try {
       state.sync();
-      const first = state.head + 1;
+      const first = state.end + 1;
       const events: StoredEvent[] = [];
       const outcomes = appends.map((append) => this.#one(append, events));
       this.#commit.run();
@@ -73,25 +73,25 @@ export class Writer {
 
   #one(append: Append, stored: StoredEvent[]): Outcome {
     const { stream, expected, events } = append;
-    const { heads, types, blocks } = this.#state;
-    let head = heads.find(stream);
-    const last = head?.revision ?? -1;
+    const { lastRevisions, types, blocks } = this.#state;
+    let known = lastRevisions.find(stream);
+    const last = known?.revision ?? -1;
     if (expected !== 'any' && last !== (expected === 'no_stream' ? -1 : expected)) {
-      return (head && this.#repeated(head.streamId, append)) ?? wrong(append, last);
+      return (known && this.#repeated(known.streamId, append)) ?? wrong(append, last);
     }
-    head ??= heads.create(stream);
+    known ??= lastRevisions.create(stream);
     let position: Position | undefined;
     for (const { id, type, data, metadata } of events) {
-      const offset = ++this.#state.head;
-      const revision = ++head.revision;
+      const offset = ++this.#state.end;
+      const revision = ++known.revision;
       const typeId = types.idFor(type);
-      this.#insert.run(offset, head.streamId, revision, typeId, id, data, metadata);
+      this.#insert.run(offset, known.streamId, revision, typeId, id, data, metadata);
       blocks.note(offset, typeId, stream);
       position = formatPosition(offset);
       stored.push({ id, type, data, metadata, stream, revision, position });
     }
     if (position === undefined) throw new TypeError('an append without events');
-    return { revision: head.revision, position };
+    return { revision: known.revision, position };
   }
 
   /** Detects a retry of a written append: the events after its expected revision are exactly its own. */

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { createHttpApp } from '../../../api/http/app.ts';
 import type { Authenticate } from '../../../api/http/authorization.ts';
 import type { HttpDeps } from '../../../api/http/deps.ts';
-import { fingerprints, plainAnswerCodec } from '../../../api/http/idempotency.ts';
+import { type AnswerCodec, fingerprints } from '../../../api/http/idempotency.ts';
 import { createMetrics } from '../../../api/http/metrics.ts';
 import { createRateLimits } from '../../../api/http/rate-limits.ts';
 import type { Route } from '../../../api/http/route.ts';
@@ -17,6 +17,12 @@ import type { Position } from '../../../application/ports/event-store.ts';
 import type { IdempotencyStore, KeyUse, StoredAnswer } from '../../../application/ports/idempotency-store.ts';
 import type { Logger } from '../../../application/ports/logger.ts';
 import { DomainError } from '../../../domain/core/errors.ts';
+
+/** Stores bodies unchanged. */
+const plainAnswerCodec: AnswerCodec = {
+  store: (body) => JSON.stringify(body),
+  restore: (text): unknown => JSON.parse(text),
+};
 
 export const admin: UserPrincipal = {
   kind: 'user',

@@ -3,29 +3,29 @@ import { MEMORY } from '../../../application/ports/memory.ts';
 import { numberOf } from '../../sqlite/connection.ts';
 
 /** The last revision of a stream; -1 for a stream without events. */
-export interface Head {
+export interface StreamEnd {
   readonly streamId: number;
   revision: number;
 }
 
 /** Size of a generation: when the younger one is full, the older one is dropped. */
-const GENERATION = MEMORY.heads.maxCount;
+const GENERATION = MEMORY.lastRevisions.maxCount;
 /** Size of a generation of streams that were only read. */
-const NOTED = MEMORY.heads.maxNoted;
+const NOTED = MEMORY.lastRevisions.maxNoted;
 
 /**
  * Caches last revisions of recently written streams, so that an append needs no query. Valid until another connection
  * writes: the owner clears it then, and after a rollback.
  */
-export class Heads {
-  #young = new Map<string, Head>();
-  #old = new Map<string, Head>();
+export class LastRevisions {
+  #young = new Map<string, StreamEnd>();
+  #old = new Map<string, StreamEnd>();
   /**
    * Streams that were only read, in two generations of their own: rows of a large edit are written once and would
    * evict the others.
    */
-  #noted = new Map<string, Head>();
-  #notedBefore = new Map<string, Head>();
+  #noted = new Map<string, StreamEnd>();
+  #notedBefore = new Map<string, StreamEnd>();
   readonly #select: StatementSync;
   readonly #insert: StatementSync;
 
@@ -37,7 +37,7 @@ export class Heads {
   }
 
   /** The cached last revision; undefined for an uncached stream. */
-  find(stream: string): Head | undefined {
+  find(stream: string): StreamEnd | undefined {
     const young = this.#young.get(stream);
     if (young) return young;
     const old = this.#old.get(stream);
@@ -49,7 +49,7 @@ export class Heads {
   }
 
   /** Creates a stream, inside a write transaction. */
-  create(stream: string): Head {
+  create(stream: string): StreamEnd {
     const streamId = Number(this.#insert.run(stream).lastInsertRowid);
     return this.#keep(stream, { streamId, revision: -1 });
   }
@@ -73,12 +73,12 @@ export class Heads {
     this.#notedBefore = new Map();
   }
 
-  #keep(stream: string, head: Head): Head {
+  #keep(stream: string, end: StreamEnd): StreamEnd {
     if (this.#young.size >= GENERATION) {
       this.#old = this.#young;
       this.#young = new Map();
     }
-    this.#young.set(stream, head);
-    return head;
+    this.#young.set(stream, end);
+    return end;
   }
 }
