@@ -1,4 +1,4 @@
-import { memoryCorpusStore } from '../../infrastructure/corpus/memory.ts';
+import { memoryCorpusStore } from '../support/memory-corpus-store.ts';
 import { corpusStoreContract } from './corpus-store.ts';
 
 corpusStoreContract('memory', async () => {

@@ -1,4 +1,4 @@
-import { openMemoryEventStore } from '../../infrastructure/event-store/memory.ts';
+import { openMemoryEventStore } from '../support/memory-event-store.ts';
 import { eventStoreContract } from './event-store.ts';
 
 eventStoreContract('memory', async () => {

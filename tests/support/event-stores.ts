@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { EventStore } from '../../application/ports/event-store.ts';
-import { openMemoryEventStore } from '../../infrastructure/event-store/memory.ts';
 import { openSqliteEventStore } from '../../infrastructure/event-store/sqlite/store.ts';
+import { openMemoryEventStore } from './memory-event-store.ts';
 
 /** Runs `suite` once for each embedded event store; `open` gives an empty one, closed after the test. */
 export const withEachEventStore = (suite: (open: () => Promise<EventStore>) => void): void => {

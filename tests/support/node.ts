@@ -11,9 +11,9 @@ import type { KeyStore } from '../../application/ports/key-store.ts';
 import type { SnapshotStore } from '../../application/ports/snapshot-store.ts';
 import { catalogue } from '../../domain/catalogue.ts';
 import type { EventDefinition } from '../../domain/core/event.ts';
-import { openMemoryEventStore } from '../../infrastructure/event-store/memory.ts';
 import { systemClock, uuidV7Ids } from '../../infrastructure/identity/ids.ts';
 import { memoryKeyStore, memorySnapshotStore, silentMetrics, testClock, testLogger } from './fakes.ts';
+import { openMemoryEventStore } from './memory-event-store.ts';
 
 export const MASTER_KEY = 'a master key for tests, long enough for nobody';
 

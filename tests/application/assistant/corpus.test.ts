@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { Corpus, GONE } from '../../../application/assistant/corpus.ts';
 import type { CorpusStore } from '../../../application/ports/corpus-store.ts';
 import { EmbedderUnavailable } from '../../../application/ports/embedder.ts';
-import { memoryCorpusStore } from '../../../infrastructure/corpus/memory.ts';
 import { rejection } from '../../support/eventually.ts';
+import { memoryCorpusStore } from '../../support/memory-corpus-store.ts';
 import { document, type TestEmbedder, testEmbedder } from './support.ts';
 
 const TENANT = 'acme';

@@ -7,8 +7,8 @@ import type { LoggedEvent } from '../../../application/core/events/event-codec.t
 import type { Directory } from '../../../application/identity/directory.ts';
 import type { CorpusStore } from '../../../application/ports/corpus-store.ts';
 import { type StoredEvent, StoreUnavailable } from '../../../application/ports/event-store.ts';
-import { memoryCorpusStore } from '../../../infrastructure/corpus/memory.ts';
 import { testLogger } from '../../support/fakes.ts';
+import { memoryCorpusStore } from '../../support/memory-corpus-store.ts';
 import { document, type TestEmbedder, testEmbedder } from './support.ts';
 
 const event = (type: string, data: object, tenantId = 'acme'): LoggedEvent =>

@@ -7,7 +7,7 @@ import { byScore, chosen, RANKING, type Ranked } from '../../../application/assi
 import { SearchIndex } from '../../../application/assistant/search-index.ts';
 import { TenantIndexes } from '../../../application/assistant/tenant-indexes.ts';
 import type { CorpusStore } from '../../../application/ports/corpus-store.ts';
-import { memoryCorpusStore } from '../../../infrastructure/corpus/memory.ts';
+import { memoryCorpusStore } from '../../support/memory-corpus-store.ts';
 import { document, testEmbedder } from './support.ts';
 
 const ranked = (id: string, score: number, more: Partial<Ranked> = {}): Ranked => ({

@@ -5,11 +5,11 @@ import { canonicalJson } from '../../../application/core/events/canonical-json.t
 import { KeyRing } from '../../../application/core/privacy/key-ring.ts';
 import { type EventStore, type NewEvent, StoreUnavailable } from '../../../application/ports/event-store.ts';
 import { catalogue } from '../../../domain/catalogue.ts';
-import { openMemoryEventStore } from '../../../infrastructure/event-store/memory.ts';
 import { event } from '../../contract/event-store-parts/helpers.ts';
 import { fillAuditLog } from '../../support/audit-log.ts';
 import { withEachEventStore } from '../../support/event-stores.ts';
 import { memoryKeyStore } from '../../support/fakes.ts';
+import { openMemoryEventStore } from '../../support/memory-event-store.ts';
 import { MASTER_KEY } from '../../support/node.ts';
 
 const TENANT = 'acme';

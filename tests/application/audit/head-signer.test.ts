@@ -14,10 +14,10 @@ import { folderSink } from '../../../infrastructure/audit/head-sinks.ts';
 import { headSigner } from '../../../infrastructure/audit/signing-key.ts';
 import { openSqliteHeadStore } from '../../../infrastructure/audit/sqlite-heads.ts';
 import { readConfig } from '../../../infrastructure/config.ts';
-import { openMemoryEventStore } from '../../../infrastructure/event-store/memory.ts';
 import { fillAuditLog, newSigner } from '../../support/audit-log.ts';
 import { eventually } from '../../support/eventually.ts';
 import { memoryKeyStore, testClock, testLogger } from '../../support/fakes.ts';
+import { openMemoryEventStore } from '../../support/memory-event-store.ts';
 
 const hashOf = (metadata: string): string => /"hash":"([0-9a-f]{64})"/.exec(metadata)?.[1] ?? '';
 

@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import { GroupCommit } from '../../../../application/core/commands/group-commit.ts';
 import { KeyRing } from '../../../../application/core/privacy/key-ring.ts';
 import { StoreUnavailable, WrongExpectedRevision } from '../../../../application/ports/event-store.ts';
-import { openMemoryEventStore } from '../../../../infrastructure/event-store/memory.ts';
 import { systemClock, uuidV7Ids } from '../../../../infrastructure/identity/ids.ts';
 import { rejection, severalTurns } from '../../../support/eventually.ts';
 import { memoryKeyStore, silentMetrics } from '../../../support/fakes.ts';
+import { openMemoryEventStore } from '../../../support/memory-event-store.ts';
 import { MASTER_KEY } from '../../../support/node.ts';
 
 const ids = uuidV7Ids(systemClock);

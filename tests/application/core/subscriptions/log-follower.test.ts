@@ -12,10 +12,10 @@ import type {
   Position,
   StoredEvent,
 } from '../../../../application/ports/event-store.ts';
-import { openMemoryEventStore } from '../../../../infrastructure/event-store/memory.ts';
 import { events, idsOf } from '../../../contract/event-store-parts/helpers.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { testLogger } from '../../../support/fakes.ts';
+import { openMemoryEventStore } from '../../../support/memory-event-store.ts';
 
 const FOLLOWERS = 40;
 const SMALL = { maxCount: 64, maxBytes: 1024 * 1024 };

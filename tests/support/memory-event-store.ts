@@ -10,9 +10,14 @@ import {
   StoreUnavailable,
   WrongExpectedRevision,
 } from '../../application/ports/event-store.ts';
-import { checkAppend } from './checks.ts';
-import { Growth } from './growth.ts';
-import { formatPosition, isPosition, offsetOf, parseOffset } from './positions.ts';
+import { checkAppend } from '../../infrastructure/event-store/checks.ts';
+import { Growth } from '../../infrastructure/event-store/growth.ts';
+import {
+  formatPosition,
+  isPosition,
+  offsetOf,
+  parseOffset,
+} from '../../infrastructure/event-store/positions.ts';
 
 const DEFAULT_LIMIT = 1000;
 
