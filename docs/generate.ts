@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { z } from 'zod';
 import { catalogue } from '../domain/catalogue.ts';
+import { readModelGuide } from './read-models.ts';
 
 /** `npm run docs`: writes what is generated from the code. A test fails when it is not up to date. */
 
@@ -65,4 +66,7 @@ export const eventCatalogue = (): string => {
   return lines.join('\n');
 };
 
-if (import.meta.main) writeFileSync(new URL('events.md', import.meta.url), eventCatalogue());
+if (import.meta.main) {
+  writeFileSync(new URL('events.md', import.meta.url), eventCatalogue());
+  writeFileSync(new URL('read-models.md', import.meta.url), readModelGuide());
+}

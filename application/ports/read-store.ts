@@ -155,6 +155,8 @@ export interface ParkedTenant {
 export interface GenerationState {
   readonly checkpoint: Position | undefined;
   readonly parked: readonly ParkedTenant[];
+  /** True where the store would keep its documents in another form today: it is then rebuilt. */
+  readonly isOutdated?: boolean | undefined;
 }
 
 /** The generation that answers reads, and the one being built. */

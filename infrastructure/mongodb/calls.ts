@@ -79,10 +79,18 @@ const TRANSIENT_CODES: ReadonlySet<unknown> = new Set([
   6, 7, 89, 91, 112, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436,
 ]);
 
+/** An operation that is safe to repeat is so too when it is not known whether its transaction was committed. */
+const TRANSIENT_LABELS = [
+  'RetryableWriteError',
+  'RetryableError',
+  'TransientTransactionError',
+  'UnknownTransactionCommitResult',
+];
+
 function isTransient(error: unknown): boolean {
   if (error instanceof MongoNetworkError) return true;
   if (!(error instanceof MongoError)) return false;
-  if (error.hasErrorLabel('RetryableWriteError') || error.hasErrorLabel('RetryableError')) return true;
+  if (TRANSIENT_LABELS.some((label) => error.hasErrorLabel(label))) return true;
   return error instanceof MongoServerError && TRANSIENT_CODES.has(error.code);
 }
 

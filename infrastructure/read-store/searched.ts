@@ -45,14 +45,20 @@ export function sortedAfter(
 
 /**
  * The fields that searches of a document read: `keys` and the system fields, without nulls.
+ * @param nameOfKey the name under which the database has a key
  * @throws {TypeError} for a key that a path could misread, or a value that is no scalar
  */
-export function searchedFields(value: JsonObject): JsonObject {
+export function searchedFields(
+  value: JsonObject,
+  nameOfKey: (key: string) => string = (key) => key,
+): JsonObject {
   const found: Record<string, JsonValue> = {};
   for (const name of OWN) addPresent(found, name, value[name]);
   const own = value.keys;
   const keys: Record<string, JsonValue> = {};
-  if (isDocument(own)) for (const key of Object.keys(own)) addPresent(keys, pathKey({ key }), own[key]);
+  if (isDocument(own)) {
+    for (const key of Object.keys(own)) addPresent(keys, nameOfKey(pathKey({ key })), own[key]);
+  }
   found.keys = keys;
   return found;
 }

@@ -8,6 +8,7 @@ readStoreContract('SQLite', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'read-store-'));
   return {
     open: () => openSqliteReadStore({ path: join(folder, 'read.db') }),
+    isAtomic: true,
     runs: 200,
     dispose: () => rm(folder, { recursive: true }),
   };

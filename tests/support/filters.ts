@@ -89,7 +89,19 @@ const VALUES: Readonly<Record<FieldType, fc.Arbitrary<unknown>>> = {
 };
 
 /** Among the names are those that an object of JavaScript has by itself. */
-const NAMES = ['amount', 'title', 'constructor', '__proto__', 'toString', 'a_1', 'B', 'has', 'now', 'keys'];
+const NAMES = [
+  'amount',
+  'title',
+  'constructor',
+  '__proto__',
+  '_bsontype',
+  'toString',
+  'a_1',
+  'B',
+  'has',
+  'now',
+  'keys',
+];
 
 export const schema: fc.Arbitrary<FieldSpecs> = fc
   .array(fc.constantFrom(...FIELD_TYPES), {

@@ -30,6 +30,8 @@ export class Takeover {
   readonly #deps: TakeoverDeps;
   /** The active generation, as last read. */
   #active: string | undefined;
+  /** The last generation of which it is known that its stored form is the present one. */
+  #current: string | undefined;
 
   constructor(projection: Projection, deps: TakeoverDeps) {
     this.#projection = projection;
@@ -49,6 +51,9 @@ export class Takeover {
       // A newer version becomes active once it has caught up.
       state = { ...state, building: tagOf(version) };
       await store.setActiveGeneration(name, state);
+    } else if (state.building === undefined && (await this.#isOutdated(state.active))) {
+      await this.rebuild();
+      state = await store.activeGeneration(name);
     }
     this.#active = state.active;
     return [state.active, state.building]
@@ -89,6 +94,15 @@ export class Takeover {
     logger.info({ projection: name, generation: tag }, 'a new generation took over');
     this.#active = tag;
     return { state: 'active', former: active };
+  }
+
+  /** Whether the store keeps the documents of a generation of this version in an older form. */
+  async #isOutdated(tag: string): Promise<boolean> {
+    const { name: projection, version } = this.#projection;
+    if (this.#current === tag || parseTag(tag).version !== version) return false;
+    const { isOutdated = false } = await this.#deps.store.state({ projection, tag });
+    if (!isOutdated) this.#current = tag;
+    return isOutdated;
   }
 
   /** Drops a replaced generation after its retirement. If another node still folds it, that node drops it. */

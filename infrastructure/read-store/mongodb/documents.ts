@@ -1,20 +1,20 @@
-import { type AnyBulkWriteOperation, MongoBulkWriteError } from 'mongodb';
+import { type AnyBulkWriteOperation, BSON, MongoBulkWriteError } from 'mongodb';
 import type { DocWrite, StoredDoc } from '../../../application/ports/read-store.ts';
-import { insertOnce, optionalTextIn, type Row, type Rows, textIn } from '../../mongodb/calls.ts';
+import { insertOnce, type Row, type Rows, textIn } from '../../mongodb/calls.ts';
 import { entriesOf, type IndexPlan, singleKey } from '../index-keys.ts';
 import { searchedFields } from '../searched.ts';
-import { parseDocument, positionOf } from '../stored-values.ts';
+import { positionOf } from '../stored-values.ts';
+import { documentIn, fieldOf, storedForm } from './native-documents.ts';
 
 /**
- * How a document is stored. Its value is kept as JSON text, because names of users' own fields may hold `$`, `.`
- * or NUL, and so that both adapters give back the same. Each index has encoded keys of its own, so that the order
- * is the port's and not BSON's (which puts booleans after strings):
+ * How a document is stored: its fields under `value` (see {@link storedForm}). Each index has encoded keys of its own, so
+ * that the order is the port's and not BSON's (which puts booleans after strings):
  *
  * - `k_<index>`: the key, for a single-valued index
  * - `h_<index>`, `t_<index>`: heads (an array, up to the field that meets an array) and the common tail
  *
- * - `s`: of a searchable collection, what filters compare, as fields of its own: `keys`, `state`, `created_at`,
- *   `updated_at`; nothing that is null
+ * - `s`: of a searchable collection, what filters compare: `keys`, `state`, `created_at`, `updated_at`; nothing that is
+ *   null
  *
  * A deleted document stays as a tombstone: `value` null, no keys, `gone_at`. It keeps an older batch that is
  * applied again from bringing the document back, and goes after {@link TOMBSTONE_SECONDS}.
@@ -23,16 +23,20 @@ export const TOMBSTONE_SECONDS = 24 * 3600;
 
 export const rowId = (tenant: string, id: string): string => `${tenant}/${id}`;
 
-export function toRow(
-  write: DocWrite,
-  fence: number,
-  { indexes, searchable }: { indexes: readonly IndexPlan[]; searchable: boolean },
-): Row {
+/** What a collection's rows are made by. */
+export interface Shape {
+  readonly indexes: readonly IndexPlan[];
+  readonly searchable: boolean;
+  /** Whether the server takes an array within an array. */
+  readonly nestedArrays: boolean;
+}
+
+export function toRow(write: DocWrite, fence: number, { indexes, searchable, nestedArrays }: Shape): Row {
   const { tenant, id, position, value } = write;
   const row: Row = { _id: rowId(tenant, id), tenant, doc_id: id, position, fence, value: null };
   if (value === null) return { ...row, gone_at: new Date() };
-  row.value = JSON.stringify(value);
-  if (searchable) row.s = searchedFields(value);
+  row.value = storedForm(value, nestedArrays);
+  if (searchable) row.s = searchedFields(value, fieldOf);
   for (const plan of indexes) {
     if (plan.multi === undefined) {
       row[`k_${plan.name}`] = singleKey(plan, value, id);
@@ -47,9 +51,14 @@ export function toRow(
 
 /** Undefined for a tombstone. */
 export function toStoredDoc(row: Row | null | undefined): StoredDoc | undefined {
-  const text = optionalTextIn(row ?? null, 'value');
-  if (row === null || row === undefined || text === undefined) return undefined;
-  return { value: parseDocument(text), position: positionOf(textIn(row, 'position')) };
+  if (row === null || row === undefined || row.value === null || row.value === undefined) return undefined;
+  return { value: documentIn(row.value), position: positionOf(textIn(row, 'position')) };
+}
+
+/** Bytes of a row's document as it is stored. */
+export function sizeOf({ value }: Row): number {
+  if (typeof value === 'string') return Buffer.byteLength(value);
+  return typeof value === 'object' && value !== null ? BSON.calculateObjectSize(value) : 0;
 }
 
 /** Declared natively; `tenant` leads every query. */

@@ -2,6 +2,7 @@ import type { Document } from 'mongodb';
 import type { Filter, FilterField } from '../../../domain/expressions/filter-tree.ts';
 import { keyOf } from '../../../domain/expressions/matches.ts';
 import { pathKey } from '../searched.ts';
+import { fieldOf } from './native-documents.ts';
 
 /**
  * A filter as a MongoDB query over what `searchedFields` (searched.ts) gives. Its operators are those that every MongoDB and
@@ -49,7 +50,7 @@ export function filterQuery(filter: Filter, now: number): Document {
 
 export function fieldPath(field: FilterField): string {
   const key = pathKey(field);
-  if (!field.system) return `s.keys.${key}`;
+  if (!field.system) return `s.keys.${fieldOf(key)}`;
   return key === 'id' ? 'doc_id' : `s.${key}`;
 }
 

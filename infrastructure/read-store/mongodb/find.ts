@@ -1,6 +1,6 @@
-import type { FindCursor } from 'mongodb';
+import type { ClientSession, FindCursor } from 'mongodb';
 import type { Cursor, EntriesQuery, FindQuery, FindResult } from '../../../application/ports/read-store.ts';
-import { optionalTextIn, type Row, type Rows, textIn, textsIn } from '../../mongodb/calls.ts';
+import { type Row, type Rows, textIn, textsIn } from '../../mongodb/calls.ts';
 import {
   checkSingle,
   cursorOf,
@@ -11,12 +11,19 @@ import {
   splitKey,
 } from '../index-keys.ts';
 import { pageRoom } from '../page-room.ts';
-import { parseDocument } from '../stored-values.ts';
+import { sizeOf } from './documents.ts';
+import { documentIn } from './native-documents.ts';
 
 /** A row of a page, with its key in the index. */
 interface Hit {
   readonly key: string;
   readonly row: Row;
+}
+
+/** The collection, and the transaction that it is read in. */
+interface Source {
+  readonly rows: Rows;
+  readonly session: ClientSession | undefined;
 }
 
 interface Hits {
@@ -34,22 +41,28 @@ export async function pageRows(
   bytes?: number,
 ): Promise<{ page: Row[]; hasMore: boolean }> {
   const size = bytes === undefined ? BATCH : limit + 1;
-  const hasRoom = pageRoom(limit, bytes);
+  const hasRoom = pageRoom<Row>(limit, sizeOf, bytes);
   const page: Row[] = [];
   // Leaving the loop closes the cursor.
   for await (const row of cursor.limit(limit + 1).batchSize(size)) {
-    if (!hasRoom(optionalTextIn(row, 'value') ?? '')) return { page, hasMore: true };
+    if (!hasRoom(row)) return { page, hasMore: true };
     page.push(row);
   }
   return { page, hasMore: false };
 }
 
-export async function findPage(rows: Rows, plan: IndexPlan, query: FindQuery): Promise<FindResult> {
+/** @param session of a transaction that the reads belong to */
+export async function findPage(
+  rows: Rows,
+  plan: IndexPlan,
+  query: FindQuery,
+  session?: ClientSession,
+): Promise<FindResult> {
   const range = rangeOf(plan, query);
-  const { hits, hasMore } = await hitsOf(rows, plan, query, range);
+  const { hits, hasMore } = await hitsOf({ rows, session }, plan, query, range);
   const docs = hits.map(({ row }) => ({
     id: textIn(row, 'doc_id'),
-    value: parseDocument(textIn(row, 'value')),
+    value: documentIn(row.value),
   }));
   const last = hits.at(-1);
   if (last === undefined || !hasMore) return { docs };
@@ -73,21 +86,28 @@ export async function findEntries(
   return found.map((row) => cursorOf(plan, textIn(row, field), query.equals?.length ?? 0));
 }
 
-function hitsOf(rows: Rows, plan: IndexPlan, query: FindQuery, range: KeyRange): Promise<Hits> {
-  if (plan.multi === undefined) return singleValued(rows, plan, query, range);
+function hitsOf(source: Source, plan: IndexPlan, query: FindQuery, range: KeyRange): Promise<Hits> {
+  if (plan.multi === undefined) return singleValued(source, plan, query, range);
   const equals = query.equals ?? [];
-  if (equals.length < plan.splitAt) return unwound(rows, plan, query, range);
-  return withinHead(rows, plan, query, range, encodeAll(equals.slice(0, plan.splitAt)));
+  if (equals.length < plan.splitAt) return unwound(source, plan, query, range);
+  return withinHead(source, plan, query, range, encodeAll(equals.slice(0, plan.splitAt)));
 }
+
+const within = (session: ClientSession | undefined) => (session === undefined ? {} : { session });
 
 /** Infinite where the page is not bounded. */
 const bytesOf = ({ bounded }: FindQuery): number | undefined =>
   bounded === true ? undefined : Number.POSITIVE_INFINITY;
 
-async function singleValued(rows: Rows, plan: IndexPlan, query: FindQuery, range: KeyRange): Promise<Hits> {
+async function singleValued(
+  { rows, session }: Source,
+  plan: IndexPlan,
+  query: FindQuery,
+  range: KeyRange,
+): Promise<Hits> {
   const field = `k_${plan.name}`;
   const found = rows
-    .find({ tenant: query.tenant, [field]: { $gt: range.low, $lt: range.high } })
+    .find({ tenant: query.tenant, [field]: { $gt: range.low, $lt: range.high } }, within(session))
     .sort({ [field]: range.descending ? -1 : 1 });
   const { page, hasMore } = await pageRows(found, query.limit, bytesOf(query));
   return { hits: page.map((row) => ({ key: textIn(row, field), row })), hasMore };
@@ -95,7 +115,7 @@ async function singleValued(rows: Rows, plan: IndexPlan, query: FindQuery, range
 
 /** The array's field is fixed by `equals`: one element matches, and the tail orders by a native multikey index. */
 async function withinHead(
-  rows: Rows,
+  { rows, session }: Source,
   plan: IndexPlan,
   query: FindQuery,
   range: KeyRange,
@@ -106,7 +126,7 @@ async function withinHead(
   const bounded = range.high.startsWith(head);
   const bounds = bounded ? { $gt: low, $lt: range.high.slice(head.length) } : { $gt: low };
   const found = rows
-    .find({ tenant: query.tenant, [`h_${plan.name}`]: head, [field]: bounds })
+    .find({ tenant: query.tenant, [`h_${plan.name}`]: head, [field]: bounds }, within(session))
     .sort({ [field]: range.descending ? -1 : 1 });
   const { page, hasMore } = await pageRows(found, query.limit, bytesOf(query));
   return { hits: page.map((row) => ({ key: head + textIn(row, field), row })), hasMore };
@@ -117,7 +137,8 @@ async function withinHead(
  * the keys of all matching documents are read and ordered here, and then the page's documents. The cost grows
  * with the tenant's matching documents; a projection whose common query this is needs another index.
  */
-async function unwound(rows: Rows, plan: IndexPlan, query: FindQuery, range: KeyRange): Promise<Hits> {
+async function unwound(source: Source, plan: IndexPlan, query: FindQuery, range: KeyRange): Promise<Hits> {
+  const { rows, session } = source;
   const head = `h_${plan.name}`;
   const tail = `t_${plan.name}`;
   const [lowHead] = splitKey(range.low, plan.splitAt);
@@ -125,7 +146,7 @@ async function unwound(rows: Rows, plan: IndexPlan, query: FindQuery, range: Key
   const found = await rows
     .find(
       { tenant: query.tenant, [head]: { $elemMatch: { $gte: lowHead, $lte: highHead } } },
-      { projection: { [head]: 1, [tail]: 1 } },
+      { ...within(session), projection: { [head]: 1, [tail]: 1 } },
     )
     .toArray();
   const [low, high] = [Buffer.from(range.low), Buffer.from(range.high)];
@@ -135,15 +156,15 @@ async function unwound(rows: Rows, plan: IndexPlan, query: FindQuery, range: Key
     .filter(({ bytes }) => Buffer.compare(bytes, low) > 0 && Buffer.compare(bytes, high) < 0)
     .sort((a, b) => (range.descending ? -1 : 1) * Buffer.compare(a.bytes, b.bytes))
     .slice(0, query.limit + 1);
-  const documents = await rows.find({ _id: { $in: entries.map(({ id }) => id) } }).toArray();
+  const documents = await rows.find({ _id: { $in: entries.map(({ id }) => id) } }, within(session)).toArray();
   const byId = new Map(documents.map((row) => [row._id, row]));
   const hits = entries.flatMap(({ id, key }) => {
     const row = byId.get(id);
     return row === undefined || row.value === null ? [] : [{ key, row }];
   });
   // A document went in between: a short page would look like the last one.
-  if (hits.length < entries.length) return unwound(rows, plan, query, range);
-  const hasRoom = pageRoom(query.limit, bytesOf(query));
-  const end = hits.findIndex(({ row }) => !hasRoom(textIn(row, 'value')));
+  if (hits.length < entries.length) return unwound(source, plan, query, range);
+  const hasRoom = pageRoom<Row>(query.limit, sizeOf, bytesOf(query));
+  const end = hits.findIndex(({ row }) => !hasRoom(row));
   return end < 0 ? { hits, hasMore: false } : { hits: hits.slice(0, end), hasMore: true };
 }

@@ -1,4 +1,5 @@
-import type { Db } from 'mongodb';
+import { randomUUID } from 'node:crypto';
+import { Binary, type ClientSession, type Db } from 'mongodb';
 import { z } from 'zod';
 import type { Position } from '../../../application/ports/event-store.ts';
 import {
@@ -10,28 +11,59 @@ import {
 import { insertOnce, type Row, type Rows, textIn } from '../../mongodb/calls.ts';
 import { type IndexPlan, planIndex } from '../index-keys.ts';
 import { checkNames, checkSameSpec, specOf, specText } from '../stored-values.ts';
-import { indexKeys, TOMBSTONE_SECONDS } from './documents.ts';
+import { indexKeys, type Shape, TOMBSTONE_SECONDS } from './documents.ts';
 
 export const generationId = ({ projection, tag }: GenerationId): string => `${projection}@${tag}`;
 
 /** A collection of a generation, with its indexes parsed. */
-export interface OpenCollection {
+export interface OpenCollection extends Shape {
   readonly rows: Rows;
-  readonly indexes: readonly IndexPlan[];
-  readonly searchable: boolean;
+}
+
+export interface GenerationProgress {
+  /** Empty before the first one. */
+  readonly checkpoint: Position | '';
+  /** Its documents are of an older format than those of a new generation. */
+  readonly isOutdated: boolean;
 }
 
 export interface Generations {
   prepare(generation: GenerationId, collections: readonly CollectionSpec[]): Promise<void>;
   /** Undefined when the generation is not there (never prepared, or dropped). */
   open(generation: GenerationId, collection: string): Promise<OpenCollection | undefined>;
-  checkpoint(generation: GenerationId): Promise<Position | undefined | ''>;
-  advance(generation: GenerationId, fence: number, checkpoint: Position): Promise<void>;
+  progress(generation: GenerationId): Promise<GenerationProgress | undefined>;
+  /**
+   * Moves fence and checkpoint on; without a checkpoint it only claims the row for the transaction.
+   * @throws {Fenced}
+   */
+  advance(
+    generation: GenerationId,
+    fence: number,
+    checkpoint: Position | undefined,
+    session?: ClientSession,
+  ): Promise<void>;
+  /** Notes the session that the holder's transactions run in. */
+  noteSession(generation: GenerationId, fence: number, id: Binary): Promise<void>;
+  /** The session that was noted by a holder before this fence. */
+  sessionBefore(lease: string, fence: number): Promise<Binary | undefined>;
   drop(generation: GenerationId): Promise<void>;
 }
 
-/** @param ttlIndexes whether the server expires documents by itself */
-export function mongoGenerations(db: Db, ttlIndexes: boolean): Generations {
+/**
+ * The format of documents in generations that are prepared now. Format 1, which has no mark, is JSON text under `value`
+ * (decision 34).
+ */
+const FORMAT = 2;
+
+/** What the server can do, apart from transactions. */
+export interface Abilities {
+  /** It expires documents by itself. */
+  readonly ttlIndexes: boolean;
+  /** It takes an array within an array. */
+  readonly nestedArrays: boolean;
+}
+
+export function mongoGenerations(db: Db, { ttlIndexes, nestedArrays }: Abilities): Generations {
   const generations = db.collection<Row>('meta_generations');
   const specs = db.collection<Row>('meta_collections');
   const opened = new Map<string, OpenCollection>();
@@ -55,7 +87,7 @@ export function mongoGenerations(db: Db, ttlIndexes: boolean): Generations {
       const _id = generationId(generation);
       const lease = leaseNameOf(generation);
       // An empty checkpoint is before every other, which saves a case in the conditional update.
-      await insertOnce(generations, { _id, lease, checkpoint: '', fence: 0 });
+      await insertOnce(generations, { _id, lease, checkpoint: '', fence: 0, format: FORMAT });
       for (const collection of collections) {
         const { name, indexes } = collection;
         const row = {
@@ -78,20 +110,32 @@ export function mongoGenerations(db: Db, ttlIndexes: boolean): Generations {
       const spec = await specs.findOne({ _id });
       if (spec === null) return undefined;
       const { indexes, searchable } = specOf(textIn(spec, 'indexes'));
-      const collection = { rows: rowsOf(generation, name), indexes: indexes.map(planIndex), searchable };
+      const plans = indexes.map(planIndex);
+      const collection = { rows: rowsOf(generation, name), indexes: plans, searchable, nestedArrays };
       opened.set(_id, collection);
       return collection;
     },
-    async checkpoint(generation) {
+    async progress(generation) {
       const row = await generations.findOne({ _id: generationId(generation) });
-      return row === null ? undefined : storedCheckpoint.parse(row.checkpoint);
+      return row === null ? undefined : storedProgress.parse(row);
     },
-    async advance(generation, fence, checkpoint) {
+    async advance(generation, fence, checkpoint, session) {
+      const order = checkpoint === undefined ? {} : { checkpoint: { $lte: checkpoint } };
       const { matchedCount } = await generations.updateOne(
-        { _id: generationId(generation), checkpoint: { $lte: checkpoint }, fence: { $lte: fence } },
-        { $set: { checkpoint, fence } },
+        { _id: generationId(generation), fence: { $lte: fence }, ...order },
+        // The id makes each update a change: one that changes nothing would not conflict with a raised fence.
+        { $set: { fence, batch: randomUUID(), ...(checkpoint !== undefined && { checkpoint }) } },
+        session === undefined ? {} : { session },
       );
       if (matchedCount === 0) throw new Fenced(`${generationId(generation)} was moved on by another holder`);
+    },
+    async noteSession(generation, fence, id) {
+      const _id = generationId(generation);
+      await generations.updateOne({ _id, fence: { $lte: fence } }, { $set: { session: id } });
+    },
+    async sessionBefore(lease, fence) {
+      const row = await generations.findOne({ lease, fence: { $lt: fence } });
+      return row?.session instanceof Binary ? row.session : undefined;
     },
     async drop(generation) {
       const _id = generationId(generation);
@@ -105,4 +149,9 @@ export function mongoGenerations(db: Db, ttlIndexes: boolean): Generations {
   };
 }
 
-const storedCheckpoint = z.custom<Position | ''>((value) => typeof value === 'string');
+const storedProgress = z
+  .object({
+    checkpoint: z.custom<Position | ''>((value) => typeof value === 'string'),
+    format: z.number().default(1),
+  })
+  .transform(({ checkpoint, format }) => ({ checkpoint, isOutdated: format < FORMAT }));

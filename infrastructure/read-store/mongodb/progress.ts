@@ -12,6 +12,7 @@ import { call, isDuplicateKey, optionalTextIn, type Row, type Rows, textIn } fro
 import { optionalPosition, positionOf } from '../stored-values.ts';
 import { type Generations, generationId } from './generations.ts';
 import type { Leases } from './leases.ts';
+import { endTransactions } from './transactions.ts';
 
 const parkedRow = z.object({
   tenant: z.string(),
@@ -51,6 +52,8 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
    */
   async function raiseBarriers(name: string, fence: number): Promise<void> {
     if (raised.get(name) === fence) return;
+    const session = await generations.sessionBefore(name, fence);
+    if (session !== undefined) await endTransactions(db, session);
     for (const barrier of [db.collection<Row>('meta_generations'), parked, subscribers]) {
       await barrier.updateMany({ lease: name, fence: { $lt: fence } }, { $set: { fence } });
     }
@@ -60,13 +63,14 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
   return {
     state: (generation) =>
       call(async () => {
-        const checkpoint = await generations.checkpoint(generation);
+        const progress = await generations.progress(generation);
         const rows = await parked
           .find({ generation: generationId(generation) })
           .sort({ tenant: 1 })
           .toArray();
         const tenants: ParkedTenant[] = rows.map((row) => parkedRow.parse(row));
-        return { checkpoint: optionalPosition(checkpoint || undefined), parked: tenants };
+        const checkpoint = optionalPosition(progress?.checkpoint || undefined);
+        return { checkpoint, parked: tenants, ...(progress?.isOutdated === true && { isOutdated: true }) };
       }),
     park: (generation, fence, tenant) =>
       call(async () => {

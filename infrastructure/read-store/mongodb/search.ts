@@ -11,17 +11,17 @@ import type { SortField } from '../../../domain/expressions/filter-tree.ts';
 import { type Row, textIn } from '../../mongodb/calls.ts';
 import { cursorOf, rangeOf } from '../index-keys.ts';
 import { searchedIndex, sortedAfter } from '../searched.ts';
-import { parseDocument } from '../stored-values.ts';
 import { fieldPath, filterQuery } from './filter-query.ts';
 import { pageRows } from './find.ts';
 import type { OpenCollection } from './generations.ts';
+import { documentIn } from './native-documents.ts';
 
 /** Less than the time after which a whole call is given up, so that the server stops too. */
 const SERVER_MS = 8_000;
 
 export async function searchPage(collection: OpenCollection, query: SearchQuery): Promise<FindResult> {
   const { page, next } = await pageOf(collection, query, { value: 1 });
-  const docs = page.map((row) => ({ id: textIn(row, 'doc_id'), value: parseDocument(textIn(row, 'value')) }));
+  const docs = page.map((row) => ({ id: textIn(row, 'doc_id'), value: documentIn(row.value) }));
   return next === undefined ? { docs } : { docs, next };
 }
 

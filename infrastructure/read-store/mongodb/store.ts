@@ -1,27 +1,18 @@
 import { type Db, MongoClient } from 'mongodb';
-import type { Position } from '../../../application/ports/event-store.ts';
-import {
-  type BatchWrite,
-  type Cursor,
-  Fenced,
-  type FindQuery,
-  type FindResult,
-  type GenerationId,
-  type JsonObject,
-  leaseNameOf,
-  type RangeQuery,
-  type ReadStore,
-} from '../../../application/ports/read-store.ts';
+import { leaseNameOf, type ReadStore } from '../../../application/ports/read-store.ts';
 import { CLIENT_OPTIONS, call, databaseIn, type Row, whereId } from '../../mongodb/calls.ts';
 import { planNamed } from '../index-keys.ts';
 import { claimedLeases } from './claimed-leases.ts';
-import { lastWrites, rowId, toRow, toStoredDoc, writeRows } from './documents.ts';
-import { findEntries, findPage } from './find.ts';
-import { type Generations, mongoGenerations } from './generations.ts';
+import { orderedCommits, transactionalCommits } from './commits.ts';
+import { rowId, toStoredDoc } from './documents.ts';
+import { findEntries } from './find.ts';
+import { findIn, findTogether } from './find-together.ts';
+import { mongoGenerations } from './generations.ts';
 import { knowsPipelines, type Leases, pipelineLeases } from './leases.ts';
 import { listRows } from './list.ts';
-import { checkFence, mongoProgress } from './progress.ts';
+import { mongoProgress } from './progress.ts';
 import { countRows, searchIds, searchPage } from './search.ts';
+import { type Transactions, transactionsOf } from './transactions.ts';
 
 export interface MongoReadStoreOptions {
   /** A MongoDB connection string. Its database is used unless `dbName` names another; default `read_models`. */
@@ -32,8 +23,8 @@ export interface MongoReadStoreOptions {
 }
 
 /**
- * Read models in MongoDB, without multi-document transactions: see {@link writeRows} and {@link ReadStore.commit}.
- * Servers that lack update pipelines (FerretDB 1.x) are told apart once, here.
+ * Read models in MongoDB. Servers without multi-document transactions, and those without update pipelines (FerretDB 1.x),
+ * are told apart once, here.
  * @throws {StoreUnavailable}
  */
 export async function openMongoReadStore(options: MongoReadStoreOptions): Promise<ReadStore> {
@@ -41,7 +32,8 @@ export async function openMongoReadStore(options: MongoReadStoreOptions): Promis
   try {
     const db = client.db(options.dbName ?? databaseIn(options.url));
     const complete = await call(() => knowsPipelines(db));
-    return readStore(client, db, complete, options.beforeCheckpoint ?? (async () => undefined));
+    const transactions = await call(() => transactionsOf(client, db));
+    return readStore(client, db, complete, transactions, options.beforeCheckpoint ?? (async () => undefined));
   } catch (error) {
     await client.close();
     throw error;
@@ -52,10 +44,14 @@ function readStore(
   client: MongoClient,
   db: Db,
   complete: boolean,
+  transactions: Transactions | undefined,
   beforeCheckpoint: () => Promise<void>,
 ): ReadStore {
   const leases: Leases = complete ? pipelineLeases(db) : claimedLeases(db);
-  const generations = mongoGenerations(db, complete);
+  const generations = mongoGenerations(db, { ttlIndexes: complete, nestedArrays: complete });
+  const deps = { generations, leases, beforeCheckpoint };
+  const commit =
+    transactions === undefined ? orderedCommits(deps, !complete) : transactionalCommits(deps, transactions);
 
   return {
     ...mongoProgress(db, generations, leases),
@@ -90,15 +86,7 @@ function readStore(
         return findEntries(collection.rows, planNamed(collection.indexes, query).plan, query);
       }),
     findAll: (generation, queries) =>
-      call(async () => {
-        for (let left = QUIET_TRIES; ; left -= 1) {
-          const before = await generations.checkpoint(generation);
-          const found = await Promise.all(
-            queries.map((query) => findEverything(generations, generation, query)),
-          );
-          if (left <= 1 || (await generations.checkpoint(generation)) === before) return found;
-        }
-      }),
+      call(() => findTogether(generations, transactions, generation, queries)),
     search: (generation, query) =>
       call(async () => {
         const collection = await generations.open(generation, query.collection);
@@ -114,18 +102,7 @@ function readStore(
         const collection = await generations.open(generation, selection.collection);
         return collection === undefined ? 0 : countRows(collection, selection);
       }),
-    commit: (batch) =>
-      call(async () => {
-        await Promise.all([
-          checkFence(leases, leaseNameOf(batch.generation), batch.fence),
-          // Without documents the checkpoint's own conditional update is check enough.
-          batch.writes.length === 0 ? undefined : checkOrder(generations, batch),
-        ]);
-        await writeDocuments(generations, batch, !complete);
-        await beforeCheckpoint();
-        const { generation, fence, checkpoint } = batch;
-        if (checkpoint !== undefined) await generations.advance(generation, fence, checkpoint);
-      }),
+    commit: (batch) => call(() => commit(batch)),
     list: (generation, name, after, limit) =>
       call(async () => {
         const collection = await generations.open(generation, name);
@@ -142,58 +119,4 @@ function readStore(
       }),
     close: () => client.close(),
   };
-}
-
-async function findIn(
-  generations: Generations,
-  generation: GenerationId,
-  query: FindQuery,
-): Promise<FindResult> {
-  const collection = await generations.open(generation, query.collection);
-  if (collection === undefined) return { docs: [] };
-  return findPage(collection.rows, planNamed(collection.indexes, query).plan, query);
-}
-
-/** How often a range is read for want of a moment without commits. */
-const QUIET_TRIES = 5;
-const PAGE = 1000;
-
-async function findEverything(
-  generations: Generations,
-  generation: GenerationId,
-  query: RangeQuery,
-): Promise<readonly JsonObject[]> {
-  const all: JsonObject[] = [];
-  let after: Cursor | undefined;
-  do {
-    const page = await findIn(generations, generation, { ...query, limit: PAGE, after });
-    for (const { value } of page.docs) all.push(value);
-    after = page.next;
-  } while (after !== undefined);
-  return all;
-}
-
-/** Before any document is written; the checkpoint's own update checks again. @throws {Fenced} */
-async function checkOrder(generations: Generations, { generation, checkpoint }: BatchWrite): Promise<void> {
-  if (checkpoint === undefined) return;
-  const stored: Position | '' | undefined = await generations.checkpoint(generation);
-  if (stored === undefined || stored > checkpoint) {
-    throw new Fenced(
-      `the checkpoint of ${leaseNameOf(generation)} is ${stored ?? 'gone'}, not before ${checkpoint}`,
-    );
-  }
-}
-
-async function writeDocuments(generations: Generations, batch: BatchWrite, oneByOne: boolean): Promise<void> {
-  const collections = Map.groupBy(lastWrites(batch.writes), (write) => write.collection);
-  const work = [...collections].map(async ([name, writes]) => {
-    const collection = await generations.open(batch.generation, name);
-    if (collection === undefined) throw new Error(`collection ${name} of the batch is not prepared`);
-    return {
-      rows: collection.rows,
-      all: writes.map((write) => toRow(write, batch.fence, collection)),
-    };
-  });
-  // Every row is made before the first is written: a document that cannot be indexed stops the whole batch.
-  for (const { rows, all } of await Promise.all(work)) await writeRows(rows, all, oneByOne);
 }

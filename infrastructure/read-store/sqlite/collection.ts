@@ -164,7 +164,11 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
     const { plan, at } = planNamed(indexes, query);
     const { low, high, descending } = rangeOf(plan, query);
     const statement = connection.prepare(findSql(shape, at, descending));
-    const hasRoom = pageRoom(query.limit, query.bounded ? undefined : Number.POSITIVE_INFINITY);
+    const hasRoom = pageRoom<string>(
+      query.limit,
+      Buffer.byteLength,
+      query.bounded ? undefined : Number.POSITIVE_INFINITY,
+    );
     const docs: { id: string; value: JsonObject }[] = [];
     let last = '';
     for (const row of statement.iterate(query.tenant, low, high, query.limit + 1)) {

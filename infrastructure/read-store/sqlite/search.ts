@@ -83,7 +83,7 @@ export async function countRows(scan: Scan, selection: Selection): Promise<numbe
 /** The documents of a page, up to its size in bytes. */
 async function documentsOf({ step }: Scan, query: SearchQuery, { page, next }: FoundPage) {
   const docs: { id: string; value: JsonObject }[] = [];
-  const hasRoom = pageRoom(query.limit);
+  const hasRoom = pageRoom<string>(query.limit, Buffer.byteLength);
   let end: Cursor | undefined;
   for (const row of page) {
     const text = await step(({ prepare }, { number }) => {

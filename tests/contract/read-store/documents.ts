@@ -1,6 +1,14 @@
 import { expect } from 'chai';
-import type { JsonObject } from '../../../application/ports/read-store.ts';
+import fc from 'fast-check';
+import type { JsonObject, JsonValue } from '../../../application/ports/read-store.ts';
+import { jsonObject } from '../../support/json-values.ts';
 import { at, type Context, DOCS, newGeneration, put, rejectsWith, workbench } from './support.ts';
+
+const nested = (levels: number): JsonValue => {
+  let value: JsonValue = 1;
+  for (let nth = 0; nth < levels; nth += 1) value = { a: value };
+  return value;
+};
 
 export function documentTests({ store, harness }: Context): void {
   describe('documents', () => {
@@ -103,6 +111,22 @@ export function documentTests({ store, harness }: Context): void {
       ['unicode', { n: 'Grüße 😀 \u{10FFFF} \uFFFD', ключ: 'значение' }],
       ['control characters', { n: 'a\u0001b\u0002c\u001f\u007f\u2028\n\t', 'k\u0001': 1 }],
       ['field names that a database might read', { n: 1, $set: { 'a.b': 1 }, '': 2, _id: 3, tenant: 'x' }],
+      ['field names that a driver might read', { _bsontype: 'Long', $ref: 'a', $id: 1, toBSON: 1, _id: [1] }],
+      ['field names like escaped ones', { '%': 1, '%24a': 2, $a: 3, 'a%2Eb': 4, 'a.b': 5, '\u0000': 6 }],
+      ['field names of objects', JSON.parse('{"__proto__":{"n":1},"constructor":2,"toString":3}')],
+      ['lists in lists', { list: [[1, [2, []]], [], [{ a: [[null]] }]] }],
+      ['half a surrogate pair', { n: 1, text: '\ud800', '\udfff': 1 }],
+      ['300 levels', { n: 1, deep: nested(300) }],
+      ['99 levels', { n: 1, deep: nested(99) }],
+      ['200,000 values', { n: 1, list: Array.from({ length: 200_000 }, (_, nth) => nth % 7) }],
+      [
+        '3,000 fields',
+        { n: 1, wide: Object.fromEntries(Array.from({ length: 3000 }, (_, nth) => [`f${nth}`, nth])) },
+      ],
+      [
+        'large and decimal numbers',
+        { n: 1, list: [2 ** 31, -(2 ** 31) - 1, 2 ** 53, 1e21, 0.1], d: ['1.10', '1e400', '007'] },
+      ],
       ['numbers', { n: -0.1, big: 9007199254740991, tiny: 5e-324, huge: 1.7976931348623157e308 }],
       ['200 KB', { n: 1, text: 'ü'.repeat(100_000) }],
       ['empty values', { n: '', list: [], object: {}, nothing: null }],
@@ -115,6 +139,17 @@ export function documentTests({ store, harness }: Context): void {
         expect(await bench.ids()).to.deep.equal(['a']);
       });
     }
+
+    it('gives back any JSON exactly', async () => {
+      await fc.assert(
+        fc.asyncProperty(jsonObject, async (value) => {
+          const bench = await workbench(store());
+          await bench.commit([put('a', 1, { value })], 1);
+          expect(await bench.value('a')).to.deep.equal(JSON.parse(JSON.stringify({ value })));
+        }),
+        { numRuns: Math.min(harness().runs, 100) },
+      );
+    }).timeout(120_000);
 
     it('omits a field without a value', async () => {
       const { commit, value } = await workbench(store());

@@ -102,9 +102,11 @@ export function redeliveryTests({ store, harness }: Context): void {
       if (crashing === undefined) return this.skip();
       const { generation, fence, commit, ids, value } = await workbench(store());
       await commit([put('old', 1, { n: 0 }), put('b', 1, { n: 1 })], 1);
+      const before = [await ids(), await value('b')];
       const crash = async (writes: DocWrite[], checkpoint: number): Promise<void> => {
         await rejectsWith(crashing.commit({ generation, fence, writes, checkpoint: at(checkpoint) }), Error);
         expect((await store().state(generation)).checkpoint).to.equal(at(1));
+        if (harness().isAtomic) expect([await ids(), await value('b')]).to.deep.equal(before);
       };
       const batch = [put('a', 2, { n: 2 }), put('c', 2, { n: 2 }), put('c', 3, null), put('b', 4, null)];
       await crash(batch, 4);
@@ -118,8 +120,29 @@ export function redeliveryTests({ store, harness }: Context): void {
       await crashing.close();
     });
 
+    it('shows a batch as a whole, or nothing of it, where the store has transactions', async function () {
+      if (!harness().isAtomic) return this.skip();
+      const { generation, fence, commit, ids, value } = await workbench(store());
+      const seen = async () => {
+        const { checkpoint } = await store().state(generation);
+        return [await ids(), await value('b'), await value('c'), checkpoint];
+      };
+      await commit([put('b', 1, { n: 1 }), put('c', 1, { n: 1 })], 1);
+      const before = await seen();
+      const within: unknown[] = [];
+      const watched = await harness().openInterrupted?.(async () => {
+        within.push(await seen());
+      });
+      if (watched === undefined) return this.skip();
+      const writes = [put('a', 2, { n: 0 }), put('b', 3, { n: 3 }), put('c', 2, null)];
+      await watched.commit({ generation, fence, writes, checkpoint: at(3) });
+      expect(within).to.deep.equal([before]);
+      expect(await seen()).to.deep.equal([['a', 'b'], { n: 3 }, undefined, at(3)]);
+      await watched.close();
+    });
+
     it('by a holder that loses its lease within a commit does not move the checkpoint', async function () {
-      const { generation, fence, commit } = await workbench(store());
+      const { generation, fence, commit, value } = await workbench(store());
       const lease = { name: leaseNameOf(generation), owner: 'tester', fence };
       const overtaken = await harness().openInterrupted?.(async () => {
         await store().releaseLease(lease);
@@ -130,6 +153,7 @@ export function redeliveryTests({ store, harness }: Context): void {
       const batch = { generation, fence, writes: [put('a', 2, { n: 2 })], checkpoint: at(2) };
       await isFenced(overtaken.commit(batch));
       expect((await store().state(generation)).checkpoint).to.equal(at(1));
+      if (harness().isAtomic) expect(await value('a')).to.deep.equal({ n: 1 });
       // The new holder folds the same event and continues.
       await commit([put('a', 2, { n: 2 })], 2, fence + 1);
       expect((await store().state(generation)).checkpoint).to.equal(at(2));

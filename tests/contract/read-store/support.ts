@@ -15,11 +15,10 @@ import { positionOf } from '../../../infrastructure/read-store/stored-values.ts'
 export interface ReadStoreHarness {
   /** Opens the same store again, like another process. */
   open(): Promise<ReadStore>;
-  /**
-   * A store whose commits await `between` after the documents and before the checkpoint; absent when both are written
-   * at once.
-   */
+  /** A store whose commits await `between` after the documents and before the checkpoint; absent where it cannot. */
   readonly openInterrupted?: ((between: () => Promise<void>) => Promise<ReadStore>) | undefined;
+  /** True where a batch is there as a whole or not at all, and ranges that are read together are of one moment. */
+  readonly isAtomic: boolean;
   /** Runs of each property test. */
   readonly runs: number;
   dispose(): Promise<void>;

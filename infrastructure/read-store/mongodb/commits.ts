@@ -1,0 +1,163 @@
+import type { ClientSession } from 'mongodb';
+import {
+  type BatchWrite,
+  type DocWrite,
+  Fenced,
+  type GenerationId,
+  leaseNameOf,
+} from '../../../application/ports/read-store.ts';
+import { type Row, type Rows, textIn, whereId } from '../../mongodb/calls.ts';
+import { lastWrites, toRow, writeRows } from './documents.ts';
+import type { Generations } from './generations.ts';
+import type { Leases } from './leases.ts';
+import { checkFence } from './progress.ts';
+import type { TransactionSession, Transactions } from './transactions.ts';
+
+/** How batches of documents are stored with their checkpoint. */
+export type Commit = (batch: BatchWrite) => Promise<void>;
+
+export interface CommitDeps {
+  readonly generations: Generations;
+  readonly leases: Leases;
+  /** For tests: awaited between the documents and the checkpoint. */
+  readonly beforeCheckpoint: () => Promise<void>;
+}
+
+/** The rows of one collection in a batch. */
+export interface RowsOfBatch<Collection> {
+  readonly collection: Collection;
+  readonly all: readonly Row[];
+}
+
+/** What a batch needs of a transaction. */
+export interface BatchTransaction<Collection> {
+  /** Positions of those rows that are stored, by id. */
+  positions(collection: Collection, ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  replace(collection: Collection, rows: readonly Row[]): Promise<void>;
+  /** @throws {Fenced} */
+  advance(): Promise<void>;
+}
+
+/**
+ * Documents, checkpoint and fence in one transaction. The fence is raised in the generation's own row when a lease changes
+ * hands, and each batch writes to that row: of the two, one sees the other or fails on a write conflict and is repeated.
+ */
+export function transactionalCommits(deps: CommitDeps, transactions: Transactions): Commit {
+  const { generations, leases, beforeCheckpoint } = deps;
+  const sessions = holderSessions(generations, transactions);
+  return async (batch) => {
+    const { generation, fence, checkpoint } = batch;
+    await checkFence(leases, leaseNameOf(generation), fence);
+    const rows = await rowsOf(generations, batch);
+    if (rows.length === 0) {
+      if (checkpoint !== undefined) await generations.advance(generation, fence, checkpoint);
+      return;
+    }
+    await sessions.run(generation, fence, (session) =>
+      writeBatch<Rows>(rows, beforeCheckpoint, {
+        positions: async (collection, ids) => {
+          const options = { session, projection: { position: 1 } };
+          const found = await collection.find(whereId(ids), options).toArray();
+          return new Map(found.map((row) => [row._id, textIn(row, 'position')]));
+        },
+        replace: async (collection, all) => {
+          const operations = all.map(({ _id, ...replacement }) => ({
+            replaceOne: { filter: { _id }, replacement, upsert: true },
+          }));
+          await collection.bulkWrite(operations, { session, ordered: false });
+        },
+        advance: () => generations.advance(generation, fence, checkpoint, session),
+      }),
+    );
+  };
+}
+
+/**
+ * One session for the batches of each generation, noted in the generation's row before its first transaction, so that the
+ * next holder of the lease can end what this process leaves open when it dies.
+ */
+function holderSessions(generations: Generations, transactions: Transactions) {
+  const idle = new Map<string, { readonly session: TransactionSession; readonly fence: number }>();
+  return {
+    async run(
+      generation: GenerationId,
+      fence: number,
+      work: (session: ClientSession) => Promise<void>,
+    ): Promise<void> {
+      const key = leaseNameOf(generation);
+      const known = idle.get(key);
+      // A call that was given up may still run in its session: no other call takes that one.
+      idle.delete(key);
+      const session = known?.session ?? transactions.open();
+      try {
+        if (known?.fence !== fence) await generations.noteSession(generation, fence, session.id);
+        await session.run(work);
+      } catch (error) {
+        await session.end();
+        throw error;
+      }
+      if (idle.has(key)) await session.end();
+      else idle.set(key, { session, fence });
+    },
+  };
+}
+
+/** Writes each row that is newer than the stored one, then the checkpoint. */
+export async function writeBatch<Collection>(
+  rows: readonly RowsOfBatch<Collection>[],
+  beforeCheckpoint: () => Promise<void>,
+  transaction: BatchTransaction<Collection>,
+): Promise<void> {
+  for (const { collection, all } of rows) {
+    const stored = await transaction.positions(
+      collection,
+      all.map(({ _id }) => _id),
+    );
+    const newer = all.filter((row) => (stored.get(row._id) ?? '') < textIn(row, 'position'));
+    if (newer.length > 0) await transaction.replace(collection, newer);
+  }
+  await beforeCheckpoint();
+  await transaction.advance();
+}
+
+/**
+ * For servers without transactions: documents first, then the checkpoint, each only over what is older.
+ * @param oneByOne as in {@link writeRows}
+ */
+export function orderedCommits(deps: CommitDeps, oneByOne: boolean): Commit {
+  const { generations, leases, beforeCheckpoint } = deps;
+  return async (batch) => {
+    const { generation, fence, checkpoint } = batch;
+    await Promise.all([
+      checkFence(leases, leaseNameOf(generation), fence),
+      // Without documents the checkpoint's own conditional update is check enough.
+      batch.writes.length === 0 ? undefined : checkOrder(generations, batch),
+    ]);
+    const rows = await rowsOf(generations, batch);
+    for (const { collection, all } of rows) await writeRows(collection, all, oneByOne);
+    await beforeCheckpoint();
+    if (checkpoint !== undefined) await generations.advance(generation, fence, checkpoint);
+  };
+}
+
+/** Before any document is written; the checkpoint's own update checks again. @throws {Fenced} */
+async function checkOrder(generations: Generations, { generation, checkpoint }: BatchWrite): Promise<void> {
+  if (checkpoint === undefined) return;
+  const stored = (await generations.progress(generation))?.checkpoint;
+  if (stored === undefined || stored > checkpoint) {
+    throw new Fenced(
+      `the checkpoint of ${leaseNameOf(generation)} is ${stored ?? 'gone'}, not before ${checkpoint}`,
+    );
+  }
+}
+
+/** Makes every row before the first is written: a document that cannot be indexed stops the whole batch. */
+function rowsOf(generations: Generations, batch: BatchWrite): Promise<RowsOfBatch<Rows>[]> {
+  const collections = Map.groupBy(lastWrites(batch.writes), (write: DocWrite) => write.collection);
+  const work = [...collections].map(async ([name, writes]) => {
+    const opened = await generations.open(batch.generation, name);
+    if (opened === undefined) throw new Error(`collection ${name} of the batch is not prepared`);
+    return { collection: opened.rows, all: writes.map((write) => toRow(write, batch.fence, opened)) };
+  });
+  return Promise.all(work);
+}

@@ -1,0 +1,76 @@
+import type { ClientSession } from 'mongodb';
+import type {
+  Cursor,
+  FindQuery,
+  FindResult,
+  GenerationId,
+  JsonObject,
+  RangeQuery,
+} from '../../../application/ports/read-store.ts';
+import { planNamed } from '../index-keys.ts';
+import { findPage } from './find.ts';
+import type { Generations } from './generations.ts';
+import type { Transactions } from './transactions.ts';
+
+type Found = readonly (readonly JsonObject[])[];
+
+/** How often ranges are read, without transactions, for want of a moment without commits. */
+const QUIET_TRIES = 5;
+const PAGE = 1000;
+
+/** All documents of each range: of one snapshot, or read again while commits come in between. */
+export async function findTogether(
+  generations: Generations,
+  transactions: Transactions | undefined,
+  generation: GenerationId,
+  queries: readonly RangeQuery[],
+): Promise<Found> {
+  if (transactions !== undefined) {
+    return transactions.run((session) => findEach(generations, generation, queries, session));
+  }
+  const checkpoint = async () => (await generations.progress(generation))?.checkpoint;
+  for (let left = QUIET_TRIES; ; left -= 1) {
+    const before = await checkpoint();
+    const found = await Promise.all(queries.map((query) => findEverything(generations, generation, query)));
+    if (left <= 1 || (await checkpoint()) === before) return found;
+  }
+}
+
+/** One after the other: a session takes one call at a time. */
+async function findEach(
+  generations: Generations,
+  generation: GenerationId,
+  queries: readonly RangeQuery[],
+  session: ClientSession,
+): Promise<Found> {
+  const found: (readonly JsonObject[])[] = [];
+  for (const query of queries) found.push(await findEverything(generations, generation, query, session));
+  return found;
+}
+
+async function findEverything(
+  generations: Generations,
+  generation: GenerationId,
+  query: RangeQuery,
+  session?: ClientSession,
+): Promise<readonly JsonObject[]> {
+  const all: JsonObject[] = [];
+  let after: Cursor | undefined;
+  do {
+    const page = await findIn(generations, generation, { ...query, limit: PAGE, after }, session);
+    for (const { value } of page.docs) all.push(value);
+    after = page.next;
+  } while (after !== undefined);
+  return all;
+}
+
+export async function findIn(
+  generations: Generations,
+  generation: GenerationId,
+  query: FindQuery,
+  session?: ClientSession,
+): Promise<FindResult> {
+  const collection = await generations.open(generation, query.collection);
+  if (collection === undefined) return { docs: [] };
+  return findPage(collection.rows, planNamed(collection.indexes, query).plan, query, session);
+}

@@ -1,0 +1,138 @@
+import type { JsonObject, JsonValue } from '../../../application/ports/read-store.ts';
+import { parseDocument } from '../stored-values.ts';
+
+/**
+ * The stored form of a document (decision 34): a BSON document with the same fields. A document that BSON or the server
+ * cannot hold exactly is stored as its JSON text, as are all documents of format 1.
+ */
+
+/** MongoDB takes 100 levels of a whole row, arrays included. */
+const MAX_DEPTH = 80;
+/** BSON adds about 12 bytes to each value: this many keep a document of 14 MB of JSON under 16 MiB. */
+const MAX_VALUES = 100_000;
+
+type StoredValue = string | number | boolean | null | StoredValue[] | StoredFields;
+export type StoredFields = { [field: string]: StoredValue };
+
+/** @param nestedArrays whether the server takes an array within an array (FerretDB 1.x does not) */
+export function storedForm(value: JsonObject, nestedArrays: boolean): StoredFields | string {
+  const budget = { values: MAX_VALUES, nestedArrays };
+  return storedFields(value, budget, MAX_DEPTH) ?? JSON.stringify(value);
+}
+
+/** The inverse of {@link storedForm}. @throws {TypeError} for what is no document */
+export function documentIn(stored: unknown): JsonObject {
+  if (typeof stored === 'string') return parseDocument(stored);
+  if (!isFields(stored)) throw new TypeError('a stored document has no fields');
+  return objectOf(stored);
+}
+
+/** A leading `$`, and what no field name may hold anywhere. */
+const UNSAFE = /^\$|[.%\0]/g;
+
+/**
+ * Names that the driver looks up in plain objects of its own, where `constructor` or `__proto__` are always found, and the
+ * one by which it tells its types.
+ */
+const RESERVED: ReadonlySet<string> = new Set([...Object.getOwnPropertyNames(Object.prototype), '_bsontype']);
+
+/**
+ * The field that holds what a document has under `name`: percent-encoded are a leading `$`, dots, NUL, `%`, and the first
+ * character of a reserved name. The empty name is `%`.
+ */
+export function fieldOf(name: string): string {
+  if (name === '') return '%';
+  if (RESERVED.has(name)) return encoded(name.slice(0, 1)) + name.slice(1);
+  return name.replace(UNSAFE, encoded);
+}
+
+const encoded = (char: string): string =>
+  `%${char.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`;
+
+/** The inverse of {@link fieldOf}. */
+export function nameOf(field: string): string {
+  if (!field.includes('%')) return field;
+  return field === '%'
+    ? ''
+    : field.replace(/%([0-9A-F]{2})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
+}
+
+interface Budget {
+  values: number;
+  readonly nestedArrays: boolean;
+}
+
+/** Undefined where it cannot be stored as fields. */
+function storedFields(value: JsonObject, budget: Budget, levels: number): StoredFields | undefined {
+  if (levels === 0) return undefined;
+  const fields: StoredFields = {};
+  for (const name of Object.keys(value)) {
+    const each = value[name];
+    if (each === undefined) continue;
+    const stored = storedValue(each, budget, levels - 1);
+    if (stored === undefined || !name.isWellFormed()) return undefined;
+    fields[fieldOf(name)] = stored;
+  }
+  return fields;
+}
+
+function storedValue(value: JsonValue, budget: Budget, levels: number): StoredValue | undefined {
+  budget.values -= 1;
+  if (budget.values < 0) return undefined;
+  if (typeof value === 'string') return value.isWellFormed() ? value : undefined;
+  // As JSON has them: no infinities, and no sign of a zero.
+  if (typeof value === 'number') return Number.isFinite(value) ? value + 0 : null;
+  if (value === null || typeof value === 'boolean') return value;
+  return isList(value) ? storedList(value, budget, levels) : storedFields(value, budget, levels);
+}
+
+function storedList(value: readonly JsonValue[], budget: Budget, levels: number): StoredValue[] | undefined {
+  if (levels === 0) return undefined;
+  const list: StoredValue[] = [];
+  for (const each of value) {
+    if (isList(each) && !budget.nestedArrays) return undefined;
+    const stored = storedValue(each ?? null, budget, levels - 1);
+    if (stored === undefined) return undefined;
+    list.push(stored);
+  }
+  return list;
+}
+
+function objectOf(fields: Readonly<Record<string, unknown>>): JsonObject {
+  const value: Record<string, JsonValue> = {};
+  for (const field of Object.keys(fields)) {
+    const name = nameOf(field);
+    const each = jsonOf(fields[field]);
+    // Assigned to, it would set the prototype.
+    if (name === '__proto__') {
+      Object.defineProperty(value, name, {
+        value: each,
+        enumerable: true,
+        configurable: true,
+        writable: true,
+      });
+    } else value[name] = each;
+  }
+  return value;
+}
+
+function jsonOf(stored: unknown): JsonValue {
+  if (
+    stored === null ||
+    typeof stored === 'string' ||
+    typeof stored === 'number' ||
+    typeof stored === 'boolean'
+  ) {
+    return stored;
+  }
+  if (Array.isArray(stored)) return stored.map(jsonOf);
+  if (isFields(stored)) return objectOf(stored);
+  throw new TypeError('a stored document holds what is no JSON');
+}
+
+const isList = (value: JsonValue): value is readonly JsonValue[] => Array.isArray(value);
+
+/** A plain object: not one of BSON's own types, which another program may have written. */
+function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+}

@@ -1,0 +1,70 @@
+import fc from 'fast-check';
+import type { JsonObject, JsonValue } from '../../application/ports/read-store.ts';
+
+/** JSON with the names, numbers and texts that a database may not take as they are. */
+
+const name = fc.oneof(
+  fc.constantFrom(
+    '',
+    '$',
+    '$set',
+    '$ref',
+    'a.b',
+    '.',
+    '%',
+    '%%',
+    '%24',
+    '%2',
+    'a%2Eb',
+    '_id',
+    '\u0000',
+    'a\u0000',
+  ),
+  fc.constantFrom(
+    '__proto__',
+    '_bsontype',
+    '%5Fbsontype',
+    'constructor',
+    'valueOf',
+    'firstBatch',
+    'toString',
+    'toBSON',
+    'length',
+    '10',
+    '2',
+  ),
+  fc.string({ maxLength: 6 }),
+  fc.string({ unit: 'binary', maxLength: 6 }),
+);
+
+const scalar = fc.oneof(
+  fc.constantFrom(
+    null,
+    true,
+    false,
+    0,
+    -0,
+    1.5,
+    2 ** 31,
+    -(2 ** 31) - 1,
+    2 ** 53,
+    2 ** 63,
+    1e21,
+    5e-324,
+    -1e300,
+  ),
+  fc.constantFrom('1.10', '1e400', '007', '\u0000', '\ud800', '\u{1f600}', 'NaN', '$a', 'Long'),
+  fc.integer(),
+  fc.double({ noNaN: true, noDefaultInfinity: true }),
+  fc.string({ unit: 'binary' }),
+);
+
+const tree = fc.letrec<{ value: JsonValue; object: JsonObject }>((tie) => ({
+  value: fc.oneof({ maxDepth: 4 }, scalar, fc.array(tie('value'), { maxLength: 4 }), tie('object')),
+  // By way of entries: `__proto__` is then a field as any other.
+  object: fc
+    .array(fc.tuple(name, tie('value')), { maxLength: 5 })
+    .map((entries): JsonObject => Object.fromEntries(entries)),
+}));
+
+export const jsonObject: fc.Arbitrary<JsonObject> = tree.object;
