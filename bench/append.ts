@@ -62,7 +62,7 @@ async function adapterRate(path: string, events: readonly NewEvent[], streams: n
 }
 
 async function rawRate(path: string, events: readonly NewEvent[], streams: number): Promise<number> {
-  const db = openDatabase(path, undefined);
+  const db = openDatabase(path);
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
   const stream = db.prepare('INSERT INTO streams (id, name) VALUES (?, ?)');

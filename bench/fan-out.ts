@@ -5,7 +5,7 @@ import { inFolder, makePairs, messagesPath, type Pair, startPlatformChild } from
 import { type Line, milliseconds } from './report.ts';
 import { median, percentile, scaled } from './rounds.ts';
 
-const PER_SECOND = 200;
+export const PER_SECOND = 200;
 const PAIRS = 20;
 const CONNECTIONS = 8;
 const MOST_MS = 25;
@@ -41,12 +41,13 @@ export const benchFanOut = (scale: number): Promise<Line[]> =>
     }
   });
 
-interface Times {
+export interface Times {
   readonly posts: number[];
   readonly envelopes: number[];
 }
 
-const steady = async (port: number, pairs: readonly Pair[], count: number): Promise<Times> => {
+/** Messages at {@link PER_SECOND}, each at its time. */
+export const steady = async (port: number, pairs: readonly Pair[], count: number): Promise<Times> => {
   const due = new Map<string, number>();
   const times: Times = { posts: [], envelopes: [] };
   const sockets = await Promise.all(

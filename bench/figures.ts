@@ -14,6 +14,7 @@ import { benchRebuild } from './rebuild.ts';
 import { type Line, perSecond } from './report.ts';
 import { scaled } from './rounds.ts';
 import { benchSqliteReadStore } from './sqlite-read-store.ts';
+import { benchStores } from './stores.ts';
 import { benchWebhooks } from './webhooks.ts';
 
 export interface Figure {
@@ -63,4 +64,5 @@ export const figures: readonly Figure[] = [
   { name: 'bulk', run: benchBulk },
   { name: 'assistant', run: benchAssistant },
   { name: 'audit', run: benchAudit },
+  { name: 'stores', run: benchStores },
 ];

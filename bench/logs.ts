@@ -23,6 +23,7 @@ export const noKeyStore: KeyStore = {
   getMany: async (keyIds) => keyIds.map(() => undefined),
   destroy: async () => undefined,
   replace: async () => false,
+  list: async function* () {},
   ping: async () => undefined,
   close: async () => undefined,
 };

@@ -11,9 +11,10 @@ export interface Line {
 
 export interface Amount {
   readonly amount: number;
-  readonly unit: '/s' | 'ms' | 'µs' | '%' | 'MiB';
+  readonly unit: '' | '/s' | 'ms' | 'µs' | '%' | 'MiB';
 }
 
+export const count = (amount: number): Amount => ({ amount, unit: '' });
 export const perSecond = (amount: number): Amount => ({ amount, unit: '/s' });
 export const milliseconds = (amount: number): Amount => ({ amount, unit: 'ms' });
 export const microseconds = (amount: number): Amount => ({ amount, unit: 'µs' });

@@ -13,6 +13,8 @@ import { openSqliteHeadStore } from './audit/sqlite-heads.ts';
 import { openFolderBlobStore } from './blob-store/folder.ts';
 import type { Config } from './config.ts';
 import { openSqliteCorpusStore } from './corpus/sqlite.ts';
+import type { LogImport } from './event-store/log-import.ts';
+import { openSqliteImport } from './event-store/sqlite/import.ts';
 import { openSqliteEventStore } from './event-store/sqlite/store.ts';
 import { openSqliteIdempotencyStore } from './idempotency/sqlite.ts';
 import { openSqliteKeyStore } from './key-store/sqlite.ts';
@@ -45,9 +47,9 @@ export const openStores = async (
   const file = (name: string): string => join(config.DATA_DIR, name);
   const events = await opened(() => openEvents(config, logger));
   const reads = await opened(() => openReads(config));
-  const keys = await opened(() => openKeys(config, file('keys.db')));
-  const answers = await opened(() => openAnswers(config, file('answers.db')));
-  const blobs = await opened(() => openBlobs(config, file('blobs')));
+  const keys = await opened(() => openKeys(config));
+  const answers = await opened(() => openAnswers(config));
+  const blobs = await opened(() => openBlobs(config));
   const corpus = await opened(() => openCorpus(config));
   // A cache of this machine, also with remote stores.
   const snapshots = await openSqliteSnapshotStore({ path: file('snapshots.db') });
@@ -78,6 +80,16 @@ export const openEvents = async (config: Config, logger: Logger): Promise<EventS
   return openEventStoreDb({ url: config.EVENTSTORE_URL, logger });
 };
 
+/** Opens an import into the event log that the configuration names. */
+export const openLogImport = async (config: Config): Promise<LogImport> => {
+  if (config.EVENTSTORE_URL === undefined) {
+    mkdirSync(config.DATA_DIR, { recursive: true });
+    return openSqliteImport(join(config.DATA_DIR, 'events.db'));
+  }
+  const { openEventStoreDbImport } = await import('./event-store/eventstoredb/import.ts');
+  return openEventStoreDbImport(config.EVENTSTORE_URL);
+};
+
 /** Opens the read store only. */
 export const openReads = async (config: Config): Promise<ReadStore> => {
   if (config.MONGODB_URL === undefined)
@@ -94,9 +106,10 @@ export const openCorpus = async (config: Config): Promise<CorpusStore> => {
   return openMongoCorpusStore({ url: config.MONGODB_URL });
 };
 
-const openKeys = async (config: Config, path: string): Promise<KeyStore> => {
+/** Opens the data keys only. */
+export const openKeys = async (config: Config): Promise<KeyStore> => {
   const { KEYSTORE_URL: url = config.MONGODB_URL } = config;
-  if (url === undefined) return openSqliteKeyStore({ path });
+  if (url === undefined) return openSqliteKeyStore({ path: join(config.DATA_DIR, 'keys.db') });
   if (!url.startsWith('mongodb')) {
     mkdirSync(url, { recursive: true });
     return openSqliteKeyStore({ path: join(url, 'keys.db') });
@@ -105,14 +118,17 @@ const openKeys = async (config: Config, path: string): Promise<KeyStore> => {
   return openMongoKeyStore({ url });
 };
 
-const openAnswers = async (config: Config, path: string): Promise<IdempotencyStore> => {
-  if (config.MONGODB_URL === undefined) return openSqliteIdempotencyStore({ path });
+/** Opens the stored answers only. */
+export const openAnswers = async (config: Config): Promise<IdempotencyStore> => {
+  if (config.MONGODB_URL === undefined)
+    return openSqliteIdempotencyStore({ path: join(config.DATA_DIR, 'answers.db') });
   const { openMongoIdempotencyStore } = await import('./idempotency/mongodb.ts');
   return openMongoIdempotencyStore({ url: config.MONGODB_URL });
 };
 
-const openBlobs = async (config: Config, path: string): Promise<BlobStore> => {
-  if (config.MONGODB_URL === undefined) return openFolderBlobStore({ path });
+/** Opens the files of people only. */
+export const openBlobs = async (config: Config): Promise<BlobStore> => {
+  if (config.MONGODB_URL === undefined) return openFolderBlobStore({ path: join(config.DATA_DIR, 'blobs') });
   const { openGridFsBlobStore } = await import('./blob-store/gridfs.ts');
   return openGridFsBlobStore({ url: config.MONGODB_URL });
 };

@@ -21,7 +21,8 @@ import { catalogue } from '../../domain/catalogue.ts';
 import type { Projection } from '../../domain/core/projection.ts';
 import type { Config, RequiredSecret } from '../../infrastructure/config.ts';
 import { knownSecret } from '../../infrastructure/development-secrets.ts';
-import { offsetOf } from '../../infrastructure/event-store/positions.ts';
+import { formatPosition, offsetOf } from '../../infrastructure/event-store/positions.ts';
+import { importedIn } from '../../infrastructure/event-store/sqlite/imported.ts';
 import { systemClock } from '../../infrastructure/identity/ids.ts';
 import { type Scratch, takeScratch } from '../../infrastructure/read-store/scratch.ts';
 import { integrityFaults, logIndexFaults } from '../../infrastructure/sqlite/integrity.ts';
@@ -30,7 +31,7 @@ import { projections } from '../../projections/all.ts';
 import { type AdminCommand, adminConfig, optionsOf, produce, Refusal, say } from './command.ts';
 
 /** Discards log lines: a poison event is reported as a difference. */
-const logger: Logger = {
+export const silentLogger: Logger = {
   debug: () => undefined,
   info: () => undefined,
   warn: () => undefined,
@@ -47,7 +48,7 @@ const metrics: Metrics = {
 };
 
 /** Refuses a missing folder, which would otherwise look like one without faults. */
-const existingData = (...uses: readonly RequiredSecret[]): Config => {
+export const existingData = (...uses: readonly RequiredSecret[]): Config => {
   const config = adminConfig(...uses);
   if (config.EVENTSTORE_URL === undefined && !existsSync(join(config.DATA_DIR, 'events.db'))) {
     throw new Refusal(`${config.DATA_DIR} holds no event log.`);
@@ -77,7 +78,15 @@ const compareOne = async (
   for (let tries = 1; ; tries += 1) {
     const beside = await scratch.open(projection.name);
     try {
-      const deps = { events, codec, live, scratch: beside, logger, metrics, clock: systemClock };
+      const deps = {
+        events,
+        codec,
+        live,
+        scratch: beside,
+        logger: silentLogger,
+        metrics,
+        clock: systemClock,
+      };
       return await compareReadModel(projection, deps);
     } catch (error) {
       if (!(error instanceof Replaced) || tries >= TRIES) throw error;
@@ -139,7 +148,7 @@ export const compareReadModels: AdminCommand = {
     const schema = z.object({ projection: z.enum(names).optional() });
     const { projection: only } = optionsOf(args, { projection: { type: 'string' } }, schema);
     const config = existingData();
-    const events = await openEvents(config, logger);
+    const events = await openEvents(config, silentLogger);
     const live = await openReads(config);
     try {
       const chosen = projections.filter(({ name }) => only === undefined || name === only);
@@ -167,9 +176,22 @@ const checkFiles = (config: Config, quick: boolean, report: (finding: Finding) =
   }
 };
 
-/** The embedded log's positions follow each other without a gap. */
-const isNextEmbedded = (before: Position | undefined, position: Position): boolean =>
-  offsetOf(position) === (before === undefined ? 0 : offsetOf(before)) + 1;
+/**
+ * The embedded log's positions follow each other without a gap; those of an import have the gaps of the store that it
+ * came from, so its events are counted.
+ */
+const nextEmbedded = (dataDir: string, report: (finding: Finding) => void) => {
+  const part = importedIn(join(dataDir, 'events.db'));
+  if (part !== undefined && part.found !== part.events) {
+    const message = `Of ${part.events} events that were imported up to it, ${part.found} are there.`;
+    report({ kind: 'missing_event', what: formatPosition(part.last), message });
+  }
+  const imported = part?.last ?? 0;
+  return (before: Position | undefined, position: Position): boolean => {
+    const [at, last] = [offsetOf(position), before === undefined ? 0 : offsetOf(before)];
+    return at <= imported ? at > last : at === Math.max(last, imported) + 1;
+  };
+};
 
 export const verifyData: AdminCommand = {
   name: 'verify-data',
@@ -191,7 +213,7 @@ export const verifyData: AdminCommand = {
     };
     checkFiles(config, options.quick, report);
     const hasHeads = existsSync(join(config.DATA_DIR, 'heads.db'));
-    const stores = await openStores(config, logger).catch((error: unknown) => {
+    const stores = await openStores(config, silentLogger).catch((error: unknown) => {
       if (faults > 0) return undefined;
       throw error;
     });
@@ -201,7 +223,7 @@ export const verifyData: AdminCommand = {
       const { events, reads } = stores;
       const keys = new KeyRing(stores.keys, masterKey);
       const codec = new EventCodec(catalogue);
-      const erasures = new Erasures({ events, codec, keys, store: stores.keys, logger });
+      const erasures = new Erasures({ events, codec, keys, store: stores.keys, logger: silentLogger });
       const log = await checkLog(
         {
           events,
@@ -209,7 +231,7 @@ export const verifyData: AdminCommand = {
           reads,
           keys: new KeyCheck(catalogue, keys, erasures),
           heads: hasHeads ? stores.heads : undefined,
-          isNext: config.EVENTSTORE_URL === undefined ? isNextEmbedded : () => true,
+          isNext: config.EVENTSTORE_URL === undefined ? nextEmbedded(config.DATA_DIR, report) : () => true,
         },
         report,
       );

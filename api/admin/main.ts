@@ -5,6 +5,7 @@ import { backup, restoreBackup } from './backups.ts';
 import { type AdminCommand, produce, Refusal, say } from './command.ts';
 import { compareReadModels, verifyData } from './data-checks.ts';
 import { dropPreviousKey, rotateKey } from './keys.ts';
+import { exportAll, importAll } from './moves.ts';
 import { createPlatformAdmin, setPlatformAdminPassword } from './platform-admins.ts';
 
 /**
@@ -22,6 +23,8 @@ const COMMANDS: readonly AdminCommand[] = [
   verifyData,
   backup,
   restoreBackup,
+  exportAll,
+  importAll,
 ];
 
 const helpOf = (commands: readonly AdminCommand[]): string =>

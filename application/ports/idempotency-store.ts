@@ -16,6 +16,14 @@ export interface KeyUse {
   readonly nonce: string;
 }
 
+/** What is kept of a key: that a request began, or its answer. */
+export type KeptUse = {
+  readonly scope: string;
+  readonly key: string;
+  /** ms */
+  readonly expiresAt: number;
+} & ({ readonly use: KeyUse } | { readonly answer: StoredAnswer });
+
 export interface IdempotencyStore {
   /** @param scope tenant and caller @param key the header's value */
   get(scope: string, key: string): Promise<StoredAnswer | undefined>;
@@ -33,6 +41,8 @@ export interface IdempotencyStore {
   release(scope: string, key: string, nonce: string): Promise<void>;
   /** Stores the first answer for the key until `expiresAt` (ms); later ones are ignored. */
   put(scope: string, key: string, answer: StoredAnswer, expiresAt: number): Promise<void>;
+  /** Every beginning and every answer, in no order. */
+  list(): AsyncIterable<KeptUse>;
   /** Removes expired rows. */
   sweep(now: number): Promise<void>;
   close(): Promise<void>;

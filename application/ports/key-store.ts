@@ -16,8 +16,15 @@ export interface KeyStore {
    * @returns false when the row differs, is destroyed, or never existed
    */
   replace(keyId: string, from: Uint8Array, to: Uint8Array): Promise<boolean>;
+  /** Every row, also of destroyed keys, in no order. */
+  list(): AsyncIterable<KeptKey>;
   ping(): Promise<void>;
   close(): Promise<void>;
+}
+
+export interface KeptKey {
+  readonly id: string;
+  readonly wrapped: Uint8Array | 'destroyed';
 }
 
 export interface WrappedKey {

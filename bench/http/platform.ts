@@ -47,7 +47,7 @@ export interface Pair {
 }
 
 /** Makes the bench's tenant, and as many conversations of two people each, over HTTP like anybody else. */
-export const makePairs = async (port: number, count: number): Promise<Pair[]> => {
+export const makePairs = async (port: number, count: number, tenantId = TENANT): Promise<Pair[]> => {
   const connection = await Connection.open(port);
   const ask = async (request: Buffer, expected: readonly number[]): Promise<Answer> => {
     const answer = await connection.request(request);
@@ -57,12 +57,12 @@ export const makePairs = async (port: number, count: number): Promise<Pair[]> =>
   try {
     const login = await ask(requestBytes('POST', '/super/auth/login', { body: ADMIN }), [200]);
     const { token } = JSON.parse(login.body);
-    const tenant = { id: TENANT, name: 'Bench', plan: 'enterprise' };
+    const tenant = { id: tenantId, name: 'Bench', plan: 'enterprise' };
     await ask(requestBytes('POST', '/super/tenants', { token, body: tenant }), [201]);
     const pairs: Pair[] = [];
     for (let nth = 0; nth < count; nth += 1) {
       const users = [`user-${nth}a`, `user-${nth}b`] as const;
-      const tokens = [tenantToken(TENANT, users[0]), tenantToken(TENANT, users[1])] as const;
+      const tokens = [tenantToken(tenantId, users[0]), tenantToken(tenantId, users[1])] as const;
       for (const own of tokens) await ask(requestBytes('GET', API, { token: own }), [200]);
       const started = await ask(
         requestBytes('POST', API, { token: tokens[0], body: { participant_user_ids: users } }),

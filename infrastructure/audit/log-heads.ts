@@ -31,6 +31,10 @@ export const openLogHeads = (path: string, log: string): LogHeads => {
   const lock = db.prepare('UPDATE main.progress SET one = one');
   const noted = db.prepare('SELECT position FROM progress');
   const end = db.prepare('SELECT ifnull(max(position), 0) AS position FROM log.events');
+  // Imported positions have gaps.
+  const nth = db.prepare(
+    'SELECT position FROM log.events WHERE position >= ? ORDER BY position LIMIT 1 OFFSET ?',
+  );
   const heads = db.prepare(`INSERT INTO heads (stream, revision, hash)
     SELECT s.name, e.revision, ${HASH} ${OF_STEP} ORDER BY e.position
     ON CONFLICT (stream) DO UPDATE SET revision = excluded.revision, hash = excluded.hash
@@ -50,12 +54,13 @@ export const openLogHeads = (path: string, log: string): LogHeads => {
     const from = position === undefined ? 1 : offsetOf(position) + 1;
     const last = numberOf(end.get() ?? {}, 'position');
     if (last < from) return { position, isEnd: true, isFull: false };
-    const to = Math.min(last, from + size - 1);
+    const cut = nth.get(from, size - 1);
+    const to = cut === undefined ? last : numberOf(cut, 'position');
     heads.run(from, to);
     owners.run(from, to);
     const reached = formatPosition(to);
     progress.run(reached, to, to);
-    return { position: reached, isEnd: to === last, isFull: to - from + 1 === size };
+    return { position: reached, isEnd: to === last, isFull: cut !== undefined };
   };
 
   return {

@@ -83,6 +83,17 @@ function idempotencyStore(client: MongoClient, db: Db): IdempotencyStore {
       const row = { _id: idOf(scope, key), answer: answerText(answer), expires_at: new Date(expiresAt) };
       await call(() => insertOnce(answers, row));
     },
+    list: async function* () {
+      for await (const row of begun.find({})) {
+        yield {
+          ...keptIn(row),
+          use: { fingerprint: textIn(row, 'fingerprint'), nonce: textIn(row, 'nonce') },
+        };
+      }
+      for await (const row of answers.find({})) {
+        yield { ...keptIn(row), answer: parseAnswer(textIn(row, 'answer')) };
+      }
+    },
     sweep: (now) =>
       call(async () => {
         for (const rows of [begun, answers]) await rows.deleteMany({ expires_at: { $lte: new Date(now) } });
@@ -90,3 +101,9 @@ function idempotencyStore(client: MongoClient, db: Db): IdempotencyStore {
     close: () => client.close(),
   };
 }
+
+const keptIn = ({ _id, expires_at }: Row) => {
+  const [scope = '', key = ''] = _id.split('\n');
+  if (!(expires_at instanceof Date)) throw new TypeError('a stored answer has no expiry');
+  return { scope, key, expiresAt: expires_at.getTime() };
+};

@@ -1,5 +1,5 @@
 import type { IdempotencyStore } from '../../application/ports/idempotency-store.ts';
-import { openSqlite, textOf } from '../sqlite/connection.ts';
+import { numberOf, openSqlite, optionalTextOf, textOf } from '../sqlite/connection.ts';
 import { groupedWrites } from '../sqlite/grouped-writes.ts';
 import { answerText, parseAnswer } from './answers.ts';
 
@@ -27,6 +27,8 @@ const PUT = `INSERT INTO keys (scope, key, fingerprint, nonce, answer, expires_a
   ON CONFLICT DO UPDATE SET answer = excluded.answer, expires_at = excluded.expires_at WHERE answer IS NULL`;
 const RELEASE = 'DELETE FROM keys WHERE scope = ? AND key = ? AND nonce = ? AND answer IS NULL';
 const GET = 'SELECT answer FROM keys WHERE scope = ? AND key = ? AND answer IS NOT NULL';
+
+const NEXT_ROWS = 'SELECT * FROM keys WHERE (scope, key) > (?, ?) ORDER BY scope, key LIMIT 500';
 
 /**
  * Stored answers in a SQLite file of their own, which several processes may open.
@@ -58,6 +60,21 @@ export async function openSqliteIdempotencyStore({ path }: { path: string }): Pr
       grouped(() => {
         prepare(PUT).run(scope, key, answer.fingerprint, answerText(answer), expiresAt);
       }),
+    list: async function* () {
+      for (let after = { scope: '', key: '' }; ; ) {
+        const rows = await read(() => prepare(NEXT_ROWS).all(after.scope, after.key));
+        if (rows.length === 0) return;
+        for (const row of rows) {
+          after = { scope: textOf(row, 'scope'), key: textOf(row, 'key') };
+          const kept = { ...after, expiresAt: numberOf(row, 'expires_at') };
+          const use = { fingerprint: textOf(row, 'fingerprint'), nonce: textOf(row, 'nonce') };
+          // An answer that was put without a beginning has no nonce.
+          if (use.nonce !== '') yield { ...kept, use };
+          const answer = optionalTextOf(row, 'answer');
+          if (answer !== undefined) yield { ...kept, answer: parseAnswer(answer) };
+        }
+      }
+    },
     sweep: (now) =>
       write(() => {
         prepare('DELETE FROM keys WHERE expires_at <= ?').run(now);

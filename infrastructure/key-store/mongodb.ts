@@ -44,6 +44,9 @@ export async function openMongoKeyStore(options: MongoOptions): Promise<KeyStore
         const { matchedCount } = await keys.updateOne({ _id: keyId, wrapped: new Binary(from) }, wrapped);
         return matchedCount > 0;
       }),
+    list: async function* () {
+      for await (const row of keys.find({})) yield { id: row._id, wrapped: wrappedIn(row) };
+    },
     ping,
     close,
   };

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import type { KeyStore } from '../../application/ports/key-store.ts';
-import { openSqlite, type SqliteConnection } from '../sqlite/connection.ts';
+import { openSqlite, type Row, type SqliteConnection, textOf } from '../sqlite/connection.ts';
 import { groupedWrites } from '../sqlite/grouped-writes.ts';
 
 const SCHEMA = 'CREATE TABLE IF NOT EXISTS data_keys (id TEXT PRIMARY KEY, wrapped BLOB) WITHOUT ROWID';
@@ -14,6 +14,8 @@ const BURY =
   'INSERT INTO data_keys (id, wrapped) VALUES (?, NULL) ON CONFLICT (id) DO UPDATE SET wrapped = NULL';
 const REPLACE = 'UPDATE data_keys SET wrapped = ? WHERE id = ? AND wrapped = ?';
 const SELECT = 'SELECT wrapped FROM data_keys WHERE id = ?';
+
+const NEXT_ROWS = 'SELECT id, wrapped FROM data_keys WHERE id > ? ORDER BY id LIMIT 500';
 
 const CHECKPOINT_PATIENCE_MS = 5000;
 
@@ -38,8 +40,7 @@ export async function openSqliteKeyStore({ path }: { readonly path: string }): P
         ids.map((id) => {
           const row = prepare(SELECT).get(id);
           if (row === undefined) return undefined;
-          const { wrapped } = row;
-          return wrapped instanceof Uint8Array ? wrapped : 'destroyed';
+          return wrappedIn(row);
         }),
       ),
     destroy: async (id) => {
@@ -55,6 +56,16 @@ export async function openSqliteKeyStore({ path }: { readonly path: string }): P
       await truncated();
       return true;
     },
+    list: async function* () {
+      for (let after = ''; ; ) {
+        const rows = await read(() => prepare(NEXT_ROWS).all(after));
+        if (rows.length === 0) return;
+        for (const row of rows) {
+          after = textOf(row, 'id');
+          yield { id: after, wrapped: wrappedIn(row) };
+        }
+      }
+    },
     ping: () =>
       read(() => {
         prepare(SELECT).get('');
@@ -62,6 +73,9 @@ export async function openSqliteKeyStore({ path }: { readonly path: string }): P
     close: async () => connection.close(),
   };
 }
+
+const wrappedIn = ({ wrapped }: Row): Uint8Array | 'destroyed' =>
+  wrapped instanceof Uint8Array ? wrapped : 'destroyed';
 
 /** Truncates the write-ahead log; concurrent destructions share one run. */
 function sharedTruncation(connection: SqliteConnection): () => Promise<void> {

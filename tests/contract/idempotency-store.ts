@@ -116,6 +116,23 @@ export function idempotencyStoreContract(name: string, start: () => Promise<Idem
       }
     });
 
+    it('lists beginnings and answers with their expiry', async () => {
+      const [begun, answered, alone] = [randomUUID(), randomUUID(), randomUUID()];
+      const first = use();
+      await store.begin('acme/list', begun, first, later);
+      await store.begin('acme/list', answered, first, later);
+      await store.put('acme/list', answered, answer(201), later + 5);
+      await store.put('acme/list', alone, answer(204), later + 6);
+      const of = new Map<string, unknown[]>();
+      for await (const { scope, key, expiresAt, ...kept } of store.list()) {
+        if (scope === 'acme/list') of.set(key, [...(of.get(key) ?? []), kept]);
+        if (key === alone) expect(expiresAt).to.equal(later + 6);
+      }
+      expect(of.get(begun)).to.deep.equal([{ use: first }]);
+      expect(of.get(answered)).to.have.deep.members([{ use: first }, { answer: answer(201) }]);
+      expect(of.get(alone)).to.deep.equal([{ answer: answer(204) }]);
+    });
+
     it('removes only what has expired', async () => {
       const [old, young] = [randomUUID(), randomUUID()];
       await store.begin('acme/ann', old, use(), later + 1_000);

@@ -87,6 +87,20 @@ export function keyStoreContract(name: string, start: () => Promise<KeyStoreHarn
       expect(found).to.deep.equal(keys.map(() => 'destroyed'));
     });
 
+    it('lists every row, also of destroyed keys', async () => {
+      const [kept, gone] = [newKey(), newKey()];
+      await store.put([kept, gone, ...Array.from({ length: 600 }, newKey)]);
+      await store.destroy(gone.id);
+      const listed = new Map<string, unknown>();
+      for await (const { id, wrapped } of store.list()) {
+        expect(listed.has(id)).to.equal(false);
+        listed.set(id, wrapped);
+      }
+      expect(listed.size).to.be.at.least(602);
+      expect(listed.get(kept.id)).to.deep.equal(kept.wrapped);
+      expect(listed.get(gone.id)).to.equal('destroyed');
+    });
+
     it('replaces a row by another, once', async () => {
       const [key, other] = [newKey(), newKey()];
       await store.put([key, other]);

@@ -68,6 +68,9 @@ export const memoryKeyStore = (): TestKeyStore => {
       wrapped.set(id, to);
       return true;
     },
+    list: async function* () {
+      for (const [id, row] of wrapped) yield { id, wrapped: row };
+    },
     ping: async () => undefined,
     close: async () => undefined,
   };

@@ -9,7 +9,7 @@ const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 /** Commit positions are signed in the server; what it does not know it sends as the greatest unsigned number. */
 const POSITION_END = 1n << 63n;
 /** Begins metadata that must not be read as JSON. No JSON text begins with it. */
-const VERBATIM = 0;
+export const VERBATIM = 0;
 
 /**
  * An event for the client, as binary so that its bytes come back as they went. The object is what the package's

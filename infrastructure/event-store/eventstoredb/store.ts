@@ -14,6 +14,7 @@ import { withTimeout } from './calls.ts';
 import { encodeEvent, parsePosition } from './codec.ts';
 import { acquireConnection, type Connection } from './connection.ts';
 import { appendError, mayBeTwin } from './errors.ts';
+import { withImportedPositions } from './imported-connection.ts';
 import { LateAppends } from './late-appends.ts';
 import { liveSource } from './live-source.ts';
 import { readHead, readStream, readStreams, scanAll } from './reads.ts';
@@ -38,7 +39,7 @@ const TWIN_PAUSE_MS = 10;
 export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
   const { url, timeoutMs = TIMEOUT_MS, logger } = options;
   const { connection, release } = acquireConnection(url, timeoutMs);
-  return overConnection(connection, { timeoutMs, logger, release });
+  return overConnection(withImportedPositions(connection, timeoutMs), { timeoutMs, logger, release });
 }
 
 interface Wiring {

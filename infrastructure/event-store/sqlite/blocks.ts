@@ -4,7 +4,7 @@ import type { TypeNames } from './names.ts';
 
 /** Positions `n * BLOCK` to `n * BLOCK + BLOCK - 1` are block n. */
 export const BLOCK = 1024;
-/** Positions that a filtered step scans: a few milliseconds. */
+/** Events that a filtered step scans: a few milliseconds. */
 export const WINDOW = 4 * BLOCK;
 const OWNER_END = '.';
 

@@ -1,6 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { numberOf } from '../../sqlite/connection.ts';
-import { Blocks } from './blocks.ts';
+import { Blocks, WINDOW } from './blocks.ts';
+import { importedPart } from './imported.ts';
 import { LastRevisions } from './last-revisions.ts';
 import { TypeNames } from './names.ts';
 
@@ -15,6 +16,8 @@ export class LogState {
   /** Position of the last event, 0 for an empty log. */
   end = 0;
   #version = -1;
+  /** Imported positions have gaps: `last` is the end of them, `window` covers about {@link WINDOW} events. */
+  readonly #imported: { readonly last: number; readonly window: number };
   readonly #dataVersion: StatementSync;
   readonly #lastPosition: StatementSync;
 
@@ -24,7 +27,14 @@ export class LogState {
     this.blocks = new Blocks(db, this.types);
     this.#dataVersion = db.prepare('PRAGMA data_version');
     this.#lastPosition = db.prepare('SELECT ifnull(max(position), 0) AS position FROM events');
+    const { events = 0, last = 0 } = importedPart(db) ?? {};
+    this.#imported = { last, window: events === 0 ? WINDOW : WINDOW * Math.ceil(last / events) };
     this.sync();
+  }
+
+  /** Positions that one step with a filter looks at. */
+  windowAt(position: number): number {
+    return position > this.#imported.last ? WINDOW : this.#imported.window;
   }
 
   /**

@@ -3,7 +3,6 @@ import type { Selection } from '../../../application/ports/event-filter.ts';
 import type { StoredEvent } from '../../../application/ports/event-store.ts';
 import { type Cells, inCells, iterateCells, numberAt, textAt } from '../../sqlite/cells.ts';
 import { formatPosition } from '../positions.ts';
-import { WINDOW } from './blocks.ts';
 import type { LogState } from './log-state.ts';
 
 /** Maximum of events (and characters) per step, so that a step does not block the event loop. */
@@ -118,7 +117,7 @@ export class Reader {
     if (after >= end) return { events: [], scanned: after, atEnd: true };
     const start = selection ? blocks.skip(after + 1, selection, true) : after + 1;
     if (start === undefined || start > end) return { events: [], scanned: end, atEnd: true };
-    const last = Math.min(end, selection ? start + WINDOW - 1 : start + limit - 1);
+    const last = selection ? Math.min(end, start + this.#state.windowAt(start) - 1) : end;
     const { events, reached } = this.#scan(start, last, true, selection, limit);
     const scanned = reached ?? last;
     return { events, scanned, atEnd: scanned >= end };
@@ -129,7 +128,7 @@ export class Reader {
     const latest = Math.min(before - 1, this.#state.end);
     const start = selection && latest > 0 ? this.#state.blocks.skip(latest, selection, false) : latest;
     if (start === undefined || start < 1) return { events: [], scanned: 1, atEnd: true };
-    const first = Math.max(1, start - (selection ? WINDOW : limit) + 1);
+    const first = selection ? Math.max(1, start - this.#state.windowAt(start) + 1) : 1;
     const { events, reached } = this.#scan(first, start, false, selection, limit);
     const scanned = reached ?? first;
     return { events, scanned, atEnd: scanned <= 1 };

@@ -1,5 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { isTransient } from '../../sqlite/errors.ts';
+import { UNFINISHED } from '../log-import.ts';
+import { importedPart } from './imported.ts';
 
 /**
  * Columns of scan filters come first, before pages of long texts. `types` maps types to numbers, because each event
@@ -35,9 +37,15 @@ const OPEN_TIMEOUT_MS = 5000;
 
 /**
  * Opens the file and creates the schema if it is new. Blocks up to 5 s while another process does the same.
- * @throws when the file cannot be opened, or was written by a newer version
+ * @throws when the file cannot be opened, was written by a newer version, or holds an incomplete import
  */
-export function openDatabase(path: string, maxPages: number | undefined): DatabaseSync {
+export function openDatabase(
+  path: string,
+  {
+    maxPages,
+    isImport = false,
+  }: { readonly maxPages?: number | undefined; readonly isImport?: boolean } = {},
+): DatabaseSync {
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
   try {
     // Switching to WAL ignores the busy timeout.
@@ -46,6 +54,7 @@ export function openDatabase(path: string, maxPages: number | undefined): Databa
     // Fewer checkpoints than by default, because they write pages of many streams at random.
     db.exec('PRAGMA wal_autocheckpoint = 4000');
     waitingForLocks(() => ensureSchema(db));
+    if (!isImport && importedPart(db)?.isComplete === false) throw new Error(UNFINISHED);
     if (maxPages !== undefined) db.exec(`PRAGMA max_page_count = ${maxPages}`);
     return db;
   } catch (error) {

@@ -104,7 +104,7 @@ function pagesOf(events: readonly StoredEvent[]): number {
 
 function open(path: string, maxPages: number | undefined): DatabaseSync {
   try {
-    return openDatabase(path, maxPages);
+    return openDatabase(path, { maxPages });
   } catch (error) {
     throw unavailable(`event log ${path} cannot be opened`, error);
   }

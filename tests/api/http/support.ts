@@ -14,7 +14,12 @@ import {
   type UserPrincipal,
 } from '../../../application/core/commands/principal.ts';
 import type { Position } from '../../../application/ports/event-store.ts';
-import type { IdempotencyStore, KeyUse, StoredAnswer } from '../../../application/ports/idempotency-store.ts';
+import type {
+  IdempotencyStore,
+  KeptUse,
+  KeyUse,
+  StoredAnswer,
+} from '../../../application/ports/idempotency-store.ts';
 import type { Logger } from '../../../application/ports/logger.ts';
 import { DomainError } from '../../../domain/core/errors.ts';
 
@@ -68,6 +73,7 @@ export class MemoryIdempotency implements IdempotencyStore {
   async release(scope: string, key: string, nonce: string): Promise<void> {
     if (this.begun.get(`${scope} ${key}`)?.nonce === nonce) this.begun.delete(`${scope} ${key}`);
   }
+  async *list(): AsyncGenerator<KeptUse> {}
   async sweep(): Promise<void> {}
   async close(): Promise<void> {}
 }

@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import { ImportError } from '../../infrastructure/event-store/log-import.ts';
+import { systemClock } from '../../infrastructure/identity/ids.ts';
+import { expectEmptyStores } from '../../infrastructure/move/empty-stores.ts';
+import { exportStores } from '../../infrastructure/move/export.ts';
+import { importStores } from '../../infrastructure/move/import.ts';
+import { MoveError } from '../../infrastructure/move/manifest.ts';
+import { openAnswers, openBlobs, openEvents, openKeys, openLogImport } from '../../infrastructure/stores.ts';
+import { type AdminCommand, adminConfig, optionsOf, Refusal, say } from './command.ts';
+import { existingData, silentLogger } from './data-checks.ts';
+
+const folder = z.string().min(1);
+
+const refusing = async <T>(work: Promise<T>): Promise<T> => {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof MoveError) throw new Refusal(error.message);
+    if (error instanceof ImportError) throw new Refusal(`This cannot be imported: ${error.message}.`);
+    throw error;
+  }
+};
+
+/** Keys have a folder of their own, or stay in a store that source and target share. */
+const keyFolder = (name: string, given: string | undefined, stay: boolean): string | undefined => {
+  if ((given !== undefined) !== stay) return given;
+  throw new Refusal(`Either --${name} <folder> or --keys-stay is needed.`, 2);
+};
+
+export const exportAll: AdminCommand = {
+  name: 'export-stores',
+  usage: '--to <folder> (--keys-to <folder> | --keys-stay)',
+  summary:
+    'Write log, files and stored answers to one empty folder, data keys to another, to be imported into other stores. No server may run.',
+  run: async (args) => {
+    const text = { type: 'string' } as const;
+    const options = optionsOf(
+      args,
+      { to: text, 'keys-to': text, 'keys-stay': { type: 'boolean', default: false } },
+      z.object({ to: folder, 'keys-to': folder.optional(), 'keys-stay': z.boolean() }),
+    );
+    const keysTo = keyFolder('keys-to', options['keys-to'], options['keys-stay']);
+    const config = existingData();
+    const events = await openEvents(config, silentLogger);
+    const keys = keysTo === undefined ? undefined : await openKeys(config);
+    const answers = await openAnswers(config);
+    const blobs = await openBlobs(config);
+    try {
+      const madeAt = new Date(systemClock.now()).toISOString();
+      const stores = { events, keys, answers, blobs };
+      const { log } = await refusing(exportStores(stores, { to: options.to, keysTo }, madeAt));
+      say(
+        `Exported ${log.events} events, up to ${log.end === null ? 'an empty log' : `position ${log.end}`}.`,
+      );
+      say(
+        'Not in it: MASTER_KEY, AUDIT_SIGNING_KEY and the signing keys. The other servers need the same ones.',
+      );
+    } finally {
+      for (const store of [events, keys, answers, blobs]) await store?.close();
+    }
+  },
+};
+
+export const importAll: AdminCommand = {
+  name: 'import-stores',
+  usage: '--from <folder> (--keys-from <folder> | --keys-stay)',
+  summary:
+    'Fill empty stores from an export. After an interruption the same command goes on; until it has ended, no server starts on them.',
+  run: async (args) => {
+    const text = { type: 'string' } as const;
+    const options = optionsOf(
+      args,
+      { from: text, 'keys-from': text, 'keys-stay': { type: 'boolean', default: false } },
+      z.object({ from: folder, 'keys-from': folder.optional(), 'keys-stay': z.boolean() }),
+    );
+    const keysFrom = keyFolder('keys-from', options['keys-from'], options['keys-stay']);
+    const config = adminConfig();
+    const log = await openLogImport(config);
+    const open = async () => {
+      const keys = keysFrom === undefined ? undefined : await openKeys(config);
+      const blobs = await openBlobs(config);
+      const answers = await openAnswers(config);
+      const close = async (): Promise<void> => {
+        for (const store of [keys, blobs, answers]) await store?.close();
+      };
+      return { keys, blobs, answers, close };
+    };
+    try {
+      const expectEmpty = () => expectEmptyStores(config, keysFrom !== undefined);
+      await refusing(importStores({ from: options.from, keysFrom, log, expectEmpty, open, report: say }));
+      say('The import is complete. Start a server, wait until it is ready, and run verify-data.');
+    } finally {
+      await log.close();
+    }
+  },
+};

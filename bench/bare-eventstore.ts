@@ -1,0 +1,89 @@
+import { randomUUID } from 'node:crypto';
+import {
+  binaryEvent,
+  type EventData,
+  EventStoreDBClient,
+  FORWARDS,
+  START,
+  streamNameFilter,
+} from '@eventstore/db-client';
+import { percentile } from './rounds.ts';
+
+/** EventStoreDB by its bare client: the yardstick of the product on it. */
+
+const DATA = Buffer.from(JSON.stringify({ text: 'x'.repeat(260) }));
+const METADATA = new TextEncoder().encode(JSON.stringify({ tenant_id: 'bare', hash: '0'.repeat(64) }));
+
+const newEvent = (): EventData => {
+  const data = new Uint8Array(DATA);
+  return { ...binaryEvent({ id: randomUUID(), type: 'BareEvent', data }), metadata: METADATA };
+};
+
+export interface BareEventStore {
+  /** Appends a second of writers that append one event of 300 bytes at a time, each to a stream of its own. */
+  appends(writers: number, seconds: number): Promise<number>;
+  /** 99th percentile of appends that are sent at their times, in ms. */
+  p99(perSecond: number, count: number): Promise<number>;
+  /** Seconds that one read of all events takes, and how many there are. */
+  readAll(): Promise<{ readonly seconds: number; readonly events: number }>;
+  /** Seconds until a filtered subscription has brought all events of the streams with a prefix. */
+  filtered(prefix: string, count: number): Promise<number>;
+  close(): Promise<void>;
+}
+
+export const bareEventStore = (url: string): BareEventStore => {
+  const client = EventStoreDBClient.connectionString(url);
+  const newStream = (): string => `bare.note-${randomUUID()}`;
+  const append = (stream: string, revision: number): Promise<unknown> =>
+    client.appendToStream(stream, newEvent(), {
+      expectedRevision: revision < 0 ? 'no_stream' : BigInt(revision),
+    });
+  return {
+    appends: async (writers, seconds) => {
+      const began = performance.now();
+      const until = began + seconds * 1000;
+      let appended = 0;
+      const write = async (): Promise<void> => {
+        const stream = newStream();
+        for (let revision = -1; performance.now() < until; revision += 1) {
+          await append(stream, revision);
+          appended += 1;
+        }
+      };
+      await Promise.all(Array.from({ length: writers }, write));
+      return (appended / (performance.now() - began)) * 1000;
+    },
+    p99: async (perSecond, count) => {
+      const began = performance.now() + 50;
+      const times: number[] = [];
+      const pending: Promise<void>[] = [];
+      for (let nth = 0; nth < count; nth += 1) {
+        const due = began + (nth * 1000) / perSecond;
+        await new Promise((resolve) => setTimeout(resolve, Math.max(0, due - performance.now())));
+        const one = append(newStream(), -1).then(() => void times.push(performance.now() - due));
+        pending.push(one);
+      }
+      await Promise.all(pending);
+      return percentile(times, 0.99);
+    },
+    readAll: async () => {
+      const began = performance.now();
+      let events = 0;
+      const source = client.readAll({ direction: FORWARDS, fromPosition: START });
+      for await (const _ of source) events += 1;
+      return { seconds: (performance.now() - began) / 1000, events };
+    },
+    filtered: async (prefix, count) => {
+      const began = performance.now();
+      const filter = streamNameFilter({ prefixes: [prefix], maxSearchWindow: 4096, checkpointInterval: 32 });
+      const source = client.subscribeToAll({ fromPosition: START, filter });
+      let found = 0;
+      for await (const _ of source) {
+        found += 1;
+        if (found >= count) break;
+      }
+      return (performance.now() - began) / 1000;
+    },
+    close: () => client.dispose(),
+  };
+};

@@ -1,0 +1,80 @@
+import type { AllStreamResolvedEvent } from '@eventstore/db-client';
+import type { SubscriptionSource } from './connection.ts';
+import type { ReadSource } from './read-source.ts';
+
+type Open = <E>(source: ReadSource<E>) => AsyncIterable<E>;
+
+/** A read that is begun when it is iterated, and may consist of several reads of the client. */
+export class DeferredRead<E> implements ReadSource<E> {
+  readonly #items: AsyncGenerator<E>;
+  #cancel: (() => Promise<void>) | undefined;
+  #isCancelled = false;
+
+  /** @param items gives what is read to `open`, so that it can be cancelled */
+  constructor(items: (open: Open) => AsyncGenerator<E>) {
+    this.#items = items((source) => {
+      // The client emits errors also when nobody iterates; without a listener they end the process.
+      source.on('error', () => undefined);
+      this.#cancel = () => source.cancel();
+      if (this.#isCancelled) source.cancel().catch(() => undefined);
+      return source;
+    });
+  }
+
+  on(): void {
+    // Errors reach the iteration.
+  }
+
+  async cancel(): Promise<void> {
+    this.#isCancelled = true;
+    await this.#cancel?.();
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<E> {
+    return this.#items;
+  }
+}
+
+/** A subscription that is begun later: who listens already hears everything of it. */
+export class DeferredSubscription implements SubscriptionSource {
+  #source: SubscriptionSource | undefined;
+  #isClosed = false;
+  readonly #listeners: { readonly event: string; readonly listener: (...args: unknown[]) => void }[] = [];
+
+  constructor(begin: () => Promise<SubscriptionSource>) {
+    begin().then(
+      (source) => this.#begin(source),
+      (error: unknown) => this.#fail(error),
+    );
+  }
+
+  get readableLength(): number {
+    return this.#source?.readableLength ?? 0;
+  }
+
+  read(): AllStreamResolvedEvent | null {
+    return this.#source?.read() ?? null;
+  }
+
+  on(event: string, listener: (...args: unknown[]) => void): void {
+    if (this.#source === undefined) this.#listeners.push({ event, listener });
+    else this.#source.on(event, listener);
+  }
+
+  async unsubscribe(): Promise<void> {
+    this.#isClosed = true;
+    await this.#source?.unsubscribe();
+  }
+
+  #begin(source: SubscriptionSource): void {
+    this.#source = source;
+    // Without a listener an error ends the process.
+    source.on('error', () => undefined);
+    for (const { event, listener } of this.#listeners) source.on(event, listener);
+    if (this.#isClosed) source.unsubscribe().catch(() => undefined);
+  }
+
+  #fail(error: unknown): void {
+    for (const { event, listener } of this.#listeners) if (event === 'error') listener(error);
+  }
+}

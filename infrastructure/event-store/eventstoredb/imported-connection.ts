@@ -1,0 +1,177 @@
+import {
+  type AllStreamResolvedEvent,
+  END,
+  type Filter,
+  type Position as LogPosition,
+  type ReadPosition,
+  type ResolvedEvent,
+  START,
+} from '@eventstore/db-client';
+import { collect } from './calls.ts';
+import { isSystem } from './codec.ts';
+import type { Connection, SubscriptionSource } from './connection.ts';
+import { DeferredRead, DeferredSubscription } from './deferred-sources.ts';
+import { importedIn } from './imported-events.ts';
+import { ImportedPositions, readNotes } from './imported-positions.ts';
+import type { ReadSource } from './read-source.ts';
+
+/** Events between two pairs of an import's notes at most: what a read looks through to find one position. */
+export const STRIDE = 256;
+
+/**
+ * A connection on which imported events have the positions that they had in the store that they came from (decision 36).
+ * A store without an import is used as it is.
+ */
+export const withImportedPositions = (connection: Connection, timeoutMs: number): Connection => {
+  let loading: Promise<ImportedPositions | undefined> | undefined;
+  /** Undefined for a store without an import; read once. */
+  const positions = (): Promise<ImportedPositions | undefined> => {
+    loading ??= load(connection, timeoutMs).catch((error: unknown) => {
+      loading = undefined;
+      throw error;
+    });
+    return loading;
+  };
+  return {
+    async append(stream, expected, events) {
+      const known = await positions();
+      const result = await connection.append(stream, expected, events);
+      const { position, ...rest } = result;
+      if (known === undefined || position === undefined) return result;
+      // A repeated append of an imported event: the adapter reads its position from the event.
+      return position.commit > known.end
+        ? { ...rest, position: placeOf(known.ownOfLater(position.commit)) }
+        : rest;
+    },
+    readStream: (stream, range) =>
+      new DeferredRead<ResolvedEvent>(async function* (open) {
+        const known = await positions();
+        for await (const found of open(connection.readStream(stream, range))) {
+          yield known === undefined || found.event === undefined
+            ? found
+            : { ...found, event: renamed(known, found.event) };
+        }
+      }),
+    readAll: (range, ...more) =>
+      new DeferredRead<AllStreamResolvedEvent>(async function* (open) {
+        const known = await positions();
+        if (known === undefined) yield* open(connection.readAll(range, ...more));
+        else yield* allOf({ connection, timeoutMs, known }, [range, ...more], open);
+      }),
+    subscribe: (from, filter) =>
+      new DeferredSubscription(async () => {
+        const known = await positions();
+        if (known === undefined) return connection.subscribe(from, filter);
+        const start = await serverPlace({ connection, timeoutMs, known }, from, false);
+        return renamedSource(known, connection.subscribe(start, renamedFilter(known, filter)));
+      }),
+    dispose: () => connection.dispose(),
+  };
+};
+
+const load = async (connection: Connection, timeoutMs: number): Promise<ImportedPositions | undefined> => {
+  const notes = await readNotes(connection, timeoutMs);
+  return notes === undefined ? undefined : new ImportedPositions(notes);
+};
+
+const placeOf = (offset: bigint): LogPosition => ({ commit: offset, prepare: offset });
+
+/** An event with the position, and the metadata, that it has for the product. */
+const renamed = <E extends { readonly position?: LogPosition | undefined; readonly metadata?: unknown }>(
+  known: ImportedPositions,
+  event: E,
+): E => {
+  const server = event.position?.commit;
+  if (server === undefined) return event;
+  if (server > known.end) return { ...event, position: placeOf(known.ownOfLater(server)) };
+  const imported = importedIn(event.metadata);
+  if (imported === undefined) return { ...event, position: placeOf(known.ownAtMost(server)) };
+  return { ...event, position: placeOf(imported.position), metadata: imported.metadata };
+};
+
+interface Mapped {
+  readonly connection: Connection;
+  readonly timeoutMs: number;
+  readonly known: ImportedPositions;
+}
+
+/** The server's own events among imported ones have no position of their own, and are left out. */
+async function* allOf(
+  mapped: Mapped,
+  [{ from, backward, maxCount }, ...more]: Parameters<Connection['readAll']>,
+  open: <E>(source: ReadSource<E>) => AsyncIterable<E>,
+): AsyncGenerator<AllStreamResolvedEvent> {
+  const { connection, known } = mapped;
+  let next = await serverPlace(mapped, from, backward);
+  let last: bigint | undefined;
+  for (let left = maxCount; left > 0; ) {
+    let seen = 0;
+    // The last one may come once more.
+    const wanted = left + (last === undefined ? 0 : 1);
+    const range = { from: next, backward, maxCount: wanted };
+    for await (const found of open(connection.readAll(range, ...more))) {
+      seen += 1;
+      const { event } = found;
+      if (event === undefined || event.position.commit === last) continue;
+      last = event.position.commit;
+      if (last <= known.end && isSystem(event)) continue;
+      yield { ...found, event: renamed(known, event) };
+      left -= 1;
+      if (left === 0) return;
+    }
+    if (seen < wanted || last === undefined) return;
+    next = placeOf(last);
+  }
+}
+
+/** Where the server has the event at a position; where none is there, the one before it, or backward after it. */
+const serverPlace = async (
+  { connection, timeoutMs, known }: Mapped,
+  from: ReadPosition,
+  backward: boolean,
+): Promise<ReadPosition> => {
+  if (typeof from === 'string') return from;
+  const own = from.commit;
+  const later = known.serverOfLater(own);
+  if (later !== undefined) return placeOf(later);
+  const before = known.before(own);
+  if (before === undefined) return START;
+  if (before.own === own) return placeOf(before.server);
+  let { server } = before;
+  for (let next = server; ; ) {
+    const range = { from: placeOf(next), backward: false, maxCount: STRIDE };
+    const page = await collect('finding a position', timeoutMs, connection.readAll(range));
+    for (const { event } of page) {
+      if (event === undefined) continue;
+      next = event.position.commit;
+      if (isSystem(event)) continue;
+      const found = renamed(known, event).position.commit;
+      if (found > own) return placeOf(backward ? next : server);
+      server = next;
+      if (found === own) return placeOf(server);
+    }
+    if (page.length < STRIDE) return backward ? END : placeOf(server);
+  }
+};
+
+const renamedFilter = (known: ImportedPositions, filter: Filter): Filter => {
+  const { checkpointReached } = filter;
+  if (checkpointReached === undefined) return filter;
+  return {
+    ...filter,
+    checkpointReached: (subscription, { commit }) =>
+      checkpointReached(subscription, placeOf(known.ownAtMost(commit))),
+  };
+};
+
+const renamedSource = (known: ImportedPositions, source: SubscriptionSource): SubscriptionSource => ({
+  get readableLength() {
+    return source.readableLength;
+  },
+  read() {
+    const found = source.read();
+    return found?.event === undefined ? found : { ...found, event: renamed(known, found.event) };
+  },
+  on: (event, listener) => source.on(event, listener),
+  unsubscribe: () => source.unsubscribe(),
+});

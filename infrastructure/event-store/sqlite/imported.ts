@@ -1,0 +1,52 @@
+import { DatabaseSync } from 'node:sqlite';
+import { numberOf, textOf } from '../../sqlite/connection.ts';
+
+/** The part of an embedded log that an import wrote. Its positions are those of the store that it came from. */
+export interface ImportedPart {
+  readonly id: string;
+  readonly events: number;
+  /** Position of its last event, 0 for none. Later positions follow without a gap. */
+  readonly last: number;
+  readonly isComplete: boolean;
+}
+
+const SCHEMA = `CREATE TABLE IF NOT EXISTS imported (
+  one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT NOT NULL, events INTEGER NOT NULL, last INTEGER NOT NULL,
+  complete INTEGER NOT NULL
+)`;
+
+/** Undefined for a log that no import began. */
+export const importedPart = (db: DatabaseSync): ImportedPart | undefined => {
+  if (db.prepare(`SELECT 1 FROM sqlite_master WHERE name = 'imported'`).get() === undefined) return undefined;
+  const row = db.prepare('SELECT * FROM imported').get();
+  if (row === undefined) return undefined;
+  return {
+    id: textOf(row, 'id'),
+    events: numberOf(row, 'events'),
+    last: numberOf(row, 'last'),
+    isComplete: numberOf(row, 'complete') === 1,
+  };
+};
+
+export const noteImport = (db: DatabaseSync, { id, events, last, isComplete }: ImportedPart): void => {
+  db.exec(SCHEMA);
+  db.prepare('INSERT OR REPLACE INTO imported (one, id, events, last, complete) VALUES (1, ?, ?, ?, ?)').run(
+    id,
+    events,
+    last,
+    isComplete ? 1 : 0,
+  );
+};
+
+/** What an import wrote into a log, and how many events of it are there. Undefined for a log without an import. */
+export const importedIn = (path: string): (ImportedPart & { readonly found: number }) | undefined => {
+  const db = new DatabaseSync(path, { readOnly: true });
+  try {
+    const part = importedPart(db);
+    if (part === undefined) return undefined;
+    const row = db.prepare('SELECT count(*) AS found FROM events WHERE position <= ?').get(part.last);
+    return { ...part, found: numberOf(row, 'found') };
+  } finally {
+    db.close();
+  }
+};

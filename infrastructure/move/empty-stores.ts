@@ -1,0 +1,43 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Config } from '../config.ts';
+import { MoveError } from './manifest.ts';
+
+/**
+ * Refuses stores that hold anything: read models and checkpoints of another log would be wrong beside the imported one.
+ * @param withKeys false: the keys stay, and their store is not looked at
+ * @throws {MoveError}
+ */
+export const expectEmptyStores = async (config: Config, withKeys: boolean): Promise<void> => {
+  const { DATA_DIR, MONGODB_URL, KEYSTORE_URL } = config;
+  if (MONGODB_URL === undefined) {
+    for (const name of ['read-models.db', 'answers.db', 'corpus.db']) expectNone(join(DATA_DIR, name));
+    const blobs = join(DATA_DIR, 'blobs');
+    if (existsSync(blobs) && readdirSync(blobs).some((name) => !name.startsWith('.'))) {
+      throw new MoveError(`${blobs} is not empty.`);
+    }
+  } else await expectEmptyDatabase(MONGODB_URL, 'MONGODB_URL', withKeys);
+  if (!withKeys) return;
+  if (KEYSTORE_URL?.startsWith('mongodb')) await expectEmptyDatabase(KEYSTORE_URL, 'KEYSTORE_URL', true);
+  else if (KEYSTORE_URL !== undefined || MONGODB_URL === undefined) {
+    expectNone(join(KEYSTORE_URL ?? DATA_DIR, 'keys.db'));
+  }
+};
+
+const expectNone = (path: string): void => {
+  if (existsSync(path)) throw new MoveError(`${path} is there already.`);
+};
+
+/** @param variable names the database: its address may hold a password */
+const expectEmptyDatabase = async (url: string, variable: string, withKeys: boolean): Promise<void> => {
+  const { openDurableDatabase } = await import('../mongodb/durable-database.ts');
+  const { db, close } = await openDurableDatabase({ url });
+  try {
+    const names = (await db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name);
+    const found = names.find((name) => !name.startsWith('system.') && (withKeys || name !== 'data_keys'));
+    if (found !== undefined)
+      throw new MoveError(`The database of ${variable} is not empty: it has ${found}.`);
+  } finally {
+    await close();
+  }
+};

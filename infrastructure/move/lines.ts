@@ -1,0 +1,98 @@
+import { createHash } from 'node:crypto';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { basename } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { crc32 } from 'node:zlib';
+import type { z } from 'zod';
+import { MoveError } from './manifest.ts';
+
+/** Files of an export: a line of JSON for each item, which ends with a checksum over what is before it. */
+
+export interface LineFile {
+  readonly lines: number;
+  readonly size: number;
+  readonly sha256: string;
+}
+
+const LINE_FEED = 0x0a;
+const SUM = /^(\{.+),"crc":"([0-9a-f]{8})"\}$/s;
+/** Bytes of the longest line: an event of 512 KiB in which every byte is escaped. */
+const LONGEST = 4 * 1024 * 1024;
+
+const sumOf = (text: string): string => crc32(text).toString(16).padStart(8, '0');
+
+const lineOf = (item: object): string => {
+  const text = JSON.stringify(item).slice(0, -1);
+  return `${text},"crc":"${sumOf(text)}"}\n`;
+};
+
+/** Writes a new file that is durable when this resolves. */
+export const writeLines = async (path: string, items: AsyncIterable<object>): Promise<LineFile> => {
+  const hash = createHash('sha256');
+  let [lines, size] = [0, 0];
+  const bytes = async function* () {
+    for await (const item of items) {
+      const line = Buffer.from(lineOf(item));
+      hash.update(line);
+      lines += 1;
+      size += line.length;
+      yield line;
+    }
+  };
+  await pipeline(Readable.from(bytes()), createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true }));
+  return { lines, size, sha256: hash.digest('hex') };
+};
+
+/**
+ * The items of a file, one at a time.
+ * @throws {MoveError} that names the line, for a line that is not as it was written
+ */
+export async function* readLines<S extends z.ZodType>(path: string, schema: S): AsyncGenerator<z.output<S>> {
+  let nth = 0;
+  for await (const bytes of linesIn(path)) {
+    nth += 1;
+    const [, text, sum] = SUM.exec(bytes.toString('utf8')) ?? [];
+    const item =
+      text !== undefined && sumOf(text) === sum ? schema.safeParse(JSON.parse(`${text}}`)) : undefined;
+    if (item?.success !== true) throw new MoveError(`Line ${nth} of ${basename(path)} is damaged.`);
+    yield item.data;
+  }
+}
+
+/** Checks every line, and that the file is the one that was written. @throws {MoveError} */
+export const checkLines = async (path: string, schema: z.ZodType, wanted: LineFile): Promise<void> => {
+  let lines = 0;
+  for await (const _ of readLines(path, schema)) lines += 1;
+  if (lines !== wanted.lines) {
+    throw new MoveError(`${basename(path)} has ${lines} lines, the export wrote ${wanted.lines}.`);
+  }
+  const hash = createHash('sha256');
+  await pipeline(opened(path), hash);
+  if (hash.digest('hex') !== wanted.sha256) {
+    throw new MoveError(`${basename(path)} is not what the export wrote: its checksum differs.`);
+  }
+};
+
+const opened = (path: string): Readable => createReadStream(path, { highWaterMark: 256 * 1024 });
+
+async function* linesIn(path: string): AsyncGenerator<Buffer> {
+  let rest: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of opened(path)) {
+    // A read stream without an encoding gives buffers.
+    const bytes = chunk as Buffer;
+    let from = 0;
+    for (let end = bytes.indexOf(LINE_FEED); end >= 0; end = bytes.indexOf(LINE_FEED, from)) {
+      yield Buffer.concat([...rest, bytes.subarray(from, end)]);
+      rest = [];
+      size = 0;
+      from = end + 1;
+    }
+    rest.push(bytes.subarray(from));
+    size += bytes.length - from;
+    if (size > LONGEST) throw new MoveError(`${basename(path)} has a line that is too long.`);
+  }
+  // The last line of a file that was cut off.
+  if (size > 0) yield Buffer.concat(rest);
+}

@@ -1,0 +1,93 @@
+import { readFileSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { writeWhole } from '../durable-files.ts';
+import { isPosition } from '../event-store/positions.ts';
+
+/** The manifest of an export. It is written last: a folder without one is an incomplete export. */
+const MANIFEST = 'export.json';
+
+const position = z.string().refine(isPosition);
+const counted = z.object({ lines: z.number(), size: z.number(), sha256: z.string() });
+const common = {
+  format: z.literal(1),
+  /** Of the run: data and keys that were exported together share it. */
+  id: z.uuid(),
+  made_at: z.string(),
+};
+const dataManifest = z.object({
+  ...common,
+  kind: z.literal('data'),
+  log: z.object({ events: z.number(), end: position.nullable() }),
+  files: z.object({ 'events.ndjson': counted, 'answers.ndjson': counted, 'blobs.ndjson': counted }),
+});
+const keyManifest = z.object({
+  ...common,
+  kind: z.literal('keys'),
+  files: z.object({ 'keys.ndjson': counted }),
+});
+export type DataManifest = z.output<typeof dataManifest>;
+export type KeyManifest = z.output<typeof keyManifest>;
+
+/** An export or import that cannot be made. The message is one sentence. */
+export class MoveError extends Error {
+  override readonly name = 'MoveError';
+}
+
+export const writeManifest = (folder: string, value: DataManifest | KeyManifest): void =>
+  writeWhole(join(folder, MANIFEST), `${JSON.stringify(value, null, 2)}\n`, renameSync);
+
+/** @throws {MoveError} */
+export const readDataManifest = (folder: string): DataManifest => manifestIn(folder, dataManifest);
+
+/** @throws {MoveError} */
+export const readKeyManifest = (folder: string): KeyManifest => manifestIn(folder, keyManifest);
+
+const manifestIn = <S extends z.ZodType>(folder: string, schema: S): z.output<S> => {
+  let text: string;
+  try {
+    text = readFileSync(join(folder, MANIFEST), 'utf8');
+  } catch {
+    throw new MoveError(`${folder} holds no whole export: ${MANIFEST} is not there.`);
+  }
+  try {
+    return schema.parse(JSON.parse(text));
+  } catch {
+    throw new MoveError(`${join(folder, MANIFEST)} is not what an export of this kind wrote.`);
+  }
+};
+
+/** An event of the log, byte for byte. */
+export const eventLine = z.object({
+  position,
+  stream: z.string().min(1),
+  revision: z.int().nonnegative(),
+  id: z.string(),
+  type: z.string().min(1),
+  data: z.string(),
+  metadata: z.string(),
+});
+
+/** A data key, wrapped by `MASTER_KEY`, in base64; null: destroyed. */
+export const keyLine = z.object({ id: z.string(), wrapped: z.base64().nullable() });
+
+const keptUse = { scope: z.string(), key: z.string(), expires_at: z.number() };
+export const answerLine = z.union([
+  z.object({ ...keptUse, use: z.object({ fingerprint: z.string(), nonce: z.string() }) }),
+  z.object({
+    ...keptUse,
+    answer: z.object({
+      fingerprint: z.string(),
+      status: z.number(),
+      headers: z.record(z.string(), z.string()),
+      body: z.string().nullable(),
+    }),
+  }),
+]);
+
+export const blobLine = z.object({
+  tenant_id: z.string(),
+  id: z.string(),
+  size: z.number(),
+  sha256: z.string(),
+});
