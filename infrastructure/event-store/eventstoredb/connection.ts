@@ -11,8 +11,8 @@ import {
   type ReadRevision,
   type ResolvedEvent,
 } from '@eventstore/db-client';
-import { type ReadFilter, readFiltered } from './filtered-read.ts';
-import type { ReadRange, ReadSource } from './read-source.ts';
+import { readFiltered } from './filtered-read.ts';
+import type { ReadFilter, ReadRange, ReadSource } from './read-source.ts';
 
 /** A subscription as a paused stream: `readableLength` events lie ready for `read`. */
 export interface SubscriptionSource {

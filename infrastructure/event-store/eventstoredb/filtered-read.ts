@@ -3,13 +3,7 @@ import type { AllStreamResolvedEvent, EventStoreDBClient, ReadPosition } from '@
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import services from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
-import type { ReadRange, ReadSource } from './read-source.ts';
-
-/** What a read selects: by prefixes of stream names, or by prefixes of event types. */
-export interface ReadFilter {
-  readonly on: 'stream' | 'type';
-  readonly prefixes: readonly string[];
-}
+import type { ReadFilter, ReadRange, ReadSource } from './read-source.ts';
 
 type Options = InstanceType<typeof streams.ReadReq.Options>;
 

@@ -9,3 +9,9 @@ export interface ReadRange<From> {
   readonly backward: boolean;
   readonly maxCount: number;
 }
+
+/** What a read selects: by prefixes of stream names, or by prefixes of event types. */
+export interface ReadFilter {
+  readonly on: 'stream' | 'type';
+  readonly prefixes: readonly string[];
+}

@@ -12,8 +12,8 @@ import { collect } from './calls.ts';
 import { decodeEvent, isSystem, logPosition } from './codec.ts';
 import type { Connection } from './connection.ts';
 import { isMissingStream, unavailable } from './errors.ts';
-import type { ReadFilter } from './filtered-read.ts';
 import { filteredScan } from './filtered-scan.ts';
+import type { ReadFilter } from './read-source.ts';
 
 const DEFAULT_LIMIT = 1000;
 /** Events of one call, so that each stays well within its time limit. */

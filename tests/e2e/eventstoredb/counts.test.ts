@@ -33,7 +33,6 @@ describe('What one process sends and receives over EventStoreDB', () => {
       await socket.messages(1600, 20_000);
     });
     socket.close();
-    console.log(counted);
     const { openSubscriptions } = await store.counts();
     expect(openSubscriptions, 'live subscriptions').to.equal(1);
     expect(counted.appended).to.be.at.least(1600);
@@ -49,7 +48,6 @@ describe('What one process sends and receives over EventStoreDB', () => {
       await socket.messages(1536, 20_000);
     });
     socket.close();
-    console.log(counted);
     expect(counted.drops, 'dropped subscriptions').to.be.greaterThan(0);
     const received = counted.subscribed + counted.readOfAll;
     expect(received).to.be.within(counted.appended, counted.appended * 1.05 + 2 * counted.drops + 50);

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import type { Counts } from '../../support/eventstoredb/counts.ts';
 import type { TestEventStoreDb } from '../../support/eventstoredb/start.ts';
 import { liveMessage } from '../../support/shapes.ts';
@@ -10,11 +11,18 @@ export interface Posted {
   readonly body: string;
 }
 
+interface Load {
+  readonly writers: number;
+  readonly each: number;
+  /** Between two messages of one writer; default 0. */
+  readonly pauseMs?: number;
+}
+
 /** Posts `each` messages by every writer, one after the other; `writers` at the same time. */
 export const postAll = async (
   sender: Member,
   conversations: readonly string[],
-  { writers, each }: { readonly writers: number; readonly each: number },
+  { writers, each, pauseMs = 0 }: Load,
 ): Promise<Posted[]> => {
   const posted: Posted[] = [];
   const write = async (writer: number): Promise<void> => {
@@ -23,6 +31,7 @@ export const postAll = async (
       const body = `${writer}/${nth}`;
       const answer = await sender.api.post(`${BASE}/${conversation}/messages`, { body });
       posted.push({ id: answer.as(liveMessage, 201).id, body });
+      if (pauseMs > 0) await setTimeout(pauseMs);
     }
   };
   await Promise.all(Array.from({ length: writers }, (_, writer) => write(writer)));
