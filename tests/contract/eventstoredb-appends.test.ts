@@ -18,7 +18,8 @@ describe('Appends to EventStoreDB', () => {
     store = openEventStoreDb({ url: server.url });
     // The connection and its stream of appends.
     await store.append('a.first-1', 'no_stream', events(1));
-    await server.setPace({ commitMs: 50 });
+    // Longer than a busy machine takes to send what is to meet.
+    await server.setPace({ commitMs: 500 });
   });
   afterEach(async () => {
     await store.close();
@@ -40,8 +41,6 @@ describe('Appends to EventStoreDB', () => {
   it('of commands on different streams leave together, on one stream of appends', async () => {
     const keys = new KeyRing(memoryKeyStore(), MASTER_KEY);
     const group = new GroupCommit({ events: store, keys, metrics: silentMetrics });
-    // Longer than a busy machine takes to send them all.
-    await server.setPace({ commitMs: 1000 });
     const before = await server.counts();
     const appends: Promise<unknown>[] = [];
     for (let nth = 0; nth < 64; nth += 1) {
@@ -80,6 +79,7 @@ describe('Appends to EventStoreDB', () => {
   it('whose time limit has passed are waited for by reads of their stream', async () => {
     await store.close();
     store = openEventStoreDb({ url: server.url, timeoutMs: 500 });
+    await server.setPace({ commitMs: 1 });
     const [late] = events(1);
     if (late === undefined) throw new Error('one event');
     server.freeze();
