@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { BSON } from 'mongodb';
 import { answer, messagesOf, request, type WireMessage } from './wire.ts';
 
@@ -23,8 +24,8 @@ export interface TransactionProxy {
 
 interface Transaction {
   readonly number: string;
-  /** How many had committed when it began. */
-  readonly began: number;
+  /** How many had committed at its first read. */
+  began: number | undefined;
   readonly reads: Set<string>;
   readonly writes: { readonly update: string; readonly $db: string; readonly statement: Document }[];
   isBusy: boolean;
@@ -32,6 +33,7 @@ interface Transaction {
 
 const SET = 'rs0';
 const FEW = 100;
+const READERS_MS = 500;
 export const TRANSIENT = {
   code: 112,
   codeName: 'WriteConflict',
@@ -54,11 +56,12 @@ export async function startTransactionProxy(target: string): Promise<Transaction
   const failed = (error: Document): Document => ({ ok: 0, ...error });
 
   async function commit(transaction: Transaction, send: Send): Promise<Document> {
-    const since = () => commits.slice(transaction.began);
+    const since = () => commits.slice(transaction.began ?? commits.length);
     if (transaction.writes.length === 0) {
       const isStale = since().some((written) => meets(written, transaction.reads));
       return isStale ? failed(TRANSIENT) : { ok: 1 };
     }
+    await readersEnd(transaction);
     const rows = new Set<unknown>(transaction.writes.map(keyOf));
     return gate.alone(async () => {
       if (since().some((written) => meets(written, rows))) return failed(TRANSIENT);
@@ -84,6 +87,14 @@ export async function startTransactionProxy(target: string): Promise<Transaction
     });
   }
 
+  /** Lets transactions that only read go first, for a while: they have no snapshot here, and would be repeated. */
+  async function readersEnd({ writes }: Transaction): Promise<void> {
+    const written = new Set(writes.map(({ update }) => update));
+    const isRead = (): boolean =>
+      [...transactions.values()].some((other) => other.writes.length === 0 && meets(other.reads, written));
+    for (const until = Date.now() + READERS_MS; isRead() && Date.now() < until; ) await delay(2);
+  }
+
   /** What a transaction would write, without writing it. */
   async function hold(
     transaction: Transaction,
@@ -105,7 +116,7 @@ export async function startTransactionProxy(target: string): Promise<Transaction
     const number = String(command.txnNumber);
     if (command.startTransaction === true) {
       // As the server does it: the next transaction of a session ends the one before.
-      transactions.set(id, { number, began: commits.length, reads: new Set(), writes: [], isBusy: false });
+      transactions.set(id, { number, began: undefined, reads: new Set(), writes: [], isBusy: false });
       if (command.readConcern?.level !== 'snapshot') throw new Error('a transaction without a snapshot');
     }
     const transaction = transactions.get(id);
@@ -123,7 +134,10 @@ export async function startTransactionProxy(target: string): Promise<Transaction
         throw new Error('a read of what was written');
       }
       transaction.reads.add(command.find ?? command.collection);
-      return await gate.shared(() => send(plain(command)));
+      return await gate.shared(() => {
+        transaction.began ??= commits.length;
+        return send(plain(command));
+      });
     } finally {
       transaction.isBusy = false;
     }
