@@ -105,7 +105,7 @@ describe('chunks of a text', () => {
     expect(performance.now() - before).to.be.lessThan(15_000);
   }).timeout(30_000);
 
-  it('have the hash of title and text, the same for texts that only differ in line ends', () => {
+  it('have a hash of title and text that ignores line end styles', () => {
     const hashes = (title: string, text: string) => chunksOf(title, text).map(({ hash }) => hash);
     expect(hashes('T', 'a\r\nb  \r\n')).to.deep.equal(hashes('T', 'a\nb'));
     expect(hashes('T', 'a')).to.deep.equal([contentHash('T', 'a')]);
