@@ -7,6 +7,7 @@ import { PER_SECOND, steady } from './fan-out.ts';
 import { type Child, startChild } from './http/child.ts';
 import { Connection, closedLoop, requestBytes } from './http/load.ts';
 import {
+  BODY,
   inFolder,
   makePairs,
   messagesPath,
@@ -14,7 +15,6 @@ import {
   platformEnvironment,
   startPlatformChild,
 } from './http/platform.ts';
-import { BODY } from './post-message.ts';
 import { count, type Line, milliseconds, perSecond } from './report.ts';
 import { percentile, scaled } from './rounds.ts';
 
