@@ -3,10 +3,9 @@ import { CHAIN_START, type ChainHead, chainHash } from '../application/core/even
 import { streamName } from '../application/core/events/stream-name.ts';
 import { openSqliteEventStore } from '../infrastructure/event-store/sqlite/store.ts';
 import type { Child } from './http/child.ts';
-import { closedLoop, requestBytes } from './http/load.ts';
-import { inFolder, makePairs, messagesPath, startPlatformChild } from './http/platform.ts';
+import { closedLoop } from './http/load.ts';
+import { inFolder, makePairs, messageRequests, startPlatformChild } from './http/platform.ts';
 import { causeOf, ids, newCodec, TENANT } from './logs.ts';
-import { BODY } from './post-message.ts';
 import { type Line, microseconds, percent, perSecond } from './report.ts';
 import { alternate, scaled } from './rounds.ts';
 
@@ -100,9 +99,7 @@ const poster = async (
 ): Promise<{ child: Child; run: () => Promise<number> }> => {
   const child = await startPlatformChild(folder, environment);
   const pairs = await makePairs(child.port, STREAMS / 2);
-  const requests = pairs.flatMap(({ id, tokens }) =>
-    tokens.map((token) => [requestBytes('POST', messagesPath(id), { token, body: BODY })]),
-  );
+  const requests = messageRequests(pairs);
   const seconds = Math.max(0.5, 3 * scale);
   return {
     child,

@@ -1,16 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import { bearerToken, checkAccess } from '../api/http/authorization.ts';
 import type { Access } from '../api/http/route.ts';
-import { startPlatform } from '../api/platform.ts';
-import { readConfig } from '../infrastructure/config.ts';
-import { createLogger } from '../infrastructure/logger.ts';
-import { inFolder, platformEnvironment } from './http/platform.ts';
+import { inFolder } from './http/platform.ts';
 import { tenantToken } from './http/tokens.ts';
-import { causeOf, ids, TENANT } from './logs.ts';
-import { postRate } from './protection.ts';
+import { TENANT } from './logs.ts';
+import { postRate } from './post-message.ts';
 import { type Line, microseconds } from './report.ts';
 import { alternate, scaled } from './rounds.ts';
-import { useCasesOf } from './use-cases.ts';
+import { contextOf, createTenant, withUseCases } from './use-cases.ts';
 
 const CALLERS = 64;
 const ROUNDS = 5;
@@ -41,21 +38,16 @@ const lineOf = (what: string, value: number, post: number): Line => ({
 });
 
 /** Microseconds a request. */
-const alone = async (folder: string, count: number): Promise<{ jwt: number; apiToken: number }> => {
-  const config = readConfig(platformEnvironment(folder));
-  const platform = await startPlatform({ config, logger: createLogger('error') });
-  const useCases = useCasesOf(platform);
-  const context = { cause: causeOf('bench'), priorAttempt: undefined, newId: () => ids.next() };
-  try {
-    const tenant = { id: TENANT, name: 'Bench', plan: 'free', currency: 'EUR', timezone: 'UTC' } as const;
-    await useCases.tenancy.create(tenant, context);
+const alone = (folder: string, count: number): Promise<{ jwt: number; apiToken: number }> =>
+  withUseCases(folder, async (useCases) => {
+    await createTenant(useCases, TENANT, { plan: 'free' });
     const jwts = Array.from({ length: CALLERS }, (_, nth) => tenantToken(TENANT, `user-${nth}`));
     const apiTokens: string[] = [];
     while (apiTokens.length < CALLERS) {
       const minted = await useCases.apiTokens.mint(
         TENANT,
         { name: 'bench', scopes: ['data:write'], lifetime: '90d', createdBy: 'bench' },
-        context,
+        contextOf('bench'),
       );
       apiTokens.push(minted.secret ?? '');
     }
@@ -74,10 +66,7 @@ const alone = async (folder: string, count: number): Promise<{ jwt: number; apiT
       return ((performance.now() - began) / count) * 1000;
     };
     return await alternate(ROUNDS, { jwt: () => each(jwts), apiToken: () => each(apiTokens) });
-  } finally {
-    await platform.stop();
-  }
-};
+  });
 
 /** The part of a request that {@link bearerToken} reads. */
 const requestWith = (token: string): IncomingMessage =>

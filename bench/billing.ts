@@ -1,18 +1,15 @@
 import { join } from 'node:path';
-import { startPlatform } from '../api/platform.ts';
 import { CHAIN_START, type ChainHead } from '../application/core/events/event-codec.ts';
 import type { NewEvent } from '../application/ports/event-store.ts';
 import { DomainError } from '../domain/core/errors.ts';
-import { readConfig } from '../infrastructure/config.ts';
 import { openSqliteEventStore } from '../infrastructure/event-store/sqlite/store.ts';
-import { createLogger } from '../infrastructure/logger.ts';
 import { Connection, requestBytes } from './http/load.ts';
-import { inFolder, platformEnvironment, startPlatformChild } from './http/platform.ts';
+import { inFolder, startPlatformChild } from './http/platform.ts';
 import { partnerToken } from './http/tokens.ts';
 import { causeOf, ids, newCodec } from './logs.ts';
 import { type Line, milliseconds } from './report.ts';
-import { median, scaled } from './rounds.ts';
-import { useCasesOf } from './use-cases.ts';
+import { inTurns, scaled } from './rounds.ts';
+import { contextOf, createTenant, NONE, withUseCases } from './use-cases.ts';
 
 const LARGE = 1_000_000;
 const SMALL = 10_000;
@@ -32,27 +29,21 @@ const CARD = {
   ifVersion: undefined,
 };
 
-const context = () => ({ cause: causeOf('bench'), priorAttempt: undefined, newId: () => ids.next() });
-
 /** A statement over a million metered events beside one over ten thousand, of as many people on the same days. */
 export const benchBilling = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
     const many = scaled(LARGE, scale, 2 * SMALL);
     const customers = { large: many, small: SMALL };
-    await inPlatform(folder, async (platform) => {
-      const useCases = useCasesOf(platform);
+    await withUseCases(folder, async (useCases) => {
       for (const id of Object.keys(customers)) {
-        await useCases.partners.create({ id, name: id }, context());
-        const tenant = { id, name: id, plan: 'pro', currency: 'EUR', timezone: 'UTC' } as const;
-        const entitlements = { ledger: false, assistant: false };
-        await useCases.tenancy.create({ ...tenant, partner_id: id, entitlements }, context());
-        await useCases.rateCards.replace(id, CARD, context());
+        await useCases.partners.create({ id, name: id }, contextOf('bench'));
+        await createTenant(useCases, id, { plan: 'pro', partner_id: id, entitlements: NONE });
+        await useCases.rateCards.replace(id, CARD, contextOf('bench'));
       }
     });
     for (const [id, count] of Object.entries(customers)) await fill(folder, id, count);
     // Counted before anything is measured.
-    await inPlatform(folder, async (platform) => {
-      const useCases = useCasesOf(platform);
+    await withUseCases(folder, async (useCases) => {
       for (const id of Object.keys(customers)) {
         while (!(await isCounted(() => useCases.statements.draft(id, id, WINDOW)))) await pause();
       }
@@ -75,19 +66,6 @@ const isCounted = async (read: () => Promise<unknown>): Promise<boolean> => {
   } catch (error) {
     if (error instanceof DomainError && error.code === 'read_model_behind') return false;
     throw error;
-  }
-};
-
-const inPlatform = async (
-  dataDir: string,
-  work: (platform: Awaited<ReturnType<typeof startPlatform>>) => Promise<void>,
-): Promise<void> => {
-  const config = readConfig(platformEnvironment(dataDir));
-  const platform = await startPlatform({ config, logger: createLogger('error') });
-  try {
-    await work(platform);
-  } finally {
-    await platform.stop();
   }
 };
 
@@ -131,32 +109,19 @@ const fill = async (folder: string, tenantId: string, count: number): Promise<vo
 
 const time = async (port: number, many: number, scale: number): Promise<Line> => {
   const connection = await Connection.open(port);
-  const times = { large: [] as number[], small: [] as number[] };
   const counts = { large: many, small: SMALL };
   try {
-    const rounds = scaled(400, scale, 100);
-    for (let nth = 0; nth < rounds; nth += 1) {
-      // In turns, and each first as often as the other.
-      const kinds = nth % 2 === 0 ? (['large', 'small'] as const) : (['small', 'large'] as const);
-      for (const kind of kinds) {
-        const began = performance.now();
-        const { status, body } = await connection.request(
-          requestBytes('GET', PATH, { token: partnerToken(kind) }),
-        );
-        const ms = performance.now() - began;
-        if (status !== 200 || !body.includes(`"quantity":${counts[kind]},`))
-          throw new Error(body.slice(0, 500));
-        if (nth >= rounds / 4) times[kind].push(ms);
-      }
-    }
+    const { large: value, small: yardstick } = await inTurns(scaled(400, scale, 100), async (kind) => {
+      const body = await connection.ask(requestBytes('GET', PATH, { token: partnerToken(kind) }));
+      if (!body.includes(`"quantity":${counts[kind]},`)) throw new Error(body.slice(0, 500));
+    });
+    return {
+      figure: `a statement over ${many.toLocaleString('en')} events`,
+      value: milliseconds(value),
+      yardstick: { name: `the same over ${SMALL.toLocaleString('en')}`, value: milliseconds(yardstick) },
+      target: { text: `≤ ${SAME}`, met: value / yardstick <= SAME },
+    };
   } finally {
     connection.close();
   }
-  const [value, yardstick] = [median(times.large), median(times.small)];
-  return {
-    figure: `a statement over ${many.toLocaleString('en')} events`,
-    value: milliseconds(value),
-    yardstick: { name: `the same over ${SMALL.toLocaleString('en')}`, value: milliseconds(yardstick) },
-    target: { text: `≤ ${SAME}`, met: value / yardstick <= SAME },
-  };
 };

@@ -1,16 +1,11 @@
-import { startPlatform } from '../api/platform.ts';
-import type { ReadModels } from '../application/core/projections/read-models.ts';
-import type { Position } from '../application/ports/event-store.ts';
-import { readConfig } from '../infrastructure/config.ts';
-import { createLogger } from '../infrastructure/logger.ts';
+import { setTimeout } from 'node:timers/promises';
 import { benchAppend } from './append.ts';
 import { Connection, requestBytes } from './http/load.ts';
-import { inFolder, platformEnvironment, startPlatformChild } from './http/platform.ts';
+import { inFolder, startPlatformChild } from './http/platform.ts';
 import { tenantToken } from './http/tokens.ts';
-import { causeOf, ids } from './logs.ts';
 import { type Line, mebibytes, milliseconds, perSecond } from './report.ts';
 import { median, percentile, scaled } from './rounds.ts';
-import { useCasesOf } from './use-cases.ts';
+import { contextOf, createTenant, makeMany, NONE, readModelCaughtUp, withUseCases } from './use-cases.ts';
 
 const MANY = 100_000;
 const FEW = 10_000;
@@ -32,12 +27,6 @@ const RECORDS = `/api/v1/tenant/entities/${ENTITY}/records`;
 const TENANTS = ['many', 'few', 'other'] as const;
 type Tenant = (typeof TENANTS)[number];
 const adminOf = (tenant: Tenant): string => tenantToken(tenant, 'ann', 'admin');
-
-const context = (userId: string) => ({
-  cause: causeOf(userId),
-  priorAttempt: undefined,
-  newId: () => ids.next(),
-});
 
 /**
  * Bulk edits of 100,000 records: beside single appends to as many streams, beside edits of 10,000, and beside what
@@ -137,7 +126,7 @@ const inPlatform = async <T>(folder: string, work: (bench: Bench) => Promise<T>)
       };
       const request = requestBytes('POST', `${BULK}/preview`, { token: adminOf(tenant), body });
       const began = performance.now();
-      const { id } = await ask(connection, request, 201);
+      const { id } = JSON.parse(await connection.ask(request, 201));
       return { id, ms: performance.now() - began };
     },
     edited: async (tenant) => {
@@ -145,14 +134,14 @@ const inPlatform = async <T>(folder: string, work: (bench: Bench) => Promise<T>)
       const token = adminOf(tenant);
       const path = `${BULK}/sessions/${id}`;
       const began = Date.now();
-      await ask(connection, requestBytes('POST', `${path}/commit`, { token }), 202);
+      await connection.ask(requestBytes('POST', `${path}/commit`, { token }), 202);
       for (;;) {
-        const { status, result } = await ask(connection, requestBytes('GET', path, { token }), 200);
+        const { status, result } = JSON.parse(await connection.ask(requestBytes('GET', path, { token })));
         if (result !== undefined) {
           if (status !== 'committed' || result.errored > 0) throw new Error(`the session is ${status}`);
           return Date.parse(result.committed_at) - began;
         }
-        await new Promise((resolve) => setTimeout(resolve, 100));
+        await setTimeout(100);
       }
     },
     others: (known, signal) => others(platform.port, known, signal),
@@ -186,9 +175,9 @@ const others = async (port: number, known: string, signal: AbortSignal): Promise
         const request = requests[at % requests.length];
         if (request === undefined) return;
         const began = performance.now();
-        await ask(connection, request.bytes, request.status);
+        await connection.ask(request.bytes, request.status);
         times.push(performance.now() - began);
-        await new Promise((resolve) => setTimeout(resolve, THINK_MS));
+        await setTimeout(THINK_MS);
       }
     } finally {
       connection.close();
@@ -198,51 +187,24 @@ const others = async (port: number, known: string, signal: AbortSignal): Promise
   return times;
 };
 
-const ask = async (connection: Connection, request: Buffer, status: number) => {
-  const answer = await connection.request(request);
-  if (answer.status !== status) throw new Error(`answered ${answer.status}: ${answer.body.slice(0, 300)}`);
-  return JSON.parse(answer.body);
-};
-
 const AT_ONCE = 500;
 
 /** Made through the use cases without HTTP. @returns the id of a record of the tenant `other` */
-const makeRecords = async (dataDir: string, sizes: Readonly<Record<Tenant, number>>): Promise<string> => {
-  const config = readConfig(platformEnvironment(dataDir));
-  const platform = await startPlatform({ config, logger: createLogger('error') });
-  const useCases = useCasesOf(platform);
-  let known = '';
-  try {
+const makeRecords = (dataDir: string, sizes: Readonly<Record<Tenant, number>>): Promise<string> =>
+  withUseCases(dataDir, async (useCases) => {
+    let known = '';
     for (const id of TENANTS) {
-      const tenant = { id, name: 'Bench', plan: 'pro', currency: 'EUR', timezone: 'UTC' } as const;
-      await useCases.tenancy.create(
-        { ...tenant, entitlements: { ledger: false, assistant: false } },
-        context('bench'),
-      );
+      await createTenant(useCases, id, { plan: 'pro', entitlements: NONE });
       await useCases.authentication.authenticate(adminOf(id), 'tenant');
       const fields = [{ key: 'n', label: 'N', type: 'integer' as const, required: false }];
-      await useCases.schemas.define(id, { name: ENTITY, label: 'Thing', fields }, context('ann'));
-      for (let made = 0; made < sizes[id]; made += AT_ONCE) {
-        const batch = Array.from({ length: Math.min(AT_ONCE, sizes[id] - made) }, () =>
-          useCases.records.create(id, ENTITY, { n: 0 }, context('ann')),
-        );
-        const written = await Promise.all(batch);
-        known = written.at(-1)?.record.id ?? '';
-        await keptPace(useCases.readModels, id, written.at(-1)?.position);
-      }
+      await useCases.schemas.define(id, { name: ENTITY, label: 'Thing', fields }, contextOf('ann'));
+      const made = await makeMany(
+        sizes[id],
+        AT_ONCE,
+        () => useCases.records.create(id, ENTITY, { n: 0 }, contextOf('ann')),
+        (some) => readModelCaughtUp(useCases, id, 'records', some.at(-1)?.position),
+      );
+      known = made.at(-1)?.record.id ?? '';
     }
     return known;
-  } finally {
-    await platform.stop();
-  }
-};
-
-/** The read model is let come along: at the end it would be waited for longer than a request waits. */
-const keptPace = async (
-  readModels: ReadModels,
-  tenantId: string,
-  position: Position | undefined,
-): Promise<void> => {
-  if (position !== undefined) readModels.answered(tenantId, position);
-  await readModels.waitFor(tenantId, ['records'], undefined);
-};
+  });

@@ -3,7 +3,7 @@ import { WebSocket } from 'ws';
 import { Connection, requestBytes } from './http/load.ts';
 import { inFolder, makePairs, messagesPath, type Pair, startPlatformChild } from './http/platform.ts';
 import { type Line, milliseconds } from './report.ts';
-import { median, percentile, scaled } from './rounds.ts';
+import { median, percentile, scaled, until } from './rounds.ts';
 
 export const PER_SECOND = 200;
 const PAIRS = 20;
@@ -89,9 +89,6 @@ const opened = async (port: number, open: Connection[]): Promise<Connection> => 
   open.push(connection);
   return connection;
 };
-
-const until = (at: number): Promise<void> =>
-  new Promise((resolve) => setTimeout(resolve, Math.max(0, at - performance.now())));
 
 const follow = async (port: number, token: string, onMessage: (body: string) => void): Promise<WebSocket> => {
   const headers = { authorization: `Bearer ${token}` };

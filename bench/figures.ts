@@ -9,11 +9,9 @@ import { benchFanOut } from './fan-out.ts';
 import { benchLargeConversation } from './large-conversation.ts';
 import { benchLedger } from './ledger.ts';
 import { benchPostMessage } from './post-message.ts';
-import { benchProtection } from './protection.ts';
 import { benchRebuild } from './rebuild.ts';
 import { type Line, perSecond } from './report.ts';
 import { scaled } from './rounds.ts';
-import { benchSqliteReadStore } from './sqlite-read-store.ts';
 import { benchStores } from './stores.ts';
 import { benchWebhooks } from './webhooks.ts';
 
@@ -36,13 +34,6 @@ const append = async (scale: number): Promise<Line[]> => {
   ];
 };
 
-/** The read store by itself, folds aside: informs. */
-const readStore = async (scale: number): Promise<Line[]> =>
-  (await benchSqliteReadStore(scaled(50_000, scale, 1000), 1000)).map(({ title, rate }) => ({
-    figure: `read store: ${title}`,
-    value: perSecond(rate),
-  }));
-
 const benchAssistant = async (scale: number): Promise<Line[]> => [
   ...(await benchAssistantQuality(scale)),
   ...(await benchAssistantSpeed(scale)),
@@ -55,9 +46,7 @@ export const figures: readonly Figure[] = [
   { name: 'authentication', run: benchAuthentication },
   { name: 'fan-out', run: benchFanOut },
   { name: 'rebuild', run: benchRebuild },
-  { name: 'read-store', run: readStore },
   { name: 'large', run: benchLargeConversation },
-  { name: 'protection', run: benchProtection },
   { name: 'ledger', run: benchLedger },
   { name: 'webhooks', run: benchWebhooks },
   { name: 'billing', run: benchBilling },

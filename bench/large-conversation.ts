@@ -1,20 +1,9 @@
-import { startPlatform } from '../api/platform.ts';
-import { readConfig } from '../infrastructure/config.ts';
-import { createLogger } from '../infrastructure/logger.ts';
 import { Connection, requestBytes } from './http/load.ts';
-import {
-  conversationsPath,
-  inFolder,
-  messagesPath,
-  platformEnvironment,
-  startPlatformChild,
-  TENANT,
-} from './http/platform.ts';
+import { conversationsPath, inFolder, messagesPath, startPlatformChild, TENANT } from './http/platform.ts';
 import { tenantToken } from './http/tokens.ts';
-import { causeOf, ids } from './logs.ts';
 import { type Line, milliseconds } from './report.ts';
 import { median, scaled } from './rounds.ts';
-import { useCasesOf } from './use-cases.ts';
+import { contextOf, createTenant, makeMany, NONE, withUseCases } from './use-cases.ts';
 
 const LARGE = 100_000;
 const SMALL = 100;
@@ -94,62 +83,25 @@ const post = (id: string, token: string): Buffer =>
 
 const timed = async (connection: Connection, request: Buffer, status: number): Promise<number> => {
   const began = performance.now();
-  const answer = await connection.request(request);
-  const took = performance.now() - began;
-  if (answer.status !== status) throw new Error(`answered ${answer.status}: ${answer.body.slice(0, 300)}`);
-  return took;
+  await connection.ask(request, status);
+  return performance.now() - began;
 };
 
 const AT_ONCE = 500;
 
 /** Made through the use cases without HTTP: snapshots, keys and read models come out as in life. */
-const makeConversations = async (
-  dataDir: string,
-  name: string,
-  count: number,
-  messages: number,
-): Promise<Kept[]> => {
-  const config = readConfig(platformEnvironment(dataDir));
-  const platform = await startPlatform({ config, logger: createLogger('error') });
-  const useCases = useCasesOf(platform);
-  const context = (userId: string) => ({
-    cause: causeOf(userId),
-    priorAttempt: undefined,
-    newId: () => ids.next(),
-  });
-  try {
-    if ((await useCases.directory.tenant(TENANT)) === undefined) {
-      const entitlements = { ledger: false, assistant: false };
-      const tenant = {
-        id: TENANT,
-        name: 'Bench',
-        plan: 'enterprise',
-        currency: 'EUR',
-        timezone: 'UTC',
-      } as const;
-      await useCases.tenancy.create({ ...tenant, entitlements }, context('bench'));
-    }
-    const made: Kept[] = [];
-    for (let nth = 0; nth < count; nth += 1) {
+const makeConversations = (dataDir: string, name: string, count: number, messages: number): Promise<Kept[]> =>
+  withUseCases(dataDir, async (useCases) => {
+    if ((await useCases.directory.tenant(TENANT)) === undefined)
+      await createTenant(useCases, TENANT, { entitlements: NONE });
+    return makeMany(count, 1, async (nth) => {
       const users = [`${name}-${nth}a`, `${name}-${nth}b`] as const;
       for (const user of users)
         await useCases.authentication.authenticate(tenantToken(TENANT, user), 'tenant');
-      const { conversation } = await useCases.messaging.start(TENANT, users[0], users, context(users[0]));
-      for (let sent = 0; sent < messages; sent += AT_ONCE) {
-        const batch = Array.from(
-          { length: Math.min(AT_ONCE, messages - sent) },
-          (_, at) => `Message ${sent + at}`,
-        );
-        await Promise.all(
-          batch.map((body) =>
-            useCases.messaging.send(TENANT, conversation.id, users[1], body, context(users[1])),
-          ),
-        );
-      }
-      made.push({ id: conversation.id, token: tenantToken(TENANT, users[0]) });
-    }
-    return made;
-  } finally {
-    await platform.stop();
-  }
-};
+      const { conversation } = await useCases.messaging.start(TENANT, users[0], users, contextOf(users[0]));
+      await makeMany(messages, AT_ONCE, (sent) =>
+        useCases.messaging.send(TENANT, conversation.id, users[1], `Message ${sent}`, contextOf(users[1])),
+      );
+      return { id: conversation.id, token: tenantToken(TENANT, users[0]) };
+    });
+  });

@@ -1,22 +1,18 @@
-import { startPlatform } from '../api/platform.ts';
-import type { Position } from '../application/ports/event-store.ts';
-import { readConfig } from '../infrastructure/config.ts';
-import { createLogger } from '../infrastructure/logger.ts';
 import type { Child } from './http/child.ts';
 import { Connection, closedLoop, requestBytes } from './http/load.ts';
-import {
-  conversationsPath,
-  inFolder,
-  messagesPath,
-  platformEnvironment,
-  startPlatformChild,
-} from './http/platform.ts';
+import { BODY, conversationsPath, inFolder, messagesPath, startPlatformChild } from './http/platform.ts';
 import { tenantToken } from './http/tokens.ts';
-import { causeOf, ids } from './logs.ts';
-import { BODY } from './post-message.ts';
+import { ids } from './logs.ts';
 import { type Line, milliseconds, perSecond } from './report.ts';
-import { alternate, median, scaled } from './rounds.ts';
-import { type UseCases, useCasesOf } from './use-cases.ts';
+import { alternate, inTurns, scaled } from './rounds.ts';
+import {
+  contextOf,
+  createTenant,
+  makeMany,
+  readModelCaughtUp,
+  type UseCases,
+  withUseCases,
+} from './use-cases.ts';
 
 const LARGE = 1_000_000;
 const SMALL = 10_000;
@@ -37,12 +33,6 @@ const REPORTS = [
   'balance-sheet?as_of=2026-02-20',
 ].map((path) => `/api/v1/tenant/reports/${path}`);
 
-const context = (userId: string) => ({
-  cause: causeOf(userId),
-  priorAttempt: undefined,
-  newId: () => ids.next(),
-});
-
 /**
  * Reports over books of a million lines beside reports over ten thousand, of the same accounts and days; and postings
  * of 50 callers at once on the same two accounts, beside messages of as many.
@@ -61,30 +51,23 @@ export const benchLedger = (scale: number): Promise<Line[]> =>
 
 const timeReports = async ({ port }: Child, many: number, scale: number): Promise<Line> => {
   const connection = await Connection.open(port);
-  const times = { large: [] as number[], small: [] as number[] };
   try {
-    const rounds = scaled(200, scale, 40);
-    for (let nth = 0; nth < rounds; nth += 1) {
-      // In turns, and each first as often as the other.
-      const kinds = nth % 2 === 0 ? (['large', 'small'] as const) : (['small', 'large'] as const);
-      for (const kind of kinds) {
-        const began = performance.now();
-        for (const path of REPORTS) {
-          await ask(connection, requestBytes('GET', path, { token: tenantToken(kind, 'ann') }), 200);
-        }
-        if (nth >= rounds / 4) times[kind].push((performance.now() - began) / REPORTS.length);
-      }
-    }
+    const { large: value, small: yardstick } = await inTurns(scaled(200, scale, 40), async (kind) => {
+      const token = tenantToken(kind, 'ann');
+      for (const path of REPORTS) await connection.ask(requestBytes('GET', path, { token }));
+    });
+    return {
+      figure: `a report over ${many.toLocaleString('en')} lines`,
+      value: milliseconds(value / REPORTS.length),
+      yardstick: {
+        name: `the same over ${SMALL.toLocaleString('en')}`,
+        value: milliseconds(yardstick / REPORTS.length),
+      },
+      target: { text: `≤ ${SAME}`, met: value / yardstick <= SAME },
+    };
   } finally {
     connection.close();
   }
-  const [value, yardstick] = [median(times.large), median(times.small)];
-  return {
-    figure: `a report over ${many.toLocaleString('en')} lines`,
-    value: milliseconds(value),
-    yardstick: { name: `the same over ${SMALL.toLocaleString('en')}`, value: milliseconds(yardstick) },
-    target: { text: `≤ ${SAME}`, met: value / yardstick <= SAME },
-  };
 };
 
 const ratePostings = async ({ port }: Child, scale: number): Promise<Line> => {
@@ -94,11 +77,11 @@ const ratePostings = async ({ port }: Child, scale: number): Promise<Line> => {
   const [opener] = connections;
   if (opener === undefined) throw new Error('no connection');
   const messages: Buffer[][] = [];
-  for (const token of tokens) await ask(opener, requestBytes('GET', conversationsPath, { token }), 200);
+  for (const token of tokens) await opener.ask(requestBytes('GET', conversationsPath, { token }));
   for (let nth = 0; nth < CALLERS; nth += 2) {
     const people = { participant_user_ids: [`user-${nth}`, `user-${nth + 1}`] };
     const token = tokens[nth] ?? '';
-    const started = await ask(opener, requestBytes('POST', conversationsPath, { token, body: people }), 201);
+    const started = await opener.ask(requestBytes('POST', conversationsPath, { token, body: people }), 201);
     const path = messagesPath(JSON.parse(started).id);
     for (const own of tokens.slice(nth, nth + 2)) {
       messages.push([requestBytes('POST', path, { token: own, body: BODY })]);
@@ -119,7 +102,7 @@ const ratePostings = async ({ port }: Child, scale: number): Promise<Line> => {
         const token = tokens[nth] ?? '';
         const posts: Buffer[] = [];
         for (let made = 0; made < count; made += 1) {
-          const draft = await ask(connection, requestBytes('POST', `${GL}/entries`, { token, body }), 201);
+          const draft = await connection.ask(requestBytes('POST', `${GL}/entries`, { token, body }), 201);
           posts.push(requestBytes('POST', `${GL}/entries/${JSON.parse(draft).id}/post`, { token }));
         }
         return posts;
@@ -129,7 +112,7 @@ const ratePostings = async ({ port }: Child, scale: number): Promise<Line> => {
     await Promise.all(
       prepared.map(async (posts, nth) => {
         const connection = connections[nth];
-        for (const request of posts) if (connection !== undefined) await ask(connection, request, 200);
+        for (const request of posts) await connection?.ask(request);
       }),
     );
     return ((count * CALLERS) / (performance.now() - began)) * 1000;
@@ -150,47 +133,31 @@ const ratePostings = async ({ port }: Child, scale: number): Promise<Line> => {
   }
 };
 
-const ask = async (connection: Connection, request: Buffer, status: number): Promise<string> => {
-  const answer = await connection.request(request);
-  if (answer.status !== status) throw new Error(`answered ${answer.status}: ${answer.body.slice(0, 300)}`);
-  return answer.body;
-};
-
 const AT_ONCE = 100;
 
 /** Made through the use cases without HTTP: streams and read models come out as in life. */
-const makeBooks = async (dataDir: string, tenants: Readonly<Record<string, number>>): Promise<void> => {
-  const config = readConfig(platformEnvironment(dataDir));
-  const platform = await startPlatform({ config, logger: createLogger('error') });
-  const useCases = useCasesOf(platform);
-  try {
+const makeBooks = (dataDir: string, tenants: Readonly<Record<string, number>>): Promise<void> =>
+  withUseCases(dataDir, async (useCases) => {
     for (const [id, lines] of Object.entries(tenants)) {
       await openBooks(useCases, id);
-      const entries = Math.ceil(lines / LINES);
-      for (let made = 0; made < entries; made += AT_ONCE) {
-        const batch = Array.from({ length: Math.min(AT_ONCE, entries - made) }, (_, at) => made + at);
-        const recorded = await Promise.all(batch.map((nth) => record(useCases, id, nth)));
-        await keptPace(useCases, id, recorded.at(-1)?.position);
-      }
+      await makeMany(
+        Math.ceil(lines / LINES),
+        AT_ONCE,
+        (nth) => record(useCases, id, nth),
+        (made) => readModelCaughtUp(useCases, id, 'ledger', made.at(-1)?.position),
+      );
     }
-  } finally {
-    await platform.stop();
-  }
-};
+  });
 
 const openBooks = async (useCases: UseCases, id: string): Promise<void> => {
-  const tenant = { id, name: 'Bench', plan: 'enterprise', currency: 'EUR', timezone: 'UTC' } as const;
-  await useCases.tenancy.create(
-    { ...tenant, entitlements: { ledger: true, assistant: false } },
-    context('bench'),
-  );
+  await createTenant(useCases, id, { entitlements: { ledger: true, assistant: false } });
   await useCases.authentication.authenticate(tenantToken(id, 'ann'), 'tenant');
   for (let nth = 0; nth < ACCOUNTS; nth += 1) {
     const type = nth % 2 === 0 ? 'Asset' : 'Revenue';
     await useCases.chart.openAccount(
       id,
       { code: `A${nth}`, name: `Account ${nth}`, type, active: true },
-      context('ann'),
+      contextOf('ann'),
     );
   }
 };
@@ -202,15 +169,5 @@ const record = (useCases: UseCases, tenantId: string, nth: number) => {
     { account_code: `A${ACCOUNTS - 1 - (at % ACCOUNTS)}`, credit: 100 + at },
   ]).flat();
   const entry = { id: ids.next(), given: { date, lines }, source: { kind: 'bench' }, mode: 'post' } as const;
-  return useCases.entries.record(tenantId, entry, context('ann'));
-};
-
-/** The read model is let come along: at the end it would be waited for longer than a request waits. */
-const keptPace = async (
-  useCases: UseCases,
-  tenantId: string,
-  position: Position | undefined,
-): Promise<void> => {
-  if (position !== undefined) useCases.readModels.answered(tenantId, position);
-  await useCases.readModels.waitFor(tenantId, ['ledger'], undefined);
+  return useCases.entries.record(tenantId, entry, contextOf('ann'));
 };

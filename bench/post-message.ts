@@ -1,6 +1,13 @@
 import { startChild } from './http/child.ts';
 import { closedLoop, requestBytes } from './http/load.ts';
-import { inFolder, listenIdly, makePairs, messagesPath, startPlatformChild } from './http/platform.ts';
+import {
+  BODY,
+  inFolder,
+  listenIdly,
+  makePairs,
+  messageRequests,
+  startPlatformChild,
+} from './http/platform.ts';
 import { tenantToken } from './http/tokens.ts';
 import { type Line, perSecond } from './report.ts';
 import { alternate } from './rounds.ts';
@@ -9,8 +16,6 @@ const CONNECTIONS = 64;
 const ROUNDS = 3;
 const OF_BARE = 0.3;
 const OF_CRUD = 2;
-
-export const BODY = { body: 'A message of an ordinary length, as people send them all day long. '.repeat(2) };
 
 /**
  * `POST …/messages` from 64 connections of 64 people in 32 conversations, each of which somebody follows on a
@@ -26,9 +31,7 @@ export const benchPostMessage = (scale: number): Promise<Line[]> =>
     try {
       const pairs = await makePairs(platform.port, CONNECTIONS / 2);
       const sockets = await Promise.all(pairs.map((pair) => listenIdly(platform.port, pair.tokens[1])));
-      const posts = pairs.flatMap(({ id, tokens }) =>
-        tokens.map((token) => [requestBytes('POST', messagesPath(id), { token, body: BODY })]),
-      );
+      const posts = messageRequests(pairs);
       const echo = requestBytes('POST', '/echo', { body: BODY });
       const inserts = Array.from({ length: CONNECTIONS }, (_, nth) => {
         const token = tenantToken('bench', `user-${nth}`);
@@ -64,3 +67,18 @@ const lineOf = (value: number, name: string, yardstick: number, least: number): 
   yardstick: { name, value: perSecond(yardstick) },
   target: { text: `≥ ${least}`, met: value / yardstick >= least },
 });
+
+/** Messages a second, as in {@link benchPostMessage} without its yardsticks. */
+export const postRate = (scale: number): Promise<number> =>
+  inFolder(async (folder) => {
+    const platform = await startPlatformChild(folder);
+    try {
+      const requests = messageRequests(await makePairs(platform.port, CONNECTIONS / 2));
+      const seconds = Math.max(0.3, 3 * scale);
+      const run = () => closedLoop({ port: platform.port, requests, seconds, expectedStatus: 201 });
+      await run();
+      return await run();
+    } finally {
+      await platform.stop();
+    }
+  });

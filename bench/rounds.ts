@@ -1,3 +1,5 @@
+import { setTimeout } from 'node:timers/promises';
+
 /**
  * Absolute times on a shared machine mean little, so what is compared is measured in turns: each round runs every
  * side once, and the median of the rounds counts.
@@ -16,6 +18,25 @@ export const alternate = async <Name extends string>(
   return medians as Record<Name, number>;
 };
 
+/**
+ * Median times of something large and of something small, asked in turns, each first as often as the other; the first
+ * quarter warms up.
+ */
+export const inTurns = async (
+  rounds: number,
+  ask: (kind: 'large' | 'small') => Promise<unknown>,
+): Promise<{ large: number; small: number }> => {
+  const times = { large: [] as number[], small: [] as number[] };
+  for (let nth = 0; nth < rounds; nth += 1) {
+    for (const kind of nth % 2 === 0 ? (['large', 'small'] as const) : (['small', 'large'] as const)) {
+      const began = performance.now();
+      await ask(kind);
+      if (nth >= rounds / 4) times[kind].push(performance.now() - began);
+    }
+  }
+  return { large: median(times.large), small: median(times.small) };
+};
+
 export const median = (values: readonly number[]): number => percentile(values, 0.5);
 
 /** The smallest value that at least this share of the values does not exceed. */
@@ -27,3 +48,6 @@ export const percentile = (values: readonly number[], share: number): number => 
 /** A size, scaled, but at least `least`. */
 export const scaled = (size: number, scale: number, least: number): number =>
   Math.max(least, Math.round(size * scale));
+
+/** @param at a time of `performance.now()` */
+export const until = (at: number): Promise<void> => setTimeout(Math.max(0, at - performance.now()));

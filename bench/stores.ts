@@ -7,14 +7,15 @@ import { PER_SECOND, steady } from './fan-out.ts';
 import { type Child, startChild } from './http/child.ts';
 import { Connection, closedLoop, requestBytes } from './http/load.ts';
 import {
+  BODY,
   inFolder,
   makePairs,
+  messageRequests,
   messagesPath,
   type Pair,
   platformEnvironment,
   startPlatformChild,
 } from './http/platform.ts';
-import { BODY } from './post-message.ts';
 import { count, type Line, milliseconds, perSecond } from './report.ts';
 import { percentile, scaled } from './rounds.ts';
 
@@ -37,11 +38,6 @@ export const benchStores = async (scale: number): Promise<Line[]> => {
   return [...counted, ...(await onServers(scale, { EVENTSTORE_URL: events, MONGODB_URL: mongo }))];
 };
 
-const postsOf = (pairs: readonly Pair[]): Buffer[][] =>
-  pairs.flatMap(({ id, tokens }) =>
-    tokens.map((token) => [requestBytes('POST', messagesPath(id), { token, body: BODY })]),
-  );
-
 /** Counts are the same on any machine. */
 const onTheWire = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
@@ -51,7 +47,7 @@ const onTheWire = (scale: number): Promise<Line[]> =>
       const pairs = await makePairs(platform.port, CONNECTIONS / 2);
       const before = await server.counts();
       const seconds = Math.max(1, 3 * scale);
-      const requests = postsOf(pairs);
+      const requests = messageRequests(pairs);
       await closedLoop({ port: platform.port, requests, seconds, expectedStatus: 201 });
       const after = await server.counts();
       const appended = after.appended - before.appended;
@@ -113,7 +109,7 @@ const posts = async (
   scale: number,
 ): Promise<Line[]> => {
   const seconds = Math.max(1, 8 * scale);
-  const requests = postsOf(pairs);
+  const requests = messageRequests(pairs);
   await closedLoop({ port, requests, seconds: Math.max(1, 3 * scale), expectedStatus: 201 });
   const yardstick = await bare.appends(CONNECTIONS, seconds);
   const [first] = pairs;

@@ -1,7 +1,12 @@
-import type { Platform } from '../api/platform.ts';
+import { type Platform, startPlatform } from '../api/platform.ts';
+import type { Position } from '../application/ports/event-store.ts';
+import { readConfig } from '../infrastructure/config.ts';
+import { createLogger } from '../infrastructure/logger.ts';
+import { platformEnvironment } from './http/platform.ts';
+import { causeOf, ids } from './logs.ts';
 
 /** Use cases and machinery of a running product, for figures that call them without HTTP. */
-export const useCasesOf = ({ areas, core }: Platform) => ({
+const useCasesOf = ({ areas, core }: Platform) => ({
   ...core,
   ...areas.identity,
   ...areas.tenancy,
@@ -16,3 +21,67 @@ export const useCasesOf = ({ areas, core }: Platform) => ({
 });
 
 export type UseCases = ReturnType<typeof useCasesOf>;
+
+/** Runs with the product in this process. @param own put over the usual environment */
+export const withUseCases = async <T>(
+  dataDir: string,
+  run: (useCases: UseCases) => Promise<T>,
+  own: Readonly<Record<string, string>> = {},
+): Promise<T> => {
+  const config = readConfig({ ...platformEnvironment(dataDir), ...own });
+  const platform = await startPlatform({ config, logger: createLogger('error') });
+  try {
+    return await run(useCasesOf(platform));
+  } finally {
+    await platform.stop();
+  }
+};
+
+export const contextOf = (userId: string) => ({
+  cause: causeOf(userId),
+  priorAttempt: undefined,
+  newId: () => ids.next(),
+});
+
+/** Entitlements of a tenant whose events nothing but the measured area follows. */
+export const NONE = { ledger: false, assistant: false };
+
+type NewTenant = Parameters<UseCases['tenancy']['create']>[0];
+
+export const createTenant = (useCases: UseCases, id: string, more: Partial<NewTenant> = {}) =>
+  useCases.tenancy.create(
+    { id, name: 'Bench', plan: 'enterprise', currency: 'EUR', timezone: 'UTC', ...more },
+    contextOf('bench'),
+  );
+
+/**
+ * Makes `count` of something, `atOnce` at a time, and lets a read model come along: at the end it would be waited for
+ * longer than a request waits.
+ */
+export const makeMany = async <T>(
+  count: number,
+  atOnce: number,
+  make: (nth: number) => Promise<T>,
+  after: (made: readonly T[]) => Promise<void> = async () => undefined,
+): Promise<T[]> => {
+  const all: T[] = [];
+  while (all.length < count) {
+    const some = Array.from({ length: Math.min(atOnce, count - all.length) }, (_, at) =>
+      make(all.length + at),
+    );
+    const made = await Promise.all(some);
+    await after(made);
+    all.push(...made);
+  }
+  return all;
+};
+
+export const readModelCaughtUp = async (
+  { readModels }: UseCases,
+  tenantId: string,
+  readModel: string,
+  position: Position | undefined,
+): Promise<void> => {
+  if (position !== undefined) readModels.answered(tenantId, position);
+  await readModels.waitFor(tenantId, [readModel], undefined);
+};

@@ -1,18 +1,15 @@
 import { Pool } from 'undici';
 import { z } from 'zod';
-import { startPlatform } from '../api/platform.ts';
 import { headersOf, signingKeyOf } from '../application/webhooks/signature.ts';
-import { type Config, readConfig } from '../infrastructure/config.ts';
-import { createLogger } from '../infrastructure/logger.ts';
 import { deliveriesOf } from '../projections/webhooks/webhook-deliveries.ts';
 import { type Child, startChild } from './http/child.ts';
 import { Connection, requestBytes } from './http/load.ts';
-import { ADMIN, inFolder, platformEnvironment, startPlatformChild } from './http/platform.ts';
+import { ADMIN, inFolder, startPlatformChild } from './http/platform.ts';
 import { tenantToken } from './http/tokens.ts';
-import { causeOf, ids } from './logs.ts';
+import { ids } from './logs.ts';
 import { type Line, milliseconds, perSecond } from './report.ts';
-import { percentile, scaled } from './rounds.ts';
-import { type UseCases, useCasesOf } from './use-cases.ts';
+import { percentile, scaled, until } from './rounds.ts';
+import { contextOf, createTenant, makeMany, NONE, type UseCases, withUseCases } from './use-cases.ts';
 
 const TENANT = 'bench';
 const ENTITY = 'crate';
@@ -21,7 +18,7 @@ const SUBSCRIPTIONS = 16;
 const CALLERS = 4 * SUBSCRIPTIONS;
 /** Of the deliveries, and of the loop's calls, so many are made before the time is taken. */
 const WARMING = 0.25;
-const OF_UNDICI = 0.5;
+const OF_UNDICI = 0.35;
 const PER_SECOND = 100;
 const MOST_MS = 100;
 const PENDING = 10_000;
@@ -29,8 +26,6 @@ const DEAD_AS_LIVE = 1.5;
 const PATIENCE_MS = 180_000;
 
 const OPEN = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_ALLOW_HTTP: '1' };
-
-const context = () => ({ cause: causeOf('ann'), priorAttempt: undefined, newId: () => ids.next() });
 
 /**
  * Deliveries to a receiver on this machine beside a loop of undici with the same bodies and headers and as many calls at
@@ -162,9 +157,7 @@ const steadily = async (
         const path = `/api/v1/tenant/entities/${ENTITY}/records/${records[nth % records.length]}`;
         const body = { values: { title: `changed ${ids.next()}` } };
         sent.push(
-          ask(connection, requestBytes('PATCH', path, { token, body })).then(
-            () => void idle.push(connection),
-          ),
+          connection.ask(requestBytes('PATCH', path, { token, body })).then(() => void idle.push(connection)),
         );
       }
       await Promise.all(sent);
@@ -182,44 +175,30 @@ const steadily = async (
 
 // What there is before
 
-/** Runs with the product in this process, without HTTP. */
-const within = async <T>(dataDir: string, run: (useCases: UseCases) => Promise<T>): Promise<T> => {
-  const config: Config = readConfig({ ...platformEnvironment(dataDir), ...OPEN });
-  const platform = await startPlatform({ config, logger: createLogger('error') });
-  try {
-    return await run(useCasesOf(platform));
-  } finally {
-    await platform.stop();
-  }
-};
+const within = <T>(dataDir: string, run: (useCases: UseCases) => Promise<T>): Promise<T> =>
+  withUseCases(dataDir, run, OPEN);
 
 const openTenant = async (useCases: UseCases): Promise<void> => {
-  const tenant = { id: TENANT, name: 'Bench', plan: 'enterprise', currency: 'EUR', timezone: 'UTC' } as const;
-  await useCases.tenancy.create({ ...tenant, entitlements: { ledger: false, assistant: false } }, context());
+  await createTenant(useCases, TENANT, { entitlements: NONE });
   await useCases.authentication.authenticate(tenantToken(TENANT, 'ann'), 'tenant');
   const fields = [{ key: 'title', label: 'Title', type: 'text', required: true }] as const;
-  await useCases.schemas.define(TENANT, { name: ENTITY, label: 'Crate', fields }, context());
+  await useCases.schemas.define(TENANT, { name: ENTITY, label: 'Crate', fields }, contextOf('ann'));
 };
 
-const suspend = (useCases: UseCases) => useCases.tenancy.change(TENANT, { status: 'suspended' }, context());
+const suspend = (useCases: UseCases) =>
+  useCases.tenancy.change(TENANT, { status: 'suspended' }, contextOf('ann'));
 
 const subscribe = async (useCases: UseCases, url: string, event: 'entity.created' | 'entity.updated') => {
   const wanted = { url, events: [event], description: '' };
-  return (await useCases.webhooks.create(TENANT, wanted, 'enterprise', context())).subscription.id;
+  return (await useCases.webhooks.create(TENANT, wanted, 'enterprise', contextOf('ann'))).subscription.id;
 };
 
 const valuesOf = (nth: number) => ({ title: `A crate of an ordinary size, number ${nth}` });
 
 const AT_ONCE = 100;
 const addRecords = async (useCases: UseCases, count: number): Promise<string[]> => {
-  const made: string[] = [];
-  for (let from = 0; from < count; from += AT_ONCE) {
-    const some = Array.from({ length: Math.min(AT_ONCE, count - from) }, (_, at) =>
-      useCases.records.create(TENANT, ENTITY, valuesOf(from + at), context()),
-    );
-    for (const { record } of await Promise.all(some)) made.push(record.id);
-  }
-  return made;
+  const make = (nth: number) => useCases.records.create(TENANT, ENTITY, valuesOf(nth), contextOf('ann'));
+  return (await makeMany(count, AT_ONCE, make)).map(({ record }) => record.id);
 };
 
 /** So many deliveries for each, which wait since the tenant is suspended. */
@@ -245,17 +224,11 @@ const fill = async (useCases: UseCases, hooks: readonly string[], count: number)
 
 const activate = async ({ port }: Child): Promise<void> => {
   const connection = await Connection.open(port);
-  const login = await ask(connection, requestBytes('POST', '/super/auth/login', { body: ADMIN }));
+  const login = await connection.ask(requestBytes('POST', '/super/auth/login', { body: ADMIN }));
   const { token } = z.object({ token: z.string() }).parse(JSON.parse(login));
   const body = { status: 'active' };
-  await ask(connection, requestBytes('PATCH', `/super/tenants/${TENANT}`, { token, body }));
+  await connection.ask(requestBytes('PATCH', `/super/tenants/${TENANT}`, { token, body }));
   connection.close();
-};
-
-const ask = async (connection: Connection, request: Buffer): Promise<string> => {
-  const answer = await connection.request(request);
-  if (answer.status !== 200) throw new Error(`answered ${answer.status}: ${answer.body.slice(0, 300)}`);
-  return answer.body;
 };
 
 const told = async ({ port }: Child, path: string, signal: AbortSignal | null = null): Promise<number[]> =>
@@ -269,6 +242,3 @@ const arrived = async (receiver: Child, count: number): Promise<number> => {
   if (at === undefined) throw new Error('the receiver did not tell when they arrived');
   return at;
 };
-
-const until = (at: number): Promise<void> =>
-  new Promise((resolve) => setTimeout(resolve, Math.max(0, at - performance.now())));

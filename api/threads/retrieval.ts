@@ -1,5 +1,4 @@
 import { Worker } from 'node:worker_threads';
-import { RANKING, type RankingRules } from '../../application/assistant/ranking.ts';
 import type { IndexQuery } from '../../application/assistant/search-index.ts';
 import type { Passage, PassageSearch } from '../../application/assistant/tenant-indexes.ts';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
@@ -54,7 +53,7 @@ export const threadedSearch = (data: RetrievalThreadData, { logger }: { logger: 
   };
 
   return {
-    search: (tenantId: string, query: IndexQuery, rules: RankingRules = RANKING) => {
+    search: (tenantId: string, query: IndexQuery) => {
       if (closed) return Promise.reject(new StoreUnavailable('The search has ended.'));
       worker ??= start();
       const thread = worker;
@@ -62,7 +61,7 @@ export const threadedSearch = (data: RetrievalThreadData, { logger }: { logger: 
       const id = lastId;
       return new Promise((resolve, reject) => {
         waiting.set(id, { resolve, reject });
-        thread.postMessage({ id, tenantId, query, rules } satisfies ToRetrieval);
+        thread.postMessage({ id, tenantId, query } satisfies ToRetrieval);
       });
     },
     close: async () => {

@@ -25,9 +25,9 @@ const run = async (): Promise<void> => {
   });
   const post = (message: FromRetrieval): void => port.postMessage(message);
   port.on('message', (received: unknown) => {
-    const { id, tenantId, query, rules } = toRetrieval.parse(received);
-    indexes.search(tenantId, query, rules).then(
-      (passages) => post({ kind: 'found', id, passages: [...passages] }),
+    const { id, tenantId, query } = toRetrieval.parse(received);
+    indexes.search(tenantId, query).then(
+      (passages) => post({ kind: 'found', id, passages }),
       (error: unknown) =>
         post({
           kind: 'failed',

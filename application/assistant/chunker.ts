@@ -54,45 +54,9 @@ export const embeddedText = (title: string, text: string): string => `${title}\n
 export const contentHash = (title: string, text: string): string =>
   createHash('sha256').update(`${CHUNKER_VERSION}\n${title}\n${text}`).digest('hex');
 
-/** A generator that yields, at points where it may be paused, the UTF-16 units processed since the last one. */
-type Stepwise<T> = Generator<number, T, undefined>;
-
 /** Chunks of a source; none for an empty text. */
-export const chunksOf = (title: string, text: string, sizes: ChunkSizes = CHUNK_SIZES): readonly Chunk[] => {
-  const work = chunking(title, text, sizes);
-  for (let step = work.next(); ; step = work.next()) if (step.done === true) return step.value;
-};
-
-/** UTF-16 units processed per tick. */
-const WITHOUT_PAUSE = 50_000;
-
-/** As {@link chunksOf}, calling `yieldTick` between parts of a large text, so that requests are served meanwhile. */
-export const chunksYielding = async (
-  title: string,
-  text: string,
-  yieldTick: () => Promise<unknown>,
-): Promise<readonly Chunk[]> => {
-  const work = chunking(title, text, CHUNK_SIZES);
-  let done = 0;
-  for (let step = work.next(); ; step = work.next()) {
-    if (step.done === true) return step.value;
-    done += step.value;
-    if (done < WITHOUT_PAUSE) continue;
-    done = 0;
-    await yieldTick();
-  }
-};
-
-const chunking = function* (title: string, text: string, sizes: ChunkSizes): Stepwise<readonly Chunk[]> {
-  const plain = normalised(text);
-  yield text.length;
-  const chunks: Chunk[] = [];
-  for (const piece of yield* pieces(plain, sizes)) {
-    chunks.push({ text: piece, hash: contentHash(title, piece) });
-    yield piece.length;
-  }
-  return chunks;
-};
+export const chunksOf = (title: string, text: string, sizes: ChunkSizes = CHUNK_SIZES): readonly Chunk[] =>
+  pieces(normalised(text), sizes).map((piece) => ({ text: piece, hash: contentHash(title, piece) }));
 
 /** A line, a sentence, or a part of one that is too long. */
 interface Atom {
@@ -101,7 +65,7 @@ interface Atom {
   readonly before: '\n\n' | '\n' | ' ' | '';
 }
 
-const pieces = function* (text: string, sizes: ChunkSizes): Stepwise<readonly string[]> {
+const pieces = (text: string, sizes: ChunkSizes): readonly string[] => {
   const { size, limit } = sizes;
   // Two successive chunks together exceed the target, so `limit` chunks hold half of `limit * target`.
   const target = Math.min(size, Math.max(sizes.target, Math.ceil((2 * text.length) / limit)));
@@ -114,7 +78,7 @@ const pieces = function* (text: string, sizes: ChunkSizes): Stepwise<readonly st
     length = 0;
   };
   for (const paragraph of text.split('\n\n')) {
-    const atoms = yield* atomsOf(paragraph, size);
+    const atoms = atomsOf(paragraph, size);
     const whole = atoms.reduce((sum, atom) => sum + atom.before.length + atom.text.length, 0);
     // Keeps a paragraph in one chunk if it fits.
     if (length + whole > target && length >= target / 2) close();
@@ -138,7 +102,7 @@ const joined = (atoms: readonly Atom[]): string =>
 
 const SENTENCE_END = /(?<=[.!?…][)"'”’»]?)[^\S\n]+|(?<=[。！？])/u;
 
-const atomsOf = function* (paragraph: string, size: number): Stepwise<readonly Atom[]> {
+const atomsOf = (paragraph: string, size: number): readonly Atom[] => {
   const atoms: Atom[] = [];
   const add = (text: string, before: Atom['before']): void => {
     if (text === '') return;
@@ -152,7 +116,6 @@ const atomsOf = function* (paragraph: string, size: number): Stepwise<readonly A
         before = ' ';
       }
     }
-    yield line.length + 1;
   }
   return atoms;
 };

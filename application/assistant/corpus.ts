@@ -1,7 +1,7 @@
 import { setImmediate as yieldTick } from 'node:timers/promises';
 import type { CorpusStore, SourceHead, SourceKey, StoredSource } from '../ports/corpus-store.ts';
 import { type Embedder, EmbedderUnavailable } from '../ports/embedder.ts';
-import { CHUNKER_VERSION, type Chunk, chunksYielding, embeddedText } from './chunker.ts';
+import { CHUNKER_VERSION, type Chunk, chunksOf, embeddedText } from './chunker.ts';
 
 /** A source as it is at one revision. */
 export interface SourceDocument extends SourceKey {
@@ -71,7 +71,7 @@ export class Corpus {
     const heads = await this.#store.heads(tenantId, documents);
     const plans: Plan[] = [];
     for (const [index, document] of documents.entries()) {
-      const chunks = await chunksYielding(document.title, document.text, yieldTick);
+      const chunks = chunksOf(document.title, document.text);
       plans.push({ document, chunks, head: heads[index] });
       // Yields after a large text.
       if (document.text.length > LONG_TEXT) await yieldTick();

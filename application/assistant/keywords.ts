@@ -105,114 +105,88 @@ const BEGINNING = 5;
 /** with this share of the weight of an exact match. */
 const KIN = 0.6;
 
-/** Rows that contain a word; row and count share one number. */
-interface Postings {
-  entries: Uint32Array;
-  length: number;
-}
-
+/** A row that contains a word and how often, in one number: a plain list of these is the smallest that needs no code. */
 const COUNT_BITS = 6;
 const MAX_COUNT = 2 ** COUNT_BITS - 1;
-export const MAX_ROWS = 2 ** (32 - COUNT_BITS);
+/** Approximate bytes of a word besides its rows, and of a row in its list. */
+const WORD_BYTES = 150;
+const POSTING_BYTES = 12;
 
 /**
- * An inverted index that takes 4 bytes per word of a row, as 100,000 chunks have millions. The owner numbers the rows;
- * a removed row stays in the lists until the owner makes a new index.
+ * An inverted index: the rows of each word. The owner numbers the rows upwards from 0; a removed row stays in the lists
+ * until the owner makes a new index.
  */
 export class KeywordIndex {
-  readonly #postings = new Map<string, Postings>();
-  #lengths = new Uint16Array(1024);
+  readonly #postings = new Map<string, number[]>();
+  readonly #lengths: number[] = [];
   /** Words by their common prefix. */
   readonly #kin = new Map<string, string[]>();
   #total = 0;
-  #rows = 0;
-  /** The highest row plus one. */
-  #end = 0;
-  #bytes = 0;
+  #posted = 0;
 
   /** Approximate. */
   get bytes(): number {
-    return this.#bytes + this.#lengths.byteLength;
+    return this.#postings.size * WORD_BYTES + this.#posted * POSTING_BYTES;
   }
 
-  /** Adds a row, once. */
-  add(row: number, terms: readonly string[]): void {
-    for (const term of terms) this.#post(term, row);
-    while (row >= this.#lengths.length) this.#lengths = grown(Uint16Array, this.#lengths);
-    const length = Math.min(terms.length, 65_535);
-    this.#lengths[row] = length;
-    this.#total += length;
-    this.#rows += 1;
-    this.#end = Math.max(this.#end, row + 1);
+  /** Adds the next row. */
+  add(terms: readonly string[]): void {
+    const row = this.#lengths.push(terms.length) - 1;
+    this.#total += terms.length;
+    const counts = new Map<string, number>();
+    for (const term of terms) counts.set(term, (counts.get(term) ?? 0) + 1);
+    this.#posted += counts.size;
+    for (const [term, count] of counts)
+      this.#rowsOf(term).push(row * 2 ** COUNT_BITS + Math.min(count, MAX_COUNT));
   }
 
-  #post(term: string, row: number): void {
-    const postings = this.#postings.get(term) ?? this.#newPostings(term);
-    const last = postings.entries[postings.length - 1] ?? 0;
-    if (postings.length > 0 && last >>> COUNT_BITS === row) {
-      if ((last & MAX_COUNT) < MAX_COUNT) postings.entries[postings.length - 1] = last + 1;
-      return;
-    }
-    if (postings.length === postings.entries.length) {
-      this.#bytes += postings.entries.byteLength;
-      postings.entries = grown(Uint32Array, postings.entries);
-    }
-    postings.entries[postings.length] = row * 2 ** COUNT_BITS + 1;
-    postings.length += 1;
-  }
-
-  #newPostings(term: string): Postings {
-    const postings = { entries: new Uint32Array(2), length: 0 };
-    this.#postings.set(term, postings);
-    this.#bytes += 150 + term.length;
+  #rowsOf(term: string): number[] {
+    const known = this.#postings.get(term);
+    if (known !== undefined) return known;
+    const rows: number[] = [];
+    this.#postings.set(term, rows);
     const beginning = beginningOf(term);
     if (beginning !== undefined) {
       const kin = this.#kin.get(beginning);
       if (kin === undefined) this.#kin.set(beginning, [term]);
       else kin.push(term);
     }
-    return postings;
+    return rows;
   }
 
   /** The rarity of a word; highest for an unknown word. */
   rarity(term: string): number {
     const holders = this.#postings.get(term)?.length ?? 0;
-    const rows = Math.max(this.#rows, holders, LEAST_ROWS);
+    const rows = Math.max(this.#lengths.length, LEAST_ROWS);
     return Math.log(1 + (rows - holders + 0.5) / (holders + 0.5));
   }
 
   search(terms: readonly WeightedTerm[]): KeywordScores {
-    const bm25 = new Float32Array(this.#end);
-    const coverage = new Float32Array(this.#end);
-    /** For the present word, each row's score, and the number of the word. */
-    const gained = new Float32Array(this.#end);
-    const gainedFor = new Int32Array(this.#end);
-    const middling = this.#rows === 0 ? 1 : Math.max(1, this.#total / this.#rows);
+    const rows = this.#lengths.length;
+    const bm25 = new Float32Array(rows);
+    const coverage = new Float32Array(rows);
+    const middling = rows === 0 ? 1 : Math.max(1, this.#total / rows);
     const worths = terms
       .map(({ term, weight }) => ({ term, worth: this.rarity(term) * weight }))
       .toSorted((a, b) => b.worth - a.worth)
       .slice(0, MAX_TERMS);
     const attainable = worths.reduce((sum, { worth }) => sum + worth, 0);
-    for (const [nth, { term, worth }] of worths.entries()) {
+    for (const { term, worth } of worths) {
+      /** Each row's best score for the word and its related words. */
+      const gained = new Map<number, number>();
       for (const form of this.#formsOf(term)) {
-        const postings = this.#postings.get(form);
-        if (postings === undefined) continue;
         const share = form === term ? 1 : KIN;
-        const { entries } = postings;
-        for (let index = 0; index < postings.length; index += 1) {
-          const entry = entries[index] ?? 0;
-          const row = entry >>> COUNT_BITS;
-          const count = (entry & MAX_COUNT) * share;
+        for (const entry of this.#postings.get(form) ?? []) {
+          const row = Math.floor(entry / 2 ** COUNT_BITS);
+          const count = (entry % 2 ** COUNT_BITS) * share;
           const norm = K1 * (1 - B + (B * (this.#lengths[row] ?? 0)) / middling);
           const gain = (worth * count * (K1 + 1)) / (count + norm);
-          const isFirst = gainedFor[row] !== nth + 1;
-          const before = isFirst ? 0 : (gained[row] ?? 0);
-          if (isFirst) coverage[row] = (coverage[row] ?? 0) + worth / attainable;
-          if (gain <= before) continue;
-          bm25[row] = (bm25[row] ?? 0) + gain - before;
-          gained[row] = gain;
-          gainedFor[row] = nth + 1;
+          if (gain > (gained.get(row) ?? 0)) gained.set(row, gain);
         }
+      }
+      for (const [row, gain] of gained) {
+        bm25[row] = (bm25[row] ?? 0) + gain;
+        coverage[row] = (coverage[row] ?? 0) + worth / attainable;
       }
     }
     return { bm25, coverage };
@@ -229,14 +203,4 @@ export class KeywordIndex {
 const beginningOf = (term: string): string | undefined => {
   const beginning = term.slice(0, BEGINNING);
   return beginning.length < BEGINNING || /\d/.test(term) ? undefined : beginning;
-};
-
-/** A copy of twice the length. */
-export const grown = <T extends Uint16Array | Uint32Array | Float64Array>(
-  make: new (length: number) => T,
-  array: T,
-): T => {
-  const larger = new make(array.length * 2);
-  larger.set(array);
-  return larger;
 };

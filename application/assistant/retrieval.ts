@@ -5,9 +5,6 @@ import { searchTextsOf, type Turn } from './question.ts';
 import { RANKING } from './ranking.ts';
 import type { Passage, PassageSearch } from './tenant-indexes.ts';
 
-/** Finds more than are shown, since some sources may be deleted. */
-const FOUND = { ...RANKING, limit: RANKING.limit * 2 };
-
 interface Deps {
   readonly embedder: Embedder;
   readonly search: PassageSearch;
@@ -34,7 +31,7 @@ export class Retrieval {
   ): Promise<readonly Passage[]> {
     const { text, terms } = searchTextsOf(message, history);
     const [vector] = await orModelUnavailable(this.#deps.embedder.embed([text], 'question'));
-    const found = await this.#deps.search.search(tenantId, { vector, terms }, FOUND);
+    const found = await this.#deps.search.search(tenantId, { vector, terms });
     const live = await Promise.all(found.map((passage) => this.#deps.isLive(tenantId, passage)));
     return found.filter((_, index) => live[index]).slice(0, RANKING.limit);
   }

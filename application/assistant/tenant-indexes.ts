@@ -1,5 +1,5 @@
 import type { CorpusStore, SourceKey, StoredSource } from '../ports/corpus-store.ts';
-import { RANKING, type Ranked, type RankingRules } from './ranking.ts';
+import { RANKING, type Ranked } from './ranking.ts';
 import { type IndexQuery, SearchIndex } from './search-index.ts';
 
 /** A section found, with its text. */
@@ -12,7 +12,7 @@ export interface Passage extends Ranked {
 /** Finds the sections of one tenant that a question is about, best first. */
 export interface PassageSearch {
   /** @throws {StoreUnavailable} */
-  search(tenantId: string, query: IndexQuery, rules?: RankingRules): Promise<readonly Passage[]>;
+  search(tenantId: string, query: IndexQuery): Promise<readonly Passage[]>;
   close(): Promise<void>;
 }
 
@@ -38,6 +38,8 @@ interface Held {
   lastRefresh: Promise<void>;
 }
 
+/** Finds more than are shown, since some sources may be deleted. */
+const FOUND = { ...RANKING, limit: RANKING.limit * 2 };
 const NOTHING_SEEN = [{ seq: 0, at: Number.NEGATIVE_INFINITY }];
 /** Sources indexed between two yields. */
 const GROUP = 25;
@@ -63,14 +65,10 @@ export class TenantIndexes implements PassageSearch {
     return [...this.#held.keys()];
   }
 
-  async search(
-    tenantId: string,
-    query: IndexQuery,
-    rules: RankingRules = RANKING,
-  ): Promise<readonly Passage[]> {
+  async search(tenantId: string, query: IndexQuery): Promise<readonly Passage[]> {
     for (let attempt = 1; ; attempt += 1) {
       const { index, taken } = await this.#fresh(tenantId);
-      const ranked = index.search(query, rules);
+      const ranked = index.search(query, FOUND);
       const { passages, isWhole } = await this.#withTexts(tenantId, ranked, taken);
       // A source that changed meanwhile may rank differently.
       if (isWhole || attempt === TRIES) return passages;

@@ -1,21 +1,21 @@
-import { startPlatform } from '../../api/platform.ts';
+import { setTimeout } from 'node:timers/promises';
 import { chunksOf, embeddedText } from '../../application/assistant/chunker.ts';
 import { recordRevision } from '../../application/assistant/corpus.ts';
 import { recordText } from '../../application/assistant/texts/record-text.ts';
 import type { CorpusStore } from '../../application/ports/corpus-store.ts';
 import type { Embedder } from '../../application/ports/embedder.ts';
 import type { Field } from '../../domain/entities/fields.ts';
-import { type Config, readConfig } from '../../infrastructure/config.ts';
+import { readConfig } from '../../infrastructure/config.ts';
 import { threadedEmbedder } from '../../infrastructure/embedding/threaded-embedder.ts';
 import { createLogger } from '../../infrastructure/logger.ts';
 import { openCorpus } from '../../infrastructure/stores.ts';
 import { Connection, requestBytes } from '../http/load.ts';
 import { inFolder, platformEnvironment, startPlatformChild } from '../http/platform.ts';
 import { tenantToken } from '../http/tokens.ts';
-import { causeOf, ids } from '../logs.ts';
+import { ids } from '../logs.ts';
 import { type Line, milliseconds, perSecond } from '../report.ts';
 import { median, scaled } from '../rounds.ts';
-import { type UseCases, useCasesOf } from '../use-cases.ts';
+import { contextOf, createTenant, makeMany, type UseCases, withUseCases } from '../use-cases.ts';
 import { documents } from './corpus/all.ts';
 import { cases } from './labelled.ts';
 
@@ -36,12 +36,6 @@ const FIELDS: Field[] = [
   { key: 'text', label: 'Text', type: 'long_text', required: false },
 ];
 
-const context = (userId: string) => ({
-  cause: causeOf(userId),
-  priorAttempt: undefined,
-  newId: () => ids.next(),
-});
-
 /**
  * `ask` over HTTP with the extractive answerer, the corpus made of texts of the labelled set with vectors that were drawn
  * at random; beside it the embedding of three sentences. And a backfill, beside the bare embedder on the same texts.
@@ -52,7 +46,7 @@ export const benchAssistantSpeed = (scale: number): Promise<Line[]> =>
     const sizes = [SMALL, LARGE].map((size) => ({ ...size, chunks: scaled(size.chunks, scale, 100) }));
     const filled = scaled(FILLED, scale, 20);
     const corpus = await openCorpus(config);
-    await prepare(config, corpus, sizes, filled);
+    await prepare(folder, corpus, sizes, filled);
     await corpus.close();
     const embedder = threadedEmbedder({ logger: createLogger('error') });
     const platform = await startPlatformChild(folder);
@@ -85,7 +79,7 @@ const timeQuestions = async (
     for (const { tenant, sentences } of sizes) {
       const request = requestBytes('POST', ASK, { token: tenantToken(tenant, 'ann'), body: { message } });
       const began = performance.now();
-      await expected(connection, request);
+      await connection.ask(request);
       if (nth >= 0) times.get(tenant)?.push(performance.now() - began);
       // Many take long, and differ little from time to time.
       if (nth % sentences > 3) continue;
@@ -124,7 +118,7 @@ const rateBackfill = async (connection: Connection, embedder: Embedder, filled: 
   // Before and after: the machine may be busier at one time than at another.
   const before = await raw();
   const began = performance.now();
-  const counts = JSON.parse(await expected(connection, requestBytes('POST', BACKFILL, { token })));
+  const counts = JSON.parse(await connection.ask(requestBytes('POST', BACKFILL, { token })));
   const took = performance.now() - began;
   if (counts.added !== filled) throw new Error(`the backfill added ${counts.added} of ${filled}`);
   const bare = (before + (await raw())) / 2;
@@ -137,27 +131,19 @@ const rateBackfill = async (connection: Connection, embedder: Embedder, filled: 
   };
 };
 
-const expected = async (connection: Connection, request: Buffer): Promise<string> => {
-  const { status, body } = await connection.request(request);
-  if (status !== 200) throw new Error(`answered ${status}: ${body.slice(0, 300)}`);
-  return body;
-};
-
 const valuesOf = ({ title, text }: { readonly title: string; readonly text: string }) => ({
   name: title,
   text,
 });
 
 /** Made while the tenants have no assistant, so that nothing is embedded; they get it in the end. */
-const prepare = async (
-  config: Config,
+const prepare = (
+  folder: string,
   corpus: CorpusStore,
   sizes: readonly Size[],
   filled: number,
-): Promise<void> => {
-  const platform = await startPlatform({ config, logger: createLogger('error') });
-  const useCases = useCasesOf(platform);
-  try {
+): Promise<void> =>
+  withUseCases(folder, async (useCases) => {
     for (const { tenant, chunks } of sizes) {
       const made = await fill(useCases, tenant, Math.min(RECORDS, chunks / 10));
       await putSynthetic(corpus, tenant, made, chunks);
@@ -165,14 +151,10 @@ const prepare = async (
     await fill(useCases, 'filled', filled);
     // What follows the log in its order has passed all that once it has come to this.
     const [last] = await fill(useCases, 'last', 1, 'enterprise');
-    while (last !== undefined && !(await isThere(corpus, last)))
-      await new Promise((done) => setTimeout(done, 50));
+    while (last !== undefined && !(await isThere(corpus, last))) await setTimeout(50);
     for (const tenant of [...sizes.map((size) => size.tenant), 'filled'])
-      await useCases.tenancy.change(tenant, { plan: 'enterprise' }, context('bench'));
-  } finally {
-    await platform.stop();
-  }
-};
+      await useCases.tenancy.change(tenant, { plan: 'enterprise' }, contextOf('bench'));
+  });
 
 const isThere = async (corpus: CorpusStore, id: string): Promise<boolean> =>
   (await corpus.heads('last', [{ kind: 'entity_record', id }]))[0] !== undefined;
@@ -185,29 +167,16 @@ const fill = async (
   count: number,
   plan: 'free' | 'enterprise' = 'free',
 ): Promise<readonly string[]> => {
-  await useCases.tenancy.create(
-    { id, name: 'Bench', plan, currency: 'EUR', timezone: 'UTC' },
-    context('bench'),
-  );
+  await createTenant(useCases, id, { plan });
   await useCases.authentication.authenticate(tenantToken(id, 'ann'), 'tenant');
-  await useCases.schemas.define(id, { name: ENTITY, label: 'Document', fields: FIELDS }, context('ann'));
-  const made: string[] = [];
-  for (let from = 0; from < count; from += AT_ONCE) {
-    const some = Array.from(
-      { length: Math.min(AT_ONCE, count - from) },
-      (_, at) => documents[(from + at) % documents.length],
-    );
-    const written = await Promise.all(
-      some.map(async (document) => {
-        const record = ids.next();
-        if (document !== undefined)
-          await useCases.records.create(id, ENTITY, valuesOf(document), context('ann'), record);
-        return record;
-      }),
-    );
-    made.push(...written);
-  }
-  return made;
+  await useCases.schemas.define(id, { name: ENTITY, label: 'Document', fields: FIELDS }, contextOf('ann'));
+  return makeMany(count, AT_ONCE, async (nth) => {
+    const record = ids.next();
+    const document = documents[nth % documents.length];
+    if (document !== undefined)
+      await useCases.records.create(id, ENTITY, valuesOf(document), contextOf('ann'), record);
+    return record;
+  });
 };
 
 const putSynthetic = async (

@@ -72,6 +72,13 @@ export class Connection {
     return new Promise((resolve, reject) => this.send(request, resolve, reject));
   }
 
+  /** The answer's body. @throws for another status */
+  async ask(request: Buffer, expectedStatus = 200): Promise<string> {
+    const { status, body } = await this.request(request);
+    if (status !== expectedStatus) throw new Error(`answered ${status}: ${body.slice(0, 300)}`);
+    return body;
+  }
+
   close(): void {
     this.#fail = undefined;
     this.#socket.destroy();

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import packaged from '../../package.json' with { type: 'json' };
 import { type Child, startChild } from './child.ts';
-import { type Answer, Connection, requestBytes } from './load.ts';
+import { Connection, requestBytes } from './load.ts';
 import { SECRETS, tenantToken } from './tokens.ts';
 
 /** The product as `npm start` runs it, in a process of its own with an empty data folder. */
@@ -49,32 +49,35 @@ export interface Pair {
 /** Makes the bench's tenant, and as many conversations of two people each, over HTTP like anybody else. */
 export const makePairs = async (port: number, count: number, tenantId = TENANT): Promise<Pair[]> => {
   const connection = await Connection.open(port);
-  const ask = async (request: Buffer, expected: readonly number[]): Promise<Answer> => {
-    const answer = await connection.request(request);
-    if (!expected.includes(answer.status)) throw new Error(`answered ${answer.status}: ${answer.body}`);
-    return answer;
-  };
   try {
-    const login = await ask(requestBytes('POST', '/super/auth/login', { body: ADMIN }), [200]);
-    const { token } = JSON.parse(login.body);
+    const login = await connection.ask(requestBytes('POST', '/super/auth/login', { body: ADMIN }));
+    const { token } = JSON.parse(login);
     const tenant = { id: tenantId, name: 'Bench', plan: 'enterprise' };
-    await ask(requestBytes('POST', '/super/tenants', { token, body: tenant }), [201]);
+    await connection.ask(requestBytes('POST', '/super/tenants', { token, body: tenant }), 201);
     const pairs: Pair[] = [];
     for (let nth = 0; nth < count; nth += 1) {
       const users = [`user-${nth}a`, `user-${nth}b`] as const;
       const tokens = [tenantToken(tenantId, users[0]), tenantToken(tenantId, users[1])] as const;
-      for (const own of tokens) await ask(requestBytes('GET', API, { token: own }), [200]);
-      const started = await ask(
+      for (const own of tokens) await connection.ask(requestBytes('GET', API, { token: own }));
+      const started = await connection.ask(
         requestBytes('POST', API, { token: tokens[0], body: { participant_user_ids: users } }),
-        [201],
+        201,
       );
-      pairs.push({ id: JSON.parse(started.body).id, tokens });
+      pairs.push({ id: JSON.parse(started).id, tokens });
     }
     return pairs;
   } finally {
     connection.close();
   }
 };
+
+export const BODY = { body: 'A message of an ordinary length, as people send them all day long. '.repeat(2) };
+
+/** One message of each person, to be sent again and again. */
+export const messageRequests = (pairs: readonly Pair[]): Buffer[][] =>
+  pairs.flatMap(({ id, tokens }) =>
+    tokens.map((token) => [requestBytes('POST', messagesPath(id), { token, body: BODY })]),
+  );
 
 export const messagesPath = (conversationId: string): string => `${API}/${conversationId}/messages`;
 export const conversationsPath = API;

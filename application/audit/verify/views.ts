@@ -1,6 +1,15 @@
-import type { HashInput } from './hash-input.ts';
-import { BACKSLASH, bytesOf, QUOTE, startsWith } from './line-bytes.ts';
 import { isStrictView } from './strict-json.ts';
+
+export const bytesOf = (text: string): Buffer => Buffer.from(text, 'latin1');
+
+/** A loop, which is faster than a native call for short texts. */
+export const startsWith = (line: Buffer, at: number, text: Buffer): boolean => {
+  for (let nth = 0; nth < text.length; nth += 1) if (line[at + nth] !== text[nth]) return false;
+  return true;
+};
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
 
 const METADATA = bytesOf(',"metadata":{');
 const SEALED = bytesOf(',"sealed":{"data":"');
@@ -16,11 +25,7 @@ for (const byte of bytesOf('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 }
 
 /** Present places in a view and in the stored JSON string beside it. */
-interface Places {
-  view: number;
-  stored: number;
-}
-const places: Places = { view: 0, stored: 0 };
+const places = { view: 0, stored: 0 };
 
 /**
  * Advances while the view matches the stored string.
@@ -78,7 +83,7 @@ const sealedEnd = (line: Buffer, at: number): number => {
  * @param hashedTo end of the view's hashed part
  * @returns the new end; -1 for another difference
  */
-const passSealed = (line: Buffer, viewFrom: number, hashedTo: number, input: HashInput): number => {
+const passSealed = (line: Buffer, viewFrom: number, hashedTo: number, data: Buffer[]): number => {
   let { view, stored } = places;
   // Back to the start of both texts, which are equal up to here.
   while (line[view - 1] !== QUOTE) {
@@ -89,8 +94,7 @@ const passSealed = (line: Buffer, viewFrom: number, hashedTo: number, input: Has
   if (view < hashedTo || !isOfMember(line, viewFrom, view)) return -1;
   const end = sealedEnd(line, stored);
   if (end < 0) return -1;
-  input.many(line, hashedTo, view);
-  input.many(line, stored, end);
+  data.push(line.subarray(hashedTo, view), line.subarray(stored, end));
   for (; line[view] !== QUOTE; view += 1) {
     if (view >= line.length) return -1;
     if (line[view] === BACKSLASH) view += 1;
@@ -101,30 +105,29 @@ const passSealed = (line: Buffer, viewFrom: number, hashedTo: number, input: Has
 };
 
 /**
- * Compares the views with the stored texts and adds the stored data to the hash.
+ * Compares the views with the stored texts and collects the stored data.
  * @param viewAt start of the data's view
- * @returns the place of the metadata; undefined for a difference
+ * @returns the stored data in pieces and the place of the metadata; undefined for a difference
  */
 export const followBoth = (
   line: Buffer,
   viewAt: number,
-  input: HashInput,
-): { from: number; to: number } | undefined => {
+): { data: readonly Buffer[]; from: number; to: number } | undefined => {
   // Views without backslashes have the first one in the stored text. Only `"sealed"` can start there, since all that
   // follows is compared.
   const sealedAt = line.indexOf(BACKSLASH, viewAt) - SEALED.length - 1;
   const from = sealedAt > viewAt && startsWith(line, sealedAt, SEALED) ? sealedAt : line.lastIndexOf(SEALED);
   if (from < viewAt) return undefined;
-  input.line();
+  const data: Buffer[] = [];
   places.view = viewAt;
   places.stored = from + SEALED.length;
   let hashedTo = viewAt;
   while (!follow(line)) {
-    hashedTo = passSealed(line, viewAt, hashedTo, input);
+    hashedTo = passSealed(line, viewAt, hashedTo, data);
     if (hashedTo < 0) return undefined;
   }
   const viewEnd = places.view;
-  input.many(line, hashedTo, viewEnd);
+  data.push(line.subarray(hashedTo, viewEnd));
   // The stored text is strict if the view is, since they differ only in sealed texts.
   if (!isStrictView(line.toString('utf8', viewAt, viewEnd))) return undefined;
   if (!startsWith(line, viewEnd, METADATA) || !startsWith(line, places.stored, SEALED_METADATA))
@@ -134,5 +137,5 @@ export const followBoth = (
   places.stored += SEALED_METADATA.length;
   if (!follow(line) || places.view !== from) return undefined;
   if (places.stored + END.length !== line.length || !startsWith(line, places.stored, END)) return undefined;
-  return { from: metadataAt, to: from };
+  return { data, from: metadataAt, to: from };
 };

@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import {
   chunksOf,
-  chunksYielding,
   contentHash,
   normalised,
   SECTION,
@@ -105,23 +104,6 @@ describe('chunks of a text', () => {
       chunksOf('t', text);
     expect(performance.now() - before).to.be.lessThan(15_000);
   }).timeout(30_000);
-
-  it('are the same when made with yields, and a long text yields often', async () => {
-    const long = `${'A sentence of it. '.repeat(20)}\n`.repeat(1500);
-    for (const [text, least] of [
-      ['', 0],
-      ['A short one.', 0],
-      [long, 8],
-      [long.replaceAll('\n', '\n\n'), 8],
-    ] as const) {
-      let turns = 0;
-      const found = await chunksYielding('t', text, async () => {
-        turns += 1;
-      });
-      expect(found).to.deep.equal(chunksOf('t', text));
-      expect(turns).to.be.within(least, least * 5);
-    }
-  });
 
   it('have a hash of title and text that ignores line end styles', () => {
     const hashes = (title: string, text: string) => chunksOf(title, text).map(({ hash }) => hash);

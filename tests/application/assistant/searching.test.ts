@@ -39,7 +39,7 @@ describe('words of a text', () => {
 
   it('count more the rarer they are', () => {
     const index = new KeywordIndex();
-    for (let row = 0; row < 50; row += 1) index.add(row, ['chair', ...(row === 7 ? ['lyon'] : [])]);
+    for (let row = 0; row < 50; row += 1) index.add(['chair', ...(row === 7 ? ['lyon'] : [])]);
     const { bm25, coverage } = index.search([
       { term: 'chair', weight: 1 },
       { term: 'lyon', weight: 1 },
@@ -56,13 +56,8 @@ describe('words of a text', () => {
 describe('a related word', () => {
   it('counts once with the word itself, and less than it', () => {
     const index = new KeywordIndex();
-    for (const [row, terms] of [
-      ['invoic'],
-      ['invoicenumber'],
-      ['invoic', 'invoicenumber'],
-      ['inv'],
-    ].entries())
-      index.add(row, terms);
+    for (const terms of [['invoic'], ['invoicenumber'], ['invoic', 'invoicenumber'], ['inv']])
+      index.add(terms);
     const { bm25, coverage } = index.search([{ term: 'invoic', weight: 1 }]);
     expect([...coverage]).to.deep.equal([1, 1, 1, 0]);
     expect(bm25[1])
@@ -175,7 +170,7 @@ describe('the indexes of tenants', () => {
     const corpus = new Corpus({ store, embedder });
     for (const tenant of ['a', 'b', 'c'])
       await corpus.write(tenant, [document('x', `kettle of ${tenant}`)], 'fail');
-    const indexes = newIndexes(store, 45_000);
+    const indexes = newIndexes(store, 2700);
     for (const tenant of ['a', 'b', 'a', 'c']) {
       const found = await indexes.search(tenant, await query('kettle'));
       expect(found.flatMap(({ texts }) => texts)).to.deep.equal([`kettle of ${tenant}`]);

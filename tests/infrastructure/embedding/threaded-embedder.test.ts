@@ -3,7 +3,7 @@ import { EmbedderUnavailable } from '../../../application/ports/embedder.ts';
 import { StoreUnavailable } from '../../../application/ports/event-store.ts';
 import { noEmbedder } from '../../../infrastructure/embedding/no-embedder.ts';
 import { threadedEmbedder } from '../../../infrastructure/embedding/threaded-embedder.ts';
-import { packed } from '../../../infrastructure/embedding/vectors.ts';
+import { normalised } from '../../../infrastructure/embedding/vectors.ts';
 import { rejection } from '../../support/eventually.ts';
 import { testLogger } from '../../support/fakes.ts';
 
@@ -101,11 +101,8 @@ describe('The threaded embedder', function () {
       [1, Number.NaN, 0],
       [Number.POSITIVE_INFINITY, 0, 0],
     ])
-      expect(() => packed([vector], 3)).to.throw(TypeError);
-    expect([...packed([[3, 0, 4]], 3)].map((value) => value.toFixed(3))).to.deep.equal([
-      '0.600',
-      '0.000',
-      '0.800',
-    ]);
+      expect(() => normalised([vector], 3)).to.throw(TypeError);
+    const [vector] = normalised([[3, 0, 4]], 3);
+    expect([...(vector ?? [])].map((value) => value.toFixed(3))).to.deep.equal(['0.600', '0.000', '0.800']);
   });
 });
