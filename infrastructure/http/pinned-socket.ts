@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
 import { connect as secure } from 'node:tls';
 import { canonicalAddress } from './addresses.ts';
@@ -35,29 +36,16 @@ const pinnedLookup =
   };
 
 /** Waits for an event of a socket; later errors are left to its next user. */
-const happened = (socket: Socket, event: string, signal: AbortSignal): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const stop = (): void => fail(signal.reason);
-    const settle = (): void => {
-      signal.removeEventListener('abort', stop);
-      socket.off('error', fail).off('close', closed).off(event, done);
-      // An error without a listener would end the process.
-      socket.on('error', () => undefined);
-    };
-    const done = (): void => {
-      settle();
-      resolve();
-    };
-    const fail = (error: unknown): void => {
-      settle();
-      socket.destroy();
-      reject(error);
-    };
-    const closed = (): void => fail(new Error('closed'));
-    signal.addEventListener('abort', stop, { once: true });
-    socket.on('error', fail).on('close', closed).on(event, done);
-    if (signal.aborted) stop();
-  });
+const happened = async (socket: Socket, event: string, signal: AbortSignal): Promise<void> => {
+  // An error without a listener would end the process.
+  socket.on('error', () => undefined);
+  try {
+    await once(socket, event, { signal });
+  } catch (error) {
+    socket.destroy();
+    throw signal.aborted ? signal.reason : error;
+  }
+};
 
 /** Whether a connected socket reached one of the checked addresses: verified before the first byte is sent. */
 export const isPinned = (remote: string | undefined, addresses: readonly string[]): boolean => {
