@@ -1,4 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import { invalidCredential, tenantSuspended } from '../../domain/core/errors.ts';
 import {
   type ApiToken,
@@ -19,7 +20,6 @@ import type { ApiTokenPrincipal } from '../core/commands/principal.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { EventCodec, RecordedEvent } from '../core/events/event-codec.ts';
 import { PLATFORM, streamName } from '../core/events/stream-name.ts';
-import { evictOldest } from '../core/memory/evict-oldest.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventStore } from '../ports/event-store.ts';
 import type { Directory } from './directory.ts';
@@ -50,7 +50,7 @@ interface Deps {
 export class ApiTokenAuthentication {
   readonly #deps: Deps;
   /** Streams of verified tokens by SHA-256 of the whole token; the token itself is not kept. */
-  readonly #verified = new Map<string, TokenCandidate>();
+  readonly #verified = new LRUCache<string, TokenCandidate>({ max: MAX_CACHED });
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -89,7 +89,6 @@ export class ApiTokenAuthentication {
     const tenant = await this.#deps.directory.tenant(match.found.tenantId);
     const principal = this.#principal(match.token, tenant);
     this.#verified.set(digest, match.found);
-    evictOldest(this.#verified, MAX_CACHED);
     return principal;
   }
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Projection } from '../../../domain/core/projection.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { EventStore, Position, StoredEvent } from '../../ports/event-store.ts';
@@ -13,8 +14,8 @@ import {
 } from '../../ports/read-store.ts';
 import type { EventCodec } from '../events/event-codec.ts';
 import { parseStreamName, tenantPrefix } from '../events/stream-name.ts';
-import { BoundedCache, CacheBudget } from '../memory/bounded-cache.ts';
-import { FoldBatch, type Held, RecentKeys } from './fold-batch.ts';
+import { boundedCache } from '../memory/bounded-cache.ts';
+import { type DocumentCache, FoldBatch, type Held } from './fold-batch.ts';
 
 export interface GenerationDeps {
   readonly store: ReadStore;
@@ -23,9 +24,11 @@ export interface GenerationDeps {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly clock: Clock;
-  /** Cache budget shared with other projections; default: a separate one. */
-  readonly budget?: CacheBudget;
+  /** Documents of all generations folded in this thread; default: a separate cache. */
+  readonly documents?: DocumentCache;
 }
+
+export const documentCache = (): DocumentCache => boundedCache<Held>(MEMORY.documents);
 
 interface Poison {
   readonly index: number;
@@ -46,9 +49,10 @@ export class Generation {
   readonly #logger: Logger;
   readonly #metrics: Metrics;
   readonly #clock: Clock;
-  readonly #cache: BoundedCache<Held>;
-  readonly #recent = new RecentKeys();
+  readonly #documents: DocumentCache;
   readonly #types: ReadonlySet<string>;
+  /** Identifies cached documents: only those cached since the lease was acquired are used. */
+  #term = '';
   #parked = new Map<string, ParkedTenant>();
   #fence = -1;
   #last: Promise<void> = Promise.resolve();
@@ -65,7 +69,7 @@ export class Generation {
     this.#logger = deps.logger;
     this.#metrics = deps.metrics;
     this.#clock = deps.clock;
-    this.#cache = new BoundedCache(deps.budget ?? new CacheBudget(MEMORY.documents));
+    this.#documents = deps.documents ?? documentCache();
     this.#types = new Set(projection.types);
   }
 
@@ -88,7 +92,7 @@ export class Generation {
 
   /** Starts from the stored state as the holder of `lease`. */
   async begin(lease: Lease): Promise<void> {
-    this.#cache.clear();
+    this.#term = randomUUID();
     this.#fence = lease.fence;
     const state = await this.#store.state(this.generation);
     this.checkpoint = state.checkpoint;
@@ -184,7 +188,7 @@ export class Generation {
     events: readonly StoredEvent[],
     retried?: string,
   ): Promise<{ batch: FoldBatch; poison: Poison | undefined }> {
-    const batch = new FoldBatch(this.#cache, this.#recent);
+    const batch = new FoldBatch(this.#documents, this.#term);
     let poison: Poison | undefined;
     for (const [index, stored] of events.entries()) {
       if (!this.#types.has(stored.type)) continue;
