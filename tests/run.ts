@@ -33,6 +33,7 @@ interface Outcome extends Counts {
 const TIMEOUT_MS = 40_000;
 /** Files of a batch share servers, see `sharedWorld`. */
 const BATCH = 14;
+const MONGODB = 'MongoDB';
 /** The part of an error that is printed once more at the end. */
 const FAILURE_CHARACTERS = 1500;
 
@@ -55,11 +56,12 @@ const runBatch = async (files: readonly string[]): Promise<void> => {
   });
 };
 
-/** Folders whose tests take longest come first, so that no core is idle at the end. */
-const FIRST = ['tests/e2e/', 'tests/property', 'tests/contract'];
+/** The longest tests come first, so that no core is idle at the end. Those with MongoDB wait until its server is built. */
+const FIRST = ['tests/e2e/', MONGODB, 'tests/property', 'tests/contract'];
 
-const rank = (files: readonly string[]): number => {
-  const found = FIRST.findIndex((folder) => files[0]?.startsWith(folder));
+const rank = ({ files, needsMongo }: Batch): number => {
+  const folder = needsMongo ? MONGODB : (files[0] ?? '');
+  const found = FIRST.findIndex((first) => folder.startsWith(first));
   return found < 0 ? FIRST.length : found;
 };
 
@@ -85,25 +87,21 @@ interface Batch {
 
 const needsMongo = (file: string): boolean => readFileSync(file, 'utf8').includes('support/mongodb-');
 
-/** Files that need MongoDB are in batches of their own, which come last: its server may have to be built. */
+/** Files that need MongoDB are in smaller batches of their own, which start a server each. */
 const batches = (under: string): Batch[] => {
   const files = globSync(`${under}/**/*.test.ts`).sort();
-  const folders = Map.groupBy(files, (file) => (needsMongo(file) ? 'MongoDB' : dirname(file)));
+  const folders = Map.groupBy(files, (file) => (needsMongo(file) ? MONGODB : dirname(file)));
   const parts = [...folders].flatMap(([folder, files]): Batch[] => {
-    const size = Math.ceil(files.length / Math.ceil(files.length / BATCH));
+    const most = folder === MONGODB ? BATCH / 2 : BATCH;
+    const size = Math.ceil(files.length / Math.ceil(files.length / most));
     return Array.from({ length: Math.ceil(files.length / size) }, (_, n) => ({
       files: files.slice(n * size, (n + 1) * size),
-      needsMongo: folder === 'MongoDB',
+      needsMongo: folder === MONGODB,
       stores: process.env.TEST_STORES === 'eventstoredb' ? 'eventstoredb' : 'embedded',
     }));
   });
   if (process.env.TEST_STORES === undefined) parts.push(...overEventStoreDb(files));
-  return parts.sort(
-    (a, b) =>
-      Number(a.needsMongo) - Number(b.needsMongo) ||
-      rank(a.files) - rank(b.files) ||
-      b.files.length - a.files.length,
-  );
+  return parts.sort((a, b) => rank(a) - rank(b) || b.files.length - a.files.length);
 };
 
 /** A batch for each area, of those that were asked for. */
