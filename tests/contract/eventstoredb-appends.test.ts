@@ -4,9 +4,14 @@ import { KeyRing } from '../../application/core/privacy/key-ring.ts';
 import { type EventStore, StoreUnavailable } from '../../application/ports/event-store.ts';
 import { openEventStoreDb } from '../../infrastructure/event-store/eventstoredb/store.ts';
 import { startEventStoreDb, type TestEventStoreDb } from '../support/eventstoredb/start.ts';
+import { eventually } from '../support/eventually.ts';
 import { memoryKeyStore, silentMetrics } from '../support/fakes.ts';
 import { MASTER_KEY } from '../support/node.ts';
 import { events, rejection } from './event-store-parts/helpers.ts';
+
+const unavailable = (error: unknown): undefined => {
+  if (!(error instanceof StoreUnavailable)) throw error;
+};
 
 /** What appends are on the wire, by the counts of the test server. */
 describe('Appends to EventStoreDB', () => {
@@ -85,8 +90,10 @@ describe('Appends to EventStoreDB', () => {
     server.freeze();
     expect(await rejection(store.append('a.late-1', 'no_stream', [late]))).to.be.instanceOf(StoreUnavailable);
     expect(await rejection(store.readStream('a.late-1'))).to.be.instanceOf(StoreUnavailable);
-    const reading = store.readStream('a.late-1');
+    const reading = store.readStream('a.late-1').catch(unavailable);
     server.thaw();
-    expect(await reading, 'events of the stream').to.have.length(1);
+    // On a busy machine the first read may pass its own time limit; the first that is answered has the event.
+    const answered = (await reading) ?? (await eventually(() => store.readStream('a.late-1')));
+    expect(answered, 'events of the stream').to.have.length(1);
   });
 });
