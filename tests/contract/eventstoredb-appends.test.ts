@@ -85,6 +85,8 @@ describe('Appends to EventStoreDB', () => {
     await store.close();
     store = openEventStoreDb({ url: server.url, timeoutMs: 500 });
     await server.setPace({ commitMs: 1 });
+    // A new store reads whether its log was imported before it appends.
+    await store.append('a.second-1', 'no_stream', events(1));
     const [late] = events(1);
     if (late === undefined) throw new Error('one event');
     server.freeze();
