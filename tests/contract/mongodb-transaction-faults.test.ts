@@ -12,6 +12,16 @@ const UNKNOWN = {
   errorLabels: ['UnknownTransactionCommitResult'],
 };
 
+/** A primary that steps down, within a transaction and at its commit. */
+const stepDown = (name: string) => ({
+  code: 10107,
+  codeName: 'NotWritablePrimary',
+  errmsg: 'not primary',
+  errorLabels: [
+    name === 'commitTransaction' ? 'UnknownTransactionCommitResult' : 'TransientTransactionError',
+  ],
+});
+
 /** What the driver sends for a batch, and what happens when the server fails. Needs FerretDB, which the proxy stands before. */
 await describeWithMongo('transactions that fail', (title, start) => {
   describe(`Transactions: ${title} behind a proxy`, () => {
@@ -75,6 +85,18 @@ await describeWithMongo('transactions that fail', (title, start) => {
         expect(await value('a')).to.deep.equal({ n: 1 });
         expect((await store.state(generation)).checkpoint).to.equal(at(1));
       });
+    }
+
+    for (const name of ['find', 'update', 'commitTransaction']) {
+      it(`are stored once when the primary steps down at ${name}`, async () => {
+        const { commit, value, ids, generation } = await workbench(store);
+        proxy.failNext(name, stepDown(name));
+        proxy.failNext(name, stepDown(name));
+        await commit([put('a', 1, { n: 1 }), put('b', 1, { n: 1 })], 1);
+        expect([await value('a'), await value('b')]).to.deep.equal([{ n: 1 }, { n: 1 }]);
+        expect(await ids()).to.deep.equal(['a', 'b']);
+        expect((await store.state(generation)).checkpoint).to.equal(at(1));
+      }).timeout(30_000);
     }
 
     for (const isDone of [true, false]) {

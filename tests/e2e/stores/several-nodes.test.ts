@@ -149,10 +149,14 @@ describe('Two api nodes and two workers on EventStoreDB and MongoDB', () => {
     );
   };
 
-  const frozen = async (stores: { freeze(): void; thaw(): void }): Promise<void> => {
-    stores.freeze();
-    await pause(FROZEN_MS);
-    stores.thaw();
+  const frozen = async (what: { freeze(): void; thaw(): void }, ms: number): Promise<void> => {
+    what.freeze();
+    await pause(ms);
+    what.thaw();
+  };
+  const restarted = async (store: { kill(): Promise<void>; restart(): Promise<void> }): Promise<void> => {
+    await store.kill();
+    await store.restart();
   };
 
   it('answer 2xx or 503 while each of them, and each store, is killed and frozen', async () => {
@@ -167,16 +171,20 @@ describe('Two api nodes and two workers on EventStoreDB and MongoDB', () => {
       const signal = (name: NodeJS.Signals): void => {
         for (const node of pair) node?.server.signal(name);
       };
-      await frozen({ freeze: () => signal('SIGSTOP'), thaw: () => signal('SIGCONT') });
+      await frozen({ freeze: () => signal('SIGSTOP'), thaw: () => signal('SIGCONT') }, FROZEN_MS);
       await untilServed();
     }
-    for (const store of [events, mongo]) {
-      await frozen(store);
+    for (const { store, ms } of [
+      { store: events, ms: 7000 },
+      { store: mongo, ms: 12_000 },
+    ]) {
+      await frozen(store, ms);
       await untilServed();
-      await store.kill();
-      await store.restart();
+      await restarted(store);
       await untilServed();
     }
+    await Promise.all([restarted(events), restarted(mongo)]);
+    await untilServed();
     isLoaded = false;
     await Promise.all(working);
     expectNoFailure();
