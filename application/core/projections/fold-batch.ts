@@ -12,8 +12,6 @@ export interface Held {
 
 /** Documents by term of a lease, collection, tenant and id. */
 export type DocumentCache = LRUCache<string, Held>;
-/** Keys of documents that were read recently and not cached. */
-export type RecentKeys = LRUCache<string, true>;
 
 /** A document in the present batch. */
 interface Seen {
@@ -22,8 +20,6 @@ interface Seen {
   value: Document | undefined;
   position: Position | undefined;
   isChanged: boolean;
-  /** Kept in the cache: it was cached before, or several recent events changed it. */
-  isKept: boolean;
 }
 
 interface Step {
@@ -39,15 +35,13 @@ interface Step {
  */
 export class FoldBatch {
   readonly #cache: DocumentCache;
-  readonly #recent: RecentKeys;
   readonly #term: string;
   readonly #seen = new Map<string, Seen>();
   readonly #missing: Seen[] = [];
   readonly #steps: Step[] = [];
 
   /** @param term prefix of the cache keys */
-  constructor(cache: DocumentCache, recent: RecentKeys, term: string) {
-    this.#recent = recent;
+  constructor(cache: DocumentCache, term: string) {
     this.#cache = cache;
     this.#term = term;
   }
@@ -67,8 +61,6 @@ export class FoldBatch {
       if (found === undefined) continue;
       seen.value = found.value;
       seen.position = found.position;
-      if (this.#recent.delete(seen.key)) seen.isKept = true;
-      else this.#recent.set(seen.key, true);
     }
   }
 
@@ -96,24 +88,16 @@ export class FoldBatch {
     return writes;
   }
 
-  /**
-   * Caches stored documents, except those that this batch created or read and changed once: most messages and entries
-   * are never changed again, and the others cost one or two reads later.
-   */
+  /** Caches the stored documents. */
   keep(): void {
-    for (const { isKept, key, value, position } of this.#seen.values()) {
-      if (isKept) this.#cache.set(key, { value, position });
-    }
+    for (const { key, value, position } of this.#seen.values()) this.#cache.set(key, { value, position });
   }
 
   #seeing(touch: Touch, event: LoggedEvent): Seen {
     const tenant = touch.tenantId ?? event.tenantId;
     const key = `${this.#term}/${touch.collection}/${tenant}/${touch.id}`;
     const known = this.#seen.get(key);
-    if (known !== undefined) {
-      known.isKept = true;
-      return known;
-    }
+    if (known !== undefined) return known;
     const held = this.#cache.get(key);
     const seen: Seen = {
       key,
@@ -121,7 +105,6 @@ export class FoldBatch {
       value: held?.value,
       position: held?.position,
       isChanged: false,
-      isKept: held !== undefined,
     };
     this.#seen.set(key, seen);
     if (held === undefined) this.#missing.push(seen);

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import type { Projection } from '../../../domain/core/projection.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { EventStore, Position, StoredEvent } from '../../ports/event-store.ts';
@@ -16,7 +15,7 @@ import {
 import type { EventCodec } from '../events/event-codec.ts';
 import { parseStreamName, tenantPrefix } from '../events/stream-name.ts';
 import { boundedCache } from '../memory/bounded-cache.ts';
-import { type DocumentCache, FoldBatch, type Held, type RecentKeys } from './fold-batch.ts';
+import { type DocumentCache, FoldBatch, type Held } from './fold-batch.ts';
 
 export interface GenerationDeps {
   readonly store: ReadStore;
@@ -28,9 +27,6 @@ export interface GenerationDeps {
   /** Documents of all generations folded in this thread; default: a separate cache. */
   readonly documents?: DocumentCache;
 }
-
-/** Keys of recently read documents that a generation holds. */
-const RECENT = 4096;
 
 export const documentCache = (): DocumentCache => boundedCache<Held>(MEMORY.documents);
 
@@ -54,7 +50,6 @@ export class Generation {
   readonly #metrics: Metrics;
   readonly #clock: Clock;
   readonly #documents: DocumentCache;
-  readonly #recent: RecentKeys = new LRUCache({ max: RECENT });
   readonly #types: ReadonlySet<string>;
   /** Identifies cached documents: only those cached since the lease was acquired are used. */
   #term = '';
@@ -193,7 +188,7 @@ export class Generation {
     events: readonly StoredEvent[],
     retried?: string,
   ): Promise<{ batch: FoldBatch; poison: Poison | undefined }> {
-    const batch = new FoldBatch(this.#documents, this.#recent, this.#term);
+    const batch = new FoldBatch(this.#documents, this.#term);
     let poison: Poison | undefined;
     for (const [index, stored] of events.entries()) {
       if (!this.#types.has(stored.type)) continue;
