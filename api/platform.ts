@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:http';
 import { type StoreWait, waitForStores } from '../application/core/concurrency/store-wait.ts';
+import { CacheBudget } from '../application/core/memory/bounded-cache.ts';
 import { sealedAnswers } from '../application/core/privacy/sealed-answers.ts';
 import { Freshness } from '../application/core/projections/freshness.ts';
-import { documentCache } from '../application/core/projections/generation.ts';
 import { ProjectionRunner } from '../application/core/projections/projection-runner.ts';
 import { WaitingReaders } from '../application/core/projections/waiting-readers.ts';
 import { LiveFeed } from '../application/core/subscriptions/live-feed.ts';
@@ -11,6 +11,7 @@ import { runSubscriber } from '../application/core/subscriptions/subscriber.ts';
 import { Envelopes } from '../application/messaging/envelopes.ts';
 import type { Clock } from '../application/ports/clock.ts';
 import type { Logger } from '../application/ports/logger.ts';
+import { MEMORY } from '../application/ports/memory.ts';
 import type { Config } from '../infrastructure/config.ts';
 import { secretsOf } from '../infrastructure/development-secrets.ts';
 import { systemClock } from '../infrastructure/identity/ids.ts';
@@ -63,7 +64,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   const erased = await wait(() => core.erasures.reapply());
   if (erased > 0) logger.info({ keys: erased }, 'erasures of the log were applied to the key store');
   const lease = { logger, owner: randomUUID(), ttlMs: options.leaseMs ?? LEASE_MS };
-  const documents = documentCache();
+  const budget = new CacheBudget(MEMORY.documents);
   const waitingReaders = new WaitingReaders();
   const runners = projections.map(
     (projection) =>
@@ -74,7 +75,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
         events: stores.events,
         follower,
         codec,
-        documents,
+        budget,
         metrics,
         clock,
         lingerMs: LINGER_MS,

@@ -1,10 +1,11 @@
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { EventCodec } from '../../application/core/events/event-codec.ts';
-import { documentCache } from '../../application/core/projections/generation.ts';
+import { CacheBudget } from '../../application/core/memory/bounded-cache.ts';
 import { ProjectionRunner } from '../../application/core/projections/projection-runner.ts';
 import { WaitingReaders } from '../../application/core/projections/waiting-readers.ts';
 import { LogFollower } from '../../application/core/subscriptions/log-follower.ts';
 import type { GrowthListener } from '../../application/ports/event-store.ts';
+import { MEMORY } from '../../application/ports/memory.ts';
 import type { Metrics } from '../../application/ports/metrics.ts';
 import { catalogue } from '../../domain/catalogue.ts';
 import { Growth } from '../../infrastructure/event-store/growth.ts';
@@ -33,7 +34,7 @@ const run = async (): Promise<void> => {
   const stopping = new AbortController();
   // Shared, so that an event that several projections fold is decoded once.
   const codec = new EventCodec(catalogue);
-  const documents = documentCache();
+  const budget = new CacheBudget(MEMORY.documents);
   const waitingReaders = new WaitingReaders();
   // A remote store sends each event to this process once, to the main thread, which passes it on.
   const relay = new Growth();
@@ -53,7 +54,7 @@ const run = async (): Promise<void> => {
         events,
         follower,
         codec,
-        documents,
+        budget,
         metrics: metricsBy(post),
         clock: systemClock,
         // The main thread gets progress by message; the store's copy only serves other processes.

@@ -1,5 +1,4 @@
 import { hash, timingSafeEqual } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import { invalidCredential, tenantSuspended } from '../../domain/core/errors.ts';
 import {
   type ApiToken,
@@ -20,6 +19,7 @@ import type { ApiTokenPrincipal } from '../core/commands/principal.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { EventCodec, RecordedEvent } from '../core/events/event-codec.ts';
 import { PLATFORM, streamName } from '../core/events/stream-name.ts';
+import { evictOldest } from '../core/memory/evict-oldest.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventStore } from '../ports/event-store.ts';
 import type { Directory } from './directory.ts';
@@ -50,7 +50,7 @@ interface Deps {
 export class ApiTokenAuthentication {
   readonly #deps: Deps;
   /** Streams of verified tokens by SHA-256 of the whole token; the token itself is not kept. */
-  readonly #verified = new LRUCache<string, TokenCandidate>({ max: MAX_CACHED });
+  readonly #verified = new Map<string, TokenCandidate>();
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -89,6 +89,7 @@ export class ApiTokenAuthentication {
     const tenant = await this.#deps.directory.tenant(match.found.tenantId);
     const principal = this.#principal(match.token, tenant);
     this.#verified.set(digest, match.found);
+    evictOldest(this.#verified, MAX_CACHED);
     return principal;
   }
 

@@ -1,6 +1,6 @@
-import { LRUCache } from 'lru-cache';
 import { apiTokenStream, USE_INTERVAL_MS, useApiToken } from '../../domain/identity/api-token.ts';
 import type { Streams } from '../core/commands/streams.ts';
+import { evictOldest } from '../core/memory/evict-oldest.ts';
 import type { Clock, Ids } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
 
@@ -20,8 +20,8 @@ interface Deps {
  */
 export class TokenUses {
   readonly #deps: Deps;
-  /** When a use of a token was last recorded here (ms). */
-  readonly #noted = new LRUCache<string, number>({ max: MAX_REMEMBERED });
+  /** When a use of a token was last recorded here (ms), oldest first. */
+  readonly #noted = new Map<string, number>();
   readonly #pending = new Set<Promise<void>>();
   #closed = false;
 
@@ -34,7 +34,9 @@ export class TokenUses {
     const last = this.#noted.get(tokenId);
     // Also records uses after the clock was set back.
     if (this.#closed || (last !== undefined && Math.abs(now - last) < USE_INTERVAL_MS)) return;
+    this.#noted.delete(tokenId);
     this.#noted.set(tokenId, now);
+    evictOldest(this.#noted, MAX_REMEMBERED);
     const writing = this.#write(tenantId, tokenId).finally(() => this.#pending.delete(writing));
     this.#pending.add(writing);
   }

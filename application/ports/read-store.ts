@@ -67,6 +67,11 @@ export interface ListedDoc {
 export interface DocWrite extends DocKey {
   readonly value: JsonObject | null;
   readonly position: Position;
+  /**
+   * The document as last read from or stored in this generation, if known. A store may then write only the difference,
+   * provided that it holds a document of that position.
+   */
+  readonly replaces?: StoredDoc | undefined;
 }
 
 export interface BatchWrite {

@@ -1,5 +1,5 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
+import { evictOldest } from '../core/memory/evict-oldest.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
 
 /** Data of the headers (specification, Webhook events, Headers). */
@@ -29,7 +29,7 @@ const MAX_SIGNING_KEYS = 2_000;
 /** Caches opened secrets as key objects. A secret whose data key is destroyed is no longer returned. */
 export class SigningKeys {
   readonly #keys: KeyRing;
-  readonly #opened = new LRUCache<string, SigningKey>({ max: MAX_SIGNING_KEYS });
+  readonly #opened = new Map<string, SigningKey>();
 
   constructor(keys: KeyRing) {
     this.#keys = keys;
@@ -50,6 +50,7 @@ export class SigningKeys {
     if (secret === undefined) return undefined;
     const key = signingKeyOf(secret);
     this.#opened.set(sealed, key);
+    evictOldest(this.#opened, MAX_SIGNING_KEYS);
     return key;
   }
 }

@@ -78,6 +78,21 @@ export function entriesOf(plan: IndexPlan, value: JsonObject, id: string): Entri
   return { heads: [...new Set(heads)], tail };
 }
 
+/**
+ * Whether a change keeps a document's keys, without building them.
+ * @throws {TypeError} as {@link singleKey}
+ */
+export function sameKeys(plan: IndexPlan, before: JsonObject, after: JsonObject): boolean {
+  return plan.paths.every((path, at) =>
+    at === plan.multi
+      ? sameElements(elementsAt(before, path, 0), elementsAt(after, path, 0))
+      : scalarAt(plan, before, path) === scalarAt(plan, after, path),
+  );
+}
+
+const sameElements = (before: readonly Scalar[], after: readonly Scalar[]): boolean =>
+  before.length === after.length && before.every((each, at) => each === after[at]);
+
 /** The open interval of keys that a query selects; a cursor narrows it. */
 export interface KeyRange {
   readonly low: string;

@@ -5,7 +5,7 @@ import { MEMORY } from '../../ports/memory.ts';
 import type { SnapshotStore } from '../../ports/snapshot-store.ts';
 import { CHAIN_START, type ChainHead, type EventCodec, type LoggedEvent } from '../events/event-codec.ts';
 import { streamName } from '../events/stream-name.ts';
-import { boundedCache } from '../memory/bounded-cache.ts';
+import { BoundedCache } from '../memory/bounded-cache.ts';
 import { RevisionWatches } from './revision-watches.ts';
 
 /** A stream type without its state and event types, as the cache of folded states uses it. */
@@ -43,7 +43,7 @@ export class StreamStates {
   readonly #codec: EventCodec;
   readonly #snapshots: SnapshotStore;
   readonly #logger: Logger;
-  readonly #cache = boundedCache<StreamState>(MEMORY.states, (stream) => this.#snapshotAt.delete(stream));
+  readonly #cache = new BoundedCache<StreamState>(MEMORY.states, (stream) => this.#snapshotAt.delete(stream));
   readonly #snapshotAt = new Map<string, number>();
   readonly #loads = new RevisionWatches();
   /** Appends of this process under way: the log's follower may deliver their events before the append returns. */
@@ -176,6 +176,7 @@ export class StreamStates {
     const present = this.#cache.get(stream);
     if (present !== undefined && present.revision > state.revision) return;
     this.#cache.set(stream, state);
+    this.#cache.trim();
     if (state.revision - (this.#snapshotAt.get(stream) ?? -1) >= SNAPSHOT_EVERY) {
       this.#takeSnapshot(stream, state, type);
     }

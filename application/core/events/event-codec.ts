@@ -1,7 +1,7 @@
-import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { EventDefinition } from '../../../domain/core/event.ts';
 import type { NewEvent, Position, StoredEvent } from '../../ports/event-store.ts';
+import { RecentValues } from '../memory/recent-values.ts';
 import { ownerKeyId } from '../privacy/key-ids.ts';
 import type { KeyRing } from '../privacy/key-ring.ts';
 import { canonicalJson } from './canonical-json.ts';
@@ -96,15 +96,15 @@ export const metadataSchema = z.object({
 });
 type Metadata = z.output<typeof metadataSchema>;
 
-/** Most recent own appends that are held. */
-const RECENT = 1024;
+/** Events in each of the two generations of recent own appends. */
+const RECENT = 512;
 const RECENT_CHARACTERS = 16 * 1024;
 
 export class EventCodec {
   readonly #definitions: ReadonlyMap<string, KnownType>;
   readonly #keys: KeyRing | undefined;
   /** Own appends by event id, so that this process does not parse them again. */
-  readonly #recent = new LRUCache<string, RecordedEvent>({ max: RECENT });
+  readonly #recent = new RecentValues<RecordedEvent>(RECENT);
   /** Each stored event is parsed once for all followers. */
   readonly #decoded = new WeakMap<StoredEvent, LoggedEvent>();
 

@@ -1,7 +1,7 @@
 import { createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import { StoreUnavailable } from '../../ports/event-store.ts';
 import type { KeyStore, WrappedKey } from '../../ports/key-store.ts';
+import { evictOldest } from '../memory/evict-oldest.ts';
 import { decrypt, encrypt } from './aes-gcm.ts';
 import { KeyPages, type Slot, slotOf } from './key-pages.ts';
 
@@ -36,9 +36,7 @@ export class KeyRing {
   /** Keys created here that may not be on disk yet. */
   readonly #unsaved = new Map<string, WrappedKey>();
   /** Recently sealed texts by key id, since a new text is opened several times at once; dropped with their keys. */
-  readonly #sealedTexts = new LRUCache<string, { readonly sealed: string; readonly text: string }>({
-    max: MAX_SEALED_TEXTS,
-  });
+  readonly #sealedTexts = new Map<string, { readonly sealed: string; readonly text: string }>();
 
   /** @param masterKey the secret `MASTER_KEY`, from which the wrapping key is derived */
   constructor(store: KeyStore, masterKey: string) {
@@ -180,6 +178,7 @@ export class KeyRing {
     if (key === 'destroyed') return `v1:${id}:`;
     const sealed = `v1:${id}:${encrypt(key, id, text).toString('base64')}`;
     this.#sealedTexts.set(id, { sealed, text });
+    evictOldest(this.#sealedTexts, MAX_SEALED_TEXTS);
     return sealed;
   }
 

@@ -1,8 +1,9 @@
-import type { LRUCache } from 'lru-cache';
 import type { Document, Touch } from '../../../domain/core/projection.ts';
 import type { Position } from '../../ports/event-store.ts';
 import type { DocKey, DocWrite, JsonObject, StoredDoc } from '../../ports/read-store.ts';
 import type { LoggedEvent } from '../events/event-codec.ts';
+import type { BoundedCache } from '../memory/bounded-cache.ts';
+import { RecentValues } from '../memory/recent-values.ts';
 
 /** A document in memory, and the position of the last event folded into it. */
 export interface Held {
@@ -10,16 +11,17 @@ export interface Held {
   readonly position: Position | undefined;
 }
 
-/** Documents by term of a lease, collection, tenant and id. */
-export type DocumentCache = LRUCache<string, Held>;
-
 /** A document in the present batch. */
 interface Seen {
   readonly key: string;
   readonly doc: DocKey;
   value: Document | undefined;
   position: Position | undefined;
+  /** The document as stored. */
+  stored: Held | undefined;
   isChanged: boolean;
+  /** Kept in the cache: it was cached before, or several recent events changed it. */
+  isKept: boolean;
 }
 
 interface Step {
@@ -34,16 +36,16 @@ interface Step {
  * evictions from the shared cache do not affect a batch under way.
  */
 export class FoldBatch {
-  readonly #cache: DocumentCache;
-  readonly #term: string;
+  readonly #cache: BoundedCache<Held>;
+  readonly #recent: RecentKeys;
   readonly #seen = new Map<string, Seen>();
   readonly #missing: Seen[] = [];
   readonly #steps: Step[] = [];
 
-  /** @param term prefix of the cache keys */
-  constructor(cache: DocumentCache, term: string) {
+  /** @param recent keys that earlier batches read */
+  constructor(cache: BoundedCache<Held>, recent: RecentKeys) {
     this.#cache = cache;
-    this.#term = term;
+    this.#recent = recent;
   }
 
   /** @param index of the event in the batch, reported when it cannot be folded */
@@ -61,6 +63,8 @@ export class FoldBatch {
       if (found === undefined) continue;
       seen.value = found.value;
       seen.position = found.position;
+      seen.stored = found;
+      if (this.#recent.note(seen.key)) seen.isKept = true;
     }
   }
 
@@ -78,37 +82,68 @@ export class FoldBatch {
 
   writes(): DocWrite[] {
     const writes: DocWrite[] = [];
-    for (const { isChanged, doc, value, position } of this.#seen.values()) {
+    for (const { isChanged, doc, value, position, stored } of this.#seen.values()) {
       if (!isChanged || position === undefined) continue;
       const { collection, tenant, id } = doc;
       // Folds build documents from event data and so from JSON values.
       const json = (value as JsonObject | undefined) ?? null;
-      writes.push({ collection, tenant, id, value: json, position });
+      writes.push({ collection, tenant, id, value: json, position, replaces: storedDoc(stored) });
     }
     return writes;
   }
 
-  /** Caches the stored documents. */
+  /**
+   * Caches stored documents, except those that this batch created or read and changed once: most messages and entries
+   * are never changed again, and the others cost one or two reads later.
+   */
   keep(): void {
-    for (const { key, value, position } of this.#seen.values()) this.#cache.set(key, { value, position });
+    for (const { isKept, key, value, position } of this.#seen.values()) {
+      if (isKept) this.#cache.set(key, { value, position });
+    }
+    this.#cache.trim();
   }
 
   #seeing(touch: Touch, event: LoggedEvent): Seen {
     const tenant = touch.tenantId ?? event.tenantId;
-    const key = `${this.#term}/${touch.collection}/${tenant}/${touch.id}`;
+    const key = `${touch.collection}/${tenant}/${touch.id}`;
     const known = this.#seen.get(key);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      known.isKept = true;
+      return known;
+    }
     const held = this.#cache.get(key);
     const seen: Seen = {
       key,
       doc: { collection: touch.collection, tenant, id: touch.id },
       value: held?.value,
       position: held?.position,
+      stored: held,
       isChanged: false,
+      isKept: held !== undefined,
     };
     this.#seen.set(key, seen);
     if (held === undefined) this.#missing.push(seen);
     return seen;
+  }
+}
+
+const storedDoc = (held: Held | undefined): StoredDoc | undefined =>
+  held?.value === undefined || held.position === undefined
+    ? undefined
+    : { value: held.value as JsonObject, position: held.position };
+
+/** Keys in each of the two generations of recent keys. */
+const RECENT = 2048;
+
+/** Keys of documents that were read recently and not cached. */
+export class RecentKeys {
+  readonly #noted = new RecentValues<true>(RECENT);
+
+  /** @returns whether the key was noted recently */
+  note(key: string): boolean {
+    if (this.#noted.delete(key)) return true;
+    this.#noted.set(key, true);
+    return false;
   }
 }
 

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { Projection } from '../../../domain/core/projection.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { EventStore, Position, StoredEvent } from '../../ports/event-store.ts';
@@ -14,8 +13,8 @@ import {
 } from '../../ports/read-store.ts';
 import type { EventCodec } from '../events/event-codec.ts';
 import { parseStreamName, tenantPrefix } from '../events/stream-name.ts';
-import { boundedCache } from '../memory/bounded-cache.ts';
-import { type DocumentCache, FoldBatch, type Held } from './fold-batch.ts';
+import { BoundedCache, CacheBudget } from '../memory/bounded-cache.ts';
+import { FoldBatch, type Held, RecentKeys } from './fold-batch.ts';
 
 export interface GenerationDeps {
   readonly store: ReadStore;
@@ -24,11 +23,9 @@ export interface GenerationDeps {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly clock: Clock;
-  /** Documents of all generations folded in this thread; default: a separate cache. */
-  readonly documents?: DocumentCache;
+  /** Cache budget shared with other projections; default: a separate one. */
+  readonly budget?: CacheBudget;
 }
-
-export const documentCache = (): DocumentCache => boundedCache<Held>(MEMORY.documents);
 
 interface Poison {
   readonly index: number;
@@ -49,10 +46,9 @@ export class Generation {
   readonly #logger: Logger;
   readonly #metrics: Metrics;
   readonly #clock: Clock;
-  readonly #documents: DocumentCache;
+  readonly #cache: BoundedCache<Held>;
+  readonly #recent = new RecentKeys();
   readonly #types: ReadonlySet<string>;
-  /** Identifies cached documents: only those cached since the lease was acquired are used. */
-  #term = '';
   #parked = new Map<string, ParkedTenant>();
   #fence = -1;
   #last: Promise<void> = Promise.resolve();
@@ -69,7 +65,7 @@ export class Generation {
     this.#logger = deps.logger;
     this.#metrics = deps.metrics;
     this.#clock = deps.clock;
-    this.#documents = deps.documents ?? documentCache();
+    this.#cache = new BoundedCache(deps.budget ?? new CacheBudget(MEMORY.documents));
     this.#types = new Set(projection.types);
   }
 
@@ -92,7 +88,7 @@ export class Generation {
 
   /** Starts from the stored state as the holder of `lease`. */
   async begin(lease: Lease): Promise<void> {
-    this.#term = randomUUID();
+    this.#cache.clear();
     this.#fence = lease.fence;
     const state = await this.#store.state(this.generation);
     this.checkpoint = state.checkpoint;
@@ -188,7 +184,7 @@ export class Generation {
     events: readonly StoredEvent[],
     retried?: string,
   ): Promise<{ batch: FoldBatch; poison: Poison | undefined }> {
-    const batch = new FoldBatch(this.#documents, this.#term);
+    const batch = new FoldBatch(this.#cache, this.#recent);
     let poison: Poison | undefined;
     for (const [index, stored] of events.entries()) {
       if (!this.#types.has(stored.type)) continue;

@@ -20,6 +20,7 @@ import {
   planIndex,
   planNamed,
   rangeOf,
+  sameKeys,
   singleKey,
 } from '../index-keys.ts';
 import { pageRoom } from '../page-room.ts';
@@ -50,7 +51,6 @@ export function tableShape(number: number, spec: string): TableShape {
 
 export function openCollection(connection: SqliteConnection, shape: TableShape): Collection {
   const { number, indexes } = shape;
-  const rewrite = connection.prepare(rewriteSql(shape));
   const upsert = connection.prepare(upsertSql(shape));
   const select = connection.prepare(`SELECT position, doc FROM d${number} WHERE tenant = ? AND id = ?`);
   // One query for many ids, because a rebuild asks for many documents that do not exist yet.
@@ -62,33 +62,63 @@ export function openCollection(connection: SqliteConnection, shape: TableShape):
   );
   const multi = indexes.flatMap((plan, at) => (plan.multi === undefined ? [] : [{ plan, at }]));
   const keys = multi.map(({ at }) => `, k${at}`).join('');
-  const selectOld = connection.prepare(`SELECT id${keys} FROM d${number} WHERE tenant = ? AND id = ?`);
+  const selectOld = connection.prepare(`SELECT position${keys} FROM d${number} WHERE tenant = ? AND id = ?`);
 
-  function apply({ tenant, id, position, value }: DocWrite): void {
+  function apply(write: DocWrite): void {
+    if (isRewritten(write)) return;
+    const { tenant, id, position, value } = write;
     const doc = value === null ? null : JSON.stringify(value);
-    const lists = multi.map(({ plan }) => (value === null ? [] : multiKeys(plan, value, id)));
-    const keys = indexes.map((plan, at) => {
-      if (value === null) return null;
-      return plan.multi === undefined
-        ? singleKey(plan, value, id)
-        : JSON.stringify(lists[multi.findIndex((each) => each.at === at)]);
-    });
-    const searched = value === null ? null : JSON.stringify(searchedFields(value));
-    const row: SQLInputValue[] = [position, doc, ...(shape.searchable ? [searched] : [])];
-    if (value !== null && rewrite.run(...row, tenant, id, position, ...keys).changes !== 0) return;
-    const old = multi.length === 0 ? undefined : selectOld.get(tenant, id);
-    if (upsert.run(...row, tenant, id, ...keys).changes === 0) return;
+    const row: SQLInputValue[] = [tenant, id, position, doc];
+    const lists = value === null ? undefined : multi.map(({ plan }) => multiKeys(plan, value, id));
+    let nth = 0;
+    for (const plan of indexes) {
+      if (value === null) row.push(null);
+      else if (plan.multi === undefined) row.push(singleKey(plan, value, id));
+      else row.push(JSON.stringify(lists?.[nth++] ?? []));
+    }
+    if (shape.searchable) row.push(value === null ? null : JSON.stringify(searchedFields(value)));
+    if (multi.length === 0) {
+      upsert.run(...row);
+      return;
+    }
+    const old = selectOld.get(tenant, id);
+    if (old !== undefined && textOf(old, 'position') >= position) return;
+    upsert.run(...row);
     for (const [nth, { at }] of multi.entries()) {
       const had = old === undefined ? undefined : optionalTextOf(old, `k${at}`);
-      const before = had === undefined ? [] : storedKeys.parse(JSON.parse(had));
-      replaceEntries(at, { tenant, id }, before, lists[nth] ?? []);
+      replaceEntries(
+        at,
+        write,
+        had === undefined ? [] : storedKeys.parse(JSON.parse(had)),
+        lists?.[nth] ?? [],
+      );
     }
+  }
+
+  /**
+   * Updates a document if the stored one is still the one it replaces, with only those index columns whose keys
+   * differ. Most changes move a document in one index or none.
+   */
+  function isRewritten({ tenant, id, position, value, replaces }: DocWrite): boolean {
+    if (value === null || replaces === undefined || replaces.position >= position) return false;
+    const row: SQLInputValue[] = [position, JSON.stringify(value)];
+    if (shape.searchable) row.push(JSON.stringify(searchedFields(value)));
+    const moved: number[] = [];
+    for (const [at, plan] of indexes.entries()) {
+      if (!sameKeys(plan, replaces.value, value)) {
+        if (plan.multi !== undefined) return false;
+        moved.push(at);
+        row.push(singleKey(plan, value, id));
+      }
+    }
+    row.push(tenant, id, replaces.position);
+    return connection.prepare(rewriteSql(shape, moved)).run(...row).changes !== 0;
   }
 
   /** Writes only changed entries: a document may have many, and changes usually one. */
   function replaceEntries(
     at: number,
-    { tenant, id }: Pick<DocKey, 'tenant' | 'id'>,
+    { tenant, id }: DocKey,
     old: readonly string[],
     wanted: readonly string[],
   ): void {

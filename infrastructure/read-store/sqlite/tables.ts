@@ -37,27 +37,24 @@ export function dropSql({ number, indexes }: TableShape): string {
   return [`d${number}`, ...entries].map((table) => `DROP TABLE IF EXISTS ${table}`).join(';\n');
 }
 
-const contentOf = ({ searchable }: TableShape): string[] => ['position', 'doc', ...(searchable ? ['s'] : [])];
-const markOf = (column: string): string => (column === 's' ? 'jsonb(?)' : '?');
-
-/** Writes a document unless a newer one is stored. Parameters: position, document, `s` as JSON, tenant, id, keys. */
-export function upsertSql(shape: TableShape): string {
-  const keys = shape.indexes.map((_, at) => `k${at}`);
-  const columns = [...contentOf(shape), 'tenant', 'id', ...keys];
-  const updates = [...contentOf(shape), ...keys].map((column) => `${column} = excluded.${column}`);
-  return `INSERT INTO d${shape.number} (${columns.join(', ')}) VALUES (${columns.map(markOf).join(', ')})
+/** Writes a document unless a newer one is stored. Parameters: its columns in this order, `s` as JSON. */
+export function upsertSql({ number, indexes, searchable }: TableShape): string {
+  const columns = ['tenant', 'id', 'position', 'doc', ...indexes.map((_, at) => `k${at}`)];
+  if (searchable) columns.push('s');
+  const updates = columns.slice(2).map((column) => `${column} = excluded.${column}`);
+  return `INSERT INTO d${number} (${columns.join(', ')}) VALUES (${columns.map((column) => (column === 's' ? 'jsonb(?)' : '?')).join(', ')})
     ON CONFLICT (tenant, id) DO UPDATE SET ${updates.join(', ')} WHERE excluded.position > position`;
 }
 
 /**
- * Replaces an older document whose keys stay, without rewriting its index entries. Parameters: position, document, `s`
- * as JSON, tenant, id, position, keys.
+ * Replaces the document of a position, and the keys of the indexes `moved`. Omits other key columns, because SQLite
+ * rewrites the index entry of every column in an update. Parameters: position, document, `s` as JSON if searchable,
+ * the keys, tenant, id, the former position.
  */
-export function rewriteSql(shape: TableShape): string {
-  const updates = contentOf(shape).map((column) => `${column} = ${markOf(column)}`);
-  const keys = shape.indexes.map((_, at) => ` AND k${at} IS ?`).join('');
-  return `UPDATE d${shape.number} SET ${updates.join(', ')}
-    WHERE tenant = ? AND id = ? AND position < ? AND doc IS NOT NULL${keys}`;
+export function rewriteSql({ number, searchable }: TableShape, moved: readonly number[]): string {
+  const keys = moved.map((at) => `, k${at} = ?`).join('');
+  return `UPDATE d${number} SET position = ?, doc = ?${searchable ? ', s = jsonb(?)' : ''}${keys}
+    WHERE tenant = ? AND id = ? AND position = ? AND doc IS NOT NULL`;
 }
 
 /** Parameters: tenant, exclusive lower and upper key, number of rows. */

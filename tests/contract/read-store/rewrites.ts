@@ -2,9 +2,11 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type {
   CollectionSpec,
+  DocWrite,
   GenerationId,
   JsonObject,
   ReadStore,
+  StoredDoc,
 } from '../../../application/ports/read-store.ts';
 import { parseFilterText } from '../../../domain/expressions/filter.ts';
 import type { FieldSpecs } from '../../../domain/expressions/tree.ts';
@@ -38,7 +40,12 @@ const change = fc.record({
   state: fc.constantFrom('open', null),
   /** How much older than the stored document, for a repeated batch. */
   late: fc.constantFrom(0, 0, 0, 3),
+  /** The document that the writer has read. */
+  read: fc.constantFrom('nothing', 'latest', 'latest', 'former'),
 });
+
+const storedOf = ({ value, position }: DocWrite): StoredDoc | undefined =>
+  value === null ? undefined : { value, position };
 
 export function rewriteTests({ store, harness }: Context): void {
   describe('Rewritten documents', () => {
@@ -71,7 +78,8 @@ export function rewriteTests({ store, harness }: Context): void {
             readonly value: JsonObject | null;
           }
           const last = new Map<string, Written>();
-          for (const [nth, { id, tenant, gone, n, title, tags, state, late }] of changes.entries()) {
+          const former = new Map<string, Written>();
+          for (const [nth, { id, tenant, gone, n, title, tags, state, late, read }] of changes.entries()) {
             const record = {
               id,
               state,
@@ -83,8 +91,11 @@ export function rewriteTests({ store, harness }: Context): void {
             const at = 10 + nth - late;
             const key = `${tenant}/${id}`;
             const there = last.get(key);
-            await commit([put(id, at, value, tenant)]);
+            const known = read === 'nothing' ? undefined : read === 'latest' ? there : former.get(key);
+            const write = put(id, at, value, tenant);
+            await commit([{ ...write, replaces: known && storedOf(put(id, known.at, known.value)) }]);
             if (there !== undefined && there.at >= at) continue;
+            if (there !== undefined) former.set(key, there);
             last.set(key, { at, id, tenant, value });
           }
           const fresh = await workbench(store(), SPEC);

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { boundedCache } from '../../../../application/core/memory/bounded-cache.ts';
-import type { DocumentCache, Held } from '../../../../application/core/projections/fold-batch.ts';
+import { BoundedCache, CacheBudget } from '../../../../application/core/memory/bounded-cache.ts';
 import { Generation } from '../../../../application/core/projections/generation.ts';
 import type { ReadStore } from '../../../../application/ports/read-store.ts';
 import { silentMetrics } from '../../../support/fakes.ts';
@@ -16,11 +15,11 @@ import {
 
 const folderIn = async (
   kit: ReadModelKit,
-  documents: DocumentCache,
+  budget: CacheBudget,
   store: ReadStore = kit.store,
 ): Promise<Generation> => {
   const { codec, logger, clock } = kit.node;
-  const deps = { store, events: kit.events, codec, logger, clock, metrics: silentMetrics, documents };
+  const deps = { store, events: kit.events, codec, logger, clock, metrics: silentMetrics, budget };
   const folder = new Generation(tallies(), GENERATION, deps);
   await kit.store.prepare(GENERATION, tallies().collections);
   await folder.begin(await kit.lease());
@@ -50,13 +49,15 @@ describe('the memory of a generation', () => {
           for (const [nth, [tenant, what]] of story.entries()) {
             await kit.write(TENANTS[tenant] ?? '', what === 0 ? 'CLOSE' : `e${what}`, `${nth}`);
           }
-          const shared = boundedCache<Held>({ maxCount, maxBytes: 1e9 });
-          // While documents are read, other documents fill the cache.
+          const shared = new CacheBudget({ maxCount, maxBytes: 1e9 });
+          const other = new BoundedCache<number>(shared);
+          // While documents are read, another cache fills the budget.
           const store: ReadStore = {
             ...kit.store,
             load: async (generation, keys) => {
               const docs = await kit.store.load(generation, keys);
-              for (let n = 0; n < 10; n += 1) shared.set(`${n}`, { value: undefined, position: undefined });
+              for (let n = 0; n < 10; n += 1) other.set(`${n}`, n);
+              other.trim();
               return docs;
             },
           };
@@ -78,16 +79,16 @@ describe('the memory of a generation', () => {
 
   it('stays within the shared budget', async () => {
     const bounds = { maxCount: 20, maxBytes: 20_000 };
-    const documents = boundedCache<Held>(bounds);
+    const budget = new CacheBudget(bounds);
     const kits = await Promise.all([readModelKit(), readModelKit()]);
-    const folders = await Promise.all(kits.map((kit) => folderIn(kit, documents)));
+    const folders = await Promise.all(kits.map((kit) => folderIn(kit, budget)));
     for (let n = 0; n < 60; n += 1) {
       for (const [nth, kit] of kits.entries()) {
         await kit.write(`tenant${n % 30}`, `e${n}`);
         const folder = folders[nth];
         const batch = await kit.events.readAll({ from: folder?.checkpoint });
         await folder?.apply(batch, endOf(batch));
-        expect(documents.calculatedSize).to.be.at.most(bounds.maxBytes);
+        expect(budget.bytes).to.be.at.most(bounds.maxBytes);
       }
     }
     for (const kit of kits) expect(await kit.tally('tenant3')).to.deep.equal(['e3', 'e33']);
@@ -103,16 +104,37 @@ describe('the memory of a generation', () => {
         return kit.store.load(generation, keys);
       },
     };
-    const documents = boundedCache<Held>({ maxCount: 100, maxBytes: 1e6 });
-    const folder = await folderIn(kit, documents, store);
+    const budget = new CacheBudget({ maxCount: 100, maxBytes: 1e6 });
+    const folder = await folderIn(kit, budget, store);
     for (const entry of ['e1', 'e2', 'e3', 'e4']) {
       await kit.write('acme', entry);
       const batch = await kit.events.readAll({ from: folder.checkpoint });
       await folder.apply(batch, endOf(batch));
     }
-    // Each entry is created once; the tally is read for the first event only.
+    // The tally was created in the first batch and read in the second and third; entries are never changed again.
     const tallied = asked.filter((key) => key.startsWith('tallies/'));
-    expect(tallied).to.deep.equal(['tallies/one']);
+    expect(tallied).to.deep.equal(['tallies/one', 'tallies/one', 'tallies/one']);
     expect(await kit.tally('acme')).to.deep.equal(['e1', 'e2', 'e3', 'e4']);
+    expect(budget.bytes).to.be.within(1, 2000);
   });
+
+  it('does not keep documents that are read once', async () => {
+    const kit = await readModelKit();
+    const budget = new CacheBudget({ maxCount: 1000, maxBytes: 1e9 });
+    const fold = async (folder: Generation) => {
+      const batch = await kit.events.readAll({ from: folder.checkpoint });
+      await folder.apply(batch, endOf(batch));
+    };
+    const folder = await folderIn(kit, budget);
+    const tenants = Array.from({ length: 20 }, (_, n) => `tenant${n}`);
+    for (const tenant of tenants) await kit.write(tenant, 'e1');
+    await fold(folder);
+    for (const tenant of tenants) await kit.write(tenant, 'e2');
+    await fold(folder);
+    expect(budget.bytes).to.equal(0);
+    await kit.write('tenant0', 'e3');
+    await fold(folder);
+    expect(budget.bytes).to.be.within(1, 1000);
+    expect(await kit.tally('tenant0')).to.deep.equal(['e1', 'e2', 'e3']);
+  }).timeout(30_000);
 });

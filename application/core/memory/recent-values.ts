@@ -1,0 +1,29 @@
+/** A map of recent values in two generations of `size` entries; a full young generation replaces the old one. */
+export class RecentValues<V> {
+  readonly #size: number;
+  // One Map with a delete per insert rehashes often, and its discarded tables retain each other until a full
+  // collection.
+  #young = new Map<string, V>();
+  #old = new Map<string, V>();
+
+  constructor(size: number) {
+    this.#size = size;
+  }
+
+  get(key: string): V | undefined {
+    return this.#young.get(key) ?? this.#old.get(key);
+  }
+
+  /** @returns whether it was there */
+  delete(key: string): boolean {
+    return this.#young.delete(key) || this.#old.delete(key);
+  }
+
+  set(key: string, value: V): void {
+    if (this.#young.size >= this.#size) {
+      this.#old = this.#young;
+      this.#young = new Map();
+    }
+    this.#young.set(key, value);
+  }
+}
