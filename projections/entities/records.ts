@@ -5,6 +5,7 @@ import {
   type PageEnd,
   projection,
   touch,
+  touchExisting,
 } from '../../domain/core/projection.ts';
 import type { FieldType, Types, Values } from '../../domain/entities/fields.ts';
 import type { RecordEvent } from '../../domain/entities/record.ts';
@@ -63,8 +64,8 @@ const valued = (types: Types, values: Values) => ({
   ],
 });
 
-const changed = (id: string, change: (record: RecordDoc) => RecordDoc) => [
-  touch<RecordDoc>('records', id, (record) => (record === undefined ? undefined : change(record))),
+const changed = (id: string, change: (document: RecordDoc) => RecordDoc) => [
+  touchExisting<RecordDoc>('records', id, change),
 ];
 
 const moved = (data: { record_id: string; to_state: string }, at: number) =>

@@ -5,6 +5,7 @@ import {
   type PageEnd,
   projection,
   touch,
+  touchExisting,
 } from '../../domain/core/projection.ts';
 import type { ExtensionEvent } from '../../domain/extensions/extension.ts';
 import type { Scope } from '../../domain/identity/scopes.ts';
@@ -24,9 +25,7 @@ export interface ExtensionDoc {
 }
 
 const changed = (id: string, values: Partial<ExtensionDoc>) => [
-  touch<ExtensionDoc>('extensions', id, (extension) =>
-    extension === undefined ? undefined : { ...extension, ...values },
-  ),
+  touchExisting<ExtensionDoc>('extensions', id, (document) => ({ ...document, ...values })),
 ];
 
 export const extensionsProjection = projection<ExtensionEvent>({

@@ -5,6 +5,7 @@ import {
   type PageEnd,
   projection,
   touch,
+  touchExisting,
 } from '../../domain/core/projection.ts';
 import type { FormEvent, FormField, FormStatus } from '../../domain/forms/form.ts';
 
@@ -21,8 +22,8 @@ export interface FormDoc {
   readonly updated_at: string;
 }
 
-const changed = (id: string, change: (form: FormDoc) => FormDoc) => [
-  touch<FormDoc>('forms', id, (form) => (form === undefined ? undefined : change(form))),
+const changed = (id: string, change: (document: FormDoc) => FormDoc) => [
+  touchExisting<FormDoc>('forms', id, change),
 ];
 
 export const formsProjection = projection<FormEvent>({

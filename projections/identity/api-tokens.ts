@@ -5,6 +5,7 @@ import {
   type PageEnd,
   projection,
   touch,
+  touchExisting,
 } from '../../domain/core/projection.ts';
 import type { ApiTokenEvent } from '../../domain/identity/api-token.ts';
 import type { Scope } from '../../domain/identity/scopes.ts';
@@ -24,9 +25,7 @@ export interface ApiTokenDoc {
 }
 
 const changed = (id: string, values: Partial<ApiTokenDoc>) => [
-  touch<ApiTokenDoc>('api_tokens', id, (token) =>
-    token === undefined ? undefined : { ...token, ...values },
-  ),
+  touchExisting<ApiTokenDoc>('api_tokens', id, (document) => ({ ...document, ...values })),
 ];
 
 export const apiTokensProjection = projection<ApiTokenEvent>({

@@ -5,6 +5,7 @@ import {
   type PageEnd,
   projection,
   touch,
+  touchExisting,
 } from '../../domain/core/projection.ts';
 import type { EmailEvent } from '../../domain/identity/email.ts';
 import type { UserEvent } from '../../domain/identity/user.ts';
@@ -30,7 +31,7 @@ export interface LoginDoc {
 }
 
 const changed = (id: string, values: Partial<UserDoc>) => [
-  touch<UserDoc>('users', id, (user) => (user === undefined ? undefined : { ...user, ...values })),
+  touchExisting<UserDoc>('users', id, (document) => ({ ...document, ...values })),
 ];
 
 export const usersProjection = projection<UserEvent>({

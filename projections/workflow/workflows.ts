@@ -5,6 +5,7 @@ import {
   type PageEnd,
   projection,
   touch,
+  touchExisting,
 } from '../../domain/core/projection.ts';
 import type { Definition } from '../../domain/workflow/definition.ts';
 import type { WorkflowEvent } from '../../domain/workflow/workflow.ts';
@@ -23,10 +24,8 @@ export interface WorkflowDoc {
   readonly updated_at: string;
 }
 
-const changed = (name: string, change: (workflow: WorkflowDoc) => WorkflowDoc) => [
-  touch<WorkflowDoc>('workflows', name, (workflow) =>
-    workflow === undefined ? undefined : change(workflow),
-  ),
+const changed = (name: string, change: (document: WorkflowDoc) => WorkflowDoc) => [
+  touchExisting<WorkflowDoc>('workflows', name, change),
 ];
 
 export const workflowsProjection = projection<WorkflowEvent>({
