@@ -12,18 +12,18 @@ const DATA = JSON.stringify({ text: 'x'.repeat(190) });
 const METADATA = JSON.stringify({ tenant_id: 'acme', actor: 'y'.repeat(60) });
 
 interface Rates {
-  /** Events a second through the adapter, each caller waiting for its acknowledgement. */
+  /** Events per second through the adapter; each caller waits for its acknowledgement. */
   readonly adapter: number;
-  /** Events a second of a bare loop that writes the same rows into the same tables, 64 to a transaction. */
+  /** Events per second of a plain loop that writes the same rows into the same tables, 64 per transaction. */
   readonly raw: number;
 }
 
-/** Appends of one 300-byte event from 64 concurrent callers, over 64 streams unless told otherwise. */
+/** Appends one 300-byte event at a time from 64 concurrent callers, over 64 streams by default. */
 export async function benchAppend(streams = CALLERS, rounds = 1500): Promise<Rates> {
   const events = Array.from({ length: CALLERS * rounds }, (_, n) => event(n));
   const raw: number[] = [];
   const adapter: number[] = [];
-  // Alternating and taking the best of three: other work on the machine slows either side at times.
+  // Alternates and takes the best of three, since other load on the machine slows either side at times.
   for (let run = 0; run < 3; run += 1) {
     raw.push(await inNewFolder((path) => rawRate(path, events, streams)));
     adapter.push(await inNewFolder((path) => adapterRate(path, events, streams)));

@@ -15,7 +15,7 @@ const EVENTS = 40_000;
 const OF_APPEND = 0.15;
 const OF_POST = 0.2;
 
-/** What the hash chain costs an append of unsealed events, and the heads and their seals a `POST` of a message. */
+/** Cost of the hash chain per append of unsealed events, and of heads and sealing per `POST` of a message. */
 export const chainAndSealing = async (scale: number): Promise<Line[]> => {
   const chain = await inFolder((folder) => chainInAppend(folder, scaled(EVENTS, scale, 640)));
   const sealing = await sealingInPost(scale);
@@ -36,7 +36,7 @@ export const chainAndSealing = async (scale: number): Promise<Line[]> => {
   ];
 };
 
-/** Encoding and appending from 64 streams at a time; without hashes, the events are as long as with them. */
+/** Encodes and appends from 64 streams at a time. Events without hashes have the same length as with them. */
 const chainInAppend = async (folder: string, count: number) => {
   const { codec } = newCodec();
   const cause = causeOf('user-0');
@@ -58,7 +58,7 @@ const chainInAppend = async (folder: string, count: number) => {
             at: 1,
           };
           const { stored, recorded } = codec.encode(stream.name, TENANT, stream.head, event, cause);
-          // The codec cannot leave the hash out: what one costs is seen by computing it a second time.
+          // The codec cannot omit the hash; computing it a second time shows its cost.
           if (again) {
             const { hash, revision } = recorded;
             chainHash(hash, stream.name, revision, event.id, event.type, stored.data, stored.metadata);
@@ -74,11 +74,11 @@ const chainInAppend = async (folder: string, count: number) => {
     return rate * 1000;
   };
   const { once, twice } = await alternate(ROUNDS, { once: () => rateOf(false), twice: () => rateOf(true) });
-  // Times add up: one hash is the difference of the two.
+  // The cost of one hash is the difference of the two times.
   return { chained: once, plain: 1 / (2 / once - 1 / twice) };
 };
 
-/** Microseconds of CPU a message, of the whole process: with a signing key, and in production without one. */
+/** CPU microseconds per message of the whole process: with a signing key, and in production without one. */
 const sealingInPost = (scale: number): Promise<{ on: number; off: number }> =>
   inFolder(async (folder) => {
     const off = await poster(`${folder}/off`, { NODE_ENV: 'production' }, scale);

@@ -3,7 +3,7 @@ import { openSqliteEventStore } from '../infrastructure/event-store/sqlite/store
 import { exportAll } from './audit.ts';
 import { peakBytes } from './http/child.ts';
 
-/** Exports the log, or checks the export, that is given; prints the peak memory of the process in MiB. */
+/** Exports the given log, or checks the given export; prints the peak memory of the process in MiB. */
 const [task = '', path = ''] = process.argv.slice(2);
 if (task === 'export') {
   const events = openSqliteEventStore({ path });

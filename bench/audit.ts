@@ -23,12 +23,12 @@ const MESSAGES = 1000;
 const ROUNDS = 5;
 const EXPORTED = 100_000;
 const VERIFIED = 100_000;
-/** What ten times as many events may add to the memory of an export or a check. */
+/** Maximum of additional memory for an export or a check of ten times as many events. */
 const FLAT_MIB = 64;
 
 /**
- * An export beside reading the same events and no more, the verifier, the memory of both, and what the chain, the heads and
- * the sealing cost. The texts of the log are erased ones.
+ * Measures an export beside plain reads of the same events, the verifier, the memory of both, and the cost of chain,
+ * heads and sealing. The texts in the log are erased ones.
  */
 export const benchAudit = async (scale: number): Promise<Line[]> => [
   ...(await inFolder((folder) => exportAndCheck(folder, scale))),
@@ -40,7 +40,7 @@ const exportAndCheck = async (folder: string, scale: number): Promise<Line[]> =>
   const filled = openSqliteEventStore({ path });
   const count = await fillLog(filled, CONVERSATIONS, scaled(MESSAGES, scale, 20));
   await filled.close();
-  // Opened anew, so that none of its events is in memory.
+  // Reopened, so that no event is in memory.
   const events = openSqliteEventStore({ path });
   const to = join(folder, 'events.ndjson');
   let files = 0;
@@ -50,14 +50,14 @@ const exportAndCheck = async (folder: string, scale: number): Promise<Line[]> =>
       await work();
       return (count / (performance.now() - began)) * 1000;
     };
-    // A new file each time: to empty the one before is no part of an export, and takes as long as some 10,000 events.
+    // A new file each time, since truncating the previous one takes as long as exporting about 10,000 events.
     const newFile = (): string => {
       files += 1;
       return join(folder, `export-${files}.ndjson`);
     };
     const { raw, exported, filed, verified, kept } = await alternate(ROUNDS, {
       raw: () => rateOf(() => readAll(events)),
-      // To a reader that takes the lines and drops them, as those of the raw events are dropped.
+      // Drops the lines, as the plain reads drop their events.
       exported: () =>
         rateOf(async () => {
           for await (const _piece of exportOf(events));
@@ -94,7 +94,7 @@ const exportAndCheck = async (folder: string, scale: number): Promise<Line[]> =>
   }
 };
 
-/** A tenth of the log, and its export beside it. */
+/** A log of a tenth of the events, and its export beside it. */
 const smallLog = async (folder: string, count: number): Promise<string> => {
   await mkdir(folder);
   const path = join(folder, 'events.db');
@@ -107,7 +107,7 @@ const smallLog = async (folder: string, count: number): Promise<string> => {
 
 const MIB = 1_048_576;
 
-/** MiB: the peak of a process that does nothing else, beside one with a tenth of the events. */
+/** Peak memory in MiB of a process that only runs this task, beside one with a tenth of the events. */
 const memoryOf = async (task: 'export' | 'verify', whole: string, tenth: string): Promise<Line[]> => {
   const [large, small] = [await peakOf(task, whole), await peakOf(task, tenth)];
   return [
@@ -134,7 +134,7 @@ const peakOf = async (task: string, path: string): Promise<number> => {
 
 const PIECE = 1000;
 
-/** As any reader of the log reads: page by page, one tenant's. */
+/** Reads one tenant's events page by page, like any reader of the log. */
 const readAll = async (events: EventStore): Promise<void> => {
   let from: Awaited<ReturnType<EventStore['head']>>;
   for (;;) {

@@ -20,8 +20,8 @@ const ACCESS: Access & { kind: 'principals' } = {
 };
 
 /**
- * What a request pays for its credential (from the header to the checked principal), by 64 callers in turn, beside
- * all that `POST …/messages` takes: the share of its throughput that would come back without.
+ * Time that a request spends on its credential, from the header to the checked principal, by 64 callers in turn;
+ * beside the total of `POST …/messages`.
  */
 export const benchAuthentication = async (scale: number): Promise<Line[]> => {
   const count = scaled(64_000, scale, 640);
@@ -37,7 +37,7 @@ const lineOf = (what: string, value: number, post: number): Line => ({
   target: { text: `≤ ${OF_POST}`, met: value / post <= OF_POST },
 });
 
-/** Microseconds a request. */
+/** Microseconds per request. */
 const alone = (folder: string, count: number): Promise<{ jwt: number; apiToken: number }> =>
   withUseCases(folder, async (useCases) => {
     await createTenant(useCases, TENANT, { plan: 'free' });
@@ -60,7 +60,7 @@ const alone = (folder: string, count: number): Promise<{ jwt: number; apiToken: 
         const request = requests[nth % CALLERS];
         if (request === undefined) continue;
         const principal = useCases.authentication.authenticate(bearerToken(request), 'tenant');
-        // In the steady state nothing is waited for; if it were, that would be part of the cost.
+        // Synchronous in the steady state; a wait would be part of the cost.
         checkAccess(ACCESS, principal instanceof Promise ? await principal : principal);
       }
       return ((performance.now() - began) / count) * 1000;

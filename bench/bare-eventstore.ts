@@ -9,7 +9,7 @@ import {
 } from '@eventstore/db-client';
 import { percentile } from './rounds.ts';
 
-/** EventStoreDB by its bare client: the yardstick of the product on it. */
+/** EventStoreDB by its plain client, as the yardstick of the product on it. */
 
 const DATA = Buffer.from(JSON.stringify({ text: 'x'.repeat(260) }));
 const METADATA = new TextEncoder().encode(JSON.stringify({ tenant_id: 'bare', hash: '0'.repeat(64) }));
@@ -20,13 +20,13 @@ const newEvent = (): EventData => {
 };
 
 export interface BareEventStore {
-  /** Appends a second of writers that append one event of 300 bytes at a time, each to a stream of its own. */
+  /** Appends per second of writers that each append one event of 300 bytes at a time to their own stream. */
   appends(writers: number, seconds: number): Promise<number>;
-  /** 99th percentile of appends that are sent at their times, in ms. */
+  /** 99th percentile in ms of appends sent at scheduled times. */
   p99(perSecond: number, count: number): Promise<number>;
-  /** Seconds that one read of all events takes, and how many there are. */
+  /** Seconds of one read of all events, and their number. */
   readAll(): Promise<{ readonly seconds: number; readonly events: number }>;
-  /** Seconds until a filtered subscription has brought all events of the streams with a prefix. */
+  /** Seconds until a filtered subscription has received all events of the streams with a prefix. */
   filtered(prefix: string, count: number): Promise<number>;
   close(): Promise<void>;
 }

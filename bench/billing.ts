@@ -16,7 +16,7 @@ const SMALL = 10_000;
 const SAME = 1.3;
 const USERS = 100;
 const DAYS = 30;
-/** Events of one stream, appended at once. */
+/** Events of one stream per append. */
 const AT_ONCE = 200;
 const STREAMS_AT_ONCE = 20;
 
@@ -29,7 +29,7 @@ const CARD = {
   ifVersion: undefined,
 };
 
-/** A statement over a million metered events beside one over ten thousand, of as many people on the same days. */
+/** Measures a statement over a million metered events beside one over ten thousand, of equally many people and days. */
 export const benchBilling = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
     const many = scaled(LARGE, scale, 2 * SMALL);
@@ -42,7 +42,7 @@ export const benchBilling = (scale: number): Promise<Line[]> =>
       }
     });
     for (const [id, count] of Object.entries(customers)) await fill(folder, id, count);
-    // Counted before anything is measured.
+    // Waits until all are counted, before anything is measured.
     await withUseCases(folder, async (useCases) => {
       for (const id of Object.keys(customers)) {
         while (!(await isCounted(() => useCases.statements.draft(id, id, WINDOW)))) await pause();
@@ -69,7 +69,7 @@ const isCounted = async (read: () => Promise<unknown>): Promise<boolean> => {
   }
 };
 
-/** Jobs that go round in circles, evenly over the days and the people. */
+/** Jobs that cycle through their states, evenly spread over days and people. */
 const fill = async (folder: string, tenantId: string, count: number): Promise<void> => {
   const events = openSqliteEventStore({ path: join(folder, 'events.db') });
   const { codec } = newCodec();

@@ -16,7 +16,7 @@ const TIMES_IDLE = 3;
 const ABOVE_IDLE_MS = 25;
 
 const ROUNDS = 3;
-/** A preview of 100,000 rows may take a while. */
+/** Timeout of a preview of 100,000 rows. */
 const PREVIEW_MS = 120_000;
 const APPENDERS = 64;
 const ENTITY = 'thing';
@@ -29,14 +29,14 @@ type Tenant = (typeof TENANTS)[number];
 const adminOf = (tenant: Tenant): string => tenantToken(tenant, 'ann', 'admin');
 
 /**
- * Bulk edits of 100,000 records: beside single appends to as many streams, beside edits of 10,000, and beside what
- * other requests have to wait while one is committed.
+ * Measures bulk edits of 100,000 records beside single appends to as many streams, beside edits of 10,000, and the
+ * latency of other requests during a commit.
  */
 export const benchBulk = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
     const sizes = { many: scaled(MANY, scale, FEW / 5), few: scaled(FEW, scale, FEW / 10), other: 100 };
     const known = await makeRecords(folder, sizes);
-    // Each in a process of its own, that does nothing else.
+    // Each in its own process, so that peaks are separate.
     const few = await inPlatform(folder, async (bench) => bench.edited('few').then(() => bench.peak()));
     const many = await inPlatform(folder, async (bench) => bench.edited('many').then(() => bench.peak()));
     const memory: Line = {
@@ -53,7 +53,7 @@ export const benchBulk = (scale: number): Promise<Line[]> =>
     return [...rest, memory];
   });
 
-/** The best of three on either side (append.ts): other work on the machine slows it at times. */
+/** Best of three on either side (append.ts), since other load slows the machine at times. */
 const rate = async (bench: Bench, rows: number): Promise<Line> => {
   const rates: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) rates.push((rows / (await bench.edited('many'))) * 1000);
@@ -67,7 +67,7 @@ const rate = async (bench: Bench, rows: number): Promise<Line> => {
   };
 };
 
-/** What others wait, half of them readers and half writers, at a steady and moderate pace. */
+/** Latency of other tenants' requests, half of them reads and half writes, at a steady, moderate rate. */
 const waits = async (bench: Bench, known: string, scale: number): Promise<Line> => {
   const signal = new AbortController();
   await bench.others(known, AbortSignal.timeout(Math.max(500, 2000 * scale)));
@@ -89,7 +89,7 @@ const waits = async (bench: Bench, known: string, scale: number): Promise<Line> 
 
 const previews = async (bench: Bench, sizes: Readonly<Record<Tenant, number>>): Promise<Line> => {
   const times = { many: [] as number[], few: [] as number[] };
-  // Each record is read from all its events: those of both have as many, once these were edited as often.
+  // A record is read from all its events, so the records of both tenants are edited equally often first.
   for (let edit = 0; edit < ROUNDS + 1; edit += 1) await bench.edited('few');
   for (let round = 0; round < ROUNDS; round += 1) {
     for (const tenant of ['few', 'many'] as const) times[tenant].push((await bench.previewed(tenant)).ms);
@@ -105,9 +105,9 @@ const previews = async (bench: Bench, sizes: Readonly<Record<Tenant, number>>): 
 
 interface Bench {
   previewed(tenant: Tenant): Promise<{ readonly id: string; readonly ms: number }>;
-  /** Edits all records of the tenant; ms from the commit's request to its end. */
+  /** Edits all records of the tenant. @returns ms from the commit's request to its end */
   edited(tenant: Tenant): Promise<number>;
-  /** ms that each request of another tenant took. */
+  /** Durations (ms) of another tenant's requests. */
   others(known: string, signal: AbortSignal): Promise<number[]>;
   peak(): number;
 }
@@ -155,7 +155,7 @@ const inPlatform = async <T>(folder: string, work: (bench: Bench) => Promise<T>)
   }
 };
 
-/** Each edit sets another value, or nothing would be done. */
+/** Each edit sets a new value, since equal values are skipped. */
 let edits = 0;
 
 const CALLERS = 4;
@@ -189,7 +189,7 @@ const others = async (port: number, known: string, signal: AbortSignal): Promise
 
 const AT_ONCE = 500;
 
-/** Made through the use cases without HTTP. @returns the id of a record of the tenant `other` */
+/** Creates records through the use cases, without HTTP. @returns the id of a record of the tenant `other` */
 const makeRecords = (dataDir: string, sizes: Readonly<Record<Tenant, number>>): Promise<string> =>
   withUseCases(dataDir, async (useCases) => {
     let known = '';

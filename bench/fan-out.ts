@@ -11,8 +11,8 @@ const CONNECTIONS = 8;
 const MOST_MS = 25;
 
 /**
- * From the POST to the envelope in the other person's socket, 200 messages a second, sent at their times whether
- * the server keeps up or not. Times count from when a message was due, so that a stall is not hidden.
+ * Latency from the POST to the envelope in the other person's socket, at 200 messages per second. Messages are sent on
+ * schedule even when the server lags, and times count from the scheduled time, so that stalls are visible.
  */
 export const benchFanOut = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
@@ -46,7 +46,7 @@ export interface Times {
   readonly envelopes: number[];
 }
 
-/** Messages at {@link PER_SECOND}, each at its time. */
+/** Sends messages at {@link PER_SECOND}, each at its scheduled time. */
 export const steady = async (port: number, pairs: readonly Pair[], count: number): Promise<Times> => {
   const due = new Map<string, number>();
   const times: Times = { posts: [], envelopes: [] };

@@ -39,7 +39,7 @@ const benchAssistant = async (scale: number): Promise<Line[]> => [
   ...(await benchAssistantSpeed(scale)),
 ];
 
-/** What `npm run bench` measures, in its order. `scale` multiplies sizes and times. */
+/** All figures of `npm run bench`, in order. `scale` multiplies sizes and times. */
 export const figures: readonly Figure[] = [
   { name: 'append', run: append },
   { name: 'post', run: benchPostMessage },

@@ -19,8 +19,8 @@ interface Kept {
 }
 
 /**
- * A conversation of 100,000 messages beside one of 100: the list with its unread count, and the first command after
- * a restart. Other conversations are used before both, so that neither pays for what is used the first time.
+ * Measures a conversation of 100,000 messages beside one of 100: the list with its unread count, and the first command
+ * after a restart. Other conversations are used first, so that neither side includes warm-up.
  */
 export const benchLargeConversation = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
@@ -37,7 +37,7 @@ export const benchLargeConversation = (scale: number): Promise<Line[]> =>
         for (const { token } of [...warm, ...large, ...small]) await ask(list(token), 200);
         for (const { id, token } of warm) await ask(post(id, token), 201);
         for (let nth = 0; nth < OF_EACH; nth += 1) {
-          // In turns, and each kind first as often as the other.
+          // Alternates, and begins equally often with each kind.
           const kinds =
             (nth + restart) % 2 === 0 ? (['large', 'small'] as const) : (['small', 'large'] as const);
           for (const kind of kinds) {
@@ -89,7 +89,7 @@ const timed = async (connection: Connection, request: Buffer, status: number): P
 
 const AT_ONCE = 500;
 
-/** Made through the use cases without HTTP: snapshots, keys and read models come out as in life. */
+/** Creates conversations through the use cases, without HTTP: snapshots, keys and read models are the real ones. */
 const makeConversations = (dataDir: string, name: string, count: number, messages: number): Promise<Kept[]> =>
   withUseCases(dataDir, async (useCases) => {
     if ((await useCases.directory.tenant(TENANT)) === undefined)

@@ -19,7 +19,7 @@ const SMALL = 10_000;
 const SAME = 1.3;
 const ACCOUNTS = 20;
 const DAYS = 60;
-/** Of an entry. */
+/** Lines per entry. */
 const LINES = 100;
 
 const CALLERS = 50;
@@ -34,8 +34,8 @@ const REPORTS = [
 ].map((path) => `/api/v1/tenant/reports/${path}`);
 
 /**
- * Reports over books of a million lines beside reports over ten thousand, of the same accounts and days; and postings
- * of 50 callers at once on the same two accounts, beside messages of as many.
+ * Measures reports over a million ledger lines beside ten thousand, of the same accounts and days; and postings of 50
+ * concurrent callers to the same two accounts beside as many messages.
  */
 export const benchLedger = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
@@ -95,7 +95,7 @@ const ratePostings = async ({ port }: Child, scale: number): Promise<Line> => {
       { account_code: 'A1', credit: 100 },
     ],
   };
-  /** Each caller posts drafts of its own; drafting them is not measured. */
+  /** Each caller posts its own drafts; drafting is not measured. */
   const post = async (count: number): Promise<number> => {
     const prepared = await Promise.all(
       connections.map(async (connection, nth) => {
@@ -135,7 +135,7 @@ const ratePostings = async ({ port }: Child, scale: number): Promise<Line> => {
 
 const AT_ONCE = 100;
 
-/** Made through the use cases without HTTP: streams and read models come out as in life. */
+/** Creates entries through the use cases, without HTTP: streams and read models are the real ones. */
 const makeBooks = (dataDir: string, tenants: Readonly<Record<string, number>>): Promise<void> =>
   withUseCases(dataDir, async (useCases) => {
     for (const [id, lines] of Object.entries(tenants)) {

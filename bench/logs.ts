@@ -12,12 +12,12 @@ import { catalogue } from '../domain/catalogue.ts';
 import { systemClock, uuidV7Ids } from '../infrastructure/identity/ids.ts';
 import { SECRETS } from './http/tokens.ts';
 
-/** Event logs made without the servers, by the product's own codec. */
+/** Event logs that the product's codec writes without a server. */
 
 export const TENANT = 'bench';
 export const ids = uuidV7Ids(systemClock);
 
-/** Forgets every key: for logs whose texts nobody opens. */
+/** Drops every key, for logs whose texts are never opened. */
 export const noKeyStore: KeyStore = {
   put: async () => undefined,
   getMany: async (keyIds) => keyIds.map(() => undefined),
@@ -49,7 +49,7 @@ export const messageData = (conversationId: string, nth: number, textKey: string
 
 const AT_ONCE = 10;
 
-/** Appends `conversations` times `messages` sealed and chained messages, ten of a conversation after each other. */
+/** Appends `messages` sealed and chained messages to each of `conversations` streams, ten per append. */
 export const fillLog = async (
   store: EventStore,
   conversations: number,

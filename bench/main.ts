@@ -3,9 +3,9 @@ import { figures } from './figures.ts';
 import { jsonLine, type Line, table } from './report.ts';
 
 /**
- * `npm run bench`: every figure beside its yardstick of the same run, as a table and a line of JSON.
+ * `npm run bench`: prints each figure beside its yardstick of the same run, as a table and a line of JSON.
  *
- *   --scale 0.01   a hundredth of the sizes; targets are printed, not judged
+ *   --scale 0.01   a hundredth of the sizes; targets are printed, not checked
  *   --only name    one figure (several: repeat it)
  *   --check        exit 1 when a target is missed
  */

@@ -23,8 +23,8 @@ interface Row {
 }
 
 /**
- * The yardstick of a rebuild: reads the log row by row, parses it, and upserts the same documents into the same
- * tables with the same indexes, a thousand events to a transaction. No ports, no checks, no checkpoints.
+ * The yardstick of a rebuild: reads and parses the log row by row, and upserts the same documents into the same tables
+ * with the same indexes, a thousand events per transaction. No ports, checks or checkpoints.
  * @returns seconds
  */
 export const rawRebuild = (log: string, path: string): number => {

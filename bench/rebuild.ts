@@ -20,7 +20,7 @@ const LEAST = 50_000;
 const OF_RAW = 0.5;
 const ROUNDS = 3;
 
-/** Rebuild of the conversations: the real runner over a prepared log, beside a loop that does the least possible. */
+/** Measures a rebuild of the conversations: the real runner over a prepared log, beside a minimal loop. */
 export const benchRebuild = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
     const log = join(folder, 'events.db');
@@ -44,7 +44,7 @@ export const benchRebuild = (scale: number): Promise<Line[]> =>
     ];
   });
 
-/** @returns seconds until the generation has reached the head of the log */
+/** @returns seconds until the generation has reached the end of the log */
 const runnerRebuild = async (log: string, path: string): Promise<number> => {
   const events = openSqliteEventStore({ path: log });
   const store = await openSqliteReadStore({ path });

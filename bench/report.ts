@@ -1,11 +1,11 @@
-/** One line of the table: what was measured, beside its yardstick of the same run. */
+/** One line of the table: a figure beside its yardstick of the same run. */
 export interface Line {
   readonly figure: string;
   readonly value: Amount;
   readonly yardstick?: { readonly name: string; readonly value: Amount };
-  /** Absent for a line that only informs. */
+  /** Absent for an informative line. */
   readonly target?: { readonly text: string; readonly met: boolean };
-  /** What `value / yardstick` is, where another ratio says more than the plain quotient. */
+  /** Replaces `value / yardstick` where another ratio says more. */
   readonly ratio?: number;
 }
 
@@ -29,14 +29,14 @@ const show = ({ amount, unit }: Amount): string =>
     ? `${Math.round(amount).toLocaleString('en')}${unit === '/s' ? '' : ' '}${unit}`
     : `${amount.toPrecision(3)}${unit === '/s' ? '' : ' '}${unit}`;
 
-/** @param checked false where the sizes were scaled down: targets are then printed and not judged */
+/** @param checked false where sizes were scaled down: targets are then printed and not checked */
 const verdict = ({ target }: Line, checked: boolean): string => {
   if (target === undefined) return '';
   if (!checked) return '-';
   return target.met ? 'ok' : 'MISS';
 };
 
-/** The table as text, columns as wide as their widest cell. */
+/** The table as text, with aligned columns. */
 export const table = (lines: readonly Line[], checked: boolean): string => {
   const rows = [
     ['figure', 'value', 'yardstick', 'value', 'ratio', 'target', ''],
@@ -61,7 +61,7 @@ export const table = (lines: readonly Line[], checked: boolean): string => {
     .join('\n');
 };
 
-/** The same for programs: one line of JSON. */
+/** The lines as one line of JSON. */
 export const jsonLine = (lines: readonly Line[], scale: number): string =>
   JSON.stringify({
     bench: 'workflow-platform',

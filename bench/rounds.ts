@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
 
 /**
- * Absolute times on a shared machine mean little, so what is compared is measured in turns: each round runs every
- * side once, and the median of the rounds counts.
+ * Measures several sides in alternation and returns each one's median, since absolute times vary on a shared machine:
+ * each round runs every side once.
  */
 export const alternate = async <Name extends string>(
   rounds: number,
@@ -18,10 +18,7 @@ export const alternate = async <Name extends string>(
   return medians as Record<Name, number>;
 };
 
-/**
- * Median times of something large and of something small, asked in turns, each first as often as the other; the first
- * quarter warms up.
- */
+/** Median times of a large and a small case in alternation, each first equally often; the first quarter is warm-up. */
 export const inTurns = async (
   rounds: number,
   ask: (kind: 'large' | 'small') => Promise<unknown>,
@@ -45,7 +42,7 @@ export const percentile = (values: readonly number[], share: number): number => 
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
 };
 
-/** A size, scaled, but at least `least`. */
+/** Returns the scaled size, at least `least`. */
 export const scaled = (size: number, scale: number, least: number): number =>
   Math.max(least, Math.round(size * scale));
 

@@ -28,8 +28,8 @@ const TENANT_OF_BARE = 2;
 const TENANT_EVENTS = 100;
 
 /**
- * The product on EventStoreDB: what crosses the wire, over the test server; and its speed on the servers at
- * `EVENTSTORE_URL` and `MONGODB_URL`, beside the bare client of the same run. Use servers of their own: events stay there.
+ * Measures the product on EventStoreDB: messages on the wire, over the test server; and speed on the servers at
+ * `EVENTSTORE_URL` and `MONGODB_URL`, beside the plain client. Use dedicated servers: the events remain there.
  */
 export const benchStores = async (scale: number): Promise<Line[]> => {
   const { EVENTSTORE_URL: events, MONGODB_URL: mongo } = process.env;
@@ -38,7 +38,7 @@ export const benchStores = async (scale: number): Promise<Line[]> => {
   return [...counted, ...(await onServers(scale, { EVENTSTORE_URL: events, MONGODB_URL: mongo }))];
 };
 
-/** Counts are the same on any machine. */
+/** Counts messages, which do not depend on the machine. */
 const onTheWire = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
     const server = await startEventStoreDb();
@@ -93,7 +93,7 @@ const onServers = (scale: number, stores: Stores): Promise<Line[]> =>
         await latency(platform, bare, pairs, scale),
         await ofTenant(bare, stores, tenantId),
       ];
-      // Beside no other process of the product.
+      // Stops the other process, so that it does not slow this one.
       await platform.stop();
       return [...lines, await catchUp(bare, stores, folder)];
     } finally {
@@ -140,21 +140,21 @@ const posts = async (
 const SAMPLE_MS = 100;
 const SILENCE_MS = 60_000;
 
-/** Time of a read that shows the caller's last write, in ms: a read waits until the read models have it. */
+/** Milliseconds of a read that includes the caller's last write: it waits until the read models have folded it. */
 const readAfterWrite = async (connection: Connection, { id, tokens }: Pair): Promise<number> => {
   const [token] = tokens;
   const post = requestBytes('POST', messagesPath(id), { token, body: BODY });
   const { status } = await connection.request(post);
   if (status !== 201) throw new Error(`a POST was answered ${status}`);
   const began = performance.now();
-  // 503: the read models are further behind than a read waits.
+  // 503: the read models lag by more than a read waits.
   while ((await connection.request(requestBytes('GET', messagesPath(id), { token }))).status !== 200) {
     await pause(10);
   }
   return performance.now() - began;
 };
 
-/** Reads while load runs, and once after it. */
+/** Samples reads during load, and once after it. */
 const readSampler = async (port: number, pair: Pair) => {
   const connection = await Connection.open(port, SILENCE_MS);
   let behind = 0;
@@ -196,7 +196,7 @@ const latency = async (
   };
 };
 
-/** The first events of one tenant in everybody's log, by the adapter. */
+/** Reads the first events of one tenant from a log of many, by the adapter. */
 const ofTenant = async (bare: BareEventStore, stores: Stores, tenantId: string): Promise<Line> => {
   const streamPrefix = `${tenantId}.`;
   const events = openEventStoreDb({ url: stores.EVENTSTORE_URL });
@@ -213,7 +213,7 @@ const ofTenant = async (bare: BareEventStore, stores: Stores, tenantId: string):
   };
 };
 
-/** A worker with empty read models folds the whole log. The folds are part of its time, so that it only informs. */
+/** A worker with empty read models folds the whole log. Its time includes the folds, so the line is informative. */
 const catchUp = async (bare: BareEventStore, stores: Stores, folder: string): Promise<Line> => {
   const { seconds: yardstick, events } = await bare.readAll();
   const fresh = {
@@ -241,7 +241,7 @@ const catchUp = async (bare: BareEventStore, stores: Stores, folder: string): Pr
   }
 };
 
-/** The same server, another database. */
+/** The same server with a new database. */
 const freshDatabase = (url: string): string => {
   const [, server = '', options = ''] = /^(mongodb(?:\+srv)?:\/\/[^/?]+)(?:\/[^?]*)?(\?.*)?$/.exec(url) ?? [];
   return `${server}/bench_${randomUUID().slice(0, 8)}${options}`;

@@ -5,7 +5,7 @@ import { createLogger } from '../infrastructure/logger.ts';
 import { platformEnvironment } from './http/platform.ts';
 import { causeOf, ids } from './logs.ts';
 
-/** Use cases and machinery of a running product, for figures that call them without HTTP. */
+/** Use cases and core of a running product, for figures that call them without HTTP. */
 const useCasesOf = ({ areas, core }: Platform) => ({
   ...core,
   ...areas.identity,
@@ -22,7 +22,7 @@ const useCasesOf = ({ areas, core }: Platform) => ({
 
 export type UseCases = ReturnType<typeof useCasesOf>;
 
-/** Runs with the product in this process. @param own put over the usual environment */
+/** Runs with the product in this process. @param own overrides of the usual environment */
 export const withUseCases = async <T>(
   dataDir: string,
   run: (useCases: UseCases) => Promise<T>,
@@ -43,7 +43,7 @@ export const contextOf = (userId: string) => ({
   newId: () => ids.next(),
 });
 
-/** Entitlements of a tenant whose events nothing but the measured area follows. */
+/** Entitlements of a tenant that only the measured area follows. */
 export const NONE = { ledger: false, assistant: false };
 
 type NewTenant = Parameters<UseCases['tenancy']['create']>[0];
@@ -55,8 +55,8 @@ export const createTenant = (useCases: UseCases, id: string, more: Partial<NewTe
   );
 
 /**
- * Makes `count` of something, `atOnce` at a time, and lets a read model come along: at the end it would be waited for
- * longer than a request waits.
+ * Runs `make` `count` times, `atOnce` at a time, and lets a read model keep up: the wait at the end would exceed a
+ * request's limit.
  */
 export const makeMany = async <T>(
   count: number,

@@ -13,10 +13,10 @@ import { contextOf, createTenant, makeMany, NONE, type UseCases, withUseCases } 
 
 const TENANT = 'bench';
 const ENTITY = 'crate';
-/** Four calls of each are under way at a time. */
+/** Each subscription has four concurrent calls. */
 const SUBSCRIPTIONS = 16;
 const CALLERS = 4 * SUBSCRIPTIONS;
-/** Of the deliveries, and of the loop's calls, so many are made before the time is taken. */
+/** Share of the deliveries, and of the loop's calls, that is warm-up. */
 const WARMING = 0.25;
 const OF_UNDICI = 0.35;
 const PER_SECOND = 100;
@@ -28,8 +28,8 @@ const PATIENCE_MS = 180_000;
 const OPEN = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_ALLOW_HTTP: '1' };
 
 /**
- * Deliveries to a receiver on this machine beside a loop of undici with the same bodies and headers and as many calls at
- * once; how late a delivery begins at 100 events a second; and how much later with ten thousand more for a dead host.
+ * Measures deliveries to a local receiver beside a loop of undici with equal bodies, headers and concurrency; the delay
+ * of a delivery at 100 events per second; and the added delay with ten thousand more for a dead host.
  */
 export const benchWebhooks = async (scale: number): Promise<Line[]> => {
   const receiver = await startChild('http/receiver.ts', '/');
@@ -134,7 +134,7 @@ const timeAttempts = async (folder: string, receiver: Child, scale: number): Pro
   ];
 };
 
-/** The 99th percentile, in ms, from the event to the receiver; changes are sent at their times. */
+/** 99th percentile in ms from the event to the receiver; changes are sent on schedule. */
 const steadily = async (
   folder: string,
   receiver: Child,
@@ -173,7 +173,7 @@ const steadily = async (
   }
 };
 
-// What there is before
+// Preparation
 
 const within = <T>(dataDir: string, run: (useCases: UseCases) => Promise<T>): Promise<T> =>
   withUseCases(dataDir, run, OPEN);
@@ -201,7 +201,7 @@ const addRecords = async (useCases: UseCases, count: number): Promise<string[]> 
   return (await makeMany(count, AT_ONCE, make)).map(({ record }) => record.id);
 };
 
-/** So many deliveries for each, which wait since the tenant is suspended. */
+/** Creates `count` deliveries per subscription, which wait since the tenant is suspended. */
 const fill = async (useCases: UseCases, hooks: readonly string[], count: number): Promise<void> => {
   await suspend(useCases);
   await addRecords(useCases, count);
@@ -236,7 +236,7 @@ const told = async ({ port }: Child, path: string, signal: AbortSignal | null = 
 
 const timesOf = (receiver: Child): Promise<number[]> => told(receiver, '/times');
 
-/** @returns when so many had arrived, in ms */
+/** @returns when `count` deliveries had arrived, in ms */
 const arrived = async (receiver: Child, count: number): Promise<number> => {
   const [at] = await told(receiver, `/after/${count}`, AbortSignal.timeout(PATIENCE_MS));
   if (at === undefined) throw new Error('the receiver did not tell when they arrived');

@@ -6,13 +6,14 @@ import { createLogger } from '../../infrastructure/logger.ts';
 import { askAll, type Found, labelledIndex } from './labelled.ts';
 
 /**
- * `node bench/assistant/fit.ts`: fits the weights of application/assistant/confidence.ts on every second question of the
- * labelled set and prints them, with how they do on the others. To be run after a change of ranking, chunks or words.
+ * `node bench/assistant/fit.ts`: fits the weights of application/assistant/confidence.ts on every second question of
+ * the labelled set, and prints them with their results on the others. Run it after a change of ranking, chunks or
+ * words.
  */
 
 interface Sample {
   readonly features: readonly number[];
-  /** The best passage is of the right source. */
+  /** The best passage belongs to the right source. */
   readonly isRight: boolean;
   readonly hasAnswer: boolean;
 }
@@ -20,7 +21,7 @@ interface Sample {
 const RIDGE = 0.002;
 const STEPS = 60_000;
 const RATE = 1;
-/** Of the questions without an answer: what is to stay below `CERTAIN`; more than 0.9, so that other ones keep to that too. */
+/** Share of the unanswerable questions that must stay below `CERTAIN`; above 0.9, as a reserve for other questions. */
 const REFUSED = 0.93;
 
 export const samplesOf = (found: readonly Found[]): readonly Sample[] =>
@@ -34,7 +35,7 @@ export const samplesOf = (found: readonly Found[]): readonly Sample[] =>
 const sumOf = (weights: readonly number[], features: readonly number[]): number =>
   features.reduce((sum, feature, nth) => sum + feature * (weights[nth] ?? 0), 0);
 
-/** Logistic regression with a ridge, by plain gradient descent; both classes count the same. */
+/** Logistic regression with a ridge, by gradient descent; both classes have equal weight. */
 export const fitted = (samples: readonly Sample[]): readonly number[] => {
   const width = samples[0]?.features.length ?? 0;
   const right = samples.filter(({ isRight }) => isRight).length;
@@ -54,7 +55,7 @@ export const fitted = (samples: readonly Sample[]): readonly number[] => {
 const confidencesOf = (weights: readonly number[], samples: readonly Sample[]): readonly number[] =>
   samples.map(({ features }) => 1 / (1 + Math.exp(-sumOf(weights, features))));
 
-/** The confidence below which so many of the questions without an answer stay. */
+/** The confidence below which the share `REFUSED` of the unanswerable questions stays. */
 export const limitOf = (weights: readonly number[], samples: readonly Sample[]): number => {
   const without = confidencesOf(
     weights,

@@ -11,7 +11,7 @@ import { type OfflineIndex, offlineIndex } from './offline-index.ts';
 export interface Case {
   readonly question: string;
   readonly kind: 'answerable' | 'elsewhere' | 'near miss';
-  /** Of the one that answers it. */
+  /** Id of the source that answers the question. */
   readonly sourceId: string | undefined;
 }
 
@@ -26,7 +26,7 @@ export const labelledIndex = (
   part: readonly LabelledDocument[] = documents,
 ): Promise<OfflineIndex> => offlineIndex(embedder, part);
 
-/** Embeds each question once, however often it is asked. */
+/** Caches the embedding of each question. */
 export const remembering = (embedder: Embedder): Embedder => {
   const known = new Map<string, Promise<readonly Float32Array[]>>();
   return {
@@ -43,12 +43,12 @@ export const remembering = (embedder: Embedder): Embedder => {
   };
 };
 
-/** What became of a question. */
+/** A question with its result. */
 export interface Found extends Case {
   readonly passages: readonly Passage[];
-  /** Of the source that answers, among those shown; undefined when it is not. */
+  /** Rank of the answering source among those shown; undefined when it is not shown. */
   readonly rank: number | undefined;
-  /** A source is quoted; otherwise the reply says that there is no answer, or no certain one. */
+  /** The reply quotes a source; otherwise it says that there is no answer, or no certain one. */
   readonly isAnswered: boolean;
 }
 
@@ -68,20 +68,20 @@ export const askAll = async (
 };
 
 export interface Quality {
-  /** Share of the answerable questions whose source is among the first five that are shown. */
+  /** Share of the answerable questions whose source is among the first five shown. */
   readonly recall: number;
   /** Mean of 1/rank; 0 for a source that is not shown. */
   readonly mrr: number;
-  /** Shares of the answerable questions: that get an answer, and that get it from the right source. */
+  /** Shares of the answerable questions that get an answer, and that get it from the right source. */
   readonly answered: number;
   readonly answeredRightly: number;
   /** Share of the answers to answerable questions whose first quoted source is the right one. */
   readonly right: number;
-  /** Shares of the questions without an answer that nevertheless get one. */
+  /** Shares of the unanswerable questions that get an answer nevertheless. */
   readonly wronglyAnswered: number;
   readonly wronglyAnsweredElsewhere: number;
   readonly wronglyAnsweredNearMiss: number;
-  /** Shares for which nothing at all is shown. */
+  /** Shares of the questions for which no passage is shown. */
   readonly emptyAnswerable: number;
   readonly emptyElsewhere: number;
   readonly emptyNearMiss: number;
@@ -120,15 +120,15 @@ export interface Part {
   readonly cases: readonly Case[];
 }
 
-/** Whether a place is one of those that are spread evenly, so many in all. */
+/** Selects `share` of all indexes, evenly spread. */
 const isOneOf =
   (share: number) =>
   (index: number): boolean =>
     Math.floor((index + 1) * share) > Math.floor(index * share);
 
 /**
- * A part of the set, the same each time: questions of all kinds, their sources, and some of the crowd.
- * @param crowd share of the other sources
+ * A subset of the set, equal in each run: questions of all kinds, their sources, and some fillers.
+ * @param crowd share of the fillers
  */
 export const partOfSet = (share: number, crowd: number = share): Part => {
   if (share >= 1) return { documents, cases };

@@ -8,8 +8,8 @@ const RECALL = 0.9;
 const REFUSED = 0.9;
 
 /**
- * The assistant over the labelled set, by its own chunker, embedder, index, ranking and answerer; then by keywords alone
- * and by embeddings alone, without a threshold, so that neither loses by one that is not its own.
+ * Quality of the assistant on the labelled set, with the product's chunker, embedder, index, ranking and answerer. The
+ * yardsticks rank by keywords alone and by embeddings alone; they have no threshold, since ours would not suit them.
  */
 export const benchAssistantQuality = async (scale: number): Promise<Line[]> => {
   const part = partOfSet(scale);

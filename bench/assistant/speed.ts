@@ -19,13 +19,13 @@ import { contextOf, createTenant, makeMany, type UseCases, withUseCases } from '
 import { documents } from './corpus/all.ts';
 import { cases } from './labelled.ts';
 
-/** A tenant's corpus, and the number of sentences that take longer to embed than a question to answer. */
+/** A tenant's corpus, and a number of sentences whose embedding takes longer than answering a question. */
 const SMALL = { tenant: 'small', chunks: 10_000, sentences: 3 };
 const LARGE = { tenant: 'large', chunks: 100_000, sentences: 20 };
 const RECORDS = 1000;
 const FILLED = 600;
 const OF_RAW = 0.8;
-/** The first questions load the model and the indexes. */
+/** Questions before the measurement, which load the model and the indexes. */
 const WARM_UP = 3;
 const ASK = '/api/v1/tenant/ai/assistant/ask';
 const BACKFILL = '/api/v1/tenant/rag/backfill';
@@ -37,8 +37,8 @@ const FIELDS: Field[] = [
 ];
 
 /**
- * `ask` over HTTP with the extractive answerer, the corpus made of texts of the labelled set with vectors that were drawn
- * at random; beside it the embedding of three sentences. And a backfill, beside the bare embedder on the same texts.
+ * Measures `ask` over HTTP with the extractive answerer beside embedding three sentences, and a backfill beside the
+ * plain embedder on the same texts. The corpus has texts of the labelled set and random vectors.
  */
 export const benchAssistantSpeed = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
@@ -81,7 +81,7 @@ const timeQuestions = async (
       const began = performance.now();
       await connection.ask(request);
       if (nth >= 0) times.get(tenant)?.push(performance.now() - began);
-      // Many take long, and differ little from time to time.
+      // Embedding many sentences takes long and varies little, so a few samples are enough.
       if (nth % sentences > 3) continue;
       const some = Array.from(
         { length: sentences },
@@ -115,7 +115,7 @@ const rateBackfill = async (connection: Connection, embedder: Embedder, filled: 
     await embedder.embed(texts, 'background');
     return performance.now() - began;
   };
-  // Before and after: the machine may be busier at one time than at another.
+  // Measured before and after, since the load of the machine may change.
   const before = await raw();
   const began = performance.now();
   const counts = JSON.parse(await connection.ask(requestBytes('POST', BACKFILL, { token })));
@@ -136,7 +136,7 @@ const valuesOf = ({ title, text }: { readonly title: string; readonly text: stri
   text,
 });
 
-/** Made while the tenants have no assistant, so that nothing is embedded; they get it in the end. */
+/** Creates data while the tenants have no assistant, so that nothing is embedded, and entitles them at the end. */
 const prepare = (
   folder: string,
   corpus: CorpusStore,
@@ -149,7 +149,7 @@ const prepare = (
       await putSynthetic(corpus, tenant, made, chunks);
     }
     await fill(useCases, 'filled', filled);
-    // What follows the log in its order has passed all that once it has come to this.
+    // The indexer follows the log in order, so it has passed all earlier records when it has indexed this one.
     const [last] = await fill(useCases, 'last', 1, 'enterprise');
     while (last !== undefined && !(await isThere(corpus, last))) await setTimeout(50);
     for (const tenant of [...sizes.map((size) => size.tenant), 'filled'])
@@ -191,7 +191,7 @@ const putSynthetic = async (
     const source = {
       kind: 'entity_record' as const,
       id,
-      // Later than whatever the indexer has to say of it.
+      // Later than any revision that the indexer writes.
       revision: recordRevision(999_999, 0),
       parent: null,
       title,

@@ -1,6 +1,6 @@
 import express from 'express';
 
-/** The yardstick of everything over HTTP: Express parses a JSON body and sends it back. */
+/** The yardstick of figures over HTTP: Express parses a JSON body and returns it. */
 const app = express();
 app.use(express.json());
 app.get('/', (_request, response) => {

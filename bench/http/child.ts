@@ -4,13 +4,13 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 
-/** A server in a process of its own, so that the load generator does not share its event loop. */
+/** A server in its own process, so that the load generator does not share its event loop. */
 export interface Child {
   readonly port: number;
   readonly pid: number;
-  /** CPU seconds the process has used so far, all threads; NaN where the system does not tell. */
+  /** CPU seconds used so far by all threads; NaN where the system does not report them. */
   cpuSeconds(): number;
-  /** Bytes that were resident at most since the start; NaN where the system does not tell. */
+  /** Peak resident memory since the start, in bytes; NaN where the system does not report it. */
   peakBytes(): number;
   stop(): Promise<void>;
 }
@@ -19,9 +19,9 @@ const START_MS = 30_000;
 const STOP_MS = 12_000;
 
 /**
- * Starts `node <script>` with `PORT` set to a free one and resolves when `path` answers 200.
- * @param script relative to the folder `bench/`
- * @throws when the process ends or does not answer in time; its error output goes through to ours
+ * Starts `node <script>` with a free `PORT` and resolves when `path` answers 200.
+ * @param script relative to `bench/`
+ * @throws when the process ends or does not answer in time; its standard error is inherited
  */
 export const startChild = async (
   script: string,
@@ -51,15 +51,15 @@ export const startChild = async (
   };
 };
 
-/** What a server needs of our environment; its configuration is the caller's alone. */
+/** The variables that a server inherits; all configuration comes from the caller. */
 const inherited = (): Record<string, string> => {
   const names = ['PATH', 'HOME', 'TMPDIR'];
   return Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
 };
 
 /**
- * Below the range that the system gives out by itself, where other programs' connections and test servers live:
- * the port must still be free when the child gets to it, a second later.
+ * Below the system's ephemeral range, which other connections and test servers use: the port must still be free when
+ * the child binds it.
  */
 const PORTS = { first: 20_000, count: 10_000 };
 
@@ -105,7 +105,7 @@ const stop = async (child: ChildProcess): Promise<void> => {
   clearTimeout(cutOff);
 };
 
-/** What getrusage tells is no less than what whoever began the process had at that moment. */
+/** Reads `/proc`, since getrusage also includes the peak of the parent process. */
 export const peakBytes = (pid: number): number => {
   try {
     const kibibytes = /^VmHWM:\s*([0-9]+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];

@@ -1,12 +1,11 @@
 import { connect, type Socket } from 'node:net';
 
 /**
- * A load generator that does as little as possible: keep-alive connections over `node:net`, requests made
- * beforehand, answers looked at only as far as status and length. With two cores a generator that parses HTTP as
- * carefully as a real client would be slower than the fastest server it is to measure.
+ * A minimal load generator: keep-alive connections over `node:net`, prepared requests, and answers parsed only for
+ * status and length. On two cores, a full HTTP client would be slower than the fastest server.
  */
 
-/** A request as it goes over the wire. */
+/** The bytes of a request. */
 export const requestBytes = (
   method: string,
   path: string,
@@ -24,16 +23,16 @@ export const requestBytes = (
 
 export interface Answer {
   readonly status: number;
-  /** The body as Latin-1 text, which is enough to look for ASCII in it. */
+  /** The body as Latin-1 text, which is enough to search it for ASCII. */
   readonly body: string;
 }
 
 const LENGTH = /\r\ncontent-length: *([0-9]+)/i;
 
-/** A server that answers nothing for so long is broken. */
+/** Maximum time without an answer. */
 const SILENCE_MS = 15_000;
 
-/** One keep-alive connection, one request at a time. */
+/** A keep-alive connection with one request at a time. */
 export class Connection {
   readonly #socket: Socket;
   #received = '';
@@ -49,7 +48,7 @@ export class Connection {
     socket.on('close', () => this.#fail?.(new Error('the server closed the connection')));
   }
 
-  /** @param silenceMs how long an answer is waited for */
+  /** @param silenceMs maximum wait for an answer */
   static open(port: number, silenceMs = SILENCE_MS): Promise<Connection> {
     return new Promise((resolve, reject) => {
       const socket = connect(port, '127.0.0.1');
@@ -61,7 +60,9 @@ export class Connection {
     });
   }
 
-  /** Sends; `settle` gets the answer. No promise, because there are tens of thousands of these a second. */
+  /**
+   * Sends a request and calls `settle` with the answer. Uses no promise, since there are tens of thousands per second.
+   */
   send(request: Buffer, settle: (answer: Answer) => void, fail: (error: Error) => void): void {
     this.#settle = settle;
     this.#fail = fail;
@@ -72,7 +73,7 @@ export class Connection {
     return new Promise((resolve, reject) => this.send(request, resolve, reject));
   }
 
-  /** The answer's body. @throws for another status */
+  /** Returns the answer's body. @throws for another status */
   async ask(request: Buffer, expectedStatus = 200): Promise<string> {
     const { status, body } = await this.request(request);
     if (status !== expectedStatus) throw new Error(`answered ${status}: ${body.slice(0, 300)}`);
@@ -99,15 +100,15 @@ export class Connection {
 
 export interface LoadOptions {
   readonly port: number;
-  /** One list of requests per connection, sent round and round. */
+  /** A list of requests per connection, sent in a cycle. */
   readonly requests: readonly (readonly Buffer[])[];
   readonly seconds: number;
   readonly expectedStatus: number;
 }
 
 /**
- * Closed loop: every connection sends its next request when the last was answered.
- * @returns requests a second
+ * Closed loop: each connection sends its next request when the last was answered.
+ * @returns requests per second
  * @throws at the first answer with another status
  */
 export const closedLoop = async (options: LoadOptions): Promise<number> => {

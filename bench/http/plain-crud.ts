@@ -7,8 +7,8 @@ import { z } from 'zod';
 import { SECRETS } from './tokens.ts';
 
 /**
- * The route that one writes without event sourcing: Express, JWT, zod, and one fsynced SQLite transaction a request
- * that checks the participant, inserts the message and counts it as unread. No sealing, no audit, no fan-out.
+ * The same route without event sourcing: Express, JWT, zod, and one fsynced SQLite transaction per request that checks
+ * the participant, inserts the message and counts it as unread. No sealing, audit or fan-out.
  */
 const db = new DatabaseSync(join(process.env.DATA_DIR ?? '.', 'crud.db'));
 db.exec('PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL');

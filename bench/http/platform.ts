@@ -7,14 +7,14 @@ import { type Child, startChild } from './child.ts';
 import { Connection, requestBytes } from './load.ts';
 import { SECRETS, tenantToken } from './tokens.ts';
 
-/** The product as `npm start` runs it, in a process of its own with an empty data folder. */
+/** The product as started by `npm start`, in its own process with an empty data folder. */
 
 export const TENANT = 'bench';
 const API = '/api/v1/tenant/messaging/conversations';
-/** The platform's admin. */
+/** The platform admin. */
 export const ADMIN = { email: 'root@bench.example', password: 'bench-password' };
 
-/** Of the server under test: limits off, nothing logged, secrets known. */
+/** Environment of the server under test: no rate limits, no log, known secrets. */
 export const platformEnvironment = (dataDir: string): Record<string, string> => ({
   ...SECRETS,
   DATA_DIR: dataDir,
@@ -26,14 +26,14 @@ export const platformEnvironment = (dataDir: string): Record<string, string> => 
   PLATFORM_ADMIN_PASSWORD: ADMIN.password,
 });
 
-/** Those of `npm start`; `BENCH_NODE_OPTIONS` reaches the server under test only, for profiling: `--cpu-prof`. */
+/** Node options of `npm start`. `BENCH_NODE_OPTIONS` adds some for the server under test only, such as `--cpu-prof`. */
 const words = (text: string): string[] => text.split(' ').filter((word) => word !== '');
 const nodeOptions = [
   ...words(packaged.scripts.start).filter((word) => word.startsWith('--')),
   ...words(process.env.BENCH_NODE_OPTIONS ?? ''),
 ];
 
-/** @param own put over the usual environment */
+/** @param own overrides of the usual environment */
 export const startPlatformChild = (
   dataDir: string,
   own: Readonly<Record<string, string>> = {},
@@ -46,7 +46,7 @@ export interface Pair {
   readonly tokens: readonly [string, string];
 }
 
-/** Makes the bench's tenant, and as many conversations of two people each, over HTTP like anybody else. */
+/** Creates the bench's tenant and `count` conversations of two people each, over HTTP. */
 export const makePairs = async (port: number, count: number, tenantId = TENANT): Promise<Pair[]> => {
   const connection = await Connection.open(port);
   try {
@@ -73,7 +73,7 @@ export const makePairs = async (port: number, count: number, tenantId = TENANT):
 
 export const BODY = { body: 'A message of an ordinary length, as people send them all day long. '.repeat(2) };
 
-/** One message of each person, to be sent again and again. */
+/** One message per person, sent repeatedly. */
 export const messageRequests = (pairs: readonly Pair[]): Buffer[][] =>
   pairs.flatMap(({ id, tokens }) =>
     tokens.map((token) => [requestBytes('POST', messagesPath(id), { token, body: BODY })]),
@@ -82,7 +82,7 @@ export const messageRequests = (pairs: readonly Pair[]): Buffer[][] =>
 export const messagesPath = (conversationId: string): string => `${API}/${conversationId}/messages`;
 export const conversationsPath = API;
 
-/** A WebSocket whose frames are dropped unread: the server does all its work, the generator next to none. */
+/** A WebSocket that drops frames unread: full work for the server, almost none for the generator. */
 export const listenIdly = (port: number, token: string): Promise<Socket> =>
   new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1');
@@ -99,7 +99,7 @@ export const listenIdly = (port: number, token: string): Promise<Socket> =>
     );
   });
 
-/** Runs with a new folder that is gone afterwards. */
+/** Runs with a new folder, removed afterwards. */
 export const inFolder = async <T>(run: (folder: string) => Promise<T>): Promise<T> => {
   const folder = await mkdtemp(join(tmpdir(), 'bench-'));
   try {

@@ -1,9 +1,8 @@
 import { createServer, type ServerResponse } from 'node:http';
 
 /**
- * Takes webhooks and answers 204. `GET /times` tells how late each came after what it tells of, in ms, once; `GET /after/<n>`
- * is answered when n have come since then, with the time of that, in ms: who asks again and again would take part of the
- * machine from what is measured.
+ * Receives webhooks and answers 204. `GET /times` returns how many ms each came after its event, once. `GET /after/<n>`
+ * answers when n more have arrived, with the time in ms: a client that polled would slow the measurement.
  */
 const times: number[] = [];
 const OCCURRED = /"occurred_at":"([^"]+)"/;

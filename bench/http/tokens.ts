@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 
-/** Secrets of the servers under test; they hold nothing but what the bench put in. */
+/** Secrets of the servers under test, which hold benchmark data only. */
 export const SECRETS = {
   TENANT_JWT_SECRET: 'bench-tenant-secret-'.padEnd(48, 't'),
   PLATFORM_JWT_SECRET: 'bench-platform-secret-'.padEnd(48, 'p'),
@@ -11,7 +11,7 @@ export const SECRETS = {
 
 const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-/** HS256 with what the claims lack of times: valid for an hour. */
+/** Signs with HS256; adds times for an hour. */
 const sign = (claims: object, secret: string): string => {
   const iat = Math.floor(Date.now() / 1000);
   const signed = `${part({ alg: 'HS256', typ: 'JWT' })}.${part({ ...claims, iat, exp: iat + 3600 })}`;
@@ -29,7 +29,7 @@ export const tenantToken = (
     SECRETS.TENANT_JWT_SECRET,
   );
 
-/** A token of a person of a partner who may see its billing. */
+/** A token of a partner's person with the permission for billing. */
 export const partnerToken = (partnerId: string): string =>
   sign(
     {

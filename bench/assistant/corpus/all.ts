@@ -20,7 +20,7 @@ const businesses: readonly Business[] = [
   festival,
 ];
 
-/** Every source of the set: those with questions, and the crowd around them. */
+/** All sources of the set: those with questions, and the fillers. */
 export const documents: readonly LabelledDocument[] = [
   ...businesses.flatMap((business) => business.documents),
   ...fillers,

@@ -1,14 +1,14 @@
-/** A source of the labelled set, as the indexer would see it, with the questions that it answers. */
+/** A source of the labelled set, in the form that the indexer reads, with the questions that it answers. */
 export interface LabelledDocument {
   readonly id: string;
   readonly kind: 'entity_record' | 'attachment';
   readonly title: string;
-  /** A record as `label: value` lines, an attachment as its text. */
+  /** Lines `label: value` for a record, the text for an attachment. */
   readonly text: string;
   readonly questions: readonly string[];
 }
 
-/** One imagined company: what it keeps, and what nobody could answer from it. */
+/** An invented company: its documents, and questions that none of them answers. */
 export interface Business {
   readonly name: string;
   readonly documents: readonly LabelledDocument[];

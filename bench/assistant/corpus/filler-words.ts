@@ -1,6 +1,6 @@
 import type { LabelledDocument } from './document.ts';
 
-/** What patterns are filled with: the same for the same pattern and number. */
+/** Words that fill the patterns: equal for equal pattern and number. */
 
 export const people =
   'Abel,Birgit,Chen,Dolores,Emeka,Freja,Giorgio,Hana,Ivo,Jasmin,Karim,Leona,Milan,Nora,Oskar'.split(',');

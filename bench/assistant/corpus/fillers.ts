@@ -3,9 +3,8 @@ import { type Pattern, people, pick, towns, words } from './filler-words.ts';
 import { officePatterns } from './office-fillers.ts';
 
 /**
- * What the same companies keep besides: everyday records of the same kinds and words, about other customers, days and
- * things, so that the right source has a crowd to be found in. Made from patterns, the same each time; none of them
- * answers a question of the set.
+ * Further everyday records of the same companies, about other customers, days and things. They make the right source
+ * harder to find. Generated from patterns, equal in each run; none of them answers a question of the set.
  */
 
 /** Each pattern is filled this many times. */
