@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { OF_CHILDREN } from './server.ts';
 
-/** The real `npm run admin`, as a child process. */
+/** Runs `npm run admin` as a child process. */
 
 export interface Ended {
   readonly code: number | null;
@@ -12,7 +12,7 @@ export interface Ended {
 
 export const MAIN = join(import.meta.dirname, '../../api/admin/main.ts');
 
-/** @param env all of the command's environment beside `PATH` @param input standard input; default: none */
+/** @param env the environment besides `PATH` @param input standard input; default: none */
 export const admin = (
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,

@@ -1,7 +1,7 @@
 import dns from 'node:dns/promises';
 import { syncBuiltinESMExports } from 'node:module';
 
-/** Loaded before a server under test (`--import`): names are asked of the test's name server, not of the machine's. */
+/** Loaded by a server under test (`--import`): resolves names by the test's name server instead of the machine's. */
 const server = process.env.TEST_NAME_SERVER;
 if (server !== undefined) {
   class Resolver extends dns.Resolver {

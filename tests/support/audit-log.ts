@@ -22,7 +22,7 @@ import { systemClock, uuidV7Ids } from '../../infrastructure/identity/ids.ts';
 import { type TestKeyStore, testLogger } from './fakes.ts';
 import { MASTER_KEY } from './node.ts';
 
-/** Large logs of mixed streams, made by the product's own codec; and what auditors get of them. */
+/** Large logs of mixed streams, written by the product's codec, with their exports and proofs. */
 
 const ids = uuidV7Ids(systemClock);
 
@@ -41,7 +41,7 @@ const cause = (): Cause => {
   return { actor: { kind: 'user', id: 'ann' }, correlationId: id, causationId: id };
 };
 
-/** Kinds of streams: the type of the first event, of the others, and their data. */
+/** Makes the nth event of a stream of one kind. */
 type Kind = (tenantId: string, id: string, nth: number, textKey: string) => { type: string; data: unknown };
 
 const KINDS: Readonly<Record<string, Kind>> = {
@@ -105,11 +105,11 @@ const codecOf = (keyStore: TestKeyStore) => {
   return { keys, codec: new EventCodec(catalogue, keys) };
 };
 
-/** Streams taken on together, and events of each append. */
+/** Concurrent streams, and events per append. */
 const WIDTH = 64;
 const AT_ONCE = 20;
 
-/** Appends about `count` events of the tenant: streams of all kinds, side by side, of `length` events each. */
+/** Appends about `count` events of the tenant: concurrent streams of all kinds with `length` events each. */
 export const fillAuditLog = async (
   events: EventStore,
   keyStore: TestKeyStore,
@@ -174,11 +174,11 @@ export const exportOf = async ({ folder, keyStore }: AuditLog, tenantId: string)
 
 export interface Proof {
   readonly head: SignedHead;
-  /** As `GET /audit/proof` sends it with the list of heads. */
+  /** In the form of `GET /audit/proof` with the list of heads. */
   readonly withHeads: string;
 }
 
-/** Of the data in `folder`, from the log alone. */
+/** A proof of the data in `folder`, from the log alone. */
 export const proofOf = async (
   { folder }: Pick<AuditLog, 'folder'>,
   tenantId: string,
@@ -215,7 +215,7 @@ export const proofOf = async (
   }
 };
 
-/** From the first event on it may take longer than a request would wait. */
+/** The first fold of a large log may take longer than a request waits. */
 const reachEnd = async (keeper: HeadKeeper): Promise<void> => {
   for (let tries = 1; ; tries += 1) {
     try {

@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A billing system as partners have them: one document per key, and every fault that such a one has. */
+/** A partner's billing system with one document per key and injected faults. */
 
-/** `accept and drop`: the document is kept and the connection breaks. `hang`: no answer until the server ends. */
+/** `accept and drop`: stores the document and breaks the connection. `hang`: does not answer until the server ends. */
 export type Fault =
   | 'none'
   | 'accept and drop'
@@ -106,11 +106,11 @@ export const startUpstream = async () => {
     url: `http://127.0.0.1:${port}/invoices?of=tests`,
     documents,
     calls,
-    /** What befalls the next posts, one after the other. */
+    /** Sets the faults of the next posts, in order. */
     fail: (...next: readonly Fault[]): void => {
       faults = [...next];
     },
-    /** What befalls every post that has no fault of its own. */
+    /** Sets the fault of every post without its own. */
     failAlways: (fault: Fault | undefined): void => {
       always = fault;
     },

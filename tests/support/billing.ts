@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { newPartner, PORTAL, type TestPartner } from './partners.ts';
 import type { TestTenant, World } from './world.ts';
 
-/** Partner billing as a partner sees it: the shapes of the decisions, strict, so that a key too many is seen. */
+/** The API of partner billing: the shapes of the decisions; strict, to detect additional keys. */
 
 export const RATE_CARD = `${PORTAL}/billing/rate-card`;
 export const STATEMENTS = `${PORTAL}/billing/statements`;
@@ -74,7 +74,7 @@ export const usage = z.array(
 );
 export type UsageEvent = z.output<typeof usage>[number];
 
-/** A partner and customers of it. */
+/** A partner and its customers. */
 export const partnerWith = async (
   world: World,
   customers: number,
@@ -89,7 +89,7 @@ export const partnerWith = async (
   return { partner, tenants };
 };
 
-/** Makes a tenant a partner's customer, or nobody's. */
+/** Assigns a tenant to a partner; null assigns it to none. */
 export const give = async (world: World, tenantId: string, partnerId: string | null): Promise<void> => {
   const answer = await world.platform.patch(`/super/tenants/${tenantId}`, { partner_id: partnerId });
   if (answer.status !== 200) throw new Error(answer.text);
@@ -104,7 +104,7 @@ export const putCard = async (
 export const statementsOf = async ({ api }: TestPartner, query = '') =>
   (await api.get(`${STATEMENTS}${query}`)).as(statements);
 
-/** Lines of one customer's statement by meter. */
+/** The lines of one customer's statement, by meter. */
 export const linesOf = async (
   partner: TestPartner,
   customerId: string,

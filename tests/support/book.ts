@@ -5,7 +5,7 @@ import { DomainError } from '../../domain/core/errors.ts';
 import { defineEvent, type EventOf } from '../../domain/core/event.ts';
 import type { StreamType } from '../../domain/core/stream-type.ts';
 
-/** A made-up aggregate: a book that numbers its entries without a gap, and may be closed. */
+/** An aggregate for tests: a book that numbers its entries without a gap, and may be closed. */
 export const EntryWritten = defineEvent(
   'EntryWritten',
   z.object({ entry: z.string(), number: z.number().int(), text: z.string() }),
@@ -50,7 +50,7 @@ const base = (causationId: string, book: string) => ({
   cause: causeOf(causationId),
 });
 
-/** Writes one entry under the next number. @throws `conflict` while the book is closed */
+/** Writes one entry with the next number. @throws `conflict` while the book is closed */
 export const write = (
   entry: string,
   options: { book?: string; text?: string; secret?: boolean; priorAttempt?: PriorAttempt | undefined } = {},

@@ -1,6 +1,6 @@
 import type { Client } from './client.ts';
 
-/** As much of a browser as a sign-in needs: redirects, one after the other, and cookies by host and path. */
+/** The parts of a browser that a sign-in needs: redirects in order, and cookies by host and path. */
 
 interface Cookie {
   readonly host: string;
@@ -13,7 +13,7 @@ export interface Page {
   readonly url: string;
   readonly status: number;
   readonly headers: Headers;
-  /** Where it redirects to. */
+  /** The target of a redirect. */
   readonly location: string | undefined;
   readonly text: string;
   readonly json: unknown;
@@ -23,18 +23,18 @@ const under = (path: string, folder: string): boolean =>
   path === folder || path.startsWith(folder.endsWith('/') ? folder : `${folder}/`);
 
 export class Browser {
-  /** Open to tests that steal, change or lose cookies. */
+  /** Writable, for tests that steal, change or lose cookies. */
   cookies: Cookie[] = [];
   readonly #product: Client;
   readonly #base: () => string;
 
-  /** @param product its answers are held against the document, like all in these tests */
+  /** @param product checks the answers against the document */
   constructor(product: Client, base: () => string) {
     this.#product = product;
     this.#base = base;
   }
 
-  /** One request, whatever it answers. */
+  /** Sends one request and returns any answer. */
   async visit(url: string): Promise<Page> {
     const { host, pathname, origin, search } = new URL(url);
     const sent = this.cookies.filter((each) => each.host === host && under(pathname, each.path));
@@ -56,7 +56,7 @@ export class Browser {
     };
   }
 
-  /** Follows redirects until a page that is none, or to an address at which `stop` says so: that is not visited. */
+  /** Follows redirects up to the first other page, or to an address that `stop` accepts, which is not requested. */
   async follow(url: string, stop: (url: string) => boolean = () => false): Promise<Page> {
     let page = await this.visit(url);
     for (let hops = 0; page.location !== undefined && !stop(page.location); hops += 1) {

@@ -1,6 +1,6 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 
-/** Certificates of an authority that the tests make up, written as DER by hand (RFC 5280). */
+/** Certificates of an authority for tests, encoded as DER (RFC 5280). */
 
 const der = (tag: number, ...parts: readonly Uint8Array[]): Buffer => {
   const content = Buffer.concat(parts);
@@ -47,7 +47,7 @@ interface Wanted {
 const certificate = ({ subject, issuer, publicKey, signedWith, extension, until }: Wanted): string => {
   const content = sequence(
     der(0xa0, integer(Buffer.from([2]))),
-    // Its first byte says that it is positive and not padded.
+    // A first byte of 1 makes the number positive and unpadded.
     integer(Buffer.concat([Buffer.from([1]), randomBytes(8)])),
     ECDSA_WITH_SHA256,
     named(issuer),
@@ -68,7 +68,7 @@ const keys = () => {
 export interface Authority {
   /** PEM. */
   readonly certificate: string;
-  /** For names and IPv4 addresses. */
+  /** Issues a certificate for names and IPv4 addresses. */
   issue(hosts: readonly string[], until?: number): { readonly key: string; readonly cert: string };
 }
 

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { StoredEvent } from '../../application/ports/event-store.ts';
 
 /**
- * The hash chain as an auditor checks it, written from the recipe alone: SHA-256 in hex over the lines prev_hash,
- * stream, revision, id, type, data text, metadata text without the member "hash".
+ * Checks the hash chain by the published recipe: SHA-256 in hex over the lines prev_hash, stream, revision, id, type,
+ * data text, metadata text without the member "hash".
  * @returns a sentence for each fault
  */
 export const chainFaults = (

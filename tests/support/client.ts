@@ -4,8 +4,8 @@ import { type AnswerCheck, createAnswerCheck } from './openapi-validator.ts';
 import type { Server } from './server.ts';
 
 /**
- * The one HTTP client of the end-to-end tests: every answer is held against the served OpenAPI document and against
- * what the decisions promise of all answers (section 2).
+ * The HTTP client of the end-to-end tests. Checks every answer against the served OpenAPI document and the rules for
+ * all answers (decisions, section 2).
  */
 
 export interface Answer {
@@ -17,19 +17,19 @@ export interface Answer {
   /** The `error` of an error answer. */
   readonly error: string | undefined;
   header(name: string): string | undefined;
-  /** The body, read as `schema`, when the status is the wanted one. */
+  /** Parses the body by `schema` after checking the status. */
   as<S extends z.ZodType>(schema: S, status?: number): z.output<S>;
 }
 
 export interface Options {
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as it is, instead of JSON. */
+  /** Sent as the body, instead of JSON. */
   readonly raw?: string | Uint8Array<ArrayBuffer>;
-  /** `manual`: a redirect is an answer; followed unless given. */
+  /** `manual` returns a redirect; otherwise redirects are followed. */
   readonly redirect?: 'manual';
 }
 
-/** Options of a request that is repeated with the same `key`. */
+/** Options of a request with an idempotency key. */
 export const keyed = (key: string): Options => ({ headers: { 'idempotency-key': key } });
 
 type Json = Readonly<Record<string, unknown>>;
@@ -142,7 +142,7 @@ export class Client {
   }
 }
 
-/** A client without a credential, for the document that this server serves. */
+/** A client without a credential; checks answers against this server's document. */
 export const clientOf = async (server: () => Server): Promise<Client> => {
   const response = await fetch(`${server().base}/openapi.json`);
   return new Client(() => server().base, createAnswerCheck(await response.json()));

@@ -11,8 +11,8 @@ export interface Violation {
 }
 
 /**
- * Checks sources against rules of dependency-cruiser. It has no parser for TypeScript 7, so it is given a copy
- * without types, in which an import of types is an import like any other: a type is a dependency too.
+ * Checks sources against rules of dependency-cruiser. It cannot parse TypeScript 7, so it reads a copy without types,
+ * in which imports of types are plain imports and count as dependencies.
  */
 export const violationsOf = async (
   folders: readonly string[],

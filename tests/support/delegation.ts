@@ -4,7 +4,7 @@ import { KEYS } from './server.ts';
 import { now, type Person, signed, tenantClaims } from './tokens.ts';
 import type { Member } from './world.ts';
 
-/** API tokens and extensions as callers see them: strict, so that a key too many is seen. */
+/** The API of API tokens and extensions; strict, to detect additional keys. */
 
 export const API_TOKENS = '/api/v1/tenant/api-tokens';
 export const TEST_TOKEN = `${API_TOKENS}/test-token`;
@@ -52,7 +52,7 @@ export const bearerOf = (expiresIn: number) =>
     expires_in: z.literal(expiresIn),
   });
 
-/** The claims of a JWT, unchecked. */
+/** The claims of a JWT, without verification. */
 export const claimsOf = (token: string): Record<string, unknown> =>
   z
     .record(z.string(), z.unknown())
@@ -69,7 +69,7 @@ export const manifestOf = (extId: string, own: Record<string, unknown> = {}) => 
   ...own,
 });
 
-/** Installs and activates. */
+/** Installs and activates an extension. */
 export const activeExtension = async (
   admin: Client,
   extId: string,
@@ -82,7 +82,7 @@ export const activeExtension = async (
 export const loadExtension = async (admin: Client, extId: string): Promise<string> =>
   (await admin.post(`${EXTENSIONS}/${extId}/token`)).as(bearerOf(900), 201).token;
 
-/** An extension token with exactly the documented claims, minted elsewhere. */
+/** An extension token with exactly the documented claims, minted outside the server. */
 export const extensionToken = (
   person: Person | Member,
   extId: string,
@@ -93,7 +93,7 @@ export const extensionToken = (
     KEYS.TENANT_JWT_SECRET,
   );
 
-/** Routes for persons alone: a delegated credential that is valid gets 403 `tenant_session_required` here. */
+/** Routes for persons only: they answer a valid delegated credential with 403 `tenant_session_required`. */
 export const PERSONS_ONLY = [
   ['GET', '/api/v1/tenant/me'],
   ['GET', '/api/v1/tenant/users'],
@@ -105,7 +105,7 @@ export const PERSONS_ONLY = [
   ['POST', '/api/v1/tenant/notifications/mark-read'],
 ] as const;
 
-/** `[status, error]` of a request that only persons may make: tells whether a delegated credential is accepted. */
+/** `[status, error]` of a request for persons only, which shows whether a delegated credential is accepted. */
 export const outcome = async (client: Client): Promise<[number, string | undefined]> => {
   const answer = await client.get('/api/v1/tenant/me');
   return [answer.status, answer.error];

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Client } from './client.ts';
 
-/** The tenant's event log (decisions, section 11), written here once more: strict, so that a key too many is seen. */
+/** The tenant's event log (decisions, section 11); strict, to detect additional keys. */
 
 export const EVENT_LOG = '/api/v1/tenant/audit/event-log';
 

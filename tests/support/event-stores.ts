@@ -5,7 +5,7 @@ import type { EventStore } from '../../application/ports/event-store.ts';
 import { openSqliteEventStore } from '../../infrastructure/event-store/sqlite/store.ts';
 import { openMemoryEventStore } from './memory-event-store.ts';
 
-/** Runs `suite` once for each embedded event store; `open` gives an empty one, closed after the test. */
+/** Runs `suite` for each embedded event store; `open` returns an empty one, closed after the test. */
 export const withEachEventStore = (suite: (open: () => Promise<EventStore>) => void): void => {
   for (const kind of ['memory', 'SQLite'] as const) {
     describe(`over the ${kind} event store`, () => {

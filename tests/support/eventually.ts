@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../domain/core/errors.ts';
 import { DomainError } from '../../domain/core/errors.ts';
 
-/** Asks again and again until `check` no longer throws; after the deadline its last error is the test's. */
+/** Repeats `check` until it does not throw; at the deadline it throws the last error. */
 export const eventually = async <T>(check: () => T | Promise<T>, deadlineMs = 8000): Promise<T> => {
   const deadline = performance.now() + deadlineMs;
   for (;;) {
@@ -14,12 +14,12 @@ export const eventually = async <T>(check: () => T | Promise<T>, deadlineMs = 80
   }
 };
 
-/** Gives everything that is ready a turn, several times over; for what must not happen. */
+/** Waits several ticks so that all pending work runs, before a check that something did not happen. */
 export const severalTurns = async (turns = 20): Promise<void> => {
   for (let turn = 0; turn < turns; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 };
 
-/** The error that a promise rejects with; a promise that resolves is the failure. */
+/** Returns the error of a rejected promise; fails when it resolves. */
 export const rejection = async (promise: Promise<unknown>): Promise<unknown> => {
   try {
     await promise;
@@ -29,14 +29,14 @@ export const rejection = async (promise: Promise<unknown>): Promise<unknown> => 
   throw new Error('it was not rejected');
 };
 
-/** The code of the domain error that a promise rejects with. */
+/** Returns the code of the domain error that a promise rejects with. */
 export const refusalCode = async (promise: Promise<unknown>): Promise<ErrorCode> => {
   const error = await rejection(promise);
   if (error instanceof DomainError) return error.code;
   throw error;
 };
 
-/** A gate that is closed until it is opened. */
+/** A gate that starts closed. */
 export const gate = () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   return { passed: promise, open: () => resolve() };

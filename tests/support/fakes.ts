@@ -46,7 +46,7 @@ export const silentMetrics: Metrics = {
   envelopesSent: () => undefined,
 };
 
-/** Keys in memory, open to looks and to replacement of single methods. */
+/** Keys in memory; tests may read them and replace single methods. */
 export interface TestKeyStore extends KeyStore {
   readonly wrapped: Map<string, Uint8Array | 'destroyed'>;
 }

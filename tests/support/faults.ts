@@ -5,10 +5,10 @@ import {
   WrongExpectedRevision,
 } from '../../application/ports/event-store.ts';
 
-/** What befalls one append. `after` means that it was done all the same, and nobody is told. */
+/** The fault of one append. `unavailable after` appends the events and loses the answer. */
 export type Fault = 'none' | 'lost race' | 'unavailable before' | 'unavailable after';
 
-/** An event store whose appends meet the faults of a list, one after the other, then none. */
+/** An event store whose appends fail by the list of faults, in order, and then succeed. */
 export const faultyEvents = (events: EventStore, faults: readonly Fault[]): EventStore => {
   let next = 0;
   return {

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
 import { slotOf } from '../../application/core/privacy/key-pages.ts';
 
-/** Searching of a data folder's raw bytes. */
+/** Searches the raw bytes of a data folder. */
 
 const base64Forms = (bytes: Buffer): string[] =>
   [0, 1, 2].map((shift) => {
@@ -15,7 +15,7 @@ const base64Forms = (bytes: Buffer): string[] =>
     return text.slice(shift === 0 ? 0 : 4, -3);
   });
 
-/** The ways in which somebody could find a text or key again without any secret. */
+/** Encodings of a text or key that can be read without any secret. */
 const formsOf = (secret: string | Buffer): Buffer[] => {
   const bytes = Buffer.from(secret);
   const texts = [bytes.toString('hex'), ...base64Forms(bytes)];
@@ -35,7 +35,7 @@ const contents = async (folder: string): Promise<{ name: string; bytes: Buffer }
   );
 };
 
-/** Names of the files that hold any of the secrets in any form, with the secret's label. */
+/** Names of the files that contain a secret in any encoding, with the secret's label. */
 export const findIn = async (
   folder: string,
   secrets: Readonly<Record<string, string | Buffer>>,
@@ -51,7 +51,7 @@ export const findIn = async (
   return found;
 };
 
-/** Labels of the secrets that a text holds in any form. */
+/** Labels of the secrets that a text contains in any encoding. */
 export const findInText = (text: string, secrets: Readonly<Record<string, string | Buffer>>): string[] => {
   const bytes = Buffer.from(text);
   return Object.entries(secrets)
@@ -59,11 +59,11 @@ export const findInText = (text: string, secrets: Readonly<Record<string, string
     .map(([label]) => label);
 };
 
-/** Bytes in front of a page's keys: the nonce. */
+/** Length of the nonce in front of a page's keys. */
 const NONCE = 12;
 const KEY = 32;
 
-/** The data key of a message's text, wrapped, as the key store holds it now: its part of its page. */
+/** The wrapped data key of a message's text, as the key store holds it now: its part of the key page. */
 export const wrappedKeyOf = (folder: string, messageId: string): Buffer => {
   const slot = slotOf(`acme/${textKeyIn(folder, messageId)}`);
   const db = new DatabaseSync(join(folder, 'keys.db'), { readOnly: true });
@@ -77,7 +77,7 @@ export const wrappedKeyOf = (folder: string, messageId: string): Buffer => {
   }
 };
 
-/** A person's data key, wrapped, as the key store holds it now; undefined when it was destroyed or never there. */
+/** A person's wrapped data key, as the key store holds it now; undefined when destroyed or never stored. */
 export const wrappedPersonKey = (folder: string, tenantId: string, userId: string): Buffer | undefined => {
   const db = new DatabaseSync(join(folder, 'keys.db'), { readOnly: true });
   try {

@@ -4,7 +4,7 @@ import type { FilteredRecord } from '../../domain/expressions/filter.ts';
 import { orderKeys } from '../../domain/expressions/order-key.ts';
 import { FIELD_TYPES, type FieldSpecs, type FieldType } from '../../domain/expressions/tree.ts';
 
-/** Random schemas, records and filters, from few values, so that equal and neighbouring ones are common. */
+/** Random schemas, records and filters over few values, so that equal and neighbouring values are common. */
 
 const TEXTS = [
   ...['', 'a', 'A', 'b', 'ab', 'aé', 'ä', '😀', 'a😀', '\uFFFD', '\uE000', '\u{10FFFF}', '100', 'null', ' '],
@@ -88,7 +88,7 @@ const VALUES: Readonly<Record<FieldType, fc.Arbitrary<unknown>>> = {
   json: fc.constantFrom<unknown>({ a: 1 }, [], [1, null], 'text', 0, false),
 };
 
-/** Among the names are those that an object of JavaScript has by itself. */
+/** Includes names of inherited members of a JavaScript object. */
 const NAMES = [
   'amount',
   'title',
@@ -146,7 +146,7 @@ export function documentOf(record: FilteredRecord, fields: FieldSpecs, entity = 
   return JSON.parse(JSON.stringify(document));
 }
 
-/** A filter in both forms; the object form lacks what it has no words for. */
+/** A filter in both forms; the object form cannot express every text. */
 export interface Written {
   readonly text: string;
   readonly object: unknown;

@@ -1,7 +1,7 @@
 import type { Document, ProjectedEvent, Projection } from '../../domain/core/projection.ts';
 import { BEGINNING } from './given.ts';
 
-/** An event of a story; the rest is filled in. */
+/** An event of a test's history; missing parts get defaults. */
 export interface Told {
   readonly type: string;
   readonly data: unknown;
@@ -9,7 +9,7 @@ export interface Told {
   readonly tenantId?: string;
 }
 
-/** Folds a story in memory, as the product's runner would with nothing failing; documents by `collection/tenant/id`. */
+/** Folds a history in memory without failures. @returns the documents by `collection/tenant/id` */
 export const folded = (projection: Projection, story: readonly Told[]): Map<string, Document> => {
   const documents = new Map<string, Document>();
   let at = BEGINNING;
@@ -38,7 +38,7 @@ export const folded = (projection: Projection, story: readonly Told[]): Map<stri
   return documents;
 };
 
-/** The store is told what it holds by the document as it was read: nothing within one may change. */
+/** Makes a touch fail that changes the stored document instead of returning a new one. */
 const deepFrozen = <T>(value: T): T => {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value);

@@ -2,16 +2,16 @@ import { expect } from 'chai';
 import { DomainError, type ErrorCode } from '../../domain/core/errors.ts';
 import type { Decided, DecisionContext, StreamType } from '../../domain/core/stream-type.ts';
 
-/** A fact of the past and when it happened (ms); without a time each is a second after the one before. */
+/** A past event with its time (ms); by default a second after the previous one. */
 export type Past<E> = E & { readonly at?: number };
 
-/** 2026-01-01T00:00:00Z: when stories begin. */
+/** 2026-01-01T00:00:00Z, the start of every history. */
 export const BEGINNING = Date.UTC(2026, 0, 1);
 
 type Decide<S, E> = (state: S, context: DecisionContext) => readonly Decided<E>[];
 
 /**
- * Sentences over a type: `given(type, …events).when(decide).gives(…events)`, `.givesNothing()`, `.isRefused(code)`.
+ * Tests a decision: `given(type, …events).when(decide).gives(…events)`, `.givesNothing()`, `.isRefused(code)`.
  */
 export const given = <S, E extends { type: string; data: unknown }>(
   type: StreamType<S, E>,
@@ -41,7 +41,7 @@ const outcome = <S, E extends { type: string; data: unknown }>(
     events: run,
     gives: (...events: readonly Decided<E>[]) => expect(run()).to.deep.equal(events),
     givesNothing: () => expect(run()).to.deep.equal([]),
-    /** Doing it again on what it left gives nothing. */
+    /** Checks that deciding again on the resulting state gives no events. */
     thenAgainNothing: () => {
       const after = run().reduce(
         (folded, event, index) =>

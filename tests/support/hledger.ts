@@ -1,13 +1,13 @@
 import { spawnSync } from 'node:child_process';
 
-/** The program hledger, where it is installed: an independent reader of the books. */
+/** The program hledger, where it is installed, as an independent reader of exported journals. */
 
 export const hledgerVersion = (): string | undefined => {
   const { status, stdout } = spawnSync('hledger', ['--version'], { encoding: 'utf8' });
   return status === 0 ? stdout.trim() : undefined;
 };
 
-/** Balances by account and currency through a day, as exact decimal text; accounts of nothing are left out. */
+/** Balances by account and currency at the end of a day, as exact decimal text; omits zero balances. */
 export const hledgerBalances = (journal: string, through: string): ReadonlyMap<string, string> => {
   const found = new Map<string, string>();
   const after = dayAfter(through);

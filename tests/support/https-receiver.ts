@@ -6,12 +6,12 @@ import { type Authority, makeAuthority } from './certificates.ts';
 import { newDataFolder } from './server.ts';
 import { type Behaviour, type Receiver, type ReceiverOptions, startReceiver } from './webhook-receiver.ts';
 
-/** Receivers that prove who they are, by an authority that servers under test are told of in their environment. */
+/** HTTPS receivers with certificates of a test authority, which servers under test trust by their environment. */
 
 export const AUTHORITY: Authority = makeAuthority('An authority of the tests');
 const CERTIFICATE = AUTHORITY.issue(['127.0.0.1', 'hooks.example', 'moves.example']);
 
-/** For the environment of a server: loopback is let through, by https alone. */
+/** Environment of a server that may call loopback, by https only. */
 export const secureEnvironment = async (): Promise<Record<string, string>> => {
   const file = join(await newDataFolder(), 'authority.pem');
   await writeFile(file, AUTHORITY.certificate);
@@ -47,7 +47,7 @@ const opened = async (server: Server, port: number): Promise<number> => {
   return found.port;
 };
 
-/** Does what it likes with a connection once a request has begun to come. @returns its URL */
+/** Runs `act` on a connection once a request has begun to arrive. @returns its URL */
 export const startRawReceiver = async (
   act: (socket: TLSSocket, nth: number) => void,
   certificate: { key: string; cert: string } = CERTIFICATE,
@@ -63,6 +63,6 @@ export const startRawReceiver = async (
   return `https://127.0.0.1:${await opened(server, 0)}/hook`;
 };
 
-/** Takes connections and says nothing. */
+/** Accepts connections and sends nothing. */
 export const startMuteListener = async (onConnection: (socket: Socket) => void): Promise<number> =>
   opened(createServer(onConnection), 0);

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import Provider, { type Context } from 'oidc-provider';
 
-/** A real OpenID Connect provider on this machine. It demands PKCE, and asks nobody for a password. */
+/** A real OpenID Connect provider on this machine. It requires PKCE, and no password. */
 
 export interface Account {
   readonly sub: string;
@@ -14,11 +14,11 @@ export interface Account {
 
 export interface IdentityProvider {
   readonly issuer: string;
-  /** Who signs in next; an error is what the provider sends back instead. */
+  /** The next account to sign in, or the error that the provider returns instead. */
   next: Account | { readonly error: string };
-  /** Answers everything with 503 while true. */
+  /** Answers every request with 503 while true. */
   away: boolean;
-  /** Goes away; its port stays free. */
+  /** Stops the server; its port stays free. */
   stop(): Promise<void>;
 }
 
@@ -35,26 +35,26 @@ const closed = (server: Server): Promise<void> => {
   return new Promise((resolve) => server.close(() => resolve()));
 };
 
-/** For `after` hooks. */
+/** For `after` hooks: stops all providers. */
 export const stopProviders = async (): Promise<void> => {
   await Promise.all([...running].map(closed));
 };
 
-/** A server that answers whatever `handler` says, on a port of its own. */
+/** A server with its own port that answers by `handler`. */
 export const listen = async (
   handler: (request: IncomingMessage, response: ServerResponse) => void,
 ): Promise<{ origin: string; stop: () => Promise<void> }> => {
   const server = createServer(handler);
   running.add(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  // A server that listens on a port has such an address.
+  // A server that listens on a port has an address of this type.
   const { port } = server.address() as AddressInfo;
   return { origin: `http://127.0.0.1:${port}`, stop: () => closed(server) };
 };
 
 export const startProvider = async (options: {
   readonly redirectUri: string;
-  /** E-mail and name in the ID token too, and not only where the provider is asked for them. */
+  /** Puts e-mail and name into the ID token too, not only into the userinfo answer. */
   readonly fullTokens?: boolean;
   readonly authentication?: 'client_secret_basic' | 'client_secret_post';
 }): Promise<IdentityProvider> => {
@@ -84,7 +84,7 @@ export const startProvider = async (options: {
       claims: () => accounts.get(sub) ?? { sub },
     }),
     loadExistingGrant: async ({ oidc }: Context) => {
-      // A session has one grant per client: a new one would end what the one before has given.
+      // A session has one grant per client; a new one would end the earlier one's tokens.
       const known = oidc.session.grantIdFor(oidc.client.clientId);
       if (known !== undefined) return oidc.provider.Grant.find(known);
       const grant = new oidc.provider.Grant({

@@ -8,7 +8,7 @@ export const impersonationToken = z.strictObject({
   expires_in: z.literal(3600),
 });
 
-/** Claims of a JWT of the product; exactly the documented ones. */
+/** The documented claims of an impersonation token, and no others. */
 export const impersonationClaims = z.strictObject({
   sub: z.string(),
   email: z.string(),
@@ -22,7 +22,7 @@ export const impersonationClaims = z.strictObject({
 export const claimsOf = (token: string): unknown =>
   JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
 
-/** A token of a platform admin who acts as somebody of the tenant, and a client with it. */
+/** Begins an impersonation in the tenant. @returns its token, and a client with it */
 export const impersonate = async (
   world: World,
   tenantId: string,

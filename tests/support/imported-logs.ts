@@ -3,7 +3,7 @@ import type { StoredEvent } from '../../application/ports/event-store.ts';
 import type { ImportedLog, LogImport } from '../../infrastructure/event-store/log-import.ts';
 import { formatPosition } from '../../infrastructure/event-store/positions.ts';
 
-/** Metadata as the product writes them, and texts that parsing would change. */
+/** Metadata like the product's, and texts that parsing and writing again would change. */
 const METADATA = [
   '{"tenant_id":"acme","hash":"ab"}',
   '{"b":1,"a":{"__proto__":1}}',
@@ -14,7 +14,7 @@ const METADATA = [
   '{"n":1e400}',
 ];
 
-/** A log of several tenants. @param gap between two positions; 1: as an embedded log */
+/** A log of several tenants. @param gap distance of two positions; 1 as in an embedded log */
 export const exportedEvents = (count: number, gap: number): StoredEvent[] => {
   const revisions = new Map<string, number>();
   return Array.from({ length: count }, (_, n) => {
@@ -41,7 +41,7 @@ export const describedLog = (events: readonly StoredEvent[], id: string = random
 
 export const isNew = async (): Promise<void> => undefined;
 
-/** A whole import in appends of 100. */
+/** Imports all events in appends of 100. */
 export const importAll = async (target: LogImport, events: readonly StoredEvent[]): Promise<void> => {
   const log = describedLog(events);
   await target.begin(log, isNew);

@@ -2,11 +2,11 @@ import { eventually } from './server.ts';
 import { notifications } from './shapes.ts';
 import { type Member, NOTIFICATIONS, say, token } from './world.ts';
 
-/** What somebody was notified of. */
+/** The notifications of a person. */
 export const inbox = async (who: Member) =>
   (await who.api.get(`${NOTIFICATIONS}?limit=200`)).as(notifications);
 
-/** The inbox once it holds `size` notifications. */
+/** Waits until the inbox has `size` notifications. */
 export const inboxOf = (who: Member, size: number, timeoutMs?: number) =>
   eventually(
     `${size} notifications for ${who.name}`,
@@ -17,7 +17,7 @@ export const inboxOf = (who: Member, size: number, timeoutMs?: number) =>
     timeoutMs,
   );
 
-/** Somebody is mentioned last: once that one is notified, all before have been, or will never be. */
+/** Waits until earlier mentions have been handled: mentions one more person, whose notification comes last. */
 export const settled = async (sender: Member, conversationId: string, fence: Member): Promise<void> => {
   const before = (await inbox(fence)).length;
   await say(sender, conversationId, token(fence));

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { JsonObject, JsonValue } from '../../application/ports/read-store.ts';
 
-/** JSON with the names, numbers and texts that a database may not take as they are. */
+/** JSON with names, numbers and texts that a database may not store unchanged. */
 
 const name = fc.oneof(
   fc.constantFrom(
@@ -61,7 +61,7 @@ const scalar = fc.oneof(
 
 const tree = fc.letrec<{ value: JsonValue; object: JsonObject }>((tie) => ({
   value: fc.oneof({ maxDepth: 4 }, scalar, fc.array(tie('value'), { maxLength: 4 }), tie('object')),
-  // By way of entries: `__proto__` is then a field as any other.
+  // Built from entries, so that `__proto__` is a normal field.
   object: fc
     .array(fc.tuple(name, tie('value')), { maxLength: 5 })
     .map((entries): JsonObject => Object.fromEntries(entries)),

@@ -26,7 +26,7 @@ describe('The search of the servers’ logs', () => {
     });
   }
 
-  it('finds what is known by heart, also escaped, and shows the line without it', () => {
+  it('finds known secrets, also escaped, and shows the line without them', () => {
     for (const secret of ['the first password', 'a "quoted" one', 'größer/than ever']) {
       for (const text of [line(secret), `x=${encodeURIComponent(secret)}\n`, `${secret}\n`]) {
         const [leak] = leaks(text, secret);
@@ -36,7 +36,7 @@ describe('The search of the servers’ logs', () => {
     }
   });
 
-  it('names the test that ran when the line was written, also one that came in two pieces', () => {
+  it('names the test that ran when the line was written, also for a line written in two pieces', () => {
     const [one, two] = [token.slice(0, 30), token.slice(30)];
     const pieces = [
       { test: 'first', text: line('good') },
@@ -46,7 +46,7 @@ describe('The search of the servers’ logs', () => {
     expect(leaksIn(pieces, []).map(({ test }) => test)).to.deep.equal(['second']);
   });
 
-  it('lets be what is none: patterns of routes, prefixes, ids, cursors, and the demo’s sign-ins', () => {
+  it('ignores patterns of routes, prefixes, ids, cursors, and the demo’s sign-ins', () => {
     const text = [
       line('/public/validate/:token'),
       line('svc_pat_abcdefgh'),
@@ -56,7 +56,7 @@ describe('The search of the servers’ logs', () => {
       '  platform admin  root@platform.example   kVq1k2n3b4v5c6x7\n  demo admin      ada@demo.example        kVq1k2n3b4v5c6x7\n',
     ].join('');
     expect(leaks(text, 'kVq1k2n3b4v5c6x7')).to.deep.equal([]);
-    // Once more anywhere else it is one.
+    // The same password outside the demo's sign-ins is a leak.
     expect(leaks(text + line('kVq1k2n3b4v5c6x7'), 'kVq1k2n3b4v5c6x7')).to.have.length(1);
   });
 
@@ -69,7 +69,7 @@ describe('The search of the servers’ logs', () => {
     const bad = run(token);
     expect(bad.status, bad.stdout).to.equal(1);
     expect(bad.stdout).to.contain(
-      'a JWT in a log of tests/support/planted-leak.ts › A server that writes what it is told',
+      'a JWT in a log of tests/support/planted-leak.ts › A server that logs a given text',
     );
     expect(bad.stdout).not.to.contain(token);
     expect(run('an-api-key-of-old').stdout).to.contain('a secret of the tests in a log of');

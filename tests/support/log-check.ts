@@ -1,39 +1,39 @@
 import { relative } from 'node:path';
 
 /**
- * What servers of the tests write is searched for credentials when they end; one is enough to fail the run. Known by
- * their form: JWTs, API tokens, webhook secrets, tokens in public links, whatever follows `Bearer`. Known by heart:
- * what the tests' client sent or got under a secret's name, and the keys and passwords of the servers' environment.
+ * Searches the output of test servers for credentials when they end; one credential fails the run. Finds by form: JWTs,
+ * API tokens, webhook secrets, tokens of public links, and texts after `Bearer`. Finds by value: secrets that the test
+ * client sent or received, and keys and passwords of the servers' environment.
  */
 
 export interface Piece {
-  /** Who ran when it was written. */
+  /** The test that ran when the text was written. */
   readonly test: string;
   readonly text: string;
 }
 
 export interface Leak {
   readonly test: string;
-  /** What kind of credential. */
+  /** The kind of credential. */
   readonly what: string;
-  /** The line, without the credential. */
+  /** The line without the credential. */
   readonly line: string;
 }
 
-/** What the run has found so far; see the hooks at the end. */
+/** All leaks of the run; the hooks at the end of this file check it. */
 const found: Leak[] = [];
 const secrets = new Set<string>();
 
 const FORMS: readonly (readonly [string, RegExp])[] = [
   ['a JWT', /eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?/g],
-  // The prefix of eight is shown in lists; more than that is part of the secret.
+  // Lists show the prefix of eight characters; the rest is secret.
   ['an API token', /svc_pat_[0-9A-Za-z]{12,}/g],
   ['a webhook secret', /whsec_[\w-]{12,}/g],
   ['the token of a public link', /\/public\/validate\/[\w%-]{16,}/g],
   ['a bearer', /\bbearer(?:\s|%20)+[\w.~+/=-]{12,}/gi],
 ];
 
-/** Shorter ones are words that a line may hold for other reasons. */
+/** Shorter secrets could be ordinary words of a line. */
 const SHORTEST = 10;
 const SECRET_KEYS = new Set(['password', 'token', 'secret', 'client_secret', 'assertion', 'api_key']);
 const SECRET_VARIABLES = /SECRET|PASSWORD|TOKEN|_KEY/;
@@ -44,7 +44,7 @@ const learn = (value: string): void => {
   if (value.length >= SHORTEST && !isKnownByForm(value)) secrets.add(value);
 };
 
-/** Learns what a body holds under a secret's name, at any depth. */
+/** Remembers the secrets in a body, by the names of their keys, at any depth. */
 export const noteSecrets = (body: unknown): void => {
   if (typeof body !== 'object' || body === null) return;
   for (const [key, value] of Object.entries(body)) {
@@ -54,7 +54,7 @@ export const noteSecrets = (body: unknown): void => {
   }
 };
 
-/** Learns the keys and passwords of a server's environment. */
+/** Remembers the keys and passwords of a server's environment. */
 export const noteEnvironment = (env: Readonly<Record<string, string | undefined>>): void => {
   for (const [name, value] of Object.entries(env)) {
     if (value !== undefined && SECRET_VARIABLES.test(name)) learn(value);
@@ -62,15 +62,15 @@ export const noteEnvironment = (env: Readonly<Record<string, string | undefined>
 };
 
 /**
- * The one credential that is printed on purpose: sign-ins of the demo, made for an empty store of a development
- * start and shown once (decisions, section 12).
+ * The only credentials that are printed on purpose: sign-ins of the demo, created in an empty development store and
+ * shown once (decisions, section 12).
  */
 const DEMO_SIGN_IN = /^ {2}(?:platform admin|demo admin|demo operator) {2,}\S+@\S+ +\S+$/gm;
 
 const formsOf = (secret: string): ReadonlySet<string> =>
   new Set([secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]);
 
-/** Credentials in what a server wrote. */
+/** Returns the credentials in a server's output. */
 export const leaksIn = (pieces: readonly Piece[], known: Iterable<string> = secrets): Leak[] => {
   const text = pieces
     .map((piece) => piece.text)
@@ -107,13 +107,13 @@ let running: { file: string; title: string } | undefined;
 
 const nameOf = (file: string): string => relative(process.cwd(), file);
 
-/** The test file in whose name this is called. */
+/** The test file in the present call stack. */
 const callingFile = (): string =>
   /(?:file:\/\/)?(\/[^\s()]+\.test\.ts)/.exec(new Error().stack ?? '')?.[1] ?? '';
 
 const watched = new Set<Piece[]>();
 
-/** The output of one server: put in as it comes, and searched when the server has ended, at the latest with the run. */
+/** Collects one server's output, and searches it when the server ends, at the latest at the end of the run. */
 export const watchOutput = (server: 'of one file' | 'shared') => {
   const pieces: Piece[] = [];
   const startedBy = server === 'shared' ? '' : callingFile();
@@ -134,7 +134,7 @@ export const watchOutput = (server: 'of one file' | 'shared') => {
   };
 };
 
-/** Fails with everything that was found, and looks at the servers that still run. */
+/** Searches the servers that still run, and fails with all leaks. */
 const demandNoLeaks = (): void => {
   for (const pieces of watched) found.push(...leaksIn(pieces));
   if (found.length === 0) return;
@@ -142,7 +142,7 @@ const demandNoLeaks = (): void => {
   throw new Error(`Servers of the tests wrote credentials:\n${[...new Set(list)].join('\n')}`);
 };
 
-// Hooks of the whole run, whichever way it was started; benchmarks use the servers without mocha.
+// Hooks for the whole run; benchmarks use these servers without mocha.
 if (typeof beforeEach === 'function') {
   beforeEach(function () {
     const test = this.currentTest;

@@ -5,7 +5,7 @@ import { openSqliteEventStore } from '../../infrastructure/event-store/sqlite/st
 import { testLogger } from './fakes.ts';
 import type { Server } from './server.ts';
 
-/** Opens the event log of a server beside it, wherever it is kept. The caller closes it. */
+/** Opens a second connection to a server's event log, on either store. The caller closes it. */
 export const openLogOf = ({ dataDir, eventStore }: Pick<Server, 'dataDir' | 'eventStore'>): EventStore =>
   eventStore === undefined
     ? openSqliteEventStore({ path: join(dataDir, 'events.db'), logger: testLogger() })

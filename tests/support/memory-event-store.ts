@@ -21,7 +21,7 @@ import {
 
 const DEFAULT_LIMIT = 1000;
 
-/** An event store for unit tests: behaves like the others, and persists nothing. */
+/** An event store for unit tests: fulfils the contract in memory. */
 export function openMemoryEventStore(): EventStore {
   /** The event at offset n is `log[n - 1]`. */
   const log: StoredEvent[] = [];

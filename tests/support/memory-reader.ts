@@ -8,7 +8,7 @@ import type {
   Scalar,
 } from '../../domain/core/projection.ts';
 
-/** A read model folded in memory, with its queries by index: what a store answers, without one. */
+/** A read model folded in memory, with the queries of a store. */
 export const memoryReadModel = (projection: Projection) => {
   const documents = new Map<string, Map<string, Document>>();
   const of = (collection: string, tenantId: string): Map<string, Document> => {
@@ -71,7 +71,7 @@ export const memoryReadModel = (projection: Projection) => {
     const found = hits(collection, tenantId, query);
     const page = found.slice(0, query.limit);
     const next = found.length > query.limit ? page.at(-1)?.end : undefined;
-    // A collection holds what its projection wrote and nothing else.
+    // A collection contains only documents of its projection.
     return { docs: page.map(({ doc }) => doc as D), ...(next === undefined ? {} : { next }) };
   };
 

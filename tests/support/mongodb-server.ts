@@ -7,12 +7,12 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { MongoClient } from 'mongodb';
 
-/** A server that the MongoDB adapters can be tested against. */
+/** A server for tests of the MongoDB adapters. */
 export interface MongoServer {
   /** Connection string without a database. */
   readonly url: string;
   readonly kind: 'mongodb' | 'ferretdb';
-  /** Ends the server once everybody who started it has stopped it. */
+  /** Ends the server when all its users have called this. */
   stop(): Promise<void>;
 }
 
@@ -26,8 +26,8 @@ let shared: Promise<MongoServer> | undefined;
 let users = 0;
 
 /**
- * The server at `MONGODB_URL`; else FerretDB 1.24, which speaks MongoDB's protocol, built with Go (about a minute
- * the first time, then cached) and shared by all suites of the process.
+ * The server at `MONGODB_URL`; otherwise FerretDB 1.24, which speaks MongoDB's protocol. It is built with Go (about a
+ * minute the first time, then cached) and shared by all suites of the process.
  */
 export async function startMongo(): Promise<MongoServer | NoMongoServer> {
   const url = process.env.MONGODB_URL;
@@ -55,14 +55,14 @@ function reason(error: unknown): string {
   return text.trim().split('\n').slice(0, 3).join(' ').slice(0, 300);
 }
 
-/** Builds FerretDB unless it is built: `tests/run.ts` begins with it, so that the suites that need it do not wait. */
+/** Builds FerretDB unless it is built: `tests/run.ts` calls this first, so that suites do not wait for it. */
 export async function prepareMongo(): Promise<void> {
   if ((process.env.MONGODB_URL ?? '') !== '') return;
-  // Without it, each suite that needs it says so by a skipped test.
+  // On failure, each suite that needs the server reports a skipped test.
   await build().catch(() => undefined);
 }
 
-/** The binary's name contains a hash of its sources, so that changed sources are built. */
+/** The binary's name contains a hash of its sources, so that changed sources are rebuilt. */
 async function build(): Promise<string> {
   const sources = await Promise.all(
     ['main.go', 'go.mod', 'go.sum'].map((name) => readFile(join(SOURCE, name))),
@@ -76,7 +76,7 @@ async function build(): Promise<string> {
   if (built) return binary;
   const unfinished = `${binary}.${process.pid}`;
   const env = { ...process.env, GOFLAGS: '-mod=readonly -buildvcs=false', CGO_ENABLED: '0' };
-  // Says at once, and before anything is made, when there is no Go.
+  // Fails before any other step when Go is missing.
   await run('go', ['version']);
   await mkdir(join(SOURCE, '.build'), { recursive: true });
   console.log('      building FerretDB (once, about a minute) …');
@@ -84,21 +84,21 @@ async function build(): Promise<string> {
     cwd: SOURCE,
     env,
   });
-  // The compiler takes the processor time that the running tests leave.
+  // Low priority, so that the compiler does not slow the running tests.
   if (building.child.pid !== undefined) setPriority(building.child.pid, constants.priority.PRIORITY_LOW);
   await building;
   await rename(unfinished, binary);
   return binary;
 }
 
-/** A FerretDB of one suite alone, which its tests may freeze and kill. */
+/** A FerretDB for one suite, which its tests may freeze and kill. */
 export interface OwnMongo {
   readonly url: string;
   freeze(): void;
   thaw(): void;
   /** `kill -9`. */
   kill(): Promise<void>;
-  /** Starts it again on the same port and data. */
+  /** Restarts on the same port and data. */
   restart(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -152,7 +152,7 @@ async function start(binary: string): Promise<MongoServer> {
 }
 
 async function launch(binary: string, folder: string, port: number) {
-  // Its standard input is held open: when this process dies in whatever way, the server sees the end and stops.
+  // The server stops when this process ends in any way, since its standard input is then closed.
   const child = spawn(binary, [folder, `127.0.0.1:${port}`], { stdio: ['pipe', 'pipe', 'inherit'] });
   const kill = (): void => void child.kill('SIGKILL');
   process.once('exit', kill);
@@ -163,7 +163,7 @@ async function launch(binary: string, folder: string, port: number) {
     throw error;
   }
   child.stdout?.resume();
-  // Tests end with mocha's exit; the server alone must not keep the process alive.
+  // The child must not keep the process alive.
   child.unref();
   return { child, kill, url: `mongodb://127.0.0.1:${port}` };
 }
@@ -187,19 +187,19 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
-/** A database of its own on the server, dropped with `dispose`. */
+/** A separate database on the server, dropped by `dispose`. */
 export interface TestDatabase {
   readonly url: string;
   readonly dbName: string;
-  /** A connection string that names the database: what a server gets as `MONGODB_URL`. */
+  /** A connection string with the database's name, as a server's `MONGODB_URL`. */
   readonly databaseUrl: string;
   dispose(): Promise<void>;
   readonly kind: MongoServer['kind'];
 }
 
 /**
- * Declares a suite that needs a server; where none can be had, a pending test whose title says why. Awaited at a
- * test file's top level, because a title must be known before the tests run.
+ * Declares a suite that needs a server; without one, a pending test whose title has the reason. Awaited at the top
+ * level of a test file, since titles must be known before the tests run.
  */
 export async function describeWithMongo(
   suite: string,
@@ -229,7 +229,7 @@ export async function describeWithMongo(
   });
 }
 
-/** The same connection string for another database. Not `new URL`: it may name several hosts. */
+/** The same connection string with another database. Does not use `URL`, since the string may have several hosts. */
 function withDatabase(url: string, dbName: string): string {
   const [, hosts, query = ''] = /^(mongodb(?:\+srv)?:\/\/[^/?]+)(?:\/[^?]*)?(\?.*)?$/.exec(url) ?? [];
   if (hosts === undefined) throw new Error('MONGODB_URL is no connection string');

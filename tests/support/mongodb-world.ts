@@ -3,7 +3,7 @@ import type { TestDatabase } from './mongodb-server.ts';
 import { forSuite } from './suite.ts';
 import { endWorld, startWorld } from './world.ts';
 
-/** For a suite of `describeWithMongo`: a world whose read models, keys, answers and files are in the suite's database. */
+/** For a suite of `describeWithMongo`: a world with read models, keys, answers and files in the suite's database. */
 export const onMongo = (start: () => TestDatabase, env: Readonly<Record<string, string>> = {}) => {
   let database: TestDatabase | undefined;
   let client: MongoClient | undefined;

@@ -1,14 +1,14 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 
-/** A DNS server on this machine that answers as a test says (RFC 1035). */
+/** A DNS server on this machine with records that tests set (RFC 1035). */
 
 export interface Zone {
-  /** Addresses of both kinds; none: the name is there and has none. */
+  /** IPv4 and IPv6 addresses; an empty list is a name without addresses. */
   readonly addresses?: readonly string[];
-  /** Names on the way to the addresses. */
+  /** Aliases (CNAME) before the addresses. */
   readonly aliases?: readonly string[];
-  /** 2: the server has failed; 3: there is no such name. */
+  /** 2 means server failure, 3 means that the name does not exist. */
   readonly status?: number;
   readonly silent?: boolean;
 }

@@ -1,7 +1,9 @@
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
 import { expect } from 'chai';
 
-/** Tests that a page of `docs/` names, as `` `path` › title ``: in a table's last cell, or several with `<br>`. */
+/**
+ * Tests that a page of `docs/` names as `` `path` › title `` in a table's last cell; several are separated by `<br>`.
+ */
 export const namedTests = (page: string): { readonly path: string; readonly title: string }[] =>
   [...readFileSync(page, 'utf8').matchAll(/`(tests\/[^`]+)` › (.+?)(?= \|$|<br>)/gm)].map(
     ([, path = '', title = '']) => ({ path, title }),
@@ -14,7 +16,7 @@ const textOf = (path: string): string =>
         .join('\n')
     : readFileSync(path, 'utf8');
 
-/** One test for each that the page names. A title may be the beginning of one that is made of parts. */
+/** Declares one test per named test. The title may be the beginning of a title with a template. */
 export const checkNamedTests = (page: string): void => {
   for (const { path, title } of namedTests(page)) {
     it(`names a test that exists: ${path} › ${title}`, () => {

@@ -17,7 +17,7 @@ import { openMemoryEventStore } from './memory-event-store.ts';
 
 export const MASTER_KEY = 'a master key for tests, long enough for nobody';
 
-/** What nodes share. */
+/** The stores that nodes share. */
 export interface SharedStores {
   readonly events: EventStore;
   readonly keyStore: KeyStore;
@@ -34,7 +34,7 @@ export const memoryStores = (): {
   snapshots: memorySnapshotStore(),
 });
 
-/** One node of the product as far as commands go: caches of its own over stores that others may share. */
+/** One node of the product, for commands only: its own caches over stores that it may share. */
 export const startNode = (
   options: Partial<SharedStores> & {
     readonly clock?: Clock;

@@ -3,8 +3,8 @@ import formats from 'ajv-formats';
 import { Router } from '../../api/http/router.ts';
 
 /**
- * Holds answers against the OpenAPI document: an unknown path, a status that is not documented, or a body that does
- * not match throws. Used by the e2e tests for every answer they get.
+ * Checks an answer against the OpenAPI document: throws for an unknown path, an undocumented status, or a body of
+ * another form. The e2e client uses it for every answer.
  */
 export type AnswerCheck = (method: string, path: string, status: number, body: unknown) => void;
 
@@ -20,7 +20,7 @@ const child = (value: unknown, key: string): Json | undefined => {
 
 const METHODS = ['get', 'put', 'post', 'delete', 'patch'];
 
-/** What every path may answer to a method that it lacks or to a wrong request, without being documented. */
+/** Undocumented answers that every path may give to an unsupported method or a malformed request. */
 const UNDOCUMENTED: ReadonlySet<number> = new Set([404, 405, 408, 431]);
 
 const pointer = (...parts: readonly string[]): string =>
@@ -32,7 +32,7 @@ interface Operation {
   readonly responses: Json;
 }
 
-/** @param document what `GET /openapi.json` answers */
+/** @param document the answer of `GET /openapi.json` */
 export const createAnswerCheck = (document: unknown): AnswerCheck => {
   if (!isJson(document)) throw new Error('the document is no object');
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false });
@@ -78,7 +78,7 @@ export const createAnswerCheck = (document: unknown): AnswerCheck => {
     const response = child(operation.responses, String(status));
     if (response === undefined) throw new Error(`${where}: the document does not have this status`);
     const content = child(response, 'content');
-    // What may be JSON or something else was asked for as something else.
+    // A route with several content types returns no JSON when the caller asks for another one.
     if (body === undefined && Object.keys(content ?? {}).some((type) => type !== 'application/json')) return;
     const schema = child(child(content, 'application/json'), 'schema');
     if (schema === undefined) {

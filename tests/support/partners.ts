@@ -5,7 +5,7 @@ import { KEYS, randomName } from './server.ts';
 import { now, signed } from './tokens.ts';
 import type { World } from './world.ts';
 
-/** Partners and their credentials, as a hosting portal or an operations tool mints them. */
+/** Partners and their credentials, minted like those of a hosting portal or an operations tool. */
 
 type Claims = Readonly<Record<string, unknown>>;
 
@@ -64,7 +64,7 @@ export const assertion = (
 
 export interface TestPartner {
   readonly id: string;
-  /** Calls as a person of the partner who may see its billing. */
+  /** Calls as a person of the partner with the permission for billing. */
   readonly api: Client;
 }
 

@@ -1,8 +1,8 @@
 import { noteSecrets } from './log-check.ts';
 import { cleanUp, eventually, startServer } from './server.ts';
 
-/** Run by `log-check.test.ts` alone: a real server, and beside its own lines one with `PLANTED`. */
-describe('A server that writes what it is told', () => {
+/** Run only by `log-check.test.ts`: a real server whose output includes a line with `PLANTED`. */
+describe('A server that logs a given text', () => {
   after(cleanUp);
 
   it('passes by itself', async () => {

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import type { Server } from './server.ts';
 
-/** HTTP byte by byte, for what no client would send. */
+/** HTTP as raw bytes, for requests that no client sends. */
 
 export interface RawAnswer {
   readonly status: number;
@@ -15,8 +15,8 @@ export interface RawAnswer {
 const WITHIN_MS = 3000;
 
 /**
- * Sends bytes on one connection and gives all answers that come back until the server closes it. The last request
- * should ask for that (`Connection: close`); otherwise the silence of half a second ends it.
+ * Sends bytes on one connection and returns all answers until the server closes it. The last request should have
+ * `Connection: close`; otherwise half a second of silence ends the wait.
  */
 export const sendRaw = (server: Pick<Server, 'port'>, bytes: string | Buffer): Promise<RawAnswer[]> =>
   new Promise((resolve, reject) => {
@@ -25,7 +25,7 @@ export const sendRaw = (server: Pick<Server, 'port'>, bytes: string | Buffer): P
     const timer = setTimeout(() => socket.destroy(new Error('the server keeps silent')), WITHIN_MS);
     socket.setTimeout(500, () => socket.destroy());
     socket.on('data', (chunk) => chunks.push(chunk));
-    // A server that refuses and closes while bytes are still coming resets the connection.
+    // A server that refuses and closes before it has read all bytes resets the connection.
     socket.on('error', (error) => {
       if (chunks.length === 0 && !('code' in error)) reject(error);
     });
@@ -35,7 +35,7 @@ export const sendRaw = (server: Pick<Server, 'port'>, bytes: string | Buffer): P
     });
   });
 
-/** Answers with a `Content-Length`, one behind the other. */
+/** Splits consecutive answers by their `Content-Length`. */
 const answersIn = (bytes: Buffer): RawAnswer[] => {
   const answers: RawAnswer[] = [];
   let at = 0;

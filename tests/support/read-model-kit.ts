@@ -18,10 +18,13 @@ export interface Tally {
   readonly entries: readonly string[];
 }
 
-/** What poisons a fold, and can be healed: a build that knows better would not fail. */
+/** While active, folding an entry with the text `poison` fails; false is like a fixed build. */
 export const poison = { active: true };
 
-/** Entries of each book in order, and each entry as a document: doubled or skipped ones show. */
+/**
+ * A projection with the ordered entries of each book, and a document per entry, which shows repeated and skipped
+ * events.
+ */
 export const tallies = (version = 1) =>
   projection<BookEvent>({
     name: 'tallies',
@@ -45,7 +48,7 @@ export const tallies = (version = 1) =>
 export const definitions = [...bookEvents, ...catalogue];
 export const GENERATION: GenerationId = { projection: 'tallies', tag: 'v1' };
 
-/** A log with entries in books of several tenants; `text: 'poison'` poisons. */
+/** A log with entries in books of several tenants, and its read models. */
 export const readModelKit = async (readStore?: ReadStore) => {
   const stores = memoryStores();
   const clock = testClock();
@@ -117,7 +120,7 @@ export const endOf = (events: readonly StoredEvent[]): Position => {
   return last.position;
 };
 
-/** An event nobody can decode. */
+/** An event that cannot be decoded. */
 export const undecodable = (id: string): NewEvent => ({
   id,
   type: 'EntryWritten',

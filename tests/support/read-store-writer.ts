@@ -4,7 +4,7 @@ import { leaseNameOf } from '../../application/ports/read-store.ts';
 import { openSqliteReadStore } from '../../infrastructure/read-store/sqlite/store.ts';
 import { positionOf } from '../../infrastructure/read-store/stored-values.ts';
 
-/** A worker thread that folds into a generation of its own, in a file that others write too. */
+/** A worker thread that folds into its own generation, in a file that other threads write too. */
 const { path, tag, batches } = z
   .object({ path: z.string(), tag: z.string(), batches: z.number() })
   .parse(workerData);

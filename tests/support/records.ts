@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { TestRecord } from './uploads.ts';
 import type { TestTenant } from './world.ts';
 
-/** Records for tests of what hangs on them; nothing is said here of how they look. */
+/** Records for tests of other features. */
 
 const ENTITIES = '/api/v1/tenant/entities';
 const withId = z.looseObject({ id: z.string() });

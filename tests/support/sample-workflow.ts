@@ -1,4 +1,4 @@
-/** What workflows of tests have in common: an amount that is submitted, approved by an admin while it is small, and paid. */
+/** The common part of test workflows: an amount that is submitted, approved by an admin while it is small, and paid. */
 
 export const STATES = [
   { key: 'draft', label: 'Draft' },
@@ -7,7 +7,7 @@ export const STATES = [
   { key: 'paid', label: 'Paid', final: true },
 ];
 
-/** From the draft to the approval, and back. */
+/** The transitions from draft to approval and back. */
 export const TO_APPROVAL = [
   { event_name: 'submit', from: 'draft', to: 'submitted', required_fields: ['title'] },
   {

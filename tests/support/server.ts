@@ -10,7 +10,7 @@ import { startEventStoreDb, type TestEventStoreDb } from './eventstoredb/start.t
 import { noteEnvironment, watchOutput } from './log-check.ts';
 import { noteServerStart } from './times.ts';
 
-/** The real server as a child process, on a port of its own and a data folder of its own (or a shared one). */
+/** The real server as a child process, with its own port and its own or a shared data folder. */
 
 export const KEYS = {
   TENANT_JWT_SECRET: 'tenant-key-of-the-tests-0123456789abcdef',
@@ -29,15 +29,15 @@ const ENVIRONMENT: Readonly<Record<string, string>> = {
   DEMO: '0',
   RATE_LIMIT_PER_MINUTE: '0',
   LOGIN_LIMIT_PER_MINUTE: '0',
-  // Loading the model takes half a second of the processor: tests of the assistant put it on.
+  // Off by default, since loading the model takes half a second of CPU; tests of the assistant enable it.
   EMBEDDING_MODEL: 'off',
   PLATFORM_ADMIN_EMAIL: ROOT.email,
   PLATFORM_ADMIN_PASSWORD: ROOT.password,
-  // A run of all tests searches all that can be logged for credentials (`log-check.ts`).
+  // A run of all tests logs at the lowest level, and searches the logs for credentials (`log-check.ts`).
   ...(process.env.TEST_LOG_LEVEL === undefined ? {} : { LOG_LEVEL: process.env.TEST_LOG_LEVEL }),
 };
 
-/** What every child process of the tests gets. */
+/** Environment of every child process. */
 export const OF_CHILDREN: Readonly<Record<string, string | undefined>> = {
   PATH: process.env.PATH,
   ...(process.env.NODE_COMPILE_CACHE === undefined
@@ -48,9 +48,9 @@ export const OF_CHILDREN: Readonly<Record<string, string | undefined>> = {
 export interface ServerOptions {
   /** Default: a new folder, removed by {@link removeDataFolders}. */
   readonly dataDir?: string;
-  /** Put over the usual environment; undefined takes a variable away. */
+  /** Overrides of the usual environment; undefined removes a variable. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** Keeps its events there, whatever `TEST_STORES` says. The caller stops it. */
+  /** The server's event store, regardless of `TEST_STORES`. The caller stops it. */
   readonly eventStore?: TestEventStoreDb;
 }
 
@@ -64,15 +64,15 @@ export interface Server {
   readonly port: number;
   readonly dataDir: string;
   readonly pid: number;
-  /** The test server that keeps its events; undefined over the embedded store. */
+  /** The test server with its events; undefined for the embedded store. */
   readonly eventStore: TestEventStoreDb | undefined;
-  /** All that the process has written to standard output and standard error. */
+  /** The process's standard output and standard error. */
   output(): string;
-  /** SIGTERM; resolves when the process is gone. */
+  /** SIGTERM; resolves when the process has ended. */
   stop(): Promise<Exit>;
-  /** SIGKILL; resolves when the process is gone. */
+  /** SIGKILL; resolves when the process has ended. */
   kill(): Promise<Exit>;
-  /** Sends a signal and does not wait. */
+  /** Sends a signal without waiting. */
   signal(signal: NodeJS.Signals): void;
   readonly exited: Promise<Exit>;
 }
@@ -86,10 +86,10 @@ export const newDataFolder = async (): Promise<string> => {
   return folder;
 };
 
-/** Whether servers keep their events on a test server instead of the embedded store. */
+/** Whether servers use a test server of EventStoreDB instead of the embedded store. */
 const isOverEventStoreDb = process.env.TEST_STORES === 'eventstoredb';
 
-/** Test servers of event stores, one for each data folder. */
+/** Event store servers by data folder. */
 const eventStores = new Map<string, Promise<TestEventStoreDb>>();
 
 const eventStoreOf = (dataDir: string, among = eventStores): Promise<TestEventStoreDb | undefined> => {
@@ -102,21 +102,21 @@ const eventStoreOf = (dataDir: string, among = eventStores): Promise<TestEventSt
 const variablesOf = (store: TestEventStoreDb | undefined): ServerOptions['env'] =>
   store === undefined ? {} : { EVENTSTORE_URL: store.url };
 
-/** Processes and their data folders. */
+/** Running processes and their data folders. */
 const running = new Map<ChildProcess, string>();
-/** Servers of {@link startSharedServer} and their folders: they last until this process ends. */
+/** Servers of {@link startSharedServer} and their folders, which last until this process ends. */
 const shared = {
   running: new Map<ChildProcess, string>(),
   folders: [] as string[],
   eventStores: new Map<string, Promise<TestEventStoreDb>>(),
 };
-// A run that is cut short must leave no server behind.
+// Leaves no server behind when a run is interrupted.
 process.on('exit', () => {
   for (const child of [...running.keys(), ...shared.running.keys()]) child.kill('SIGKILL');
   for (const folder of shared.folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 });
 
-/** For `after` hooks: ends the servers that still run, except the shared ones, and removes the folders. */
+/** For `after` hooks: kills the running servers, except shared ones, and removes their folders. */
 export const cleanUp = async (): Promise<void> => {
   for (const child of running.keys()) child.kill('SIGKILL');
   await Promise.all(
@@ -142,7 +142,7 @@ const addressIn = (output: string): string | undefined => {
 const START_MS = 60_000;
 const MAIN = join(import.meta.dirname, '../../api/main.ts');
 
-/** Runs `api/main.ts` and does not wait for it to listen. */
+/** Starts `api/main.ts` without waiting until it listens. */
 const launch = (dataDir: string, env: ServerOptions['env'] = {}, isShared = false) => {
   const variables: Record<string, string | undefined> = {
     ...OF_CHILDREN,
@@ -172,7 +172,7 @@ const launch = (dataDir: string, env: ServerOptions['env'] = {}, isShared = fals
 
 export const isInUse = (dataDir: string): boolean => [...running.values()].includes(dataDir);
 
-/** Frees the leases that a killed process has left, so that its successor does not wait until they run out. */
+/** Releases the leases of a killed process, so that its successor does not wait for their expiry. */
 export const freeLeases = (dataDir: string): void => {
   const path = join(dataDir, 'read-models.db');
   if (!existsSync(path)) return;
@@ -181,7 +181,7 @@ export const freeLeases = (dataDir: string): void => {
   db.close();
 };
 
-/** For starts that must fail. */
+/** For starts that must fail: returns the exit. */
 export const startAndExit = async (env: ServerOptions['env']): Promise<Exit & { output: string }> => {
   const { child, exited, output } = launch(await newDataFolder(), env);
   const timer = setTimeout(() => child.kill('SIGKILL'), START_MS);
@@ -190,7 +190,7 @@ export const startAndExit = async (env: ServerOptions['env']): Promise<Exit & { 
   return { ...exit, output: output() };
 };
 
-/** Waits for the address that the server logs. */
+/** Waits for the address in the server's log. */
 const serverOf = async (
   { child, exited, output }: ReturnType<typeof launch>,
   dataDir: string,
@@ -229,7 +229,7 @@ export const startServer = async (options: ServerOptions = {}): Promise<Server> 
   };
 };
 
-/** A server for several test files: none of them may end it. It lasts until the process of the tests ends. */
+/** A server for several test files, which none of them may end. It runs until the test process ends. */
 export const startSharedServer = async (env: ServerOptions['env']): Promise<Server> => {
   const dataDir = await makeFolder();
   shared.folders.push(dataDir);
@@ -242,7 +242,7 @@ export const startSharedServer = async (env: ServerOptions['env']): Promise<Serv
   return { ...server, stop: refuse, kill: refuse, signal: refuse };
 };
 
-/** Waits until `check` gives something else than undefined or false, and gives that. */
+/** Waits until `check` returns something other than undefined or false, and returns it. */
 export const eventually = async <T>(
   what: string,
   check: () => Promise<T | undefined | false> | T | undefined | false,

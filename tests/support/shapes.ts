@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** The shapes of the specification, written here once more: strict, so that a key too many is seen. */
+/** The shapes of the specification; strict, to detect additional keys. */
 
 const instant = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 export const uuid = z.string().regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/);
@@ -32,7 +32,7 @@ export const liveMessage = z.strictObject({
   edited_at: instant.nullable(),
   deleted_at: z.null(),
 });
-/** Without `body`: a key too many is refused. */
+/** Strict, so a `body` is refused. */
 export const deletedMessage = liveMessage.omit({ body: true }).extend({ deleted_at: instant });
 export const message = z.union([liveMessage, deletedMessage]);
 export const messages = z.array(message);

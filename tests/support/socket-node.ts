@@ -16,7 +16,7 @@ import { silentMetrics, testClock } from './fakes.ts';
 import { memoryStores, type SharedStores, startNode, type TestNode } from './node.ts';
 import { type Listening, listen } from './socket.ts';
 
-/** The WebSocket server in the test's own process, over memory stores whose key store can be cut off per tenant. */
+/** The WebSocket server in the test's process, over memory stores whose key store can fail per tenant. */
 
 const tokenOf = (tenantId: string, userId: string): string => `${tenantId}.${userId}`;
 
@@ -32,7 +32,7 @@ const principalOf = (token: string | undefined): UserPrincipal => {
   };
 };
 
-/** Writes as another process would: the keys of its texts are not in the memory of the server under test. */
+/** Writes like another process: the keys of its texts are not cached by the server under test. */
 export const writerOf = (node: TestNode, tenantId: string) => {
   const conversation = { tenantId, type: conversationStream, id: 'c1', cause: causeOf('x') };
   return {
@@ -42,7 +42,7 @@ export const writerOf = (node: TestNode, tenantId: string) => {
         decide: (state) =>
           startConversation(state, { conversationId: 'c1', dmKey: 'k', participants: ['ann', 'bob'] }),
       }),
-    /** @returns the message's id and position; `message-<id>` is the name of its key */
+    /** @returns the message's id and position; its key is called `message-<id>` */
     send: async (body: string) => {
       const id = randomUUID();
       const { position } = await node.commands.execute({
@@ -57,7 +57,7 @@ export const writerOf = (node: TestNode, tenantId: string) => {
       if (position === undefined) throw new Error('no position');
       return { id, position };
     },
-    /** A notification for Bob. */
+    /** Notifies Bob. */
     notify: async (snippet: string) => {
       const id = randomUUID();
       await node.commands.execute({
@@ -112,9 +112,9 @@ export const startSocketNode = async (
   stores: SharedStores = memoryStores(),
   options: { readonly heartbeatMs?: number } = {},
 ) => {
-  /** Tenants whose keys cannot be read; `hangs`: the store does not even refuse. */
+  /** Tenants whose keys cannot be read; `hangs` gives no answer at all. */
   const away = new Map<string, 'fails' | 'hangs' | 'damaged'>();
-  /** Keys of texts that the server has asked for. */
+  /** Keys that the server has requested. */
   const asked: string[] = [];
   const keyStore: KeyStore = {
     ...stores.keyStore,

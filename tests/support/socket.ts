@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { eventually, type Server } from './server.ts';
 import { notification } from './shapes.ts';
 
-/** A WebSocket of the tests: every frame must be one of the specification's envelopes, strictly. */
+/** A WebSocket client that checks every frame strictly against the specification's envelopes. */
 
 const position = z.string().regex(/^[\x21-\x7e]{1,128}$/);
 
@@ -32,27 +32,27 @@ const systemEnvelope = z.strictObject({
 });
 const envelope = z.discriminatedUnion('kind', [messageEnvelope, notificationEnvelope, systemEnvelope]);
 export type Envelope = z.output<typeof envelope>;
-/** @throws for what is no envelope of the specification */
+/** @throws when the text is not an envelope of the specification */
 export const parseEnvelope = (text: string): Envelope => envelope.parse(JSON.parse(text));
 export type MessageEnvelope = z.output<typeof messageEnvelope>;
 
 export interface Listening {
   /** All envelopes so far, `ready` included. */
   readonly seen: readonly Envelope[];
-  /** The position that `ready` gave. */
+  /** The position in `ready`. */
   readonly readyAt: string;
   /** The chosen subprotocol; empty for none. */
   readonly protocol: string;
   readonly raw: WebSocket;
   readonly closed: Promise<{ code: number; reason: string }>;
-  /** Message envelopes, once there are `count`. */
+  /** Message envelopes; waits until there are `count`. */
   messages(count: number, withinMs?: number): Promise<MessageEnvelope[]>;
   close(): void;
 }
 
 export interface ListenOptions {
   readonly after?: string;
-  /** How the token travels; in the query unless said otherwise. */
+  /** Where the token is sent; the query by default. */
   readonly by?: 'query' | 'header' | 'subprotocol';
   readonly protocols?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
@@ -127,7 +127,7 @@ export const listen = async (
   };
 };
 
-/** The status and the JSON with which an upgrade is refused. */
+/** The status and body of a refused upgrade. */
 export const refusal = (
   server: Server,
   token: string | undefined,

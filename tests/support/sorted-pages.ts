@@ -6,11 +6,11 @@ import type { Page, PageEnd } from '../../domain/core/projection.ts';
 import { compareText } from '../../domain/expressions/compare.ts';
 import type { SortField } from '../../domain/expressions/filter-tree.ts';
 
-/** Lists that are sorted by long texts, against plain sorting. */
+/** Checks lists sorted by long texts against plain sorting. */
 
-/** Rows of one list in some store. */
+/** The rows of one list in a store. */
 export interface LongList {
-  /** Undefined: the row is deleted. A null text is none. */
+  /** Undefined deletes the row; null is a row without a text. */
   write(changes: ReadonlyMap<string, string | null | undefined>): Promise<void>;
   read(id: string): Promise<SortedRow | undefined>;
   search(sort: SortField, limit: number, after: PageEnd | undefined): Promise<Page<SortedRow>>;
@@ -24,7 +24,7 @@ const sortBy = (direction: 'asc' | 'desc'): SortField => ({
 
 const idOf = (nth: number): string => `00000000-0000-4000-8000-${String(nth).padStart(12, '0')}`;
 
-/** Long beginnings that many rows share: cut within and between characters of each size. */
+/** Long prefixes shared by many rows; cursors cut them within and between characters of each size. */
 const beginnings = ['x'.repeat(3_000), 'é'.repeat(2_000), `x${'😀'.repeat(500)}`, '\u0001'.repeat(2_000), ''];
 const text = fc
   .oneof(
@@ -36,10 +36,10 @@ const text = fc
   )
   .map((parts) => parts?.join('') ?? null);
 
-/** Between two pages: fewer rows than a cursor names. */
+/** Changes between two pages; fewer than the rows that a cursor names. */
 const MAX_CHANGES = 7;
 
-/** After a page: the new text of a row that was shown, counted from the last one. */
+/** After page `page`, gives the row shown `back` rows before its end the text `to`. */
 const change = fc.record({
   page: fc.nat({ max: 4 }),
   back: fc.nat({ max: MAX_CHANGES }),
@@ -65,7 +65,7 @@ const inOrder = (rows: Texts, direction: 'asc' | 'desc'): string[] => {
   return (direction === 'desc' ? ids.reverse() : ids).map(([id]) => id);
 };
 
-/** Reads all pages. @param between what happens after each page */
+/** Reads all pages. @param between called after each page */
 export const allPages = async (
   list: LongList,
   direction: 'asc' | 'desc',
@@ -92,7 +92,7 @@ export const allPages = async (
   throw new Error('the list never ends');
 };
 
-/** Complete and in order; a row that does not change while the pages are read is on one of them. */
+/** Checks that pages are complete and in order, and that each row that does not change meanwhile is on one of them. */
 export const longSortsHold = (make: () => Promise<LongList>, numRuns: number): Promise<void> =>
   fc.assert(
     fc.asyncProperty(lists, async ({ texts, changes, direction, limit }) => {

@@ -1,12 +1,12 @@
 import { newDataFolder, startServer } from './server.ts';
 import { endWorld, sharedWorld, startWorld, type TestTenant, talk, type World } from './world.ts';
 
-/** What the tests of a suite share: made before the first of them, ended after the last. */
+/** State that the tests of a suite share, created before the first and ended after the last. */
 
 /**
- * Lets `start` run before the suite's first test, and `end` after its last, whether the start went well or not.
- * @param end ends every server of the file unless it is given
- * @returns what `start` made; to be called in tests and hooks alone
+ * Runs `start` before the suite's first test and `end` after its last, even if the start failed.
+ * @param end default: ends every server of the file
+ * @returns a function for tests and hooks that gives the result of `start`
  */
 export const forSuite = <T>(start: () => Promise<T>, end: () => Promise<void> = endWorld): (() => T) => {
   let made: { readonly value: T } | undefined;

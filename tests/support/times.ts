@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import type { Runner, Suite } from 'mocha';
 
-/** Wall time, processor time and server starts of each test file of a process, children included (Linux). */
+/** Wall time, CPU time and server starts of each test file of a process, children included (Linux). */
 
 export interface FileTimes {
   readonly file: string;
@@ -13,15 +13,15 @@ export interface FileTimes {
 
 const started = { servers: 0 };
 
-/** Called for each start of `api/main.ts`. */
+/** Called at each start of `api/main.ts`. */
 export const noteServerStart = (): void => {
   started.servers += 1;
 };
 
-/** Linux counts processor time in hundredths of a second. */
+/** Linux counts CPU time in hundredths of a second. */
 const TICK_MS = 10;
 
-/** Fields 14 to 17 of `/proc/<pid>/stat`, counted behind the name, which may hold spaces. */
+/** Fields 14 to 17 of `/proc/<pid>/stat`, counted after the name, which may contain spaces. */
 const ticksOf = (pid: number | 'self', from: number, to: number): number => {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -33,19 +33,19 @@ const childrenOf = (pid: number | 'self'): number[] =>
     readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
   );
 
-/** Of a process, of those children that have ended, and of those that run. */
+/** CPU time of a process, its ended children and its running ones. */
 const treeTicks = (pid: number | 'self'): number => {
   try {
     return ticksOf(pid, 14, 17) + childrenOf(pid).reduce((sum, child) => sum + treeTicks(child), 0);
   } catch {
-    // A child may end while it is looked at.
+    // A child may end during the measurement.
     return 0;
   }
 };
 
 const now = () => ({ wall: performance.now(), cpu: treeTicks('self') * TICK_MS, servers: started.servers });
 
-/** @param began of the time that loading the files took: shared by all of them, and listed as `(loading)` */
+/** Measures each file of a run. The time of loading all files is listed as `(loading)`. */
 export const measureFiles = (runner: Runner): (() => FileTimes[]) => {
   const found = new Map<string, FileTimes>();
   let began = { wall: 0, cpu: 0, servers: 0 };
@@ -70,7 +70,7 @@ export const measureFiles = (runner: Runner): (() => FileTimes[]) => {
   return () => [...found.values()];
 };
 
-/** One line per file, the costliest first, and one for all of them. */
+/** One line per file, the most expensive first, and a total. */
 export const tableOf = (times: readonly FileTimes[]): string => {
   const line = ({ file, wallMs, cpuMs, servers }: FileTimes): string =>
     `${(cpuMs / 1000).toFixed(1).padStart(7)} ${(wallMs / 1000).toFixed(1).padStart(7)} ${String(servers).padStart(7)}  ${file}`;

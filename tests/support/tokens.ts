@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { KEYS } from './server.ts';
 
-/** Tokens as an operations tool or a single sign-on would mint them (specification, Authentication). */
+/** Tokens like those of an operations tool or single sign-on (specification, Authentication). */
 
 type Claims = Readonly<Record<string, unknown>>;
 
@@ -12,7 +12,7 @@ const part = (value: unknown): string =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
 
 /**
- * A token of exactly this header and payload, a text as it stands: what no library would mint can be tried.
+ * A token with exactly this header and payload, so that tests can send tokens that no library would mint.
  * @param hash of the HMAC: `sha256` for HS256
  */
 export const rawToken = (header: unknown, payload: unknown, key: string, hash = 'sha256'): string => {

@@ -7,16 +7,16 @@ import { answer, messagesOf, request, type WireMessage } from './wire.ts';
 type Document = BSON.Document;
 
 /**
- * A proxy before FerretDB that looks like a replica set with transactions, as far as the read store uses them. Writes of a
- * transaction are held back until it commits, and are then there at once. A transaction fails as MongoDB's do (`WriteConflict`,
- * label `TransientTransactionError`) when what it updates conditionally has changed, or when another one that committed since
- * it began wrote the same documents or into a collection that it only read.
+ * A proxy in front of FerretDB that imitates a replica set's transactions as far as the read store needs them. Writes
+ * of a transaction are held until its commit, and then applied at once. A transaction fails like MongoDB's
+ * (`WriteConflict`, label `TransientTransactionError`) when a document that it updates conditionally has changed, or
+ * when a transaction committed since its start has written the same documents, or a collection that it has only read.
  */
 export interface TransactionProxy {
   readonly url: string;
-  /** Names of the commands of transactions, in order. */
+  /** Names of the transactions' commands, in order. */
   readonly commands: string[];
-  /** Answers the next command of that name with this error; with `isDone`, it is carried out all the same. */
+  /** Answers the next command of that name with this error; with `isDone` it is executed nevertheless. */
   failNext(name: string, error: Document, isDone?: boolean): void;
   readonly open: number;
   stop(): Promise<void>;
@@ -24,7 +24,7 @@ export interface TransactionProxy {
 
 interface Transaction {
   readonly number: string;
-  /** How many had committed at its first read. */
+  /** Number of commits at its first read. */
   began: number | undefined;
   readonly reads: Set<string>;
   readonly writes: { readonly update: string; readonly $db: string; readonly statement: Document }[];
@@ -49,7 +49,7 @@ export async function startTransactionProxy(target: string): Promise<Transaction
   const failures: { name: string; error: Document; isDone: boolean }[] = [];
   const sockets = new Set<Socket>();
   const gate = new Gate();
-  /** Of each commit: the documents that it wrote, and their collections. */
+  /** For each commit, the documents that it wrote and their collections. */
   const commits: Set<unknown>[] = [];
   let port = 0;
 
@@ -76,7 +76,7 @@ export async function startTransactionProxy(target: string): Promise<Transaction
         const updates = others.map(({ statement }) => statement);
         if (updates.length > 0) await carriedOut(send, { update: name, updates, $db });
         if (rows.length === 0) continue;
-        // Many times as fast as an update for each document.
+        // Many times faster than an update per document.
         const ids = rows.map(({ statement }) => statement.q._id);
         const documents = rows.map(({ statement }) => ({ ...statement.q, ...statement.u }));
         await carriedOut(send, { delete: name, deletes: [{ q: { _id: { $in: ids } }, limit: 0 }], $db });
@@ -87,7 +87,7 @@ export async function startTransactionProxy(target: string): Promise<Transaction
     });
   }
 
-  /** Lets transactions that only read go first, for a while: they have no snapshot here, and would be repeated. */
+  /** Waits some time for read-only transactions: they have no snapshot here, so this commit would make them repeat. */
   async function readersEnd({ writes }: Transaction): Promise<void> {
     const written = new Set(writes.map(({ update }) => update));
     const isRead = (): boolean =>
@@ -95,7 +95,7 @@ export async function startTransactionProxy(target: string): Promise<Transaction
     for (const until = Date.now() + READERS_MS; isRead() && Date.now() < until; ) await delay(2);
   }
 
-  /** What a transaction would write, without writing it. */
+  /** Collects the writes of a transaction without applying them. */
   async function hold(
     transaction: Transaction,
     { update, updates, $db }: Document,
@@ -115,7 +115,7 @@ export async function startTransactionProxy(target: string): Promise<Transaction
     const id = String(command.lsid.id);
     const number = String(command.txnNumber);
     if (command.startTransaction === true) {
-      // As the server does it: the next transaction of a session ends the one before.
+      // Like the server: a session's next transaction ends the previous one.
       transactions.set(id, { number, began: undefined, reads: new Set(), writes: [], isBusy: false });
       if (command.readConcern?.level !== 'snapshot') throw new Error('a transaction without a snapshot');
     }
@@ -169,7 +169,7 @@ export async function startTransactionProxy(target: string): Promise<Transaction
       const reply = await perform(name, command, send);
       return failure === undefined ? reply : failed(failure.error);
     } catch (error) {
-      // The proxy's own rules were broken: a code that no caller takes for anything else.
+      // A violated rule of the proxy; callers do not handle this code.
       return failed({ code: 8, codeName: 'UnknownError', errmsg: String(error) });
     }
   }
@@ -210,7 +210,7 @@ const meets = (one: ReadonlySet<unknown>, other: ReadonlySet<unknown>): boolean 
 const keyOf = ({ update, statement }: { readonly update: string; readonly statement: Document }): string =>
   `${update}\n${statement.q._id}`;
 
-/** Whether a held back write replaces or inserts a whole document. */
+/** Whether a held write replaces or inserts a whole document. */
 const isRow = ({ statement }: { readonly statement: Document }): boolean =>
   statement.upsert === true && Object.keys(statement.q).join() === '_id';
 
@@ -228,7 +228,7 @@ async function serve(socket: Socket, handle: (message: WireMessage) => Promise<D
   }
 }
 
-/** Sends commands over one connection, one after the other. */
+/** Sends commands on one connection in order. */
 function sender(backend: Socket): Send {
   const replies = messagesOf(backend);
   let last: Promise<unknown> = Promise.resolve();
@@ -249,14 +249,14 @@ function sender(backend: Socket): Send {
 const isFound = async (send: Send, find: string, $db: string, filter: Document): Promise<boolean> =>
   (await send({ find, filter, limit: 1, singleBatch: true, $db })).cursor.firstBatch.length > 0;
 
-/** Without what FerretDB knows nothing of. */
+/** Removes fields that FerretDB does not know. */
 function plain(command: Document): Document {
   const { lsid, txnNumber, autocommit, startTransaction, readConcern, writeConcern, $clusterTime, ...rest } =
     command;
   return rest;
 }
 
-/** Work of many side by side, or of one alone. */
+/** A lock: shared work runs concurrently, exclusive work alone. */
 class Gate {
   #alone: Promise<unknown> = Promise.resolve();
   readonly #shared = new Set<Promise<unknown>>();

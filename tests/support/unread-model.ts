@@ -1,7 +1,7 @@
 import { conversations, type Message, messages } from './shapes.ts';
 import { BASE, type Member } from './world.ts';
 
-/** All messages of a conversation, oldest first, by following the older pages. */
+/** All messages of a conversation, oldest first, read by the links to older pages. */
 export const allMessages = async (reader: Member, conversationId: string): Promise<Message[]> => {
   const found: Message[] = [];
   let path: string | undefined = `${BASE}/${conversationId}/messages?limit=200`;
@@ -13,7 +13,7 @@ export const allMessages = async (reader: Member, conversationId: string): Promi
   return found;
 };
 
-/** The listed entry of one conversation. */
+/** The entry of one conversation in the list. */
 export const listed = async (who: Member, conversationId: string) => {
   const list = (await who.api.get(`${BASE}?limit=200`)).as(conversations);
   const found = list.find(({ id }) => id === conversationId);
@@ -22,8 +22,8 @@ export const listed = async (who: Member, conversationId: string) => {
 };
 
 /**
- * The specification's sentence, word for word: messages that are not the caller's own, not deleted, and have
- * created_at later than the caller's last_read_at.
+ * The specification's definition: messages that are not the caller's own, not deleted, and have created_at later than
+ * the caller's last_read_at.
  */
 export const unreadByDefinition = (
   userId: string,

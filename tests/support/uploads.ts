@@ -7,7 +7,7 @@ import type { Answer, Client, Options } from './client.ts';
 import type { Server } from './server.ts';
 import { uuid } from './shapes.ts';
 
-/** Files as callers see them. */
+/** The API of files. */
 
 export const file = z.strictObject({
   id: uuid,
@@ -39,7 +39,7 @@ export const filesOf = ({ entity, id }: TestRecord): string =>
 const BOUNDARY = 'a-boundary-of-the-tests';
 export const MULTIPART = `multipart/form-data; boundary=${BOUNDARY}`;
 
-/** A form with one file; the name stands in the header as it is. */
+/** A form with one file; the name is put into the header unchanged. */
 export const formWith = (content: Uint8Array | string, filename = 'a.txt', type = 'text/plain'): Buffer =>
   Buffer.concat([
     Buffer.from(
@@ -69,7 +69,7 @@ export interface Download {
   readonly bytes: Buffer;
 }
 
-/** Bytes as they come, whatever they say they are. */
+/** Downloads a file as raw bytes. */
 export const download = async (
   server: Server,
   token: string,
@@ -88,7 +88,7 @@ export const download = async (
   };
 };
 
-/** An upload that has begun: its first bytes are sent, and it goes on as it is told. */
+/** An upload that has sent its first half and waits. */
 export const beginUpload = (server: Server, token: string, record: TestRecord, content: Uint8Array) => {
   const body = formWith(content);
   const half = Math.floor(body.length / 2);
@@ -100,13 +100,13 @@ export const beginUpload = (server: Server, token: string, record: TestRecord, c
       'content-length': body.length,
     },
   });
-  // A broken connection is what some of these are about.
+  // Some tests break the connection.
   outgoing.on('error', () => undefined);
   outgoing.write(body.subarray(0, half));
   return {
-    /** Breaks the connection off. */
+    /** Aborts the connection. */
     abort: () => void outgoing.destroy(),
-    /** Sends the rest; the status of the answer. */
+    /** Sends the rest. @returns the status of the answer */
     finish: (): Promise<number> =>
       new Promise((resolve, reject) => {
         outgoing.once('error', reject);
@@ -119,7 +119,7 @@ export const beginUpload = (server: Server, token: string, record: TestRecord, c
   };
 };
 
-/** Paths of all blobs, whole and half, in a data folder. */
+/** Paths of complete and incomplete blobs in a data folder. */
 export const blobsIn = async (dataDir: string): Promise<{ whole: string[]; half: string[] }> => {
   const folder = join(dataDir, 'blobs');
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
@@ -128,7 +128,7 @@ export const blobsIn = async (dataDir: string): Promise<{ whole: string[]; half:
   return { whole: paths.filter((path) => !isHalf(path)), half: paths.filter(isHalf) };
 };
 
-/** How many descriptors a process holds of files under its blob folder. */
+/** Number of descriptors that a process holds of files in its blob folder. */
 export const openBlobs = async ({ pid, dataDir }: Server): Promise<number> => {
   const folder = `/proc/${pid}/fd`;
   const targets = await Promise.all(
@@ -137,7 +137,7 @@ export const openBlobs = async ({ pid, dataDir }: Server): Promise<number> => {
   return targets.filter((target) => target.startsWith(join(dataDir, 'blobs'))).length;
 };
 
-/** Resident memory of a process in MiB: now, and at its highest. */
+/** Resident memory of a process in MiB: present and peak. */
 export const memoryOf = async ({ pid }: Server): Promise<{ now: number; highest: number }> => {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   const mib = (name: string): number =>

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { verifyExport } from '../../api/admin/verify-export.ts';
 
-/** The two verifiers as auditors run them: `npm run verify`, and the one in Python. */
+/** Both verifiers as auditors run them: `npm run verify`, and the Python one. */
 
 const fault = z.strictObject({
   kind: z.string(),
@@ -49,15 +49,15 @@ const root = join(import.meta.dirname, '../..');
 export const verify = (...args: readonly string[]): Promise<Ran> =>
   run(process.execPath, [join(root, 'api/admin/verify.ts'), ...args]);
 
-/** Whether the second verifier can run here. */
+/** Whether the Python verifier can run here. */
 export const hasPython = (): boolean => {
   const { status, stdout } = spawnSync('python3', ['-c', 'import sys; print(sys.version_info >= (3, 9))']);
   return status === 0 && String(stdout).trim() === 'True';
 };
 
 /**
- * Of options as {@link verify} takes them, in this process: one for each of many attacks would take most of the time.
- * @param source the export, where it is in no file
+ * Runs the verifier with options in this process, since a process for each of many attacks would take too long.
+ * @param source the export, when it is not in a file
  */
 export const verdictOfArgs = async (
   args: readonly string[],
@@ -94,7 +94,7 @@ export const runPython = (...args: readonly string[]): Promise<Ran> =>
 export const verdictOfPython = async (...args: readonly string[]): Promise<Verdict> =>
   verdictOf(await runPython(...args));
 
-/** One process for many runs: Python takes longer to start than to check a short export. */
+/** One process for many runs, since starting Python takes longer than checking a short export. */
 const MANY = `
 import contextlib, io, json, runpy, sys
 main = runpy.run_path(sys.argv[1])["main"]
@@ -108,7 +108,7 @@ for line in sys.stdin:
 
 const ran = z.strictObject({ code: z.number(), stdout: z.string(), stderr: z.string() });
 
-/** The exit code and the verdict of each run of {@link runPython}. */
+/** The exit code and verdict of each run, as by {@link runPython}. */
 export const runPythonOften = (runs: readonly (readonly string[])[]): Ran[] => {
   const input = runs.map((args) => `${JSON.stringify(args)}\n`).join('');
   const { status, stdout, stderr } = spawnSync('python3', ['-c', MANY, join(root, 'docs/verify.py')], {
@@ -123,7 +123,7 @@ export const runPythonOften = (runs: readonly (readonly string[])[]): Ran[] => {
     .map((line) => ran.parse(JSON.parse(line)));
 };
 
-/** All but the words. */
+/** The verdict without its message. */
 export const withoutMessage = ({ fault: found, ...rest }: Verdict) => ({
   ...rest,
   fault: found === null ? null : { ...found, message: '' },

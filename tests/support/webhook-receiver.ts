@@ -4,7 +4,7 @@ import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { z } from 'zod';
 
-/** A receiver of webhooks as somebody outside would write it, from the specification alone. */
+/** A webhook receiver written from the specification alone. */
 
 export const envelope = z.strictObject({
   id: z.string(),
@@ -21,18 +21,18 @@ export interface Received {
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
   readonly envelope: Envelope;
-  /** ms */
+  /** Time of arrival (ms). */
   readonly at: number;
 }
 
-/** What it answers: a status, or whatever it likes to do with the response. */
+/** Returns the status to answer, or answers by itself. */
 export type Behaviour = (received: Received, response: ServerResponse) => number | undefined;
 
 export interface Receiver {
   readonly url: string;
   readonly received: Received[];
   behave(behaviour: Behaviour): void;
-  /** Those of one path, `/hook` unless said otherwise. */
+  /** Deliveries to one path, `/hook` by default. */
   at(path: string): Received[];
   close(): Promise<void>;
 }
@@ -43,10 +43,10 @@ export const closeReceivers = async (): Promise<void> => {
 };
 
 export interface ReceiverOptions {
-  /** With it, https. */
+  /** Serves https with this certificate. */
   readonly certificate?: { readonly key: string; readonly cert: string };
   readonly port?: number;
-  /** Of the URL; must lead to 127.0.0.1. */
+  /** Host of the URL; must resolve to 127.0.0.1. */
   readonly host?: string;
 }
 
@@ -95,7 +95,7 @@ export const startReceiver = async (
   return receiver;
 };
 
-/** As the specification says: HMAC-SHA256 of the raw bytes, compared in constant time. */
+/** Verifies by the specification: HMAC-SHA256 of the raw bytes, compared in constant time. */
 export const verifies = (
   { headers, body }: Received,
   secret: string,

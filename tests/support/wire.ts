@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { BSON } from 'mongodb';
 
-/** Messages of MongoDB's wire protocol, as far as a proxy needs them. */
+/** The parts of MongoDB's wire protocol that a proxy needs. */
 
 type Document = BSON.Document;
 
@@ -16,10 +16,10 @@ export interface WireMessage {
   readonly body: Document;
 }
 
-/** Numbers keep their types. */
+/** Keeps the types of numbers. */
 const parse = (bytes: Buffer): Document => BSON.deserialize(bytes, { promoteValues: false });
 
-/** Yields whole messages of a connection. */
+/** Yields the complete messages of a connection. */
 export async function* messagesOf(socket: Socket): AsyncGenerator<WireMessage> {
   let rest = Buffer.alloc(0);
   for await (const chunk of socket) {
@@ -65,7 +65,7 @@ export function request(requestId: number, body: Document): Buffer {
   return message(requestId, 0, OP_MSG, Buffer.from([0, 0, 0, 0, 0]), body);
 }
 
-/** An answer in the form that the question had. */
+/** Encodes an answer in the request's format. */
 export function answer({ requestId, opCode }: WireMessage, body: Document): Buffer {
   if (opCode === OP_MSG) return message(0, requestId, OP_MSG, Buffer.from([0, 0, 0, 0, 0]), body);
   const flags = Buffer.alloc(20);

@@ -14,7 +14,7 @@ import {
 import { conversation, liveMessage, tenant as shape, user } from './shapes.ts';
 import { type Person, platformToken, tenantToken } from './tokens.ts';
 
-/** A running server with tenants and people in it. */
+/** A running server with tenants and people. */
 
 export interface Member extends Person {
   readonly name: string;
@@ -26,22 +26,22 @@ export interface Member extends Person {
 export interface TestTenant {
   readonly id: string;
   readonly admin: Member;
-  /** One more person, an operator unless said otherwise. */
+  /** Creates a person, an operator by default. */
   person(name: string, role?: 'admin' | 'operator'): Promise<Member>;
 }
 
 export interface World {
-  /** Changes with {@link restart}; clients follow. */
+  /** Replaced by {@link restart}; clients follow. */
   readonly server: Server;
   readonly anybody: Client;
   readonly platform: Client;
   tenant(): Promise<TestTenant>;
   /**
-   * Starts again on the same data folder, after `stop` or `kill` of {@link server}.
-   * @param leases `kept`: those of the killed process have to run out, as they always do while another process runs
+   * Restarts on the same data folder, after `stop` or `kill` of {@link server}.
+   * @param leases `kept`: the killed process's leases must expire, as in production while another process runs
    */
   restart(env?: ServerOptions['env'], leases?: 'freed' | 'kept'): Promise<void>;
-  /** Waits until the server says that it can serve. */
+  /** Waits until the server reports that it is ready. */
   ready(): Promise<void>;
   end(): Promise<void>;
 }
@@ -50,18 +50,18 @@ export const BASE = '/api/v1/tenant/messaging/conversations';
 export const NOTIFICATIONS = '/api/v1/tenant/notifications';
 export const USERS = '/api/v1/tenant/users';
 
-/** For `after` hooks, whether the start went well or not. */
+/** For `after` hooks, even if the start failed. */
 export const endWorld = cleanUp;
 
-/** A server of the calling file alone, which its tests may end. */
+/** A server for the calling file only; its tests may end it. */
 export const startWorld = async (options: ServerOptions = {}): Promise<World> =>
   worldOf(await startServer(options), options);
 
 const shared = new Map<string, { world: World; hasEnded: boolean }>();
 
 /**
- * A server that the test files of a process share, one for each environment; each file makes tenants of its own. It
- * can be neither stopped nor restarted. One that a failed test has ended is replaced for the next file.
+ * A server shared by the test files of a process, one per environment; each file creates its own tenants. It cannot be
+ * stopped or restarted. If a failed test has ended it, the next file gets a new one.
  */
 export const sharedWorld = async (env: Readonly<Record<string, string>> = {}): Promise<World> => {
   const key = JSON.stringify(Object.entries(env).sort());
@@ -96,7 +96,7 @@ const worldOf = async (first: Server, options: ServerOptions): Promise<World> =>
       role: 'admin',
     };
     const admin = member(founder, 'admin');
-    // The first request of a signed credential registers the person.
+    // The first request with a signed token registers the person.
     (await admin.api.get('/api/v1/tenant/me')).as(user.loose());
     const person: TestTenant['person'] = async (name, role = 'operator') => {
       const email = `${randomName('p').replace('_', '-')}@people.example`;
@@ -126,7 +126,7 @@ const worldOf = async (first: Server, options: ServerOptions): Promise<World> =>
   };
 };
 
-/** The conversation of the caller and the others; its id. */
+/** Starts a conversation of the caller and others. @returns its id */
 export const talk = async (caller: Member, ...others: readonly Member[]): Promise<string> => {
   const answer = await caller.api.post(BASE, { participant_user_ids: others.map(({ id }) => id) });
   return conversation.parse(answer.json).id;

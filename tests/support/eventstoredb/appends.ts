@@ -14,7 +14,7 @@ interface Gathered {
   readonly events: Proposed[];
 }
 
-/** A stream of appends, each answered by itself. */
+/** A stream of appends, each with its own answer. */
 export const batchAppend = (call: BatchCall, state: State): void => {
   const { counts } = state;
   const gathered = new Map<string, Gathered>();
@@ -55,7 +55,9 @@ const countAppend = (counts: Counts, events: number): void => {
   });
 };
 
-/** Appends under way, by stream and first event: a twin that meets one is answered `Timeout`, as by the server. */
+/**
+ * Pending appends by stream and first event. Like the real server, an identical append meanwhile is answered `Timeout`.
+ */
 const underWay = new Set<string>();
 
 const commit = (

@@ -1,14 +1,14 @@
-/** What crossed the wire since the server started. */
+/** Counts of messages since the server started. */
 export interface Counts {
-  /** Streams of appends that were opened, appends on them, and the events in these. */
+  /** Opened append streams, appends on them, and their events. */
   batchStreams: number;
   appends: number;
   appended: number;
   /** Groups of appends that arrived together, in one tick of the event loop. */
   groups: number;
-  /** Appends that met a twin in flight and were answered `Timeout`. */
+  /** Appends that were answered `Timeout` because an identical one was pending. */
   twins: number;
-  /** Most appends that waited for their commit at the same time. */
+  /** Maximum of concurrent appends waiting for their commit. */
   peakAppends: number;
   /** Events sent to readers of `$all`, to readers of a stream, and to subscribers. */
   readOfAll: number;
@@ -17,7 +17,7 @@ export interface Counts {
   reads: number;
   subscriptions: number;
   openSubscriptions: number;
-  /** Subscriptions that were dropped because they were too slow. */
+  /** Subscriptions dropped because they were too slow. */
   drops: number;
 }
 

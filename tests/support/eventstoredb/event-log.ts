@@ -19,10 +19,10 @@ export type Expected = 'any' | 'no_stream' | 'stream_exists' | number;
 
 export type Appended =
   | { readonly kind: 'success'; readonly revision: number; readonly position: bigint }
-  /** @property current undefined: there is no such stream */
+  /** @property current undefined when the stream does not exist */
   | { readonly kind: 'wrong_expected_version'; readonly current: number | undefined };
 
-/** A record takes this much of the log at least, so that positions have gaps as the server's have. */
+/** Minimum distance of two positions, so that positions have gaps like the real server's. */
 const RECORD_BYTES = 100n;
 
 export class EventLog {
@@ -33,12 +33,12 @@ export class EventLog {
   readonly #path: string | undefined;
   #end = 0n;
 
-  /** @param path where the log is kept, so that a killed server comes back with it; undefined: memory alone */
+  /** @param path file of the log, which survives kills; undefined keeps it in memory */
   constructor(path: string | undefined) {
     this.#path = path;
     if (path !== undefined && existsSync(path)) for (const record of readRecords(path)) this.#add(record);
     else this.#write([this.#next('$settings', 0, SETTINGS)]);
-    // The ids that `any` is checked against are memory of the process alone, as those of the server.
+    // As in the real server, the ids that `any` is checked against do not survive a restart.
     this.#ids.clear();
   }
 
@@ -109,7 +109,7 @@ export class EventLog {
   }
 }
 
-/** Every log of the real server begins with events of its own. */
+/** The real server's log begins with system events. */
 const SETTINGS: Proposed = {
   id: '00000000-0000-4000-8000-000000000000',
   type: '$UserCreated',
@@ -145,7 +145,7 @@ interface Line extends Omit<LoggedRecord, 'data' | 'metadata' | 'position'> {
   readonly position: string;
 }
 
-/** A line that a kill cut short was never acknowledged. */
+/** A line cut off by a kill was never acknowledged, so it is ignored. */
 const readRecords = (path: string): LoggedRecord[] =>
   readFileSync(path, 'utf8')
     .split('\n')

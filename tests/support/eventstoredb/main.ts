@@ -5,8 +5,8 @@ import { addServices } from './service.ts';
 import { type Pace, usualPace } from './state.ts';
 
 /**
- * The process of the test server: `main.ts <port> <log file> <ms until ready>`. Tells its counts when asked, and takes
- * another pace when told.
+ * The process of the test server: `main.ts <port> <log file> <ms until ready>`. Sends its counts and changes its pace
+ * on request.
  */
 const [port = '0', path = '', readyAfterMs = '0'] = process.argv.slice(2);
 const counts = noCounts();

@@ -11,7 +11,7 @@ import type { Message } from 'google-protobuf';
 import type * as Any from 'google-protobuf/google/protobuf/any_pb.js';
 import type { Appended, Expected, LoggedRecord } from './event-log.ts';
 
-/** The messages of EventStoreDB's protocol, from the definitions that its client brings. */
+/** The messages of EventStoreDB's protocol, from the definitions in its client. */
 
 const generated = createRequire(createRequire(import.meta.url).resolve('@eventstore/db-client'));
 export const pb: typeof Streams = generated('../generated/streams_pb.js');

@@ -18,7 +18,7 @@ export type ReadCall = ServerWritableStream<Streams.ReadReq, Streams.ReadResp>;
 
 const ABORTED = 10;
 
-/** A read of a stream or of `$all`, or a subscription. */
+/** Serves a read of a stream or of `$all`, or a subscription. */
 export const read = async (call: ReadCall, state: State): Promise<void> => {
   const { log, counts, pace } = state;
   const options = call.request.getOptions();
@@ -121,7 +121,7 @@ const messageOf = (message: Outgoing): Streams.ReadResp => {
   }
 };
 
-/** Resolves when the connection takes more. */
+/** Resolves when the connection accepts more data. */
 const written = (call: ReadCall, message: Streams.ReadResp): Promise<void> | undefined => {
   if (call.destroyed || call.cancelled || call.write(message)) return undefined;
   return new Promise((resolve) => {
@@ -139,7 +139,7 @@ const revisionFrom = (options: Streams.ReadReq.Options, records: readonly Logged
   return stream?.hasRevision() ? Number(stream.getRevision()) : 0;
 };
 
-/** Forwards a read includes the event at its position, backwards it begins before it. */
+/** A forward read includes the event at its position, a backward read excludes it. */
 const positionFrom = (
   all: Streams.ReadReq.Options.AllOptions,
   records: readonly LoggedRecord[],

@@ -4,32 +4,32 @@ import { join } from 'node:path';
 import type { Counts } from './counts.ts';
 import type { Pace } from './state.ts';
 
-/** A server that speaks EventStoreDB's protocol, in a process of its own that can be frozen and killed. */
+/** A server of EventStoreDB's protocol in its own process, which tests can freeze and kill. */
 export interface TestEventStoreDb {
-  /** `esdb://…`, the same after a restart. */
+  /** `esdb://…`, unchanged by a restart. */
   readonly url: string;
   counts(): Promise<Counts>;
-  /** Makes it slower, or as fast as it was; resolves when it is. */
+  /** Changes its delays; resolves when they apply. */
   setPace(pace: Partial<Pace>): Promise<void>;
-  /** Stops the process without ending it, as a machine that hangs. */
+  /** Stops the process with SIGSTOP, like a machine that hangs. */
   freeze(): void;
   thaw(): void;
   /** `kill -9`. */
   kill(): Promise<void>;
-  /** Starts it again on the same port; with a log file it has everything that it acknowledged. */
+  /** Restarts on the same port; with a log file, it has everything that it acknowledged. */
   restart(options?: { readonly readyAfterMs?: number }): Promise<void>;
   stop(): Promise<void>;
 }
 
 const MAIN = join(import.meta.dirname, 'main.ts');
 
-/** @param path file of the log; undefined keeps it in memory, so that a restart begins anew */
+/** @param path file of the log; undefined keeps it in memory, so that a restart begins empty */
 export const startEventStoreDb = async (
   options: { readonly path?: string; readonly readyAfterMs?: number } = {},
 ): Promise<TestEventStoreDb> => {
   let child: ChildProcess;
   let port = 0;
-  // A frozen child does not see that its parent is gone.
+  // A frozen child does not notice the end of its parent.
   process.on('exit', () => child.kill('SIGKILL'));
   const start = async (readyAfterMs = 0): Promise<void> => {
     child = fork(MAIN, [String(port), options.path ?? '', String(readyAfterMs)], { stdio: 'inherit' });
@@ -45,7 +45,7 @@ export const startEventStoreDb = async (
   const ask = async (message: 'counts' | Partial<Pace>): Promise<Counts> => {
     const told = toldBy(child, 'counts');
     child.send(message);
-    // The process sends what `Counts` says.
+    // The process sends an object of type `Counts`.
     return (await told) as Counts;
   };
   await start(options.readyAfterMs);

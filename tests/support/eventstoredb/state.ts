@@ -1,7 +1,7 @@
 import type { Counts } from './counts.ts';
 import type { EventLog } from './event-log.ts';
 
-/** How long (ms) the server takes from an append's arrival to its commit, and before it answers a read. */
+/** Delay (ms) from an append's arrival to its commit, and before the answer to a read. */
 export interface Pace {
   commitMs: number;
   readMs: number;
@@ -13,6 +13,6 @@ export interface State {
   readonly log: EventLog;
   readonly counts: Counts;
   readonly pace: Pace;
-  /** The server refuses every call until then (ms since the epoch), as one that has just started. */
+  /** Until this time (ms since the epoch) the server refuses every call, like one that has just started. */
   readonly readyAt: number;
 }

@@ -1,13 +1,13 @@
 import type { EventLog, LoggedRecord } from './event-log.ts';
 
-/** Decides whether the server sends an event of `$all`. */
+/** Whether the server sends an event of `$all`. */
 export type Selects = (record: LoggedRecord) => boolean;
 
 export interface SubscriptionDeps {
   readonly log: EventLog;
-  /** Sends an event, a checkpoint or `caughtUp`; resolves when the connection takes more. */
+  /** Sends an event, a checkpoint or `caughtUp`; resolves when the connection accepts more data. */
   readonly send: (message: Outgoing) => Promise<void>;
-  /** Ends the subscription as the server does when the consumer is too slow. */
+  /** Ends the subscription like the real server when the consumer is too slow. */
   readonly drop: (phase: 'while live' | 'while transitioning to live') => void;
 }
 
@@ -17,17 +17,17 @@ export type Outgoing =
   | { readonly kind: 'caught_up' };
 
 export interface SubscriptionOptions {
-  /** Exclusive; undefined: from the beginning. */
+  /** Exclusive; undefined begins at the start of the log. */
   readonly after: bigint | undefined;
   readonly selects: Selects;
-  /** A checkpoint comes after this many events that were looked at; undefined: there is no filter. */
+  /** Number of examined events between checkpoints; undefined without a filter. */
   readonly checkpointEvery: number | undefined;
 }
 
-/** The real server holds this many events for a live subscription, and drops it when one more does not fit. */
+/** The real server buffers this many events per live subscription, and drops it when the buffer is full. */
 export const LIVE_BUFFER = 32;
 
-/** A subscription to `$all`: catch-up without a limit, then live behind a small buffer. */
+/** A subscription to `$all`: unlimited catch-up, then live events through a small buffer. */
 export class Subscription {
   readonly #deps: SubscriptionDeps;
   readonly #options: SubscriptionOptions;
