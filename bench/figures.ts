@@ -8,6 +8,7 @@ import { benchBulk } from './bulk.ts';
 import { benchFanOut } from './fan-out.ts';
 import { benchLargeConversation } from './large-conversation.ts';
 import { benchLedger } from './ledger.ts';
+import { benchNeighbours } from './neighbours.ts';
 import { benchPostMessage } from './post-message.ts';
 import { benchRebuild } from './rebuild.ts';
 import { type Line, perSecond } from './report.ts';
@@ -54,4 +55,5 @@ export const figures: readonly Figure[] = [
   { name: 'assistant', run: benchAssistant },
   { name: 'audit', run: benchAudit },
   { name: 'stores', run: benchStores },
+  { name: 'neighbours', run: benchNeighbours },
 ];

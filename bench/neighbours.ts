@@ -1,0 +1,133 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { promisify } from 'node:util';
+import { z } from 'zod';
+import type { Child } from './http/child.ts';
+import { Connection, requestBytes } from './http/load.ts';
+import { ADMIN, inFolder, startPlatformChild } from './http/platform.ts';
+import { type Attack, attacks, Loud, prepareLoud } from './neighbours/attacks.ts';
+import { type Experience, prepareQuiet } from './neighbours/quiet.ts';
+import { type Line, mebibytes, milliseconds } from './report.ts';
+import { scaled } from './rounds.ts';
+
+const MORE_P99_MS = 50;
+const MORE_WORK_MS = 1000;
+const MOST_MIB = 1024;
+const SECONDS = 10;
+/** Log-ins of one network are limited below what the attack sends; webhooks go to this machine. */
+const OPEN = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_ALLOW_HTTP: '1' };
+/** The defaults (docs/operations.md), which the other figures switch off. */
+const LIMITS = { RATE_LIMIT_PER_MINUTE: '600', LOGIN_LIMIT_PER_MINUTE: '10' };
+
+/**
+ * What a tenant with a fixed load experiences beside each attack of another tenant (`neighbours/attacks.ts`), compared
+ * with an idle server. Each attack has a data folder and a server of its own.
+ */
+export const benchNeighbours = async (scale: number): Promise<Line[]> => {
+  const seconds = scaled(SECONDS, scale, 3);
+  const chosen = process.env.BENCH_ATTACK;
+  const lines: Line[] = [];
+  for (const attack of attacks) {
+    if (chosen !== undefined && !attack.name.includes(chosen)) continue;
+    lines.push(...(await inFolder((folder) => measure(folder, [attack], attack.name, seconds))));
+  }
+  if (chosen === undefined) {
+    lines.push(...(await inFolder((folder) => measure(folder, attacks, 'all', seconds * 2))));
+  }
+  return lines;
+};
+
+const measure = async (
+  folder: string,
+  under: readonly Attack[],
+  name: string,
+  seconds: number,
+): Promise<Line[]> => {
+  const open = await startPlatformChild(folder, OPEN);
+  try {
+    const root = await rootToken(open);
+    await prepareQuiet(open.port, root);
+    const loud = new Loud(open.port);
+    await prepareLoud(loud, root);
+    for (const { prepare } of under) await prepare?.(loud);
+    await loud.api.close();
+  } finally {
+    await open.stop();
+  }
+  const platform = await startPlatformChild(folder, { ...OPEN, ...LIMITS });
+  let attacker: ChildProcess | undefined;
+  try {
+    await experience(platform, 2);
+    const idle = await experience(platform, seconds);
+    attacker = spawn(process.execPath, [script('attacker-child.ts'), String(platform.port), name], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    const beside = await experience(platform, seconds);
+    return compare(name, idle, beside, platform.peakBytes());
+  } finally {
+    if (attacker !== undefined && attacker.exitCode === null) {
+      const ended = once(attacker, 'exit');
+      attacker.kill('SIGTERM');
+      await ended;
+    }
+    await platform.stop();
+  }
+};
+
+const script = (name: string): string => new URL(`neighbours/${name}`, import.meta.url).pathname;
+
+const run = promisify(execFile);
+
+const times = z.record(z.string(), z.number().nullable());
+const experienced = z.object({ requests: times, work: times, refused: z.number() });
+
+/** In a process of its own, so that its times hold nothing of the attacker's work. */
+const experience = async ({ port }: Child, seconds: number): Promise<Experience> => {
+  const args = [script('quiet-child.ts'), String(port), String(seconds)];
+  const { stdout } = await run(process.execPath, args, { timeout: 240_000 });
+  const { requests, work, refused } = experienced.parse(JSON.parse(stdout));
+  // JSON has no infinity.
+  const known = (found: z.infer<typeof times>) =>
+    Object.fromEntries(Object.entries(found).map(([key, ms]) => [key, ms ?? Number.POSITIVE_INFINITY]));
+  return { requests: known(requests), work: known(work), refused };
+};
+
+const worst = (found: Readonly<Record<string, number>>): number => Math.max(...Object.values(found));
+
+const compare = (name: string, idle: Experience, beside: Experience, peak: number): Line[] => {
+  const more = Math.max(
+    ...Object.entries(beside.requests).map(([kind, ms]) => ms - (idle.requests[kind] ?? 0)),
+  );
+  const moreWork = Math.max(...Object.entries(beside.work).map(([kind, ms]) => ms - (idle.work[kind] ?? 0)));
+  const mib = mebibytes(peak);
+  process.stderr.write(`\n${name}: ${JSON.stringify({ idle, beside, mib: mib.amount })}\n`);
+  return [
+    {
+      figure: `${name}: p99 of the slowest kind of request`,
+      value: milliseconds(worst(beside.requests)),
+      yardstick: { name: 'idle', value: milliseconds(worst(idle.requests)) },
+      target: {
+        text: `≤ ${MORE_P99_MS} ms more, none refused`,
+        met: more <= MORE_P99_MS && beside.refused === 0,
+      },
+    },
+    {
+      figure: '… notification, webhook, rule, slowest',
+      value: milliseconds(worst(beside.work)),
+      yardstick: { name: 'idle', value: milliseconds(worst(idle.work)) },
+      target: { text: `≤ ${MORE_WORK_MS} ms more`, met: moreWork <= MORE_WORK_MS },
+    },
+    {
+      figure: '… peak memory of the server',
+      value: mib,
+      target: { text: `≤ ${MOST_MIB} MiB`, met: mib.amount <= MOST_MIB },
+    },
+  ];
+};
+
+const rootToken = async ({ port }: Child): Promise<string> => {
+  const connection = await Connection.open(port);
+  const login = await connection.ask(requestBytes('POST', '/super/auth/login', { body: ADMIN }));
+  connection.close();
+  return z.object({ token: z.string() }).parse(JSON.parse(login)).token;
+};
