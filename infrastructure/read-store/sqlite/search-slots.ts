@@ -19,8 +19,8 @@ interface Waiter {
 export type SearchSlots = <T>(tenant: string, search: (deadline: number) => Promise<T>) => Promise<T>;
 
 /**
- * Limits concurrent searches, which share this thread, to a few and to one per tenant, so that slow searches only
- * delay their own tenant.
+ * Limits concurrent searches, which share this thread slice by slice, in total and to one per tenant. A tenant with slow
+ * searches delays its own ones; another tenant's search gets every second slice beside it.
  */
 export function searchSlots({ atOnce, waiting: most, waitingOfTenant, deadlineMs }: SlotLimits): SearchSlots {
   const running = new Set<string>();

@@ -1,5 +1,4 @@
 import type { SQLInputValue } from 'node:sqlite';
-import { setImmediate as nextTick } from 'node:timers/promises';
 import { SearchGivenUp, type SearchQuery } from '../../../application/ports/read-store.ts';
 import { numberOf, optionalTextOf, type SqliteConnection } from '../../sqlite/connection.ts';
 import { type IndexPlan, type KeyRange, rangeOf } from '../index-keys.ts';
@@ -8,8 +7,8 @@ import type { TableShape } from './tables.ts';
 
 /**
  * Searches scan an index range in slices, one statement each, with a tick in between, because SQLite blocks this
- * thread. Slices start small and at most double; a slice above its processor time shrinks the next one. Their size is
- * limited in rows and in bytes of searched fields.
+ * thread. Slices start small and at most double until they take their processor time. Their size is limited in rows and
+ * in bytes of searched fields.
  */
 export interface SliceLimits {
   readonly firstRows: number;
@@ -34,6 +33,22 @@ export interface Scan {
   readonly limits: SliceLimits;
   /** On the clock of `performance.now()`. */
   readonly deadline: number;
+  /** Waits for this search's next slice. */
+  readonly turn: () => Promise<void>;
+}
+
+/** Grants one slice per tick to all searches of a store, in order of arrival, so that they share this thread evenly. */
+export function sliceQueue(): () => Promise<void> {
+  const waiting: (() => void)[] = [];
+  function grant(): void {
+    waiting.shift()?.();
+    if (waiting.length > 0) setImmediate(grant);
+  }
+  return () =>
+    new Promise((resolve) => {
+      waiting.push(resolve);
+      if (waiting.length === 1) setImmediate(grant);
+    });
 }
 
 export interface Slice {
@@ -61,7 +76,7 @@ export function searchedRange(plan: IndexPlan, query: SearchQuery): KeyRange {
  * @throws {SearchGivenUp} after the deadline
  */
 export async function slices(
-  { step, limits, deadline }: Scan,
+  { step, limits, deadline, turn }: Scan,
   query: SearchQuery,
   whole: boolean,
   look: (slice: Slice) => boolean,
@@ -88,7 +103,7 @@ export async function slices(
       if (size !== undefined) {
         const used = process.threadCpuUsage(began);
         const took = (used.user + used.system) / 1000;
-        most = grown(most, size, took > limits.sliceMs ? Math.min(0.5, limits.sliceMs / took) : 2);
+        most = grown(most, size, Math.min(2, limits.sliceMs / took));
         limits.onSlice?.(size);
       }
       if (last !== undefined) rest = descending ? { ...rest, high: last } : { ...rest, low: last };
@@ -96,7 +111,7 @@ export async function slices(
     });
     if (done === undefined) return undefined;
     if (done.over) return done.plan;
-    await nextTick();
+    await turn();
   }
 }
 

@@ -25,13 +25,14 @@ import { advanceCheckpoint, sqliteProgress } from './progress.ts';
 import { PRAGMAS, SCHEMA } from './schema.ts';
 import { countRows, searchIds, searchPage } from './search.ts';
 import { type SlotLimits, searchSlots } from './search-slots.ts';
-import { isPlain, type Scan, type SliceLimits, type Step } from './slices.ts';
+import { isPlain, type Scan, type SliceLimits, type Step, sliceQueue } from './slices.ts';
 import { createSql, dropSql, sweepSql } from './tables.ts';
 
 const LIMITS: SliceLimits & SlotLimits = {
   firstRows: 8,
-  sliceMs: 15,
-  atOnce: 2,
+  sliceMs: 8,
+  // Searches of many tenants share the thread by slices; each holds one page in memory.
+  atOnce: 32,
   waiting: 128,
   waitingOfTenant: 32,
   deadlineMs: 10_000,
@@ -56,6 +57,7 @@ export async function openSqliteReadStore({
 }: SqliteReadStoreOptions): Promise<ReadStore> {
   const limits = { ...LIMITS, ...given };
   const slots = searchSlots(limits);
+  const turn = sliceQueue();
   const connection = await openSqlite({ path, pragmas: PRAGMAS, schema: SCHEMA });
   const { prepare, read, write } = connection;
   const leases = sqliteLeases(connection);
@@ -135,8 +137,8 @@ export async function openSqliteReadStore({
     search: (scan: Scan) => Promise<T>,
   ): Promise<T> {
     const step = searching(generation, collection);
-    if (!isScan) return search({ step, limits, deadline: performance.now() + limits.deadlineMs });
-    return slots(tenant, (deadline) => search({ step, limits, deadline }));
+    if (!isScan) return search({ step, limits, turn, deadline: performance.now() + limits.deadlineMs });
+    return slots(tenant, (deadline) => search({ step, limits, turn, deadline }));
   }
 
   const ofPage = (query: SearchQuery) => ({ ...query, isScan: !isPlain(query) });
