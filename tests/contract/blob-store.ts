@@ -9,7 +9,7 @@ import { eventually, rejection } from '../support/eventually.ts';
 export interface BlobStoreHarness {
   /** Opens the same store again, like another process. */
   open(): Promise<BlobStore>;
-  /** Number of stored files or documents that are no whole blob. */
+  /** Number of stored files or documents that are not a complete blob. */
   leftovers(): Promise<number>;
   /** Begins a put at this time (ms) and abandons it, like a crashed process. */
   abandonPut(store: BlobStore, at: number): Promise<void>;

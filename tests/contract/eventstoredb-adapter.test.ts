@@ -15,7 +15,7 @@ import { eventStoreContract } from './event-store.ts';
 import { FakeEventStoreDb } from './event-store-parts/fake-eventstoredb.ts';
 import { event, events, follow, followerOf, idsOf, race, rejection } from './event-store-parts/helpers.ts';
 
-/** As the server says it: gRPC ABORTED. */
+/** gRPC status ABORTED, as the server sends it. */
 const tooSlow = (): Error =>
   new Error('10 ABORTED: Operation timed out: Consumer too slow to handle event while live');
 
@@ -31,7 +31,7 @@ eventStoreContract('EventStoreDB adapter over a fake server', async () => {
 });
 
 describe('EventStoreDB adapter', () => {
-  it('takes a subscription up again after each break, with no gap and no duplicate', async () => {
+  it('resubscribes after each break, without gap or duplicate', async () => {
     const { server, store } = open();
     const total = 2 * 16 * 20;
     const seen: StoredEvent[] = [];
@@ -52,7 +52,7 @@ describe('EventStoreDB adapter', () => {
     expect(idsOf(seen).toSorted()).to.deep.equal(written.toSorted());
   });
 
-  it('reads on by pages where the server does not say that it has caught up', async () => {
+  it('continues by pages when the server does not report that it has caught up', async () => {
     const { server, store } = open(50);
     server.tellsCaughtUp = false;
     await store.append('a.s-1', 'any', events(5));
@@ -61,7 +61,7 @@ describe('EventStoreDB adapter', () => {
     expect(await store.readAll({ filter })).to.deep.equal(await store.readStream('a.s-1'));
   });
 
-  /** Follows over a break; how many warnings there were. */
+  /** Follows the log over a break. @returns the number of warnings */
   const warningsOver = async (error: Error): Promise<number> => {
     const logger = testLogger();
     const server = new FakeEventStoreDb();
@@ -84,11 +84,11 @@ describe('EventStoreDB adapter', () => {
     return logger.lines.filter(({ level }) => level === 'warn').length;
   };
 
-  it('goes on at once and without a warning after it was dropped as too slow', async () => {
+  it('resubscribes at once and without a warning after the server dropped it as too slow', async () => {
     expect(await warningsOver(tooSlow())).to.equal(0);
   });
 
-  it('goes on with one warning after it lost its connection', async () => {
+  it('resubscribes with one warning after it lost its connection', async () => {
     expect(await warningsOver(new UnavailableError())).to.equal(1);
   });
 
@@ -122,7 +122,7 @@ describe('EventStoreDB adapter', () => {
     }
   });
 
-  it('shows nothing of the server itself', async () => {
+  it('omits the server’s system events', async () => {
     const { store } = open();
     await store.append('a.s-1', 'any', events(3));
     const all = await store.readAll();

@@ -13,7 +13,7 @@ const unavailable = (error: unknown): undefined => {
   if (!(error instanceof StoreUnavailable)) throw error;
 };
 
-/** What appends are on the wire, by the counts of the test server. */
+/** Checks messages on the wire by the counts of the test server. */
 describe('Appends to EventStoreDB', () => {
   let server: TestEventStoreDb;
   let store: EventStore;
@@ -21,9 +21,9 @@ describe('Appends to EventStoreDB', () => {
   beforeEach(async () => {
     server = await startEventStoreDb();
     store = openEventStoreDb({ url: server.url });
-    // The connection and its stream of appends.
+    // Opens the connection and its append stream.
     await store.append('a.first-1', 'no_stream', events(1));
-    // Longer than a busy machine takes to send what is to meet.
+    // Longer than a busy machine needs to send concurrent appends.
     await server.setPace({ commitMs: 500 });
   });
   afterEach(async () => {
@@ -31,7 +31,7 @@ describe('Appends to EventStoreDB', () => {
     await server.stop();
   });
 
-  it('are answered alike where identical ones are in flight together', async () => {
+  it('get the same answer when identical ones are in flight', async () => {
     const pairs = Array.from({ length: 100 }, (_, nth) => ({ stream: `a.twin-${nth}`, same: events(2) }));
     const answers = await Promise.all(
       pairs.map(({ stream, same }) =>
@@ -43,7 +43,7 @@ describe('Appends to EventStoreDB', () => {
     expect((await server.counts()).twins, 'appends that met a twin').to.be.at.least(100);
   });
 
-  it('of commands on different streams leave together, on one stream of appends', async () => {
+  it('are sent together on one append stream for commands on different streams', async () => {
     const keys = new KeyRing(memoryKeyStore(), MASTER_KEY);
     const group = new GroupCommit({ events: store, keys, metrics: silentMetrics });
     const before = await server.counts();
@@ -65,14 +65,14 @@ describe('Appends to EventStoreDB', () => {
     expect(after.batchStreams, 'streams of appends').to.equal(1);
   });
 
-  it('of commands on different streams do not wait for those of an earlier group', async () => {
+  it('do not wait for an earlier group’s appends to other streams', async () => {
     const keys = new KeyRing(memoryKeyStore(), MASTER_KEY);
     const group = new GroupCommit({ events: store, keys, metrics: silentMetrics });
     const append = (stream: string): Promise<unknown> =>
       group.append({ stream, expected: 'no_stream', events: events(1) }, []);
     server.freeze();
     const first = append('a.early-1');
-    // Two turns: the first group has left.
+    // After two ticks the first group has been sent.
     for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
     const second = append('a.late-1');
     for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
@@ -81,11 +81,11 @@ describe('Appends to EventStoreDB', () => {
     expect((await server.counts()).peakAppends, 'in flight together').to.equal(2);
   });
 
-  it('whose time limit has passed are waited for by reads of their stream', async () => {
+  it('delay reads of their stream while the server may still store them after a timeout', async () => {
     await store.close();
     store = openEventStoreDb({ url: server.url, timeoutMs: 500 });
     await server.setPace({ commitMs: 1 });
-    // A new store reads whether its log was imported before it appends.
+    // A new store first reads whether its log was imported.
     await store.append('a.second-1', 'no_stream', events(1));
     const [late] = events(1);
     if (late === undefined) throw new Error('one event');
@@ -94,7 +94,7 @@ describe('Appends to EventStoreDB', () => {
     expect(await rejection(store.readStream('a.late-1'))).to.be.instanceOf(StoreUnavailable);
     const reading = store.readStream('a.late-1').catch(unavailable);
     server.thaw();
-    // On a busy machine the first read may pass its own time limit; the first that is answered has the event.
+    // On a busy machine the first read may time out; the first one that is answered contains the event.
     const answered = (await reading) ?? (await eventually(() => store.readStream('a.late-1')));
     expect(answered, 'events of the stream').to.have.length(1);
   });

@@ -3,7 +3,7 @@ import { startEventStoreDb, type TestEventStoreDb } from '../support/eventstored
 import { eventStoreContract } from './event-store.ts';
 import { reopening } from './event-store-parts/helpers.ts';
 
-/** Over the server at `EVENTSTORE_URL`, else over the test server, through the real client. */
+/** The contract with the real client, over the server at `EVENTSTORE_URL`, otherwise over the test server. */
 const given = process.env.EVENTSTORE_URL;
 let server: TestEventStoreDb | undefined;
 

@@ -10,7 +10,7 @@ import { exportedEvents, importAll } from '../support/imported-logs.ts';
 import { eventStoreContract } from './event-store.ts';
 import { reopening } from './event-store-parts/helpers.ts';
 
-/** The contract holds on stores into which a log was imported, whose positions are those of another store. */
+/** The contract on stores with an imported log, whose positions come from another store. */
 let folder: string;
 let server: TestEventStoreDb;
 

@@ -9,7 +9,7 @@ import { describeWithMongo, type TestDatabase } from '../support/mongodb-server.
 import { readModelKit, tallies } from '../support/read-model-kit.ts';
 import { put, type Workbench, workbench } from './read-store/support.ts';
 
-/** Makes a generation what a build of format 1 would have left: JSON text under `value`, and no mark. */
+/** Rewrites a generation as a build of format 1 stored it: JSON text under `value`, and no mark. */
 async function asFormat1(db: Db, projection: string): Promise<void> {
   await db
     .collection<Row>('meta_generations')
@@ -75,7 +75,7 @@ await describeWithMongo('stored forms', (title, start) => {
       ]);
     });
 
-    it('of format 1 are read and written over as they are', async () => {
+    it('of format 1 are read, and replaced by the present format when written', async () => {
       const bench = await workbench(store);
       const { generation, commit, value, ids } = bench;
       await commit([put('a', 1, { n: 1, '$x.y': [[1]] }), put('b', 1, { n: 2 }), put('c', 1, null)], 1);
@@ -98,7 +98,7 @@ await describeWithMongo('stored forms', (title, start) => {
       expect(await ids()).to.deep.equal(['a', 'b']);
     });
 
-    it('of format 1 are rebuilt beside what answers, once', async () => {
+    it('of format 1 are rebuilt once while the old generation answers', async () => {
       const kit = await readModelKit(store);
       await kit.write('acme', 'a1');
       await kit.write('globex', 'g1');
@@ -125,7 +125,7 @@ await describeWithMongo('stored forms', (title, start) => {
           answers.push(answer);
           expect(active).to.equal('v1.1');
         }, 20_000);
-        // The replaced one notices at the next event, and is dropped.
+        // The replaced generation's follower notices at the next event, and drops it.
         await kit.write('globex', 'CLOSE');
         await eventually(async () => {
           expect((await store.state(at('v1'))).checkpoint).to.equal(undefined);
@@ -140,7 +140,7 @@ await describeWithMongo('stored forms', (title, start) => {
       expect(await store.state(at('v1.1'))).not.to.have.property('isOutdated');
       const rows = await db.collection(`tallies@v1.1.${tallies().collections[0]?.name}`).find().toArray();
       expect(rows.map(({ value }) => value?.entries)).to.deep.include(['a1', 'a2']);
-      // A further start leaves it alone.
+      // A further start does not rebuild it again.
       await kit.write('acme', 'a3');
       await run(() =>
         eventually(

@@ -16,7 +16,7 @@ const COLLECTIONS: readonly CollectionSpec[] = [
   { name: 'none', indexes: [] },
 ];
 
-/** Every process prepares what it folds, and what it reads, at its start: the same, and all at once. */
+/** At its start, every process prepares all generations that it folds or reads, concurrently with others. */
 await describeWithMongo('preparing generations', (title, start) => {
   describe(`preparing generations: ${title}`, () => {
     let database: TestDatabase;
@@ -39,7 +39,7 @@ await describeWithMongo('preparing generations', (title, start) => {
       }
     };
 
-    it('may be repeated for collections of several indexes', async () => {
+    it('may be repeated for collections with several indexes', async () => {
       const generation = newGeneration();
       for (const store of [...stores, ...stores]) {
         await store.prepare(generation, COLLECTIONS);
@@ -47,7 +47,7 @@ await describeWithMongo('preparing generations', (title, start) => {
       }
     });
 
-    it('may be done by everybody for everything at the same moment', async () => {
+    it('may run in several processes for several generations at the same moment', async () => {
       const generations = Array.from({ length: 6 }, newGeneration);
       await Promise.all(
         [...stores, ...stores].flatMap((store) =>

@@ -3,7 +3,7 @@ import { openMongoReadStore } from '../../infrastructure/read-store/mongodb/stor
 import { describeWithMongo } from '../support/mongodb-server.ts';
 import { readStoreContract } from './read-store.ts';
 
-/** MongoDB has transactions in a replica set and behind `mongos`; FerretDB never. */
+/** MongoDB has transactions in a replica set and behind `mongos`; FerretDB has none. */
 const hasTransactions = async (url: string): Promise<boolean> => {
   const client = new MongoClient(url);
   const { setName, msg } = await client.db().command({ hello: 1 });

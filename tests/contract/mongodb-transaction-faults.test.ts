@@ -12,7 +12,7 @@ const UNKNOWN = {
   errorLabels: ['UnknownTransactionCommitResult'],
 };
 
-/** A primary that steps down, within a transaction and at its commit. */
+/** Errors of a primary that steps down, within a transaction and at its commit. */
 const stepDown = (name: string) => ({
   code: 10107,
   codeName: 'NotWritablePrimary',
@@ -22,7 +22,7 @@ const stepDown = (name: string) => ({
   ],
 });
 
-/** What the driver sends for a batch, and what happens when the server fails. Needs FerretDB, which the proxy stands before. */
+/** Commands of the driver for a batch, and failures of the server. Needs FerretDB behind the proxy. */
 await describeWithMongo('transactions that fail', (title, start) => {
   describe(`Transactions: ${title} behind a proxy`, () => {
     let database: TestDatabase;
@@ -41,7 +41,7 @@ await describeWithMongo('transactions that fail', (title, start) => {
       await database.dispose();
     });
 
-    /** The names of the commands of transactions that `work` sends. */
+    /** Names of the transaction commands that `work` sends. */
     const commandsOf = async (work: () => Promise<unknown>): Promise<string[]> => {
       proxy.commands.length = 0;
       await work();
@@ -50,7 +50,7 @@ await describeWithMongo('transactions that fail', (title, start) => {
     const other = (between: () => Promise<void>) =>
       openMongoReadStore({ url: proxy.url, dbName: database.dbName, beforeCheckpoint: between });
 
-    it('hold what is stored, the documents and the checkpoint, in this order', async () => {
+    it('read the stored documents, write the new ones, and then the checkpoint', async () => {
       const { commit } = await workbench(store);
       const all = ['find', 'update', 'update', 'commitTransaction'];
       expect(await commandsOf(() => commit([put('a', 1, { n: 1 }), put('b', 1, { n: 1 })], 1))).to.deep.equal(
@@ -65,7 +65,7 @@ await describeWithMongo('transactions that fail', (title, start) => {
       expect(await commandsOf(() => commit([], 3)), 'a checkpoint alone').to.deep.equal([]);
     });
 
-    it('are aborted where the batch fails', async () => {
+    it('are aborted when the batch fails', async () => {
       const failing = await other(() => Promise.reject(new Error('failed')));
       const { generation, fence, value } = await workbench(store);
       const batch = { generation, fence, writes: [put('a', 1, { n: 1 })], checkpoint: at(1) };
@@ -77,7 +77,7 @@ await describeWithMongo('transactions that fail', (title, start) => {
     });
 
     for (const name of ['find', 'update', 'commitTransaction']) {
-      it(`are repeated as a whole after a passing failure of ${name}`, async () => {
+      it(`are repeated as a whole after a transient failure of ${name}`, async () => {
         const { commit, value, generation } = await workbench(store);
         proxy.failNext(name, TRANSIENT);
         proxy.failNext(name, TRANSIENT);
@@ -100,10 +100,10 @@ await describeWithMongo('transactions that fail', (title, start) => {
     }
 
     for (const isDone of [true, false]) {
-      it(`are there once when the answer to the commit is lost, ${isDone ? 'done' : 'not done'}`, async () => {
+      it(`are stored once when the answer to the commit is lost, ${isDone ? 'done' : 'not done'}`, async () => {
         const { commit, value, ids, generation } = await workbench(store);
         await commit([put('a', 1, { n: 1 })], 1);
-        // The driver itself asks once more.
+        // The driver itself retries once.
         proxy.failNext('commitTransaction', UNKNOWN, isDone);
         proxy.failNext('commitTransaction', UNKNOWN);
         await commit([put('a', 2, { n: 2 }), put('b', 2, { n: 2 })], 2);
@@ -113,7 +113,7 @@ await describeWithMongo('transactions that fail', (title, start) => {
       });
     }
 
-    it('that a dead holder left open are ended by the next one', async () => {
+    it('left open by a dead process are ended by the next holder of the lease', async () => {
       const { generation, fence, commit, value } = await workbench(store);
       const lease = { name: leaseNameOf(generation), owner: 'tester', fence };
       const begun = Promise.withResolvers<void>();
@@ -131,14 +131,14 @@ await describeWithMongo('transactions that fail', (title, start) => {
       expect(proxy.open).to.equal(0);
       expect(await commandsOf(taking), 'once').to.deep.equal([]);
       await commit([put('b', 1, { n: 1 })], 1, fence + 1);
-      // The one that was taken for dead goes on.
+      // The process that was considered dead continues.
       never.resolve();
       await isFenced(stuck);
       expect([await value('a'), await value('b')]).to.deep.equal([undefined, { n: 1 }]);
       await dead.close();
     });
 
-    it('read ranges of one snapshot, again where another batch came in between', async () => {
+    it('read ranges of one snapshot, and repeat the read after a conflicting batch', async () => {
       const { generation, commit } = await workbench(store);
       await commit([put('a', 1, { n: 1 }), put('b', 1, { n: 2 })], 1);
       const query = { collection: 'docs', tenant: 'acme', index: 'by_n' };
@@ -154,7 +154,7 @@ await describeWithMongo('transactions that fail', (title, start) => {
       expect(await read()).to.deep.equal([[{ n: 1 }], [{ n: 2 }]]);
     });
 
-    it('are not used where a server of a set refuses them', async () => {
+    it('are not used when a server of a set refuses them', async () => {
       proxy.failNext('commitTransaction', {
         code: 59,
         codeName: 'CommandNotFound',

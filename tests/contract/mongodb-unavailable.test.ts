@@ -6,7 +6,7 @@ import { openMongoIdempotencyStore } from '../../infrastructure/idempotency/mong
 import { openMongoKeyStore } from '../../infrastructure/key-store/mongodb.ts';
 import { openMongoReadStore } from '../../infrastructure/read-store/mongodb/store.ts';
 
-/** Needs no MongoDB: what the adapters do without one. The API answers 503 for it. */
+/** Needs no MongoDB. The API answers 503 for these errors. */
 describe('MongoDB adapters without a server', function () {
   this.timeout(30_000);
   const openers = [openMongoReadStore, openMongoKeyStore, openMongoIdempotencyStore];
@@ -21,9 +21,9 @@ describe('MongoDB adapters without a server', function () {
     expect(Date.now() - started).to.be.lessThan(12_000);
   }
 
-  it('say so when the connection is refused', () => allUnavailable('mongodb://127.0.0.1:1'));
+  it('report StoreUnavailable when the connection is refused', () => allUnavailable('mongodb://127.0.0.1:1'));
 
-  it('say so when the server is there and does not answer', async () => {
+  it('report StoreUnavailable when the server accepts the connection and does not answer', async () => {
     const sockets = new Set<Socket>();
     const silent: Server = createServer((socket) => sockets.add(socket.on('error', () => undefined)));
     silent.listen(0, '127.0.0.1');

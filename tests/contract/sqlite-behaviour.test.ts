@@ -30,7 +30,7 @@ describe('SQLite event store: own behaviour', () => {
     return store;
   }
 
-  it('gives the followers of one process the same objects', async () => {
+  it('gives the same objects to all followers of one process', async () => {
     const store = open();
     const follower = followerOf(store);
     const live = ['a.', ''].map((streamPrefix) =>

@@ -50,7 +50,7 @@ describe('SQLite event store: several connections and processes', function () {
     while (!condition()) await sleep(2);
   }
 
-  it('show every event once and in one order to two stores and a second process while all write', async () => {
+  it('show two stores and a second process every event once, in one order, while all of them write', async () => {
     const prefix = newPrefix();
     const [one, two] = [open(), open()];
     const filter = { streamPrefix: prefix };

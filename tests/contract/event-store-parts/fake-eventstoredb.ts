@@ -23,8 +23,8 @@ interface Subscriber {
 }
 
 /**
- * As much of EventStoreDB behind its client as the adapter can see, from what was measured of it (facts.md):
- * sparse positions, system events in between, subscriptions that break and never come back.
+ * A fake of EventStoreDB's client with the behaviour that was measured on the server (facts.md): positions with gaps,
+ * system events between others, subscriptions that break and do not resume.
  */
 export class FakeEventStoreDb implements Connection {
   readonly log: AllStreamRecordedEvent[] = [];
@@ -32,11 +32,11 @@ export class FakeEventStoreDb implements Connection {
   down: Error | undefined;
   /** While true, appends and reads are never answered. */
   frozen = false;
-  /** Whether subscriptions tell `caughtUp`; older servers do not. */
+  /** Whether subscriptions send `caughtUp`; older servers do not. */
   tellsCaughtUp = true;
   readonly #subscribers = new Set<Subscriber>();
 
-  /** Subscriptions that are open now. */
+  /** Open subscriptions. */
   get subscriptions(): number {
     return this.#subscribers.size;
   }
@@ -80,7 +80,7 @@ export class FakeEventStoreDb implements Connection {
     const { from, backward, maxCount } = range;
     const error = own.length === 0 ? new StreamNotFoundError(undefined, stream) : undefined;
     const first = typeof from === 'bigint' ? Number(from) : from === 'start' ? 0 : own.length - 1;
-    // Backward, the server reads the numbers first − count + 1 to first, whether there are such or not.
+    // A backward read returns the revisions first − count + 1 to first, also where some do not exist.
     const part = backward
       ? own.slice(Math.max(0, first - maxCount + 1), first + 1).reverse()
       : own.slice(first, first + maxCount);
@@ -124,7 +124,7 @@ export class FakeEventStoreDb implements Connection {
       read: () => void setImmediate().then(pump),
     });
     const checkpoint = ({ position }: AllStreamRecordedEvent): void => {
-      // The package hands its subscription over; the adapter does not look at it.
+      // The package returns its subscription type, which the adapter does not use.
       const tell: ((...args: never[]) => unknown) | undefined = filter.checkpointReached;
       Reflect.apply(tell ?? (() => {}), undefined, [stream, position]);
     };
@@ -142,7 +142,7 @@ export class FakeEventStoreDb implements Connection {
 
   async dispose(): Promise<void> {}
 
-  /** Breaks all subscriptions, as a lost server does: an error, and no end. */
+  /** Breaks all subscriptions like a lost server: with an error, and without an end. */
   breakSubscriptions(error: Error): void {
     for (const subscriber of this.#subscribers) {
       this.#subscribers.delete(subscriber);
@@ -155,7 +155,7 @@ export class FakeEventStoreDb implements Connection {
     event: Partial<Omit<AllStreamRecordedEvent, 'metadata'>> & { metadata?: unknown },
   ): void {
     const commit = BigInt(this.log.length * 137 + 40);
-    // The package types metadata as bytes or objects, and hands over any JSON value: the cast is the test.
+    // The package types metadata as bytes or objects but returns any JSON value; the cast lets tests store such values.
     this.log.push({
       id: '',
       type: '',
@@ -182,7 +182,7 @@ export class FakeEventStoreDb implements Connection {
   }
 }
 
-/** What the client makes of metadata: JSON wherever it can. */
+/** Metadata as the client returns them: parsed as JSON where possible. */
 function parsed(metadata: Uint8Array): unknown {
   try {
     return JSON.parse(Buffer.from(metadata).toString('utf8'));

@@ -9,7 +9,7 @@ const STREAMS = 3;
 
 interface Step {
   readonly stream: number;
-  /** The expected revision: right, any, none, or off by a number. */
+  /** The expected revision: the right one, `any`, `no_stream`, or one that is off by a number. */
   readonly expectation: 'right' | 'any' | 'none' | number;
   readonly types: readonly number[];
   /** Repeats an earlier append instead, if there is one. */

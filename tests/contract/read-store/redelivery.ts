@@ -120,7 +120,7 @@ export function redeliveryTests({ store, harness }: Context): void {
       await crashing.close();
     });
 
-    it('shows a batch as a whole, or nothing of it, where the store has transactions', async function () {
+    it('shows a batch as a whole or not at all, where the store has transactions', async function () {
       if (!harness().isAtomic) return this.skip();
       const { generation, fence, commit, ids, value } = await workbench(store());
       const seen = async () => {

@@ -38,7 +38,7 @@ const change = fc.record({
   title: fc.constantFrom('a', 'b'),
   tags: fc.subarray(['x', 'y']),
   state: fc.constantFrom('open', null),
-  /** How much older than the stored document, for a repeated batch. */
+  /** Age difference to the stored document, for a repeated batch. */
   late: fc.constantFrom(0, 0, 0, 3),
   /** The document that the writer has read. */
   read: fc.constantFrom('nothing', 'latest', 'latest', 'former'),
@@ -67,7 +67,7 @@ export function rewriteTests({ store, harness }: Context): void {
       return found;
     };
 
-    it('are found as if they had been written once', async () => {
+    it('are found as if they had been written only once', async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 25 }), async (changes) => {
           const { generation, commit } = await workbench(store(), SPEC);

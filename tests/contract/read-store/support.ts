@@ -11,13 +11,16 @@ import {
 } from '../../../application/ports/read-store.ts';
 import { positionOf } from '../../../infrastructure/read-store/stored-values.ts';
 
-/** Gives the suite an adapter. The suite closes every store that it opens. */
+/** Opens an adapter for the suite, which closes every store that it opens. */
 export interface ReadStoreHarness {
   /** Opens the same store again, like another process. */
   open(): Promise<ReadStore>;
-  /** A store whose commits await `between` after the documents and before the checkpoint; absent where it cannot. */
+  /**
+   * Opens a store whose commits await `between` after the documents and before the checkpoint; absent where that is
+   * impossible.
+   */
   readonly openInterrupted?: ((between: () => Promise<void>) => Promise<ReadStore>) | undefined;
-  /** True where a batch is there as a whole or not at all, and ranges that are read together are of one moment. */
+  /** True where a batch is visible as a whole or not at all, and ranges read together are of one moment. */
   readonly isAtomic: boolean;
   /** Runs of each property test. */
   readonly runs: number;

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { DocWrite } from '../../../application/ports/read-store.ts';
 import { type Context, DOCS, newGeneration, put, type Workbench, workbench } from './support.ts';
 
-/** Ranges that are read in one call. */
+/** Ranges read in one call. */
 export function togetherTests({ store, harness }: Context): void {
   describe('Ranges that are read together', function () {
     this.timeout(60_000);

@@ -82,7 +82,7 @@ describe('The corpus of a killed server', function () {
       await world.restart();
       await world.ready();
     }
-    // One backfill indexes all of this one.
+    // Indexes the tenant `calm` by one backfill.
     for (const step of steps(calm)) await step();
     await entitle(world, calm);
     await backfill(calm.admin.api);

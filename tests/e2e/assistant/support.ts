@@ -87,7 +87,7 @@ export const sourcesOf = ({ retrieved_chunks }: AskAnswer): string[] => [
   ...new Set(retrieved_chunks.map(({ source_id }) => source_id)),
 ];
 
-/** Asks until the answer uses the source; the corpus follows writes with a delay. */
+/** Asks until the answer quotes the source, since the corpus follows writes with a delay. */
 export const askUntil = (
   person: Member,
   message: string,

@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net';
 import { z } from 'zod';
 
-/** A server of the OpenAI protocol's chat completions, which fails on request. */
+/** A server of chat completions in the OpenAI protocol, which fails on request. */
 
 export const chatRequest = z.looseObject({
   model: z.string(),
@@ -18,7 +18,7 @@ export interface Asked {
 export type UpstreamBehaviour = (asked: Asked, response: ServerResponse) => void;
 
 export interface Upstream {
-  /** Ends in `/v1`. */
+  /** Base URL; ends in `/v1`. */
   readonly url: string;
   readonly asked: Asked[];
   behave(behaviour: UpstreamBehaviour): void;

@@ -148,7 +148,7 @@ describe('The replay of events', () => {
     expect(after?.sealed).to.deep.equal(before?.sealed);
   });
 
-  it('has the same events in pages of any size as at once', async () => {
+  it('has the same events in pages of any size as in one answer', async () => {
     const all = await events();
     for (const size of [1, 3, 200]) {
       const found: Audited[] = [];
@@ -164,7 +164,7 @@ describe('The replay of events', () => {
     }
   });
 
-  it('continues after a position, in pages or at once, and repeats earlier bytes exactly', async () => {
+  it('continues after a position, in pages or in one answer, and repeats earlier bytes exactly', async () => {
     const whole = await exported();
     const middle = parsed(whole)[4]?.position ?? '';
     const rest = await exported(`?after=${middle}`);
@@ -340,7 +340,7 @@ describe('The replay of events', () => {
     }).timeout(60_000);
   });
 
-  describe('at once', () => {
+  describe('in one answer', () => {
     it('is marked incomplete when the server stops, and does not delay the stop', async () => {
       // Far more than the sockets' buffers hold.
       const body = 'x'.repeat(9_900);

@@ -14,10 +14,10 @@ import {
 const EVENTS = '/api/v1/tenant/audit/events';
 const NDJSON = 'application/x-ndjson';
 const MESSAGES = 2000;
-/** A line is more than twice as long, with the text, its sealed form and the rest. */
+/** Length of a message; its export line has the text and its sealed form, so it is more than twice as long. */
 const BODY = 'x'.repeat(9_900);
 const READERS = 16;
-/** Some megabytes per export and uncollected garbage; all exports in memory would be more than twice as much. */
+/** A few MiB per export and uncollected garbage; holding all exports in memory would take more than twice as much. */
 const MOST_MIB = 120;
 
 /** Decisions, section 11. */

@@ -42,7 +42,7 @@ describe('Bulk commits by number of rows, on two processes', () => {
     const done = answer.as(session, 200);
     expect(done.status).to.equal('committed');
     expect(done.result).to.include({ succeeded: 999, skipped: 0, errored: 0 });
-    // A caller who was answered reads the writes.
+    // The answered caller reads its own writes.
     expect((await read(tenant.admin, { entity_name: entity, id: ids.at(-1) ?? '' })).values.n).to.equal(1);
   });
 

@@ -545,7 +545,7 @@ describe('Bulk sessions', () => {
         if (path === SESSIONS) continue;
         expect((await other.admin.api.request(method, path, body)).status, path).to.equal(404);
       }
-      // Another tenant's record is a row like an unknown one, whoever names it.
+      // Another tenant's record id gives the same row result as an unknown one.
       const theirs = await define(other.admin, { key: 'n', type: 'integer' });
       const unknown = randomUUID();
       for (const operation of [DELETE, edit({ n: 1 }), transition('send')]) {

@@ -42,7 +42,7 @@ describe('Two processes on one data folder', () => {
       });
       after(endWorld);
 
-      it('serve what the other one folds', async () => {
+      it('serve read models that the other one folds', async () => {
         for (let i = 0; i < 10; i += 1) {
           const sent = await say(ada, id, `hello ${i}`);
           const [last] = (await ben.api.get(`${BASE}/${id}/messages?limit=1`)).as(messages);
@@ -55,7 +55,7 @@ describe('Two processes on one data folder', () => {
       });
 
       if (second === 'all') {
-        it('read with X-Min-Position what was sent at the other', async () => {
+        it('read with X-Min-Position a message that was sent at the other', async () => {
           const there = ben.api.at(other);
           for (let i = 0; i < 30; i += 1) {
             const [from, to] = i % 2 ? [ada.api, there] : [there, ada.api];
@@ -103,7 +103,7 @@ describe('Two processes on one data folder', () => {
           expect((await socket.closed).code).to.equal(4403);
         });
 
-        it('give an idempotency key one effect at both', async () => {
+        it('execute a request once when both receive it with the same idempotency key', async () => {
           for (let i = 0; i < 10; i += 1) {
             const headers = { 'idempotency-key': `crossing-${i}` };
             const send = (who: Member['api']) =>
@@ -170,7 +170,7 @@ describe('Two processes on one data folder', () => {
         });
       }
 
-      it('take over when the one that folds is killed', async function () {
+      it('take over when the process that folds is killed', async function () {
         this.timeout(40_000);
         await other.kill();
         if (first === 'api') other = await startServer({ dataDir, env: { ROLE: 'worker' } });

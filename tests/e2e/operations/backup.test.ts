@@ -121,7 +121,7 @@ describe('Backups of the embedded stores', function () {
     expect([again.code, again.stdout], again.stderr).to.deep.equal([0, '']);
   });
 
-  it('replay no answer that their log lacks, and execute its request once', async () => {
+  it('replay no stored answer whose write their log lacks, and execute its request once', async () => {
     const { ada, chat } = made;
     const path = `${BASE}/${chat}/messages`;
     const early = (await ada.api.post(path, { body: 'early' }, keyed('early'))).as(liveMessage, 201);
@@ -129,7 +129,7 @@ describe('Backups of the embedded stores', function () {
     await backedUp(where);
     const late = (await ada.api.post(path, { body: 'late' }, keyed('late'))).as(liveMessage, 201);
     await world.server.stop();
-    // Answers are copied after the log, here late enough for another answer in between.
+    // Answers are copied after the log; here they include one of a later write.
     const between = await copyOf(world.server.dataDir);
     for (const end of ['', '-wal', '-shm']) await rm(join(between, `events.db${end}`), { force: true });
     await cp(join(where.to, 'events.db'), join(between, 'events.db'));
@@ -154,13 +154,13 @@ describe('Backups of the embedded stores', function () {
     };
     expect(await send('early')).to.deep.equal({ id: early.id, replayed: 'true' });
     const second = await send('late');
-    // Executed now as the same use of the key, so the derived id is equal.
+    // Executed as the same use of the key, so the derived id is the same.
     expect(second).to.deep.equal({ id: late.id, replayed: null });
     expect(await send('late')).to.deep.equal({ id: late.id, replayed: 'true' });
     await server.stop();
   });
 
-  it('that were killed midway are no backups', async () => {
+  it('are refused when the backup was killed midway', async () => {
     const record = await newRecord(made.tenant);
     for (let nth = 0; nth < 12; nth += 1) {
       await uploaded(made.tenant.admin.api, record, `${nth}`.repeat(2_000_000));

@@ -57,7 +57,7 @@ describe('The first start', () => {
     const again = await startServer({ dataDir, env: unset });
     expect(signIns(again)).to.deep.equal([]);
     for (const { password } of printed) expect(again.output()).not.to.contain(password);
-    // Secrets and people are those of the first start.
+    // The restart keeps the secrets and people of the first start.
     const later = await clientOf(() => again);
     expect((await later.with(tokens[0]).get(USERS)).status).to.equal(200);
     for (const { email, password } of printed.slice(1))

@@ -21,7 +21,7 @@ import { endWorld } from '../../support/world.ts';
 const EVENTS = 2500;
 type Env = Readonly<Record<string, string>>;
 
-/** All that a move takes along, as the stores of a configuration give it. */
+/** All data that a move copies, read from the configured stores. */
 const contents = async (config: Config) => {
   const [keys, answers, blobs] = [await openKeys(config), await openAnswers(config), await openBlobs(config)];
   const events = await openEvents(config, testLogger());
@@ -102,7 +102,7 @@ await describeWithMongo('A move that is interrupted or damaged', (title, start) 
     const imported = (env: Env, args = from) =>
       admin(['import-stores', ...args], { ...KEYS, ...env }, '', 120_000);
 
-    /** Kills an import as soon as `isDue` says so of what it has reported. @returns whether it was killed */
+    /** Kills an import when `isDue` accepts its output so far. @returns whether it was killed */
     const killed = async (env: Env, isDue: (reported: string) => Promise<boolean>): Promise<boolean> => {
       const child = spawn(process.execPath, [MAIN, 'import-stores', ...from], {
         env: { ...OF_CHILDREN, ...KEYS, ...env },
@@ -133,7 +133,7 @@ await describeWithMongo('A move that is interrupted or damaged', (title, start) 
 
     const STAGES = ['Every line', 'Keys: 500', 'Files of people: 20', 'Stored answers: 75'];
 
-    it('goes on in embedded stores after kill -9 at any stage', async () => {
+    it('continues in embedded stores after kill -9 at any stage', async () => {
       const env = { DATA_DIR: join(folder, 'embedded') };
       for (const stage of STAGES) {
         expect(await killed(env, async (reported) => reported.includes(stage)), stage).to.equal(true);
@@ -149,7 +149,7 @@ await describeWithMongo('A move that is interrupted or damaged', (title, start) 
       expect(again.stderr).to.contain('nothing was written');
     });
 
-    it('goes on in EventStoreDB and MongoDB after kill -9 at any stage, also between events', async () => {
+    it('continues in EventStoreDB and MongoDB after kill -9 at any stage, also between events', async () => {
       const env = {
         DATA_DIR: join(folder, 'servers'),
         EVENTSTORE_URL: server.url,
@@ -172,7 +172,7 @@ await describeWithMongo('A move that is interrupted or damaged', (title, start) 
       expect(occupied.stderr).not.to.contain(database.databaseUrl);
     });
 
-    it('leaves keys where they are when told so', async () => {
+    it('leaves keys in place when told so', async () => {
       const vault = join(folder, 'vault');
       const own = join(folder, 'shared-keys');
       await cp(source.DATA_DIR, own, { recursive: true });

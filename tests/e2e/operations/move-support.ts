@@ -10,7 +10,7 @@ import { download } from '../../support/uploads.ts';
 import { NOTIFICATIONS, USERS, type World } from '../../support/world.ts';
 import type { Filled } from './support.ts';
 
-/** Blocks of docs/stores.md under a marker, as they stand there. */
+/** The commands in docs/stores.md under a marker, verbatim. */
 export const blocksOf = (marker: 'move' | 'back'): string[] =>
   [
     ...readFileSync('docs/stores.md', 'utf8').matchAll(
@@ -24,7 +24,7 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/** Runs lines of the page in one shell, with places of the test in place of the page's. */
+/** Runs commands of the page in one shell, with the test's paths and addresses instead of the page's. */
 export const runAsWritten = (
   blocks: readonly string[],
   places: Readonly<Record<string, string>>,
@@ -32,7 +32,7 @@ export const runAsWritten = (
 ): Promise<Ran> =>
   new Promise((resolve, reject) => {
     const script = Object.entries(places)
-      // A longer place may begin with a shorter one.
+      // A longer path may begin with a shorter one.
       .toSorted(([a], [b]) => b.length - a.length)
       .reduce((text, [from, to]) => text.replaceAll(from, to), blocks.join('\n'))
       .replaceAll('npm run -s admin --', `${process.execPath} api/admin/main.ts`);
@@ -51,7 +51,7 @@ export const runAsWritten = (
 const EVENTS = '/api/v1/tenant/audit/events';
 const PROOF = '/api/v1/tenant/audit/proof';
 
-/** The tenant's events as an auditor gets them, positions included. */
+/** The tenant's audit export, with positions. */
 export const exportedLines = async ({ tenant }: Filled, after = ''): Promise<string> => {
   const answer = await tenant.admin.api.get(`${EVENTS}${after}`, { headers: { accept: NDJSON } });
   expect(answer.status).to.equal(200);
@@ -64,7 +64,7 @@ export const proofOf = async ({ tenant }: Filled): Promise<string> =>
 export const publicKeyIn = (proof: string): string =>
   z.looseObject({ public_key: z.string() }).parse(JSON.parse(proof.split('\n')[0] ?? '')).public_key;
 
-/** Everything that people see of a filled tenant. */
+/** All data of a filled tenant that people can read. */
 export const seen = async (world: World, made: Filled) => {
   const { tenant, ada, ben, chat, file } = made;
   const { status, bytes } = await download(world.server, tenant.admin.token, file.id);

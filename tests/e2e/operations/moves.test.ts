@@ -32,7 +32,7 @@ await describeWithMongo('A move of all data between the embedded stores and the 
     before(async () => {
       events = await startEventStoreDb();
       database = start();
-      // Embedded stores, also where the other suites run on a server.
+      // Embedded stores, even when other suites use a server.
       world = await startWorld({ env: { EVENTSTORE_URL: undefined } });
       made = await filled(world);
     });
@@ -76,7 +76,7 @@ await describeWithMongo('A move of all data between the embedded stores and the 
             `/api/v1/tenant/audit/streams/${tenant.id}.user-${ada.id}/state?at=${position}`,
           )
         ).json;
-      /** The former heads and the new one hold for the whole log. */
+      /** Checks the former heads and the new one against the whole log. */
       const verified = async (name: string, former: readonly string[]): Promise<string> => {
         const proof = await proofOf(made);
         const lines = await kept(folder, `${name}.ndjson`, await exportedLines(made));
